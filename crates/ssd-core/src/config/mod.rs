@@ -1,0 +1,449 @@
+//! The resolved configuration: every key, with its unit, default and range.
+//!
+//! This struct is the one place where defaults live; schema and reference are generated from it.
+//! `parse` reads what was said (TOML and `--set`), `resolve` turns it into this and reports all
+//! errors at once, `presets` holds the machines of the papers.
+
+use crate::plug::PolicySpec;
+use serde::{Deserialize, Serialize};
+
+/// A complete, checked description of one run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Config {
+    /// Name of the preset it started from, if any.
+    pub preset: Option<String>,
+    /// The run as a whole.
+    pub run: Run,
+    /// Geometry and capacity.
+    pub device: DeviceConfig,
+    /// Flash and bus times.
+    pub timing: Timing,
+    /// How the driver feeds the device.
+    pub host: Host,
+    /// Where writes go.
+    pub alloc: Alloc,
+    /// Order of operations on a busy unit.
+    pub sched: Sched,
+    /// Controller.
+    pub controller: Controller,
+    /// Garbage collection: the seven questions.
+    pub gc: Gc,
+    /// Wear levelling.
+    pub wear: Wear,
+    /// State of the device before the workload.
+    pub precondition: Precondition,
+    /// The requests.
+    pub workload: Workload,
+    /// What is measured and logged.
+    pub metrics: Metrics,
+}
+
+/// `[run]`
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Run {
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// With or without time.
+    pub mode: Mode,
+    /// What pages contain.
+    pub data: DataMode,
+    /// Name of the run, used for its folder.
+    pub name: String,
+}
+
+/// `run.mode`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Every operation takes its time.
+    Timed,
+    /// Page decisions only: write amplification, no latency.
+    Functional,
+}
+
+/// `run.data`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DataMode {
+    /// No contents.
+    None,
+    /// A 64-bit digest a page; every read is checked.
+    Digest,
+    /// The bytes themselves; every read is checked.
+    Bytes,
+}
+
+/// `[device]`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DeviceConfig {
+    /// Channels, at least 1.
+    pub channels: u32,
+    /// Chips (dies) on each channel, at least 1.
+    pub chips_per_channel: u32,
+    /// Planes in each chip, at least 1.
+    pub planes_per_chip: u32,
+    /// Blocks in each plane, at least 4.
+    pub blocks_per_plane: u32,
+    /// Pages in each block, 1 to 4096.
+    pub pages_per_block: u32,
+    /// Bytes in a page: 2 to 64 KiB, a power of two.
+    pub page_bytes: u32,
+    /// User pages, as resolved from `over_provisioning = (physical - user) / user` or from
+    /// `user_capacity`.
+    pub user_pages: u32,
+}
+
+/// `[timing]`, all times in nanoseconds.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Timing {
+    /// Which of the two models.
+    pub model: TimingModel,
+    /// What one operation occupies.
+    pub busy_unit: BusyUnit,
+    /// Array read (tR).
+    pub read_ns: u64,
+    /// Array program (tPROG).
+    pub program_ns: u64,
+    /// Block erase (tBERS).
+    pub erase_ns: u64,
+    /// Transfer of one page over the bus or interconnect.
+    pub transfer_ns: u64,
+    /// Command and address cycles on the bus, before each operation (pipelined model).
+    pub command_ns: u64,
+    /// One page into or out of the controller's SRAM.
+    pub sram_ns: u64,
+    /// Program one page on every plane of a chip at once (pipelined model, `busy_unit = "chip"`).
+    pub multi_plane: bool,
+}
+
+/// `timing.model`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimingModel {
+    /// An operation occupies its busy unit for all its time: array, SRAM and transfer.
+    Serial,
+    /// Command, bus and array phases; the channel is held only while something crosses it.
+    Pipelined,
+}
+
+/// `timing.busy_unit`
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BusyUnit {
+    /// One plane.
+    Plane,
+    /// One chip.
+    Chip,
+    /// One channel.
+    Channel,
+}
+
+/// `[host]`
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Host {
+    /// Open loop (at the trace's times) or closed loop (a fixed number outstanding).
+    pub mode: HostMode,
+    /// Requests outstanding in the closed loop, at least 1.
+    pub queue_depth: u32,
+    /// Pause between a completion and the next submission of its slot (closed loop).
+    pub think_time_ns: u64,
+    /// Most requests outstanding in the open loop; 0: unlimited. Later ones wait in the host and their
+    /// latency counts from the intended arrival.
+    pub max_outstanding: u32,
+}
+
+/// `host.mode`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostMode {
+    /// Requests arrive when the workload says.
+    Open,
+    /// A request arrives when another completes.
+    Closed,
+}
+
+/// `[alloc]`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Alloc {
+    /// Which plane an admitted write goes to.
+    pub placement: PolicySpec,
+    /// Open blocks per plane.
+    pub frontiers: Frontiers,
+    /// Where free blocks are shared and collected.
+    pub pool: PoolScope,
+    /// What is erased together.
+    pub erase_unit: EraseUnit,
+}
+
+/// `alloc.frontiers`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Frontiers {
+    /// Host writes and GC copies share one open block.
+    Single,
+    /// One for the host, one for GC.
+    HostGc,
+    /// This many for the host, by request stream, and one for GC ("streams:4").
+    Streams(u8),
+}
+
+/// `alloc.pool`
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PoolScope {
+    /// Each plane.
+    Plane,
+    /// Each chip.
+    Chip,
+    /// Each channel.
+    Channel,
+    /// The device.
+    Device,
+}
+
+/// `alloc.erase_unit`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EraseUnit {
+    /// A flash block.
+    Block,
+    /// One block of every plane of the pool.
+    Superblock,
+}
+
+/// `[sched]`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Sched {
+    /// Order over the four queues of a busy unit.
+    pub order: PolicySpec,
+}
+
+/// `[controller]`
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Controller {
+    /// ECC decoding of a GC page between its read and its program.
+    pub ecc_ns: u64,
+}
+
+/// `[gc]`: the seven questions.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Gc {
+    /// Erased blocks of a pool at which its collection is promoted to foreground, at least 1.
+    pub reserve: u32,
+    /// When: all of them must hold.
+    pub trigger: Vec<PolicySpec>,
+    /// Which block.
+    pub victim: PolicySpec,
+    /// How many blocks once triggered.
+    pub amount: Amount,
+    /// How many pools at once.
+    pub concurrency: PolicySpec,
+    /// Over which path pages move.
+    pub path: GcPath,
+    /// What is closed to the host meanwhile.
+    pub blocking: Blocking,
+    /// Page moves of one job in flight, at least 1.
+    pub window: u32,
+}
+
+/// `gc.amount`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Amount {
+    /// One block, then the trigger is examined again when the pool is next written.
+    One,
+    /// Block after block until the trigger no longer holds.
+    UntilSatisfied,
+    /// All blocks that are candidates when the trigger fires.
+    AllCandidates,
+}
+
+/// `gc.path`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GcPath {
+    /// Out to the controller, through its ECC, and back.
+    Controller,
+    /// Inside the plane: array read, array program, no transfer.
+    Copyback,
+}
+
+/// `gc.blocking`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Blocking {
+    /// What is closed to host operations.
+    pub scope: BlockingScope,
+    /// For how long.
+    pub granularity: Granularity,
+}
+
+/// `gc.blocking.scope`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlockingScope {
+    /// Nothing: host and GC operations alternate by `sched.order`.
+    None,
+    /// Reads of the block under collection.
+    Block,
+    /// The planes of the victim.
+    Plane,
+    /// The channels of the victim.
+    Channel,
+    /// The whole device.
+    Device,
+}
+
+/// `gc.blocking.granularity`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Granularity {
+    /// From the choice of the victim to the end of its erase.
+    Job,
+    /// During each page move (read to program) and the erase; open in between.
+    Step,
+}
+
+/// `[wear]`
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Wear {
+    /// Dynamic wear levelling: the erased block with the fewest erases is opened next (else the one
+    /// erased first).
+    pub dynamic: bool,
+}
+
+/// `[precondition]`, in functional mode before the clock starts.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Precondition {
+    /// Share of the user pages written once, 0 to 1.
+    pub fill: f64,
+    /// Order of the fill.
+    pub order: FillOrder,
+    /// Uniformly random overwrites of the filled pages, in multiples of their number.
+    pub overwrite: f64,
+}
+
+/// `precondition.order`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FillOrder {
+    /// Ascending.
+    Sequential,
+    /// A random permutation.
+    Random,
+}
+
+/// `[workload]`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Workload {
+    /// A trace, or one of the synthetic kinds.
+    pub kind: WorkloadKind,
+    /// Path of the trace (`kind = "trace"`); "-" reads standard input.
+    pub trace: Option<String>,
+    /// Which action of block-event text is taken: "Q", "D" or "C".
+    pub action: char,
+    /// First time of the trace that is used, nanoseconds.
+    pub from_ns: u64,
+    /// First time of the trace that is no longer used, nanoseconds; `None`: the end.
+    pub until_ns: Option<u64>,
+    /// How the trace's addresses are fitted to the device.
+    pub fit: Fit,
+    /// Times the trace is run, at least 1.
+    pub loops: u32,
+    /// All arrival times are multiplied by this.
+    pub time_scale: f64,
+    /// Lines that cannot be parsed are counted and skipped instead of ending the run.
+    pub skip_bad: bool,
+    /// Requests of a synthetic workload.
+    pub requests: u64,
+    /// Request sizes in bytes with their weights.
+    pub sizes: Vec<SizeShare>,
+    /// Share of reads, 0 to 1.
+    pub read: f64,
+    /// Share of TRIMs, 0 to 1.
+    pub trim: f64,
+    /// Skew of `zipf`: P(rank k) is proportional to `k^-theta`, theta >= 0.
+    pub theta: f64,
+    /// Share of the space that is hot (`hot-cold`).
+    pub hot_space: f64,
+    /// Share of the requests that go to the hot space (`hot-cold`).
+    pub hot_access: f64,
+    /// Share of the device's user space that a synthetic workload addresses, from its start.
+    pub span: f64,
+    /// Arrivals of a synthetic workload in the open loop.
+    pub arrival: Arrival,
+    /// First requests that are simulated and left out of all statistics.
+    pub warmup_requests: u64,
+}
+
+/// `workload.kind`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkloadKind {
+    /// From a file.
+    Trace,
+    /// Uniformly random.
+    Uniform,
+    /// Zipf over the pages, ranks scattered by a fixed bijection.
+    Zipf,
+    /// A hot and a cold region.
+    HotCold,
+    /// Ascending, wrapping around.
+    Sequential,
+}
+
+/// One request size.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct SizeShare {
+    /// Bytes, a multiple of 512.
+    pub bytes: u32,
+    /// Weight, above 0.
+    pub weight: f64,
+}
+
+/// `workload.fit`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fit {
+    /// Addresses as they are; one beyond the device is an error.
+    None,
+    /// Touched pages are renumbered from 0 in ascending order.
+    Compact,
+    /// Addresses modulo the device's capacity.
+    Wrap,
+}
+
+/// `workload.arrival`
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Arrival {
+    /// Which process.
+    pub kind: ArrivalKind,
+    /// Mean time between arrivals, nanoseconds (within a burst for `bursty`).
+    pub interval_ns: u64,
+    /// Requests in a burst (`bursty`), at least 1.
+    pub burst: u32,
+    /// Pause between bursts, nanoseconds (`bursty`).
+    pub pause_ns: u64,
+}
+
+/// `workload.arrival.kind`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArrivalKind {
+    /// Equal intervals.
+    Fixed,
+    /// Exponential intervals.
+    Poisson,
+    /// Bursts of Poisson arrivals with pauses between them.
+    Bursty,
+}
+
+/// `[metrics]`
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Metrics {
+    /// Interval of the time series, simulated nanoseconds; 0: none.
+    pub interval_ns: u64,
+    /// Write `ops.csv.zst`.
+    pub op_log: bool,
+    /// Write `requests.csv.zst`.
+    pub request_log: bool,
+}

@@ -1,0 +1,113 @@
+//! The block table: state of every erase unit, as a struct of arrays.
+
+use crate::units::{BlockId, Divisor, PoolId};
+
+/// Where an erase unit is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum BlockState {
+    /// Erased and in the free list of its pool.
+    Free = 0,
+    /// A frontier: being programmed.
+    Open = 1,
+    /// Fully programmed, every program completed: may be a victim.
+    Sealed = 2,
+    /// Chosen as victim; its pages are being moved.
+    Collecting = 3,
+    /// Its erase is queued or running.
+    Erasing = 4,
+}
+
+/// State of every erase unit. 19 bytes a unit.
+///
+/// The units of a pool are a contiguous range of ids.
+#[derive(Clone, Debug)]
+pub struct BlockTable {
+    /// Valid pages.
+    pub valid: Vec<u16>,
+    /// Pages bound (programmed or being programmed) since the last erase.
+    pub bound: Vec<u16>,
+    /// Programs bound and not yet completed.
+    pub pending: Vec<u16>,
+    /// State.
+    pub state: Vec<BlockState>,
+    /// Erases so far.
+    pub erases: Vec<u32>,
+    /// Position in the order of sealing over the device (meaningful while sealed).
+    pub seal_order: Vec<u64>,
+    /// Pages of one erase unit.
+    pub pages_per_block: u16,
+    blocks_per_pool: Divisor,
+}
+
+impl BlockTable {
+    /// `pools * blocks_per_pool` erased units of `pages_per_block` pages.
+    #[must_use]
+    pub fn new(pools: u32, blocks_per_pool: u32, pages_per_block: u16) -> BlockTable {
+        assert!(pools > 0 && blocks_per_pool > 0 && pages_per_block > 0, "an empty device");
+        let n = pools as usize * blocks_per_pool as usize;
+        BlockTable {
+            valid: vec![0; n],
+            bound: vec![0; n],
+            pending: vec![0; n],
+            state: vec![BlockState::Free; n],
+            erases: vec![0; n],
+            seal_order: vec![0; n],
+            pages_per_block,
+            blocks_per_pool: Divisor::new(blocks_per_pool),
+        }
+    }
+
+    /// Erase units of the device.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.valid.len()
+    }
+
+    /// Never true: a device has blocks.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.valid.is_empty()
+    }
+
+    /// Erase units of one pool.
+    #[inline(always)]
+    #[must_use]
+    pub fn blocks_per_pool(&self) -> u32 {
+        self.blocks_per_pool.get()
+    }
+
+    /// Pools of the device.
+    #[must_use]
+    pub fn pools(&self) -> u32 {
+        self.blocks_per_pool.div(self.len() as u32)
+    }
+
+    /// The pool of `block`.
+    #[inline(always)]
+    #[must_use]
+    pub fn pool_of(&self, block: BlockId) -> PoolId {
+        PoolId(self.blocks_per_pool.div(block.0))
+    }
+
+    /// Ids of the erase units of `pool`, ascending.
+    #[must_use]
+    pub fn of_pool(&self, pool: PoolId) -> impl DoubleEndedIterator<Item = BlockId> + use<> {
+        let n = self.blocks_per_pool.get();
+        (pool.0 * n..(pool.0 + 1) * n).map(BlockId)
+    }
+
+    /// Whether `block` may be a victim.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_candidate(&self, block: BlockId) -> bool {
+        self.state[block.at()] == BlockState::Sealed
+    }
+
+    /// Invalid pages of a sealed block.
+    #[inline(always)]
+    #[must_use]
+    pub fn invalid(&self, block: BlockId) -> u16 {
+        self.pages_per_block - self.valid[block.at()]
+    }
+}

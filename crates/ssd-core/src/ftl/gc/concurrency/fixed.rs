@@ -1,0 +1,37 @@
+//! Fixed: at most `k` pools collect at once.
+//!
+//! Source: the invalidation-rate paper of 2023 collects one block in the device at a time (k = 1).
+//! Decided: jobs at the hard reserve are not counted against k.
+
+use super::{ConcurrencyPolicy, DeviceView};
+use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
+
+/// What this rule says of itself.
+pub const INFO: PolicyInfo = PolicyInfo {
+    name: "fixed",
+    summary: "at most `k` pools collect at once",
+    paper: "Invalidation-rate garbage collection, 2023, algorithm 1 (k = 1)",
+    params: &[ParamInfo {
+        name: "k",
+        kind: ParamKind::Int(1, 1 << 31),
+        default: Some("1"),
+        doc: "pools that may collect at one instant",
+    }],
+};
+
+/// The limit.
+pub struct Policy {
+    k: u32,
+}
+
+impl Policy {
+    pub(super) fn build(spec: &PolicySpec) -> Policy {
+        Policy { k: spec.int("k") as u32 }
+    }
+}
+
+impl ConcurrencyPolicy for Policy {
+    fn limit(&self, _view: &DeviceView) -> u32 {
+        self.k
+    }
+}

@@ -1,0 +1,66 @@
+//! How many pools at once? One file per rule. Collection at the hard reserve is exempt.
+
+use crate::plug::{PolicyInfo, PolicySpec};
+
+/// What a concurrency rule sees of the device.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceView {
+    /// Pools of the device.
+    pub pools: u32,
+    /// Pages that are not erased.
+    pub used_pages: u64,
+    /// All pages.
+    pub pages: u64,
+}
+
+/// How many pools may collect in the background at one instant.
+pub trait ConcurrencyPolicy {
+    /// The limit now; running jobs finish when it falls.
+    fn limit(&self, view: &DeviceView) -> u32;
+}
+
+macro_rules! concurrencies {
+    ($($file:ident $variant:ident),+ $(,)?) => {
+        $(pub mod $file;)+
+
+        /// Every concurrency rule, dispatched by `match`.
+        pub enum Concurrency {
+            $(#[doc = stringify!($file)] $variant($file::Policy),)+
+            /// A policy from outside the crate (Python).
+            External(Box<dyn ConcurrencyPolicy>),
+        }
+
+        /// What the policies say of themselves, sorted by name.
+        pub const ALL: &[&PolicyInfo] = &[$(&$file::INFO),+];
+
+        impl Concurrency {
+            /// The policy that `spec` names.
+            ///
+            /// # Panics
+            /// If the name is unknown: the config layer has checked it.
+            #[must_use]
+            pub fn build(spec: &PolicySpec) -> Concurrency {
+                $(if spec.policy == $file::INFO.name {
+                    return Concurrency::$variant($file::Policy::build(spec));
+                })+
+                panic!("concurrency rule {:?} is not in the registry", spec.policy)
+            }
+        }
+
+        impl ConcurrencyPolicy for Concurrency {
+            fn limit(&self, view: &DeviceView) -> u32 {
+                match self {
+                    $(Concurrency::$variant(p) => p.limit(view),)+
+                    Concurrency::External(p) => p.limit(view),
+                }
+            }
+        }
+    };
+}
+
+// One line a policy, sorted by file name.
+concurrencies! {
+    fixed Fixed,
+    half Half,
+    unlimited Unlimited,
+}

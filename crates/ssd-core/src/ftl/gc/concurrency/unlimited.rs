@@ -1,0 +1,30 @@
+//! Unlimited: every pool collects when its trigger says so.
+//!
+//! Source: the conventional scheme of all five papers.
+//! Decided: nothing.
+
+use super::{ConcurrencyPolicy, DeviceView};
+use crate::plug::{PolicyInfo, PolicySpec};
+
+/// What this rule says of itself.
+pub const INFO: PolicyInfo = PolicyInfo {
+    name: "unlimited",
+    summary: "every pool collects when its trigger says so",
+    paper: "conventional",
+    params: &[],
+};
+
+/// No state.
+pub struct Policy;
+
+impl Policy {
+    pub(super) fn build(_spec: &PolicySpec) -> Policy {
+        Policy
+    }
+}
+
+impl ConcurrencyPolicy for Policy {
+    fn limit(&self, view: &DeviceView) -> u32 {
+        view.pools
+    }
+}

@@ -1,0 +1,52 @@
+//! Free-block watermarks: collect while few erased blocks are left in the pool.
+//!
+//! Paper: Tavakkol et al., "MQSim: a framework for enabling realistic studies of modern multi-queue
+//! SSD devices", FAST 2018, section 4.2 (soft and hard thresholds of free blocks).
+//! Where it is silent, decided: thresholds are numbers of blocks of the pool, and collection is due
+//! when the number is reached, not when it is passed.
+
+use super::{SpaceView, TriggerPolicy};
+use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
+
+/// What this trigger says of itself.
+pub const INFO: PolicyInfo = PolicyInfo {
+    name: "free-blocks",
+    summary: "while `soft` or fewer blocks of the pool are erased; before the host at `hard` or fewer",
+    paper: "Tavakkol et al., MQSim, FAST 2018, section 4.2",
+    params: &[
+        ParamInfo {
+            name: "soft",
+            kind: ParamKind::Int(0, 1 << 31),
+            default: Some("4"),
+            doc: "erased blocks of the pool at which collection starts",
+        },
+        ParamInfo {
+            name: "hard",
+            kind: ParamKind::Int(0, 1 << 31),
+            default: Some("0"),
+            doc: "erased blocks of the pool at which collection goes before host operations",
+        },
+    ],
+};
+
+/// The two watermarks.
+pub struct Policy {
+    soft: u32,
+    hard: u32,
+}
+
+impl Policy {
+    pub(super) fn build(spec: &PolicySpec) -> Policy {
+        Policy { soft: spec.int("soft") as u32, hard: spec.int("hard") as u32 }
+    }
+}
+
+impl TriggerPolicy for Policy {
+    fn holds(&self, view: &SpaceView) -> bool {
+        view.free_blocks <= self.soft
+    }
+
+    fn urgent(&self, view: &SpaceView) -> bool {
+        view.free_blocks <= self.hard
+    }
+}

@@ -1,0 +1,40 @@
+//! Least busy: each admitted page goes to the plane whose busy unit has the fewest operations.
+//!
+//! Source: dynamic allocation by queue length, as in most multi-channel controllers.
+//! Decided: ties are taken in turn, in striping order from the plane after the last choice.
+
+use super::{Layout, PlacementPolicy};
+use crate::plug::{PolicyInfo, PolicySpec};
+use crate::units::{Lpn, PlaneId};
+
+/// What this placement says of itself.
+pub const INFO: PolicyInfo = PolicyInfo {
+    name: "least-busy",
+    summary: "to the plane whose busy unit has the fewest operations waiting or running",
+    paper: "conventional",
+    params: &[],
+};
+
+/// Planes in striping order and where the next search starts.
+pub struct Policy {
+    order: Vec<PlaneId>,
+    next: usize,
+}
+
+impl Policy {
+    pub(super) fn build(_spec: &PolicySpec, layout: &Layout) -> Policy {
+        Policy { order: (0..layout.planes()).map(|i| layout.striped(i)).collect(), next: 0 }
+    }
+}
+
+impl PlacementPolicy for Policy {
+    fn place(&mut self, _lpn: Lpn, load: &dyn Fn(PlaneId) -> u32) -> PlaneId {
+        let n = self.order.len();
+        let best = (0..n)
+            .map(|i| (self.next + i) % n)
+            .min_by_key(|&i| load(self.order[i]))
+            .expect("a device has planes");
+        self.next = (best + 1) % n;
+        self.order[best]
+    }
+}

@@ -1,0 +1,112 @@
+//! Where do writes go? One file per placement: the plane an admitted host write is queued for.
+
+use crate::plug::{PolicyInfo, PolicySpec};
+use crate::units::{Lpn, PlaneId};
+
+/// The device as a placement sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// Channels.
+    pub channels: u32,
+    /// Chips on each channel.
+    pub chips_per_channel: u32,
+    /// Planes in each chip.
+    pub planes_per_chip: u32,
+}
+
+impl Layout {
+    /// Planes of the device.
+    #[must_use]
+    pub const fn planes(&self) -> u32 {
+        self.channels * self.chips_per_channel * self.planes_per_chip
+    }
+
+    /// The `i`-th plane in striping order: channels vary fastest, then chips, then planes (CWDP).
+    #[inline]
+    #[must_use]
+    pub const fn striped(&self, i: u32) -> PlaneId {
+        let (channel, rest) = (i % self.channels, i / self.channels);
+        let (chip, plane) = (rest % self.chips_per_channel, rest / self.chips_per_channel);
+        PlaneId((channel * self.chips_per_channel + chip) * self.planes_per_chip + plane)
+    }
+}
+
+/// Chooses the plane of an admitted host write.
+pub trait PlacementPolicy {
+    /// The plane for `lpn`. `load(plane)` is the number of operations waiting or running on the busy
+    /// unit of a plane.
+    fn place(&mut self, lpn: Lpn, load: &dyn Fn(PlaneId) -> u32) -> PlaneId;
+}
+
+macro_rules! placements {
+    ($($file:ident $variant:ident),+ $(,)?) => {
+        $(pub mod $file;)+
+
+        /// Every placement, dispatched by `match`.
+        pub enum Placement {
+            $(#[doc = stringify!($file)] $variant($file::Policy),)+
+            /// A policy from outside the crate (Python).
+            External(Box<dyn PlacementPolicy>),
+        }
+
+        /// What the policies say of themselves, sorted by name.
+        pub const ALL: &[&PolicyInfo] = &[$(&$file::INFO),+];
+
+        impl Placement {
+            /// The policy that `spec` names.
+            ///
+            /// # Panics
+            /// If the name is unknown: the config layer has checked it.
+            #[must_use]
+            pub fn build(spec: &PolicySpec, layout: &Layout) -> Placement {
+                $(if spec.policy == $file::INFO.name {
+                    return Placement::$variant($file::Policy::build(spec, layout));
+                })+
+                panic!("placement {:?} is not in the registry", spec.policy)
+            }
+        }
+
+        impl PlacementPolicy for Placement {
+            #[inline]
+            fn place(&mut self, lpn: Lpn, load: &dyn Fn(PlaneId) -> u32) -> PlaneId {
+                match self {
+                    $(Placement::$variant(p) => p.place(lpn, load),)+
+                    Placement::External(p) => p.place(lpn, load),
+                }
+            }
+        }
+    };
+}
+
+// One line a policy, sorted by file name.
+placements! {
+    least_busy LeastBusy,
+    round_robin RoundRobin,
+    striped Striped,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn striping_visits_every_plane_once_and_channels_first() {
+        let layout = Layout { channels: 3, chips_per_channel: 2, planes_per_chip: 2 };
+        let order: Vec<u32> = (0..12).map(|i| layout.striped(i).0).collect();
+        assert_eq!(order, [0, 4, 8, 2, 6, 10, 1, 5, 9, 3, 7, 11]);
+    }
+
+    #[test]
+    fn every_placement_spreads_equal_load_evenly() {
+        let layout = Layout { channels: 4, chips_per_channel: 2, planes_per_chip: 2 };
+        for info in ALL {
+            let mut policy = Placement::build(&PolicySpec::with_defaults(info), &layout);
+            let mut seen = [0u32; 16];
+            for lpn in 0..160 {
+                let now = seen;
+                seen[policy.place(Lpn(lpn), &|p: PlaneId| now[p.at()]).at()] += 1;
+            }
+            assert_eq!(seen, [10; 16], "{}", info.name);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Round-robin: each admitted page goes to the next plane.
+//!
+//! Paper: Tavakkol et al., "MQSim", FAST 2018, section 4.1 (dynamic allocation).
+//! Decided: planes are visited in striping order, channels first.
+
+use super::{Layout, PlacementPolicy};
+use crate::plug::{PolicyInfo, PolicySpec};
+use crate::units::{Lpn, PlaneId};
+
+/// What this placement says of itself.
+pub const INFO: PolicyInfo = PolicyInfo {
+    name: "round-robin",
+    summary: "each page to the next plane, channels first",
+    paper: "Tavakkol et al., MQSim, FAST 2018, section 4.1",
+    params: &[],
+};
+
+/// Planes in striping order and the next of them.
+pub struct Policy {
+    order: Vec<PlaneId>,
+    next: usize,
+}
+
+impl Policy {
+    pub(super) fn build(_spec: &PolicySpec, layout: &Layout) -> Policy {
+        Policy { order: (0..layout.planes()).map(|i| layout.striped(i)).collect(), next: 0 }
+    }
+}
+
+impl PlacementPolicy for Policy {
+    #[inline]
+    fn place(&mut self, _lpn: Lpn, _load: &dyn Fn(PlaneId) -> u32) -> PlaneId {
+        let plane = self.order[self.next];
+        self.next = if self.next + 1 == self.order.len() { 0 } else { self.next + 1 };
+        plane
+    }
+}

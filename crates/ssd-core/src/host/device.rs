@@ -1,0 +1,97 @@
+//! The `Device` trait: who owns time.
+//!
+//! A device simulates on demand. Drivers (trace replay, closed loop, an application) submit requests
+//! and let the device run; `run_until` returns at the first instant with completions, before that
+//! instant's arrivals and dispatch, so that a driver may submit at the same instant.
+
+use super::request::{Completion, Request, RequestId};
+use crate::units::Nanos;
+
+/// A request that cannot be admitted, or a run that cannot go on.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// The request is not valid on this device.
+    #[error("request {id}: {reason}")]
+    BadRequest {
+        /// Its number.
+        id: u64,
+        /// What is wrong and what is allowed.
+        reason: String,
+    },
+    /// A pool cannot free a block: its victims hold only valid pages.
+    #[error(
+        "pool {pool} cannot free a block: {reason}; {outstanding} requests did not complete \
+         (the first is request {first})"
+    )]
+    NoSpace {
+        /// The pool.
+        pool: u32,
+        /// Why, with its numbers and the remedy.
+        reason: String,
+        /// Requests submitted and not completed.
+        outstanding: u64,
+        /// The oldest of them.
+        first: u64,
+    },
+    /// Simulated time would leave its range.
+    #[error(
+        "simulated time exceeds its range of {limit_ns} ns: shorten the trace or scale its times"
+    )]
+    TimeRange {
+        /// The largest representable time.
+        limit_ns: u64,
+    },
+    /// Requests wait and no event is left that could complete them.
+    #[error(
+        "stalled: {outstanding} requests wait (the first is request {first}) and nothing is running: {reason}"
+    )]
+    Stalled {
+        /// Requests submitted and not completed.
+        outstanding: u64,
+        /// The oldest of them.
+        first: u64,
+        /// What they wait for.
+        reason: String,
+    },
+    /// A page read is not the page last written: the simulator is wrong.
+    #[error("data mismatch: {0}")]
+    Data(String),
+}
+
+/// A simulated device that owns time.
+pub trait Device {
+    /// Admit `request` at time `at`, not earlier than now nor than the last submission. In bytes mode
+    /// `data` holds the payload of a write.
+    ///
+    /// # Errors
+    /// [`DeviceError::BadRequest`] for an empty, oversized or foreign address range.
+    fn submit(
+        &mut self,
+        at: Nanos,
+        request: &Request,
+        data: Option<&[u8]>,
+    ) -> Result<RequestId, DeviceError>;
+
+    /// The time of the next thing to happen, `None` when nothing will happen without a submission.
+    fn next_event(&self) -> Option<Nanos>;
+
+    /// Run until the first instant with completions, or until `limit` if none comes before. The
+    /// completions of that instant are appended to `done` in order. Returns the time reached.
+    ///
+    /// # Errors
+    /// A [`DeviceError`] when the run cannot complete every request.
+    fn run_until(&mut self, limit: Nanos, done: &mut Vec<Completion>)
+    -> Result<Nanos, DeviceError>;
+
+    /// Tell the device of sectors that will be addressed soon, so that it can fetch its map ahead of
+    /// time. No effect on results.
+    fn hint(&self, request: &Request) {
+        let _ = request;
+    }
+
+    /// The data of a completed read in bytes mode, handed over once.
+    fn take_data(&mut self, id: RequestId) -> Option<Vec<u8>> {
+        let _ = id;
+        None
+    }
+}

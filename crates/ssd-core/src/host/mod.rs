@@ -1,0 +1,4 @@
+//! What the host sends and receives, the `Device` trait, and the drivers over it.
+
+pub mod device;
+pub mod request;

@@ -1,0 +1,120 @@
+//! Requests and completions.
+
+use crate::units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// What a request asks for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum Op {
+    /// Read sectors.
+    Read = 0,
+    /// Write sectors.
+    Write = 1,
+    /// Discard sectors: whole pages inside the range become unmapped.
+    Trim = 2,
+    /// Completes when every write admitted before it has completed.
+    Flush = 3,
+}
+
+impl Op {
+    /// All operations, in the order of their discriminants.
+    pub const ALL: [Op; 4] = [Op::Read, Op::Write, Op::Trim, Op::Flush];
+    /// Name as it stands in reports and logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Op::Read => "read",
+            Op::Write => "write",
+            Op::Trim => "trim",
+            Op::Flush => "flush",
+        }
+    }
+}
+
+/// Request flags, a set of bits.
+pub mod flags {
+    /// Force unit access: complete only when the data are on flash.
+    pub const FUA: u8 = 1;
+    /// Somebody waits for this request.
+    pub const SYNC: u8 = 2;
+    /// File-system metadata.
+    pub const META: u8 = 4;
+    /// Flush the cache before this request.
+    pub const PREFLUSH: u8 = 8;
+    /// Read-ahead.
+    pub const AHEAD: u8 = 16;
+}
+
+/// One host request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// First 512-byte sector.
+    pub sector: u64,
+    /// Number of sectors, at least 1 (0 only for a flush).
+    pub sectors: u32,
+    /// What it asks for.
+    pub op: Op,
+    /// Volume (disk, LUN) it belongs to, for statistics.
+    pub volume: u16,
+    /// Stream hint for placement and statistics.
+    pub stream: u8,
+    /// Bits of [`flags`].
+    pub flags: u8,
+}
+
+impl Request {
+    /// A request of volume 0, stream 0, without flags.
+    #[must_use]
+    pub const fn new(op: Op, sector: u64, sectors: u32) -> Request {
+        Request { sector, sectors, op, volume: 0, stream: 0, flags: 0 }
+    }
+}
+
+/// A request with its intended arrival.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimedRequest {
+    /// Arrival; never earlier than that of the request before it.
+    pub at: Nanos,
+    /// What arrives.
+    pub request: Request,
+}
+
+/// Number of a request, counted in the order of submission.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub struct RequestId(pub u64);
+
+/// A completed request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Completion {
+    /// Which request.
+    pub id: RequestId,
+    /// When it was submitted to arrive.
+    pub arrival: Nanos,
+    /// When it completed.
+    pub at: Nanos,
+    /// What it was.
+    pub op: Op,
+    /// Digest of the data read, in admission order over its pages (digest mode; else 0).
+    pub digest: u64,
+}
+
+/// Where requests come from: a trace, a generator, an application.
+pub trait Source {
+    /// The next request in order of arrival, or `None` at the end.
+    ///
+    /// # Errors
+    /// [`SourceError`] names the place (file and line, or parameter) and the remedy.
+    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError>;
+
+    /// Requests that will come in all, where it is known (for progress).
+    fn expected(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Why a source cannot go on.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct SourceError(pub String);

@@ -1,0 +1,14 @@
+//! ssd-core: an exact, fast, deterministic simulator of a solid-state drive.
+//!
+//! The route of a request is the layout of this crate:
+//! `host` (requests, drivers) -> `ftl` (map, place, gc) -> `sched` (order) -> `nand` (timing, media)
+//! -> `metrics`; `sim` owns all of them and time. The crate does no I/O and reads no clock.
+
+pub mod config;
+pub mod ftl;
+pub mod host;
+pub mod nand;
+pub mod plug;
+pub mod rng;
+pub mod sched;
+pub mod units;

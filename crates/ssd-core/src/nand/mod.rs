@@ -1,0 +1,1 @@
+//! The flash: geometry, times and legality of operations.

@@ -1,0 +1,30 @@
+//! FIFO: the oldest operation first, whoever sent it.
+//!
+//! Paper: "High-Performance Garbage Collection Scheme with Low Data Transfer Overhead for NoC-Based SSDC", 2024.
+//! Where it is silent on ties, decided: `W_gc` before `R_gc` (it frees a buffer), then the host.
+
+use super::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST, oldest_of};
+use crate::plug::{PolicyInfo, PolicySpec};
+
+/// What this order says of itself.
+pub const INFO: PolicyInfo = PolicyInfo {
+    name: "fifo",
+    summary: "the oldest operation first",
+    paper: "conventional",
+    params: &[],
+};
+
+/// No state.
+pub struct Policy;
+
+impl Policy {
+    pub(super) fn build(_spec: &PolicySpec) -> Policy {
+        Policy
+    }
+}
+
+impl OrderPolicy for Policy {
+    fn pick(&self, heads: &Heads) -> usize {
+        oldest_of(heads, &[W_GC, R_GC, R_HOST, W_HOST]).expect("a head is present")
+    }
+}

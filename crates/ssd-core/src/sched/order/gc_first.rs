@@ -1,0 +1,30 @@
+//! GC first: collection goes before every host operation.
+//!
+//! Source: the priority of GC within a started job in the adaptive-channel paper, Electronics 14(23):4741, 2025.
+//! Decided: programs and erases before reads, since they free a buffer.
+
+use super::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST, first_of};
+use crate::plug::{PolicyInfo, PolicySpec};
+
+/// What this order says of itself.
+pub const INFO: PolicyInfo = PolicyInfo {
+    name: "gc-first",
+    summary: "GC before host operations",
+    paper: "Adaptive Channel-Aware Garbage Collection Control, Electronics 14(23):4741, 2025",
+    params: &[],
+};
+
+/// No state.
+pub struct Policy;
+
+impl Policy {
+    pub(super) fn build(_spec: &PolicySpec) -> Policy {
+        Policy
+    }
+}
+
+impl OrderPolicy for Policy {
+    fn pick(&self, heads: &Heads) -> usize {
+        first_of(heads, &[W_GC, R_GC, R_HOST, W_HOST]).expect("a head is present")
+    }
+}

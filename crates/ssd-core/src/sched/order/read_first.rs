@@ -1,0 +1,33 @@
+//! Read first: host reads before everything, the rest oldest first.
+//!
+//! Source: read priority is common in SSD controllers since a read's latency is a program's waiting.
+//! Decided: ties among the rest as in `fifo`.
+
+use super::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST, oldest_of};
+use crate::plug::{PolicyInfo, PolicySpec};
+
+/// What this order says of itself.
+pub const INFO: PolicyInfo = PolicyInfo {
+    name: "read-first",
+    summary: "host reads first, the rest oldest first",
+    paper: "conventional",
+    params: &[],
+};
+
+/// No state.
+pub struct Policy;
+
+impl Policy {
+    pub(super) fn build(_spec: &PolicySpec) -> Policy {
+        Policy
+    }
+}
+
+impl OrderPolicy for Policy {
+    fn pick(&self, heads: &Heads) -> usize {
+        if heads[R_HOST].is_some() {
+            return R_HOST;
+        }
+        oldest_of(heads, &[W_GC, R_GC, W_HOST]).expect("a head is present")
+    }
+}

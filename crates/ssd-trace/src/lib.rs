@@ -1,0 +1,1 @@
+//! ssd-trace: trace formats in and out, workload models.
