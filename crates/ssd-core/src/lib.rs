@@ -7,8 +7,10 @@
 pub mod config;
 pub mod ftl;
 pub mod host;
+pub mod memory;
 pub mod nand;
 pub mod plug;
 pub mod rng;
 pub mod sched;
+pub mod sim;
 pub mod units;

@@ -1,5 +1,262 @@
 //! Page decisions: where data go, what is valid, which block is collected.
+//!
+//! `Ftl` holds the controller's state and the media, and performs each step of a page's life: *bind*
+//! (take the next page of a frontier), *commit* (the map switches), *release* (the old page becomes
+//! invalid). Both executors, timed and functional, are built from these steps.
 
+pub mod audit;
 pub mod blocks;
 pub mod gc;
+pub mod map;
 pub mod place;
+pub mod space;
+
+use crate::config::Config;
+use crate::memory::prefetch;
+use crate::nand::geometry::Geometry;
+use crate::nand::media::Media;
+use crate::rng::Stream;
+use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
+use blocks::{BlockState, BlockTable};
+use gc::trigger::SpaceView;
+use gc::victim::{Victim, VictimPolicy};
+use map::{Entry, Map};
+use space::Space;
+
+/// A chosen victim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Choice {
+    /// The block.
+    pub block: BlockId,
+    /// Chosen by the reserve's greedy rule because the policy made no progress.
+    pub by_reserve: bool,
+}
+
+/// Maps, blocks, space and media of one device.
+pub struct Ftl {
+    /// Sizes and relations of ids.
+    pub geo: Geometry,
+    /// Logical to physical.
+    pub map: Map,
+    /// Cells and out-of-band data.
+    pub media: Media,
+    /// State of every erase unit.
+    pub blocks: BlockTable,
+    /// Erased and open blocks.
+    pub space: Space,
+    /// The victim policy.
+    pub victim: Victim,
+    /// Host pages bound so far: the clock of victim policies.
+    pub clock: u64,
+    /// Pages marked valid.
+    pub valid_pages: u64,
+    seals: u64,
+    rng: Stream,
+}
+
+impl Ftl {
+    /// An erased device.
+    #[must_use]
+    pub fn new(config: &Config) -> Ftl {
+        let geo = Geometry::new(config);
+        let pages = u16::try_from(geo.pages_per_block).expect("checked by the config layer");
+        let blocks = BlockTable::new(geo.pools, geo.blocks_per_pool, pages);
+        let mut victim = Victim::build(&config.gc.victim, &blocks);
+        victim.init(&blocks, 0);
+        Ftl {
+            map: Map::new(geo.user_pages, geo.pages),
+            media: Media::new(&geo, config.run.data, config.metrics.op_log),
+            space: Space::new(&geo, config),
+            victim,
+            clock: 0,
+            valid_pages: 0,
+            seals: 0,
+            rng: Stream::new(config.run.seed, "victim"),
+            blocks,
+            geo,
+        }
+    }
+
+    /// Use another victim policy from here on, built from the state of the blocks.
+    pub fn set_victim(&mut self, mut victim: Victim) {
+        victim.init(&self.blocks, self.clock);
+        self.victim = victim;
+    }
+
+    /// Bind a host page: the next page of the host frontier `stream` on `plane`.
+    #[inline]
+    pub fn bind_host(&mut self, plane: PlaneId, stream: u32, lpn: Lpn) -> Ppn {
+        self.clock += 1;
+        self.bind(plane, stream, lpn)
+    }
+
+    /// Bind a GC copy: the next page of the GC frontier on `plane`.
+    #[inline]
+    pub fn bind_gc(&mut self, plane: PlaneId, lpn: Lpn) -> Ppn {
+        self.bind(plane, self.space.gc_stream(), lpn)
+    }
+
+    #[inline]
+    fn bind(&mut self, plane: PlaneId, stream: u32, lpn: Lpn) -> Ppn {
+        let block = self.space.frontier(plane, stream, &mut self.blocks);
+        let ppn = self.media.program(&self.geo, block, plane, lpn);
+        let at = block.at();
+        self.blocks.bound[at] += 1;
+        self.blocks.pending[at] += 1;
+        debug_assert!(self.blocks.state[at] == BlockState::Open);
+        if self.blocks.bound[at] == self.blocks.pages_per_block {
+            self.space.fully_bound(block, plane);
+        }
+        ppn
+    }
+
+    /// The program of a bound page has completed; its block is sealed after its last one.
+    #[inline]
+    pub fn settle(&mut self, ppn: Ppn) {
+        let block = self.geo.block_of(ppn);
+        let at = block.at();
+        self.blocks.pending[at] -= 1;
+        if self.blocks.pending[at] == 0
+            && self.blocks.bound[at] == self.blocks.pages_per_block
+        {
+            assert_eq!(self.blocks.state[at], BlockState::Open);
+            self.blocks.state[at] = BlockState::Sealed;
+            self.blocks.seal_order[at] = self.seals;
+            self.seals += 1;
+            self.victim.on_seal(block, &self.blocks, self.clock);
+        }
+    }
+
+    /// A programmed page holds live data from now on.
+    #[inline]
+    pub fn validate(&mut self, ppn: Ppn) {
+        self.map.mark(ppn);
+        self.blocks.valid[self.geo.block_of(ppn).at()] += 1;
+        self.valid_pages += 1;
+    }
+
+    /// A page no longer holds live data. Returns its block.
+    #[inline]
+    pub fn release(&mut self, ppn: Ppn) -> BlockId {
+        self.map.unmark(ppn);
+        let block = self.geo.block_of(ppn);
+        let valid = &mut self.blocks.valid[block.at()];
+        assert!(*valid > 0, "{block:?} has no valid page to release");
+        *valid -= 1;
+        self.valid_pages -= 1;
+        if self.blocks.is_candidate(block) {
+            self.victim.on_invalidate(block, &self.blocks, self.clock);
+        }
+        block
+    }
+
+    /// The victim of `pool`: the policy's choice or, where that makes no progress and `must_progress`
+    /// is set (foreground), the block with the fewest valid pages. `None`: nothing to gain.
+    pub fn choose(&mut self, pool: PoolId, must_progress: bool) -> Option<Choice> {
+        let chosen = self.victim.select(pool, &self.blocks, self.clock, &mut self.rng);
+        if let Some(block) = chosen {
+            assert!(self.blocks.is_candidate(block), "victim {block:?} is not sealed");
+            assert_eq!(self.blocks.pool_of(block), pool, "victim {block:?} of another pool");
+            if self.blocks.invalid(block) > 0 {
+                return Some(Choice { block, by_reserve: false });
+            }
+        }
+        if must_progress {
+            let block = self.fewest_valid(pool)?;
+            return Some(Choice { block, by_reserve: true });
+        }
+        // A fully valid victim gains nothing by itself, but other blocks may follow it.
+        chosen
+            .filter(|_| self.fewest_valid(pool).is_some())
+            .map(|block| Choice { block, by_reserve: false })
+    }
+
+    /// The sealed block of `pool` with the fewest valid pages, if it has an invalid page.
+    #[must_use]
+    pub fn fewest_valid(&self, pool: PoolId) -> Option<BlockId> {
+        self.blocks
+            .of_pool(pool)
+            .filter(|&b| self.blocks.is_candidate(b) && self.blocks.invalid(b) > 0)
+            .min_by_key(|&b| (self.blocks.valid[b.at()], b))
+    }
+
+    /// `block` becomes the victim of its pool.
+    pub fn begin_collection(&mut self, block: BlockId) {
+        let at = block.at();
+        assert_eq!(self.blocks.state[at], BlockState::Sealed, "{block:?} is not sealed");
+        assert_eq!(self.blocks.pending[at], 0, "{block:?} has programs pending");
+        self.blocks.state[at] = BlockState::Collecting;
+        self.victim.on_leave(block, &self.blocks);
+        self.space.job_begins(self.blocks.pool_of(block), u32::from(self.blocks.valid[at]));
+    }
+
+    /// The first valid page of `block` at or after page `from` of it.
+    #[inline]
+    #[must_use]
+    pub fn next_valid(&self, block: BlockId, from: u32) -> Option<Ppn> {
+        let first = self.geo.first_page(block).0;
+        self.map.next_valid(Ppn(first + from), Ppn(first + self.geo.pages_per_block))
+    }
+
+    /// The victim has no valid page left: its erase is queued.
+    pub fn begin_erase(&mut self, block: BlockId) {
+        let at = block.at();
+        assert_eq!(self.blocks.state[at], BlockState::Collecting);
+        assert_eq!(self.blocks.valid[at], 0, "erase of {block:?} with valid pages");
+        self.blocks.state[at] = BlockState::Erasing;
+        self.space.job_moved_all(self.blocks.pool_of(block));
+    }
+
+    /// Every flash block of `block` has been erased: it is free again.
+    pub fn finish_erase(&mut self, block: BlockId) {
+        let at = block.at();
+        assert_eq!(self.blocks.state[at], BlockState::Erasing, "{block:?} is not being erased");
+        assert_eq!(self.blocks.valid[at], 0, "{block:?} was erased with valid pages");
+        for plane in self.geo.planes_of_block(block) {
+            self.media.erase(&self.geo, block, plane);
+        }
+        self.blocks.state[at] = BlockState::Free;
+        self.blocks.erases[at] += 1;
+        let bound = u32::from(std::mem::take(&mut self.blocks.bound[at]));
+        let plane = self.geo.first_plane(block);
+        self.space.erased(block, plane, bound, self.blocks.erases[at]);
+    }
+
+    /// What triggers see of `pool`.
+    #[must_use]
+    pub fn space_view(&self, pool: PoolId) -> SpaceView {
+        SpaceView {
+            free_blocks: self.space.free_blocks(pool),
+            blocks: self.geo.blocks_per_pool,
+            pool_used_pages: self.space.used_in_pool(pool),
+            pool_pages: u64::from(self.geo.blocks_per_pool) * u64::from(self.geo.pages_per_block),
+            used_pages: self.space.used(),
+            pages: u64::from(self.geo.pages),
+            idle_for: None,
+        }
+    }
+
+    /// Fetch what a write of `lpn` will touch; call [`Map::prefetch`] some requests before.
+    #[inline(always)]
+    pub fn prefetch_write(&self, lpn: Lpn) {
+        if let Some(ppn) = self.map.prefetch_valid(lpn) {
+            let block = self.geo.block_of(ppn);
+            prefetch(&self.blocks.valid, block.at());
+        }
+    }
+
+    /// Bytes held for maps, media and block state, without host-side structures.
+    #[must_use]
+    pub fn bytes_held(&self) -> usize {
+        self.map.bytes_held() + self.media.bytes_held() + self.blocks.len() * 32
+    }
+
+    /// Where `lpn` is on flash once nothing is in flight.
+    #[must_use]
+    pub fn page_of(&self, lpn: Lpn) -> Option<Ppn> {
+        match self.map.get(lpn) {
+            Entry::Page(ppn) => Some(ppn),
+            Entry::Unmapped | Entry::Slot(_) => None,
+        }
+    }
+}

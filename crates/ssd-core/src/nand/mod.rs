@@ -1,1 +1,5 @@
-//! The flash: geometry, times and legality of operations.
+//! The flash: geometry, times, and the media with the legality of operations on them.
+
+pub mod geometry;
+pub mod media;
+pub mod timing;

@@ -3,3 +3,58 @@
 pub mod concurrency;
 pub mod trigger;
 pub mod victim;
+
+use crate::config::{Amount, Gc};
+use trigger::{SpaceView, Trigger, TriggerPolicy};
+
+/// Whether a pool wants collection.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Demand {
+    /// Not now.
+    None,
+    /// When the concurrency rule allows, in the order of the queues.
+    Background,
+    /// A trigger's hard watermark: before host operations.
+    Urgent,
+    /// At the hard reserve: before host operations, whatever the concurrency rule says.
+    Reserve,
+}
+
+/// The answers to "when" and "how much", shared by the timed and the functional executor.
+pub struct Demands {
+    triggers: Vec<Trigger>,
+    reserve: u32,
+    /// How many blocks once triggered.
+    pub amount: Amount,
+}
+
+impl Demands {
+    /// From `[gc]`.
+    #[must_use]
+    pub fn new(gc: &Gc) -> Demands {
+        assert!(!gc.trigger.is_empty() && gc.reserve > 0, "the config layer has checked both");
+        Demands {
+            triggers: gc.trigger.iter().map(Trigger::build).collect(),
+            reserve: gc.reserve,
+            amount: gc.amount,
+        }
+    }
+
+    /// What the pool behind `view` wants now.
+    #[must_use]
+    pub fn of(&self, view: &SpaceView) -> Demand {
+        if view.free_blocks <= self.reserve {
+            return Demand::Reserve;
+        }
+        if !self.triggers.iter().all(|t| t.holds(view)) {
+            return Demand::None;
+        }
+        if self.triggers.iter().any(|t| t.urgent(view)) { Demand::Urgent } else { Demand::Background }
+    }
+
+    /// The shortest idle time for which a trigger waits, if one does.
+    #[must_use]
+    pub fn idle_after(&self) -> Option<crate::units::Nanos> {
+        self.triggers.iter().filter_map(TriggerPolicy::idle_after).max()
+    }
+}

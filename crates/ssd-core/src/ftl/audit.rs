@@ -1,0 +1,133 @@
+//! The audit: every invariant of maps, blocks and space, recomputed from nothing.
+
+use super::Ftl;
+use super::blocks::BlockState;
+use super::map::Entry;
+use crate::units::{BlockId, Lpn, PoolId, Ppn};
+
+/// Fail with a message unless `condition` holds.
+macro_rules! hold {
+    ($condition:expr, $($message:tt)+) => {
+        if !$condition {
+            return Err(format!($($message)+));
+        }
+    };
+}
+
+impl Ftl {
+    /// Recompute every invariant. `base_of(slot)` is the committed page under an in-flight slot.
+    ///
+    /// # Errors
+    /// The first violated invariant, with its numbers.
+    pub fn audit(&self, base_of: &dyn Fn(u32) -> Option<Ppn>) -> Result<(), String> {
+        self.audit_map(base_of)?;
+        self.audit_blocks()?;
+        self.audit_space()
+    }
+
+    /// The map is a bijection between owned logical and valid physical pages.
+    fn audit_map(&self, base_of: &dyn Fn(u32) -> Option<Ppn>) -> Result<(), String> {
+        let mut owned = vec![false; self.geo.pages as usize];
+        let mut count = 0u64;
+        for lpn in 0..self.map.len() {
+            let page = match self.map.get(Lpn(lpn)) {
+                Entry::Unmapped => None,
+                Entry::Page(ppn) => Some(ppn),
+                Entry::Slot(slot) => base_of(slot),
+            };
+            let Some(ppn) = page else { continue };
+            hold!(self.map.is_valid(ppn), "LPN {lpn} maps to invalid page {}", ppn.0);
+            hold!(!owned[ppn.at()], "page {} has two owners, one is LPN {lpn}", ppn.0);
+            hold!(
+                self.media.lpn(ppn) == Lpn(lpn),
+                "page {} of LPN {lpn} carries LPN {} out of band",
+                ppn.0,
+                self.media.lpn(ppn).0
+            );
+            owned[ppn.at()] = true;
+            count += 1;
+        }
+        hold!(count == self.valid_pages, "{count} owned, {} valid pages", self.valid_pages);
+        for (page, &is_owned) in owned.iter().enumerate() {
+            hold!(
+                self.map.is_valid(Ppn(page as u32)) == is_owned,
+                "page {page} is valid without an owner"
+            );
+        }
+        Ok(())
+    }
+
+    /// Counts, states and programmed pages of every block agree.
+    fn audit_blocks(&self) -> Result<(), String> {
+        for b in 0..self.blocks.len() {
+            let block = BlockId(b as u32);
+            let first = self.geo.first_page(block).0;
+            let valid = (first..first + self.geo.pages_per_block)
+                .filter(|&p| self.map.is_valid(Ppn(p)))
+                .count();
+            let (counted, bound) = (self.blocks.valid[b], self.blocks.bound[b]);
+            let (pending, state) = (self.blocks.pending[b], self.blocks.state[b]);
+            hold!(valid == usize::from(counted), "block {b}: {valid} valid, counted {counted}");
+            let programmed: u32 =
+                self.geo.planes_of_block(block).map(|p| self.media.programmed(block, p)).sum();
+            hold!(programmed == u32::from(bound), "block {b}: {programmed} programmed, {bound} bound");
+            hold!(
+                u32::from(counted) + u32::from(pending) <= u32::from(bound),
+                "block {b}: {counted} valid + {pending} pending of {bound}"
+            );
+            let full = bound == self.blocks.pages_per_block;
+            match state {
+                BlockState::Free => hold!(bound == 0 && pending == 0, "block {b} is free and used"),
+                BlockState::Open => hold!(!full || pending > 0, "block {b} is full and not sealed"),
+                BlockState::Sealed | BlockState::Collecting => {
+                    hold!(full && pending == 0, "block {b} is {state:?} with {bound} bound");
+                }
+                BlockState::Erasing => hold!(valid == 0, "block {b} erases {valid} valid pages"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Free lists, frontiers, used space and GC room agree with the blocks.
+    fn audit_space(&self) -> Result<(), String> {
+        let mut listed = vec![false; self.blocks.len()];
+        for block in self.space.free_list() {
+            hold!(!listed[block.at()], "block {} is in two free lists", block.0);
+            listed[block.at()] = true;
+        }
+        for (plane, stream, block, left) in self.space.open_list() {
+            let programmed = self.media.programmed(block, plane);
+            hold!(
+                programmed + left == self.geo.pages_per_flash_block,
+                "frontier {stream} of plane {}: {programmed} programmed, {left} left",
+                plane.0
+            );
+        }
+        let mut used_total = 0;
+        for p in 0..self.geo.pools {
+            let pool = PoolId(p);
+            let free = self.blocks.of_pool(pool).filter(|b| listed[b.at()]).count() as u32;
+            hold!(
+                free == self.space.free_blocks(pool),
+                "pool {p}: {free} free, {} counted",
+                self.space.free_blocks(pool)
+            );
+            for b in self.blocks.of_pool(pool) {
+                let is_free = self.blocks.state[b.at()] == BlockState::Free;
+                hold!(is_free == listed[b.at()], "block {} is lost or not free", b.0);
+            }
+            let used: u64 =
+                self.blocks.of_pool(pool).map(|b| u64::from(self.blocks.bound[b.at()])).sum();
+            hold!(used == self.space.used_in_pool(pool), "pool {p}: {used} pages used");
+            used_total += used;
+            hold!(
+                self.space.gc_room(pool) >= self.space.gc_need(pool),
+                "pool {p}: GC needs {} pages and has room for {}",
+                self.space.gc_need(pool),
+                self.space.gc_room(pool)
+            );
+        }
+        hold!(used_total == self.space.used(), "{used_total} pages used, {} counted", self.space.used());
+        Ok(())
+    }
+}

@@ -1,0 +1,46 @@
+//! The only unsafe code: huge pages and prefetch. Both are hints; results never depend on them.
+#![allow(unsafe_code, reason = "two hints to the machine, audited here")]
+
+/// A vector of `n` copies of `value` in memory that asks for huge pages (Linux, `madvise`): the maps
+/// are accessed at random, and fewer TLB misses make that 1.2 to 2 times faster.
+#[must_use]
+pub fn huge_vec(n: usize, value: u32) -> Vec<u32> {
+    let mut v: Vec<u32> = Vec::with_capacity(n);
+    advise_huge(v.as_mut_ptr().cast(), n * size_of::<u32>());
+    v.resize(n, value);
+    assert_eq!(v.len(), n);
+    v
+}
+
+#[cfg(target_os = "linux")]
+fn advise_huge(start: *mut u8, bytes: usize) {
+    const PAGE: usize = 4096;
+    if bytes < 4 << 20 {
+        return;
+    }
+    let first = (start as usize).next_multiple_of(PAGE);
+    let length = (start as usize + bytes - first) / PAGE * PAGE;
+    // SAFETY: the range lies inside the allocation that the caller just made; MADV_HUGEPAGE changes
+    // no contents, and a refusal is harmless and ignored.
+    unsafe {
+        libc::madvise(first as *mut libc::c_void, length, libc::MADV_HUGEPAGE);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn advise_huge(_start: *mut u8, _bytes: usize) {}
+
+/// Bring element `index` of `slice` towards the cache; out of range: nothing.
+#[inline(always)]
+pub fn prefetch<T>(slice: &[T], index: usize) {
+    if index >= slice.len() {
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the address lies inside the slice (checked above); a prefetch reads nothing.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+            slice.as_ptr().add(index).cast(),
+        );
+    }
+}

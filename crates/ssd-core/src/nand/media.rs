@@ -1,0 +1,165 @@
+//! The media: what the cells and their out-of-band area hold, and which operations are legal.
+//!
+//! Kept apart from the controller's state (maps, queues), so that a power cut keeps the one and loses
+//! the other. A page's out-of-band area holds its LPN and, where somebody asks, its sequence number.
+
+use super::geometry::Geometry;
+use crate::config::DataMode;
+use crate::memory::huge_vec;
+use crate::units::{BlockId, Lpn, PlaneId, Ppn};
+
+/// Contents of one page as the host wrote them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Payload {
+    /// Digest of the contents (0: never written).
+    pub digest: u64,
+    /// The bytes (bytes mode).
+    pub bytes: Option<Box<[u8]>>,
+}
+
+/// Cells and out-of-band data of the device.
+pub struct Media {
+    /// LPN in the out-of-band area of each page, as last programmed.
+    lpn: Vec<u32>,
+    /// Pages programmed in each flash block, by `plane * blocks per plane + block` (superblocks:
+    /// `erase unit * members + member`).
+    programmed: Vec<u16>,
+    /// Admission number of the data in each page (with logs and data modes).
+    sequence: Option<Vec<u64>>,
+    /// Contents (digest and bytes mode).
+    digest: Option<Vec<u64>>,
+    bytes: Option<Vec<Option<Box<[u8]>>>>,
+    members: u32,
+}
+
+impl Media {
+    /// Erased flash.
+    #[must_use]
+    pub fn new(geo: &Geometry, data: DataMode, sequences: bool) -> Media {
+        let pages = geo.pages as usize;
+        Media {
+            lpn: huge_vec(pages, u32::MAX),
+            programmed: vec![0; (geo.pools * geo.blocks_per_pool * geo.members) as usize],
+            sequence: (sequences || data != DataMode::None).then(|| vec![0; pages]),
+            digest: (data != DataMode::None).then(|| vec![0; pages]),
+            bytes: (data == DataMode::Bytes).then(|| vec![None; pages]),
+            members: geo.members,
+        }
+    }
+
+    #[inline(always)]
+    fn flash_block(&self, block: BlockId, plane: PlaneId) -> usize {
+        if self.members == 1 {
+            block.at()
+        } else {
+            block.at() * self.members as usize + (plane.0 % self.members) as usize
+        }
+    }
+
+    /// Pages programmed in the flash block of `block` on `plane`.
+    #[inline(always)]
+    #[must_use]
+    pub fn programmed(&self, block: BlockId, plane: PlaneId) -> u32 {
+        u32::from(self.programmed[self.flash_block(block, plane)])
+    }
+
+    /// Program the next page of the flash block of `block` on `plane`: pages of a block are programmed
+    /// once each, in ascending order. Returns the page.
+    #[inline(always)]
+    pub fn program(&mut self, geo: &Geometry, block: BlockId, plane: PlaneId, lpn: Lpn) -> Ppn {
+        let at = self.flash_block(block, plane);
+        let page = u32::from(self.programmed[at]);
+        assert!(page < geo.pages_per_flash_block, "program beyond the end of {block:?}");
+        let ppn = geo.page_on(block, plane, page);
+        self.programmed[at] += 1;
+        self.lpn[ppn.at()] = lpn.0;
+        ppn
+    }
+
+    /// Store the contents of a page just programmed.
+    pub fn store(&mut self, ppn: Ppn, sequence: u64, payload: &Payload) {
+        if let Some(all) = &mut self.sequence {
+            all[ppn.at()] = sequence;
+        }
+        if let Some(all) = &mut self.digest {
+            all[ppn.at()] = payload.digest;
+        }
+        if let Some(all) = &mut self.bytes {
+            all[ppn.at()].clone_from(&payload.bytes);
+        }
+    }
+
+    /// Copy contents and sequence number of one page to another, as GC does.
+    pub fn copy(&mut self, from: Ppn, to: Ppn) {
+        if let Some(all) = &mut self.sequence {
+            all[to.at()] = all[from.at()];
+        }
+        if let Some(all) = &mut self.digest {
+            all[to.at()] = all[from.at()];
+        }
+        if let Some(all) = &mut self.bytes {
+            all[to.at()] = all[from.at()].clone();
+        }
+    }
+
+    /// Whether contents or sequence numbers are kept.
+    #[inline(always)]
+    #[must_use]
+    pub fn keeps_contents(&self) -> bool {
+        self.sequence.is_some()
+    }
+
+    /// The contents of a page.
+    #[must_use]
+    pub fn payload(&self, ppn: Ppn) -> Payload {
+        Payload {
+            digest: self.digest.as_ref().map_or(0, |all| all[ppn.at()]),
+            bytes: self.bytes.as_ref().and_then(|all| all[ppn.at()].clone()),
+        }
+    }
+
+    /// LPN in the out-of-band area.
+    #[inline(always)]
+    #[must_use]
+    pub fn lpn(&self, ppn: Ppn) -> Lpn {
+        Lpn(self.lpn[ppn.at()])
+    }
+
+    /// The out-of-band LPNs of all pages, for prefetching.
+    #[inline(always)]
+    #[must_use]
+    pub fn lpns(&self) -> &[u32] {
+        &self.lpn
+    }
+
+    /// Admission number of the data in a page; 0 where none is kept.
+    #[must_use]
+    pub fn sequence(&self, ppn: Ppn) -> u64 {
+        self.sequence.as_ref().map_or(0, |all| all[ppn.at()])
+    }
+
+    /// Erase the flash block of `block` on `plane`.
+    pub fn erase(&mut self, geo: &Geometry, block: BlockId, plane: PlaneId) {
+        let at = self.flash_block(block, plane);
+        self.programmed[at] = 0;
+        for page in 0..geo.pages_per_flash_block {
+            let ppn = geo.page_on(block, plane, page);
+            self.lpn[ppn.at()] = u32::MAX;
+            if let Some(all) = &mut self.digest {
+                all[ppn.at()] = 0;
+            }
+            if let Some(all) = &mut self.bytes {
+                all[ppn.at()] = None;
+            }
+        }
+    }
+
+    /// Bytes of memory held per physical page, contents included.
+    #[must_use]
+    pub fn bytes_held(&self) -> usize {
+        self.lpn.len() * 4
+            + self.programmed.len() * 2
+            + self.sequence.as_ref().map_or(0, |v| v.len() * 8)
+            + self.digest.as_ref().map_or(0, |v| v.len() * 8)
+    }
+}

@@ -1,0 +1,150 @@
+//! Events: at most one outstanding per resource, in a tournament tree of next times.
+//!
+//! The key of resource `r` at time `t` is `t << bits | r`, so that equal times come out in resource
+//! order and the whole order is total. Timers (delayed completions, idle timers) wait in a small heap
+//! behind one resource of the tree.
+
+use crate::units::Nanos;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+const NEVER: u64 = u64::MAX;
+
+/// Next times of all resources.
+pub(crate) struct Events {
+    tree: Vec<u64>,
+    leaves: usize,
+    bits: u32,
+}
+
+impl Events {
+    /// For `resources` resources without events.
+    pub(crate) fn new(resources: usize) -> Events {
+        assert!(resources > 0 && resources <= 1 << 16, "{resources} resources");
+        let leaves = resources.next_power_of_two();
+        Events { tree: vec![NEVER; 2 * leaves], leaves, bits: leaves.trailing_zeros() }
+    }
+
+    /// The first time that no event can have.
+    pub(crate) fn limit(&self) -> Nanos {
+        Nanos(NEVER >> self.bits)
+    }
+
+    /// The next event of `resource` is at `at`; it has none now.
+    #[inline]
+    pub(crate) fn schedule(&mut self, resource: usize, at: Nanos) {
+        debug_assert!(self.tree[self.leaves + resource] == NEVER, "{resource} has an event");
+        debug_assert!(at < self.limit());
+        self.set(resource, at.0 << self.bits | resource as u64);
+    }
+
+    /// The next event of `resource` is at `at`, whatever it was before; `NEVER` for none.
+    #[inline]
+    pub(crate) fn reschedule(&mut self, resource: usize, at: Nanos) {
+        let key = if at == Nanos::NEVER { NEVER } else { at.0 << self.bits | resource as u64 };
+        self.set(resource, key);
+    }
+
+    #[inline(always)]
+    fn set(&mut self, resource: usize, key: u64) {
+        let mut node = self.leaves + resource;
+        self.tree[node] = key;
+        while node > 1 {
+            let winner = self.tree[node].min(self.tree[node ^ 1]);
+            node /= 2;
+            if self.tree[node] == winner {
+                return;
+            }
+            self.tree[node] = winner;
+        }
+    }
+
+    /// Time of the next event.
+    #[inline(always)]
+    pub(crate) fn next_time(&self) -> Option<Nanos> {
+        let key = self.tree[1];
+        (key != NEVER).then_some(Nanos(key >> self.bits))
+    }
+
+    /// Take the next event if it is at `now`: its resource.
+    #[inline]
+    pub(crate) fn take_at(&mut self, now: Nanos) -> Option<usize> {
+        let key = self.tree[1];
+        if key == NEVER || key >> self.bits != now.0 {
+            return None;
+        }
+        let resource = (key & ((1 << self.bits) - 1)) as usize;
+        self.set(resource, NEVER);
+        Some(resource)
+    }
+}
+
+/// What a timer is for. Smaller kinds come first at one instant.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Timer {
+    /// The controller has served the operation in this slot.
+    Served(u32),
+    /// ECC of the GC page in this slot is done.
+    Decoded(u32),
+    /// A pool may have been idle long enough.
+    Idle(u32),
+}
+
+/// Timers by time, kind and order of setting.
+#[derive(Default)]
+pub(crate) struct Timers {
+    heap: BinaryHeap<Reverse<(Nanos, u64, Timer)>>,
+    set: u64,
+}
+
+impl Timers {
+    pub(crate) fn push(&mut self, at: Nanos, timer: Timer) {
+        self.set += 1;
+        self.heap.push(Reverse((at, self.set, timer)));
+    }
+
+    pub(crate) fn next_time(&self) -> Option<Nanos> {
+        self.heap.peek().map(|Reverse((at, ..))| *at)
+    }
+
+    /// Take the next timer if it is at `now`.
+    pub(crate) fn take_at(&mut self, now: Nanos) -> Option<Timer> {
+        if self.next_time()? != now {
+            return None;
+        }
+        self.heap.pop().map(|Reverse((.., timer))| timer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Stream;
+
+    #[test]
+    fn events_come_out_as_from_a_sorted_list() {
+        let mut rng = Stream::new(1, "events");
+        for n in [1usize, 2, 3, 40, 137] {
+            let mut events = Events::new(n);
+            let mut naive: Vec<Option<u64>> = vec![None; n];
+            for _ in 0..4000 {
+                let r = rng.below(n as u64) as usize;
+                if naive[r].is_none() {
+                    let at = rng.below(50);
+                    naive[r] = Some(at);
+                    events.schedule(r, Nanos(at));
+                } else {
+                    let (at, first) = naive
+                        .iter()
+                        .enumerate()
+                        .filter_map(|(i, t)| t.map(|t| (t, i)))
+                        .min()
+                        .expect("one is set");
+                    assert_eq!(events.next_time(), Some(Nanos(at)));
+                    assert_eq!(events.take_at(Nanos(at)), Some(first));
+                    naive[first] = None;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The functional executor: the same page decisions without time.
+//!
+//! Equal to the timed machine at queue depth 1 with whole-job collection: a write binds, commits, and
+//! then the pool's demand is met before the next write binds. Used for preconditioning and for studies
+//! of write amplification.
+
+use crate::config::{Amount, Config, FillOrder};
+use crate::ftl::gc::victim::VictimPolicy;
+use crate::ftl::gc::{Demand, Demands};
+use crate::ftl::map::Entry;
+use crate::ftl::place::{Layout, Placement, PlacementPolicy};
+use crate::ftl::{Choice, Ftl};
+use crate::host::device::DeviceError;
+use crate::nand::media::Payload;
+use crate::rng::Stream;
+use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
+
+/// What the functional executor counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// Host pages written.
+    pub host_pages: u64,
+    /// Pages copied by collection.
+    pub gc_pages: u64,
+    /// Blocks collected.
+    pub victims: u64,
+    /// Of these, at the reserve.
+    pub foreground: u64,
+    /// Of these, chosen by the reserve's greedy rule.
+    pub by_reserve: u64,
+    /// Valid pages of all victims.
+    pub victim_valid: u64,
+}
+
+/// Page decisions without time over one device.
+pub struct Functional {
+    /// The device.
+    pub ftl: Ftl,
+    /// What has been counted since the last reset.
+    pub tally: Tally,
+    placement: Placement,
+    demands: Demands,
+    /// Pools whose `amount = "one"` has been used up since their last host page.
+    spent: Vec<bool>,
+    sequence: u64,
+    victims: Option<Vec<BlockId>>,
+}
+
+impl Functional {
+    /// Over the device `ftl` of `config`.
+    #[must_use]
+    pub fn new(config: &Config, ftl: Ftl) -> Functional {
+        let d = &config.device;
+        let layout = Layout {
+            channels: d.channels,
+            chips_per_channel: d.chips_per_channel,
+            planes_per_chip: d.planes_per_chip,
+        };
+        Functional {
+            tally: Tally::default(),
+            placement: Placement::build(&config.alloc.placement, &layout),
+            demands: Demands::new(&config.gc),
+            spent: vec![false; ftl.geo.pools as usize],
+            sequence: 0,
+            victims: None,
+            ftl,
+        }
+    }
+
+    /// Record the victims from now on, in order.
+    pub fn record_victims(&mut self) {
+        self.victims = Some(Vec::new());
+    }
+
+    /// The victims recorded so far.
+    #[must_use]
+    pub fn victims(&self) -> &[BlockId] {
+        self.victims.as_deref().unwrap_or(&[])
+    }
+
+    /// Host pages admitted so far: the next admission number.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Write one page of request stream `stream`.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoSpace`] when the pool cannot free a block.
+    #[inline]
+    pub fn write(&mut self, lpn: Lpn, stream: u8) -> Result<(), DeviceError> {
+        assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
+        self.sequence += 1;
+        self.tally.host_pages += 1;
+        let planned = self.placement.place(lpn, &|_| 0);
+        let stream = self.ftl.space.host_stream(stream);
+        let plane = self.plane_for(planned, stream)?;
+        let ppn = self.ftl.bind_host(plane, stream, lpn);
+        if self.ftl.media.keeps_contents() {
+            let payload = Payload { digest: fill_digest(lpn, self.sequence), bytes: None };
+            self.ftl.media.store(ppn, self.sequence, &payload);
+        }
+        let old = self.ftl.map.get(lpn);
+        self.ftl.map.set(lpn, Entry::Page(ppn));
+        self.ftl.validate(ppn);
+        if let Entry::Page(old) = old {
+            self.ftl.release(old);
+        }
+        self.ftl.settle(ppn);
+        self.meet_demand(self.ftl.geo.pool_of(plane))
+    }
+
+    /// Unmap one page.
+    pub fn trim(&mut self, lpn: Lpn) {
+        assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
+        if let Entry::Page(old) = self.ftl.map.get(lpn) {
+            self.ftl.release(old);
+            self.ftl.map.set(lpn, Entry::Unmapped);
+        }
+    }
+
+    /// The plane where a page planned for `planned` can be bound, collecting until there is one.
+    #[inline]
+    fn plane_for(&mut self, planned: PlaneId, stream: u32) -> Result<PlaneId, DeviceError> {
+        loop {
+            if self.ftl.space.host_may_bind(planned, stream) {
+                return Ok(planned);
+            }
+            let pool = self.ftl.geo.pool_of(planned);
+            let mut others = self.ftl.geo.planes_of_pool(pool).map(PlaneId);
+            if let Some(plane) = others.find(|&p| self.ftl.space.host_may_bind(p, stream)) {
+                return Ok(plane);
+            }
+            let choice = self.ftl.choose(pool, true);
+            let Some(choice) = choice else { return Err(no_space(&self.ftl, pool)) };
+            self.collect(choice, true)?;
+        }
+    }
+
+    /// Collect in `pool` as triggers, reserve and amount say.
+    #[inline]
+    fn meet_demand(&mut self, pool: PoolId) -> Result<(), DeviceError> {
+        self.spent[pool.at()] = false;
+        while self.demands.of(&self.ftl.space_view(pool)) != Demand::None {
+            if !self.collect_once(pool)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// One step of collection; false when nothing is to be gained now.
+    #[inline(never)]
+    fn collect_once(&mut self, pool: PoolId) -> Result<bool, DeviceError> {
+        let foreground = self.demands.of(&self.ftl.space_view(pool)) == Demand::Reserve;
+        if self.spent[pool.at()] && !foreground {
+            return Ok(false);
+        }
+        if self.demands.amount == Amount::AllCandidates && !foreground {
+            let list = self.ftl.victim.candidates(pool, &self.ftl.blocks);
+            for &block in &list {
+                self.collect(Choice { block, by_reserve: false }, false)?;
+            }
+            return Ok(!list.is_empty());
+        }
+        let Some(choice) = self.ftl.choose(pool, foreground) else { return Ok(false) };
+        self.spent[pool.at()] = self.demands.amount == Amount::One;
+        self.collect(choice, foreground)?;
+        Ok(true)
+    }
+
+    /// Collect one block: move its valid pages, erase it.
+    fn collect(&mut self, choice: Choice, foreground: bool) -> Result<(), DeviceError> {
+        let block = choice.block;
+        let pool = self.ftl.blocks.pool_of(block);
+        if let Some(list) = &mut self.victims {
+            list.push(block);
+        }
+        self.tally.victims += 1;
+        self.tally.foreground += u64::from(foreground);
+        self.tally.by_reserve += u64::from(choice.by_reserve);
+        self.tally.victim_valid += u64::from(self.ftl.blocks.valid[block.at()]);
+        self.ftl.begin_collection(block);
+        let mut from = 0;
+        while let Some(source) = self.ftl.next_valid(block, from) {
+            from = self.ftl.geo.split(source).1 + 1;
+            self.move_page(source, pool);
+        }
+        self.ftl.begin_erase(block);
+        self.ftl.finish_erase(block);
+        Ok(())
+    }
+
+    /// Copy one valid page to the GC frontier.
+    #[inline]
+    fn move_page(&mut self, source: Ppn, pool: PoolId) {
+        let lpn = self.ftl.media.lpn(source);
+        let home = self.ftl.geo.plane_of(source);
+        let plane = gc_plane(&self.ftl, home).expect("the reserve keeps room for every job");
+        let target = self.ftl.bind_gc(plane, lpn);
+        if self.ftl.media.keeps_contents() {
+            self.ftl.media.copy(source, target);
+        }
+        debug_assert_eq!(self.ftl.map.get(lpn), Entry::Page(source));
+        self.ftl.map.set(lpn, Entry::Page(target));
+        self.ftl.release(source);
+        self.ftl.validate(target);
+        self.ftl.settle(target);
+        self.ftl.space.job_page_done(pool);
+        self.tally.gc_pages += 1;
+    }
+
+    /// Write the first `share` of the user pages once and overwrite them `overwrite` times at random.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoSpace`] when a pool cannot free a block. `keep_going` is asked every 65,536
+    /// pages with the pages written and those to write in all; false ends early.
+    pub fn precondition(
+        &mut self,
+        config: &Config,
+        keep_going: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<bool, DeviceError> {
+        let p = &config.precondition;
+        let pages = (f64::from(self.ftl.geo.user_pages) * p.fill).floor() as u64;
+        let overwrites = (pages as f64 * p.overwrite).round() as u64;
+        let mut rng = Stream::new(config.run.seed, "precondition");
+        let order = (p.order == FillOrder::Random).then(|| permutation(pages as u32, &mut rng));
+        for i in 0..pages {
+            if i % 65_536 == 0 && !keep_going(i, pages + overwrites) {
+                return Ok(false);
+            }
+            let lpn = order.as_ref().map_or(i as u32, |o| o[i as usize]);
+            self.write(Lpn(lpn), 0)?;
+        }
+        let mut random = Ahead::new(rng, pages);
+        for i in 0..overwrites {
+            if i % 65_536 == 0 && !keep_going(pages + i, pages + overwrites) {
+                return Ok(false);
+            }
+            let lpn = random.next(&self.ftl);
+            self.write(lpn, 0)?;
+        }
+        Ok(true)
+    }
+}
+
+/// Digest of page `lpn` as written functionally under admission number `sequence`.
+#[must_use]
+pub fn fill_digest(lpn: Lpn, sequence: u64) -> u64 {
+    let x = (u64::from(lpn.0) << 32 ^ sequence).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (x ^ x >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) | 1
+}
+
+/// The plane where a copy from `home` can be bound: its own, else another one of the pool.
+#[inline]
+#[must_use]
+pub(crate) fn gc_plane(ftl: &Ftl, home: PlaneId) -> Option<PlaneId> {
+    if ftl.space.gc_may_bind(home) {
+        return Some(home);
+    }
+    let pool = ftl.geo.pool_of(home);
+    ftl.geo.planes_of_pool(pool).map(PlaneId).find(|&p| ftl.space.gc_may_bind(p))
+}
+
+/// Why `pool` cannot free a block.
+pub(crate) fn no_space(ftl: &Ftl, pool: PoolId) -> DeviceError {
+    DeviceError::NoSpace { pool: pool.0, reason: no_space_reason(ftl, pool), outstanding: 1, first: 0 }
+}
+
+/// The numbers behind [`DeviceError::NoSpace`], and the remedy.
+pub(crate) fn no_space_reason(ftl: &Ftl, pool: PoolId) -> String {
+    let view = ftl.space_view(pool);
+    let invalid: u64 = ftl
+        .blocks
+        .of_pool(pool)
+        .filter(|&b| ftl.blocks.is_candidate(b))
+        .map(|b| u64::from(ftl.blocks.invalid(b)))
+        .sum();
+    format!(
+        "{} of {} blocks are erased and its sealed blocks hold {invalid} invalid pages; give the \
+         device more over-provisioning, a smaller reserve or fewer frontiers",
+        view.free_blocks, view.blocks
+    )
+}
+
+fn permutation(n: u32, rng: &mut Stream) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..n).collect();
+    for i in (1..order.len()).rev() {
+        order.swap(i, rng.below(i as u64 + 1) as usize);
+    }
+    order
+}
+
+const AHEAD: usize = 32;
+
+/// Uniformly random pages, drawn ahead of their use so that the map can be prefetched.
+pub struct Ahead {
+    ring: [Lpn; AHEAD],
+    at: usize,
+    rng: Stream,
+    pages: u64,
+}
+
+impl Ahead {
+    /// Over the first `pages` pages.
+    #[must_use]
+    pub fn new(mut rng: Stream, pages: u64) -> Ahead {
+        let mut ring = [Lpn(0); AHEAD];
+        if pages > 0 {
+            for lpn in &mut ring {
+                *lpn = Lpn(rng.below(pages) as u32);
+            }
+        }
+        Ahead { ring, at: 0, rng, pages }
+    }
+
+    /// The next page.
+    #[inline(always)]
+    #[allow(clippy::should_implement_trait, reason = "it needs the device to prefetch")]
+    pub fn next(&mut self, ftl: &Ftl) -> Lpn {
+        let lpn = self.ring[self.at];
+        let fresh = Lpn(self.rng.below(self.pages) as u32);
+        self.ring[self.at] = fresh;
+        ftl.map.prefetch(fresh);
+        self.at = (self.at + 1) % AHEAD;
+        ftl.prefetch_write(self.ring[(self.at + AHEAD / 2) % AHEAD]);
+        lpn
+    }
+}
