@@ -8,6 +8,7 @@ pub mod config;
 pub mod ftl;
 pub mod host;
 pub mod memory;
+pub mod metrics;
 pub mod nand;
 pub mod plug;
 pub mod rng;

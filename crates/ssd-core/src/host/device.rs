@@ -60,8 +60,9 @@ pub enum DeviceError {
 
 /// A simulated device that owns time.
 pub trait Device {
-    /// Admit `request` at time `at`, not earlier than now nor than the last submission. In bytes mode
-    /// `data` holds the payload of a write.
+    /// Submit `request` to arrive at `at`, not earlier than the last submission. An `at` in the past
+    /// says when it was meant to arrive: it is admitted now and its latency counts from `at`. In bytes
+    /// mode `data` holds the payload of a write.
     ///
     /// # Errors
     /// [`DeviceError::BadRequest`] for an empty, oversized or foreign address range.
@@ -71,6 +72,9 @@ pub trait Device {
         request: &Request,
         data: Option<&[u8]>,
     ) -> Result<RequestId, DeviceError>;
+
+    /// Simulated time.
+    fn now(&self) -> Nanos;
 
     /// The time of the next thing to happen, `None` when nothing will happen without a submission.
     fn next_event(&self) -> Option<Nanos>;
@@ -83,9 +87,14 @@ pub trait Device {
     fn run_until(&mut self, limit: Nanos, done: &mut Vec<Completion>)
     -> Result<Nanos, DeviceError>;
 
-    /// Tell the device of sectors that will be addressed soon, so that it can fetch its map ahead of
-    /// time. No effect on results.
+    /// Tell the device of a request to come, some forty requests ahead, so that it can fetch its map
+    /// entry. No effect on results.
     fn hint(&self, request: &Request) {
+        let _ = request;
+    }
+
+    /// The same some twenty requests ahead: the map entry is there, fetch what it points to.
+    fn hint_soon(&self, request: &Request) {
         let _ = request;
     }
 

@@ -1,4 +1,5 @@
 //! What the host sends and receives, the `Device` trait, and the drivers over it.
 
 pub mod device;
+pub mod drive;
 pub mod request;

@@ -49,8 +49,8 @@ pub struct Geometry {
     pub pages: u32,
     /// User pages.
     pub user_pages: u32,
-    /// Sectors of a page.
-    pub sectors_per_page: Divisor,
+    /// Sectors of a page are 2 to this power.
+    pub sector_shift: u32,
     by_pages_per_block: Divisor,
     by_members: Divisor,
     by_plane_blocks: Divisor,
@@ -81,6 +81,7 @@ impl Geometry {
         let pages_per_block = d.pages_per_block * members;
         let blocks_per_pool = d.blocks_per_plane * pool / members;
         let pages = planes * d.blocks_per_plane * d.pages_per_block;
+        assert!(d.page_bytes.is_power_of_two() && d.page_bytes >= 512, "page size {}", d.page_bytes);
         assert!(pages > 0 && d.user_pages < pages, "the config layer has checked the capacity");
         Geometry {
             channels: d.channels,
@@ -95,7 +96,7 @@ impl Geometry {
             blocks_per_pool,
             pages,
             user_pages: d.user_pages,
-            sectors_per_page: Divisor::new(d.page_bytes / 512),
+            sector_shift: (d.page_bytes / 512).trailing_zeros(),
             by_pages_per_block: Divisor::new(pages_per_block),
             by_members: Divisor::new(members),
             by_plane_blocks: Divisor::new(d.blocks_per_plane),
@@ -103,6 +104,12 @@ impl Geometry {
             by_pool: Divisor::new(pool),
             by_channel: Divisor::new(planes_per_channel),
         }
+    }
+
+    /// User capacity in sectors.
+    #[must_use]
+    pub fn user_sectors(&self) -> u64 {
+        u64::from(self.user_pages) << self.sector_shift
     }
 
     /// Erase unit and page within it.

@@ -1,6 +1,6 @@
 //! How long each operation takes, from `[timing]`.
 
-use crate::config::{Config, GcPath, TimingModel};
+use crate::config::{Config, TimingModel};
 
 /// Phases of operations in nanoseconds.
 ///
@@ -22,7 +22,7 @@ pub struct Times {
     pub command_ns: u64,
     /// Bus time of one host page, SRAM included.
     pub host_bus_ns: u64,
-    /// Bus time of one GC page, SRAM included (0 for copy-back).
+    /// Bus time of one GC page, SRAM included (none with copy-back).
     pub gc_bus_ns: u64,
     /// A page served by the controller, without flash.
     pub controller_ns: u64,
@@ -33,7 +33,6 @@ impl Times {
     #[must_use]
     pub fn new(config: &Config) -> Times {
         let t = &config.timing;
-        let copyback = config.gc.path == GcPath::Copyback;
         Times {
             serial: t.model == TimingModel::Serial,
             read_ns: t.read_ns,
@@ -41,7 +40,7 @@ impl Times {
             erase_ns: t.erase_ns,
             command_ns: if t.model == TimingModel::Serial { 0 } else { t.command_ns },
             host_bus_ns: t.transfer_ns + 2 * t.sram_ns,
-            gc_bus_ns: if copyback { 0 } else { t.transfer_ns + t.sram_ns },
+            gc_bus_ns: t.transfer_ns + t.sram_ns,
             controller_ns: t.sram_ns,
         }
     }

@@ -2,4 +2,16 @@
 //!
 //! `sim` owns everything and time; `ftl`, `sched` and `nand` answer its questions and never call it.
 
+mod admit;
+mod bus;
+mod collect;
+mod complete;
+mod content;
+mod dispatch;
+mod event;
 pub mod functional;
+pub mod log;
+mod op;
+pub mod request;
+pub mod ssd;
+pub mod unit;

@@ -52,7 +52,14 @@ impl Demands {
         if self.triggers.iter().any(|t| t.urgent(view)) { Demand::Urgent } else { Demand::Background }
     }
 
-    /// The shortest idle time for which a trigger waits, if one does.
+    /// Whether all triggers that look at the whole device hold, and there is one.
+    #[must_use]
+    pub fn device_holds(&self, view: &SpaceView) -> bool {
+        let mut watching = self.triggers.iter().filter(|t| t.watches_device()).peekable();
+        watching.peek().is_some() && watching.all(|t| t.holds(view))
+    }
+
+    /// The longest idle time for which a trigger waits, if one does.
     #[must_use]
     pub fn idle_after(&self) -> Option<crate::units::Nanos> {
         self.triggers.iter().filter_map(TriggerPolicy::idle_after).max()

@@ -35,6 +35,11 @@ pub trait TriggerPolicy {
         false
     }
 
+    /// Whether the answer may change by what happens in other pools.
+    fn watches_device(&self) -> bool {
+        false
+    }
+
     /// The idle time after which the answer may change without any operation on the pool.
     fn idle_after(&self) -> Option<Nanos> {
         None
@@ -80,6 +85,12 @@ macro_rules! triggers {
                 match self {
                     $(Trigger::$variant(p) => p.urgent(view),)+
                     Trigger::External(p) => p.urgent(view),
+                }
+            }
+            fn watches_device(&self) -> bool {
+                match self {
+                    $(Trigger::$variant(p) => p.watches_device(),)+
+                    Trigger::External(p) => p.watches_device(),
                 }
             }
             fn idle_after(&self) -> Option<Nanos> {

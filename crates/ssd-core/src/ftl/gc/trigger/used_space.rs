@@ -49,4 +49,8 @@ impl TriggerPolicy for Policy {
         };
         u128::from(used) * 1_000_000_000 >= u128::from(all) * u128::from(self.at_ppb)
     }
+
+    fn watches_device(&self) -> bool {
+        !self.pool
+    }
 }

@@ -1,0 +1,182 @@
+//! Drivers: they feed a device from a source, in the open or in the closed loop.
+//!
+//! *Open loop*: requests arrive when the source says; latency counts from there, whether or not the
+//! device keeps up. *Closed loop*: a fixed number is outstanding; a request arrives when another
+//! completes (and the think time has passed).
+
+use super::device::{Device, DeviceError};
+use super::request::{Completion, Source, SourceError, TimedRequest};
+use crate::config::{Host, HostMode};
+use crate::units::Nanos;
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+/// Requests fetched ahead, so that the device can prefetch what they will touch.
+const AHEAD: usize = 48;
+/// Completions between two reports of progress.
+const PROGRESS_EVERY: u64 = 4096;
+
+/// How far a run has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Requests submitted.
+    pub submitted: u64,
+    /// Requests completed.
+    pub completed: u64,
+    /// Simulated time.
+    pub now: Nanos,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// Requests submitted and completed.
+    pub progress: Progress,
+    /// The observer asked to stop before the source was exhausted.
+    pub interrupted: bool,
+}
+
+/// Why a run could not go on.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DriveError {
+    /// The source failed.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// Watches a run: called every few thousand completions with the device, for progress and logs.
+/// `Break` stops the run cleanly.
+pub type Observer<'a, D> = dyn FnMut(&mut D, &Progress) -> ControlFlow<()> + 'a;
+
+/// Requests fetched ahead of their submission.
+struct Feed<'a> {
+    source: &'a mut dyn Source,
+    ring: VecDeque<TimedRequest>,
+    dry: bool,
+}
+
+impl<'a> Feed<'a> {
+    fn new(source: &'a mut dyn Source) -> Feed<'a> {
+        Feed { source, ring: VecDeque::with_capacity(AHEAD), dry: false }
+    }
+
+    /// The next request; tops the ring up and lets the device prefetch.
+    #[inline]
+    fn next<D: Device>(&mut self, device: &D) -> Result<Option<TimedRequest>, SourceError> {
+        while !self.dry && self.ring.len() < AHEAD {
+            match self.source.next_request()? {
+                Some(request) => {
+                    device.hint(&request.request);
+                    self.ring.push_back(request);
+                }
+                None => self.dry = true,
+            }
+        }
+        if let Some(soon) = self.ring.get(AHEAD / 2) {
+            device.hint_soon(&soon.request);
+        }
+        Ok(self.ring.pop_front())
+    }
+}
+
+/// Run `source`, whose times count from the device's present, on `device` until every request has completed or the observer says stop.
+///
+/// # Errors
+/// A [`DriveError`] when the source or the device fails.
+pub fn drive<D: Device>(
+    device: &mut D,
+    host: &Host,
+    source: &mut dyn Source,
+    observer: &mut Observer<'_, D>,
+) -> Result<Outcome, DriveError> {
+    let mut feed = Feed::new(source);
+    match host.mode {
+        HostMode::Open => open_loop(device, host.max_outstanding, &mut feed, observer),
+        HostMode::Closed => closed_loop(device, host, &mut feed, observer),
+    }
+}
+
+fn open_loop<D: Device>(
+    device: &mut D,
+    max_outstanding: u32,
+    feed: &mut Feed<'_>,
+    observer: &mut Observer<'_, D>,
+) -> Result<Outcome, DriveError> {
+    let most = if max_outstanding == 0 { u64::MAX } else { u64::from(max_outstanding) };
+    let mut done = Vec::new();
+    let start = device.now();
+    let mut p = Progress { submitted: 0, completed: 0, now: start };
+    let mut next = feed.next(device)?;
+    loop {
+        while let Some(request) = next {
+            // Far-off arrivals wait in the feed, so that a device holds only what it must.
+            let at = start + request.at;
+            let due = at <= p.now || p.submitted - p.completed < 2;
+            if !due || p.submitted - p.completed >= most {
+                break;
+            }
+            device.submit(at, &request.request, None)?;
+            p.submitted += 1;
+            next = feed.next(device)?;
+        }
+        if next.is_none() && p.submitted == p.completed {
+            break;
+        }
+        let full = p.submitted - p.completed >= most;
+        let limit = match next {
+            Some(request) if !full => start + request.at,
+            _ => Nanos::NEVER,
+        };
+        let reached = device.run_until(limit, &mut done)?;
+        p.now = if done.is_empty() && limit != Nanos::NEVER { limit } else { reached };
+        if count(&mut p, &mut done) && observer(device, &p).is_break() {
+            return Ok(Outcome { progress: p, interrupted: true });
+        }
+    }
+    Ok(Outcome { progress: p, interrupted: false })
+}
+
+fn closed_loop<D: Device>(
+    device: &mut D,
+    host: &Host,
+    feed: &mut Feed<'_>,
+    observer: &mut Observer<'_, D>,
+) -> Result<Outcome, DriveError> {
+    let mut done = Vec::new();
+    let mut p = Progress { submitted: 0, completed: 0, now: device.now() };
+    let mut slots = u64::from(host.queue_depth);
+    assert!(slots > 0, "the config layer has checked the queue depth");
+    loop {
+        while slots > 0 {
+            let Some(request) = feed.next(device)? else { break };
+            let at = if p.submitted < u64::from(host.queue_depth) {
+                p.now
+            } else {
+                Nanos(p.now.0 + host.think_time_ns)
+            };
+            device.submit(at, &request.request, None)?;
+            p.submitted += 1;
+            slots -= 1;
+        }
+        if p.submitted == p.completed {
+            break;
+        }
+        p.now = device.run_until(Nanos::NEVER, &mut done)?;
+        slots += done.len() as u64;
+        if count(&mut p, &mut done) && observer(device, &p).is_break() {
+            return Ok(Outcome { progress: p, interrupted: true });
+        }
+    }
+    Ok(Outcome { progress: p, interrupted: false })
+}
+
+/// Count completions; whether progress is due.
+fn count(p: &mut Progress, done: &mut Vec<Completion>) -> bool {
+    let before = p.completed / PROGRESS_EVERY;
+    p.completed += done.len() as u64;
+    done.clear();
+    p.completed / PROGRESS_EVERY != before
+}

@@ -1,0 +1,229 @@
+//! Admission: a request arrives and becomes page operations.
+
+use super::op::{Kind, NONE, Op, Phases};
+use super::ssd::{Arrival, Ssd};
+use crate::ftl::map::Entry;
+use crate::ftl::place::PlacementPolicy;
+use crate::host::request::{Op as HostOp, Request};
+use crate::metrics::counters::Parts;
+use crate::nand::media::Payload;
+use crate::sched::order::{R_HOST, W_HOST};
+use crate::units::{Lpn, Nanos, PlaneId, Ppn};
+
+/// The pages that a request touches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pages {
+    /// First page.
+    pub(crate) first: u32,
+    /// Number of pages.
+    pub(crate) count: u32,
+}
+
+impl Ssd {
+    /// Pages touched by a request; those wholly inside it for a TRIM.
+    pub(crate) fn pages_of(&self, r: &Request) -> Pages {
+        let shift = self.ftl.geo.sector_shift;
+        let end = r.sector + u64::from(r.sectors);
+        if r.op == HostOp::Trim {
+            let first = (r.sector + (1 << shift) - 1) >> shift;
+            let last = end >> shift;
+            return Pages { first: first as u32, count: last.saturating_sub(first) as u32 };
+        }
+        let first = r.sector >> shift;
+        let last = (end + (1 << shift) - 1) >> shift;
+        Pages { first: first as u32, count: (last - first) as u32 }
+    }
+
+    /// Bytes `from..to` of page `lpn` that `r` covers, and where they lie in the request's data.
+    pub(crate) fn byte_range(&self, r: &Request, lpn: Lpn) -> ((usize, usize), usize) {
+        let page_sectors = 1u64 << self.ftl.geo.sector_shift;
+        let page_start = u64::from(lpn.0) * page_sectors;
+        let from = r.sector.max(page_start);
+        let to = (r.sector + u64::from(r.sectors)).min(page_start + page_sectors);
+        debug_assert!(from < to, "{lpn:?} lies outside of {r:?}");
+        let bytes = |sectors: u64| (sectors * 512) as usize;
+        ((bytes(from - page_start), bytes(to - page_start)), bytes(from - r.sector))
+    }
+
+    /// A request arrives.
+    pub(crate) fn admit(&mut self, arrival: Arrival) {
+        let Arrival { at, id, request, data } = arrival;
+        self.end_warmup(id);
+        debug_assert!(at <= self.now);
+        self.measured.arrive(self.now, request.op);
+        let slot = self.requests.insert(id, at, request);
+        let pages = self.pages_of(&request);
+        match request.op {
+            HostOp::Read => {
+                self.requests.get(slot).left = pages.count;
+                self.measured.host.pages_read += u64::from(pages.count);
+                for part in 0..pages.count {
+                    self.admit_read(slot, part, Lpn(pages.first + part));
+                }
+            }
+            HostOp::Write => {
+                let epoch = self.epochs.write_arrives();
+                let inside = self.requests.get(slot);
+                inside.left = pages.count;
+                inside.epoch = epoch;
+                self.measured.host.pages_written += u64::from(pages.count);
+                for part in 0..pages.count {
+                    let lpn = Lpn(pages.first + part);
+                    self.admit_write(slot, part, lpn, &request, data.as_deref());
+                }
+            }
+            HostOp::Trim => {
+                for i in 0..pages.count {
+                    self.trim(Lpn(pages.first + i));
+                }
+                self.finish_later(slot);
+            }
+            HostOp::Flush => {
+                self.epochs.flush_arrives(slot);
+                self.complete_flushes();
+            }
+        }
+    }
+
+    /// A page operation of the request in slot `owner`, which may have waited in the host.
+    fn host_op(&mut self, kind: Kind, owner: u32, part: u32, lpn: Lpn, plane: PlaneId) -> Op {
+        let waited = self.now - self.requests.get(owner).arrival;
+        Op {
+            next: NONE,
+            kind,
+            stream: 0,
+            part,
+            plane,
+            lpn,
+            ppn: Ppn(NONE),
+            base: NONE,
+            owner,
+            age: 0,
+            sequence: 0,
+            queued: self.now,
+            host_busy_ns: 0,
+            phases: Phases::default(),
+            parts: Parts { queue_ns: waited.0, ..Parts::default() },
+            expected: 0,
+            row: 0,
+        }
+    }
+
+    fn admit_read(&mut self, owner: u32, part: u32, lpn: Lpn) {
+        let plane = match self.ftl.map.get(lpn) {
+            Entry::Page(ppn) => self.ftl.geo.plane_of(ppn),
+            Entry::Unmapped | Entry::Slot(_) => PlaneId(0),
+        };
+        let op = self.host_op(Kind::HostRead, owner, part, lpn, plane);
+        let slot = self.ops.insert(op);
+        if let Entry::Page(_) = self.ftl.map.get(lpn) {
+            self.enqueue(slot, R_HOST);
+        } else {
+            self.serve(slot);
+        }
+    }
+
+    fn admit_write(
+        &mut self,
+        owner: u32,
+        part: u32,
+        lpn: Lpn,
+        request: &Request,
+        data: Option<&[u8]>,
+    ) {
+        let old = self.ftl.map.get(lpn);
+        let base = self.committed_page(lpn).map_or(NONE, |p| p.0);
+        let (range, at) = self.byte_range(request, lpn);
+        let partial = range != (0, 512 << self.ftl.geo.sector_shift);
+        self.sequence += 1;
+        let mut op = self.host_op(Kind::HostWrite, owner, part, lpn, PlaneId(0));
+        op.base = base;
+        op.sequence = self.sequence;
+        op.stream = request.stream;
+        // The rest of a partial page comes from flash, unless it is in the controller or nowhere.
+        let rmw = match old {
+            Entry::Page(ppn) if partial => Some(ppn),
+            _ => None,
+        };
+        if let Some(ppn) = rmw {
+            op.kind = Kind::RmwRead;
+            op.plane = self.ftl.geo.plane_of(ppn);
+            self.measured.host.rmw += 1;
+        } else {
+            op.plane = self.place(lpn);
+        }
+        let slot = self.ops.insert(op);
+        assert!(slot < self.ftl.map.slots(), "more writes in flight than the map has slots");
+        if self.content.is_some() {
+            let payload = self.composed(lpn, old, range, data.map(|d| &d[at..at + range.1 - range.0]));
+            let content = self.content.as_mut().expect("checked above");
+            self.ops[slot].expected = content.expected(lpn);
+            content.admit(slot, lpn, payload);
+        }
+        self.ftl.map.set(lpn, Entry::Slot(slot));
+        self.enqueue(slot, if rmw.is_some() { R_HOST } else { W_HOST });
+    }
+
+    /// The payload of the page write being admitted with number `self.sequence`.
+    fn composed(
+        &self,
+        lpn: Lpn,
+        old: Entry,
+        range: (usize, usize),
+        data: Option<&[u8]>,
+    ) -> Payload {
+        let content = self.content.as_ref().expect("only in data modes");
+        let before = match old {
+            Entry::Unmapped => Payload::default(),
+            Entry::Page(ppn) => self.ftl.media.payload(ppn),
+            Entry::Slot(slot) => content.of_slot(slot).clone(),
+        };
+        content.compose(lpn, self.sequence, range, &before, data)
+    }
+
+    /// The plane an admitted write is queued for.
+    #[inline]
+    pub(crate) fn place(&mut self, lpn: Lpn) -> PlaneId {
+        let (geo, units) = (&self.ftl.geo, &self.units);
+        self.placement.place(lpn, &|plane| units[geo.unit_of(plane).at()].load)
+    }
+
+    fn trim(&mut self, lpn: Lpn) {
+        let committed = self.committed_page(lpn);
+        if self.ftl.map.get(lpn) == Entry::Unmapped {
+            return;
+        }
+        self.measured.host.pages_trimmed += 1;
+        if let Some(ppn) = committed {
+            self.release(ppn);
+        }
+        self.ftl.map.set(lpn, Entry::Unmapped);
+        if let Some(content) = &mut self.content {
+            content.trim(lpn);
+        }
+    }
+
+    /// Serve a read from the controller: its page is in flight or nowhere.
+    pub(crate) fn serve(&mut self, slot: u32) {
+        let lpn = self.ops[slot].lpn;
+        match self.ftl.map.get(lpn) {
+            Entry::Unmapped => self.measured.host.unmapped_pages_read += 1,
+            Entry::Slot(_) => self.measured.host.controller_pages_read += 1,
+            Entry::Page(_) => unreachable!("a page on flash is not served by the controller"),
+        }
+        self.check_served(slot);
+        let delay = self.times.controller_ns;
+        self.ops[slot].parts.transfer_ns += delay;
+        self.set_timer(Nanos(self.now.0 + delay), super::event::Timer::Served(slot));
+    }
+
+    /// A request without page operations completes after the controller's time.
+    fn finish_later(&mut self, request: u32) {
+        self.requests.get(request).left = 1;
+        let mut op = self.host_op(Kind::HostRead, request, 0, Lpn(NONE), PlaneId(0));
+        op.parts.transfer_ns = self.times.controller_ns;
+        let slot = self.ops.insert(op);
+        let at = Nanos(self.now.0 + self.times.controller_ns);
+        self.set_timer(at, super::event::Timer::Served(slot));
+    }
+}

@@ -1,0 +1,95 @@
+//! Phases on the channel's bus, and the end of operations on their unit.
+//!
+//! Commands go before data-out: a chip that waits to start costs more than one that waits to finish.
+//! The bus has an event only while somebody waits for it.
+
+use super::ssd::Ssd;
+use super::unit::Stage;
+use crate::units::Nanos;
+
+impl Ssd {
+    /// `unit` wants its channel for `wants_ns`; `stage` says whether its data go in or out.
+    pub(crate) fn request_bus(&mut self, unit: usize, stage: Stage) {
+        let wants = self.units[unit].wants_ns;
+        if wants == 0 {
+            self.bus_granted(unit, stage, 0);
+            return;
+        }
+        let channel = self.units[unit].channel as usize;
+        let bus = &mut self.buses[channel];
+        let waiting = !bus.wait_in.is_empty() || !bus.wait_out.is_empty();
+        if bus.free_at <= self.now && !waiting {
+            bus.free_at = Nanos(self.now.0 + wants);
+            bus.busy_ns += wants;
+            self.bus_granted(unit, stage, wants);
+            return;
+        }
+        self.units[unit].stage = stage;
+        if stage == Stage::WaitIn {
+            bus.wait_in.push_back(unit as u32);
+        } else {
+            bus.wait_out.push_back(unit as u32);
+        }
+        if !waiting {
+            let at = bus.free_at;
+            self.events.schedule(channel, at);
+        }
+    }
+
+    /// The bus is free and somebody waits.
+    pub(crate) fn bus_event(&mut self, channel: usize) {
+        let bus = &mut self.buses[channel];
+        debug_assert!(bus.free_at <= self.now);
+        let (unit, stage) = match bus.wait_in.pop_front() {
+            Some(unit) => (unit as usize, Stage::WaitIn),
+            None => {
+                (bus.wait_out.pop_front().expect("somebody waits") as usize, Stage::WaitOut)
+            }
+        };
+        let wants = self.units[unit].wants_ns;
+        bus.free_at = Nanos(self.now.0 + wants);
+        bus.busy_ns += wants;
+        if !bus.wait_in.is_empty() || !bus.wait_out.is_empty() {
+            let at = bus.free_at;
+            self.events.schedule(channel, at);
+        }
+        self.bus_granted(unit, stage, wants);
+    }
+
+    /// `unit` has the bus for `ns` from now on: when is its next event?
+    fn bus_granted(&mut self, unit: usize, stage: Stage, ns: u64) {
+        let bus_end = Nanos(self.now.0 + ns);
+        let (slot, array_ns) = (self.units[unit].running, self.units[unit].array_ns);
+        let op = &mut self.ops[slot];
+        if ns > 0 {
+            if op.phases.bus_end == Nanos::ZERO {
+                op.phases.bus_start = self.now;
+            }
+            op.phases.bus_end = bus_end;
+        }
+        let end = if stage == Stage::WaitIn {
+            op.phases.array_start = bus_end;
+            op.phases.array_end = Nanos(bus_end.0 + array_ns);
+            op.phases.array_end
+        } else {
+            bus_end
+        };
+        let out = stage == Stage::WaitIn && op.kind.is_read();
+        self.units[unit].stage = if out { Stage::Reading } else { Stage::Last };
+        let resource = self.unit_resource(unit);
+        self.events.schedule(resource, end);
+    }
+
+    /// The event of a unit: its array read or its operation ends.
+    pub(crate) fn unit_event(&mut self, unit: usize) {
+        match self.units[unit].stage {
+            Stage::Reading => {
+                let u = &mut self.units[unit];
+                u.wants_ns = u.bus_ns - self.times.command_ns;
+                self.request_bus(unit, Stage::WaitOut);
+            }
+            Stage::Last => self.operation_ends(unit),
+            other => unreachable!("unit {unit} has an event in stage {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,541 @@
+//! The collection engine: the only place that acts on what GC policies decide.
+//!
+//! One job a pool: choose a victim, move its valid pages with a window in flight, erase it. Jobs start
+//! when a pool is considered, which happens at the end of an instant in which something of the pool
+//! has changed.
+
+use super::event::Timer;
+use super::op::{Kind, NONE, Op, Phases};
+use super::ssd::Ssd;
+use super::unit::IdSet;
+use crate::config::{Amount, Blocking, BlockingScope, Config, GcPath, Granularity};
+use crate::ftl::Choice;
+use crate::ftl::gc::concurrency::{Concurrency, ConcurrencyPolicy, DeviceView};
+use crate::ftl::gc::victim::VictimPolicy;
+use crate::ftl::gc::{Demand, Demands};
+use crate::metrics::counters::{Cause, Parts};
+use crate::nand::geometry::Geometry;
+use crate::sched::order::{R_GC, W_GC};
+use crate::units::{BlockId, Lpn, Nanos, PlaneId, PoolId, Ppn};
+use std::collections::VecDeque;
+
+/// The collection of one block.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    victim: BlockId,
+    /// First page of the victim that has not been looked at.
+    scan: u32,
+    /// Page moves in flight.
+    in_flight: u32,
+    /// Flash blocks still to be erased; 0 until the erase is queued.
+    erases_left: u32,
+    foreground: bool,
+    since: Nanos,
+}
+
+/// State of collection over the device.
+pub(crate) struct Collector {
+    demands: Demands,
+    concurrency: Concurrency,
+    blocking: Blocking,
+    path: GcPath,
+    window: u32,
+    pub(crate) ecc_ns: u64,
+    jobs: Vec<Option<Job>>,
+    background: u32,
+    consider: IdSet,
+    /// Pools whose demand found nothing to collect.
+    starved: Vec<bool>,
+    starving: u32,
+    /// Pools whose `amount = "one"` has been used up since their last host page.
+    spent: Vec<bool>,
+    /// What is left of `amount = "all-candidates"`.
+    lists: Vec<VecDeque<BlockId>>,
+    /// Pools that wait for the concurrency rule, in order.
+    throttled: VecDeque<PoolId>,
+    is_throttled: Vec<bool>,
+    /// How often each plane is closed to the host.
+    closed_planes: Vec<u32>,
+    /// Blocks closed to host reads.
+    pub(crate) closed_blocks: u32,
+    block_closings: Vec<u32>,
+    /// Units whose idle timer has fired at this instant.
+    pub(crate) idle_units: Vec<u32>,
+    device_held: bool,
+}
+
+impl Collector {
+    pub(crate) fn new(config: &Config, geo: &Geometry) -> Collector {
+        let pools = geo.pools as usize;
+        let mut consider = IdSet::new(geo.pools);
+        (0..geo.pools).for_each(|p| consider.insert(p));
+        Collector {
+            demands: Demands::new(&config.gc),
+            concurrency: Concurrency::build(&config.gc.concurrency),
+            blocking: config.gc.blocking,
+            path: config.gc.path,
+            window: config.gc.window,
+            ecc_ns: config.controller.ecc_ns,
+            jobs: vec![None; pools],
+            background: 0,
+            consider,
+            starved: vec![false; pools],
+            starving: 0,
+            spent: vec![false; pools],
+            lists: vec![VecDeque::new(); pools],
+            throttled: VecDeque::new(),
+            is_throttled: vec![false; pools],
+            closed_planes: vec![0; geo.planes as usize],
+            closed_blocks: 0,
+            block_closings: vec![0; pools],
+            idle_units: Vec::new(),
+            device_held: false,
+        }
+    }
+
+    /// Something of `pool` has changed: consider its collection at the end of the instant.
+    #[inline(always)]
+    pub(crate) fn consider_soon(&mut self, pool: PoolId) {
+        self.consider.insert(pool.0);
+    }
+
+    /// A host page has been programmed in `pool`: `amount = "one"` may collect again.
+    #[inline(always)]
+    pub(crate) fn page_written(&mut self, pool: PoolId) {
+        self.spent[pool.at()] = false;
+    }
+
+    pub(crate) fn nothing_to_consider(&self) -> bool {
+        self.consider.is_empty()
+    }
+
+    #[inline(always)]
+    pub(crate) fn any_starved(&self) -> bool {
+        self.starving > 0
+    }
+
+    /// A page of `pool` became invalid or a block of it was sealed.
+    pub(crate) fn look_again(&mut self, pool: PoolId) {
+        if self.starved[pool.at()] {
+            self.consider_soon(pool);
+        }
+    }
+
+    fn set_starved(&mut self, pool: PoolId, starved: bool) {
+        if self.starved[pool.at()] != starved {
+            self.starved[pool.at()] = starved;
+            self.starving = if starved { self.starving + 1 } else { self.starving - 1 };
+        }
+    }
+
+    /// A pool that wants collection and has nothing to collect.
+    pub(crate) fn starved_pool(&self) -> Option<PoolId> {
+        self.starved.iter().position(|&s| s).map(|p| PoolId(p as u32))
+    }
+
+    /// Jobs running.
+    pub(crate) fn active(&self) -> u32 {
+        self.jobs.iter().flatten().count() as u32
+    }
+
+    pub(crate) fn is_foreground(&self, pool: u32) -> bool {
+        self.jobs[pool as usize].is_some_and(|j| j.foreground)
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_closed(&self, plane: PlaneId) -> bool {
+        self.closed_planes[plane.at()] > 0
+    }
+
+    /// Whether the block of `ppn`, which is being collected, is closed to reads now.
+    pub(crate) fn closes_block(&self, ppn: Ppn, geo: &Geometry) -> bool {
+        self.block_closings[geo.pool_of(geo.plane_of(ppn)).at()] > 0
+    }
+}
+
+impl Ssd {
+    /// Consider every pool that has changed, then those the concurrency rule has kept waiting.
+    pub(crate) fn consider_collection(&mut self) {
+        if self.gc.nothing_to_consider() && self.gc.throttled.is_empty() {
+            return;
+        }
+        self.watch_device();
+        while let Some(pool) = self.gc.consider.pop() {
+            self.consider(PoolId(pool));
+        }
+        let limit = self.concurrency_limit();
+        for _ in 0..self.gc.throttled.len() {
+            if self.gc.background >= limit {
+                break;
+            }
+            let pool = self.gc.throttled.pop_front().expect("counted");
+            self.gc.is_throttled[pool.at()] = false;
+            self.consider(pool);
+        }
+    }
+
+    /// When a trigger over the device begins to hold, every pool is considered.
+    fn watch_device(&mut self) {
+        let held = self.gc.demands.device_holds(&self.ftl.space_view(PoolId(0)));
+        if held && !self.gc.device_held {
+            (0..self.ftl.geo.pools).for_each(|p| self.gc.consider.insert(p));
+        }
+        self.gc.device_held = held;
+    }
+
+    fn concurrency_limit(&self) -> u32 {
+        self.gc.concurrency.limit(&DeviceView {
+            pools: self.ftl.geo.pools,
+            used_pages: self.ftl.space.used(),
+            pages: u64::from(self.ftl.geo.pages),
+        })
+    }
+
+    fn consider(&mut self, pool: PoolId) {
+        let mut view = self.ftl.space_view(pool);
+        view.idle_for = self.idle_for(pool);
+        let demand = self.gc.demands.of(&view);
+        if self.gc.jobs[pool.at()].is_some() {
+            self.promote(pool, demand);
+            return;
+        }
+        let listed = !self.gc.lists[pool.at()].is_empty();
+        if demand == Demand::None && !listed {
+            self.gc.set_starved(pool, false);
+            return;
+        }
+        let reserve = demand == Demand::Reserve;
+        if !reserve {
+            if self.gc.spent[pool.at()] && !listed {
+                return;
+            }
+            if self.gc.background >= self.concurrency_limit() || self.gc.is_throttled[pool.at()] {
+                self.throttle(pool);
+                return;
+            }
+        }
+        let Some(choice) = self.next_choice(pool, reserve) else {
+            self.gc.set_starved(pool, true);
+            return;
+        };
+        self.gc.set_starved(pool, false);
+        self.start_job(pool, choice, demand);
+    }
+
+    fn throttle(&mut self, pool: PoolId) {
+        if !self.gc.is_throttled[pool.at()] {
+            self.gc.is_throttled[pool.at()] = true;
+            self.gc.throttled.push_back(pool);
+            self.measured.gc.deferred += 1;
+        }
+    }
+
+    /// A running background job is promoted when its pool falls to the reserve.
+    fn promote(&mut self, pool: PoolId, demand: Demand) {
+        let job = self.gc.jobs[pool.at()].as_mut().expect("the caller has checked");
+        if demand >= Demand::Urgent && !job.foreground {
+            job.foreground = true;
+            self.gc.background -= 1;
+            self.measured.gc.reserve_promotions += u64::from(demand == Demand::Reserve);
+            for unit in self.ftl.geo.units_of_pool(pool) {
+                self.ready.insert(unit);
+            }
+        }
+    }
+
+    fn next_choice(&mut self, pool: PoolId, reserve: bool) -> Option<Choice> {
+        while let Some(block) = self.gc.lists[pool.at()].pop_front() {
+            if self.ftl.blocks.is_candidate(block) {
+                return Some(Choice { block, by_reserve: false });
+            }
+        }
+        if self.gc.demands.amount == Amount::AllCandidates && !reserve {
+            let list = self.ftl.victim.candidates(pool, &self.ftl.blocks);
+            self.gc.lists[pool.at()] = list.into();
+            let block = self.gc.lists[pool.at()].pop_front()?;
+            return Some(Choice { block, by_reserve: false });
+        }
+        self.ftl.choose(pool, reserve)
+    }
+
+    fn start_job(&mut self, pool: PoolId, choice: Choice, demand: Demand) {
+        let block = choice.block;
+        let foreground = demand >= Demand::Urgent;
+        let gc = &mut self.measured.gc;
+        gc.calls += 1;
+        if foreground { gc.foreground += 1 } else { gc.background += 1 }
+        if choice.by_reserve { gc.victims.reserve_greedy += 1 } else { gc.victims.policy += 1 }
+        gc.victim_valid_sum += u64::from(self.ftl.blocks.valid[block.at()]);
+        gc.victim_pages_sum += u64::from(self.ftl.geo.pages_per_block);
+        if !foreground {
+            self.gc.background += 1;
+        }
+        self.gc.spent[pool.at()] = self.gc.demands.amount == Amount::One;
+        self.ftl.begin_collection(block);
+        self.note(u64::from(block.0), u64::from(pool.0) << 32 | 0xc0);
+        self.gc.jobs[pool.at()] = Some(Job {
+            victim: block,
+            scan: 0,
+            in_flight: 0,
+            erases_left: 0,
+            foreground,
+            since: self.now,
+        });
+        if self.gc.blocking.granularity == Granularity::Job {
+            self.close(pool);
+        }
+        self.advance(pool);
+    }
+
+    fn job(&mut self, pool: PoolId) -> &mut Job {
+        self.gc.jobs[pool.at()].as_mut().expect("the pool has a job")
+    }
+
+    /// Keep the window full; when nothing is left to move, queue the erase.
+    fn advance(&mut self, pool: PoolId) {
+        loop {
+            let window = self.gc.window;
+            let job = *self.job(pool);
+            if job.in_flight >= window || job.erases_left > 0 {
+                return;
+            }
+            let Some(source) = self.ftl.next_valid(job.victim, job.scan) else {
+                if job.in_flight == 0 {
+                    self.queue_erase(pool, job.victim);
+                }
+                return;
+            };
+            let page = self.ftl.geo.split(source).1;
+            let job = self.job(pool);
+            job.scan = page + 1;
+            job.in_flight += 1;
+            let kind = match self.gc.path {
+                GcPath::Controller => Kind::GcRead,
+                GcPath::Copyback => Kind::GcCopyback,
+            };
+            let lpn = self.ftl.media.lpn(source);
+            let op = self.gc_op(kind, pool, lpn, self.ftl.geo.plane_of(source), source);
+            let slot = self.ops.insert(op);
+            self.enqueue(slot, R_GC);
+        }
+    }
+
+    fn gc_op(&self, kind: Kind, pool: PoolId, lpn: Lpn, plane: PlaneId, base: Ppn) -> Op {
+        Op {
+            next: NONE,
+            kind,
+            stream: 0,
+            part: 0,
+            plane,
+            lpn,
+            ppn: Ppn(NONE),
+            base: base.0,
+            owner: pool.0,
+            age: 0,
+            sequence: 0,
+            queued: self.now,
+            host_busy_ns: 0,
+            phases: Phases::default(),
+            parts: Parts::default(),
+            expected: 0,
+            row: 0,
+        }
+    }
+
+    fn queue_erase(&mut self, pool: PoolId, victim: BlockId) {
+        self.ftl.begin_erase(victim);
+        self.job(pool).erases_left = self.ftl.geo.members;
+        for plane in self.ftl.geo.planes_of_block(victim) {
+            let first = self.ftl.geo.page_on(victim, plane, 0);
+            let op = self.gc_op(Kind::Erase, pool, Lpn(NONE), plane, first);
+            let slot = self.ops.insert(op);
+            self.enqueue(slot, W_GC);
+        }
+        self.wake_pool(pool);
+    }
+
+    /// Units of `pool` look again whether a host write may start.
+    fn wake_pool(&mut self, pool: PoolId) {
+        for unit in self.ftl.geo.units_of_pool(pool) {
+            self.ready.insert(unit);
+        }
+    }
+
+    /// A step (page move, or erase of a member) begins: it closes its scope if steps do.
+    pub(crate) fn gc_step_begins(&mut self, slot: u32) {
+        if self.gc.blocking.granularity == Granularity::Step
+            && self.gc.blocking.scope != BlockingScope::None
+        {
+            self.close(PoolId(self.ops[slot].owner));
+        }
+    }
+
+    fn gc_step_ends(&mut self, pool: PoolId) {
+        if self.gc.blocking.granularity == Granularity::Step
+            && self.gc.blocking.scope != BlockingScope::None
+        {
+            self.open(pool);
+        }
+    }
+
+    /// A GC page is in the controller and decoded: program it, or drop it if nobody owns it any more.
+    pub(crate) fn gc_decoded(&mut self, slot: u32) {
+        let (source, pool) = (Ppn(self.ops[slot].base), PoolId(self.ops[slot].owner));
+        if !self.ftl.map.is_valid(source) {
+            self.measured.gc.pages_dropped += 1;
+            self.ftl.space.job_page_done(pool);
+            self.gc_step_ends(pool);
+            self.wake_pool(pool);
+            self.end_page(slot, pool);
+            return;
+        }
+        let home = self.ftl.geo.plane_of(source);
+        let plane = super::functional::gc_plane(&self.ftl, home).expect("the pool keeps room");
+        let op = &mut self.ops[slot];
+        (op.kind, op.plane) = (Kind::GcWrite, plane);
+        self.enqueue(slot, W_GC);
+    }
+
+    /// A page of the job is done: programmed, or (`started` by nobody) found invalid before its read.
+    pub(crate) fn gc_page_ends(&mut self, slot: u32) {
+        let pool = PoolId(self.ops[slot].owner);
+        if self.ops[slot].kind == Kind::GcWrite || self.ops[slot].ppn != Ppn(NONE) {
+            self.gc_step_ends(pool);
+        }
+        self.end_page(slot, pool);
+    }
+
+    fn end_page(&mut self, slot: u32, pool: PoolId) {
+        self.ops.remove(slot);
+        let job = self.job(pool);
+        assert!(job.in_flight > 0, "{pool:?} moves no page");
+        job.in_flight -= 1;
+        self.advance(pool);
+    }
+
+    /// One flash block of the victim has been erased.
+    pub(crate) fn member_erased(&mut self, pool: PoolId) {
+        self.measured.flash.erases[Cause::Gc.at()] += 1;
+        self.gc_step_ends(pool);
+        let job = self.job(pool);
+        job.erases_left -= 1;
+        if job.erases_left > 0 {
+            return;
+        }
+        let job = self.gc.jobs[pool.at()].expect("it was there");
+        self.ftl.finish_erase(job.victim);
+        if self.gc.blocking.granularity == Granularity::Job {
+            self.open(pool);
+        }
+        let took = (self.now - job.since).0;
+        let gc = &mut self.measured.gc;
+        gc.jobs_done += 1;
+        gc.job_time_ns_sum += took;
+        gc.job_time_ns_max = gc.job_time_ns_max.max(took);
+        self.gc.jobs[pool.at()] = None;
+        if !job.foreground {
+            self.gc.background -= 1;
+        }
+        self.gc.consider_soon(pool);
+        self.wake_pool(pool);
+    }
+
+    fn close(&mut self, pool: PoolId) {
+        self.change_closings(pool, true);
+    }
+
+    fn open(&mut self, pool: PoolId) {
+        self.change_closings(pool, false);
+    }
+
+    fn change_closings(&mut self, pool: PoolId, close: bool) {
+        let victim = self.job(pool).victim;
+        let geo = &self.ftl.geo;
+        let change = |n: &mut u32| if close { *n += 1 } else { *n -= 1 };
+        let planes: Vec<u32> = match self.gc.blocking.scope {
+            BlockingScope::None => return,
+            BlockingScope::Block => {
+                change(&mut self.gc.closed_blocks);
+                change(&mut self.gc.block_closings[pool.at()]);
+                if !close {
+                    self.wake_pool(pool);
+                }
+                return;
+            }
+            BlockingScope::Plane => geo.planes_of_block(victim).map(|p| p.0).collect(),
+            BlockingScope::Channel => {
+                let mine: Vec<_> = geo.planes_of_block(victim).map(|p| geo.channel_of(p)).collect();
+                (0..geo.planes).filter(|&p| mine.contains(&geo.channel_of(PlaneId(p)))).collect()
+            }
+            BlockingScope::Device => (0..geo.planes).collect(),
+        };
+        for p in planes {
+            change(&mut self.gc.closed_planes[p as usize]);
+            let unit = self.ftl.geo.unit_of(PlaneId(p));
+            change(&mut self.units[unit.at()].closed);
+            if !close {
+                self.ready.insert(unit.0);
+            }
+        }
+    }
+
+    /// How long the units of `pool` have had no host operation.
+    fn idle_for(&self, pool: PoolId) -> Option<Nanos> {
+        self.gc.demands.idle_after()?;
+        self.ftl
+            .geo
+            .units_of_pool(pool)
+            .map(|u| {
+                let unit = &self.units[u as usize];
+                (unit.host_load == 0).then(|| self.now - unit.idle_since)
+            })
+            .min()
+            .flatten()
+    }
+
+    /// If the unit has no host operation any more, its pools may be idle from now on.
+    pub(crate) fn note_idle(&mut self, unit: usize) {
+        if self.units[unit].host_load > 0 {
+            return;
+        }
+        self.units[unit].idle_since = self.now;
+        if let Some(after) = self.gc.demands.idle_after() {
+            let at = Nanos(self.now.0 + after.0);
+            self.set_timer(at, Timer::Idle(unit as u32));
+        }
+    }
+
+    /// Consider the pools of units whose idle timer has fired.
+    pub(crate) fn idle_timers(&mut self) {
+        while let Some(unit) = self.gc.idle_units.pop() {
+            for pool in self.ftl.geo.pools_of_unit(crate::units::UnitId(unit)) {
+                self.gc.consider_soon(PoolId(pool));
+            }
+        }
+    }
+
+    /// Jobs and blocks under collection agree.
+    pub(crate) fn audit_gc(&self) -> Result<(), String> {
+        use crate::ftl::blocks::BlockState;
+        for p in 0..self.ftl.geo.pools {
+            let collected: Vec<BlockId> = self
+                .ftl
+                .blocks
+                .of_pool(PoolId(p))
+                .filter(|b| {
+                    let state = self.ftl.blocks.state[b.at()];
+                    matches!(state, BlockState::Collecting | BlockState::Erasing)
+                })
+                .collect();
+            let job: Vec<BlockId> = self.gc.jobs[p as usize].iter().map(|j| j.victim).collect();
+            if collected != job {
+                return Err(format!("pool {p}: jobs {job:?}, blocks under collection {collected:?}"));
+            }
+        }
+        let background = self.gc.jobs.iter().flatten().filter(|j| !j.foreground).count() as u32;
+        if background != self.gc.background {
+            return Err(format!("{background} background jobs, {} counted", self.gc.background));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,357 @@
+//! Completion: operations end, pages commit, requests complete.
+
+use super::event::Timer;
+use super::log::{FlashOp, OpRecord, phase_times};
+use super::op::{Kind, NONE};
+use super::request::RequestRecord;
+use super::ssd::Ssd;
+use super::unit::Use;
+use crate::ftl::map::Entry;
+use crate::host::device::DeviceError;
+use crate::host::request::{Completion, Op as HostOp, RequestId};
+use crate::metrics::counters::Parts;
+use crate::nand::media::Payload;
+use crate::sched::order::W_HOST;
+use crate::units::{Nanos, PoolId, Ppn};
+
+impl Ssd {
+    /// The operation on `unit`, and those that ran with it, end.
+    pub(crate) fn operation_ends(&mut self, unit: usize) {
+        let u = &mut self.units[unit];
+        let slot = u.running;
+        let kind = self.ops[slot].kind;
+        let used_for = match kind {
+            Kind::HostRead | Kind::RmwRead => Use::HostRead,
+            Kind::HostWrite => Use::HostWrite,
+            Kind::GcRead => Use::GcRead,
+            Kind::GcWrite | Kind::GcCopyback => Use::GcWrite,
+            Kind::Erase => Use::Erase,
+        };
+        let (array_ns, bus_ns) = (u.array_ns, u.bus_ns);
+        u.vacate(self.now, used_for, self.measured.since);
+        self.ready.insert(unit as u32);
+        let leader = self.ops[slot].phases;
+        self.ended(unit, slot, array_ns, bus_ns);
+        let mut also = std::mem::take(&mut self.units[unit].also);
+        for &other in &also {
+            self.ops[other].phases = leader;
+            self.ended(unit, other, array_ns, bus_ns);
+        }
+        also.clear();
+        self.units[unit].also = also;
+        if kind.is_host() {
+            self.note_idle(unit);
+        }
+    }
+
+    fn ended(&mut self, unit: usize, slot: u32, array_ns: u64, bus_ns: u64) {
+        let op = &mut self.ops[slot];
+        let service = (self.now - op.phases.start).0;
+        assert!(service >= array_ns + bus_ns, "an operation was shorter than its phases");
+        op.parts.chip_ns += array_ns;
+        op.parts.transfer_ns += bus_ns;
+        op.parts.queue_ns += service - array_ns - bus_ns;
+        let (kind, ppn, lpn) = (op.kind, op.ppn, op.lpn);
+        self.units[unit].load -= 1;
+        self.units[unit].host_load -= u32::from(kind.is_host());
+        self.note(u64::from(lpn.0) << 32 | u64::from(ppn.0), kind as u64);
+        if self.log.is_some() {
+            self.log_operation(slot);
+        }
+        match kind {
+            Kind::HostRead => {
+                self.check_read(slot);
+                self.finish_part(slot);
+            }
+            Kind::RmwRead => {
+                self.check_read(slot);
+                self.rmw_becomes_write(slot);
+            }
+            Kind::HostWrite => self.commit_host(slot),
+            Kind::GcRead => self.gc_read_ends(slot),
+            Kind::GcWrite | Kind::GcCopyback => self.commit_copy(slot),
+            Kind::Erase => self.erase_ends(slot),
+        }
+    }
+
+    /// The host's page has been programmed: the map switches if it is still the newest admitted.
+    fn commit_host(&mut self, slot: u32) {
+        let op = &self.ops[slot];
+        let (lpn, ppn, base) = (op.lpn, op.ppn, op.base);
+        if self.ftl.map.get(lpn) == Entry::Slot(slot) {
+            self.ftl.map.set(lpn, Entry::Page(ppn));
+            self.ftl.validate(ppn);
+            if base != NONE {
+                self.release(Ppn(base));
+            }
+        }
+        self.settle(ppn);
+        self.gc.consider_soon(self.ftl.geo.pool_of(self.ops[slot].plane));
+        self.gc.page_written(self.ftl.geo.pool_of(self.ops[slot].plane));
+        self.finish_part(slot);
+    }
+
+    /// A copy has been programmed: it becomes the page's place if the page is still owned.
+    fn commit_copy(&mut self, slot: u32) {
+        let op = &self.ops[slot];
+        let (lpn, source, target) = (op.lpn, Ppn(op.base), op.ppn);
+        if self.ftl.map.is_valid(source) {
+            match self.ftl.map.get(lpn) {
+                Entry::Page(ppn) => {
+                    assert_eq!(ppn, source, "{lpn:?} is elsewhere");
+                    self.ftl.map.set(lpn, Entry::Page(target));
+                }
+                Entry::Slot(newer) => {
+                    assert_eq!(self.ops[newer].base, source.0, "{lpn:?} was committed elsewhere");
+                    self.ops[newer].base = target.0;
+                }
+                Entry::Unmapped => panic!("valid page {} of {lpn:?} has no owner", source.0),
+            }
+            self.release(source);
+            self.ftl.validate(target);
+            self.measured.gc.pages_moved += 1;
+        } else {
+            self.measured.gc.pages_stale += 1;
+        }
+        self.settle(target);
+        self.gc_page_ends(slot);
+    }
+
+    /// A page becomes invalid; pools that found nothing to collect look again.
+    pub(crate) fn release(&mut self, ppn: Ppn) {
+        let block = self.ftl.release(ppn);
+        if self.gc.any_starved() {
+            self.gc.look_again(self.ftl.blocks.pool_of(block));
+        }
+    }
+
+    fn settle(&mut self, ppn: Ppn) {
+        self.ftl.settle(ppn);
+        if self.gc.any_starved() {
+            self.gc.look_again(self.ftl.blocks.pool_of(self.ftl.geo.block_of(ppn)));
+        }
+    }
+
+    /// The page of a partial write has been read (or need not be): now it is programmed.
+    pub(crate) fn rmw_becomes_write(&mut self, slot: u32) {
+        let lpn = self.ops[slot].lpn;
+        let plane = self.place(lpn);
+        let op = &mut self.ops[slot];
+        (op.kind, op.plane) = (Kind::HostWrite, plane);
+        self.enqueue(slot, W_HOST);
+    }
+
+    /// A read of flash returns: is it what was admitted last?
+    fn check_read(&mut self, slot: u32) {
+        let Some(content) = &mut self.content else { return };
+        let op = &self.ops[slot];
+        let payload = self.ftl.media.payload(op.ppn);
+        if payload.digest != op.expected {
+            self.failure.get_or_insert(DeviceError::Data(format!(
+                "LPN {} read from page {} has digest {:016x}, newest admitted is {:016x}",
+                op.lpn.0, op.ppn.0, payload.digest, op.expected
+            )));
+        }
+        if op.kind == Kind::HostRead {
+            let (owner, part, lpn) = (op.owner, op.part, op.lpn);
+            deliver(content, self.requests.get(owner), part, lpn, &payload, &self.ftl.geo);
+        }
+    }
+
+    /// A read is served by the controller: is it what was admitted last?
+    pub(crate) fn check_served(&mut self, slot: u32) {
+        let Some(content) = &mut self.content else { return };
+        let (lpn, owner, part) = {
+            let op = &self.ops[slot];
+            (op.lpn, op.owner, op.part)
+        };
+        let payload = match self.ftl.map.get(lpn) {
+            Entry::Slot(newer) => content.of_slot(newer).clone(),
+            _ => Payload::default(),
+        };
+        if payload.digest != content.expected(lpn) {
+            self.failure.get_or_insert(DeviceError::Data(format!(
+                "LPN {} served by the controller is not the newest admitted",
+                lpn.0
+            )));
+        }
+        deliver(content, self.requests.get(owner), part, lpn, &payload, &self.ftl.geo);
+    }
+
+    pub(crate) fn timer_events(&mut self) {
+        while let Some(timer) = self.timers.take_at(self.now) {
+            match timer {
+                Timer::Served(slot) => self.finish_part(slot),
+                Timer::Decoded(slot) => self.gc_decoded(slot),
+                Timer::Idle(unit) => self.gc.idle_units.push(unit),
+            }
+        }
+        self.arm_timers();
+    }
+
+    pub(crate) fn set_timer(&mut self, at: Nanos, timer: Timer) {
+        self.timers.push(at, timer);
+        self.arm_timers();
+    }
+
+    fn arm_timers(&mut self) {
+        let resource = self.timer_resource();
+        let next = self.timers.next_time().unwrap_or(Nanos::NEVER);
+        self.events.reschedule(resource, next);
+    }
+
+    /// One page operation of a request has finished.
+    fn finish_part(&mut self, slot: u32) {
+        let op = &self.ops[slot];
+        let (owner, parts) = (op.owner, op.parts);
+        self.ops.remove(slot);
+        let request = self.requests.get(owner);
+        request.parts = parts;
+        assert!(request.left > 0, "request {} has no part left", request.id);
+        request.left -= 1;
+        if request.left == 0 {
+            self.complete_request(owner);
+        }
+    }
+
+    fn complete_request(&mut self, slot: u32) {
+        let mut r = self.requests.remove(slot);
+        let latency = self.now - r.arrival;
+        if r.request.op == HostOp::Flush {
+            r.parts = Parts { queue_ns: latency.0, ..Parts::default() };
+        }
+        assert_eq!(r.parts.total(), latency.0, "parts of request {}: {:?}", r.id, r.parts);
+        if self.is_measured(r.id) {
+            self.measured.complete(self.now, &r.request, latency, &r.parts);
+        } else {
+            self.measured.complete_unmeasured(self.now);
+        }
+        self.note(r.id, r.digest);
+        if self.requests.log.is_some() {
+            let pages = self.pages_of(&r.request);
+            let record = RequestRecord {
+                id: r.id,
+                request: r.request,
+                lpn: pages.first,
+                pages: pages.count,
+                arrival: r.arrival,
+                completion: self.now,
+                parts: r.parts,
+                digest: r.digest,
+            };
+            self.requests.log.as_mut().expect("checked above").push(record);
+        }
+        self.done.push(Completion {
+            id: RequestId(r.id),
+            arrival: r.arrival,
+            at: self.now,
+            op: r.request.op,
+            digest: r.digest,
+        });
+        if r.request.op.is_write() {
+            self.epochs.write_completes(r.epoch);
+            self.complete_flushes();
+        }
+    }
+
+    pub(crate) fn complete_flushes(&mut self) {
+        while let Some(slot) = self.epochs.next_flush() {
+            self.complete_request(slot);
+        }
+    }
+
+    fn log_operation(&mut self, slot: u32) {
+        let op = &self.ops[slot];
+        let [bus, array] = phase_times(&op.phases);
+        let erase = op.kind == Kind::Erase;
+        let at = if erase { Ppn(op.base) } else { op.ppn };
+        let request = if op.kind.is_host() {
+            Some(self.requests.get(op.owner).id)
+        } else {
+            None
+        };
+        let what = match op.kind {
+            Kind::HostRead | Kind::RmwRead | Kind::GcRead => FlashOp::Read,
+            Kind::HostWrite | Kind::GcWrite | Kind::GcCopyback => FlashOp::Program,
+            Kind::Erase => FlashOp::Erase,
+        };
+        let mut record = OpRecord {
+            op: what,
+            cause: op.kind.cause(),
+            place: self.ftl.geo.place(at),
+            lpn: op.lpn.0,
+            sequence: if erase { 0 } else { self.ftl.media.sequence(op.ppn) },
+            request,
+            queued: op.queued,
+            start: op.phases.start,
+            end: self.now,
+            bus,
+            array,
+        };
+        let (row, source) = (op.row, Ppn(op.base));
+        let log = self.log.as_mut().expect("only with a log");
+        if op.kind == Kind::GcCopyback {
+            // A copy-back is a read and a program on one plane, one after the other.
+            let between = Nanos(self.now.0 - self.times.program_ns);
+            let place = self.ftl.geo.place(source);
+            let first = record.array.map(|(start, _)| (start, between));
+            let read = OpRecord { op: FlashOp::Read, place, end: between, array: first, ..record };
+            log.close(row, read);
+            record.start = between;
+            record.array = Some((between, self.now));
+            log.close(row + 1, OpRecord { bus: None, ..record });
+        } else {
+            log.close(row, record);
+        }
+    }
+
+    /// Hand over the operation records that are complete, in order of start.
+    pub fn drain_operations(&mut self, out: &mut Vec<super::log::OpRecord>) {
+        if let Some(log) = &mut self.log {
+            log.drain(out);
+        }
+    }
+
+    /// Hand over the records of completed requests, in order of completion.
+    pub fn drain_requests(&mut self, out: &mut Vec<RequestRecord>) {
+        if let Some(log) = &mut self.requests.log {
+            out.append(log);
+        }
+    }
+
+    /// A GC page has been read: decode it, then program it.
+    fn gc_read_ends(&mut self, slot: u32) {
+        let ecc = self.gc.ecc_ns;
+        if ecc == 0 {
+            self.gc_decoded(slot);
+        } else {
+            self.set_timer(Nanos(self.now.0 + ecc), Timer::Decoded(slot));
+        }
+    }
+
+    fn erase_ends(&mut self, slot: u32) {
+        let pool = PoolId(self.ops[slot].owner);
+        self.ops.remove(slot);
+        self.member_erased(pool);
+    }
+}
+
+/// Give the bytes and the digest of one page read to its request.
+fn deliver(
+    content: &mut super::content::Content,
+    request: &mut super::request::InFlight,
+    part: u32,
+    lpn: crate::units::Lpn,
+    page: &Payload,
+    geo: &crate::nand::geometry::Geometry,
+) {
+    let mixed = (page.digest ^ u64::from(part)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    request.digest = request.digest.wrapping_add(mixed);
+    let r = &request.request;
+    let page_sectors = 1u64 << geo.sector_shift;
+    let start = u64::from(lpn.0) * page_sectors;
+    let (from, to) = (r.sector.max(start), (r.sector + u64::from(r.sectors)).min(start + page_sectors));
+    let range = (((from - start) * 512) as usize, ((to - start) * 512) as usize);
+    let at = ((from - r.sector) * 512) as usize;
+    content.deliver(request.id, r.sectors as usize * 512, at, range, page);
+}

@@ -1,0 +1,122 @@
+//! Contents in digest and bytes mode: what was written last, and the check of every read.
+//!
+//! `newest` is kept apart from map and media: it knows only the order of admission. A read is compared
+//! with it at the instant of its translation, which is when it must see the newest admitted data.
+
+use crate::config::{Config, DataMode};
+use crate::ftl::Ftl;
+use crate::host::request::RequestId;
+use crate::nand::media::Payload;
+use crate::units::Lpn;
+use std::collections::BTreeMap;
+
+/// Contents of the pages in flight and the shadow of what was admitted.
+pub(crate) struct Content {
+    mode: DataMode,
+    page_bytes: usize,
+    /// Digest of the newest admitted data of each page; 0: unmapped.
+    newest: Vec<u64>,
+    /// Payloads by operation slot.
+    payloads: Vec<Payload>,
+    /// Read data in the making, and ready, by request number.
+    reads: BTreeMap<u64, Vec<u8>>,
+}
+
+/// FNV-1a over bytes, never 0 (0 means "unmapped").
+fn digest_of(bytes: &[u8]) -> u64 {
+    let fold = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold) | 1
+}
+
+impl Content {
+    /// For a preconditioned device; `None` without a data mode.
+    pub(crate) fn new(config: &Config, ftl: &Ftl) -> Option<Content> {
+        let mode = config.run.data;
+        if mode == DataMode::None {
+            return None;
+        }
+        let digest = |lpn: u32| ftl.page_of(Lpn(lpn)).map_or(0, |p| ftl.media.payload(p).digest);
+        Some(Content {
+            mode,
+            page_bytes: config.device.page_bytes as usize,
+            newest: (0..ftl.geo.user_pages).map(digest).collect(),
+            payloads: Vec::new(),
+            reads: BTreeMap::new(),
+        })
+    }
+
+    /// The payload of a page write: `data` over bytes `range` of a page that held `old`.
+    pub(crate) fn compose(
+        &self,
+        lpn: Lpn,
+        sequence: u64,
+        range: (usize, usize),
+        old: &Payload,
+        data: Option<&[u8]>,
+    ) -> Payload {
+        let stamp = crate::sim::functional::fill_digest(lpn, sequence);
+        let whole = range == (0, self.page_bytes);
+        if self.mode == DataMode::Digest {
+            let mixed = old.digest ^ stamp ^ (range.0 as u64) << 32 ^ range.1 as u64;
+            let digest = if whole { stamp } else { mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 };
+            return Payload { digest, bytes: None };
+        }
+        let mut page = match &old.bytes {
+            Some(bytes) => bytes.clone(),
+            None => vec![0; self.page_bytes].into_boxed_slice(),
+        };
+        let target = &mut page[range.0..range.1];
+        match data {
+            Some(data) => target.copy_from_slice(data),
+            None => target.iter_mut().zip(stamp.to_le_bytes().iter().cycle()).for_each(|(t, s)| *t = *s),
+        }
+        Payload { digest: digest_of(&page), bytes: Some(page) }
+    }
+
+    /// The payload in operation slot `slot`.
+    pub(crate) fn of_slot(&self, slot: u32) -> &Payload {
+        &self.payloads[slot as usize]
+    }
+
+    /// Operation `slot` carries the newest data of `lpn` from now on.
+    pub(crate) fn admit(&mut self, slot: u32, lpn: Lpn, payload: Payload) {
+        if self.payloads.len() <= slot as usize {
+            self.payloads.resize(slot as usize + 1, Payload::default());
+        }
+        self.newest[lpn.at()] = payload.digest;
+        self.payloads[slot as usize] = payload;
+    }
+
+    /// `lpn` is unmapped from now on.
+    pub(crate) fn trim(&mut self, lpn: Lpn) {
+        self.newest[lpn.at()] = 0;
+    }
+
+    /// Digest that a read translated now must return.
+    pub(crate) fn expected(&self, lpn: Lpn) -> u64 {
+        self.newest[lpn.at()]
+    }
+
+    /// Bytes `range` of the page read go to bytes `at..` of the data of request `id`, of `size` bytes.
+    pub(crate) fn deliver(
+        &mut self,
+        id: u64,
+        size: usize,
+        at: usize,
+        range: (usize, usize),
+        page: &Payload,
+    ) {
+        if self.mode != DataMode::Bytes {
+            return;
+        }
+        let data = self.reads.entry(id).or_insert_with(|| vec![0; size]);
+        if let Some(bytes) = &page.bytes {
+            data[at..at + range.1 - range.0].copy_from_slice(&bytes[range.0..range.1]);
+        }
+    }
+
+    /// The data of a completed read, once.
+    pub(crate) fn take(&mut self, id: RequestId) -> Option<Vec<u8>> {
+        self.reads.remove(&id.0)
+    }
+}

@@ -1,0 +1,394 @@
+//! Dispatch: an idle busy unit takes the next operation that may start.
+//!
+//! Addresses are bound here and not before: reads are translated, writes get their page, when the
+//! operation starts.
+
+use super::functional::gc_plane;
+use super::op::{Kind, NONE};
+use super::ssd::Ssd;
+use super::unit::Stage;
+use crate::ftl::blocks::BlockState;
+use crate::ftl::map::Entry;
+use crate::metrics::counters::Cause;
+use crate::sched::order::{Head, Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
+use crate::units::{Nanos, PlaneId, Ppn, UnitId};
+
+/// How far into a queue an operation is looked for when those before it may not start.
+const LOOK_AHEAD: u32 = 64;
+
+/// An operation in a queue with its predecessor.
+#[derive(Clone, Copy)]
+struct Found {
+    before: u32,
+    slot: u32,
+}
+
+impl Ssd {
+    /// Start operations on `unit` until it is busy or nothing may start.
+    pub(crate) fn dispatch(&mut self, unit: usize) {
+        while self.units[unit].running == NONE {
+            let mut found: [Option<Found>; 4] = [None; 4];
+            let mut heads: Heads = [None; 4];
+            for queue in [R_HOST, W_HOST, R_GC, W_GC] {
+                if self.units[unit].queues[queue].is_empty() {
+                    continue;
+                }
+                found[queue] = self.first_startable(unit, queue);
+                heads[queue] = found[queue].map(|f| self.head(f.slot));
+            }
+            if heads.iter().all(Option::is_none) {
+                return;
+            }
+            let queue = self.order.pick(&heads);
+            let chosen = found[queue].expect("an order picks a queue with a head");
+            self.take(unit, queue, chosen);
+            self.start(unit, queue, chosen.slot);
+        }
+    }
+
+    fn head(&self, slot: u32) -> Head {
+        let op = &self.ops[slot];
+        Head { age: op.age, urgent: !op.kind.is_host() && self.gc.is_foreground(op.owner) }
+    }
+
+    fn take(&mut self, unit: usize, queue: usize, found: Found) {
+        self.units[unit].queues[queue].take(&mut self.ops, found.before, found.slot);
+    }
+
+    /// The first operation of a queue that may start now, looking past those that may not.
+    #[inline]
+    fn first_startable(&mut self, unit: usize, queue: usize) -> Option<Found> {
+        let mut found = Found { before: NONE, slot: self.units[unit].queues[queue].head };
+        for _ in 0..LOOK_AHEAD {
+            if found.slot == NONE {
+                return None;
+            }
+            let may = match queue {
+                R_HOST => self.read_may_start(unit, found.slot),
+                W_HOST => self.write_may_start(unit, found.slot),
+                _ => true,
+            };
+            if may {
+                return Some(found);
+            }
+            found = Found { before: found.slot, slot: self.ops[found.slot].next };
+        }
+        None
+    }
+
+    /// A host read may start unless collection has closed the place where its page is.
+    #[inline]
+    fn read_may_start(&self, unit: usize, slot: u32) -> bool {
+        if self.units[unit].closed == 0 && self.gc.closed_blocks == 0 {
+            return true;
+        }
+        let Some(ppn) = self.read_target(slot) else { return true };
+        if self.gc.is_closed(self.ftl.geo.plane_of(ppn)) {
+            return false;
+        }
+        let state = self.ftl.blocks.state[self.ftl.geo.block_of(ppn).at()];
+        let collected = matches!(state, BlockState::Collecting | BlockState::Erasing);
+        !(self.gc.closed_blocks > 0 && collected && self.gc.closes_block(ppn, &self.ftl.geo))
+    }
+
+    /// The page that a host read or the read of a read-modify-write would read now.
+    fn read_target(&self, slot: u32) -> Option<Ppn> {
+        let op = &self.ops[slot];
+        match self.ftl.map.get(op.lpn) {
+            Entry::Page(ppn) => Some(ppn),
+            Entry::Slot(s) if s == slot && op.base != NONE => Some(Ppn(op.base)),
+            Entry::Slot(_) | Entry::Unmapped => None,
+        }
+    }
+
+    /// A host write may start if a plane of this unit is open to it and has room; a write whose pool has
+    /// room only elsewhere moves there when it is taken.
+    #[inline]
+    fn write_may_start(&mut self, unit: usize, slot: u32) -> bool {
+        let op = &self.ops[slot];
+        let (plane, stream) = (op.plane, op.stream);
+        if self.write_plane(unit, plane, stream, &[]).is_some() {
+            return true;
+        }
+        let pool = self.ftl.geo.pool_of(plane);
+        if self.units[unit].closed == 0 {
+            self.gc.consider_soon(pool);
+        }
+        self.other_plane(plane, stream).is_some()
+    }
+
+    /// A plane of `unit` and of the pool of `plane` where a host write may be bound now, `plane` first,
+    /// without those in `except`.
+    #[inline]
+    fn write_plane(
+        &self,
+        unit: usize,
+        plane: PlaneId,
+        stream: u8,
+        except: &[PlaneId],
+    ) -> Option<PlaneId> {
+        let stream = self.ftl.space.host_stream(stream);
+        let geo = &self.ftl.geo;
+        let fits = |p: PlaneId| {
+            !self.gc.is_closed(p)
+                && !except.contains(&p)
+                && self.ftl.space.host_may_bind(p, stream)
+        };
+        let (a, b) = (geo.planes_of_unit(UnitId(unit as u32)), geo.planes_of_pool(geo.pool_of(plane)));
+        let (start, end) = (a.start.max(b.start), a.end.min(b.end));
+        if start + 1 == end {
+            return fits(plane).then_some(plane);
+        }
+        let n = end - start;
+        (0..n).map(|i| PlaneId(start + (plane.0 - start + i) % n)).find(|&p| fits(p))
+    }
+
+    /// A plane of the same pool on another unit where a host write may be bound, when none of its own
+    /// unit has any room at all.
+    fn other_plane(&self, plane: PlaneId, stream: u8) -> Option<PlaneId> {
+        let geo = &self.ftl.geo;
+        if geo.planes_per_pool() <= geo.planes_per_unit() {
+            return None;
+        }
+        let stream = self.ftl.space.host_stream(stream);
+        let own = geo.unit_of(plane);
+        let pool = geo.planes_of_pool(geo.pool_of(plane));
+        let mut own_planes = geo.planes_of_unit(own).map(PlaneId);
+        if own_planes.any(|p| self.ftl.space.host_may_bind(p, stream)) {
+            return None;
+        }
+        pool.map(PlaneId)
+            .find(|&p| geo.unit_of(p) != own && self.ftl.space.host_may_bind(p, stream))
+    }
+
+    /// Start the operation in `slot`, taken from `queue` of `unit`, or pass it on.
+    fn start(&mut self, unit: usize, queue: usize, slot: u32) {
+        match self.ops[slot].kind {
+            Kind::HostRead | Kind::RmwRead => self.start_host_read(unit, slot),
+            Kind::HostWrite => self.start_host_write(unit, slot),
+            Kind::GcRead | Kind::GcCopyback => self.start_gc_read(unit, slot),
+            Kind::GcWrite => self.start_gc_write(unit, slot),
+            Kind::Erase => {
+                debug_assert_eq!(queue, W_GC);
+                self.gc_step_begins(slot);
+                self.begin(unit, slot, self.times.erase_ns, 0);
+            }
+        }
+    }
+
+    fn start_host_read(&mut self, unit: usize, slot: u32) {
+        let Some(ppn) = self.read_target(slot) else {
+            // Overwritten or trimmed while it waited: no flash operation.
+            self.leave_queue(unit, slot);
+            if self.ops[slot].kind == Kind::HostRead {
+                self.serve(slot);
+            } else {
+                self.rmw_becomes_write(slot);
+            }
+            return;
+        };
+        let plane = self.ftl.geo.plane_of(ppn);
+        if self.ftl.geo.unit_of(plane).at() != unit {
+            self.pass_on(unit, slot, plane, R_HOST);
+            return;
+        }
+        let expected = match &self.content {
+            Some(c) if self.ops[slot].kind == Kind::HostRead => c.expected(self.ops[slot].lpn),
+            _ => self.ops[slot].expected,
+        };
+        let op = &mut self.ops[slot];
+        (op.ppn, op.plane, op.expected) = (ppn, plane, expected);
+        self.measured.flash.reads[op.kind.cause().at()] += 1;
+        self.begin(unit, slot, self.times.read_ns, self.times.host_bus_ns);
+    }
+
+    fn start_host_write(&mut self, unit: usize, slot: u32) {
+        let (plane, stream) = (self.ops[slot].plane, self.ops[slot].stream);
+        let Some(target) = self.write_plane(unit, plane, stream, &[]) else {
+            let other = self.other_plane(plane, stream).expect("it was allowed to start");
+            self.pass_on(unit, slot, other, W_HOST);
+            return;
+        };
+        self.bind_host(slot, target);
+        let mut bus_ns = self.times.host_bus_ns;
+        if self.multi_plane {
+            let mut taken = vec![target];
+            while let Some((other, plane)) = self.next_for_multi_plane(unit, W_HOST, &taken) {
+                self.bind_host(other, plane);
+                taken.push(plane);
+                bus_ns += self.times.host_bus_ns;
+                self.units[unit].also.push(other);
+            }
+        }
+        self.begin(unit, slot, self.times.program_ns, bus_ns);
+    }
+
+    fn bind_host(&mut self, slot: u32, plane: PlaneId) {
+        let op = &mut self.ops[slot];
+        let stream = self.ftl.space.host_stream(op.stream);
+        op.plane = plane;
+        op.ppn = self.ftl.bind_host(plane, stream, op.lpn);
+        if let Some(content) = &self.content {
+            self.ftl.media.store(op.ppn, op.sequence, content.of_slot(slot));
+        } else if self.ftl.media.keeps_contents() {
+            self.ftl.media.store(op.ppn, op.sequence, &crate::nand::media::Payload::default());
+        }
+        self.measured.flash.programs[Cause::Host.at()] += 1;
+        self.measured.note_write();
+    }
+
+    /// The head of `queue` and a further plane for it, to be programmed together with `taken`.
+    fn next_for_multi_plane(
+        &mut self,
+        unit: usize,
+        queue: usize,
+        taken: &[PlaneId],
+    ) -> Option<(u32, PlaneId)> {
+        let slot = self.units[unit].queues[queue].head;
+        if slot == NONE || taken.len() >= self.ftl.geo.planes_per_unit() as usize {
+            return None;
+        }
+        let op = &self.ops[slot];
+        let plane = if queue == W_HOST {
+            self.write_plane(unit, op.plane, op.stream, taken)?
+        } else {
+            if op.kind != Kind::GcWrite {
+                return None;
+            }
+            let mut planes = self.ftl.geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
+            planes.find(|p| !taken.contains(p) && self.ftl.space.gc_may_bind(*p))?
+        };
+        self.take(unit, queue, Found { before: NONE, slot });
+        Some((slot, plane))
+    }
+
+    fn start_gc_read(&mut self, unit: usize, slot: u32) {
+        let source = Ppn(self.ops[slot].base);
+        if !self.ftl.map.is_valid(source) {
+            // Overwritten or trimmed while it waited: nothing to copy.
+            self.leave_queue(unit, slot);
+            self.gc_page_ends(slot);
+            return;
+        }
+        self.gc_step_begins(slot);
+        let op = &mut self.ops[slot];
+        op.ppn = source;
+        self.measured.flash.reads[Cause::Gc.at()] += 1;
+        if op.kind == Kind::GcRead {
+            self.begin(unit, slot, self.times.read_ns, self.times.gc_bus_ns);
+            return;
+        }
+        let plane = op.plane;
+        if !self.ftl.space.gc_may_bind(plane) {
+            // No page of its plane is left for a copy-back: over the controller.
+            op.kind = Kind::GcRead;
+            self.begin(unit, slot, self.times.read_ns, self.times.gc_bus_ns);
+            return;
+        }
+        self.bind_gc(slot, plane);
+        self.begin(unit, slot, self.times.read_ns + self.times.program_ns, 0);
+    }
+
+    fn start_gc_write(&mut self, unit: usize, slot: u32) {
+        let geo = &self.ftl.geo;
+        let own = self.ops[slot].plane;
+        let mut planes = geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
+        let here = if self.ftl.space.gc_may_bind(own) {
+            Some(own)
+        } else {
+            planes.find(|&p| geo.pool_of(p) == geo.pool_of(own) && self.ftl.space.gc_may_bind(p))
+        };
+        let Some(plane) = here else {
+            let other = gc_plane(&self.ftl, own).expect("the pool keeps room for its job");
+            self.pass_on(unit, slot, other, W_GC);
+            return;
+        };
+        self.bind_gc(slot, plane);
+        let mut bus_ns = self.times.gc_bus_ns;
+        if self.multi_plane {
+            let mut taken = vec![plane];
+            while let Some((other, plane)) = self.next_for_multi_plane(unit, W_GC, &taken) {
+                self.bind_gc(other, plane);
+                taken.push(plane);
+                bus_ns += self.times.gc_bus_ns;
+                self.units[unit].also.push(other);
+            }
+        }
+        self.begin(unit, slot, self.times.program_ns, bus_ns);
+    }
+
+    fn bind_gc(&mut self, slot: u32, plane: PlaneId) {
+        let op = &mut self.ops[slot];
+        op.plane = plane;
+        op.ppn = self.ftl.bind_gc(plane, op.lpn);
+        if self.ftl.media.keeps_contents() {
+            self.ftl.media.copy(Ppn(op.base), op.ppn);
+        }
+        self.ftl.space.job_page_done(crate::units::PoolId(op.owner));
+        self.measured.flash.programs[Cause::Gc.at()] += 1;
+    }
+
+    /// The unit takes the operation: array and bus time, and the first phase.
+    fn begin(&mut self, unit: usize, slot: u32, array_ns: u64, bus_ns: u64) {
+        let (host, is_read) = (self.ops[slot].kind.is_host(), self.ops[slot].kind.is_read());
+        for i in 0..=self.units[unit].also.len() {
+            let slot = if i == 0 { slot } else { self.units[unit].also[i - 1] };
+            let host_busy = self.units[unit].host_busy_ns(self.now);
+            let op = &mut self.ops[slot];
+            op.phases = super::op::Phases { start: self.now, ..Default::default() };
+            let waited = (self.now - op.queued).0;
+            let for_host = (host_busy - op.host_busy_ns).min(waited);
+            op.parts.queue_ns += for_host;
+            op.parts.gc_wait_ns += waited - for_host;
+            if let Some(log) = &mut self.log {
+                op.row = log.open();
+                if op.kind == Kind::GcCopyback {
+                    log.open();
+                }
+            }
+        }
+        let u = &mut self.units[unit];
+        u.acquire(slot, self.now, host);
+        (u.array_ns, u.bus_ns) = (array_ns, bus_ns);
+        if self.times.serial {
+            u.stage = Stage::Last;
+            let end = Nanos(self.now.0 + array_ns + bus_ns);
+            let op = &mut self.ops[slot];
+            op.phases.array_start = self.now;
+            op.phases.array_end = end;
+            let resource = self.unit_resource(unit);
+            self.events.schedule(resource, end);
+            return;
+        }
+        let command_ns = self.times.command_ns;
+        u.bus_ns += command_ns;
+        u.wants_ns = command_ns + if is_read { 0 } else { bus_ns };
+        self.request_bus(unit, Stage::WaitIn);
+    }
+
+    /// Out of the queue without having run.
+    fn leave_queue(&mut self, unit: usize, slot: u32) {
+        let now = self.now;
+        let u = &mut self.units[unit];
+        let host_busy = u.host_busy_ns(now);
+        u.load -= 1;
+        let op = &mut self.ops[slot];
+        let host = op.kind.is_host();
+        u.host_load -= u32::from(host);
+        let waited = (now - op.queued).0;
+        let for_host = (host_busy - op.host_busy_ns).min(waited);
+        op.parts.queue_ns += for_host;
+        op.parts.gc_wait_ns += waited - for_host;
+        if host {
+            self.note_idle(unit);
+        }
+    }
+
+    /// Move the operation to the unit of `plane`, keeping what it has waited.
+    fn pass_on(&mut self, unit: usize, slot: u32, plane: PlaneId, queue: usize) {
+        debug_assert_ne!(self.ftl.geo.unit_of(plane).at(), unit);
+        self.leave_queue(unit, slot);
+        self.ops[slot].plane = plane;
+        self.enqueue(slot, queue);
+    }
+}

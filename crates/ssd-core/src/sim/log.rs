@@ -1,0 +1,94 @@
+//! The operation log: one record a flash operation, in order of start.
+
+use super::op::Phases;
+use crate::metrics::counters::Cause;
+use crate::nand::geometry::Place;
+use crate::units::Nanos;
+use std::collections::VecDeque;
+
+/// What a logged operation did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlashOp {
+    /// Read a page.
+    Read,
+    /// Program a page.
+    Program,
+    /// Erase a flash block.
+    Erase,
+}
+
+impl FlashOp {
+    /// Name in the log.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            FlashOp::Read => "read",
+            FlashOp::Program => "program",
+            FlashOp::Erase => "erase",
+        }
+    }
+}
+
+/// One line of the operation log.
+#[derive(Clone, Copy, Debug)]
+pub struct OpRecord {
+    /// What it did.
+    pub op: FlashOp,
+    /// Why.
+    pub cause: Cause,
+    /// Where; the page of an erase has no meaning.
+    pub place: Place,
+    /// Logical page (`u32::MAX` for an erase).
+    pub lpn: u32,
+    /// Admission number of the data; 0 for an erase.
+    pub sequence: u64,
+    /// Request, if the host asked for it.
+    pub request: Option<u64>,
+    /// When it was queued.
+    pub queued: Nanos,
+    /// When its unit was acquired.
+    pub start: Nanos,
+    /// When its unit was released.
+    pub end: Nanos,
+    /// First and last nanosecond on the bus, if it has a bus phase.
+    pub bus: Option<(Nanos, Nanos)>,
+    /// Array phase.
+    pub array: Option<(Nanos, Nanos)>,
+}
+
+/// Records in order of start; complete ones are drained from the front.
+#[derive(Default)]
+pub(crate) struct OpLog {
+    rows: VecDeque<Option<OpRecord>>,
+    /// Number of the first row that is still here.
+    first: u64,
+}
+
+impl OpLog {
+    /// An operation starts: its row.
+    pub(crate) fn open(&mut self) -> u64 {
+        self.rows.push_back(None);
+        self.first + self.rows.len() as u64 - 1
+    }
+
+    /// The operation of `row` has ended.
+    pub(crate) fn close(&mut self, row: u64, record: OpRecord) {
+        let at = (row - self.first) as usize;
+        assert!(self.rows[at].is_none(), "row {row} is closed twice");
+        self.rows[at] = Some(record);
+    }
+
+    /// Hand over the records whose predecessors have all ended.
+    pub(crate) fn drain(&mut self, out: &mut Vec<OpRecord>) {
+        while let Some(Some(_)) = self.rows.front() {
+            out.extend(self.rows.pop_front().flatten());
+            self.first += 1;
+        }
+    }
+}
+
+/// The bus and array phases of an operation for its record, `None` where it has none.
+pub(crate) fn phase_times(p: &Phases) -> [Option<(Nanos, Nanos)>; 2] {
+    let some = |a: Nanos, b: Nanos| (b > a).then_some((a, b));
+    [some(p.bus_start, p.bus_end), some(p.array_start, p.array_end)]
+}

@@ -1,0 +1,187 @@
+//! Operations and their queues.
+//!
+//! An operation lives in a slab; its slot is also the in-flight slot of the map. Queues are singly
+//! linked through the slab: four for each busy unit.
+
+use crate::metrics::counters::{Cause, Parts};
+use crate::units::{Lpn, Nanos, PlaneId, Ppn};
+
+/// No slot, no page.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// What an operation does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Read a page for the host.
+    HostRead,
+    /// Read the page of which the host writes a part; becomes a `HostWrite`.
+    RmwRead,
+    /// Program a page of the host.
+    HostWrite,
+    /// Read a valid page of a victim; becomes a `GcWrite`.
+    GcRead,
+    /// Program the copy of a page.
+    GcWrite,
+    /// Copy a page inside its plane.
+    GcCopyback,
+    /// Erase the flash block of a victim on one plane.
+    Erase,
+}
+
+impl Kind {
+    /// Whether the host waits for it.
+    #[inline(always)]
+    pub(crate) fn is_host(self) -> bool {
+        matches!(self, Kind::HostRead | Kind::RmwRead | Kind::HostWrite)
+    }
+    /// Whether it reads one page and programs none.
+    #[inline(always)]
+    pub(crate) fn is_read(self) -> bool {
+        matches!(self, Kind::HostRead | Kind::RmwRead | Kind::GcRead)
+    }
+    /// Why it happens.
+    #[inline(always)]
+    pub(crate) fn cause(self) -> Cause {
+        match self {
+            Kind::HostRead | Kind::HostWrite => Cause::Host,
+            Kind::RmwRead => Cause::Rmw,
+            Kind::GcRead | Kind::GcWrite | Kind::GcCopyback | Kind::Erase => Cause::Gc,
+        }
+    }
+}
+
+/// Times of the phases of an operation on its unit and channel (zero where it has none).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Phases {
+    /// The unit is acquired.
+    pub(crate) start: Nanos,
+    /// First nanosecond on the bus.
+    pub(crate) bus_start: Nanos,
+    /// End of the (last) bus phase.
+    pub(crate) bus_end: Nanos,
+    /// Start of the array phase.
+    pub(crate) array_start: Nanos,
+    /// End of the array phase.
+    pub(crate) array_end: Nanos,
+}
+
+/// One operation.
+#[derive(Clone, Debug)]
+pub(crate) struct Op {
+    pub(crate) next: u32,
+    pub(crate) kind: Kind,
+    pub(crate) stream: u8,
+    /// Page of the request it belongs to, counted from 0.
+    pub(crate) part: u32,
+    pub(crate) plane: PlaneId,
+    pub(crate) lpn: Lpn,
+    /// The page read or programmed, once started.
+    pub(crate) ppn: Ppn,
+    /// Host write: the committed page under this slot. GC: the page copied. Else `NONE`.
+    pub(crate) base: u32,
+    /// Slot of its request (host) or its pool (GC).
+    pub(crate) owner: u32,
+    /// Order of queueing over the device.
+    pub(crate) age: u64,
+    /// Admission number of the data.
+    pub(crate) sequence: u64,
+    /// When it was queued, and how long its unit had worked for the host by then.
+    pub(crate) queued: Nanos,
+    pub(crate) host_busy_ns: u64,
+    pub(crate) phases: Phases,
+    pub(crate) parts: Parts,
+    /// Digest the host must see (data modes).
+    pub(crate) expected: u64,
+    /// Its row in the operation log.
+    pub(crate) row: u64,
+}
+
+/// Slab of operations with a free list.
+#[derive(Default)]
+pub(crate) struct Slab {
+    ops: Vec<Op>,
+    free: Vec<u32>,
+}
+
+impl Slab {
+    /// Put an operation in; its slot.
+    #[inline]
+    pub(crate) fn insert(&mut self, op: Op) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.ops[slot as usize] = op;
+            return slot;
+        }
+        assert!(self.ops.len() < NONE as usize, "too many operations in flight");
+        self.ops.push(op);
+        (self.ops.len() - 1) as u32
+    }
+
+    /// Take an operation out.
+    #[inline]
+    pub(crate) fn remove(&mut self, slot: u32) {
+        self.free.push(slot);
+    }
+
+    /// Operations inside.
+    pub(crate) fn len(&self) -> usize {
+        self.ops.len() - self.free.len()
+    }
+}
+
+impl std::ops::Index<u32> for Slab {
+    type Output = Op;
+    #[inline(always)]
+    fn index(&self, slot: u32) -> &Op {
+        &self.ops[slot as usize]
+    }
+}
+impl std::ops::IndexMut<u32> for Slab {
+    #[inline(always)]
+    fn index_mut(&mut self, slot: u32) -> &mut Op {
+        &mut self.ops[slot as usize]
+    }
+}
+
+/// A first-in-first-out queue through the slab.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Queue {
+    pub(crate) head: u32,
+    tail: u32,
+}
+
+impl Queue {
+    pub(crate) const EMPTY: Queue = Queue { head: NONE, tail: NONE };
+
+    #[inline]
+    pub(crate) fn push(&mut self, slab: &mut Slab, slot: u32) {
+        slab[slot].next = NONE;
+        if self.tail == NONE {
+            debug_assert_eq!(self.head, NONE);
+            self.head = slot;
+        } else {
+            slab[self.tail].next = slot;
+        }
+        self.tail = slot;
+    }
+
+    /// Take `slot` out, whose predecessor is `before` (`NONE` for the head).
+    #[inline]
+    pub(crate) fn take(&mut self, slab: &mut Slab, before: u32, slot: u32) {
+        let next = slab[slot].next;
+        if self.tail == slot {
+            self.tail = before;
+        }
+        if before == NONE {
+            debug_assert_eq!(self.head, slot);
+            self.head = next;
+        } else {
+            debug_assert_eq!(slab[before].next, slot);
+            slab[before].next = next;
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head == NONE
+    }
+}

@@ -1,0 +1,186 @@
+//! Requests in the device, and the epochs between flushes.
+
+use crate::host::request::{Op, Request};
+use crate::metrics::counters::Parts;
+use crate::units::Nanos;
+use std::collections::VecDeque;
+
+/// A request that has arrived and not completed.
+#[derive(Clone, Debug)]
+pub(crate) struct InFlight {
+    pub(crate) id: u64,
+    pub(crate) arrival: Nanos,
+    pub(crate) request: Request,
+    /// Page operations not yet finished.
+    pub(crate) left: u32,
+    /// Parts of the page operation that finished last so far.
+    pub(crate) parts: Parts,
+    /// Sum over its pages of the digests read, each mixed with its position.
+    pub(crate) digest: u64,
+    /// Epoch of a write (see [`Epochs`]).
+    pub(crate) epoch: u64,
+    live: bool,
+}
+
+/// One line of the request log.
+#[derive(Clone, Debug)]
+pub struct RequestRecord {
+    /// Number.
+    pub id: u64,
+    /// What was asked for.
+    pub request: Request,
+    /// First page and number of pages touched.
+    pub lpn: u32,
+    /// Pages touched.
+    pub pages: u32,
+    /// Arrival.
+    pub arrival: Nanos,
+    /// Completion.
+    pub completion: Nanos,
+    /// Where its time went.
+    pub parts: Parts,
+    /// Digest of the data read (digest and bytes mode).
+    pub digest: u64,
+}
+
+/// Slab of requests.
+pub(crate) struct Requests {
+    slots: Vec<InFlight>,
+    free: Vec<u32>,
+    pub(crate) log: Option<Vec<RequestRecord>>,
+}
+
+impl Requests {
+    pub(crate) fn new(log: bool) -> Requests {
+        Requests { slots: Vec::new(), free: Vec::new(), log: log.then(Vec::new) }
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, id: u64, arrival: Nanos, request: Request) -> u32 {
+        let fresh = InFlight {
+            id,
+            arrival,
+            request,
+            left: 0,
+            parts: Parts::default(),
+            digest: 0,
+            epoch: 0,
+            live: true,
+        };
+        if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = fresh;
+            return slot;
+        }
+        self.slots.push(fresh);
+        (self.slots.len() - 1) as u32
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, slot: u32) -> InFlight {
+        let request = &mut self.slots[slot as usize];
+        assert!(request.live, "request {} completes twice", request.id);
+        request.live = false;
+        self.free.push(slot);
+        request.clone()
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&mut self, slot: u32) -> &mut InFlight {
+        &mut self.slots[slot as usize]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// The lowest number of a request that has not completed.
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        self.slots.iter().filter(|r| r.live).map(|r| r.id).min()
+    }
+}
+
+/// Writes outstanding between one flush and the next: a flush completes when its epoch and all
+/// earlier ones have no write left.
+#[derive(Default)]
+pub(crate) struct Epochs {
+    first: u64,
+    writes: VecDeque<u32>,
+    /// Flushes by the epoch they end, with their request's slot.
+    flushes: VecDeque<(u64, u32)>,
+}
+
+impl Epochs {
+    /// A write arrives: its epoch.
+    #[inline]
+    pub(crate) fn write_arrives(&mut self) -> u64 {
+        if self.writes.is_empty() {
+            self.writes.push_back(0);
+        }
+        let last = self.writes.len() - 1;
+        self.writes[last] += 1;
+        self.first + last as u64
+    }
+
+    /// A write of `epoch` completes.
+    #[inline]
+    pub(crate) fn write_completes(&mut self, epoch: u64) {
+        let at = (epoch - self.first) as usize;
+        assert!(self.writes[at] > 0, "epoch {epoch} has no write left");
+        self.writes[at] -= 1;
+    }
+
+    /// A flush arrives in request slot `slot`: it ends the current epoch.
+    pub(crate) fn flush_arrives(&mut self, slot: u32) {
+        if self.writes.is_empty() {
+            self.writes.push_back(0);
+        }
+        let epoch = self.first + self.writes.len() as u64 - 1;
+        self.flushes.push_back((epoch, slot));
+        self.writes.push_back(0);
+    }
+
+    /// The next flush that may complete now.
+    #[inline]
+    pub(crate) fn next_flush(&mut self) -> Option<u32> {
+        let &(epoch, slot) = self.flushes.front()?;
+        while self.first <= epoch {
+            if self.writes.front() != Some(&0) {
+                return None;
+            }
+            self.writes.pop_front();
+            self.first += 1;
+        }
+        self.flushes.pop_front();
+        Some(slot)
+    }
+}
+
+impl Op {
+    /// Whether a flush waits for it.
+    #[must_use]
+    pub const fn is_write(self) -> bool {
+        matches!(self, Op::Write)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flush_waits_for_earlier_writes_only() {
+        let mut e = Epochs::default();
+        let (a, b) = (e.write_arrives(), e.write_arrives());
+        e.flush_arrives(7);
+        let c = e.write_arrives();
+        e.flush_arrives(8);
+        assert_eq!(e.next_flush(), None);
+        e.write_completes(c);
+        e.write_completes(a);
+        assert_eq!(e.next_flush(), None);
+        e.write_completes(b);
+        assert_eq!((e.next_flush(), e.next_flush(), e.next_flush()), (Some(7), Some(8), None));
+        e.flush_arrives(9);
+        assert_eq!(e.next_flush(), Some(9));
+    }
+}

@@ -1,0 +1,399 @@
+//! The timed machine: it owns everything and time.
+//!
+//! At one instant: completions in resource order, then arrivals, then timers, then collection is
+//! considered, then units are dispatched in order. Nothing else moves time.
+
+use super::collect::Collector;
+use super::content::Content;
+use super::event::{Events, Timers};
+use super::log::OpLog;
+use super::op::{NONE, Op, Slab};
+use super::request::{Epochs, Requests};
+use super::unit::{Bus, IdSet, Unit};
+use crate::config::Config;
+use crate::ftl::Ftl;
+use crate::ftl::map::Entry;
+use crate::ftl::place::{Layout, Placement};
+use crate::host::device::{Device, DeviceError};
+use crate::host::request::{Completion, Op as HostOp, Request, RequestId};
+use crate::metrics::Measurements;
+use crate::metrics::series::Gauges;
+use crate::nand::timing::Times;
+use crate::sched::order::Order;
+use crate::units::{Lpn, Nanos, PlaneId, Ppn, UnitId};
+use std::collections::VecDeque;
+
+/// Largest read or write, in sectors (1 GiB).
+pub const MAX_SECTORS: u32 = (1 << 30) / 512;
+
+/// A request on its way in.
+pub(crate) struct Arrival {
+    pub(crate) at: Nanos,
+    pub(crate) id: u64,
+    pub(crate) request: Request,
+    pub(crate) data: Option<Box<[u8]>>,
+}
+
+/// A simulated SSD.
+pub struct Ssd {
+    /// Page decisions.
+    pub ftl: Ftl,
+    /// What has been measured.
+    pub measured: Measurements,
+    pub(crate) times: Times,
+    pub(crate) now: Nanos,
+    pub(crate) events: Events,
+    pub(crate) timers: Timers,
+    pub(crate) units: Vec<Unit>,
+    pub(crate) buses: Vec<Bus>,
+    pub(crate) ops: Slab,
+    pub(crate) requests: Requests,
+    pub(crate) epochs: Epochs,
+    pub(crate) arrivals: VecDeque<Arrival>,
+    pub(crate) ready: IdSet,
+    pub(crate) gc: Collector,
+    pub(crate) placement: Placement,
+    pub(crate) order: Order,
+    pub(crate) multi_plane: bool,
+    pub(crate) age: u64,
+    pub(crate) sequence: u64,
+    pub(crate) done: Vec<Completion>,
+    pub(crate) content: Option<Content>,
+    pub(crate) log: Option<OpLog>,
+    pub(crate) failure: Option<DeviceError>,
+    /// Digest of all events so far: equal runs have equal digests.
+    pub event_digest: u64,
+    mid_instant: bool,
+    submitted: u64,
+    last_arrival: Nanos,
+    warmup: u64,
+    next_sample: Nanos,
+    audit_every: u64,
+    until_audit: u64,
+}
+
+impl Ssd {
+    /// Over the device `ftl`, preconditioned or not, with `sequence` pages admitted so far.
+    #[must_use]
+    pub fn new(config: &Config, mut ftl: Ftl, sequence: u64) -> Ssd {
+        let d = &config.device;
+        let layout = Layout {
+            channels: d.channels,
+            chips_per_channel: d.chips_per_channel,
+            planes_per_chip: d.planes_per_chip,
+        };
+        let geo = ftl.geo.clone();
+        ftl.set_victim(crate::ftl::gc::victim::Victim::build(&config.gc.victim, &ftl.blocks));
+        let channel_of = |u: u32| geo.channel_of(PlaneId(geo.planes_of_unit(UnitId(u)).start)).0;
+        let interval = Nanos(config.metrics.interval_ns);
+        Ssd {
+            measured: Measurements::new(interval, true),
+            times: Times::new(config),
+            now: Nanos::ZERO,
+            events: Events::new((geo.channels + geo.units + 1) as usize),
+            timers: Timers::default(),
+            units: (0..geo.units).map(|u| Unit::new(channel_of(u))).collect(),
+            buses: vec![Bus::default(); geo.channels as usize],
+            ops: Slab::default(),
+            requests: Requests::new(config.metrics.request_log),
+            epochs: Epochs::default(),
+            arrivals: VecDeque::new(),
+            ready: IdSet::new(geo.units),
+            gc: Collector::new(config, &geo),
+            placement: Placement::build(&config.alloc.placement, &layout),
+            order: Order::build(&config.sched.order),
+            multi_plane: config.timing.multi_plane,
+            age: 0,
+            sequence,
+            done: Vec::new(),
+            content: Content::new(config, &ftl),
+            log: config.metrics.op_log.then(OpLog::default),
+            failure: None,
+            event_digest: 0xcbf2_9ce4_8422_2325,
+            mid_instant: false,
+            submitted: 0,
+            last_arrival: Nanos::ZERO,
+            warmup: config.workload.warmup_requests,
+            next_sample: if interval == Nanos::ZERO { Nanos::NEVER } else { interval },
+            audit_every: 0,
+            until_audit: 0,
+            ftl,
+        }
+    }
+
+    /// Recompute all invariants every `n` instants and panic on a violation; 0: never.
+    pub fn audit_every(&mut self, n: u64) {
+        self.audit_every = n;
+        self.until_audit = n;
+    }
+
+    /// Recompute all invariants now.
+    ///
+    /// # Errors
+    /// The first violated one.
+    pub fn audit(&self) -> Result<(), String> {
+        let base = |slot: u32| {
+            let base = self.ops[slot].base;
+            (base != NONE).then_some(Ppn(base))
+        };
+        self.ftl.audit(&base)?;
+        self.audit_gc()
+    }
+
+    /// Requests submitted so far.
+    #[must_use]
+    pub fn submitted(&self) -> u64 {
+        self.submitted
+    }
+
+    /// Requests submitted and not completed.
+    #[must_use]
+    pub fn outstanding(&self) -> u64 {
+        self.requests.len() as u64 + self.arrivals.len() as u64
+    }
+
+    pub(crate) fn timer_resource(&self) -> usize {
+        self.buses.len() + self.units.len()
+    }
+
+    pub(crate) fn unit_resource(&self, unit: usize) -> usize {
+        self.buses.len() + unit
+    }
+
+    #[inline]
+    pub(crate) fn note(&mut self, a: u64, b: u64) {
+        let x = self.event_digest ^ self.now.0.rotate_left(20) ^ a.rotate_left(40) ^ b;
+        self.event_digest = x.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+
+    /// Advance to `t` and process the completions of that instant.
+    fn begin_instant(&mut self, t: Nanos) -> Result<(), DeviceError> {
+        assert!(t >= self.now, "time runs backwards");
+        while self.next_sample <= t {
+            self.sample(self.next_sample);
+            self.next_sample += Nanos(self.measured.series.interval_ns);
+        }
+        if t.0 > self.events.limit().0 / 2 {
+            return Err(DeviceError::TimeRange { limit_ns: self.events.limit().0 / 2 });
+        }
+        self.now = t;
+        self.mid_instant = true;
+        while let Some(resource) = self.events.take_at(t) {
+            if resource < self.buses.len() {
+                self.bus_event(resource);
+            } else if resource < self.timer_resource() {
+                self.unit_event(resource - self.buses.len());
+            } else {
+                self.timer_events();
+            }
+        }
+        match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => Ok(()),
+        }
+    }
+
+    /// The rest of the instant: arrivals, idle timers, collection, dispatch.
+    fn end_instant(&mut self) {
+        while self.arrivals.front().is_some_and(|a| a.at <= self.now) {
+            let arrival = self.arrivals.pop_front().expect("one is there");
+            self.admit(arrival);
+        }
+        self.idle_timers();
+        loop {
+            self.consider_collection();
+            while let Some(unit) = self.ready.pop() {
+                self.dispatch(unit as usize);
+            }
+            if self.gc.nothing_to_consider() && self.ready.is_empty() {
+                break;
+            }
+        }
+        if self.audit_every > 0 {
+            self.until_audit -= 1;
+            if self.until_audit == 0 {
+                self.until_audit = self.audit_every;
+                self.audit().unwrap_or_else(|e| panic!("audit at {} ns: {e}", self.now.0));
+            }
+        }
+    }
+
+    fn sample(&mut self, at: Nanos) {
+        let gauges = Gauges {
+            used_pages: self.ftl.space.used(),
+            free_blocks: self.ftl.space.free_blocks_total(),
+            gc_active_pools: u64::from(self.gc.active()),
+        };
+        self.measured.sample(at, gauges);
+    }
+
+    /// Statistics start over when the first request after the warm-up arrives.
+    pub(crate) fn end_warmup(&mut self, id: u64) {
+        if self.warmup > 0 && id == self.warmup {
+            self.measured.restart(self.now);
+            for unit in &mut self.units {
+                unit.use_ns = [0; 5];
+            }
+            for bus in &mut self.buses {
+                bus.busy_ns = 0;
+            }
+        }
+    }
+
+    /// Whether request `id` counts in the statistics.
+    pub(crate) fn is_measured(&self, id: u64) -> bool {
+        id >= self.warmup
+    }
+
+    fn check(&self, id: u64, r: &Request) -> Result<(), DeviceError> {
+        let capacity = self.ftl.geo.user_sectors();
+        let bad = |reason: String| Err(DeviceError::BadRequest { id, reason });
+        if r.op == HostOp::Flush {
+            return Ok(());
+        }
+        if r.sectors == 0 {
+            return bad(format!("a {} of zero length", r.op.name()));
+        }
+        if r.op != HostOp::Trim && r.sectors > MAX_SECTORS {
+            return bad(format!(
+                "a {} of {} bytes; the largest is {} bytes",
+                r.op.name(),
+                u64::from(r.sectors) * 512,
+                u64::from(MAX_SECTORS) * 512
+            ));
+        }
+        match r.sector.checked_add(u64::from(r.sectors)) {
+            Some(end) if end <= capacity => Ok(()),
+            _ => bad(format!(
+                "sectors {} + {} lie beyond the device of {capacity} sectors",
+                r.sector, r.sectors
+            )),
+        }
+    }
+
+    /// Why the requests in the device cannot complete.
+    #[must_use]
+    pub fn stalled(&self) -> DeviceError {
+        let (outstanding, first) = (self.outstanding(), self.requests.oldest().unwrap_or(0));
+        match self.gc.starved_pool() {
+            Some(pool) => DeviceError::NoSpace {
+                pool: pool.0,
+                reason: super::functional::no_space_reason(&self.ftl, pool),
+                outstanding,
+                first,
+            },
+            None => DeviceError::Stalled {
+                outstanding,
+                first,
+                reason: format!("{} operations are queued or running", self.ops.len()),
+            },
+        }
+    }
+
+    /// The committed page under the newest admitted data of `lpn`, wherever those are.
+    pub(crate) fn committed_page(&self, lpn: Lpn) -> Option<Ppn> {
+        match self.ftl.map.get(lpn) {
+            Entry::Unmapped => None,
+            Entry::Page(ppn) => Some(ppn),
+            Entry::Slot(slot) => {
+                let base = self.ops[slot].base;
+                (base != NONE).then_some(Ppn(base))
+            }
+        }
+    }
+
+    /// Queue an operation on the unit of its plane.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, slot: u32, queue: usize) {
+        self.age += 1;
+        let op: &mut Op = &mut self.ops[slot];
+        let unit_id = self.ftl.geo.unit_of(op.plane);
+        let unit = &mut self.units[unit_id.at()];
+        op.age = self.age;
+        op.queued = self.now;
+        op.host_busy_ns = unit.host_busy_ns(self.now);
+        unit.load += 1;
+        unit.host_load += u32::from(op.kind.is_host());
+        unit.queues[queue].push(&mut self.ops, slot);
+        self.ready.insert(unit_id.0);
+    }
+}
+
+impl Device for Ssd {
+    fn submit(
+        &mut self,
+        at: Nanos,
+        request: &Request,
+        data: Option<&[u8]>,
+    ) -> Result<RequestId, DeviceError> {
+        let id = self.submitted;
+        self.check(id, request)?;
+        if at < self.last_arrival {
+            let reason = format!("it arrives at {} ns, before {} ns", at.0, self.last_arrival.0);
+            return Err(DeviceError::BadRequest { id, reason });
+        }
+        self.submitted += 1;
+        self.last_arrival = at;
+        let data = data.map(Into::into);
+        self.arrivals.push_back(Arrival { at, id, request: *request, data });
+        Ok(RequestId(id))
+    }
+
+    fn now(&self) -> Nanos {
+        self.now
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        if self.mid_instant {
+            return Some(self.now);
+        }
+        let arrival = self.arrivals.front().map(|a| a.at.max(self.now));
+        match (self.events.next_time(), arrival) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn run_until(
+        &mut self,
+        limit: Nanos,
+        done: &mut Vec<Completion>,
+    ) -> Result<Nanos, DeviceError> {
+        loop {
+            if self.mid_instant {
+                self.end_instant();
+                self.mid_instant = !self.done.is_empty();
+            } else {
+                match self.next_event() {
+                    Some(t) if t <= limit => self.begin_instant(t)?,
+                    None if limit == Nanos::NEVER && self.outstanding() > 0 => {
+                        return Err(self.stalled());
+                    }
+                    _ => return Ok(self.now),
+                }
+            }
+            if !self.done.is_empty() {
+                done.append(&mut self.done);
+                return Ok(self.now);
+            }
+        }
+    }
+
+    fn hint(&self, request: &Request) {
+        if request.op == HostOp::Write {
+            let lpn = request.sector >> self.ftl.geo.sector_shift;
+            self.ftl.map.prefetch(Lpn(lpn as u32));
+        }
+    }
+
+    fn hint_soon(&self, request: &Request) {
+        if request.op == HostOp::Write {
+            let lpn = request.sector >> self.ftl.geo.sector_shift;
+            self.ftl.prefetch_write(Lpn(lpn as u32));
+        }
+    }
+
+    fn take_data(&mut self, id: RequestId) -> Option<Vec<u8>> {
+        self.content.as_mut()?.take(id)
+    }
+}

@@ -1,0 +1,170 @@
+//! Busy units, buses, and small sets of ids.
+
+use super::op::{NONE, Queue};
+use crate::units::Nanos;
+use std::collections::VecDeque;
+
+/// What a unit spends its time on; indexes [`Unit::use_ns`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Use {
+    /// Host reads (and the reads of read-modify-write).
+    HostRead = 0,
+    /// Host programs.
+    HostWrite = 1,
+    /// GC reads.
+    GcRead = 2,
+    /// GC programs and copy-backs.
+    GcWrite = 3,
+    /// Erases.
+    Erase = 4,
+}
+
+/// What the next event of a unit means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stage {
+    /// It has no operation.
+    Idle,
+    /// It waits for the bus to take its command (and data).
+    WaitIn,
+    /// Its array read ends, then the data go out.
+    Reading,
+    /// It waits for the bus to carry its data out.
+    WaitOut,
+    /// Its operation ends.
+    Last,
+}
+
+/// One busy unit.
+#[derive(Clone, Debug)]
+pub(crate) struct Unit {
+    pub(crate) queues: [Queue; 4],
+    /// Operations waiting or running.
+    pub(crate) load: u32,
+    /// Of these, the host's.
+    pub(crate) host_load: u32,
+    /// Slot of the running operation, and those that run with it (multi-plane).
+    pub(crate) running: u32,
+    pub(crate) also: Vec<u32>,
+    pub(crate) stage: Stage,
+    /// Since when the running operation has held the unit.
+    pub(crate) since: Nanos,
+    /// Of its service, the array and the bus.
+    pub(crate) array_ns: u64,
+    pub(crate) bus_ns: u64,
+    /// Bus time of the next bus phase.
+    pub(crate) wants_ns: u64,
+    host_running: bool,
+    host_busy_ns: u64,
+    /// Since when no host operation has waited or run.
+    pub(crate) idle_since: Nanos,
+    /// Time spent, by [`Use`].
+    pub(crate) use_ns: [u64; 5],
+    pub(crate) channel: u32,
+    /// Planes of the unit that are closed to the host, counted with multiplicity.
+    pub(crate) closed: u32,
+}
+
+impl Unit {
+    pub(crate) fn new(channel: u32) -> Unit {
+        Unit {
+            queues: [Queue::EMPTY; 4],
+            load: 0,
+            host_load: 0,
+            running: NONE,
+            also: Vec::new(),
+            stage: Stage::Idle,
+            since: Nanos::ZERO,
+            array_ns: 0,
+            bus_ns: 0,
+            wants_ns: 0,
+            host_running: false,
+            host_busy_ns: 0,
+            idle_since: Nanos::ZERO,
+            use_ns: [0; 5],
+            channel,
+            closed: 0,
+        }
+    }
+
+    /// Time that the unit has worked for the host up to `now`.
+    #[inline(always)]
+    pub(crate) fn host_busy_ns(&self, now: Nanos) -> u64 {
+        self.host_busy_ns + if self.host_running { (now - self.since).0 } else { 0 }
+    }
+
+    /// An operation takes the unit.
+    #[inline]
+    pub(crate) fn acquire(&mut self, slot: u32, now: Nanos, host: bool) {
+        assert!(self.running == NONE, "unit is busy");
+        self.running = slot;
+        self.since = now;
+        self.host_running = host;
+    }
+
+    /// The operation leaves it. `measured_since`: earlier time is not measured.
+    #[inline]
+    pub(crate) fn vacate(&mut self, now: Nanos, used_for: Use, measured_since: Nanos) {
+        assert!(self.running != NONE, "unit is idle");
+        if self.host_running {
+            self.host_busy_ns += (now - self.since).0;
+        }
+        self.use_ns[used_for as usize] += (now - self.since.max(measured_since)).0;
+        self.running = NONE;
+        self.host_running = false;
+        self.stage = Stage::Idle;
+    }
+}
+
+/// One channel's bus.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bus {
+    pub(crate) free_at: Nanos,
+    /// Units waiting to send a command (and data) in.
+    pub(crate) wait_in: VecDeque<u32>,
+    /// Units waiting to send data out.
+    pub(crate) wait_out: VecDeque<u32>,
+    pub(crate) busy_ns: u64,
+}
+
+/// A set of small ids, taken out in ascending order.
+#[derive(Clone, Debug)]
+pub(crate) struct IdSet {
+    words: Vec<u64>,
+    len: u32,
+}
+
+impl IdSet {
+    pub(crate) fn new(ids: u32) -> IdSet {
+        IdSet { words: vec![0; (ids as usize).div_ceil(64)], len: 0 }
+    }
+
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, id: u32) {
+        let bit = 1u64 << (id % 64);
+        let word = &mut self.words[id as usize / 64];
+        self.len += u32::from(*word & bit == 0);
+        *word |= bit;
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Take the lowest id out.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<u32> {
+        if self.len == 0 {
+            return None;
+        }
+        for (i, word) in self.words.iter_mut().enumerate() {
+            if *word != 0 {
+                let id = i as u32 * 64 + word.trailing_zeros();
+                *word &= *word - 1;
+                self.len -= 1;
+                return Some(id);
+            }
+        }
+        unreachable!("the count says that an id is inside")
+    }
+}
