@@ -7,6 +7,7 @@
 pub mod config;
 pub mod ftl;
 pub mod host;
+pub mod metrics;
 pub mod nand;
 pub mod plug;
 pub mod rng;
