@@ -68,7 +68,7 @@ impl BatchMeans {
     }
 
     /// Half the width of the 95 % confidence interval of the mean; `None` with too few values (1024
-    /// always suffice) or where even the longest batches are correlated.
+    /// suffice if they are independent) or where even the longest batches are correlated.
     #[must_use]
     pub fn half_width_95(&self) -> Option<f64> {
         let (mut sums, mut length) = (self.sums.clone(), self.length);

@@ -5,11 +5,19 @@
 //! something to read.
 
 pub mod batch;
+pub mod build;
 pub mod counters;
 pub mod histogram;
 pub mod latency;
+pub mod report;
+pub mod schema;
 pub mod series;
 pub mod steady;
+pub mod summary;
+pub mod warnings;
+
+#[cfg(test)]
+mod tests;
 
 use crate::host::request::{Op, Request};
 use crate::units::Nanos;
