@@ -3,13 +3,13 @@
 //! Latencies of neighbouring requests resemble each other, so the textbook interval of independent
 //! values is far too narrow. The stream is cut into 32 to 64 batches of equal length (when the 64th
 //! is full, neighbours are joined and the length doubles); the means of long batches are close to
-//! independent, and Student's t gives the interval. Whether they are is tested: while the correlation
-//! of neighbouring means exceeds [`MAX_CORRELATION`], neighbours are joined further, down to
-//! [`MIN_BATCHES`]; where that does not help there is no interval.
+//! independent, and Student's t gives the interval. Whether they are is tested: while the
+//! correlation of neighbouring means exceeds [`MAX_CORRELATION`], neighbours are joined further,
+//! down to [`MIN_BATCHES`]; where that does not help there is no interval.
 //!
 //! Source: Law and Carson, "A Sequential Procedure for Determining the Length of a Steady-State
-//! Simulation", Operations Research 27(5), 1979 (joining batches until they are uncorrelated). Theirs
-//! is a stopping rule; the thresholds here are ours, checked by the coverage tests below.
+//! Simulation", Operations Research 27(5), 1979 (joining batches until they are uncorrelated).
+//! Theirs is a stopping rule; the thresholds here are ours, checked by the coverage tests below.
 
 /// Batches kept at most.
 const MAX_BATCHES: usize = 64;

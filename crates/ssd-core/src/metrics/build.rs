@@ -334,7 +334,8 @@ fn little(inputs: &Inputs) -> Little {
     let count: u64 = histograms().map(|h| h.count()).sum();
     let sum: u128 = histograms().map(|h| h.sum()).sum();
     Little {
-        mean_in_system: (span > 0).then(|| m.in_system.integral() as f64 / span as f64),
+        mean_in_system: (span > 0)
+            .then(|| m.in_system.integral_until(inputs.ended.0) as f64 / span as f64),
         peak_in_system: m.in_system.peak(),
         throughput: per_second(count, span),
         mean_response: (count > 0).then(|| sum as f64 / count as f64),

@@ -99,9 +99,9 @@ pub struct VictimCounts {
 
 /// Garbage collection.
 ///
-/// A call is the collection of one victim: `calls = foreground + background = victims`. Every GC read
-/// ends as one of three: `pages_moved + pages_stale` are the GC programs, `pages_dropped` were not
-/// programmed.
+/// A call is the collection of one victim: `calls = foreground + background = victims`. Every GC
+/// read ends as one of three: `pages_moved + pages_stale` are the GC programs, `pages_dropped` were
+/// not programmed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GcCounts {
     /// Victims whose collection has started.
@@ -233,7 +233,8 @@ impl InSystem {
         self.integral += u128::from(self.current) * u128::from(at_ns - self.now_ns);
         self.now_ns = at_ns;
     }
-    /// A request arrives.
+    /// A request arrives. Called at that instant, in order with the completions, not when a driver
+    /// announces a later arrival.
     #[inline(always)]
     pub fn arrive(&mut self, at_ns: u64) {
         self.advance(at_ns);
@@ -265,6 +266,12 @@ impl InSystem {
     /// Request-nanoseconds up to the last arrival or completion.
     #[must_use]
     pub const fn integral(&self) -> u128 {
+        self.integral
+    }
+    /// Request-nanoseconds up to `at_ns`, which is not before the last arrival or completion.
+    #[must_use]
+    pub fn integral_until(mut self, at_ns: u64) -> u128 {
+        self.advance(at_ns);
         self.integral
     }
     /// The measurement started and ended with an empty device: the integral then equals the sum of
@@ -304,6 +311,7 @@ mod tests {
         s.arrive(200);
         s.restart(210);
         assert_eq!((s.integral(), s.peak(), s.current(), s.closed()), (0, 1, 1, false));
+        assert_eq!((s.integral_until(213), s.integral()), (3, 0));
         s.leave(215);
         assert_eq!((s.integral(), s.closed()), (5, false));
     }

@@ -1,9 +1,9 @@
 //! A histogram of latencies with log buckets: exact moments, percentiles within 0.4 %.
 //!
-//! Values below 256 ns have a bucket each. Every octave above has 128 buckets of equal width, so that
-//! the middle of a bucket is at most half a width, 1/256 of the value (0.39 %), from any value in it.
-//! Count, sum, minimum, maximum and the sum of squares are exact. Memory grows with the largest value
-//! recorded, octave by octave, to at most 58 KiB; an empty histogram has none.
+//! Values below 256 ns have a bucket each. Every octave above has 128 buckets of equal width, so
+//! that the middle of a bucket is at most half a width, 1/256 of the value (0.39 %), from any value
+//! in it. Count, sum, minimum, maximum and standard deviation are exact. Memory grows with the
+//! largest value recorded, octave by octave, to at most 58 KiB; an empty histogram has none.
 
 /// Buckets of an octave, as a power of two.
 const SUB_BITS: u32 = 7;
@@ -139,9 +139,9 @@ impl Histogram {
     /// Their standard deviation, as that of a whole population (divided by the count, like
     /// `numpy.std`).
     ///
-    /// With `m` the integer part of the mean and `r` the remainder, the sum of squared distances from
-    /// `m` is `squares - m (count m + 2 r)`, computed in integers. It is exact modulo 2^128, so it is
-    /// exact wherever it is below 2^128 itself, whatever the sum of squares is.
+    /// With `m` the integer part of the mean and `r` the remainder, the sum of squared distances
+    /// from `m` is `squares - m (count m + 2 r)`, computed in integers. It is exact modulo 2^128,
+    /// so it is exact wherever it is below 2^128 itself, whatever the sum of squares is.
     #[must_use]
     pub fn stddev(&self) -> Option<f64> {
         if self.count == 0 {
@@ -155,12 +155,12 @@ impl Histogram {
         Some(variance.max(0.0).sqrt())
     }
 
-    /// The value with the share `q` of all values at or below it, within 0.4 % and never outside the
-    /// recorded range; `q` to the nearest millionth.
+    /// The value with the share `q` of all values at or below it, within 0.4 % and never outside
+    /// the recorded range; `q` to the nearest millionth.
     ///
     /// `None` where the values do not suffice: at least [`SAMPLES_BEYOND`] of them must lie on the
-    /// thinner side of the quantile. p50 needs 20 values, p90 100, p99 1000, p99.9 10 000 and p99.99
-    /// 100 000.
+    /// thinner side of the quantile. p50 needs 20 values, p90 100, p99 1000, p99.9 10 000 and
+    /// p99.99 100 000.
     ///
     /// # Panics
     /// If `q` is not between 0 and 1.

@@ -1,8 +1,8 @@
 //! Metrics: what is counted, what is computed from it, and how it is told.
 //!
-//! The simulator owns one [`Measurements`], increments its counters and calls its few methods. At the
-//! end `report::Report::build` turns it into the numbers of `report.json`, and `summary::text` into
-//! something to read.
+//! The simulator owns one [`Measurements`], increments its counters and calls its few methods. At
+//! the end `report::Report::build` turns it into the numbers of `report.json`, and `summary::text`
+//! into something to read.
 
 pub mod batch;
 pub mod build;
@@ -82,7 +82,7 @@ impl Measurements {
         *self = Measurements { since: at, in_system, ..fresh };
     }
 
-    /// A request of kind `op` arrives.
+    /// A request of kind `op` arrives. Called at that instant, in order with the completions.
     #[inline(always)]
     pub fn arrive(&mut self, at: Nanos, op: Op) {
         self.host.submitted[op as usize] += 1;

@@ -1,8 +1,8 @@
 //! The form of `report.json`. Names are a contract: add freely, rename never.
 //!
-//! Integers are bytes, pages, blocks or nanoseconds; means and ratios are floating point; what cannot
-//! be said is `null`, never a guess. Only `time.wall`, `time.cpu` and `speed` differ between two runs
-//! of the same configuration: [`Report::without_clock`] leaves them out.
+//! Integers are bytes, pages, blocks or nanoseconds; means and ratios are floating point; what
+//! cannot be said is `null`, never a guess. Only `time.wall`, `time.cpu` and `speed` differ between
+//! two runs of the same configuration: [`Report::without_clock`] leaves them out.
 
 use super::counters::Cause;
 use super::steady::SteadyState;
@@ -197,7 +197,8 @@ pub struct Flash {
     pub erases_by_cause: BTreeMap<Cause, u64>,
 }
 
-/// Write amplification: pages programmed over pages written by the host; `null` without host writes.
+/// Write amplification: pages programmed over pages written by the host; `null` without host
+/// writes.
 ///
 /// The parts sum to the total. `host` is 1, unless the run ended with writes in flight or a buffer
 /// absorbed overwrites.
@@ -322,8 +323,8 @@ pub struct Utilisation {
     pub chip: Vec<f64>,
 }
 
-/// Little's law: `mean_in_system = throughput * mean_response`, exact where the measurement starts and
-/// ends with an empty device.
+/// Little's law: `mean_in_system = throughput * mean_response`, exact where the measurement starts
+/// and ends with an empty device.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Little {
     /// Mean number of requests in the device, integrated over its events.

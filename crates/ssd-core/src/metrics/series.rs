@@ -123,8 +123,8 @@ impl Sample {
 /// Rows in order of time.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Series {
-    /// Time between two rows, nanoseconds; 0: no series is kept. The last row may be earlier: the run
-    /// ends where it ends.
+    /// Time between two rows, nanoseconds; 0: no series is kept. The last row may be earlier: the
+    /// run ends where it ends.
     pub interval_ns: u64,
     /// The rows.
     pub rows: Vec<Sample>,

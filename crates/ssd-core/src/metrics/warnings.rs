@@ -86,8 +86,8 @@ fn foreground(report: &Report) -> Option<String> {
     }
     let share = 100.0 * gc.foreground as f64 / gc.calls.max(1) as f64;
     Some(format!(
-        "{share:.1} % of GC in foreground, at the reserve: the victim policy chose {} of {} victims, \
-         greedy the other {greedy}",
+        "{share:.1} % of GC in foreground, at the reserve: the victim policy chose {} of {} \
+         victims, greedy the other {greedy}",
         gc.calls.saturating_sub(greedy),
         gc.calls
     ))
