@@ -1,0 +1,147 @@
+//! Metrics: what is counted, what is computed from it, and how it is told.
+//!
+//! The simulator owns one [`Measurements`], increments its counters and calls its few methods. At
+//! the end `report::Report::build` turns it into the numbers of `report.json`, and `summary::text`
+//! into something to read.
+
+pub mod batch;
+pub mod build;
+pub mod counters;
+pub mod histogram;
+pub mod latency;
+pub mod report;
+pub mod schema;
+pub mod series;
+pub mod steady;
+pub mod summary;
+pub mod warnings;
+
+#[cfg(test)]
+mod tests;
+
+use crate::host::request::{Op, Request};
+use crate::units::Nanos;
+use counters::{FlashCounts, GcCounts, HostCounts, InSystem, PartSums, Parts};
+use latency::Latencies;
+use series::{Gauges, IntervalLatency, Sample, Series};
+use steady::Course;
+
+/// Everything that is measured in a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Measurements {
+    /// When the measurement started: after preconditioning and warm-up.
+    pub since: Nanos,
+    /// Flash operations.
+    pub flash: FlashCounts,
+    /// Garbage collection.
+    pub gc: GcCounts,
+    /// Host requests and pages.
+    pub host: HostCounts,
+    /// Latencies.
+    pub latencies: Latencies,
+    /// Where the time of reads went.
+    pub read_parts: PartSums,
+    /// Where the time of writes went.
+    pub write_parts: PartSums,
+    /// Requests in the device.
+    pub in_system: InSystem,
+    /// The course of write amplification.
+    pub course: Course,
+    /// Rows over time.
+    pub series: Series,
+    interval: [IntervalLatency; 2],
+}
+
+impl Measurements {
+    /// Nothing measured yet. `interval` is that of the series (zero: none); `split` keeps the
+    /// latencies of volumes and streams apart.
+    #[must_use]
+    pub fn new(interval: Nanos, split: bool) -> Measurements {
+        Measurements {
+            since: Nanos::ZERO,
+            flash: FlashCounts::default(),
+            gc: GcCounts::default(),
+            host: HostCounts::default(),
+            latencies: Latencies::new(split),
+            read_parts: PartSums::default(),
+            write_parts: PartSums::default(),
+            in_system: InSystem::default(),
+            course: Course::default(),
+            series: Series::new(interval.0),
+            interval: [IntervalLatency::default(); 2],
+        }
+    }
+
+    /// Forget all that was measured and start again at `at` (end of the warm-up). Requests in the
+    /// device stay there; the caller does not pass them to [`Measurements::complete`] but to
+    /// [`Measurements::complete_unmeasured`].
+    pub fn restart(&mut self, at: Nanos) {
+        let mut in_system = self.in_system;
+        in_system.restart(at.0);
+        let fresh = Measurements::new(Nanos(self.series.interval_ns), self.latencies.split);
+        *self = Measurements { since: at, in_system, ..fresh };
+    }
+
+    /// A request of kind `op` arrives. Called at that instant, in order with the completions.
+    #[inline(always)]
+    pub fn arrive(&mut self, at: Nanos, op: Op) {
+        self.host.submitted[op as usize] += 1;
+        self.in_system.arrive(at.0);
+    }
+
+    /// `request` completes at `at`, `latency` after its arrival, of which `parts` say where it went
+    /// (looked at for reads and writes).
+    #[inline]
+    pub fn complete(&mut self, at: Nanos, request: &Request, latency: Nanos, parts: &Parts) {
+        self.in_system.leave(at.0);
+        self.host.completed[request.op as usize] += 1;
+        self.latencies.record(request.op, request.volume, request.stream, latency.0);
+        match request.op {
+            Op::Read => {
+                debug_assert_eq!(parts.total(), latency.0, "parts of a read: {parts:?}");
+                self.read_parts.record(parts);
+                self.interval[0].record(latency.0);
+            }
+            Op::Write => {
+                debug_assert_eq!(parts.total(), latency.0, "parts of a write: {parts:?}");
+                self.write_parts.record(parts);
+                self.interval[1].record(latency.0);
+            }
+            Op::Trim | Op::Flush => {}
+        }
+    }
+
+    /// A request that arrived before [`Measurements::restart`] completes at `at`.
+    pub fn complete_unmeasured(&mut self, at: Nanos) {
+        self.in_system.leave(at.0);
+    }
+
+    /// A host page has been written: call after `host.pages_written` and `flash` are up to date.
+    #[inline(always)]
+    pub fn note_write(&mut self) {
+        if self.course.due(self.host.pages_written) {
+            self.course.record(self.host.pages_written, self.flash.all_programs());
+        }
+    }
+
+    /// Append a row to the series and start the next interval.
+    pub fn sample(&mut self, at: Nanos, gauges: Gauges) {
+        let [read, write] = std::mem::take(&mut self.interval);
+        self.series.rows.push(Sample {
+            time_ns: at.0,
+            used_pages: gauges.used_pages,
+            free_blocks: gauges.free_blocks,
+            pending_requests: self.in_system.current(),
+            gc_active_pools: gauges.gc_active_pools,
+            host_pages_read: self.host.pages_read,
+            host_pages_written: self.host.pages_written,
+            gc_programs: self.flash.programs[counters::Cause::Gc.at()],
+            all_programs: self.flash.all_programs(),
+            erases: self.flash.all_erases(),
+            host_reads_completed: self.host.completed[Op::Read as usize],
+            host_writes_completed: self.host.completed[Op::Write as usize],
+            read,
+            write,
+        });
+    }
+}

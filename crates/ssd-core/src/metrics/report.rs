@@ -1,0 +1,377 @@
+//! The form of `report.json`. Names are a contract: add freely, rename never.
+//!
+//! Integers are bytes, pages, blocks or nanoseconds; means and ratios are floating point; what
+//! cannot be said is `null`, never a guess. Only `time.wall`, `time.cpu` and `speed` differ between
+//! two runs of the same configuration: [`Report::without_clock`] leaves them out.
+
+use super::counters::Cause;
+use super::steady::SteadyState;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of the form; it changes when a name changes its meaning.
+pub const VERSION: u32 = 1;
+
+/// The results of one run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// [`VERSION`].
+    pub version: u32,
+    /// What it was made with.
+    pub provenance: Provenance,
+    /// The resolved configuration.
+    pub config: serde_json::Value,
+    /// Every request submitted was completed.
+    pub completed: bool,
+    /// Requests.
+    pub requests: Requests,
+    /// Host pages.
+    pub host: Host,
+    /// Latencies.
+    pub latency: Latency,
+    /// Flash operations.
+    pub flash: Flash,
+    /// Write amplification.
+    pub waf: Waf,
+    /// Garbage collection.
+    pub gc: Gc,
+    /// Where the time of requests went.
+    pub latency_parts: LatencyParts,
+    /// The device at the end.
+    pub device: Device,
+    /// Whether write amplification has settled.
+    pub steady_state: SteadyState,
+    /// Little's law.
+    pub little: Little,
+    /// Time.
+    pub time: Time,
+    /// Speed of the simulator.
+    pub speed: Speed,
+    /// Names of the files with series and logs, by what they hold.
+    pub series: BTreeMap<String, String>,
+    /// What a reader should know before using the numbers.
+    pub warnings: Vec<String>,
+}
+
+/// What a run was made with: enough to repeat it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Version of ssdlab.
+    pub ssdlab: String,
+    /// Commit it was built from, where known.
+    pub commit: Option<String>,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Digest of the resolved configuration.
+    pub config_digest: String,
+    /// Digest of the trace; `null` for a synthetic workload.
+    pub trace_digest: Option<String>,
+}
+
+/// Requests, by what became of them and by operation.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Requests {
+    /// Submitted.
+    pub submitted: u64,
+    /// Completed: the sum of the four below.
+    pub completed: u64,
+    /// Reads completed.
+    pub read: u64,
+    /// Writes completed.
+    pub write: u64,
+    /// TRIMs completed.
+    pub trim: u64,
+    /// Flushes completed.
+    pub flush: u64,
+}
+
+/// Host pages.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Host {
+    /// Read, however they were answered.
+    pub pages_read: u64,
+    /// Written; a page written in part counts as one.
+    pub pages_written: u64,
+    /// Unmapped by TRIM.
+    pub pages_trimmed: u64,
+    /// Of the pages read, those that held nothing.
+    pub unmapped_pages_read: u64,
+    /// Of the pages read, those still in the controller.
+    pub controller_pages_read: u64,
+    /// Pages written in part.
+    pub rmw: u64,
+    /// Bytes read a second of simulated time, in whole pages.
+    pub read_bytes_per_s: Option<f64>,
+    /// Bytes written a second of simulated time, in whole pages.
+    pub write_bytes_per_s: Option<f64>,
+}
+
+/// Latencies by operation.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct LatencyByOp {
+    /// Reads.
+    pub read: LatencyStats,
+    /// Writes.
+    pub write: LatencyStats,
+    /// TRIMs.
+    pub trim: LatencyStats,
+    /// Flushes.
+    pub flush: LatencyStats,
+}
+
+/// Latencies by operation and, where they were told apart, by volume and stream.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Latency {
+    /// Reads.
+    pub read: LatencyStats,
+    /// Writes.
+    pub write: LatencyStats,
+    /// TRIMs.
+    pub trim: LatencyStats,
+    /// Flushes.
+    pub flush: LatencyStats,
+    /// By volume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_volume: Option<BTreeMap<u16, LatencyByOp>>,
+    /// By stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_stream: Option<BTreeMap<u8, LatencyByOp>>,
+}
+
+/// Statistics of one group of latencies, nanoseconds.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct LatencyStats {
+    /// Requests.
+    pub count: u64,
+    /// Mean, exact.
+    pub mean: Option<f64>,
+    /// Half width of the 95 % confidence interval of the mean, by batch means.
+    pub ci95: Option<f64>,
+    /// Smallest, exact.
+    pub min: Option<u64>,
+    /// Largest, exact.
+    pub max: Option<u64>,
+    /// Standard deviation, exact (of the population).
+    pub stddev: Option<f64>,
+    /// Median; like all percentiles within 0.4 %, and `null` with fewer than 10 values beyond it.
+    pub p50: Option<u64>,
+    /// 90 % lie at or below.
+    pub p90: Option<u64>,
+    /// 95 % lie at or below.
+    pub p95: Option<u64>,
+    /// 99 % lie at or below.
+    pub p99: Option<u64>,
+    /// 99.9 % lie at or below.
+    pub p99_9: Option<u64>,
+    /// 99.99 % lie at or below.
+    pub p99_99: Option<u64>,
+}
+
+impl LatencyStats {
+    /// Names and quantiles of the percentiles, in the order of [`LatencyStats::percentiles`].
+    pub const PERCENTILES: [(&'static str, f64); 6] = [
+        ("p50", 0.5),
+        ("p90", 0.9),
+        ("p95", 0.95),
+        ("p99", 0.99),
+        ("p99.9", 0.999),
+        ("p99.99", 0.9999),
+    ];
+    /// The percentiles, ascending.
+    #[must_use]
+    pub const fn percentiles(&self) -> [Option<u64>; 6] {
+        [self.p50, self.p90, self.p95, self.p99, self.p99_9, self.p99_99]
+    }
+}
+
+/// Flash operations.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Flash {
+    /// Pages read, by cause.
+    pub reads: BTreeMap<Cause, u64>,
+    /// Pages programmed, by cause.
+    pub programs: BTreeMap<Cause, u64>,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Blocks erased, by cause.
+    pub erases_by_cause: BTreeMap<Cause, u64>,
+}
+
+/// Write amplification: pages programmed over pages written by the host; `null` without host
+/// writes.
+///
+/// The parts sum to the total. `host` is 1, unless the run ended with writes in flight or a buffer
+/// absorbed overwrites.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Waf {
+    /// All causes together.
+    pub total: Option<f64>,
+    /// By cause.
+    #[serde(flatten)]
+    pub by_cause: BTreeMap<Cause, Option<f64>>,
+}
+
+/// Garbage collection. A call is the collection of one victim.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Gc {
+    /// Victims whose collection has started.
+    pub calls: u64,
+    /// Of these, because a pool had fallen to its reserve.
+    pub foreground: u64,
+    /// Of these, because the trigger held.
+    pub background: u64,
+    /// Times the trigger held and the concurrency rule said no.
+    pub deferred: u64,
+    /// Times a pool's collection was promoted to foreground.
+    pub reserve_promotions: u64,
+    /// Copies that became the page's place.
+    pub pages_moved: u64,
+    /// Pages read, and overwritten or trimmed before their copy was programmed.
+    pub pages_dropped: u64,
+    /// Copies programmed that nobody owned any more.
+    pub pages_stale: u64,
+    /// Invalid pages over all pages of the victims when they were chosen.
+    pub mean_victim_invalid_ratio: Option<f64>,
+    /// Victims by who chose them: the configured policy, or `reserve-greedy` in foreground.
+    pub victims_by_policy: BTreeMap<String, u64>,
+    /// Mean time from the choice of a victim to the end of its erase, nanoseconds.
+    pub job_time_mean: Option<f64>,
+    /// The longest of these.
+    pub job_time_max: Option<u64>,
+}
+
+/// Name under which greedy victims of the reserve are counted.
+pub const RESERVE_GREEDY: &str = "reserve-greedy";
+
+/// Where the time went.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct LatencyParts {
+    /// Of reads; `null` without them.
+    pub read: Option<PartMeans>,
+    /// Of writes; `null` without them.
+    pub write: Option<PartMeans>,
+}
+
+/// Means over requests, nanoseconds; they sum to the mean latency.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct PartMeans {
+    /// Waiting for other host operations.
+    pub queue: f64,
+    /// In the flash array.
+    pub chip: f64,
+    /// On buses, links and in SRAM.
+    pub transfer: f64,
+    /// Waiting for garbage collection.
+    pub gc_wait: f64,
+    /// Fetching the device's own metadata.
+    pub metadata: f64,
+}
+
+impl PartMeans {
+    /// Names and values, in the order of the contract.
+    #[must_use]
+    pub const fn named(&self) -> [(&'static str, f64); 5] {
+        [
+            ("queue", self.queue),
+            ("chip", self.chip),
+            ("transfer", self.transfer),
+            ("gc_wait", self.gc_wait),
+            ("metadata", self.metadata),
+        ]
+    }
+}
+
+/// The device at the end of the run.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Device {
+    /// Bytes in a page.
+    pub page_bytes: u64,
+    /// Pages the host can address.
+    pub user_pages: u64,
+    /// Pages there are.
+    pub physical_pages: u64,
+    /// Pages that are not erased.
+    pub used_pages: u64,
+    /// Pages that hold current data.
+    pub valid_pages: u64,
+    /// `used_pages` over `physical_pages`.
+    pub used_ratio: f64,
+    /// Blocks (erase units) there are.
+    pub blocks: u64,
+    /// Erased blocks.
+    pub free_blocks: u64,
+    /// The fewest there were.
+    pub lowest_free_blocks: u64,
+    /// Fewest erases of a block, preconditioning included, like the three below.
+    pub erase_min: u64,
+    /// Most erases of a block.
+    pub erase_max: u64,
+    /// Mean erases of a block.
+    pub erase_mean: f64,
+    /// Standard deviation of the erases over all blocks.
+    pub erase_stddev: f64,
+    /// Shares of the simulated time in which something was busy.
+    pub utilisation: Utilisation,
+}
+
+/// Shares of the simulated time in which something was busy, 0 to 1.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Utilisation {
+    /// Each channel.
+    pub channel: Vec<f64>,
+    /// Each chip, channel by channel.
+    pub chip: Vec<f64>,
+}
+
+/// Little's law: `mean_in_system = throughput * mean_response`, exact where the measurement starts
+/// and ends with an empty device.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Little {
+    /// Mean number of requests in the device, integrated over its events.
+    pub mean_in_system: Option<f64>,
+    /// The most there were.
+    pub peak_in_system: u64,
+    /// Requests completed a second of simulated time.
+    pub throughput: Option<f64>,
+    /// Mean latency over all operations, nanoseconds.
+    pub mean_response: Option<f64>,
+}
+
+/// Time, nanoseconds.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Time {
+    /// Simulated, from the start of the measurement.
+    pub simulated: u64,
+    /// On the clock on the wall.
+    pub wall: Option<u64>,
+    /// Of the processor.
+    pub cpu: Option<u64>,
+}
+
+/// Speed of the simulator.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Speed {
+    /// Requests completed a second on the wall.
+    pub requests_per_s: Option<f64>,
+    /// Flash operations a second on the wall.
+    pub flash_ops_per_s: Option<f64>,
+    /// Memory over physical pages.
+    pub bytes_per_page: Option<f64>,
+}
+
+impl Report {
+    /// The same without the numbers that differ from run to run.
+    #[must_use]
+    pub fn without_clock(&self) -> Report {
+        let time = Time { simulated: self.time.simulated, wall: None, cpu: None };
+        Report { time, speed: Speed::default(), ..self.clone() }
+    }
+
+    /// As the text of `report.json`.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("every field has a JSON form");
+        text.push('\n');
+        text
+    }
+}

@@ -1,0 +1,380 @@
+//! The report as text, for people: at most 100 columns wide.
+
+use super::counters::Cause;
+use super::report::{LatencyStats, PartMeans, Report};
+use std::fmt::Write as _;
+
+const WIDTH: usize = 100;
+const BAR: usize = 18;
+
+/// The human summary of a run.
+#[must_use]
+pub fn text(report: &Report) -> String {
+    let mut out = String::new();
+    head(report, &mut out);
+    requests(report, &mut out);
+    latency(report, &mut out);
+    parts(report, &mut out);
+    flash(report, &mut out);
+    collection(report, &mut out);
+    device(report, &mut out);
+    steady_and_speed(report, &mut out);
+    warnings(report, &mut out);
+    // Rows end with padding where their last cell is empty.
+    let mut trimmed = String::with_capacity(out.len());
+    for line in out.lines() {
+        trimmed.push_str(line.trim_end());
+        trimmed.push('\n');
+    }
+    trimmed
+}
+
+macro_rules! line {
+    ($out:expr, $($arg:tt)*) => {
+        writeln!($out, $($arg)*).expect("writing to a string cannot fail")
+    };
+}
+
+/// `1234567` as `1,234,567`.
+#[must_use]
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A count in at most 10 columns.
+fn short_count(n: u64) -> String {
+    if n < 100_000_000 { count(n) } else { scaled(n as f64, 1000.0, &["", " k", " M", " G", " T"]) }
+}
+
+/// Four significant digits, in the largest unit that leaves at least 1.
+fn scaled(value: f64, step: f64, units: &[&str]) -> String {
+    let (mut value, mut unit) = (value, 0);
+    while value >= step && unit + 1 < units.len() {
+        (value, unit) = (value / step, unit + 1);
+    }
+    let decimals = match value {
+        v if v >= 1000.0 => 0,
+        v if v >= 100.0 => 1,
+        v if v >= 10.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}{}", units[unit])
+}
+
+/// Nanoseconds with a unit that suits them.
+#[must_use]
+pub fn duration(ns: f64) -> String {
+    if ns < 1000.0 && ns.fract() == 0.0 {
+        return format!("{ns:.0} ns");
+    }
+    scaled(ns, 1000.0, &[" ns", " us", " ms", " s"])
+}
+
+fn duration_or_dash(ns: Option<f64>) -> String {
+    ns.map_or_else(|| "-".to_owned(), duration)
+}
+
+/// `1.6 M requests/s`.
+fn rate(per_second: Option<f64>, what: &str) -> String {
+    per_second.map_or_else(String::new, |r| {
+        format!("{} {what}/s", scaled(r, 1000.0, &["", " k", " M", " G"]))
+    })
+}
+
+fn bandwidth(bytes: Option<f64>) -> String {
+    bytes.map_or_else(
+        || "-".to_owned(),
+        |b| scaled(b, 1024.0, &[" B/s", " KiB/s", " MiB/s", " GiB/s", " TiB/s"]),
+    )
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// `text` behind `label`, broken at spaces, further lines indented by the label's width.
+fn wrapped(label: &str, text: &str, out: &mut String) {
+    let indent = label.chars().count();
+    let mut at = indent;
+    out.push_str(label);
+    for (i, word) in text.split_whitespace().enumerate() {
+        let length = word.chars().count();
+        if i > 0 && at + 1 + length > WIDTH {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            at = indent;
+        } else if i > 0 {
+            out.push(' ');
+            at += 1;
+        }
+        out.push_str(word);
+        at += length;
+    }
+    out.push('\n');
+}
+
+fn head(r: &Report, out: &mut String) {
+    let name = r.config["run"]["name"].as_str().unwrap_or("run");
+    let state = if r.completed { "all requests completed" } else { "NOT COMPLETED" };
+    let line = format!(
+        "{name}: {state}, {} simulated, seed {}, config {}, ssdlab {}",
+        duration(r.time.simulated as f64),
+        r.provenance.seed,
+        r.provenance.config_digest.get(..12).unwrap_or(&r.provenance.config_digest),
+        r.provenance.ssdlab
+    );
+    wrapped("", &line, out);
+}
+
+fn requests(r: &Report, out: &mut String) {
+    let q = &r.requests;
+    line!(out, "");
+    line!(out, "{:<14}{:>14}{:>14}{:>16}", "requests", "completed", "pages", "bandwidth");
+    let rows = [
+        ("read", q.read, Some(r.host.pages_read), r.host.read_bytes_per_s),
+        ("write", q.write, Some(r.host.pages_written), r.host.write_bytes_per_s),
+        ("trim", q.trim, Some(r.host.pages_trimmed), None),
+        ("flush", q.flush, None, None),
+    ];
+    for (op, done, pages, bytes) in rows.into_iter().filter(|row| row.1 > 0) {
+        let pages = pages.map_or_else(String::new, count);
+        let bytes = if bytes.is_some() { bandwidth(bytes) } else { String::new() };
+        line!(out, "  {op:<12}{:>14}{pages:>14}{bytes:>16}", count(done));
+    }
+    let rate = rate(r.little.throughput, "requests");
+    let submitted = format!("of {} submitted   {rate}", count(q.submitted));
+    line!(out, "  {:<12}{:>14}  {submitted}", "all", count(q.completed));
+}
+
+fn latency(r: &Report, out: &mut String) {
+    let l = &r.latency;
+    let groups = [("read", &l.read), ("write", &l.write), ("trim", &l.trim), ("flush", &l.flush)];
+    let shown: Vec<(&str, &LatencyStats)> =
+        groups.into_iter().filter(|(_, s)| s.count > 0).collect();
+    if shown.is_empty() {
+        return;
+    }
+    line!(out, "");
+    let heads = ["mean", "95 % +-", "min", "max", "stddev"];
+    line!(out, "{:<16}{}", "latency", heads.map(|h| format!("{h:>13}")).concat());
+    for (op, s) in &shown {
+        let whole = |ns: Option<u64>| ns.map(|ns| ns as f64);
+        let cells = [s.mean, s.ci95, whole(s.min), whole(s.max), s.stddev];
+        let cells = cells.map(|ns| format!("{:>13}", duration_or_dash(ns)));
+        line!(out, "  {op:<14}{}", cells.concat());
+    }
+    let heads = LatencyStats::PERCENTILES.map(|(name, _)| format!("{name:>13}"));
+    line!(out, "{:<16}{}", "percentiles", heads.concat());
+    for (op, s) in &shown {
+        let cells = s.percentiles().map(|ns| duration_or_dash(ns.map(|ns| ns as f64)));
+        line!(out, "  {op:<14}{}", cells.map(|c| format!("{c:>13}")).concat());
+    }
+}
+
+fn parts(r: &Report, out: &mut String) {
+    let (read, write) = (r.latency_parts.read.as_ref(), r.latency_parts.write.as_ref());
+    if read.is_none() && write.is_none() {
+        return;
+    }
+    line!(out, "");
+    let title = |name: &str, parts: Option<&PartMeans>| {
+        if parts.is_some() { format!("{name:>13}{:>28}", "") } else { String::new() }
+    };
+    let heads = title("read", read) + &title("write", write);
+    line!(out, "{:<16}{heads}", "time went to");
+    let cell = |parts: Option<&PartMeans>, i: usize| {
+        let Some(parts) = parts else { return String::new() };
+        let total: f64 = parts.named().iter().map(|p| p.1).sum();
+        let value = parts.named()[i].1;
+        let share = if total > 0.0 { value / total } else { 0.0 };
+        let bar = "#".repeat((share * BAR as f64).round() as usize);
+        format!("{:>13}{:>8}  {bar:<BAR$}", duration(value), percent(share))
+    };
+    for (i, (name, _)) in PartMeans::default().named().iter().enumerate() {
+        line!(out, "  {:<14}{}{}", name.replace('_', " "), cell(read, i), cell(write, i));
+    }
+}
+
+fn flash(r: &Report, out: &mut String) {
+    let f = &r.flash;
+    let rows = [("read", &f.reads), ("program", &f.programs), ("erase", &f.erases_by_cause)];
+    let at = |map: &std::collections::BTreeMap<Cause, u64>, cause| map.get(&cause).copied();
+    let causes: Vec<Cause> = Cause::ALL
+        .into_iter()
+        .filter(|&c| rows.iter().any(|(_, map)| at(map, c).unwrap_or(0) > 0))
+        .collect();
+    if causes.is_empty() {
+        return;
+    }
+    line!(out, "");
+    let heads: String = causes.iter().map(|c| format!("{:>11}", c.name())).collect();
+    line!(out, "{:<11}{:>11}{heads}", "flash", "all");
+    for (op, map) in rows {
+        let all = short_count(map.values().sum());
+        let cells = causes.iter().map(|&c| format!("{:>11}", short_count(at(map, c).unwrap_or(0))));
+        line!(out, "  {op:<9}{all:>11}{}", cells.collect::<String>());
+    }
+    let Some(total) = r.waf.total else { return };
+    let parts: Vec<String> = Cause::ALL
+        .into_iter()
+        .filter_map(|c| {
+            let part = r.waf.by_cause.get(&c).copied().flatten()?;
+            (part > 0.0).then(|| format!("{} {part:.3}", c.name()))
+        })
+        .collect();
+    line!(out, "  write amplification {total:.3} = {}", parts.join(" + "));
+}
+
+fn collection(r: &Report, out: &mut String) {
+    let gc = &r.gc;
+    line!(out, "");
+    if gc.calls == 0 {
+        line!(out, "{:<16}none (deferred {} times)", "gc", count(gc.deferred));
+        return;
+    }
+    let share = percent(gc.foreground as f64 / gc.calls as f64);
+    line!(
+        out,
+        "{:<16}{} calls: {} background, {} foreground ({share}); deferred {} times",
+        "gc",
+        count(gc.calls),
+        count(gc.background),
+        count(gc.foreground),
+        count(gc.deferred)
+    );
+    let victims: Vec<String> = gc
+        .victims_by_policy
+        .iter()
+        .filter(|(_, n)| **n > 0)
+        .map(|(name, n)| format!("{} by {name}", count(*n)))
+        .collect();
+    let invalid = gc.mean_victim_invalid_ratio.map_or_else(|| "-".to_owned(), percent);
+    wrapped("  victims       ", &format!("{}; {invalid} invalid", victims.join(", ")), out);
+    line!(
+        out,
+        "  pages         {} moved, {} dropped, {} stale",
+        count(gc.pages_moved),
+        count(gc.pages_dropped),
+        count(gc.pages_stale)
+    );
+    if let (Some(mean), Some(max)) = (gc.job_time_mean, gc.job_time_max) {
+        line!(out, "  one block     {} mean, {} max", duration(mean), duration(max as f64));
+    }
+}
+
+fn device(r: &Report, out: &mut String) {
+    let d = &r.device;
+    line!(out, "");
+    line!(
+        out,
+        "{:<16}{} used, {} valid, {} of {} blocks free (lowest {})",
+        "device",
+        percent(d.used_ratio),
+        percent(d.valid_pages as f64 / d.physical_pages.max(1) as f64),
+        count(d.free_blocks),
+        count(d.blocks),
+        count(d.lowest_free_blocks)
+    );
+    line!(
+        out,
+        "  erases        {:.2} mean, {} min, {} max, {:.2} stddev a block",
+        d.erase_mean,
+        count(d.erase_min),
+        count(d.erase_max),
+        d.erase_stddev
+    );
+    let rows = [("channels busy", &d.utilisation.channel), ("chips busy", &d.utilisation.chip)];
+    for (name, shares) in rows.into_iter().filter(|(_, shares)| !shares.is_empty()) {
+        let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+        let min = shares.iter().copied().fold(f64::INFINITY, f64::min);
+        let max = shares.iter().copied().fold(0.0, f64::max);
+        line!(
+            out,
+            "  {name:<14}{} mean, {} min, {} max ({})",
+            percent(mean),
+            percent(min),
+            percent(max),
+            shares.len()
+        );
+    }
+    if let Some(mean) = r.little.mean_in_system {
+        line!(
+            out,
+            "  pending       {mean:.2} requests mean, {} at most",
+            count(r.little.peak_in_system)
+        );
+    }
+}
+
+fn steady_and_speed(r: &Report, out: &mut String) {
+    line!(out, "");
+    let answer = if r.steady_state.reached { "yes" } else { "no" };
+    wrapped("steady state    ", &format!("{answer}: {}", r.steady_state.reason), out);
+    if let Some(wall) = r.time.wall {
+        let bytes = r.speed.bytes_per_page;
+        let memory = bytes.map_or_else(String::new, |b| format!(", {b:.1} bytes a page"));
+        line!(
+            out,
+            "simulated in    {}: {}, {}{memory}",
+            duration(wall as f64),
+            rate(r.speed.requests_per_s, "requests"),
+            rate(r.speed.flash_ops_per_s, "flash operations")
+        );
+    }
+}
+
+fn warnings(r: &Report, out: &mut String) {
+    if r.warnings.is_empty() {
+        return;
+    }
+    line!(out, "");
+    line!(out, "warnings");
+    for warning in &r.warnings {
+        wrapped("  ! ", warning, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_suit_the_size() {
+        let cases = [
+            (0.0, "0 ns"),
+            (7.0, "7 ns"),
+            (7.25, "7.250 ns"),
+            (999.0, "999 ns"),
+            (1000.0, "1.000 us"),
+            (84_120.0, "84.12 us"),
+            (700_000.0, "700.0 us"),
+            (3.5e9, "3.500 s"),
+            (1.25e13, "12500 s"),
+        ];
+        for (ns, text) in cases {
+            assert_eq!(duration(ns), text);
+        }
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(short_count(1_234_567_890), "1.235 G");
+        assert_eq!(bandwidth(Some(158.2 * 1024.0 * 1024.0)), "158.2 MiB/s");
+    }
+
+    #[test]
+    fn long_text_is_broken_and_indented() {
+        let mut out = String::new();
+        wrapped("  ! ", &"word ".repeat(40), &mut out);
+        assert_eq!(out.lines().count(), 3);
+        assert!(out.lines().all(|l| l.len() <= WIDTH));
+        assert!(out.lines().skip(1).all(|l| l.starts_with("    word")));
+    }
+}

@@ -1,0 +1,122 @@
+//! What a reader should know before using the numbers, with the remedy.
+
+use super::histogram::samples_needed;
+use super::report::{LatencyStats, RESERVE_GREEDY, Report};
+
+/// A peak of fewer pending requests is not called an overload.
+const OVERLOAD_PENDING: u64 = 1000;
+
+/// All warnings about `report`, the most serious first. `open_loop`: requests arrived when the
+/// workload said.
+#[must_use]
+pub fn warnings(report: &Report, open_loop: bool) -> Vec<String> {
+    let mut all = Vec::new();
+    all.extend(incomplete(report));
+    all.extend(overload(report, open_loop));
+    all.extend(no_gc(report).or_else(|| not_steady(report)));
+    all.extend(foreground(report));
+    all.extend(unmapped(report));
+    let l = &report.latency;
+    let groups = [("read", &l.read), ("write", &l.write), ("trim", &l.trim), ("flush", &l.flush)];
+    all.extend(groups.iter().filter_map(|(name, stats)| left_out(name, stats)));
+    all
+}
+
+fn incomplete(report: &Report) -> Option<String> {
+    let (done, all) = (report.requests.completed, report.requests.submitted);
+    (!report.completed)
+        .then(|| format!("the run did not finish: {done} of {all} requests completed"))
+}
+
+/// The queue grew as if without end: it was long on average too, or something was always busy.
+fn overload(report: &Report, open_loop: bool) -> Option<String> {
+    let peak = report.little.peak_in_system;
+    let u = &report.device.utilisation;
+    let busiest = u.channel.iter().chain(&u.chip).copied().fold(0.0, f64::max);
+    let long = report.little.mean_in_system.is_some_and(|mean| mean * 3.0 >= peak as f64);
+    if !open_loop || peak < OVERLOAD_PENDING || !(long || busiest >= 0.95) {
+        return None;
+    }
+    Some(format!(
+        "utilisation {:.0} %: the open-loop queue grew to {peak} pending requests: the device is \
+         overloaded and latencies grow with the length of the run (host.mode = \"closed\", or a \
+         larger workload.time_scale)",
+        100.0 * busiest
+    ))
+}
+
+fn no_gc(report: &Report) -> Option<String> {
+    if report.gc.calls > 0 {
+        return None;
+    }
+    if report.host.pages_written == 0 {
+        return Some("no GC happened, because the host wrote nothing".to_owned());
+    }
+    if report.gc.deferred > 0 {
+        return Some(format!(
+            "no GC happened: the trigger held {} times and the concurrency rule never allowed it \
+             (gc.concurrency)",
+            report.gc.deferred
+        ));
+    }
+    Some(format!(
+        "no GC happened, because free blocks never fell to the trigger (lowest: {} of {} blocks): \
+         write more (workload.requests, workload.loops) or precondition (precondition.fill, \
+         precondition.overwrite)",
+        report.device.lowest_free_blocks, report.device.blocks
+    ))
+}
+
+fn not_steady(report: &Report) -> Option<String> {
+    let s = &report.steady_state;
+    (!s.reached && report.host.pages_written > 0).then(|| {
+        format!(
+            "not in steady state: {}; write more (workload.requests, workload.loops) or \
+             precondition (precondition.overwrite)",
+            s.reason
+        )
+    })
+}
+
+fn foreground(report: &Report) -> Option<String> {
+    let gc = &report.gc;
+    let greedy = gc.victims_by_policy.get(RESERVE_GREEDY).copied().unwrap_or(0);
+    if gc.foreground == 0 && greedy == 0 {
+        return None;
+    }
+    let share = 100.0 * gc.foreground as f64 / gc.calls.max(1) as f64;
+    Some(format!(
+        "{share:.1} % of GC in foreground, at the reserve: the victim policy chose {} of {} \
+         victims, greedy the other {greedy}",
+        gc.calls.saturating_sub(greedy),
+        gc.calls
+    ))
+}
+
+fn unmapped(report: &Report) -> Option<String> {
+    let (none, all) = (report.host.unmapped_pages_read, report.host.pages_read);
+    (none > 0 && none >= all / 100).then(|| {
+        format!(
+            "{none} of {all} pages read held nothing and took no flash read: precondition \
+             (precondition.fill)"
+        )
+    })
+}
+
+fn left_out(name: &str, stats: &LatencyStats) -> Option<String> {
+    let missing: Vec<&(&str, f64)> = LatencyStats::PERCENTILES
+        .iter()
+        .zip(stats.percentiles())
+        .filter_map(|(which, value)| value.is_none().then_some(which))
+        .collect();
+    let (first, q) = missing.first()?;
+    let names: Vec<&str> = missing.iter().map(|m| m.0).collect();
+    let needed = samples_needed(*q).unwrap_or(u64::MAX);
+    (stats.count > 0).then(|| {
+        format!(
+            "{name} latency: {} left out: only {} samples ({first} needs {needed})",
+            names.join(", "),
+            stats.count
+        )
+    })
+}
