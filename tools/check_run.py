@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Check a finished run from the outside: recompute its report from its logs.
+
+    python tools/check_run.py runs/NAME [--limit N]
+
+Reads `report.json`, `requests.csv.zst`, `ops.csv.zst` and, where there is one, `state.csv.zst`.
+Shares no code with the simulator. Prints one line for each violation,
+`RULE file:line: expected ..., found ...` (a path of keys instead of the line for report.json).
+Exit code 0 clean, 1 violations, 2 unreadable input.
+
+Where the contract leaves room this program assumes:
+
+Logs. Columns are found by name, further columns are ignored, `digest` may be missing; empty means
+none. Chips count within their channel, planes within their chip, blocks within their plane. LPNs
+are those of the device, also for requests of several volumes. Request ids are small integers that
+rise in order of arrival; requests.csv may be in any order; an unfinished request has an empty
+`completion`. State rows may come in any order of blocks, pages of a block rise from 0.
+The bus interval of an operation is its data transfer (commands are not logged). Lines of one
+multi-plane operation have equal op, start, end and bus times. A page is bound when its program
+starts and committed at its end; at one instant commits come before starts.
+
+Sequences. Compared only within one LPN: greater is newer. Copies (causes gc, wear) keep lpn and
+sequence. Parity and metadata hold no LPN's data. Every other program with an LPN is host data.
+Without a write buffer (`host.write_buffer_pages` 0 or absent) a write completes after its
+programs, and the newest write of an LPN is on flash when the run is complete, unless trimmed. A
+host read is translated when it starts: it returns the newest data committed by then.
+
+Report. `requests.warmup` counts the requests with the lowest ids; all numbers but
+`requests.warmup` leave them out. `time.measured_from` (ns, default 0) opens the measured interval,
+`time.simulated` is its length; an operation counts where it starts. With a warm-up but without
+`time.measured_from` operations cannot be split, so totals are not checked (a note says so).
+`waf.<cause>` = `flash.programs.<cause>` / `host.pages_written`, `waf.total` is their sum.
+`gc.pages_dropped` counts copies that were read and never programmed; `gc.pages_in_flight` (default
+0) copies read but not yet programmed when the run ended. `device.erase_*` are over all blocks, for
+the erases in the measured interval. `device.utilisation.chip[i]`, i = channel * chips + chip:
+share of the measured interval in which some operation holds the chip; `.channel[]`: the same of
+the logged bus intervals, up to one `timing.command` per operation more; where the whole log has
+no bus interval, of the operations of the channel. A percentile is exact to 1 % and one rank; it
+may be missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+
+from run_check.inputs import Findings, Geometry, Report, UnreadableError
+from run_check.latencies import check_requests
+from run_check.operations import Operations
+from run_check.requests import Requests
+
+
+def check(folder: Path, limit: int = 20) -> Counter[str]:
+    """Check the run in `folder`; return the number of violations by rule."""
+    report = Report.read(folder)
+    findings = Findings(limit)
+    requests = Requests(folder, report, findings)
+    operations = Operations(Geometry.of(report), report, requests, findings)
+    operations.read(folder)
+    operations.finish()
+    check_requests(report, requests, findings)
+    print(f"{operations.lines} operations, {requests.count} requests checked")
+    return findings.counts
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run from the command line; return the exit code."""
+    parser = argparse.ArgumentParser(description="Recompute a run's report from its logs.")
+    parser.add_argument("folder", type=Path, help="folder of the run")
+    parser.add_argument("--limit", type=int, default=20, help="lines printed for each rule")
+    options = parser.parse_args(arguments)
+    try:
+        counts = check(options.folder, options.limit)
+    except UnreadableError as error:
+        print(f"unreadable: {error}", file=sys.stderr)
+        return 2
+    for rule, count in sorted(counts.items()):
+        print(f"violated: {rule}, {count} times")
+    return 1 if counts else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

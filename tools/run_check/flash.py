@@ -1,0 +1,256 @@
+"""Flash contents: page order, erase before program, and where the newest data lies."""
+
+from __future__ import annotations
+
+import heapq
+import sys
+from array import array
+from pathlib import Path
+from typing import NamedTuple
+
+from .inputs import (
+    OPS,
+    REPORT,
+    REQUEST_KINDS,
+    STATE,
+    STATE_COLUMNS,
+    Findings,
+    Geometry,
+    Op,
+    Report,
+    Table,
+    numbers,
+    rows,
+)
+from .requests import Requests
+
+COPIES = ("gc", "wear")
+WITHOUT_LPN = ("parity", "metadata")
+
+
+class Suspect(NamedTuple):
+    """A page that was erased while it was the newest copy known so far."""
+
+    line: int
+    time: int
+    sequence: int
+    born: int
+
+
+class Flash:
+    """Pages and the map: what may be programmed, read and erased, and where live data is."""
+
+    def __init__(self, geometry: Geometry, requests: Requests, findings: Findings) -> None:
+        """Start with every block erased."""
+        self.geometry = geometry
+        self.requests = requests
+        self.findings = findings
+        blocks = geometry.all_blocks
+        self.filled = array("q", [0]) * blocks
+        self.busy_until = array("q", [0]) * blocks
+        self.lpn_of = array("q", [-1]) * (blocks * geometry.pages)
+        self.sequence_of = array("q", [-1]) * (blocks * geometry.pages)
+        self.map = Table(
+            "home", "committed", "started", "born", "done", "read", "read_at", "read_line"
+        )
+        self.pending: list[tuple[int, int, int, int, int]] = []
+        self.suspects: dict[int, Suspect] = {}
+        self.copies: dict[tuple[int, int], list[tuple[int, int]]] = {}
+
+    def load(self, path: Path) -> None:
+        """Start from state.csv."""
+        for line, fields in rows(path, STATE_COLUMNS):
+            *where, lpn, sequence, valid = numbers(STATE, line, fields)
+            channel, chip, plane, block, page = where
+            place = f"{STATE}:{line}"
+            if not self.geometry.holds(channel, chip, plane, block, page):
+                self.findings.add("geometry", place, "a page of the device", where)
+                continue
+            number = self.geometry.block_number(channel, chip, plane, block)
+            if self.filled[number] != page:
+                self.findings.add("page-order", place, f"page {self.filled[number]}", page)
+            self.filled[number] = max(self.filled[number], page + 1)
+            address = number * self.geometry.pages + page
+            self.lpn_of[address], self.sequence_of[address] = lpn, sequence
+            if valid == 1 and lpn >= 0:
+                self.map.reach(lpn)
+                if self.map["home"][lpn] >= 0:
+                    self.findings.add("state", place, f"one valid page of LPN {lpn}", "another")
+                self.map["home"][lpn] = address
+                self.map["committed"][lpn] = self.map["started"][lpn] = sequence
+
+    def take(self, op: Op) -> None:
+        """Account one operation, in order of start."""
+        self._commit(op.start)
+        if op.lpn >= 0:
+            self.map.reach(op.lpn)
+        block = self.geometry.block_number(op.channel, op.chip, op.plane, op.block)
+        if op.kind == "program":
+            self._program(op, block)
+        elif op.kind == "read":
+            self._read(op, block)
+        else:
+            self._erase(op, block)
+        self.busy_until[block] = max(self.busy_until[block], op.end)
+
+    def _commit(self, now: int) -> None:
+        """Switch the map for programs that ended by `now` and are not outdated."""
+        while self.pending and self.pending[0][0] <= now:
+            _, _, lpn, sequence, address = heapq.heappop(self.pending)
+            if sequence >= self.map["committed"][lpn]:
+                self.map["committed"][lpn] = sequence
+                self.map["home"][lpn] = address
+
+    def _program(self, op: Op, block: int) -> None:
+        place = f"{OPS}:{op.line}"
+        expected = self.filled[block]
+        if op.page < expected:
+            rule = "erase-before-program"
+            self.findings.add(rule, place, f"page {expected} or an erase", f"page {op.page}")
+        elif op.page > expected:
+            self.findings.add("page-order", place, f"page {expected}", f"page {op.page}")
+        self.filled[block] = op.page + 1
+        address = block * self.geometry.pages + op.page
+        self.lpn_of[address], self.sequence_of[address] = op.lpn, op.sequence
+        if op.lpn < 0 or op.cause in WITHOUT_LPN:
+            self.lpn_of[address] = -1
+            return
+        if op.cause in COPIES:
+            self._match_copy(op)
+        else:
+            self._admit(op)
+        heapq.heappush(self.pending, (op.end, op.line, op.lpn, op.sequence, address))
+
+    def _match_copy(self, op: Op) -> None:
+        sources = self.copies.get((op.lpn, op.sequence))
+        found = "none"
+        if sources:
+            end, _ = sources.pop(0)
+            if not sources:
+                del self.copies[op.lpn, op.sequence]
+            if end <= op.start:
+                return
+            found = f"one that ends at {end}"
+        expected = f"a {op.cause} read of LPN {op.lpn} sequence {op.sequence} by {op.start}"
+        self.findings.add("gc-copy", f"{OPS}:{op.line}", expected, found)
+
+    def _admit(self, op: Op) -> None:
+        """Note a program of host data; settle what depended on when it was admitted."""
+        lpn, arrival = op.lpn, self.requests.arrival(op.request)
+        if op.sequence > self.map["started"][lpn]:
+            self.map["started"][lpn] = op.sequence
+            self.map["born"][lpn] = arrival if arrival >= 0 else op.queued
+            self.map["done"][lpn] = self.requests.completion(op.request)
+        suspect = self.suspects.get(lpn)
+        if suspect is not None and op.sequence > suspect.sequence:
+            admitted = min(op.queued, arrival) if arrival >= 0 else op.queued
+            if admitted <= suspect.time:
+                del self.suspects[lpn]
+        done = self.requests.completion(op.request)
+        older = -1 < self.map["read"][lpn] < op.sequence
+        if older and 0 <= done <= self.map["read_at"][lpn]:
+            place = f"{OPS}:{self.map['read_line'][lpn]}"
+            expected = f"sequence {op.sequence} of LPN {lpn}, acknowledged at {done}"
+            self.findings.add("read-newest", place, expected, f"sequence {self.map['read'][lpn]}")
+
+    def _read(self, op: Op, block: int) -> None:
+        place = f"{OPS}:{op.line}"
+        address = block * self.geometry.pages + op.page
+        if op.page >= self.filled[block]:
+            self.findings.add("read-content", place, "a programmed page", f"page {op.page} erased")
+            return
+        held = (self.lpn_of[address], self.sequence_of[address])
+        wanted = (op.lpn, op.sequence if op.sequence >= 0 else held[1])
+        if op.cause in WITHOUT_LPN:
+            return
+        if held != wanted:
+            self.findings.add("read-content", place, f"LPN, sequence {wanted}", held)
+        if op.cause in COPIES:
+            self.copies.setdefault((op.lpn, op.sequence), []).append((op.end, op.start))
+        if op.cause == "host" and op.lpn >= 0 and op.sequence >= 0:
+            self._check_newest(op)
+
+    def _check_newest(self, op: Op) -> None:
+        """No newer write committed before the read starts, none acknowledged before it arrived."""
+        lpn, arrival = op.lpn, self.requests.arrival(op.request)
+        found = f"sequence {op.sequence}"
+        committed = self.map["committed"][lpn]
+        if committed > op.sequence:
+            expected = f"sequence {committed} of LPN {lpn}, committed before {op.start}"
+            self.findings.add("read-newest", f"{OPS}:{op.line}", expected, found)
+        elif op.sequence == self.map["started"][lpn]:
+            born = self.map["born"][lpn]
+            for trim, done in self.requests.trims.get(lpn, ()):
+                if born < trim and 0 <= done <= arrival:
+                    expected = f"nothing: LPN {lpn} was trimmed at {trim}"
+                    self.findings.add("read-newest", f"{OPS}:{op.line}", expected, found)
+                    break
+        self.map["read"][lpn], self.map["read_at"][lpn] = op.sequence, arrival
+        self.map["read_line"][lpn] = op.line
+
+    def _erase(self, op: Op, block: int) -> None:
+        if op.start < self.busy_until[block]:
+            expected = f"no operation on the block after {op.start}"
+            found = f"one until {self.busy_until[block]}"
+            self.findings.add("erase-in-flight", f"{OPS}:{op.line}", expected, found)
+        first = block * self.geometry.pages
+        for address in range(first, first + self.filled[block]):
+            lpn = self.lpn_of[address]
+            self.lpn_of[address] = -1
+            if lpn < 0 or self.map["home"][lpn] != address:
+                continue
+            self.map["home"][lpn] = -1
+            sequence, born = self.sequence_of[address], self.map["born"][lpn]
+            dead = self.map["started"][lpn] > sequence
+            if not dead and not self.requests.trimmed(lpn, born, op.start):
+                self.suspects[lpn] = Suspect(op.line, op.start, sequence, born)
+        self.filled[block] = 0
+
+    def finish(self, report: Report) -> None:
+        """Report data that was lost, and compare the number of live pages."""
+        self._commit(sys.maxsize)
+        if self.requests.buffered:
+            self._clear_buffered()
+        elif self.requests.complete:
+            self._find_lost()
+        for lpn, suspect in self.suspects.items():
+            expected = f"LPN {lpn} sequence {suspect.sequence} copied, overwritten or trimmed"
+            self.findings.add("erase-live", f"{OPS}:{suspect.line}", expected, "its newest copy")
+        claimed = report.number("device.valid_pages")
+        if claimed is None:
+            return
+        born, home = self.map["born"], self.map["home"]
+        live = sum(1 for address in home if address >= 0)
+        unsure = 0
+        for lpn in self.requests.trims:
+            if lpn < self.map.size and home[lpn] >= 0:
+                live -= self.requests.trimmed(lpn, born[lpn], sys.maxsize)
+                unsure += born[lpn] >= 0
+        if abs(live - claimed) > unsure:
+            found = f"{claimed} (allowed: {unsure})"
+            self.findings.add("valid-pages", f"{REPORT}:device.valid_pages", live, found)
+
+    def _find_lost(self) -> None:
+        """Without a write buffer each acknowledged write ends on flash, unless overtaken."""
+        for lpn, arrival in enumerate(self.requests.last_write["arrival"]):
+            if arrival < 0 or self.requests.trimmed(lpn, arrival, sys.maxsize):
+                continue
+            known = lpn < self.map.size
+            born, done = (self.map["born"][lpn], self.map["done"][lpn]) if known else (-1, -1)
+            if born < 0 or (born < arrival and 0 <= done < arrival):
+                expected = f"a program of LPN {lpn} for the write that arrived at {arrival}"
+                found = f"the newest one written at {born}" if born >= 0 else "none"
+                self.findings.add("lost-write", OPS, expected, found)
+
+    def _clear_buffered(self) -> None:
+        """Clear suspects overwritten in the controller by a write that never reached flash."""
+        table = self.requests.table
+        write = REQUEST_KINDS.index("write")
+        for number, kind in enumerate(table["kind"]):
+            if kind != write:
+                continue
+            arrival, lpn = table["arrival"][number], table["lpn"][number]
+            for page in range(lpn, lpn + table["pages"][number]):
+                suspect = self.suspects.get(page)
+                if suspect is not None and suspect.born < arrival <= suspect.time:
+                    del self.suspects[page]

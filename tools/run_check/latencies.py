@@ -1,0 +1,86 @@
+"""Latencies, their parts and request counts: the request log against the report."""
+
+from __future__ import annotations
+
+import math
+
+from .inputs import PARTS, REPORT, Findings, Report
+from .requests import KindTotals, Requests
+
+PERCENTILES = {
+    "p50": 0.5,
+    "p90": 0.9,
+    "p95": 0.95,
+    "p99": 0.99,
+    "p99_9": 0.999,
+    "p99_99": 0.9999,
+}
+BUCKET = 0.01
+"""Relative width of a histogram bucket: how far a reported percentile may be off."""
+
+
+def percentile_range(ordered: list[int], share: float) -> tuple[float, float]:
+    """Return the values (ns) that may be printed for a percentile of sorted latencies."""
+    rank = share * len(ordered)
+    low = ordered[max(0, math.floor(rank) - 1)]
+    high = ordered[min(len(ordered) - 1, math.ceil(rank))]
+    return low * (1.0 - BUCKET) - 1.0, high * (1.0 + BUCKET) + 1.0
+
+
+def check_latencies(report: Report, kind: str, totals: KindTotals, findings: Findings) -> None:
+    """Compare latency.<kind> with the requests."""
+    path = f"latency.{kind}"
+    count = report.number(f"{path}.count") or 0
+    if count != totals.count:
+        findings.add("latency-report", f"{REPORT}:{path}.count", totals.count, count)
+    if totals.count == 0 or count == 0:
+        return
+    ordered = sorted(totals.latencies)
+    mean = sum(ordered) / len(ordered)
+    squares = math.fsum((value - mean) ** 2 for value in ordered)
+    spread = math.sqrt(squares / len(ordered))
+    sample = math.sqrt(squares / max(1, len(ordered) - 1))
+    ranges = {
+        "mean": (mean * (1 - 1e-6) - 1.0, mean * (1 + 1e-6) + 1.0),
+        "min": (ordered[0], ordered[0]),
+        "max": (ordered[-1], ordered[-1]),
+    }
+    optional = {"stddev": (spread * (1 - 1e-3) - 1.0, sample * (1 + 1e-3) + 1.0)}
+    optional |= {key: percentile_range(ordered, share) for key, share in PERCENTILES.items()}
+    for key, (low, high) in (ranges | optional).items():
+        found = report.number(f"{path}.{key}")
+        if found is None and key in optional:
+            continue
+        if found is None or not low <= found <= high:
+            expected = low if low == high else f"{low:.3f} to {high:.3f}"
+            findings.add("latency-report", f"{REPORT}:{path}.{key}", expected, found)
+
+
+def check_requests(report: Report, requests: Requests, findings: Findings) -> None:
+    """Compare counts, pages, latencies and their parts with the report."""
+    totals = requests.totals
+    for kind in ("read", "write", "trim"):
+        check_latencies(report, kind, totals[kind], findings)
+    counts = {f"requests.{kind}": total.count for kind, total in totals.items()}
+    counts["requests.completed"] = sum(total.count for total in totals.values())
+    names = {"read": "read", "write": "written", "trim": "trimmed"}
+    pages = {f"host.pages_{name}": totals[kind].pages for kind, name in names.items()}
+    if requests.complete:
+        counts["requests.submitted"] = counts["requests.completed"]
+    else:
+        counts = {"requests.completed": counts["requests.completed"]}
+        pages = {}
+    rules: tuple[tuple[str, dict[str, int]], ...]
+    rules = (("request-count", counts), ("host-pages", pages))
+    for rule, expected in rules:
+        for path, value in expected.items():
+            found = report.number(path)
+            if found is not None and found != value:
+                findings.add(rule, f"{REPORT}:{path}", value, found)
+    for kind in ("read", "write"):
+        for part, total in zip(PARTS, totals[kind].parts, strict=True):
+            found = report.number(f"latency_parts.{kind}.{part}")
+            mean = total / max(1, totals[kind].count)
+            if found is not None and not math.isclose(found, mean, rel_tol=1e-6, abs_tol=1.0):
+                place = f"{REPORT}:latency_parts.{kind}.{part}"
+                findings.add("latency-parts-report", place, mean, found)

@@ -1,0 +1,123 @@
+"""Busy units and buses: nothing overlaps, and how long each was busy."""
+
+from __future__ import annotations
+
+import heapq
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from .inputs import OPS, REPORT, Findings, Geometry, Op, Report
+
+
+class Union:
+    """Length of a union of intervals that arrive in order of their start, cut to a window."""
+
+    def __init__(self, window: tuple[int, int]) -> None:
+        """Start empty, for the window [first, last) in ns."""
+        self.first, self.last = window
+        self.reached = 0
+        self.length = 0
+
+    def add(self, start: int, end: int) -> None:
+        """Add [start, end), ns."""
+        self.length += max(0, min(end, self.last) - max(start, self.reached, self.first))
+        self.reached = max(self.reached, end)
+
+
+@dataclass
+class Holder:
+    """The latest operation on a busy unit or bus, all planes of it."""
+
+    chip: int
+    interval: tuple[str | int, ...]
+    end: int
+    planes: set[int]
+    line: int
+
+
+def overlaps(holders: dict[Any, Holder], key: object, fresh: Holder, start: int) -> int:
+    """Put `fresh` on its resource; return the line of a holder it collides with, 0 if none.
+
+    Equal times on another plane of the same chip are one multi-plane operation.
+    """
+    old = holders.get(key)
+    if old is None or start >= old.end:
+        holders[key] = fresh
+        return 0
+    if old.chip == fresh.chip and old.interval == fresh.interval and not old.planes & fresh.planes:
+        old.planes |= fresh.planes
+        return 0
+    if fresh.end > old.end:
+        holders[key] = fresh
+    return old.line
+
+
+class Occupancy:
+    """Busy units and buses: nothing overlaps, and how long each was busy."""
+
+    def __init__(self, geometry: Geometry, window: tuple[int, int], findings: Findings) -> None:
+        """Start with everything idle."""
+        self.geometry = geometry
+        self.findings = findings
+        self.units: dict[Any, Holder] = {}
+        self.buses: dict[Any, Holder] = {}
+        self.waiting: list[list[tuple[int, ...]]] = [[] for _ in range(geometry.channels)]
+        self.chips = [Union(window) for _ in range(geometry.channels * geometry.chips)]
+        self.channels = [Union(window) for _ in range(geometry.channels)]
+        self.transfers = [Union(window) for _ in range(geometry.channels)]
+        self.operations = [0] * geometry.channels
+
+    def take(self, op: Op) -> None:
+        """Account one operation, in order of start."""
+        geometry = self.geometry
+        depth = {"channel": 1, "chip": 2, "plane": 3}[geometry.busy_unit]
+        key = (op.channel, op.chip, op.plane)[:depth]
+        fresh = Holder(op.chip, (op.kind, op.start, op.end), op.end, {op.plane}, op.line)
+        other = overlaps(self.units, key, fresh, op.start)
+        if other:
+            expected = f"{geometry.busy_unit} {key} free at {op.start}"
+            self.findings.add("unit-overlap", f"{OPS}:{op.line}", expected, f"line {other} on it")
+        self.chips[op.channel * geometry.chips + op.chip].add(op.start, op.end)
+        self.channels[op.channel].add(op.start, op.end)
+        self.operations[op.channel] += 1
+        if op.bus_start >= 0:
+            self._flush(op.channel, op.start)
+            entry = (op.bus_start, op.bus_end, op.chip, op.start, op.end, op.plane, op.line)
+            heapq.heappush(self.waiting[op.channel], entry)
+
+    def _flush(self, channel: int, before: int) -> None:
+        """Check the bus intervals that start before `before`: no later line can precede them."""
+        queue = self.waiting[channel]
+        while queue and queue[0][0] < before:
+            bus_start, bus_end, chip, start, end, plane, line = heapq.heappop(queue)
+            fresh = Holder(chip, (start, end, bus_start, bus_end), bus_end, {plane}, line)
+            other = overlaps(self.buses, channel, fresh, bus_start)
+            if other:
+                expected = f"bus of channel {channel} free at {bus_start}"
+                self.findings.add("bus-overlap", f"{OPS}:{line}", expected, f"line {other} on it")
+            self.transfers[channel].add(bus_start, bus_end)
+
+    def finish(self, report: Report) -> None:
+        """Check what is left and compare the utilisation with the report."""
+        for channel in range(self.geometry.channels):
+            self._flush(channel, sys.maxsize)
+        length = report.number("time.simulated")
+        if not length:
+            return
+        command = report.duration("config.timing.command")
+        for index, chip in enumerate(self.chips):
+            self._compare(report, "chip", index, chip.length / length, 0.0)
+        on_bus = any(transfer.reached > 0 for transfer in self.transfers)
+        for index, transfer in enumerate(self.transfers):
+            busy = transfer if on_bus else self.channels[index]
+            slack = command * self.operations[index] / length if on_bus else 0.0
+            self._compare(report, "channel", index, busy.length / length, slack)
+
+    def _compare(self, report: Report, kind: str, index: int, busy: float, slack: float) -> None:
+        path = f"device.utilisation.{kind}"
+        if report.get(path) is None:
+            return
+        found = report.number(f"{path}.{index}")
+        if found is None or not busy - 1e-6 <= found <= busy + slack + 1e-6:
+            self.findings.add("utilisation", f"{REPORT}:{path}[{index}]", f"{busy:.9f}", found)

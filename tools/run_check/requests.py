@@ -1,0 +1,122 @@
+"""The request log: parts and totals of every request, and what others ask about one."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .inputs import (
+    LARGEST_ID,
+    PARTS,
+    REPORT,
+    REQUEST_COLUMNS,
+    REQUEST_KINDS,
+    REQUESTS,
+    Findings,
+    Report,
+    Table,
+    UnreadableError,
+    numbers,
+    rows,
+)
+
+
+@dataclass
+class KindTotals:
+    """What the measured requests of one kind add up to."""
+
+    latencies: array[int] = field(default_factory=lambda: array("q"))
+    parts: list[int] = field(default_factory=lambda: [0] * len(PARTS))
+    count: int = 0
+    pages: int = 0
+
+
+class Requests:
+    """requests.csv: every request by id, and the totals of the measured ones."""
+
+    def __init__(self, folder: Path, report: Report, findings: Findings) -> None:
+        """Read the whole log."""
+        self.findings = findings
+        self.table = Table("arrival", "completion", "lpn", "pages", "kind")
+        self.totals = {kind: KindTotals() for kind in REQUEST_KINDS}
+        self.last_write = Table("arrival")
+        self.trims: dict[int, list[tuple[int, int]]] = {}
+        self.count = 0
+        self.buffered = report.whole("config.host.write_buffer_pages", 0) > 0
+        self.complete = report.get("completed") is not False
+        path = folder / REQUESTS
+        first_measured = _first_measured(path, report.whole("requests.warmup", 0))
+        for line, fields in rows(path, REQUEST_COLUMNS):
+            self._take(line, fields, first_measured)
+
+    def _take(self, line: int, fields: list[str], first_measured: int) -> None:
+        place = f"{REQUESTS}:{line}"
+        kind = fields[3]
+        if kind not in self.totals:
+            self.findings.add("request-fields", place, f"op one of {REQUEST_KINDS}", repr(kind))
+            return
+        values = numbers(REQUESTS, line, [fields[0], *fields[4:]])
+        number, lpn, pages, arrival, completion, *parts = values
+        if not 0 <= number <= LARGEST_ID or arrival < 0:
+            message = f"{place}: id {number}, arrival {arrival}"
+            raise UnreadableError(message)
+        self.count += 1
+        self.table.reach(number)
+        if self.table["arrival"][number] >= 0:
+            self.findings.add("request-fields", place, "ids that differ", f"id {number} again")
+        record = (arrival, completion, lpn, max(pages, 0), REQUEST_KINDS.index(kind))
+        for column, value in zip(self.table.columns.values(), record, strict=True):
+            column[number] = value
+        if kind == "trim":
+            for page in range(lpn, lpn + pages):
+                self.trims.setdefault(page, []).append((arrival, completion))
+        if completion < 0:
+            if self.complete:
+                self.findings.add("request-count", place, "a completion", "none")
+            return
+        latency = completion - arrival
+        if sum(parts) != latency or min(parts) < 0:
+            self.findings.add("latency-parts", place, f"parts that sum to {latency} ns", parts)
+        if kind == "write" and pages > 0:
+            self.last_write.reach(lpn + pages)
+            newest = self.last_write["arrival"]
+            for page in range(lpn, lpn + pages):
+                newest[page] = max(newest[page], arrival)
+        if number >= first_measured:
+            self._count(self.totals[kind], latency, max(pages, 0), parts)
+
+    @staticmethod
+    def _count(totals: KindTotals, latency: int, pages: int, parts: list[int]) -> None:
+        totals.count += 1
+        totals.pages += pages
+        totals.latencies.append(latency)
+        for index, part in enumerate(parts):
+            totals.parts[index] += part
+
+    def known(self, number: int) -> bool:
+        """Tell whether requests.csv has this id."""
+        return 0 <= number < self.table.size and self.table["arrival"][number] >= 0
+
+    def arrival(self, number: int) -> int:
+        """Return the arrival (ns) of a request, -1 where unknown."""
+        return self.table["arrival"][number] if self.known(number) else -1
+
+    def completion(self, number: int) -> int:
+        """Return the completion (ns) of a request, -1 where unknown."""
+        return self.table["completion"][number] if self.known(number) else -1
+
+    def trimmed(self, lpn: int, born: int, until: int) -> bool:
+        """Tell whether a trim that arrived in [born, until] killed what was written at `born`."""
+        return any(born <= arrival <= until for arrival, _ in self.trims.get(lpn, ()))
+
+
+def _first_measured(path: Path, warmup: int) -> int:
+    """Return the lowest id beyond the `warmup` lowest ones."""
+    if warmup == 0:
+        return 0
+    ids = sorted(numbers(REQUESTS, line, fields)[0] for line, fields in rows(path, ("id",)))
+    if warmup > len(ids):
+        message = f"{REPORT}:requests.warmup: {warmup} of {len(ids)} requests"
+        raise UnreadableError(message)
+    return ids[warmup] if warmup < len(ids) else ids[-1] + 1
