@@ -2,26 +2,30 @@
 
 Plain pip resolves once for every supported Python. pip judges environment markers by the Python
 that runs it, so what another Python needs besides is looked up here, until nothing is missing.
-Run it by `make lock`; it needs Python >= 3.11.
+Run it by `make lock`.
 """
 
 import json
 import subprocess
 import sys
 import tempfile
-import tomllib
 from pathlib import Path
 from typing import TypeAlias
 
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+from packaging.utils import NormalizedName, canonicalize_name
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHONS = ["3.10", "3.11", "3.12", "3.13", "3.14"]
 HEAD = "# Written by `make lock` from pyproject.toml: change that, not this.\n"
 
-Resolution: TypeAlias = dict[str, str]  # name -> version
+Resolution: TypeAlias = dict[NormalizedName, str]  # name -> version
 
 
 def requirements_of(project: dict[str, object], groups: list[str]) -> list[str]:
@@ -37,7 +41,9 @@ def resolve(wanted: list[str], python: str) -> Resolution:
     wanted = list(wanted)
     while True:
         installs = _ask_pip(wanted, python)
-        found = {canonicalize_name(i["metadata"]["name"]): i["metadata"]["version"] for i in installs}
+        found = {
+            canonicalize_name(i["metadata"]["name"]): i["metadata"]["version"] for i in installs
+        }
         missing = _missing(installs, found, python)
         if not missing:
             return found
@@ -55,14 +61,18 @@ def _ask_pip(wanted: list[str], python: str) -> list[dict[str, dict[str, str]]]:
         return installs
 
 
-def _missing(installs: list[dict[str, dict[str, str]]], found: Resolution, python: str) -> list[str]:
+def _missing(
+    installs: list[dict[str, dict[str, str]]], found: Resolution, python: str
+) -> list[str]:
     there = {str(k): str(v) for k, v in default_environment().items()}
     there |= {"python_version": python, "python_full_version": f"{python}.0", "extra": ""}
     needed = [Requirement(r) for i in installs for r in i["metadata"].get("requires_dist", [])]
     names = {
         f"{r.name}{r.specifier}"
         for r in needed
-        if r.marker is not None and r.marker.evaluate(there) and canonicalize_name(r.name) not in found
+        if r.marker is not None
+        and r.marker.evaluate(there)
+        and canonicalize_name(r.name) not in found
     }
     return sorted(names)
 
@@ -91,7 +101,10 @@ def _marker(start: int, end: int) -> str:
 def main() -> None:
     """Write both files."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    for file, groups in [("requirements.lock", ["build"]), ("requirements-dev.lock", ["build", "checks"])]:
+    for file, groups in [
+        ("requirements.lock", ["build"]),
+        ("requirements-dev.lock", ["build", "checks"]),
+    ]:
         wanted = requirements_of(project, groups)
         by_python = {python: resolve(wanted, python) for python in PYTHONS}
         (ROOT / file).write_text(merged(by_python))
