@@ -98,7 +98,8 @@ BASE = {"units", "rng", "plug", "memory"}
 # Module of ssd-core -> what its `crate::` paths may begin with. Itself always.
 MODULE_ARROWS = {
     **dict.fromkeys(BASE, BASE),
-    "nand": BASE,
+    # Geometry and timing are computed from the resolved config.
+    "nand": BASE | {"config"},
     # The registries of policies: names, parameters and defaults live in the policy files.
     "config": BASE | {"ftl::gc", "ftl::place", "sched::order"},
     "ftl": BASE | {"nand", "config"},
