@@ -1,0 +1,120 @@
+# The one vocabulary: `make help`. `make demo` and `make test` need Rust, Python >= 3.10 with venv,
+# make and a C compiler, and do the rest themselves, inside this folder.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+PYTHON ?= python3
+CARGO ?= cargo
+BIN := .venv/bin
+DEMO := $(BIN)/ssdlab compare examples/demo.toml --out runs/demo --force
+
+RUST_FILES := $(shell find crates -name '*.rs' -not -path '*/target/*')
+# What the extension is made of: all that cargo compiles or includes.
+RUST_INPUTS := $(shell find crates $(wildcard presets) -type f -not -path '*/target/*') \
+    Cargo.toml Cargo.lock rust-toolchain.toml
+
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+export VIRTUAL_ENV := $(CURDIR)/.venv
+export PYTHONUTF8 := 1
+unexport PYTHONPATH PYTHONHOME
+
+.PHONY: help demo test test-all check fmt lint golden bench docs build lock clean
+.PHONY: lint-rust lint-python rust-tests python-tests docs-check tools-present
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed 's/:.*## /\t/' | expand -t 12
+
+demo: build ## build, run a real trace under several policies, write the report to runs/demo
+	$(DEMO)
+
+test: lint rust-tests python-tests docs-check ## every check but the slow ones
+	@echo "make test: all passed"
+
+test-all: PYTEST_ARGS := -m ""
+test-all: test ## every check, slow ones too
+
+check: lint docs-check ## the quick ones: format, lints, types, tidiness, generated docs
+	$(BIN)/pytest -q tests/py/test_tidy.py
+
+fmt: .venv/checks.stamp ## format all sources
+	rustfmt --edition 2024 $(RUST_FILES)
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+lint: lint-rust lint-python ## format checks, clippy, ruff, mypy, stubtest
+
+golden: build .venv/checks.stamp ## accept the golden runs as they are now; read the diff before you commit
+	UPDATE_GOLDEN=1 $(BIN)/pytest tests/py/test_golden.py
+	git --no-pager diff --stat -- tests
+
+bench: build ## measure speed and append a line to bench/history.jsonl
+	$(BIN)/python -m ssdlab.bench
+
+docs: build ## write the generated pages of docs/
+	$(BIN)/python tools/docs.py
+
+build: .venv/extension.stamp ## build and install the package into .venv
+
+lock: .venv/checks.stamp ## resolve the Python packages anew into the lock files
+	$(BIN)/python tools/lock.py
+
+clean: ## remove everything that make has built
+	rm -rf .venv target .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# The parts of `lint` and `test`.
+
+# rustfmt follows no `mod` line that a macro writes, hence the list of files.
+lint-rust: .venv/python.stamp
+	rustfmt --check --edition 2024 $(RUST_FILES)
+	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
+
+lint-python: build .venv/checks.stamp
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/mypy --no-error-summary
+	MYPYPATH=python $(BIN)/python -m mypy.stubtest ssdlab._core
+
+# ssd-py is an extension module: its symbols come from Python, so python-tests test it.
+rust-tests: .venv/python.stamp
+	$(CARGO) test --workspace --exclude ssd-py --locked --quiet
+
+PYTEST_ARGS ?= -m "not slow"
+python-tests: build .venv/checks.stamp
+	$(BIN)/pytest -q $(PYTEST_ARGS)
+
+docs-check: build
+	$(BIN)/python tools/docs.py --check
+
+# Set-up. A stamp is as new as the files it was made from.
+
+# Says in one line what the machine lacks.
+tools-present:
+	@need() { command -v "$$1" >/dev/null || { echo "make: $$1 not found: $$2" >&2; exit 2; }; }; \
+	need $(CARGO) "install Rust (https://rustup.rs)"; \
+	need cc "install a C compiler, such as gcc"; \
+	need $(PYTHON) "install Python 3.10 or newer, or say 'make PYTHON=...'"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "make: $(PYTHON) is" \
+	    "$$($(PYTHON) -V): 3.10 or newer is needed; say 'make PYTHON=python3.12' to choose one" >&2; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "make: $(PYTHON) cannot make a" \
+	    "virtual environment: install its venv module (Debian, Ubuntu: apt install python3-venv)" >&2; exit 2; }
+
+.venv/python.stamp:
+	@$(MAKE) --no-print-directory tools-present
+	$(PYTHON) -m venv --clear .venv
+	@touch $@
+
+.venv/runtime.stamp: requirements.lock .venv/python.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@touch $@
+
+.venv/checks.stamp: requirements-dev.lock .venv/runtime.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@touch $@
+
+.venv/extension.stamp: pyproject.toml $(RUST_INPUTS) .venv/runtime.stamp
+	PIP_QUIET=1 $(BIN)/maturin develop --release
+	@touch $@

@@ -1,0 +1,445 @@
+"""House rules that no compiler checks: arrows, bans, sources, sizes, leftovers, links.
+
+Every rule is a function that returns its complaints, so that one run shows them all, and every rule
+that reads text is tried on a text that breaks it (`test_rules_bite`).
+"""
+
+import ast
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[2]
+CORE = "crates/ssd-core/src"
+
+# ---------------------------------------------------------------- what there is
+
+
+def _ignored() -> list[str]:
+    return [line.strip("/") for line in (ROOT / ".gitignore").read_text().split() if line]
+
+
+def _all_files() -> Iterator[str]:
+    """Every file that is ours, as a path below ROOT: what .gitignore names is not."""
+    skip = [".git", *_ignored()]
+    for folder, folders, files in os.walk(ROOT):
+        here = Path(folder).relative_to(ROOT)
+        folders[:] = [f for f in folders if not any(fnmatch(f, s) for s in skip)]
+        yield from ((here / f).as_posix() for f in files if not any(fnmatch(f, s) for s in skip))
+
+
+FILES = sorted(_all_files())
+
+
+def _read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def _named(*patterns: str) -> list[str]:
+    return [f for f in FILES if any(fnmatch(f, p) for p in patterns)]
+
+
+RUST = _named("*.rs")
+PYTHON = _named("*.py", "*.pyi")
+CODE = [*RUST, *PYTHON, "Makefile"]
+TEXT = [*CODE, *_named("*.md", "*.toml", "*.lock", ".ci/*", ".gitignore", "LICENSE-*")]
+
+
+def _code_of(rust: str) -> str:
+    """Rust without its comments and without the insides of its strings, line by line."""
+    pattern = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\\\'])\''
+
+    def blank(found: re.Match[str]) -> str:
+        return ('""' if found[0][0] == '"' else "") + "\n" * found[0].count("\n")
+
+    return re.sub(pattern, blank, rust, flags=re.DOTALL)
+
+
+def _line_of(text: str, offset: int) -> int:
+    return text.count("\n", 0, offset) + 1
+
+
+# ---------------------------------------------------------------- arrows between crates
+
+CRATE_ARROWS = {
+    "ssd-core": set[str](),
+    "ssd-trace": {"ssd-core"},
+    "ssd-kv": {"ssd-core"},
+    "ssd-py": {"ssd-core", "ssd-trace", "ssd-kv"},
+}
+
+
+def _crate_complaints() -> Iterator[str]:
+    for manifest in _named("crates/*/Cargo.toml"):
+        text = tomllib.loads(_read(manifest))
+        name = text["package"]["name"]
+        if name not in CRATE_ARROWS:
+            yield f"{manifest}: crate {name} is not in CRATE_ARROWS"
+            continue
+        kinds = ["dependencies", "dev-dependencies", "build-dependencies"]
+        used = {crate for kind in kinds for crate in text.get(kind, {})} & set(CRATE_ARROWS)
+        for crate in sorted(used - CRATE_ARROWS[name]):
+            yield f"{manifest}: {name} must not depend on {crate}"
+
+
+# ---------------------------------------------------------------- arrows inside ssd-core
+
+BASE = {"units", "rng", "plug", "memory"}
+# Module of ssd-core -> what its `crate::` paths may begin with. Itself always.
+MODULE_ARROWS = {
+    **dict.fromkeys(BASE, BASE),
+    # Geometry and timing are computed from the resolved config.
+    "nand": BASE | {"config"},
+    # The registries of policies: names, parameters and defaults live in the policy files.
+    "config": BASE | {"ftl::gc", "ftl::place", "sched::order"},
+    "ftl": BASE | {"nand", "config"},
+    "sched": BASE | {"config"},
+    "metrics": BASE,
+    "host": BASE | {"config"},
+    "sim": BASE | {"nand", "config", "ftl", "sched", "metrics", "host"},
+    # Drivers feed a device through the Device trait in `host`; the device knows none of them.
+    "drivers": BASE | {"config", "host", "metrics"},
+}
+DRIVERS = ("drivers", "host::driver", "host::replay", "host::closed")
+
+
+def _expand(tree: str) -> Iterator[str]:
+    """`a::{b, c::{d, e}}` -> `a::b`, `a::c::d`, `a::c::e`."""
+    head, brace, rest = tree.partition("{")
+    if not brace:
+        yield tree.split(" as ")[0].strip()
+        return
+    depth, start = 0, 0
+    inside = rest[: rest.rindex("}")] + ","
+    for i, letter in enumerate(inside):
+        depth += (letter == "{") - (letter == "}")
+        if letter == "," and depth == 0:
+            part = inside[start:i].strip()
+            start = i + 1
+            if part:
+                yield from (head.strip() + leaf for leaf in _expand(part))
+
+
+def _crate_paths(rust: str) -> Iterator[tuple[int, str]]:
+    """Every `crate::` path in the code, use trees expanded, with its line."""
+    code = _code_of(rust)
+    for found in re.finditer(r"\bcrate::([\w:]*)", code):
+        tree = found[1]
+        if tree.endswith("::") or not tree:
+            end, depth = found.end(), 0
+            while end < len(code):
+                depth += (code[end] == "{") - (code[end] == "}")
+                end += 1
+                if depth == 0:
+                    break
+            tree += code[found.end() : end]
+        for path in _expand(tree):
+            yield _line_of(code, found.start()), path
+
+
+def _begins(path: str, prefix: str) -> bool:
+    return path == prefix or path.startswith(prefix + "::")
+
+
+def _arrow_complaints(name: str, text: str) -> Iterator[str]:
+    module = name.removeprefix(CORE + "/").removesuffix(".rs").split("/")[0]
+    if not name.startswith(CORE) or module == "lib":
+        return
+    if module not in MODULE_ARROWS:
+        yield f"{name}: module {module} is not in MODULE_ARROWS"
+        return
+    for line, path in _crate_paths(text):
+        allowed = {module, *MODULE_ARROWS[module]}
+        upwards = module == "sim" and any(_begins(path, driver) for driver in DRIVERS)
+        if upwards or not any(_begins(path, prefix) for prefix in allowed):
+            yield f"{name}:{line}: {module} must not use crate::{path}"
+
+
+# ---------------------------------------------------------------- bans
+
+FORBIDDEN_STD = "fs|net|thread|env|process|time|io"
+FLOAT_METHODS = "ln|ln_1p|log|log2|log10|exp|exp2|exp_m1|powf|powi|sin|cos|tan|tanh|cbrt"
+BANS = {
+    rf"\bstd::(?:{FORBIDDEN_STD})\b": "the core does no I/O and reads no clock or environment",
+    rf"\bstd::\{{[^;]*\b(?:{FORBIDDEN_STD})\b": "the core does no I/O and reads no environment",
+    rf"\.(?:{FLOAT_METHODS})\(": "platform-dependent: use libm",
+    rf"\bf(?:32|64)::(?:{FLOAT_METHODS})\b": "platform-dependent: use libm",
+}
+UNSAFE_HOME = f"{CORE}/memory.rs"
+
+
+def _ban_complaints(name: str, text: str) -> Iterator[str]:
+    code = _code_of(text)
+    if name != UNSAFE_HOME:
+        for found in re.finditer(r"\bunsafe\b", code):
+            yield f"{name}:{_line_of(code, found.start())}: unsafe belongs in {UNSAFE_HOME}"
+    if name.startswith(CORE):
+        for pattern, reason in BANS.items():
+            for found in re.finditer(pattern, code):
+                yield f"{name}:{_line_of(code, found.start())}: {found[0]}: {reason}"
+
+
+# ---------------------------------------------------------------- plugs
+
+PLUG_FOLDERS = [
+    f"{CORE}/ftl/gc/victim",
+    f"{CORE}/ftl/gc/trigger",
+    f"{CORE}/ftl/gc/concurrency",
+    f"{CORE}/ftl/place",
+    f"{CORE}/sched/order",
+]
+
+
+def _plug_complaints(name: str, text: str) -> Iterator[str]:
+    folder, _, file = name.rpartition("/")
+    if folder not in PLUG_FOLDERS or file == "mod.rs":
+        return
+    head = re.match(r"(?://![^\n]*\n)*", text)
+    lines = head[0].splitlines() if head else []
+    if not any(re.match(r"//! (Paper|Source): \S", line) for line in lines):
+        yield f"{name}: its head names no source (`//! Paper: ...` or `//! Source: ...`)"
+    if not re.search(r"\bsilent\b|\b[Dd]ecided\b", "\n".join(lines)):
+        yield f"{name}: its head does not say where the source is silent and what was decided"
+
+
+def _registry_complaints() -> Iterator[str]:
+    """Every plug file stands in the macro line list of its folder, and the list is sorted."""
+    for folder in PLUG_FOLDERS:
+        plugs = [Path(f).stem for f in RUST if f.rpartition("/")[0] == folder]
+        if not plugs:
+            continue
+        listed = re.findall(r"^ +(\w+) [A-Z]\w*,$", _read(f"{folder}/mod.rs"), flags=re.MULTILINE)
+        if listed != sorted(listed):
+            yield f"{folder}/mod.rs: the list of policies is not sorted"
+        for plug in sorted(set(plugs) - {"mod"} - set(listed)):
+            yield f"{folder}/{plug}.rs: not in the list of {folder}/mod.rs"
+
+
+# ---------------------------------------------------------------- sizes and names
+
+MAX_FILE_LINES, MAX_LINE, MAX_FUNCTION_LINES = 800, 120, 70
+MAX_BYTES = 4 << 20
+BAD_NAMES = {"utils", "util", "common", "misc", "v2", "old", "priv", "helpers"}
+
+
+def _size_complaints(name: str, text: str) -> Iterator[str]:
+    lines = text.split("\n")
+    if len(lines) > MAX_FILE_LINES + 1:
+        yield f"{name}: {len(lines)} lines, at most {MAX_FILE_LINES}"
+    for number, line in enumerate(lines, 1):
+        if len(line) > MAX_LINE:
+            yield f"{name}:{number}: {len(line)} columns, at most {MAX_LINE}"
+    if name.endswith(".py"):
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                if length > MAX_FUNCTION_LINES:
+                    where = f"{name}:{node.lineno}: {node.name}"
+                    yield f"{where} has {length} lines, at most {MAX_FUNCTION_LINES}"
+
+
+def _name_complaints(names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        for part in Path(name).parts:
+            if part.split(".")[0].lower() in BAD_NAMES:
+                yield f"{name}: {part} says nothing about what is in it"
+
+
+def _weight_complaints() -> Iterator[str]:
+    for name in FILES:
+        file = ROOT / name
+        if not name.startswith("traces/") and file.stat().st_size > MAX_BYTES:
+            yield f"{name}: {file.stat().st_size} bytes, at most {MAX_BYTES} outside traces/"
+        with file.open("rb") as content:
+            script = content.read(2) == b"#!"
+        if script != bool(file.stat().st_mode & 0o100):
+            yield f"{name}: executable if and only if it begins with #!"
+
+
+# ---------------------------------------------------------------- leftovers
+
+# Spelt in halves, so that this file does not contain what it forbids.
+LEFTOVERS = {
+    r"\b(?:to" r"do|unimpl" r"emented|d" r"bg)!": "unfinished code",
+    r"\b(?:FIX" r"ME|XX" r"X|TO" r"DO)\b": "unfinished work: finish it or write down why not",
+    r"^(?:<{7}|>{7}|={7})(?: |$)": "merge conflict",
+    r"(?<![\w.:/<-])/(?:ro" r"ot|ho" r"me|Us" r"ers|wo" r"rk|o" r"pt)/": "a path of one machine",
+    r"[ \t]+$": "blanks at the end of a line",
+}
+
+
+def _leftover_complaints(name: str, text: str) -> Iterator[str]:
+    for pattern, reason in LEFTOVERS.items():
+        for found in re.finditer(pattern, text, flags=re.MULTILINE):
+            yield f"{name}:{_line_of(text, found.start())}: {found[0]!r}: {reason}"
+    if "\t" in text and name != "Makefile":
+        yield f"{name}:{_line_of(text, text.index(chr(9)))}: a tab"
+    if text and not text.endswith("\n"):
+        yield f"{name}: no newline at the end"
+
+
+# ---------------------------------------------------------------- documents
+
+
+def _anchors(markdown: str) -> set[str]:
+    """The anchors of a page's headings, as the usual renderers make them."""
+    headings = re.findall(r"^#+ +(.+?) *$", _prose(markdown), flags=re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", h.lower()) for h in headings)
+    return {h.replace(" ", "-") for h in plain}
+
+
+def _prose(markdown: str) -> str:
+    """A page without its code blocks and its code in lines."""
+    blocks = re.sub(r"^ *```.*?^ *```", "", markdown, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"`[^`\n]*`", "", blocks)
+
+
+def _link_complaints(name: str, text: str) -> Iterator[str]:
+    if not name.endswith(".md"):
+        return
+    for target in re.findall(r"\]\(<?([^)\s>]+)", _prose(text)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (ROOT / name).parent / path if path else ROOT / name
+        if not file.exists():
+            yield f"{name}: link to {target}: no such file"
+        elif anchor and file.suffix == ".md" and anchor not in _anchors(file.read_text("utf-8")):
+            yield f"{name}: link to {target}: no such heading"
+
+
+ADR_PARTS = ["## Context", "## Decision", "## Consequences", "## What would change our mind"]
+
+
+def _adr_complaints() -> Iterator[str]:
+    pages = _named("docs/adr/*.md")
+    for expected, page in enumerate(pages, 1):
+        number = re.match(r"docs/adr/(\d{4})-[a-z0-9-]+\.md$", page)
+        if not number or int(number[1]) != expected:
+            yield f"{page}: expected number {expected:04}: no gaps, none used twice"
+            continue
+        text = _read(page)
+        if not text.startswith(f"# {number[1]}. "):
+            yield f"{page}: its title does not begin with `# {number[1]}. `"
+        if [line for line in text.splitlines() if line.startswith("## ")] != ADR_PARTS:
+            yield f"{page}: its parts are not {', '.join(ADR_PARTS)}"
+
+
+# ---------------------------------------------------------------- the tests
+
+Rule = Callable[[str, str], Iterator[str]]
+TEXT_RULES: list[tuple[Rule, list[str]]] = [
+    (_arrow_complaints, RUST),
+    (_ban_complaints, RUST),
+    (_plug_complaints, RUST),
+    (_size_complaints, CODE),
+    (_leftover_complaints, TEXT),
+    (_link_complaints, TEXT),
+]
+FILE_RULES = [_crate_complaints, _registry_complaints, _weight_complaints, _adr_complaints]
+
+
+def _title(rule: Callable[..., Iterator[str]]) -> str:
+    return rule.__name__.strip("_").removesuffix("_complaints")
+
+
+@pytest.mark.parametrize(
+    ("rule", "names"), TEXT_RULES, ids=lambda r: _title(r) if callable(r) else ""
+)
+def test_text(rule: Rule, names: list[str]) -> None:
+    found = [complaint for name in names for complaint in rule(name, _read(name))]
+    assert not found, "\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("rule", FILE_RULES, ids=_title)
+def test_files(rule: Callable[[], Iterator[str]]) -> None:
+    found = list(rule())
+    assert not found, "\n" + "\n".join(found)
+
+
+def test_names() -> None:
+    assert not list(_name_complaints(FILES))
+
+
+PLUG = f"{CORE}/ftl/gc/victim/p.rs"
+BREAKS: list[tuple[Rule, str, str]] = [
+    (_arrow_complaints, f"{CORE}/nand/a.rs", "use crate::ftl::blocks::BlockTable;"),
+    (_arrow_complaints, f"{CORE}/nand/a.rs", "use crate::{\n    sim::Ssd,\n    units::Lpn,\n};"),
+    (_arrow_complaints, f"{CORE}/sched/a.rs", "fn f() { crate::nand::start(); }"),
+    (_arrow_complaints, f"{CORE}/sched/order/a.rs", "use crate::ftl::place::ALL;"),
+    (_arrow_complaints, f"{CORE}/ftl/a.rs", "pub use crate::sched::Order as Sequence;"),
+    (_arrow_complaints, f"{CORE}/config/a.rs", "use crate::ftl::blocks::BlockTable;"),
+    (_arrow_complaints, f"{CORE}/units.rs", "use crate::config::Config;"),
+    (_arrow_complaints, f"{CORE}/sim/a.rs", "use crate::drivers::replay;"),
+    (_arrow_complaints, f"{CORE}/novel.rs", ""),
+    (_ban_complaints, f"{CORE}/sim/a.rs", "use std::fs::File;"),
+    (_ban_complaints, f"{CORE}/sim/a.rs", "use std::{cmp, thread};"),
+    (_ban_complaints, f"{CORE}/sim/a.rs", "let y = x.ln();"),
+    (_ban_complaints, f"{CORE}/sim/a.rs", "let y = f64::exp(x);"),
+    (_ban_complaints, f"{CORE}/sim/a.rs", "unsafe { f() }"),
+    (_ban_complaints, "crates/ssd-trace/src/lib.rs", "unsafe { f() }"),
+    (_plug_complaints, PLUG, "//! Greedy.\n//! Decided: ties go to the lowest id.\n"),
+    (_plug_complaints, PLUG, "//! Greedy.\n//! Paper: Desnoyers 2012.\n"),
+    (_size_complaints, "a.rs", "// x\n" * 801),
+    (_size_complaints, "a.rs", "//" + "x" * 119 + "\n"),
+    (_size_complaints, "a.py", "def f():\n" + "    a()\n" * 70),
+    (_leftover_complaints, "a.rs", "to" + "do!()\n"),
+    (_leftover_complaints, "a.md", "see /ho" + "me/someone/file\n"),
+    (_leftover_complaints, "a.py", "\tx\n"),
+    (_leftover_complaints, "a.py", "x"),
+    (_link_complaints, "README.md", "[x](no/such/file.md)\n"),
+    (_link_complaints, "README.md", "[x](README.md#no-such-heading)\n"),
+]
+PASSES: list[tuple[Rule, str, str]] = [
+    (
+        _arrow_complaints,
+        f"{CORE}/config/a.rs",
+        "use crate::{ftl::gc::{trigger, victim}, units::Bytes};",
+    ),
+    (
+        _arrow_complaints,
+        f"{CORE}/ftl/a.rs",
+        "// not crate::sim\nuse crate::ftl::map;\nuse crate::rng::Stream;",
+    ),
+    (
+        _ban_complaints,
+        f"{CORE}/sim/a.rs",
+        '/// std::fs is not used, `x.ln()` neither.\nconst A: &str = "unsafe";',
+    ),
+    (_ban_complaints, UNSAFE_HOME, "unsafe { f() }"),
+    (_plug_complaints, PLUG, "//! P.\n//!\n//! Paper: A, 2012.\n//! Decided: ties.\n\nuse x;"),
+    (_size_complaints, "a.rs", "// x\n" * 800),
+    (_size_complaints, "a.rs", "//" + "x" * 118 + "\n"),
+    (_size_complaints, "a.py", "def f():\n" + "    a()\n" * 69),
+    (
+        _link_complaints,
+        "README.md",
+        "[x](README.md#ssdlab) `[y](none)` [z](https://example.org/)\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "name", "text"), BREAKS)
+def test_rules_bite(rule: Rule, name: str, text: str) -> None:
+    assert list(rule(name, text))
+
+
+@pytest.mark.parametrize(("rule", "name", "text"), PASSES)
+def test_rules_let_pass(rule: Rule, name: str, text: str) -> None:
+    assert not list(rule(name, text))
+
+
+def test_names_bite() -> None:
+    assert list(_name_complaints(["python/ssdlab/utils.py"]))
+    assert list(_name_complaints(["crates/ssd-core/src/common/mod.rs"]))
+    assert not list(_name_complaints(["crates/ssd-core/src/older.rs"]))
