@@ -1,8 +1,31 @@
 //! The resolved configuration: every key, with its unit, default and range.
 //!
-//! This struct is the one place where defaults live; schema and reference are generated from it.
-//! `parse` reads what was said (TOML and `--set`), `resolve` turns it into this and reports all
-//! errors at once, `presets` holds the machines of the papers.
+//! The route of a config: `parse` reads what was said (TOML and `--set`) and where, `resolve` applies
+//! it layer by layer (default, preset, file, `--set`), `check` finds what cannot work together, and
+//! all errors are reported at once. `keys` is the one table of keys: reading, printing (`print`), JSON
+//! Schema and reference (`schema`) follow from it. Defaults live in `default`, machines in `presets`.
+
+mod check;
+mod default;
+mod error;
+mod keys;
+mod parse;
+mod policy;
+pub mod presets;
+mod print;
+mod quantity;
+mod read;
+mod resolve;
+mod schema;
+mod shape;
+mod special;
+mod words;
+
+pub use error::ConfigError;
+pub use print::{digest, key_paths, to_toml};
+pub use resolve::{Input, load};
+pub use schema::{reference_markdown, schema};
+pub use words::*;
 
 use crate::plug::PolicySpec;
 use serde::{Deserialize, Serialize};
@@ -51,28 +74,6 @@ pub struct Run {
     pub name: String,
 }
 
-/// `run.mode`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// Every operation takes its time.
-    Timed,
-    /// Page decisions only: write amplification, no latency.
-    Functional,
-}
-
-/// `run.data`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DataMode {
-    /// No contents.
-    None,
-    /// A 64-bit digest a page; every read is checked.
-    Digest,
-    /// The bytes themselves; every read is checked.
-    Bytes,
-}
-
 /// `[device]`
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DeviceConfig {
@@ -116,28 +117,6 @@ pub struct Timing {
     pub multi_plane: bool,
 }
 
-/// `timing.model`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TimingModel {
-    /// An operation occupies its busy unit for all its time: array, SRAM and transfer.
-    Serial,
-    /// Command, bus and array phases; the channel is held only while something crosses it.
-    Pipelined,
-}
-
-/// `timing.busy_unit`
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BusyUnit {
-    /// One plane.
-    Plane,
-    /// One chip.
-    Chip,
-    /// One channel.
-    Channel,
-}
-
 /// `[host]`
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Host {
@@ -152,16 +131,6 @@ pub struct Host {
     pub max_outstanding: u32,
 }
 
-/// `host.mode`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum HostMode {
-    /// Requests arrive when the workload says.
-    Open,
-    /// A request arrives when another completes.
-    Closed,
-}
-
 /// `[alloc]`
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Alloc {
@@ -173,42 +142,6 @@ pub struct Alloc {
     pub pool: PoolScope,
     /// What is erased together.
     pub erase_unit: EraseUnit,
-}
-
-/// `alloc.frontiers`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Frontiers {
-    /// Host writes and GC copies share one open block.
-    Single,
-    /// One for the host, one for GC.
-    HostGc,
-    /// This many for the host, by request stream, and one for GC ("streams:4").
-    Streams(u8),
-}
-
-/// `alloc.pool`
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PoolScope {
-    /// Each plane.
-    Plane,
-    /// Each chip.
-    Chip,
-    /// Each channel.
-    Channel,
-    /// The device.
-    Device,
-}
-
-/// `alloc.erase_unit`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum EraseUnit {
-    /// A flash block.
-    Block,
-    /// One block of every plane of the pool.
-    Superblock,
 }
 
 /// `[sched]`
@@ -246,28 +179,6 @@ pub struct Gc {
     pub window: u32,
 }
 
-/// `gc.amount`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Amount {
-    /// One block, then the trigger is examined again when the pool is next written.
-    One,
-    /// Block after block until the trigger no longer holds.
-    UntilSatisfied,
-    /// All blocks that are candidates when the trigger fires.
-    AllCandidates,
-}
-
-/// `gc.path`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum GcPath {
-    /// Out to the controller, through its ECC, and back.
-    Controller,
-    /// Inside the plane: array read, array program, no transfer.
-    Copyback,
-}
-
 /// `gc.blocking`
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Blocking {
@@ -275,32 +186,6 @@ pub struct Blocking {
     pub scope: BlockingScope,
     /// For how long.
     pub granularity: Granularity,
-}
-
-/// `gc.blocking.scope`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BlockingScope {
-    /// Nothing: host and GC operations alternate by `sched.order`.
-    None,
-    /// Reads of the block under collection.
-    Block,
-    /// The planes of the victim.
-    Plane,
-    /// The channels of the victim.
-    Channel,
-    /// The whole device.
-    Device,
-}
-
-/// `gc.blocking.granularity`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Granularity {
-    /// From the choice of the victim to the end of its erase.
-    Job,
-    /// During each page move (read to program) and the erase; open in between.
-    Step,
 }
 
 /// `[wear]`
@@ -320,16 +205,6 @@ pub struct Precondition {
     pub order: FillOrder,
     /// Uniformly random overwrites of the filled pages, in multiples of their number.
     pub overwrite: f64,
-}
-
-/// `precondition.order`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FillOrder {
-    /// Ascending.
-    Sequential,
-    /// A random permutation.
-    Random,
 }
 
 /// `[workload]`
@@ -375,22 +250,6 @@ pub struct Workload {
     pub warmup_requests: u64,
 }
 
-/// `workload.kind`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WorkloadKind {
-    /// From a file.
-    Trace,
-    /// Uniformly random.
-    Uniform,
-    /// Zipf over the pages, ranks scattered by a fixed bijection.
-    Zipf,
-    /// A hot and a cold region.
-    HotCold,
-    /// Ascending, wrapping around.
-    Sequential,
-}
-
 /// One request size.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SizeShare {
@@ -398,18 +257,6 @@ pub struct SizeShare {
     pub bytes: u32,
     /// Weight, above 0.
     pub weight: f64,
-}
-
-/// `workload.fit`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Fit {
-    /// Addresses as they are; one beyond the device is an error.
-    None,
-    /// Touched pages are renumbered from 0 in ascending order.
-    Compact,
-    /// Addresses modulo the device's capacity.
-    Wrap,
 }
 
 /// `workload.arrival`
@@ -423,18 +270,6 @@ pub struct Arrival {
     pub burst: u32,
     /// Pause between bursts, nanoseconds (`bursty`).
     pub pause_ns: u64,
-}
-
-/// `workload.arrival.kind`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ArrivalKind {
-    /// Equal intervals.
-    Fixed,
-    /// Exponential intervals.
-    Poisson,
-    /// Bursts of Poisson arrivals with pauses between them.
-    Bursty,
 }
 
 /// `[metrics]`

@@ -1,0 +1,301 @@
+//! What cannot work together, with the numbers and a remedy. A check is left out where one of the keys
+//! it looks at is in error already.
+
+use super::error::Errors;
+use super::quantity::show_size;
+use super::resolve::Draft;
+use super::words::*;
+
+/// Most flash pages: page numbers beyond stand for writes in flight.
+const MAX_PAGES: u128 = 1 << 31;
+/// Most busy units and channels together: resources of the event queue.
+const MAX_RESOURCES: u64 = 4000;
+/// Most pages of an erase unit: valid counts have 16 bits.
+const MAX_UNIT_PAGES: u64 = 32_767;
+
+/// Looks at `keys`; its error belongs to the first of them that was said.
+struct Check {
+    keys: &'static [&'static str],
+    run: fn(&Draft) -> Option<String>,
+}
+
+/// Run all checks.
+pub(crate) fn all(draft: &Draft, errors: &mut Errors) {
+    let mut found = Vec::new();
+    for check in CHECKS {
+        if check.keys.iter().any(|key| errors.touches(key)) {
+            continue;
+        }
+        if let Some(message) = (check.run)(draft) {
+            let place = draft.place(check.keys);
+            let said = check.keys.iter().find(|key| draft.place(&[key]) == place);
+            let key = said.unwrap_or(&check.keys[0]);
+            // Later checks assume what the geometry checks ensure.
+            if check.keys == GEOMETRY {
+                errors.add(place, key, message);
+            } else {
+                found.push((place, *key, message));
+            }
+        }
+    }
+    for (place, key, message) in found {
+        errors.add(place, key, message);
+    }
+}
+
+const GEOMETRY: &[&str] = &[
+    "device.blocks_per_plane",
+    "device.pages_per_block",
+    "device.channels",
+    "device.chips_per_channel",
+    "device.planes_per_chip",
+];
+
+const CHECKS: &[Check] = &[
+    Check { keys: GEOMETRY, run: too_many_pages },
+    Check {
+        keys: &[
+            "device.channels",
+            "device.chips_per_channel",
+            "device.planes_per_chip",
+            "timing.busy_unit",
+        ],
+        run: too_many_units,
+    },
+    Check {
+        keys: &[
+            "alloc.erase_unit",
+            "alloc.pool",
+            "device.channels",
+            "device.chips_per_channel",
+            "device.planes_per_chip",
+            "device.pages_per_block",
+        ],
+        run: erase_unit_too_large,
+    },
+    Check {
+        keys: &["device.user_capacity", "device.over_provisioning", "device.page_size", "device"],
+        run: capacity,
+    },
+    Check {
+        keys: &["gc.reserve", "device", "alloc.pool", "alloc.erase_unit", "alloc.frontiers"],
+        run: reserve_beyond_spare,
+    },
+    Check {
+        keys: &["gc.trigger", "device", "alloc.pool", "alloc.erase_unit"],
+        run: watermark_beyond_pool,
+    },
+    Check { keys: &["alloc.erase_unit", "alloc.placement"], run: superblock_placement },
+    Check {
+        keys: &[
+            "timing.multi_plane",
+            "timing.model",
+            "timing.busy_unit",
+            "alloc.pool",
+            "device.planes_per_chip",
+        ],
+        run: multi_plane,
+    },
+    Check { keys: &["gc.path", "alloc.pool"], run: copyback_pool },
+    Check { keys: &["workload.read", "workload.trim"], run: shares },
+    Check { keys: &["workload.kind", "workload.trace"], run: trace_is_named },
+    Check { keys: &["workload.until", "workload.from"], run: window_of_trace },
+    Check {
+        keys: &["workload.warmup_requests", "workload.requests", "workload.kind"],
+        run: warmup,
+    },
+    Check { keys: &["workload.size", "workload.span", "workload.kind", "device"], run: sizes },
+    Check { keys: &["precondition.overwrite", "precondition.fill"], run: overwrite },
+];
+
+fn too_many_pages(draft: &Draft) -> Option<String> {
+    let device = &draft.config.device;
+    let pages = device.physical_pages();
+    if pages.is_some_and(|pages| pages <= MAX_PAGES) {
+        return None;
+    }
+    let factors = [
+        device.channels,
+        device.chips_per_channel,
+        device.planes_per_chip,
+        device.blocks_per_plane,
+        device.pages_per_block,
+    ];
+    let product = factors.map(|n| n.to_string()).join(" x ");
+    let total = pages.map_or("too many".to_string(), |pages| pages.to_string());
+    Some(format!(
+        "{product} = {total} pages; the most is {MAX_PAGES}: use larger pages or fewer blocks"
+    ))
+}
+
+fn too_many_units(draft: &Draft) -> Option<String> {
+    let config = &draft.config;
+    let (units, channels) = (config.busy_units(), u64::from(config.device.channels));
+    (units + channels > MAX_RESOURCES).then(|| {
+        format!(
+            "{units} busy units and {channels} channels; the most is {MAX_RESOURCES} together: \
+             use fewer, or a larger timing.busy_unit"
+        )
+    })
+}
+
+fn erase_unit_too_large(draft: &Draft) -> Option<String> {
+    let pages = draft.config.pages_per_unit();
+    (pages > MAX_UNIT_PAGES).then(|| {
+        let planes = draft.config.planes_per_pool();
+        format!(
+            "a superblock of {planes} planes has {pages} pages; the most is {MAX_UNIT_PAGES}: \
+             use a smaller alloc.pool"
+        )
+    })
+}
+
+fn capacity(draft: &Draft) -> Option<String> {
+    let device = &draft.config.device;
+    let physical = device.physical_pages()?;
+    let user = draft.capacity.user_pages(device);
+    if user == Some(0) {
+        return Some("the host sees less than one page: give it more".to_string());
+    }
+    if user.is_some_and(|user| user < physical) {
+        return None;
+    }
+    let page = u128::from(device.page_bytes);
+    let raw = show_size(u64::try_from(physical * page).unwrap_or(u64::MAX));
+    Some(format!(
+        "the user capacity must be less than the raw capacity, {raw} ({physical} pages): \
+         garbage collection needs spare pages"
+    ))
+}
+
+fn reserve_beyond_spare(draft: &Draft) -> Option<String> {
+    let config = &draft.config;
+    let (spare, units) = (config.spare_units_per_pool(), config.units_per_pool());
+    let (reserve, frontiers) = (config.gc.reserve, config.alloc.frontiers.count());
+    (u64::from(reserve) > spare).then(|| {
+        let user = units - spare;
+        let remedy = if spare == 0 {
+            "raise device.over_provisioning, or use a larger alloc.pool".to_string()
+        } else {
+            format!(
+                "lower gc.reserve to at most {spare}, raise device.over_provisioning, or use a \
+                 larger alloc.pool"
+            )
+        };
+        format!(
+            "the device could never collect: of the {units} erase units of a pool user data fill \
+             {user}, which leaves {spare} spare for a reserve of {reserve} (and for {frontiers} \
+             open on each plane); {remedy}"
+        )
+    })
+}
+
+fn watermark_beyond_pool(draft: &Draft) -> Option<String> {
+    let units = draft.config.units_per_pool();
+    for spec in draft.config.gc.trigger.iter().filter(|spec| spec.policy == "free-blocks") {
+        for name in ["soft", "hard"] {
+            let level = spec.int(name);
+            if level >= units {
+                return Some(format!(
+                    "{name} = {level}, but a pool has {units} erase units: it would always \
+                     collect; say less than {units}"
+                ));
+            }
+        }
+    }
+    None
+}
+
+fn superblock_placement(draft: &Draft) -> Option<String> {
+    let alloc = &draft.config.alloc;
+    let placement = &alloc.placement.policy;
+    (alloc.erase_unit == EraseUnit::Superblock && placement != "round-robin").then(|| {
+        format!(
+            "superblocks are filled plane after plane and need alloc.placement = \
+             \"round-robin\"; it is {placement:?}"
+        )
+    })
+}
+
+fn multi_plane(draft: &Draft) -> Option<String> {
+    let config = &draft.config;
+    if !config.timing.multi_plane {
+        return None;
+    }
+    let mut needs = Vec::new();
+    if config.timing.model != TimingModel::Pipelined {
+        needs.push("timing.model = \"pipelined\"");
+    }
+    if config.timing.busy_unit != BusyUnit::Chip {
+        needs.push("timing.busy_unit = \"chip\"");
+    }
+    if config.alloc.pool == PoolScope::Plane {
+        needs.push("alloc.pool = \"chip\" or larger");
+    }
+    if config.device.planes_per_chip < 2 {
+        needs.push("device.planes_per_chip of at least 2");
+    }
+    (!needs.is_empty()).then(|| format!("multi-plane programs need {}", needs.join(" and ")))
+}
+
+fn copyback_pool(draft: &Draft) -> Option<String> {
+    let config = &draft.config;
+    (config.gc.path == GcPath::Copyback && config.planes_per_pool() > 1).then(|| {
+        "copy-back stays inside a plane, but free blocks are shared among several: say \
+         alloc.pool = \"plane\" or gc.path = \"controller\""
+            .to_string()
+    })
+}
+
+fn shares(draft: &Draft) -> Option<String> {
+    let workload = &draft.config.workload;
+    let sum = workload.read + workload.trim;
+    // Half a billionth: shares like 0.7 and 0.3 need not add up exactly.
+    (sum > 1.0 + 5e-10).then(|| {
+        format!(
+            "read {} and trim {} are more than 1 together; the rest are writes",
+            workload.read, workload.trim
+        )
+    })
+}
+
+fn trace_is_named(draft: &Draft) -> Option<String> {
+    let workload = &draft.config.workload;
+    (workload.kind == WorkloadKind::Trace && workload.trace.is_none())
+        .then(|| "kind is \"trace\", but workload.trace names no file".to_string())
+}
+
+fn window_of_trace(draft: &Draft) -> Option<String> {
+    let workload = &draft.config.workload;
+    workload
+        .until_ns
+        .filter(|&until| until <= workload.from_ns)
+        .map(|_| "until must be later than from: nothing of the trace would be used".to_string())
+}
+
+fn warmup(draft: &Draft) -> Option<String> {
+    let workload = &draft.config.workload;
+    let (warmup, all) = (workload.warmup_requests, workload.requests);
+    (workload.kind != WorkloadKind::Trace && warmup >= all)
+        .then(|| format!("{warmup} of {all} requests are warm-up: none would be left to measure"))
+}
+
+fn sizes(draft: &Draft) -> Option<String> {
+    let (device, workload) = (&draft.config.device, &draft.config.workload);
+    let user = u64::from(device.user_pages) * u64::from(device.page_bytes);
+    let space = (user as f64 * workload.span) as u64;
+    let largest = u64::from(workload.sizes.iter().map(|share| share.bytes).max()?);
+    (workload.kind != WorkloadKind::Trace && largest > space).then(|| {
+        format!(
+            "a request of {} does not fit into the addressed space of {space} bytes: use smaller \
+             requests, a larger device or workload.span",
+            show_size(largest)
+        )
+    })
+}
+
+fn overwrite(draft: &Draft) -> Option<String> {
+    let precondition = &draft.config.precondition;
+    (precondition.fill <= 0.0 && precondition.overwrite > 0.0)
+        .then(|| "nothing is filled that could be overwritten: say precondition.fill".to_string())
+}

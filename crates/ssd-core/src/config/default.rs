@@ -1,0 +1,115 @@
+//! The defaults of every key, in one place: a small modern drive and uniformly random 4 KiB writes.
+//!
+//! Times are typical of TLC flash of the last years (read 75 us, program 750 us, erase 3.8 ms, as in
+//! the device definitions of MQSim, FAST 2018); the bus is ONFI 4 at 333 MT/s and 8 bit.
+
+use super::resolve::{Capacity, Transfer};
+use super::*;
+use crate::plug::PolicyInfo;
+
+/// Default of `device.over_provisioning`.
+pub(crate) const OVER_PROVISIONING: &str = "0.15";
+/// Default of `timing.bus_rate`.
+pub(crate) const BUS_RATE: &str = "333 MB/s";
+
+impl Default for Config {
+    fn default() -> Config {
+        let mut config = Config {
+            preset: None,
+            run: Run { seed: 1, mode: Mode::Timed, data: DataMode::None, name: "run".to_string() },
+            device: DeviceConfig {
+                channels: 8,
+                chips_per_channel: 4,
+                planes_per_chip: 1,
+                blocks_per_plane: 256,
+                pages_per_block: 128,
+                page_bytes: 4096,
+                user_pages: 0,
+            },
+            timing: Timing {
+                model: TimingModel::Pipelined,
+                busy_unit: BusyUnit::Chip,
+                read_ns: 75_000,
+                program_ns: 750_000,
+                erase_ns: 3_800_000,
+                transfer_ns: 0,
+                command_ns: 0,
+                sram_ns: 0,
+                multi_plane: false,
+            },
+            host: Host {
+                mode: HostMode::Closed,
+                queue_depth: 32,
+                think_time_ns: 0,
+                max_outstanding: 0,
+            },
+            alloc: Alloc {
+                placement: named(crate::ftl::place::ALL, "static"),
+                frontiers: Frontiers::HostGc,
+                pool: PoolScope::Plane,
+                erase_unit: EraseUnit::Block,
+            },
+            sched: Sched { order: named(crate::sched::order::ALL, "host-first") },
+            controller: Controller { ecc_ns: 0 },
+            gc: gc(),
+            wear: Wear { dynamic: true },
+            precondition: Precondition { fill: 1.0, order: FillOrder::Sequential, overwrite: 0.0 },
+            workload: workload(),
+            metrics: Metrics { interval_ns: 100_000_000, op_log: false, request_log: false },
+        };
+        config.device.user_pages = Capacity::default()
+            .user_pages(&config.device)
+            .and_then(|pages| u32::try_from(pages).ok())
+            .expect("the default device has a capacity");
+        config.timing.transfer_ns = Transfer::default().of_page(config.device.page_bytes);
+        config
+    }
+}
+
+fn gc() -> Gc {
+    Gc {
+        reserve: 2,
+        trigger: vec![named(crate::ftl::gc::trigger::ALL, "free-blocks")],
+        victim: named(crate::ftl::gc::victim::ALL, "greedy"),
+        amount: Amount::UntilSatisfied,
+        concurrency: named(crate::ftl::gc::concurrency::ALL, "unlimited"),
+        path: GcPath::Controller,
+        blocking: Blocking { scope: BlockingScope::None, granularity: Granularity::Step },
+        window: 1,
+    }
+}
+
+fn workload() -> Workload {
+    Workload {
+        kind: WorkloadKind::Uniform,
+        trace: None,
+        action: 'Q',
+        from_ns: 0,
+        until_ns: None,
+        fit: Fit::None,
+        loops: 1,
+        time_scale: 1.0,
+        skip_bad: false,
+        requests: 100_000,
+        sizes: vec![SizeShare { bytes: 4096, weight: 1.0 }],
+        read: 0.0,
+        trim: 0.0,
+        theta: 0.99,
+        hot_space: 0.1,
+        hot_access: 0.9,
+        span: 1.0,
+        arrival: Arrival {
+            kind: ArrivalKind::Poisson,
+            interval_ns: 100_000,
+            burst: 1,
+            pause_ns: 0,
+        },
+        warmup_requests: 0,
+    }
+}
+
+/// The policy called `name` with its own defaults.
+fn named(registry: &[&PolicyInfo], name: &str) -> PolicySpec {
+    let info = registry.iter().find(|info| info.name == name).expect("a default policy exists");
+    PolicySpec::with_defaults(info)
+}

@@ -1,0 +1,130 @@
+//! Errors of a config: where, which key, what was found, what is expected, and the nearest right name.
+
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// One thing wrong with a config.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, thiserror::Error)]
+pub struct ConfigError {
+    /// Where it was said: name of the file, "--set", or `None` where a default takes part.
+    pub source_name: Option<String>,
+    /// Line in the file, from 1.
+    pub line: Option<u32>,
+    /// Full path of the key, such as "gc.victim.policy"; empty for a syntax error.
+    pub key: String,
+    /// What was found, what is expected, and what to do.
+    pub message: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(source) = &self.source_name {
+            write!(f, "{source}:")?;
+            match self.line {
+                Some(line) => write!(f, "{line}: ")?,
+                None => f.write_str(" ")?,
+            }
+        }
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// Where something was said.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Place {
+    /// Index into the names of the layers; `NOWHERE` for a default.
+    pub(crate) layer: u8,
+    /// Line from 1; 0 where there are no lines.
+    pub(crate) line: u32,
+}
+
+impl Place {
+    /// Not said at all: a default.
+    pub(crate) const NOWHERE: Place = Place { layer: u8::MAX, line: 0 };
+}
+
+/// All errors found so far, and the keys they belong to.
+#[derive(Default)]
+pub(crate) struct Errors {
+    layers: Vec<String>,
+    found: Vec<(Place, ConfigError)>,
+    keys: BTreeSet<String>,
+}
+
+impl Errors {
+    /// A new layer, by the name under which its errors are reported.
+    pub(crate) fn layer(&mut self, name: &str) -> u8 {
+        self.layers.push(name.to_string());
+        (self.layers.len() - 1) as u8
+    }
+
+    /// Report `message` about `key`.
+    pub(crate) fn add(&mut self, place: Place, key: &str, message: impl Into<String>) {
+        self.keys.insert(key.to_string());
+        let error = ConfigError {
+            source_name: self.layers.get(place.layer as usize).cloned(),
+            line: (place.line > 0).then_some(place.line),
+            key: key.to_string(),
+            message: message.into(),
+        };
+        self.found.push((place, error));
+    }
+
+    /// Whether an error belongs to `key`, to its table or to something in it.
+    pub(crate) fn touches(&self, key: &str) -> bool {
+        let within = |inner: &str, outer: &str| {
+            inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        self.keys.iter().any(|bad| within(bad, key) || within(key, bad))
+    }
+
+    /// Number of errors so far.
+    pub(crate) fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// All of them: by layer, then by line, then as they were found.
+    pub(crate) fn into_sorted(mut self) -> Vec<ConfigError> {
+        self.found.sort_by_key(|(place, _)| *place);
+        self.found.into_iter().map(|(_, error)| error).collect()
+    }
+}
+
+/// `; did you mean "x"?` with the word nearest to `said`, or nothing if none is near.
+pub(crate) fn did_you_mean<'a>(said: &str, words: impl IntoIterator<Item = &'a str>) -> String {
+    match nearest(said, words) {
+        Some(word) => format!("; did you mean {word:?}?"),
+        None => String::new(),
+    }
+}
+
+/// The word nearest to `said`, if it is near enough to be meant.
+pub(crate) fn nearest<'a>(said: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if said.len() > 64 {
+        return None;
+    }
+    let plain = |word: &str| word.to_lowercase().replace(['_', ' '], "-");
+    let said = plain(said);
+    let rank = |word: &'a str| {
+        let other = plain(word);
+        let prefix = said.len() >= 3 && (other.starts_with(&said) || said.starts_with(&other));
+        let distance = strsim::osa_distance(&said, &other);
+        let limit = 1 + said.chars().count().max(other.chars().count()) / 4;
+        (distance <= limit || prefix).then_some((distance, word))
+    };
+    words.into_iter().filter_map(rank).min_by_key(|&(distance, _)| distance).map(|(_, word)| word)
+}
+
+/// `"a", "b" or "c"`.
+pub(crate) fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let quoted: Vec<String> = words.into_iter().map(|word| format!("{word:?}")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => "nothing".to_string(),
+    }
+}

@@ -1,0 +1,169 @@
+//! What was said, and where: TOML text and `--set` values as trees with a place on every node.
+
+use super::error::{Errors, Place};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A value with its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) place: Place,
+    pub(crate) said: Said,
+}
+
+/// A value as it was written.
+#[derive(Clone, Debug)]
+pub(crate) enum Said {
+    /// A string, or a bare word after `--set`.
+    Text(String),
+    /// An integer; `None` if it does not fit.
+    Int(Option<i128>),
+    /// A number with a point or an exponent, as written.
+    Float(String),
+    /// true or false.
+    Flag(bool),
+    /// A table, in the order of its lines.
+    Table(Vec<(String, Node)>),
+    /// A list.
+    List(Vec<Node>),
+    /// A date or a time of day.
+    Date(String),
+}
+
+impl Node {
+    /// What was found, for a message.
+    pub(crate) fn found(&self) -> String {
+        match &self.said {
+            Said::Text(text) if text.chars().count() > 60 => {
+                format!("{:?}...", text.chars().take(60).collect::<String>())
+            }
+            Said::Text(text) => format!("{text:?}"),
+            Said::Int(Some(n)) => n.to_string(),
+            Said::Int(None) => "an integer beyond all bounds".to_string(),
+            Said::Float(text) | Said::Date(text) => text.clone(),
+            Said::Flag(flag) => flag.to_string(),
+            Said::Table(_) => "a table".to_string(),
+            Said::List(_) => "a list".to_string(),
+        }
+    }
+
+    /// The string, if it is one.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.said {
+            Said::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// Most syntax errors that are listed one by one.
+const MAX_SYNTAX_ERRORS: usize = 20;
+
+/// The tree of a TOML document. Syntax errors are reported; what could be read is returned.
+pub(crate) fn document(layer: u8, text: &str, errors: &mut Errors) -> Vec<(String, Node)> {
+    let lines = Lines::new(layer, text);
+    let (table, syntax) = DeTable::parse_recoverable(text);
+    let mut last = 0;
+    let mut listed = 0;
+    for error in &syntax {
+        let place = lines.place(error.span().map_or(text.len(), |span| span.start));
+        if place.line == last {
+            continue; // one slip often gives several errors; the first says it
+        }
+        last = place.line;
+        listed += 1;
+        if listed > MAX_SYNTAX_ERRORS {
+            let more = format!("not TOML: {} syntax errors in all", syntax.len());
+            errors.add(Place { layer, line: 0 }, "", more);
+            break;
+        }
+        errors.add(place, "", format!("not TOML: {}", error.message()));
+    }
+    if syntax.is_empty() { lines.table(table.get_ref()) } else { Vec::new() }
+}
+
+/// The tree of one `--set` value: TOML, or else a string without quotes. For a key that takes free
+/// text (`is_text`) only quotes are TOML: a run may be called 2026 or true.
+pub(crate) fn set_value(
+    place: Place,
+    path: &str,
+    text: &str,
+    is_text: bool,
+    errors: &mut Errors,
+) -> Option<Node> {
+    let layer = place.layer;
+    let text = text.trim();
+    if is_text && !text.starts_with(['"', '\'']) {
+        return Some(Node { place, said: Said::Text(text.to_string()) });
+    }
+    let said = match DeValue::parse(text) {
+        Ok(value) => strip_lines(Lines::new(layer, text).node(place, value.get_ref())).said,
+        Err(error) if text.starts_with(['[', '{', '"', '\'']) => {
+            let hint = "strings inside lists and tables need quotes";
+            let found = format!("found {text}: not TOML: {}; {hint}", error.message());
+            errors.add(place, path, found);
+            return None;
+        }
+        Err(_) => Said::Text(text.to_string()),
+    };
+    Some(Node { place, said })
+}
+
+/// Lines mean nothing in a value of the command line.
+fn strip_lines(mut node: Node) -> Node {
+    node.place.line = 0;
+    node.said = match node.said {
+        Said::Table(table) => {
+            Said::Table(table.into_iter().map(|(key, node)| (key, strip_lines(node))).collect())
+        }
+        Said::List(list) => Said::List(list.into_iter().map(strip_lines).collect()),
+        other => other,
+    };
+    node
+}
+
+/// Offsets of the lines of a text.
+struct Lines {
+    layer: u8,
+    starts: Vec<usize>,
+}
+
+impl Lines {
+    fn new(layer: u8, text: &str) -> Lines {
+        let breaks = text.bytes().enumerate().filter(|&(_, b)| b == b'\n').map(|(i, _)| i + 1);
+        Lines { layer, starts: std::iter::once(0).chain(breaks).collect() }
+    }
+
+    fn place(&self, offset: usize) -> Place {
+        let line = self.starts.partition_point(|&start| start <= offset);
+        Place { layer: self.layer, line: line as u32 }
+    }
+
+    fn table(&self, table: &DeTable<'_>) -> Vec<(String, Node)> {
+        let entry = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
+            let key: &Spanned<std::borrow::Cow<'_, str>> = key;
+            let node = self.node(self.place(key.span().start), value.get_ref());
+            (key.span().start, key.get_ref().to_string(), node)
+        };
+        let mut entries: Vec<_> = table.iter().map(entry).collect();
+        entries.sort_by_key(|&(start, ..)| start);
+        entries.into_iter().map(|(_, key, node)| (key, node)).collect()
+    }
+
+    fn node(&self, place: Place, value: &DeValue<'_>) -> Node {
+        let said = match value {
+            DeValue::String(text) => Said::Text(text.to_string()),
+            DeValue::Integer(n) => Said::Int(i128::from_str_radix(n.as_str(), n.radix()).ok()),
+            DeValue::Float(x) => Said::Float(x.as_str().to_string()),
+            DeValue::Boolean(flag) => Said::Flag(*flag),
+            DeValue::Datetime(date) => Said::Date(date.to_string()),
+            DeValue::Table(table) => Said::Table(self.table(table)),
+            DeValue::Array(items) => {
+                let item =
+                    |v: &Spanned<DeValue<'_>>| self.node(self.place(v.span().start), v.get_ref());
+                Said::List(items.iter().map(item).collect())
+            }
+        };
+        Node { place, said }
+    }
+}

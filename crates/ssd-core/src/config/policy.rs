@@ -1,0 +1,147 @@
+//! Policies by name: what may be said of one follows from its [`PolicyInfo`].
+
+use super::error::{Errors, did_you_mean, one_of};
+use super::parse::{Node, Said};
+use super::read::{self, Span};
+use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec, Value};
+
+/// One question with its answers.
+#[derive(Clone, Copy)]
+pub(crate) struct Registry {
+    /// "victim policy", for messages.
+    pub(crate) what: &'static str,
+    /// The policies, sorted by name.
+    pub(crate) all: &'static [&'static PolicyInfo],
+}
+
+/// Triggers.
+pub(crate) const TRIGGERS: Registry =
+    Registry { what: "trigger", all: crate::ftl::gc::trigger::ALL };
+/// Victim policies.
+pub(crate) const VICTIMS: Registry =
+    Registry { what: "victim policy", all: crate::ftl::gc::victim::ALL };
+/// Concurrency rules.
+pub(crate) const CONCURRENCIES: Registry =
+    Registry { what: "concurrency rule", all: crate::ftl::gc::concurrency::ALL };
+/// Placements.
+pub(crate) const PLACEMENTS: Registry = Registry { what: "placement", all: crate::ftl::place::ALL };
+/// Orders.
+pub(crate) const ORDERS: Registry = Registry { what: "order", all: crate::sched::order::ALL };
+
+/// Longest time of a policy parameter: one year.
+const MAX_TIME: u64 = 365 * 86_400 * 1_000_000_000;
+
+impl Registry {
+    /// The policy called `name`.
+    pub(crate) fn find(&self, name: &str) -> Option<&'static PolicyInfo> {
+        self.all.iter().copied().find(|info| info.name == name)
+    }
+
+    /// All names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
+        self.all.iter().map(|info| info.name)
+    }
+
+    /// The policy that `node` says, over what was said before: the same name keeps the parameters
+    /// that are not said anew, another name starts from its own defaults.
+    pub(crate) fn read(
+        &self,
+        errors: &mut Errors,
+        path: &str,
+        node: &Node,
+        before: Option<&PolicySpec>,
+    ) -> Option<PolicySpec> {
+        let table: &[(String, Node)] = match &node.said {
+            Said::Text(_) => return self.start(errors, path, node, before).map(|(_, spec)| spec),
+            Said::Table(table) => table,
+            _ => {
+                let name = self.all.first().map_or("", |info| info.name);
+                let found = node.found();
+                let example = format!("{name:?} or {{ policy = {name:?} }}");
+                let message = format!("found {found}; expected a {}: {example}", self.what);
+                errors.add(node.place, path, message);
+                return None;
+            }
+        };
+        let (info, mut spec) = match table.iter().find(|(key, _)| key == "policy") {
+            Some((_, name)) => self.start(errors, &format!("{path}.policy"), name, before)?,
+            None => {
+                let Some(info) = before.and_then(|spec| self.find(&spec.policy)) else {
+                    let names = one_of(self.names());
+                    let message = format!("no policy is named; expected policy = {names}");
+                    errors.add(node.place, path, message);
+                    return None;
+                };
+                (info, before.cloned()?)
+            }
+        };
+        for (key, value) in table.iter().filter(|(key, _)| key != "policy") {
+            let path = format!("{path}.{key}");
+            match info.params.iter().find(|param| param.name == key) {
+                None => errors.add(value.place, &path, unknown_parameter(info, key)),
+                Some(param) => match parameter(param, value) {
+                    Ok(value) => {
+                        spec.params.insert(key.clone(), value);
+                    }
+                    Err(message) => errors.add(value.place, &path, message),
+                },
+            }
+        }
+        Some(spec)
+    }
+
+    fn start(
+        &self,
+        errors: &mut Errors,
+        path: &str,
+        name: &Node,
+        before: Option<&PolicySpec>,
+    ) -> Option<(&'static PolicyInfo, PolicySpec)> {
+        let info = match name.text() {
+            Some(said) => self.find(said).ok_or_else(|| {
+                let near = did_you_mean(said, self.names());
+                let names = one_of(self.names());
+                format!("there is no {} {}; expected {names}{near}", self.what, name.found())
+            }),
+            None => Err(format!("found {}; expected {}", name.found(), one_of(self.names()))),
+        };
+        match info {
+            Ok(info) => {
+                let kept = before.filter(|spec| spec.policy == info.name).cloned();
+                Some((info, kept.unwrap_or_else(|| PolicySpec::with_defaults(info))))
+            }
+            Err(message) => {
+                errors.add(name.place, path, message);
+                None
+            }
+        }
+    }
+
+    /// Parameters of `spec` that have no default and were not said.
+    pub(crate) fn missing(&self, spec: &PolicySpec) -> Vec<&'static ParamInfo> {
+        let params = self.find(&spec.policy).map_or(&[][..], |info| info.params);
+        params.iter().filter(|param| !spec.params.contains_key(param.name)).collect()
+    }
+}
+
+fn unknown_parameter(info: &PolicyInfo, key: &str) -> String {
+    let names = info.params.iter().map(|param| param.name);
+    if info.params.is_empty() {
+        return format!("policy {:?} has no parameters", info.name);
+    }
+    let near = did_you_mean(key, names.clone());
+    format!("policy {:?} has no such parameter; expected {}{near}", info.name, one_of(names))
+}
+
+/// One parameter value, checked against its kind.
+fn parameter(param: &ParamInfo, node: &Node) -> Result<Value, String> {
+    match param.kind {
+        ParamKind::Int(min, max) => read::int(node, min, max).map(Value::Int),
+        ParamKind::Ratio(min, max) => read::real(node, Span::closed(min, max)).map(Value::Real),
+        ParamKind::Choice(words) => {
+            read::word(node, words.iter().copied()).map(|word| Value::Word(word.to_string()))
+        }
+        ParamKind::Time => read::time(node, MAX_TIME).map(Value::Int),
+        ParamKind::Bool => read::flag(node).map(Value::Bool),
+    }
+}

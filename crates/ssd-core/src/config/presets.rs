@@ -1,0 +1,47 @@
+//! Devices are data: one TOML file each in `presets/`, embedded here by one line each. A file's first
+//! comment line is its summary; every number in it carries its source.
+
+/// A machine to start from.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// Name, as after `preset =`.
+    pub name: &'static str,
+    /// Its TOML.
+    pub text: &'static str,
+}
+
+impl Preset {
+    /// One line: what it is.
+    #[must_use]
+    pub fn summary(&self) -> &'static str {
+        let line = self.text.lines().next().unwrap_or_default();
+        line.trim_start_matches('#').trim()
+    }
+}
+
+macro_rules! presets {
+    ($($name:literal),+ $(,)?) => {
+        /// Every preset, sorted by name.
+        pub const PRESETS: &[Preset] = &[$(Preset {
+            name: $name,
+            text: include_str!(concat!("../../../../presets/", $name, ".toml")),
+        }),+];
+    };
+}
+
+// One line a preset, sorted.
+presets! {
+    "adaptive-channel",
+    "deferred-gc-raid",
+    "greedy-8ch",
+    "invalidation-rate",
+    "modern-tlc",
+    "noc-copyback",
+    "remapcom",
+}
+
+/// The preset called `name`.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}

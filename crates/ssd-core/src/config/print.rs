@@ -1,0 +1,139 @@
+//! A resolved config as text: TOML that loads to the same config, and its digest.
+
+use super::Config;
+use super::keys::{KEYS, Key, Num, SECTIONS, Slot};
+use super::policy::Registry;
+use super::quantity::show_time;
+use crate::plug::{ParamKind, PolicySpec, Value};
+use std::fmt::Write;
+
+/// The config as TOML with units; `load` gives the same config back.
+#[must_use]
+pub fn to_toml(config: &Config) -> String {
+    let mut out = String::new();
+    if let Some(preset) = &config.preset {
+        let _ = writeln!(out, "preset = {}\n", toml::Value::String(preset.clone()));
+    }
+    for &(section, _) in SECTIONS {
+        let shown = Key::of_section(section).filter_map(|key| Some((key, key.show(config)?)));
+        let lines: Vec<String> =
+            shown.map(|(key, value)| format!("{} = {value}\n", key.parts().1)).collect();
+        if !lines.is_empty() {
+            let _ = writeln!(out, "[{section}]\n{}", lines.concat());
+        }
+    }
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
+
+impl Key {
+    /// The value in `config` as TOML; `None` where another key says it or nothing is to say.
+    pub(crate) fn show(&self, config: &Config) -> Option<String> {
+        // The accessors need a config they may change; a copy is small and this is no hot path.
+        let mut copy = config.clone();
+        Some(match &self.slot {
+            Slot::Int { at, .. } => match at(&mut copy) {
+                Num::U32(n) => n.to_string(),
+                Num::U64(n) => n.to_string(),
+            },
+            Slot::Real { at, .. } => format!("{:?}", at(&mut copy)),
+            Slot::Time { at, .. } => format!("{:?}", show_time(*at(&mut copy))),
+            Slot::Flag { at } => at(&mut copy).to_string(),
+            Slot::Word(slot) => format!("{:?}", (slot.get)(config)),
+            Slot::Policy { registry, at } => policy(*registry, at(&mut copy)),
+            Slot::Special(special) => return (special.show)(config),
+            Slot::Reserved { .. } => return None,
+        })
+    }
+
+    /// The default, for the reference and the schema.
+    pub(crate) fn default_text(&self) -> String {
+        match &self.slot {
+            Slot::Special(special) if special.default.is_some() => {
+                special.default.unwrap_or_default().to_string()
+            }
+            Slot::Reserved { neutral } if *neutral == "0" => (*neutral).to_string(),
+            Slot::Reserved { neutral } => format!("{neutral:?}"),
+            _ => self.show(&Config::default()).unwrap_or_default(),
+        }
+    }
+}
+
+/// A policy as TOML: its name alone, or with its parameters.
+pub(crate) fn policy(registry: Registry, spec: &PolicySpec) -> String {
+    if spec.params.is_empty() {
+        return format!("{:?}", spec.policy);
+    }
+    let params = registry.find(&spec.policy).map_or(&[][..], |info| info.params);
+    let is_time =
+        |name: &str| params.iter().any(|p| p.name == name && matches!(p.kind, ParamKind::Time));
+    let mut out = format!("{{ policy = {:?}", spec.policy);
+    for (name, value) in &spec.params {
+        let value = match value {
+            Value::Int(ns) if is_time(name) => format!("{:?}", show_time(*ns)),
+            Value::Int(n) => n.to_string(),
+            Value::Real(x) => format!("{x:?}"),
+            Value::Bool(flag) => flag.to_string(),
+            Value::Word(word) => format!("{word:?}"),
+        };
+        let _ = write!(out, ", {name} = {value}");
+    }
+    out + " }"
+}
+
+/// FNV-1a, 64 bits, of the canonical JSON of the config without its names (`preset`, `run.name`):
+/// equal digests are equal runs.
+#[must_use]
+pub fn digest(config: &Config) -> String {
+    let mut bare = config.clone();
+    bare.preset = None;
+    bare.run.name = String::new();
+    let json = serde_json::to_value(&bare).expect("a config is plain data");
+    let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
+    hash.value(&json);
+    format!("{:016x}", hash.0)
+}
+
+struct Fnv(u64);
+
+impl Fnv {
+    fn text(&mut self, text: &str) {
+        for byte in text.bytes() {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    /// JSON with sorted keys and without spaces.
+    fn value(&mut self, value: &serde_json::Value) {
+        match value {
+            serde_json::Value::Object(map) => {
+                let mut entries: Vec<_> = map.iter().collect();
+                entries.sort_by_key(|(key, _)| *key);
+                self.text("{");
+                for (i, (key, value)) in entries.into_iter().enumerate() {
+                    self.text(if i == 0 { "\"" } else { ",\"" });
+                    self.text(key);
+                    self.text("\":");
+                    self.value(value);
+                }
+                self.text("}");
+            }
+            serde_json::Value::Array(items) => {
+                self.text("[");
+                for (i, item) in items.iter().enumerate() {
+                    self.text(if i == 0 { "" } else { "," });
+                    self.value(item);
+                }
+                self.text("]");
+            }
+            scalar => self.text(&scalar.to_string()),
+        }
+    }
+}
+
+/// Every key path, by table.
+#[must_use]
+pub fn key_paths() -> Vec<&'static str> {
+    KEYS.iter().map(|key| key.path).collect()
+}

@@ -1,0 +1,273 @@
+//! Quantities as people write them: "4 KiB", "0.7 ms", "333 MB/s". Exact in decimals, without floats.
+
+/// A decimal number that is not negative: `mantissa / 10^scale`, without trailing zeros.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Decimal {
+    mantissa: u128,
+    scale: u32,
+}
+
+impl Decimal {
+    /// Most digits before and after the point together.
+    const MAX_DIGITS: usize = 30;
+
+    pub(crate) const fn whole(n: u128) -> Decimal {
+        Decimal { mantissa: n, scale: 0 }
+    }
+
+    /// "12", "0.25", "1_000", "1e-4"; `None` for anything else, signs included.
+    pub(crate) fn parse(text: &str) -> Option<Decimal> {
+        let (digits, exponent) = match text.split_once(['e', 'E']) {
+            Some((digits, exponent)) => (digits, exponent.parse::<i32>().ok()?),
+            None => (text, 0),
+        };
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let is_number = |part: &str| part.bytes().all(|b| b.is_ascii_digit() || b == b'_');
+        if !whole.starts_with(|c: char| c.is_ascii_digit())
+            || (digits.contains('.') && !fraction.starts_with(|c: char| c.is_ascii_digit()))
+            || !is_number(whole)
+            || !is_number(fraction)
+        {
+            return None;
+        }
+        let plain = |part: &str| part.replace('_', "");
+        let (whole, fraction) = (plain(whole), plain(fraction));
+        let fraction = fraction.trim_end_matches('0');
+        let all = format!("{whole}{fraction}");
+        let all = all.trim_start_matches('0');
+        if all.len() > Decimal::MAX_DIGITS || exponent.unsigned_abs() > 30 {
+            return None;
+        }
+        let mantissa: u128 = if all.is_empty() { 0 } else { all.parse().ok()? };
+        let scale = fraction.len() as i32 - exponent;
+        if scale < 0 {
+            let factor = 10u128.checked_pow(scale.unsigned_abs())?;
+            return Some(Decimal::whole(mantissa.checked_mul(factor)?));
+        }
+        let scale = scale.unsigned_abs();
+        (scale <= Decimal::MAX_DIGITS as u32).then_some(Decimal { mantissa, scale })
+    }
+
+    /// This times `n`, rounded down, and whether nothing was lost; `None` if it is too large.
+    pub(crate) fn times(self, n: u128) -> Option<(u128, bool)> {
+        let one = 10u128.pow(self.scale);
+        let product = self.mantissa.checked_mul(n)?;
+        Some((product / one, product % one == 0))
+    }
+
+    /// `n / (1 + self)`, rounded down; `None` if it is too large.
+    pub(crate) fn share_without(self, n: u128) -> Option<u128> {
+        let one = 10u128.pow(self.scale);
+        Some(n.checked_mul(one)? / one.checked_add(self.mantissa)?)
+    }
+}
+
+/// A kind of quantity with its units.
+pub(crate) struct Dimension {
+    /// "a time", "a size" ...
+    pub(crate) name: &'static str,
+    /// As it might be written.
+    pub(crate) example: &'static str,
+    /// Units with their worth in the base unit.
+    pub(crate) units: &'static [(&'static str, u128)],
+}
+
+/// Times in nanoseconds.
+pub(crate) const TIME: Dimension = Dimension {
+    name: "a time",
+    example: "25 us",
+    units: &[
+        ("ns", 1),
+        ("us", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("min", 60_000_000_000),
+        ("h", 3_600_000_000_000),
+    ],
+};
+
+/// Sizes in bytes.
+pub(crate) const SIZE: Dimension = Dimension {
+    name: "a size",
+    example: "4 KiB",
+    units: &[
+        ("B", 1),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("TB", 1_000_000_000_000),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("TiB", 1 << 40),
+    ],
+};
+
+/// Bus rates in bytes a second; a bus transfers 8 bits at a time.
+pub(crate) const RATE: Dimension = Dimension {
+    name: "a rate",
+    example: "333 MB/s",
+    units: &[
+        ("kB/s", 1_000),
+        ("MB/s", 1_000_000),
+        ("GB/s", 1_000_000_000),
+        ("KiB/s", 1 << 10),
+        ("MiB/s", 1 << 20),
+        ("GiB/s", 1 << 30),
+        ("MT/s", 1_000_000),
+        ("GT/s", 1_000_000_000),
+    ],
+};
+
+/// Requests a second, in requests per 1000 s (so that "0.5 per s" is exact).
+pub(crate) const FREQUENCY: Dimension = Dimension {
+    name: "a rate of requests",
+    example: "20000 per s",
+    units: &[("per s", 1_000), ("/s", 1_000), ("per ms", 1_000_000), ("/ms", 1_000_000)],
+};
+
+/// Everything that has a unit, for the message about a unit of another dimension.
+const ALL: [&Dimension; 4] = [&TIME, &SIZE, &RATE, &FREQUENCY];
+
+/// Why a text is not a quantity.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unfit {
+    /// No number at the front, or a negative one.
+    NotANumber,
+    /// A number and nothing else.
+    NoUnit,
+    /// The unit belongs to another dimension, which is named here.
+    Other(&'static str),
+    /// Not a unit; the nearest one, if any is near.
+    Unknown(String, Option<&'static str>),
+    /// More than this program can hold.
+    TooLarge,
+}
+
+impl Dimension {
+    /// The quantity in base units, rounded down, and whether it is exact.
+    pub(crate) fn read(&self, text: &str) -> Result<(u128, bool), Unfit> {
+        let (number, unit) = split(text.trim());
+        let number = Decimal::parse(number).ok_or(Unfit::NotANumber)?;
+        if unit.is_empty() {
+            return Err(Unfit::NoUnit);
+        }
+        // The Greek and the Latin-1 letter mu.
+        let unit = unit.replace(['\u{b5}', '\u{3bc}'], "u");
+        match self.units.iter().find(|(name, _)| *name == unit) {
+            Some(&(_, worth)) => number.times(worth).ok_or(Unfit::TooLarge),
+            None => Err(self.wrong_unit(&unit)),
+        }
+    }
+
+    fn wrong_unit(&self, unit: &str) -> Unfit {
+        let has = |d: &&&Dimension| d.units.iter().any(|(name, _)| *name == unit);
+        if let Some(other) = ALL.iter().find(has) {
+            return Unfit::Other(other.name);
+        }
+        let same = |(name, _): &&(&'static str, u128)| name.eq_ignore_ascii_case(unit);
+        let near = |(name, _): &&(&'static str, u128)| strsim::osa_distance(name, unit) <= 1;
+        let found = self.units.iter().find(same).or_else(|| self.units.iter().find(near));
+        Unfit::Unknown(unit.to_string(), found.map(|&(name, _)| name))
+    }
+
+    /// "ns, us, ms or s".
+    pub(crate) fn unit_names(&self) -> String {
+        let names: Vec<&str> = self.units.iter().map(|&(name, _)| name).collect();
+        let (last, rest) = names.split_last().expect("a dimension has units");
+        format!("{} or {last}", rest.join(", "))
+    }
+}
+
+/// Number and unit of a text; the exponent of "1e3 ns" belongs to the number.
+fn split(text: &str) -> (&str, &str) {
+    let bytes = text.as_bytes();
+    let mut end = 0;
+    while end < bytes.len() {
+        let exponent = matches!(bytes[end], b'e' | b'E') && {
+            let sign = usize::from(matches!(bytes.get(end + 1), Some(b'-' | b'+')));
+            bytes.get(end + 1 + sign).is_some_and(u8::is_ascii_digit)
+        };
+        if exponent {
+            end += 2;
+        } else if bytes[end].is_ascii_digit() || matches!(bytes[end], b'.' | b'_' | b'-' | b'+') {
+            end += 1;
+        } else {
+            break;
+        }
+    }
+    (&text[..end], text[end..].trim())
+}
+
+/// `ns` with the largest unit up to a second that keeps it at 1 or more: "3.8 ms". Exact.
+pub(crate) fn show_time(ns: u64) -> String {
+    let units = [("s", 1_000_000_000u64, 9usize), ("ms", 1_000_000, 6), ("us", 1_000, 3)];
+    for (name, worth, digits) in units {
+        if ns >= worth {
+            let (whole, rest) = (ns / worth, ns % worth);
+            let fraction = format!("{rest:0digits$}");
+            let fraction = fraction.trim_end_matches('0');
+            let point = if fraction.is_empty() { "" } else { "." };
+            return format!("{whole}{point}{fraction} {name}");
+        }
+    }
+    format!("{ns} ns")
+}
+
+/// `bytes` with the largest binary unit that divides them: "4 KiB". Exact.
+pub(crate) fn show_size(bytes: u64) -> String {
+    for (name, shift) in [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)] {
+        if bytes > 0 && bytes.is_multiple_of(1 << shift) {
+            return format!("{} {name}", bytes >> shift);
+        }
+    }
+    format!("{bytes} B")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_exact() {
+        assert_eq!(TIME.read("0.7 ms"), Ok((700_000, true)));
+        assert_eq!(TIME.read("0.1us"), Ok((100, true)));
+        assert_eq!(TIME.read("1e3 ns"), Ok((1_000, true)));
+        assert_eq!(TIME.read("25 \u{b5}s"), Ok((25_000, true)));
+        assert_eq!(TIME.read("0.0001 us"), Ok((0, false)));
+        assert_eq!(SIZE.read("3.4 GiB"), Ok((3_650_722_201, false)));
+        assert_eq!(SIZE.read("4 kB"), Ok((4_000, true)));
+        assert_eq!(RATE.read("333 MT/s"), Ok((333_000_000, true)));
+        assert_eq!(FREQUENCY.read("20000 per s"), Ok((20_000_000, true)));
+        assert_eq!(Decimal::parse("0.15").and_then(|d| d.share_without(115)), Some(100));
+    }
+
+    #[test]
+    fn what_is_no_quantity_says_why() {
+        assert_eq!(TIME.read("25"), Err(Unfit::NoUnit));
+        assert_eq!(TIME.read("4 KiB"), Err(Unfit::Other("a size")));
+        assert_eq!(SIZE.read("4 KB"), Err(Unfit::Unknown("KB".into(), Some("kB"))));
+        assert_eq!(TIME.read("4 Ms"), Err(Unfit::Unknown("Ms".into(), Some("ms"))));
+        assert_eq!(TIME.read("soon"), Err(Unfit::NotANumber));
+        assert_eq!(TIME.read("-1 us"), Err(Unfit::NotANumber));
+        assert_eq!(TIME.read(""), Err(Unfit::NotANumber));
+        let huge = "9".repeat(30);
+        assert_eq!(TIME.read(&format!("{huge} h")), Err(Unfit::TooLarge));
+        for text in ["1.", ".5", "1e", "1e99", "--1", "1__", "_1", "1.2.3", "1e-99"] {
+            let read = Decimal::parse(text);
+            assert!(read.is_none() || text == "1__", "{text}: {read:?}");
+        }
+    }
+
+    #[test]
+    fn printed_quantities_read_back() {
+        for ns in [0, 1, 999, 1_000, 12_300, 3_800_000, 1_234_567_891, u64::MAX] {
+            assert_eq!(TIME.read(&show_time(ns)), Ok((u128::from(ns), true)), "{}", show_time(ns));
+        }
+        for bytes in [0, 1, 512, 4096, 1 << 32, (1 << 32) + 512, u64::MAX] {
+            assert_eq!(SIZE.read(&show_size(bytes)), Ok((u128::from(bytes), true)));
+        }
+        assert_eq!(show_time(3_800_000), "3.8 ms");
+        assert_eq!(show_size(16384), "16 KiB");
+    }
+}

@@ -1,0 +1,377 @@
+//! Said -> meant: layers are applied over one another (default, preset, file, `--set`), then what
+//! follows from several keys is computed, then the cross checks run. All errors are reported at once.
+
+use super::error::{ConfigError, Errors, Place, did_you_mean, nearest, one_of};
+use super::keys::{KEYS, Key, Num, SECTIONS, Slot};
+use super::parse::{self, Node, Said};
+use super::policy::{CONCURRENCIES, ORDERS, PLACEMENTS, TRIGGERS, VICTIMS};
+use super::quantity::Decimal;
+use super::{Config, DeviceConfig, HostMode, WorkloadKind, check, default, presets, read, special};
+use std::collections::BTreeMap;
+
+/// Everything that can be said of a run; each part over the one before it.
+#[derive(Clone, Default, Debug)]
+pub struct Input {
+    /// Name of a preset to start from; over the one that the file names.
+    pub preset: Option<String>,
+    /// A TOML file: its name, for messages, and its text.
+    pub file: Option<(String, String)>,
+    /// Single keys with their values, in order ("gc.victim.policy", "fifo"), as after `--set`.
+    pub sets: Vec<(String, String)>,
+}
+
+/// The user capacity as it was said.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Capacity {
+    OverProvisioning(Decimal),
+    Bytes(u128),
+}
+
+impl Default for Capacity {
+    fn default() -> Capacity {
+        let ratio = Decimal::parse(default::OVER_PROVISIONING);
+        Capacity::OverProvisioning(ratio.expect("the default is a number"))
+    }
+}
+
+impl Capacity {
+    /// User pages, rounded down; `None` beyond all bounds.
+    pub(crate) fn user_pages(self, device: &DeviceConfig) -> Option<u128> {
+        match self {
+            Capacity::OverProvisioning(ratio) => ratio.share_without(device.physical_pages()?),
+            Capacity::Bytes(bytes) => Some(bytes / u128::from(device.page_bytes.max(1))),
+        }
+    }
+}
+
+/// The time of a page on the bus as it was said.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Transfer {
+    Time(u64),
+    /// Bytes a second.
+    Rate(u64),
+}
+
+impl Default for Transfer {
+    fn default() -> Transfer {
+        let rate = super::quantity::RATE.read(default::BUS_RATE).map(|(n, _)| n as u64);
+        Transfer::Rate(rate.expect("the default is a rate"))
+    }
+}
+
+impl Transfer {
+    /// Nanoseconds for a page, to the nearest.
+    pub(crate) fn of_page(self, page_bytes: u32) -> u64 {
+        match self {
+            Transfer::Time(ns) => ns,
+            Transfer::Rate(rate) => {
+                let scaled = u128::from(page_bytes) * 1_000_000_000;
+                ((scaled + u128::from(rate) / 2) / u128::from(rate)) as u64
+            }
+        }
+    }
+}
+
+/// A config while its layers are applied.
+pub(crate) struct Draft {
+    pub(crate) config: Config,
+    pub(crate) capacity: Capacity,
+    pub(crate) transfer: Transfer,
+    /// As said; else it follows from the workload.
+    pub(crate) host_mode: Option<HostMode>,
+    /// Where each key was said last.
+    said: BTreeMap<String, Place>,
+}
+
+impl Draft {
+    /// Where the first of `keys` that was said at all was said last.
+    pub(crate) fn place(&self, keys: &[&str]) -> Place {
+        keys.iter().find_map(|key| self.said.get(*key)).copied().unwrap_or(Place::NOWHERE)
+    }
+}
+
+/// Keys of which one layer may say only one.
+const EITHER: [(&str, &str); 2] =
+    [("device.over_provisioning", "device.user_capacity"), ("timing.transfer", "timing.bus_rate")];
+
+/// The resolved config of `input`, or everything that is wrong with it.
+///
+/// # Errors
+/// All errors at once, by file and line.
+pub fn load(input: &Input) -> Result<Config, Vec<ConfigError>> {
+    let mut errors = Errors::default();
+    let mut draft = Draft {
+        config: Config::default(),
+        capacity: Capacity::default(),
+        transfer: Transfer::default(),
+        host_mode: None,
+        said: BTreeMap::new(),
+    };
+    let file = input.file.as_ref().map(|(name, text)| {
+        let layer = errors.layer(name);
+        parse::document(layer, text, &mut errors)
+    });
+    let syntax_is_bad = errors.len() > 0;
+    let command_line = errors.layer("--set");
+    let sets = sets(&input.sets, Place { layer: command_line, line: 0 }, &mut errors);
+    apply_preset(&mut draft, &mut errors, input, file.as_deref().unwrap_or(&[]), &sets);
+    if let Some((name, _)) = &input.file {
+        let stem = name.rsplit(['/', '\\']).next().unwrap_or(name);
+        let stem = stem.strip_suffix(".toml").unwrap_or(stem);
+        if special::is_folder_name(stem) {
+            draft.config.run.name = stem.to_string();
+        }
+    }
+    let layers = [file.map(|table| vec![table]), Some(sets)];
+    for trees in layers.into_iter().flatten() {
+        apply_layer(&mut draft, &mut errors, &trees);
+    }
+    if !syntax_is_bad {
+        finish(&mut draft, &mut errors);
+    }
+    if errors.len() == 0 { Ok(draft.config) } else { Err(errors.into_sorted()) }
+}
+
+type Tree = Vec<(String, Node)>;
+
+/// Every `--set` as a tree of its own: "a.b" = 1 is { a = { b = 1 } }.
+fn sets(sets: &[(String, String)], place: Place, errors: &mut Errors) -> Vec<Tree> {
+    let mut trees = Vec::new();
+    for (path, text) in sets {
+        let path = path.trim();
+        let is_text = path == "preset"
+            || matches!(Key::find(path), Some(Key { slot: Slot::Special(s), .. }) if s.text);
+        let parts: Vec<&str> = path.split('.').map(str::trim).collect();
+        if parts.len() > 8 {
+            errors.add(place, path, unknown(path));
+            continue;
+        }
+        let Some(mut node) = parse::set_value(place, path, text, is_text, errors) else {
+            continue;
+        };
+        for part in parts[1..].iter().rev() {
+            node = Node { place, said: Said::Table(vec![((*part).to_string(), node)]) };
+        }
+        trees.push(vec![(parts[0].to_string(), node)]);
+    }
+    trees
+}
+
+/// Start from the preset that is named last: by the file, by the caller, by `--set`.
+fn apply_preset(
+    draft: &mut Draft,
+    errors: &mut Errors,
+    input: &Input,
+    file: &[(String, Node)],
+    sets: &[Tree],
+) {
+    let by_file = said_preset(errors, file);
+    let by_caller = input.preset.clone().map(|preset| (preset, Place::NOWHERE));
+    let by_set = sets.iter().filter_map(|tree| said_preset(errors, tree)).next_back();
+    let Some((name, place)) = by_set.or(by_caller).or(by_file) else {
+        return;
+    };
+    let Some(preset) = presets::find(&name) else {
+        let names = || presets::PRESETS.iter().map(|preset| preset.name);
+        let (near, names) = (did_you_mean(&name, names()), one_of(names()));
+        let message = format!("there is no preset {name:?}; expected {names}{near}");
+        errors.add(place, "preset", message);
+        return;
+    };
+    let layer = errors.layer(&format!("preset {name}"));
+    let tree = parse::document(layer, preset.text, errors);
+    apply_layer(draft, errors, &[tree]);
+    draft.config.preset = Some(name.clone());
+    draft.config.run.name = name;
+}
+
+fn said_preset(errors: &mut Errors, tree: &[(String, Node)]) -> Option<(String, Place)> {
+    let (_, node) = tree.iter().find(|(key, _)| key == "preset")?;
+    if node.text().is_none() {
+        let message = format!("found {}; expected the name of a preset", node.found());
+        errors.add(node.place, "preset", message);
+    }
+    node.text().map(|name| (name.to_string(), node.place))
+}
+
+/// Apply the trees of one layer, which must not contradict one another.
+fn apply_layer(draft: &mut Draft, errors: &mut Errors, trees: &[Tree]) {
+    let mut said: BTreeMap<String, Place> = BTreeMap::new();
+    for (table, node) in trees.iter().flatten() {
+        if table == "preset" {
+            continue;
+        }
+        if !SECTIONS.iter().any(|(name, _)| name == table) {
+            errors.add(node.place, table, unknown(table));
+            continue;
+        }
+        let Said::Table(entries) = &node.said else {
+            let message = format!("found {}; expected a table: [{table}]", node.found());
+            errors.add(node.place, table, message);
+            continue;
+        };
+        for (name, value) in entries {
+            let path = format!("{table}.{name}");
+            match Key::find(&path) {
+                Some(key) => {
+                    apply_key(key, draft, errors, value);
+                    said.insert(path, value.place);
+                }
+                None => errors.add(value.place, &path, unknown(&path)),
+            }
+        }
+    }
+    for (one, other) in EITHER {
+        if let (Some(a), Some(b)) = (said.get(one), said.get(other)) {
+            let message = format!("both this and {other} are said; keep one of them");
+            errors.add(*a.max(b), one, message);
+        }
+    }
+    let workload = &mut draft.config.workload;
+    match (said.get("workload.trace"), said.get("workload.kind")) {
+        (Some(place), Some(_)) if workload.kind != WorkloadKind::Trace => {
+            let message = "a trace and a synthetic kind are both said; keep one of them";
+            errors.add(*place, "workload.trace", message);
+        }
+        (Some(_), _) => workload.kind = WorkloadKind::Trace,
+        (None, Some(_)) if workload.kind != WorkloadKind::Trace => workload.trace = None,
+        _ => {}
+    }
+    draft.said.extend(said);
+}
+
+fn apply_key(key: &'static Key, draft: &mut Draft, errors: &mut Errors, node: &Node) {
+    let config = &mut draft.config;
+    let result = match &key.slot {
+        Slot::Int { at, min, max } => read::int(node, *min, *max).map(|n| match at(config) {
+            Num::U32(field) => *field = n as u32,
+            Num::U64(field) => *field = n,
+        }),
+        Slot::Real { at, span } => read::real(node, *span).map(|x| *at(config) = x),
+        Slot::Time { at, max } => read::time(node, *max).map(|ns| *at(config) = ns),
+        Slot::Flag { at } => read::flag(node).map(|flag| *at(config) = flag),
+        Slot::Word(slot) => {
+            if let (Said::Table(table), true) = (&node.said, slot.policy) {
+                return answer(key, draft, errors, node, table);
+            }
+            let words = slot.words.iter().map(|&(word, _)| word);
+            read::word(node, words).map(|word| (slot.set)(config, word))
+        }
+        Slot::Policy { registry, at } => {
+            let before = at(config).clone();
+            if let Some(spec) = registry.read(errors, key.path, node, Some(&before)) {
+                *at(config) = spec;
+            }
+            Ok(())
+        }
+        Slot::Special(special) => {
+            (special.read)(draft, errors, key.path, node);
+            Ok(())
+        }
+        Slot::Reserved { neutral } => reserved(node, neutral),
+    };
+    if let Err(message) = result {
+        errors.add(node.place, key.path, message);
+    }
+}
+
+/// `{ policy = "word" }` for a key whose answers have no parameters.
+fn answer(
+    key: &'static Key,
+    draft: &mut Draft,
+    errors: &mut Errors,
+    node: &Node,
+    table: &[(String, Node)],
+) {
+    if table.is_empty() {
+        errors.add(node.place, key.path, "no policy is named; expected { policy = \"...\" }");
+    }
+    for (name, value) in table {
+        if name == "policy" && value.text().is_some() {
+            apply_key(key, draft, errors, value);
+        } else {
+            let path = format!("{}.{name}", key.path);
+            let message = format!("found {}; expected only policy = \"...\" here", value.found());
+            errors.add(value.place, &path, message);
+        }
+    }
+}
+
+fn reserved(node: &Node, neutral: &str) -> Result<(), String> {
+    let is_neutral = match &node.said {
+        Said::Text(text) => text == neutral,
+        Said::Int(Some(n)) => n.to_string() == neutral,
+        Said::Float(text) => neutral == "0" && text.parse() == Ok(0.0),
+        _ => false,
+    };
+    if is_neutral {
+        return Ok(());
+    }
+    let shown = if neutral == "0" { neutral.to_string() } else { format!("{neutral:?}") };
+    Err(format!("found {}; this version models only {shown} here", node.found()))
+}
+
+/// Why `path` is no key, and which one may be meant.
+fn unknown(path: &str) -> String {
+    let sections = || SECTIONS.iter().map(|&(name, _)| name);
+    let (section, name) = path.split_once('.').unwrap_or(("", path));
+    if sections().any(|known| known == section) {
+        let names = || Key::of_section(section).map(|key| key.parts().1);
+        if let Some(near) = nearest(name, names()) {
+            return format!("unknown key; did you mean {near:?}?");
+        }
+        return match elsewhere(name) {
+            Some(other) => format!("unknown key; did you mean {other}?"),
+            None => format!("unknown key; the keys of [{section}] are {}", one_of(names())),
+        };
+    }
+    let table = if section.is_empty() { name } else { section };
+    if let Some(near) = nearest(table, sections()) {
+        return format!("unknown table; did you mean [{near}]?");
+    }
+    match elsewhere(name) {
+        Some(other) => format!("unknown table or key; did you mean {other}?"),
+        None => format!("unknown table or key; the tables are {}", one_of(sections())),
+    }
+}
+
+/// The key of that name in whatever table.
+fn elsewhere(name: &str) -> Option<&'static str> {
+    KEYS.iter().find(|key| key.parts().1 == name).map(|key| key.path)
+}
+
+/// What follows from several keys; then the cross checks.
+fn finish(draft: &mut Draft, errors: &mut Errors) {
+    let config = &mut draft.config;
+    config.timing.transfer_ns = draft.transfer.of_page(config.device.page_bytes);
+    config.host.mode = draft.host_mode.unwrap_or(match config.workload.kind {
+        WorkloadKind::Trace => HostMode::Open,
+        _ => HostMode::Closed,
+    });
+    // A capacity that does not fit is reported by the checks, from `draft.capacity`.
+    let pages = draft.capacity.user_pages(&config.device);
+    config.device.user_pages = pages.map_or(0, |pages| u32::try_from(pages).unwrap_or(u32::MAX));
+    missing_parameters(draft, errors);
+    check::all(draft, errors);
+}
+
+fn missing_parameters(draft: &Draft, errors: &mut Errors) {
+    let gc = &draft.config.gc;
+    let mut policies = vec![
+        ("alloc.placement", PLACEMENTS, &draft.config.alloc.placement),
+        ("sched.order", ORDERS, &draft.config.sched.order),
+        ("gc.victim", VICTIMS, &gc.victim),
+        ("gc.concurrency", CONCURRENCIES, &gc.concurrency),
+    ];
+    policies.extend(gc.trigger.iter().map(|spec| ("gc.trigger", TRIGGERS, spec)));
+    for (path, registry, spec) in policies {
+        let place = draft.place(&[path]);
+        for param in registry.missing(spec) {
+            let path = format!("{path}.{}", param.name);
+            if !errors.touches(&path) {
+                let message = format!("policy {:?} needs it: {}", spec.policy, param.doc);
+                errors.add(place, &path, message);
+            }
+        }
+    }
+}

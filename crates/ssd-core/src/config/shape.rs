@@ -1,0 +1,92 @@
+//! Counts that follow from a config: planes, pools, busy units, erase units.
+
+use super::{BusyUnit, Config, DeviceConfig, EraseUnit, Frontiers, PoolScope};
+
+impl DeviceConfig {
+    /// Planes of the device.
+    #[must_use]
+    pub fn planes(&self) -> u64 {
+        u64::from(self.channels)
+            * u64::from(self.chips_per_channel)
+            * u64::from(self.planes_per_chip)
+    }
+
+    /// Flash pages of the device; `None` beyond 128 bits.
+    #[must_use]
+    pub fn physical_pages(&self) -> Option<u128> {
+        u128::from(self.planes())
+            .checked_mul(u128::from(self.blocks_per_plane))?
+            .checked_mul(u128::from(self.pages_per_block))
+    }
+}
+
+impl Config {
+    /// Planes that share free blocks.
+    #[must_use]
+    pub fn planes_per_pool(&self) -> u64 {
+        let device = &self.device;
+        let planes = u64::from(device.planes_per_chip);
+        match self.alloc.pool {
+            PoolScope::Plane => 1,
+            PoolScope::Chip => planes,
+            PoolScope::Channel => planes * u64::from(device.chips_per_channel),
+            PoolScope::Device => device.planes(),
+        }
+    }
+
+    /// Space pools of the device.
+    #[must_use]
+    pub fn pools(&self) -> u64 {
+        self.device.planes() / self.planes_per_pool()
+    }
+
+    /// Units that one operation occupies.
+    #[must_use]
+    pub fn busy_units(&self) -> u64 {
+        let device = &self.device;
+        match self.timing.busy_unit {
+            BusyUnit::Plane => device.planes(),
+            BusyUnit::Chip => u64::from(device.channels) * u64::from(device.chips_per_channel),
+            BusyUnit::Channel => u64::from(device.channels),
+        }
+    }
+
+    /// Erase units (blocks or superblocks) of one pool.
+    #[must_use]
+    pub fn units_per_pool(&self) -> u64 {
+        let blocks = u64::from(self.device.blocks_per_plane);
+        match self.alloc.erase_unit {
+            EraseUnit::Block => blocks * self.planes_per_pool(),
+            EraseUnit::Superblock => blocks,
+        }
+    }
+
+    /// Pages of one erase unit.
+    #[must_use]
+    pub fn pages_per_unit(&self) -> u64 {
+        let pages = u64::from(self.device.pages_per_block);
+        match self.alloc.erase_unit {
+            EraseUnit::Block => pages,
+            EraseUnit::Superblock => pages * self.planes_per_pool(),
+        }
+    }
+
+    /// Erase units of a pool beyond those that its share of the user pages fills.
+    #[must_use]
+    pub fn spare_units_per_pool(&self) -> u64 {
+        let user = u64::from(self.device.user_pages).div_ceil(self.pools().max(1));
+        self.units_per_pool().saturating_sub(user.div_ceil(self.pages_per_unit().max(1)))
+    }
+}
+
+impl Frontiers {
+    /// Open blocks that the host and GC have on one plane.
+    #[must_use]
+    pub fn count(self) -> u32 {
+        match self {
+            Frontiers::Single => 1,
+            Frontiers::HostGc => 2,
+            Frontiers::Streams(n) => u32::from(n) + 1,
+        }
+    }
+}

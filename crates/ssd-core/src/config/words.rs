@@ -1,0 +1,281 @@
+//! The keys that take one of a few words. Word, variant and meaning stand together, once: parsing,
+//! printing, schema and reference all read them from here.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// An enum whose variants are words of the config.
+pub trait Word: Copy + PartialEq + 'static {
+    /// Every word with its meaning, in the order in which they are shown.
+    const WORDS: &'static [(&'static str, &'static str)];
+    /// The variant of a word.
+    fn from_word(word: &str) -> Option<Self>;
+    /// The word of a variant.
+    fn word(self) -> &'static str;
+}
+
+macro_rules! word_enum {
+    ($(#[doc = $key:literal])+ $name:ident {
+        $($(#[doc = $doc:literal])+ $variant:ident = $word:literal,)+
+    }) => {
+        $(#[doc = $key])+
+        #[derive(
+            Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize,
+        )]
+        pub enum $name {
+            $($(#[doc = $doc])+ #[serde(rename = $word)] $variant,)+
+        }
+        impl Word for $name {
+            const WORDS: &'static [(&'static str, &'static str)] =
+                &[$(($word, concat!($($doc),+))),+];
+            fn from_word(word: &str) -> Option<$name> {
+                match word {
+                    $($word => Some($name::$variant),)+
+                    _ => None,
+                }
+            }
+            fn word(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word,)+
+                }
+            }
+        }
+    };
+}
+
+word_enum! {
+    /// `run.mode`
+    Mode {
+        /// Every operation takes its time.
+        Timed = "timed",
+        /// Page decisions only: write amplification, no latency.
+        Functional = "functional",
+    }
+}
+
+word_enum! {
+    /// `run.data`
+    DataMode {
+        /// No contents.
+        None = "none",
+        /// A 64-bit digest a page; every read is checked.
+        Digest = "digest",
+        /// The bytes themselves; every read is checked.
+        Bytes = "bytes",
+    }
+}
+
+word_enum! {
+    /// `timing.model`
+    TimingModel {
+        /// An operation occupies its busy unit for all its time: array, SRAM and transfer.
+        Serial = "serial",
+        /// Command, bus and array phases; the channel is held only while something crosses it.
+        Pipelined = "pipelined",
+    }
+}
+
+word_enum! {
+    /// `timing.busy_unit`
+    BusyUnit {
+        /// One plane.
+        Plane = "plane",
+        /// One chip.
+        Chip = "chip",
+        /// One channel.
+        Channel = "channel",
+    }
+}
+
+word_enum! {
+    /// `host.mode`
+    HostMode {
+        /// Requests arrive when the workload says.
+        Open = "open",
+        /// A request arrives when another completes.
+        Closed = "closed",
+    }
+}
+
+word_enum! {
+    /// `alloc.pool`
+    PoolScope {
+        /// Each plane.
+        Plane = "plane",
+        /// Each chip.
+        Chip = "chip",
+        /// Each channel.
+        Channel = "channel",
+        /// The device.
+        Device = "device",
+    }
+}
+
+word_enum! {
+    /// `alloc.erase_unit`
+    EraseUnit {
+        /// A flash block.
+        Block = "block",
+        /// One block of every plane of the pool.
+        Superblock = "superblock",
+    }
+}
+
+word_enum! {
+    /// `gc.amount`
+    Amount {
+        /// One block, then the trigger is examined again when the pool is next written.
+        One = "one",
+        /// Block after block until the trigger no longer holds.
+        UntilSatisfied = "until-satisfied",
+        /// All blocks that are candidates when the trigger fires.
+        AllCandidates = "all-candidates",
+    }
+}
+
+word_enum! {
+    /// `gc.path`
+    GcPath {
+        /// Out to the controller, through its ECC, and back.
+        Controller = "controller",
+        /// Inside the plane: array read, array program, no transfer.
+        Copyback = "copyback",
+    }
+}
+
+word_enum! {
+    /// `gc.blocking.scope`
+    BlockingScope {
+        /// Nothing: host and GC operations alternate by `sched.order`.
+        None = "none",
+        /// Reads of the block under collection.
+        Block = "block",
+        /// The planes of the victim.
+        Plane = "plane",
+        /// The channels of the victim.
+        Channel = "channel",
+        /// The whole device.
+        Device = "device",
+    }
+}
+
+word_enum! {
+    /// `gc.blocking.granularity`
+    Granularity {
+        /// From the choice of the victim to the end of its erase.
+        Job = "job",
+        /// During each page move (read to program) and the erase; open in between.
+        Step = "step",
+    }
+}
+
+word_enum! {
+    /// `precondition.order`
+    FillOrder {
+        /// Ascending.
+        Sequential = "sequential",
+        /// A random permutation.
+        Random = "random",
+    }
+}
+
+word_enum! {
+    /// `workload.kind`
+    WorkloadKind {
+        /// From a file.
+        Trace = "trace",
+        /// Uniformly random.
+        Uniform = "uniform",
+        /// Zipf over the pages, ranks scattered by a fixed bijection.
+        Zipf = "zipf",
+        /// A hot and a cold region.
+        HotCold = "hot-cold",
+        /// Ascending, wrapping around.
+        Sequential = "sequential",
+    }
+}
+
+word_enum! {
+    /// `workload.fit`
+    Fit {
+        /// Addresses as they are; one beyond the device is an error.
+        None = "none",
+        /// Touched pages are renumbered from 0 in ascending order.
+        Compact = "compact",
+        /// Addresses modulo the device's capacity.
+        Wrap = "wrap",
+    }
+}
+
+word_enum! {
+    /// `workload.arrival.kind`
+    ArrivalKind {
+        /// Equal intervals.
+        Fixed = "fixed",
+        /// Exponential intervals.
+        Poisson = "poisson",
+        /// Bursts of Poisson arrivals with pauses between them.
+        Bursty = "bursty",
+    }
+}
+
+/// `alloc.frontiers`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Frontiers {
+    /// Host writes and GC copies share one open block.
+    Single,
+    /// One for the host, one for GC.
+    HostGc,
+    /// This many for the host, by request stream, and one for GC ("streams:4").
+    Streams(u8),
+}
+
+impl Frontiers {
+    /// What may be said, for messages and the reference.
+    pub const FORMS: &'static str = r#""single", "host+gc" or "streams:N" with N from 1 to 64"#;
+    /// Most host streams.
+    pub const MAX_STREAMS: u8 = 64;
+}
+
+impl fmt::Display for Frontiers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Frontiers::Single => f.write_str("single"),
+            Frontiers::HostGc => f.write_str("host+gc"),
+            Frontiers::Streams(n) => write!(f, "streams:{n}"),
+        }
+    }
+}
+
+impl FromStr for Frontiers {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Frontiers, String> {
+        let streams = |n: &str| -> Option<u8> {
+            n.parse().ok().filter(|n| (1..=Frontiers::MAX_STREAMS).contains(n))
+        };
+        match text {
+            "single" => Ok(Frontiers::Single),
+            "host+gc" => Ok(Frontiers::HostGc),
+            _ => text
+                .strip_prefix("streams:")
+                .and_then(streams)
+                .map(Frontiers::Streams)
+                .ok_or_else(|| format!("expected {}", Frontiers::FORMS)),
+        }
+    }
+}
+
+impl From<Frontiers> for String {
+    fn from(frontiers: Frontiers) -> String {
+        frontiers.to_string()
+    }
+}
+
+impl TryFrom<String> for Frontiers {
+    type Error = String;
+    fn try_from(text: String) -> Result<Frontiers, String> {
+        text.parse()
+    }
+}

@@ -1,0 +1,305 @@
+//! What may be said, what it means, and what is printed of it.
+
+use ssd_core::config::{
+    Amount, Config, Frontiers, HostMode, Input, WorkloadKind, digest, key_paths, load, presets,
+    reference_markdown, schema, to_toml,
+};
+use ssd_core::plug::Value;
+
+fn input(text: &str) -> Input {
+    Input { file: Some(("ssd.toml".into(), text.into())), ..Input::default() }
+}
+
+fn with_sets(text: &str, sets: &[(&str, &str)]) -> Input {
+    let sets = sets.iter().map(|&(k, v)| (k.to_string(), v.to_string())).collect();
+    Input { sets, ..input(text) }
+}
+
+fn ok(input: &Input) -> Config {
+    load(input).unwrap_or_else(|errors| {
+        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        panic!("{}", lines.join("\n"))
+    })
+}
+
+#[test]
+fn nothing_said_gives_the_defaults() {
+    assert_eq!(ok(&Input::default()), Config::default());
+    let config = Config::default();
+    assert_eq!(config.device.user_pages, (8 * 4 * 256 * 128) * 100 / 115);
+    assert_eq!(config.timing.transfer_ns, 12_300);
+}
+
+/// Every key of the contract, as the contract writes it.
+const CONTRACT: &str = r#"
+preset = "greedy-8ch"
+[run]
+seed = 1
+mode = "timed"
+data = "none"
+name = "a run"
+[device]
+channels = 4
+chips_per_channel = 2
+planes_per_chip = 2
+blocks_per_plane = 512
+pages_per_block = 64
+page_size = "4 KiB"
+over_provisioning = 0.07
+[timing]
+model = "serial"
+busy_unit = "plane"
+read = "25 us"
+program = "200 us"
+erase = "0.7 ms"
+bus_rate = "333 MB/s"
+command = "0 ns"
+sram = "12 us"
+[interconnect]
+model = "none"
+[host]
+mode = "open"
+queue_depth = 8
+think_time = "0 s"
+max_outstanding = 100
+link_rate = "unlimited"
+write_buffer_pages = 0
+[alloc]
+placement = "least-busy"
+frontiers = "streams:4"
+pool = "chip"
+erase_unit = "block"
+[sched]
+order = "read-first"
+[controller]
+buffers = "unlimited"
+ecc_time = "5 us"
+page_error_probability = 0.0
+traversals_host = 0
+[gc]
+reserve = 2
+trigger = [{ policy = "used-space", at = 0.70 }, { policy = "free-blocks", soft = 4 }, "idle"]
+victim = { policy = "greedy" }
+amount = { policy = "one" }
+concurrency = { policy = "fixed", k = 4 }
+path = { policy = "controller" }
+blocking = { scope = "plane", granularity = "step" }
+window = 1
+[wear]
+dynamic = false
+static_threshold = 0
+endurance = 0
+[precondition]
+fill = 1.0
+order = "random"
+overwrite = 2.0
+steady_state = "none"
+snapshot = "none"
+[workload]
+trace = "FILE"
+kind = "trace"
+action = "C"
+from = "1 s"
+until = "2 s"
+skip_bad = true
+requests = 1_000
+size = [{ size = "4 KiB", weight = 3 }, { size = 512 }]
+read = 0.5
+trim = 0.1
+theta = 0.99
+hot_space = 0.1
+hot_access = 0.9
+span = 0.5
+arrival = { kind = "bursty", rate = "20000 per s", burst = 8, pause = "1 ms" }
+fit = "wrap"
+loops = 2
+time_scale = 0.5
+warmup_requests = 10
+[metrics]
+interval = "100 ms"
+op_log = true
+request_log = true
+"#;
+
+#[test]
+fn every_key_of_the_contract_is_accepted() {
+    let config = ok(&input(CONTRACT));
+    assert_eq!(config.preset.as_deref(), Some("greedy-8ch"));
+    assert_eq!(config.alloc.frontiers, Frontiers::Streams(4));
+    assert_eq!(config.gc.amount, Amount::One);
+    assert_eq!(config.gc.trigger.len(), 3);
+    assert_eq!(config.gc.trigger[1].int("hard"), 0);
+    assert_eq!(config.gc.concurrency.int("k"), 4);
+    assert_eq!(config.timing.erase_ns, 700_000);
+    assert_eq!(config.workload.arrival.interval_ns, 50_000);
+    assert_eq!(config.workload.sizes[1].bytes, 512);
+    let said: toml::Table = CONTRACT.parse().expect("the text above is TOML");
+    let alternatives = ["device.user_capacity", "timing.transfer", "timing.multi_plane"];
+    for path in key_paths() {
+        let (table, key) = path.split_once('.').expect("a key stands in a table");
+        let is_said = said[table].get(key).is_some();
+        assert!(is_said || alternatives.contains(&path), "{path} is not tried above");
+    }
+}
+
+#[test]
+fn quantities_are_exact() {
+    let config = ok(&input(
+        "[device]\npage_size = 8192\nuser_capacity = \"3.4 GiB\"\n\
+         [timing]\nread = \"0.7 ms\"\nbus_rate = \"1.2 GT/s\"\n[workload]\nsize = \"8 KiB\"",
+    ));
+    assert_eq!(config.timing.read_ns, 700_000);
+    assert_eq!(config.timing.transfer_ns, 6_827);
+    assert_eq!(config.device.user_pages, 445_644); // 3.4 GiB are 445 644.8 pages
+    let config = ok(&input("[timing]\ntransfer = \"714 us\"\n[device]\npage_size = \"16 KiB\""));
+    assert_eq!(config.timing.transfer_ns, 714_000);
+}
+
+#[test]
+fn later_layers_win() {
+    let text = "preset = \"greedy-8ch\"\n[device]\nover_provisioning = 0.25\n[gc]\nwindow = 2";
+    let sets = [("gc.window", "3"), ("gc.window", "4"), ("run.name", "2026"), ("run.seed", "0x10")];
+    let config = ok(&with_sets(text, &sets));
+    assert_eq!(config.device.user_pages, 8 * 4 * 256 * 32 * 4 / 5);
+    assert_eq!(config.gc.window, 4);
+    assert_eq!(config.run.name, "2026");
+    assert_eq!(config.run.seed, 16);
+    assert_eq!(config.host.queue_depth, 64);
+    let config = ok(&with_sets(text, &[("device.user_capacity", "512 MiB")]));
+    assert_eq!(config.device.user_pages, 131_072);
+    let named = Input { preset: Some("modern-tlc".into()), ..input("preset = \"greedy-8ch\"") };
+    assert_eq!(ok(&named).preset.as_deref(), Some("modern-tlc"));
+    let set = Input { sets: vec![("preset".into(), "greedy-8ch".into())], ..named };
+    assert_eq!(ok(&set).preset.as_deref(), Some("greedy-8ch"));
+}
+
+#[test]
+fn a_run_is_called_after_its_file_or_its_preset() {
+    let name = |input: &Input| ok(input).run.name;
+    assert_eq!(name(&Input::default()), "run");
+    let preset = Input { preset: Some("greedy-8ch".into()), ..Input::default() };
+    assert_eq!(name(&preset), "greedy-8ch");
+    let file = Input { file: Some(("some/where/mine.toml".into(), String::new())), ..preset };
+    assert_eq!(name(&file), "mine");
+    assert_eq!(name(&input("[run]\nname = \"x\"")), "x");
+}
+
+#[test]
+fn another_policy_starts_from_its_own_defaults_and_the_same_one_keeps_its_parameters() {
+    let text = "[gc]\nconcurrency = { policy = \"fixed\", k = 7 }";
+    let k = |sets: &[(&str, &str)]| ok(&with_sets(text, sets)).gc.concurrency;
+    assert_eq!(k(&[("gc.concurrency.policy", "fixed")]).int("k"), 7);
+    assert_eq!(k(&[("gc.concurrency.k", "8")]).int("k"), 8);
+    assert_eq!(k(&[("gc.concurrency", "half")]).params.len(), 0);
+    assert_eq!(k(&[("gc.concurrency", "half"), ("gc.concurrency", "fixed")]).int("k"), 1);
+    let trigger = |value: &str| ok(&with_sets("", &[("gc.trigger", value)])).gc.trigger;
+    assert_eq!(trigger("[{ policy = \"used-space\", at = 1 }, \"idle\"]").len(), 2);
+    assert_eq!(trigger("{ policy = \"free-blocks\", soft = 9 }")[0].int("soft"), 9);
+    let spec = &trigger("idle")[0];
+    assert_eq!(spec.params["after"], Value::Int(0));
+    let soft = ok(&with_sets("", &[("gc.trigger.soft", "6")])).gc.trigger;
+    assert_eq!(soft[0].int("soft"), 6);
+}
+
+#[test]
+fn a_trace_is_replayed_in_the_open_loop_unless_said_otherwise() {
+    let kind = |config: &Config| (config.workload.kind, config.host.mode);
+    let config = ok(&with_sets("", &[("workload.trace", "a.trace")]));
+    assert_eq!(kind(&config), (WorkloadKind::Trace, HostMode::Open));
+    let config = ok(&input("[workload]\ntrace = \"-\"\n[host]\nmode = \"closed\""));
+    assert_eq!(kind(&config), (WorkloadKind::Trace, HostMode::Closed));
+    let config = ok(&with_sets("[workload]\ntrace = \"-\"", &[("workload.kind", "zipf")]));
+    assert_eq!(kind(&config), (WorkloadKind::Zipf, HostMode::Closed));
+    assert_eq!(config.workload.trace, None);
+}
+
+#[test]
+fn tight_devices_are_accepted() {
+    let text = "[device]\nchannels = 1\nchips_per_channel = 1\nblocks_per_plane = 4\n\
+                pages_per_block = 8\nuser_capacity = \"96 KiB\"\n\
+                [gc]\nreserve = 1\ntrigger = { policy = \"free-blocks\", soft = 1 }";
+    assert_eq!(ok(&input(text)).spare_units_per_pool(), 1);
+    let half_a_percent = "[device]\nover_provisioning = 0.005\n[gc]\nreserve = 1";
+    assert_eq!(ok(&input(half_a_percent)).spare_units_per_pool(), 1);
+}
+
+/// Fails where a preset names a policy that is not in the registries (yet).
+#[test]
+fn all_presets_resolve() {
+    for preset in presets::PRESETS {
+        let config = ok(&Input { preset: Some(preset.name.into()), ..Input::default() });
+        assert_eq!(config.preset.as_deref(), Some(preset.name));
+        assert!(preset.summary().ends_with('.'), "{}", preset.name);
+    }
+}
+
+/// As above where the victim policy exists; greedy stands in where it does not.
+#[test]
+fn all_presets_resolve_with_greedy() {
+    for preset in presets::PRESETS {
+        let text: String = preset.text.lines().filter(|l| !l.starts_with("victim")).fold(
+            String::new(),
+            |mut text, line| {
+                text += line;
+                text.push('\n');
+                text
+            },
+        );
+        let config = ok(&input(&text));
+        assert_eq!(ok(&input(&to_toml(&config))), Config { preset: None, ..config });
+    }
+}
+
+#[test]
+fn every_number_of_a_preset_has_its_source() {
+    for preset in presets::PRESETS {
+        let mut inside = false;
+        for line in preset.text.lines().filter(|l| !l.starts_with(['#', '['])) {
+            inside |= line.contains('=');
+            let named = line.split_once("# ").is_some_and(|(_, source)| source.len() > 3);
+            assert!(line.is_empty() || named, "{}: {line}", preset.name);
+        }
+        assert!(inside && preset.text.contains("[device]"), "{}", preset.name);
+        assert!(preset.text.lines().all(|l| l.chars().count() <= 110), "{}", preset.name);
+    }
+}
+
+#[test]
+fn a_printed_config_loads_again() {
+    for text in ["", CONTRACT, "[workload]\nsize = [{ size = \"1 MiB\", weight = 0.1 }]"] {
+        let config = ok(&input(text));
+        assert_eq!(ok(&input(&to_toml(&config))), config, "{}", to_toml(&config));
+    }
+}
+
+#[test]
+fn the_digest_leaves_names_out_and_nothing_else() {
+    let plain = ok(&input(""));
+    let named = ok(&input("[run]\nname = \"other\""));
+    assert_ne!(plain.run.name, named.run.name);
+    assert_eq!(digest(&plain), digest(&named));
+    assert_eq!(digest(&plain).len(), 16);
+    let mut seen = vec![digest(&plain)];
+    for (key, value) in [("run.seed", "2"), ("gc.window", "2"), ("gc.trigger.soft", "5")] {
+        seen.push(digest(&ok(&with_sets("", &[(key, value)]))));
+    }
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 4);
+}
+
+#[test]
+fn schema_and_reference_name_every_key_with_its_default() {
+    let (schema, page) = (schema(), reference_markdown());
+    for path in key_paths() {
+        let (table, key) = path.split_once('.').expect("a key stands in a table");
+        let entry = &schema["properties"][table]["properties"][key];
+        assert!(entry["description"].as_str().is_some_and(|d| d.len() > 5), "{path}");
+        assert!(!entry["default"].is_null(), "{path}");
+        assert!(page.contains(&format!("| `{key}` | ")), "{path}");
+    }
+    assert_eq!(schema["properties"]["timing"]["properties"]["read"]["default"], "75 us");
+    assert_eq!(schema["properties"]["host"]["properties"]["queue_depth"]["default"], 32);
+    assert!(page.contains("- **free-blocks**: "), "{page}");
+    assert!(page.contains("| `bus_rate` | rate | 333 MB/s |"), "{page}");
+}
