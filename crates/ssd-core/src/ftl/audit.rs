@@ -127,6 +127,8 @@ impl Ftl {
                 self.space.gc_room(pool)
             );
         }
+        let free_total = listed.iter().filter(|&&l| l).count() as u64;
+        hold!(free_total == self.space.free_blocks_total(), "{free_total} blocks are free");
         hold!(used_total == self.space.used(), "{used_total} pages used, {} counted", self.space.used());
         Ok(())
     }

@@ -35,6 +35,8 @@ pub struct Space {
     gc_need: Vec<u32>,
     used_in_pool: Vec<u32>,
     used: u64,
+    free_total: u64,
+    lowest_free: u64,
     streams: u32,
     shared: bool,
     dynamic_wear: bool,
@@ -68,6 +70,8 @@ impl Space {
             gc_need: vec![geo.pages_per_block; pools],
             used_in_pool: vec![0; pools],
             used: 0,
+            free_total: u64::from(geo.blocks_per_pool) * pools as u64,
+            lowest_free: u64::from(geo.blocks_per_pool) * pools as u64,
             streams,
             shared: config.alloc.frontiers == Frontiers::Single,
             dynamic_wear: config.wear.dynamic,
@@ -103,7 +107,18 @@ impl Space {
     /// Erased blocks of the device.
     #[must_use]
     pub fn free_blocks_total(&self) -> u64 {
-        self.free_in_pool.iter().map(|&n| u64::from(n)).sum()
+        self.free_total
+    }
+
+    /// The fewest erased blocks of the device since the last [`Space::restart_lowest`].
+    #[must_use]
+    pub fn lowest_free_blocks(&self) -> u64 {
+        self.lowest_free
+    }
+
+    /// Forget the lowest number of erased blocks so far.
+    pub fn restart_lowest(&mut self) {
+        self.lowest_free = self.free_total;
     }
 
     /// Pages of a pool that are not erased.
@@ -226,6 +241,8 @@ impl Space {
         assert_eq!(blocks.bound[block.at()], 0, "{block:?} is free and programmed");
         blocks.state[block.at()] = BlockState::Open;
         self.free_in_pool[pool.at()] -= 1;
+        self.free_total -= 1;
+        self.lowest_free = self.lowest_free.min(self.free_total);
         if stream == self.gc_stream() {
             self.gc_open[pool.at()] += self.pages_per_block;
         }
@@ -255,6 +272,7 @@ impl Space {
         let key = if self.dynamic_wear { erases } else { self.releases };
         assert!(self.free[home].insert((key, block.0)), "{block:?} is erased twice");
         self.free_in_pool[pool.at()] += 1;
+        self.free_total += 1;
         self.used_in_pool[pool.at()] -= bound;
         self.used -= u64::from(bound);
         self.gc_need[pool.at()] = self.pages_per_block;

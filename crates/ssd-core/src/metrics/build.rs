@@ -129,7 +129,7 @@ pub fn audit(inputs: &Inputs) -> Vec<String> {
     equal("latency parts of writes = their latencies", m.write_parts.total(), sum(Op::Write));
     if m.in_system.closed() {
         let latencies = Op::ALL.iter().map(|&op| sum(op)).sum();
-        equal("requests in the device over time = latencies", m.in_system.integral(), latencies);
+        equal("requests in the device over time = latencies", m.in_system.integral() + m.in_system.outside(), latencies);
     }
     if inputs.completed {
         let submitted = m.host.submitted.iter().sum::<u64>();

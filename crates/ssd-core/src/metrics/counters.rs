@@ -224,6 +224,8 @@ pub struct InSystem {
     integral: u128,
     /// Requests that were inside when the measurement started.
     inherited: u64,
+    /// Time that requests waited in the host beyond their intended arrival.
+    outside: u128,
 }
 
 impl InSystem {
@@ -241,6 +243,16 @@ impl InSystem {
         self.current += 1;
         self.peak = self.peak.max(self.current);
     }
+    /// The request that has just arrived was meant to arrive `ns` earlier.
+    #[inline(always)]
+    pub fn waited_outside(&mut self, ns: u64) {
+        self.outside += u128::from(ns);
+    }
+    /// Request-nanoseconds spent in the host, past the intended arrival.
+    #[must_use]
+    pub const fn outside(&self) -> u128 {
+        self.outside
+    }
     /// A request completes.
     #[inline(always)]
     pub fn leave(&mut self, at_ns: u64) {
@@ -252,6 +264,7 @@ impl InSystem {
     pub fn restart(&mut self, at_ns: u64) {
         self.advance(at_ns);
         (self.integral, self.peak, self.inherited) = (0, self.current, self.current);
+        self.outside = 0;
     }
     /// Requests in the device.
     #[must_use]

@@ -57,6 +57,7 @@ pub struct Geometry {
     by_unit: Divisor,
     by_pool: Divisor,
     by_channel: Divisor,
+    by_chip: Divisor,
 }
 
 impl Geometry {
@@ -103,6 +104,7 @@ impl Geometry {
             by_unit: Divisor::new(unit),
             by_pool: Divisor::new(pool),
             by_channel: Divisor::new(planes_per_channel),
+            by_chip: Divisor::new(d.planes_per_chip),
         }
     }
 
@@ -226,6 +228,13 @@ impl Geometry {
     pub fn pools_of_unit(&self, unit: UnitId) -> std::ops::RangeInclusive<u32> {
         let planes = self.planes_of_unit(unit);
         self.pool_of(PlaneId(planes.start)).0..=self.pool_of(PlaneId(planes.end - 1)).0
+    }
+
+    /// Chip of a plane, counted over the device.
+    #[inline(always)]
+    #[must_use]
+    pub fn chip_of(&self, plane: PlaneId) -> u32 {
+        self.by_chip.div(plane.0)
     }
 
     /// Channel of a plane.

@@ -49,8 +49,8 @@ impl Ssd {
     pub(crate) fn admit(&mut self, arrival: Arrival) {
         let Arrival { at, id, request, data } = arrival;
         self.end_warmup(id);
-        debug_assert!(at <= self.now);
         self.measured.arrive(self.now, request.op);
+        self.measured.in_system.waited_outside((self.now - at).0);
         let slot = self.requests.insert(id, at, request);
         let pages = self.pages_of(&request);
         match request.op {

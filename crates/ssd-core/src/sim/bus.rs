@@ -61,11 +61,10 @@ impl Ssd {
         let bus_end = Nanos(self.now.0 + ns);
         let (slot, array_ns) = (self.units[unit].running, self.units[unit].array_ns);
         let op = &mut self.ops[slot];
-        if ns > 0 {
-            if op.phases.bus_end == Nanos::ZERO {
-                op.phases.bus_start = self.now;
-            }
-            op.phases.bus_end = bus_end;
+        // The log's bus interval is the transfer of data, without the command before it.
+        let command = if stage == Stage::WaitIn { self.times.command_ns } else { 0 };
+        if ns > command {
+            (op.phases.bus_start, op.phases.bus_end) = (Nanos(self.now.0 + command), bus_end);
         }
         let end = if stage == Stage::WaitIn {
             op.phases.array_start = bus_end;

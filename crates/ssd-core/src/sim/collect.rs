@@ -13,7 +13,7 @@ use crate::ftl::Choice;
 use crate::ftl::gc::concurrency::{Concurrency, ConcurrencyPolicy, DeviceView};
 use crate::ftl::gc::victim::VictimPolicy;
 use crate::ftl::gc::{Demand, Demands};
-use crate::metrics::counters::{Cause, Parts};
+use crate::metrics::counters::Parts;
 use crate::nand::geometry::Geometry;
 use crate::sched::order::{R_GC, W_GC};
 use crate::units::{BlockId, Lpn, Nanos, PlaneId, PoolId, Ppn};
@@ -415,7 +415,6 @@ impl Ssd {
 
     /// One flash block of the victim has been erased.
     pub(crate) fn member_erased(&mut self, pool: PoolId) {
-        self.measured.flash.erases[Cause::Gc.at()] += 1;
         self.gc_step_ends(pool);
         let job = self.job(pool);
         job.erases_left -= 1;

@@ -5,7 +5,6 @@ use super::log::{FlashOp, OpRecord, phase_times};
 use super::op::{Kind, NONE};
 use super::request::RequestRecord;
 use super::ssd::Ssd;
-use super::unit::Use;
 use crate::ftl::map::Entry;
 use crate::host::device::DeviceError;
 use crate::host::request::{Completion, Op as HostOp, RequestId};
@@ -20,16 +19,14 @@ impl Ssd {
         let u = &mut self.units[unit];
         let slot = u.running;
         let kind = self.ops[slot].kind;
-        let used_for = match kind {
-            Kind::HostRead | Kind::RmwRead => Use::HostRead,
-            Kind::HostWrite => Use::HostWrite,
-            Kind::GcRead => Use::GcRead,
-            Kind::GcWrite | Kind::GcCopyback => Use::GcWrite,
-            Kind::Erase => Use::Erase,
-        };
         let (array_ns, bus_ns) = (u.array_ns, u.bus_ns);
-        u.vacate(self.now, used_for, self.measured.since);
+        u.vacate(self.now);
         self.ready.insert(unit as u32);
+        let plane = self.ops[slot].plane;
+        self.chips[self.ftl.geo.chip_of(plane) as usize].ends(self.now);
+        if self.times.serial {
+            self.channels[self.ftl.geo.channel_of(plane).at()].ends(self.now);
+        }
         let leader = self.ops[slot].phases;
         self.ended(unit, slot, array_ns, bus_ns);
         let mut also = std::mem::take(&mut self.units[unit].also);

@@ -171,6 +171,7 @@ impl Ssd {
             Kind::Erase => {
                 debug_assert_eq!(queue, W_GC);
                 self.gc_step_begins(slot);
+                self.measured.flash.erases[Cause::Gc.at()] += 1;
                 self.begin(unit, slot, self.times.erase_ns, 0);
             }
         }
@@ -346,6 +347,11 @@ impl Ssd {
                     log.open();
                 }
             }
+        }
+        let plane = self.ops[slot].plane;
+        self.chips[self.ftl.geo.chip_of(plane) as usize].begins(self.now);
+        if self.times.serial {
+            self.channels[self.ftl.geo.channel_of(plane).at()].begins(self.now);
         }
         let u = &mut self.units[unit];
         u.acquire(slot, self.now, host);

@@ -9,7 +9,7 @@ use super::event::{Events, Timers};
 use super::log::OpLog;
 use super::op::{NONE, Op, Slab};
 use super::request::{Epochs, Requests};
-use super::unit::{Bus, IdSet, Unit};
+use super::unit::{Activity, Bus, IdSet, Unit};
 use crate::config::Config;
 use crate::ftl::Ftl;
 use crate::ftl::map::Entry;
@@ -46,6 +46,9 @@ pub struct Ssd {
     pub(crate) timers: Timers,
     pub(crate) units: Vec<Unit>,
     pub(crate) buses: Vec<Bus>,
+    pub(crate) chips: Vec<Activity>,
+    /// Serial model: operations on each channel.
+    pub(crate) channels: Vec<Activity>,
     pub(crate) ops: Slab,
     pub(crate) requests: Requests,
     pub(crate) epochs: Epochs,
@@ -68,6 +71,8 @@ pub struct Ssd {
     last_arrival: Nanos,
     warmup: u64,
     next_sample: Nanos,
+    pages_before: u64,
+    erases_before: Vec<u32>,
     audit_every: u64,
     until_audit: u64,
 }
@@ -94,6 +99,8 @@ impl Ssd {
             timers: Timers::default(),
             units: (0..geo.units).map(|u| Unit::new(channel_of(u))).collect(),
             buses: vec![Bus::default(); geo.channels as usize],
+            chips: vec![Activity::default(); (geo.channels * geo.chips_per_channel) as usize],
+            channels: vec![Activity::default(); geo.channels as usize],
             ops: Slab::default(),
             requests: Requests::new(config.metrics.request_log),
             epochs: Epochs::default(),
@@ -115,6 +122,8 @@ impl Ssd {
             last_arrival: Nanos::ZERO,
             warmup: config.workload.warmup_requests,
             next_sample: if interval == Nanos::ZERO { Nanos::NEVER } else { interval },
+            pages_before: sequence,
+            erases_before: ftl.blocks.erases.clone(),
             audit_every: 0,
             until_audit: 0,
             ftl,
@@ -231,13 +240,60 @@ impl Ssd {
     pub(crate) fn end_warmup(&mut self, id: u64) {
         if self.warmup > 0 && id == self.warmup {
             self.measured.restart(self.now);
-            for unit in &mut self.units {
-                unit.use_ns = [0; 5];
-            }
-            for bus in &mut self.buses {
-                bus.busy_ns = 0;
-            }
+            self.pages_before = self.sequence;
+            self.restart_activity();
         }
+    }
+
+    fn restart_activity(&mut self) {
+        let now = self.now;
+        self.chips.iter_mut().chain(&mut self.channels).for_each(|a| a.restart(now));
+        for bus in &mut self.buses {
+            // What the bus still carries belongs to the measurement.
+            bus.busy_ns = bus.free_at.0.saturating_sub(now.0);
+        }
+        self.ftl.space.restart_lowest();
+        self.erases_before.clone_from(&self.ftl.blocks.erases);
+    }
+
+    /// Time that each channel has been busy since the measurement started.
+    #[must_use]
+    pub fn channel_busy_ns(&self) -> Vec<u64> {
+        if self.times.serial {
+            return self.channels.iter().map(|a| a.busy_ns(self.now)).collect();
+        }
+        // The part of a transfer that lies in the future has been counted at its grant.
+        self.buses.iter().map(|b| b.busy_ns - b.free_at.0.saturating_sub(self.now.0)).collect()
+    }
+
+    /// Time that each chip has had an operation since the measurement started.
+    #[must_use]
+    pub fn chip_busy_ns(&self) -> Vec<u64> {
+        self.chips.iter().map(|a| a.busy_ns(self.now)).collect()
+    }
+
+    /// Erases of each erase unit since the measurement started.
+    #[must_use]
+    pub fn erases(&self) -> Vec<u32> {
+        let pairs = self.ftl.blocks.erases.iter().zip(&self.erases_before);
+        pairs.map(|(now, before)| now - before).collect()
+    }
+
+    /// Host pages admitted before the measurement started, preconditioning included.
+    #[must_use]
+    pub fn pages_before(&self) -> u64 {
+        self.pages_before
+    }
+
+    /// Start nothing new, and run until every flash operation has ended (for complete logs).
+    ///
+    /// # Errors
+    /// As [`Device::run_until`].
+    pub fn quiesce(&mut self) -> Result<(), DeviceError> {
+        while let Some(t) = self.events.next_time() {
+            self.begin_instant(t)?;
+        }
+        Ok(())
     }
 
     /// Whether request `id` counts in the statistics.

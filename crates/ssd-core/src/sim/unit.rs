@@ -4,21 +4,6 @@ use super::op::{NONE, Queue};
 use crate::units::Nanos;
 use std::collections::VecDeque;
 
-/// What a unit spends its time on; indexes [`Unit::use_ns`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Use {
-    /// Host reads (and the reads of read-modify-write).
-    HostRead = 0,
-    /// Host programs.
-    HostWrite = 1,
-    /// GC reads.
-    GcRead = 2,
-    /// GC programs and copy-backs.
-    GcWrite = 3,
-    /// Erases.
-    Erase = 4,
-}
-
 /// What the next event of a unit means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
@@ -57,8 +42,6 @@ pub(crate) struct Unit {
     host_busy_ns: u64,
     /// Since when no host operation has waited or run.
     pub(crate) idle_since: Nanos,
-    /// Time spent, by [`Use`].
-    pub(crate) use_ns: [u64; 5],
     pub(crate) channel: u32,
     /// Planes of the unit that are closed to the host, counted with multiplicity.
     pub(crate) closed: u32,
@@ -80,7 +63,6 @@ impl Unit {
             host_running: false,
             host_busy_ns: 0,
             idle_since: Nanos::ZERO,
-            use_ns: [0; 5],
             channel,
             closed: 0,
         }
@@ -101,17 +83,52 @@ impl Unit {
         self.host_running = host;
     }
 
-    /// The operation leaves it. `measured_since`: earlier time is not measured.
+    /// The operation leaves it.
     #[inline]
-    pub(crate) fn vacate(&mut self, now: Nanos, used_for: Use, measured_since: Nanos) {
+    pub(crate) fn vacate(&mut self, now: Nanos) {
         assert!(self.running != NONE, "unit is idle");
         if self.host_running {
             self.host_busy_ns += (now - self.since).0;
         }
-        self.use_ns[used_for as usize] += (now - self.since.max(measured_since)).0;
         self.running = NONE;
         self.host_running = false;
         self.stage = Stage::Idle;
+    }
+}
+
+/// How long a chip or channel has had at least one operation.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Activity {
+    running: u32,
+    since: Nanos,
+    busy_ns: u64,
+}
+
+impl Activity {
+    #[inline(always)]
+    pub(crate) fn begins(&mut self, now: Nanos) {
+        if self.running == 0 {
+            self.since = now;
+        }
+        self.running += 1;
+    }
+
+    #[inline(always)]
+    pub(crate) fn ends(&mut self, now: Nanos) {
+        self.running -= 1;
+        if self.running == 0 {
+            self.busy_ns += (now - self.since).0;
+        }
+    }
+
+    /// Time busy up to `now`.
+    pub(crate) fn busy_ns(&self, now: Nanos) -> u64 {
+        self.busy_ns + if self.running > 0 { (now - self.since).0 } else { 0 }
+    }
+
+    /// Count from `now` on.
+    pub(crate) fn restart(&mut self, now: Nanos) {
+        (self.busy_ns, self.since) = (0, now);
     }
 }
 
