@@ -1,4 +1,10 @@
 //! Which block? One file per victim policy; the macro line below lists them.
+//!
+//! Beside them stand the indexes that several policies share: `aged`, `groups`, `queue`.
+
+mod aged;
+mod groups;
+mod queue;
 
 use crate::ftl::blocks::BlockTable;
 use crate::plug::{PolicyInfo, PolicySpec};
@@ -7,12 +13,13 @@ use crate::units::{BlockId, PoolId};
 
 /// A victim policy: keeps an index over the sealed blocks and names one of them on request.
 ///
-/// It decides and never acts: it moves no page and changes no table. All ages are counted in `clock`,
-/// the number of host pages bound so far, so that they do not depend on the timing model. Ties go to
-/// the lowest block id unless the policy's file says otherwise. Only sealed blocks may be returned.
+/// It decides and never acts: it moves no page and changes no table. All ages are counted in
+/// `clock`, the number of host pages bound so far, so that they do not depend on the timing model.
+/// Ties go to the lowest block id unless the policy's file says otherwise. Only sealed blocks may
+/// be returned.
 pub trait VictimPolicy {
-    /// Build the index from the state of the table, whatever it is: one preconditioned device serves
-    /// every policy.
+    /// Build the index from the state of the table, whatever it is: one preconditioned device
+    /// serves every policy.
     fn init(&mut self, table: &BlockTable, clock: u64);
 
     /// `block` has become sealed.
@@ -26,13 +33,14 @@ pub trait VictimPolicy {
         let _ = (block, table, clock);
     }
 
-    /// `block` has stopped being a candidate (it is being collected, by this policy's choice or not).
-    /// Its state in the table is no longer sealed.
+    /// `block` has stopped being a candidate (it is being collected, by this policy's choice or
+    /// not). Its state in the table is no longer sealed.
     fn on_leave(&mut self, block: BlockId, table: &BlockTable) {
         let _ = (block, table);
     }
 
-    /// The next victim of `pool`, or `None` if the policy has no candidate there. Does not remove it.
+    /// The next victim of `pool`, or `None` if the policy has no candidate there. Does not remove
+    /// it.
     fn select(
         &mut self,
         pool: PoolId,
@@ -41,9 +49,11 @@ pub trait VictimPolicy {
         rng: &mut Stream,
     ) -> Option<BlockId>;
 
-    /// All blocks of `pool` the policy would collect now, in its order (`amount = "all-candidates"`).
-    /// Default: every sealed block with an invalid page, fewest valid pages first, then lowest id.
-    fn candidates(&self, pool: PoolId, table: &BlockTable) -> Vec<BlockId> {
+    /// All blocks of `pool` the policy would collect now, in its order (`amount =
+    /// "all-candidates"`). Default: every sealed block with an invalid page, fewest valid pages
+    /// first, then lowest id.
+    fn candidates(&self, pool: PoolId, table: &BlockTable, clock: u64) -> Vec<BlockId> {
+        let _ = clock;
         let mut all: Vec<BlockId> = table
             .of_pool(pool)
             .filter(|&b| table.is_candidate(b) && table.invalid(b) > 0)
@@ -119,10 +129,10 @@ macro_rules! victims {
                     Victim::External(p) => p.select(pool, table, clock, rng),
                 }
             }
-            fn candidates(&self, pool: PoolId, table: &BlockTable) -> Vec<BlockId> {
+            fn candidates(&self, pool: PoolId, table: &BlockTable, clock: u64) -> Vec<BlockId> {
                 match self {
-                    $(Victim::$variant(p) => p.candidates(pool, table),)+
-                    Victim::External(p) => p.candidates(pool, table),
+                    $(Victim::$variant(p) => p.candidates(pool, table, clock),)+
+                    Victim::External(p) => p.candidates(pool, table, clock),
                 }
             }
         }
@@ -131,5 +141,12 @@ macro_rules! victims {
 
 // One line a policy, sorted by file name.
 victims! {
+    cost_age_times CostAgeTimes,
+    cost_benefit CostBenefit,
+    d_choices DChoices,
+    fifo Fifo,
     greedy Greedy,
+    list_order ListOrder,
+    random Random,
+    windowed_greedy WindowedGreedy,
 }

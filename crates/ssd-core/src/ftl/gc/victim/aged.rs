@@ -1,0 +1,278 @@
+//! The best of the sealed blocks by `(1 - u) / u * age / weight`: shared by the policies with ages.
+//!
+//! The value of a block changes with every host page, so no order over blocks lasts. What lasts is
+//! a bound: in a group of blocks none is better than one with the fewest valid pages, the greatest
+//! age and the least weight found in the group would be. Groups are made of blocks of nearly the
+//! same age, so the bound is nearly reached: the blocks of a pool stand in slots in the order of
+//! the clock from which their age counts, and 32 neighbouring slots are a group. Slots are only
+//! ever appended and emptied; when they run out, the rest moves up.
+//!
+//! An invalidation is one `min` (when it resets the age: also a move to the last slot). A choice
+//! computes the bound of each group and looks only into groups whose bound is not below the best
+//! block found so far. Every comparison is exact, in integers.
+
+use super::groups::NONE;
+use crate::ftl::blocks::BlockTable;
+use crate::plug::{ParamInfo, ParamKind, PolicySpec};
+use crate::units::{BlockId, PoolId};
+use std::cmp::Ordering;
+
+/// The parameter that says from when an age counts.
+pub(super) const AGE: ParamInfo = ParamInfo {
+    name: "age",
+    kind: ParamKind::Choice(&["seal", "invalidation"]),
+    default: Some("seal"),
+    doc: "what age counts from: the block's seal, or its last invalidation since then (the seal if \
+          there was none), in host pages",
+};
+
+/// Slots of a group.
+const GROUP: usize = 32;
+/// An empty slot; the slot of a block that has none.
+const EMPTY: u32 = u32::MAX;
+
+/// Value of a block, as an exact fraction `gain / cost`.
+#[derive(Clone, Copy)]
+struct Value {
+    valid: u16,
+    /// `(pages - valid) * age`, below 2^64 as ages are below 2^48.
+    gain: u64,
+    /// `max(valid, 1) * weight`, at most 2^48.
+    cost: u64,
+}
+
+impl Value {
+    fn better(&self, other: &Value) -> Ordering {
+        (self.valid == 0)
+            .cmp(&(other.valid == 0))
+            .then_with(|| {
+                let product = |gain: u64, cost: u64| u128::from(gain) * u128::from(cost);
+                product(self.gain, other.cost).cmp(&product(other.gain, self.cost))
+            })
+            .then_with(|| other.valid.cmp(&self.valid))
+    }
+}
+
+/// What no block of a group surpasses. Blocks that leave may leave it too high.
+#[derive(Clone, Copy)]
+struct Bound {
+    oldest: u64,
+    lightest: u64,
+    least: u16,
+}
+
+const NOBODY: Bound = Bound { oldest: u64::MAX, lightest: u64::MAX, least: NONE };
+
+impl Bound {
+    fn with(self, stamp: u64, weight: u64, valid: u16) -> Bound {
+        Bound {
+            oldest: self.oldest.min(stamp),
+            lightest: self.lightest.min(weight),
+            least: self.least.min(valid),
+        }
+    }
+}
+
+/// Index over the sealed blocks.
+pub(super) struct Aged {
+    /// Block in each slot; the slots of a pool are a range of whole groups.
+    slots: Vec<u32>,
+    /// Slot of each block.
+    slot_of: Vec<u32>,
+    /// Next slot of each pool.
+    end: Vec<usize>,
+    bounds: Vec<Bound>,
+    /// Clock from which the age of each sealed block counts.
+    stamp: Vec<u64>,
+    slots_per_pool: usize,
+    since_invalidation: bool,
+    by_erases: bool,
+    pages: u16,
+}
+
+impl Aged {
+    /// `by_erases`: the weight of a block is its erase count plus one, else 1.
+    pub(super) fn new(spec: &PolicySpec, table: &BlockTable, by_erases: bool) -> Aged {
+        assert!(table.pages_per_block < NONE, "valid counts need one value for \"no block\"");
+        let blocks = table.blocks_per_pool() as usize;
+        let slots_per_pool = (blocks + blocks / 4 + 1).next_multiple_of(GROUP);
+        let slots = slots_per_pool * table.pools() as usize;
+        assert!(slots < EMPTY as usize, "slots are numbered in 32 bits");
+        Aged {
+            slots: vec![EMPTY; slots],
+            slot_of: vec![EMPTY; table.len()],
+            end: (0..table.pools() as usize).map(|pool| pool * slots_per_pool).collect(),
+            bounds: vec![NOBODY; slots / GROUP],
+            stamp: vec![0; table.len()],
+            slots_per_pool,
+            since_invalidation: spec.word("age") == "invalidation",
+            by_erases,
+            pages: table.pages_per_block,
+        }
+    }
+
+    /// The table knows no clocks: the age of every block counts from now.
+    pub(super) fn init(&mut self, table: &BlockTable, clock: u64) {
+        self.slots.fill(EMPTY);
+        self.slot_of.fill(EMPTY);
+        self.bounds.fill(NOBODY);
+        let mut sealed: Vec<BlockId> =
+            (0..table.len() as u32).map(BlockId).filter(|&b| table.is_candidate(b)).collect();
+        sealed.sort_unstable_by_key(|&b| (table.seal_order[b.at()], b));
+        for pool in 0..self.end.len() {
+            self.end[pool] = pool * self.slots_per_pool;
+        }
+        for block in sealed {
+            self.seal(block, table, clock);
+        }
+    }
+
+    pub(super) fn seal(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
+        let pool = table.pool_of(block).at();
+        if self.end[pool] == (pool + 1) * self.slots_per_pool {
+            self.move_up(pool, table);
+        }
+        self.append(block, pool, table, clock);
+    }
+
+    #[inline(always)]
+    pub(super) fn invalidate(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
+        if self.since_invalidation {
+            // The bound of the group it leaves stays until somebody looks into the group.
+            self.slots[self.slot_of[block.at()] as usize] = EMPTY;
+            self.seal(block, table, clock);
+        } else {
+            let bound = &mut self.bounds[self.slot_of[block.at()] as usize / GROUP];
+            bound.least = bound.least.min(table.valid[block.at()]);
+        }
+    }
+
+    pub(super) fn leave(&mut self, block: BlockId, table: &BlockTable) {
+        debug_assert!(!table.is_candidate(block), "{block:?} leaves and is still a candidate");
+        let slot = std::mem::replace(&mut self.slot_of[block.at()], EMPTY) as usize;
+        self.slots[slot] = EMPTY;
+        let blocks = self.blocks(slot / GROUP);
+        self.bounds[slot / GROUP] = blocks.fold(NOBODY, |bound, b| self.raised(bound, b, table));
+    }
+
+    pub(super) fn select(
+        &mut self,
+        pool: PoolId,
+        table: &BlockTable,
+        clock: u64,
+    ) -> Option<BlockId> {
+        assert!(clock < 1 << 48, "ages are counted in 48 bits");
+        let first = pool.at() * self.slots_per_pool / GROUP;
+        let groups = first..self.end[pool.at()].div_ceil(GROUP);
+        let start = groups
+            .clone()
+            .filter_map(|g| Some((g, self.bound(g, clock)?)))
+            .reduce(|a, b| if b.1.better(&a.1).is_gt() { b } else { a })?
+            .0;
+        let mut best = self.best_of(start, table, clock, None);
+        for group in groups.filter(|&g| g != start) {
+            let Some(bound) = self.bound(group, clock) else { continue };
+            if best.is_none_or(|(_, value)| bound.better(&value).is_ge()) {
+                best = self.best_of(group, table, clock, best);
+            }
+        }
+        best.map(|(block, _)| BlockId(block as u32))
+    }
+
+    /// The sealed blocks of `pool` with an invalid page, best first.
+    pub(super) fn sorted(&self, pool: PoolId, table: &BlockTable, clock: u64) -> Vec<BlockId> {
+        let mut all: Vec<BlockId> = table
+            .of_pool(pool)
+            .filter(|&b| table.is_candidate(b) && table.invalid(b) > 0)
+            .collect();
+        let valued = |b: BlockId| (b.at(), self.value(b.at(), table, clock));
+        all.sort_by(|&a, &b| before(valued(a), valued(b), table));
+        all
+    }
+
+    fn append(&mut self, block: BlockId, pool: usize, table: &BlockTable, clock: u64) {
+        let slot = self.end[pool];
+        self.end[pool] += 1;
+        self.slots[slot] = block.0;
+        self.slot_of[block.at()] = slot as u32;
+        self.stamp[block.at()] = clock;
+        self.bounds[slot / GROUP] = self.raised(self.bounds[slot / GROUP], block.at(), table);
+    }
+
+    /// Close the gaps between the blocks of `pool`.
+    fn move_up(&mut self, pool: usize, table: &BlockTable) {
+        let all = pool * self.slots_per_pool..(pool + 1) * self.slots_per_pool;
+        self.bounds[all.start / GROUP..all.end / GROUP].fill(NOBODY);
+        self.end[pool] = all.start;
+        for slot in all {
+            let block = std::mem::replace(&mut self.slots[slot], EMPTY);
+            if block != EMPTY {
+                let clock = self.stamp[block as usize];
+                self.append(BlockId(block), pool, table, clock);
+            }
+        }
+    }
+
+    /// The blocks of `group`, oldest first.
+    fn blocks(&self, group: usize) -> impl Iterator<Item = usize> + use<> {
+        let slots: [u32; GROUP] = self.slots[group * GROUP..][..GROUP].try_into().expect("a group");
+        slots.into_iter().filter(|&b| b != EMPTY).map(|b| b as usize)
+    }
+
+    /// The better of `best` and the best block of `group`; makes the group's bound tight again.
+    fn best_of(
+        &mut self,
+        group: usize,
+        table: &BlockTable,
+        clock: u64,
+        mut best: Option<(usize, Value)>,
+    ) -> Option<(usize, Value)> {
+        let mut bound = NOBODY;
+        for b in self.blocks(group) {
+            bound = self.raised(bound, b, table);
+            let this = (b, self.value(b, table, clock));
+            if best.is_none_or(|best| before(this, best, table).is_lt()) {
+                best = Some(this);
+            }
+        }
+        self.bounds[group] = bound;
+        best
+    }
+
+    /// `bound` of a group that `block` is in too.
+    #[inline(always)]
+    fn raised(&self, bound: Bound, block: usize, table: &BlockTable) -> Bound {
+        bound.with(self.stamp[block], self.weight(block, table), table.valid[block])
+    }
+
+    #[inline(always)]
+    fn weight(&self, block: usize, table: &BlockTable) -> u64 {
+        if self.by_erases { u64::from(table.erases[block]) + 1 } else { 1 }
+    }
+
+    fn value(&self, block: usize, table: &BlockTable, clock: u64) -> Value {
+        let age = clock - self.stamp[block];
+        self.value_of(table.valid[block], age, self.weight(block, table))
+    }
+
+    fn bound(&self, group: usize, clock: u64) -> Option<Value> {
+        let Bound { oldest, lightest, least } = self.bounds[group];
+        (least != NONE).then(|| self.value_of(least, clock - oldest, lightest))
+    }
+
+    #[inline(always)]
+    fn value_of(&self, valid: u16, age: u64, weight: u64) -> Value {
+        Value {
+            valid,
+            gain: u64::from(self.pages - valid) * age,
+            cost: u64::from(valid.max(1)) * weight,
+        }
+    }
+}
+
+/// Whether `a` is chosen before `b`: better, else sealed earlier, else the lower id.
+fn before(a: (usize, Value), b: (usize, Value), table: &BlockTable) -> Ordering {
+    b.1.better(&a.1)
+        .then_with(|| table.seal_order[a.0].cmp(&table.seal_order[b.0]))
+        .then_with(|| a.0.cmp(&b.0))
+}

@@ -1,0 +1,71 @@
+//! Cost-age-times: the sealed block with the least `u / (1 - u) * erases / age`, u its share of
+//! valid pages: cheap to collect, quiet for long, and little worn.
+//!
+//! Paper: Chiang and Chang, "Cleaning policies in mobile computers using flash memory", Journal of
+//! Systems and Software 48(3), 1999 (CAT).
+//! Where it is silent, decided: ages are host pages bound, from the seal by default. Erases count
+//! from 1, else every block in its first life would cost nothing, however full. A block without
+//! valid pages goes before all others, and among these the greatest `age / erases` first; a fully
+//! valid block, or one of age 0, goes behind all others. Ties: fewest valid pages, then earliest
+//! sealed, then lowest id; so while every age is 0 the fewest valid pages decide. At `init` all
+//! ages start from 0: the table keeps no clocks. The paper's separation of hot and cold data is
+//! placement, not victim choice: not here.
+//! Index: see `aged`; an invalidation is one `min`, by age "invalidation" a move to the last slot.
+
+use super::VictimPolicy;
+use super::aged::{AGE, Aged};
+use crate::ftl::blocks::BlockTable;
+use crate::plug::{PolicyInfo, PolicySpec};
+use crate::rng::Stream;
+use crate::units::{BlockId, PoolId};
+
+/// What cost-age-times says of itself.
+pub const INFO: PolicyInfo = PolicyInfo {
+    name: "cost-age-times",
+    summary: "the sealed block with the least u / (1 - u) * erases / age",
+    paper: "Chiang and Chang, Cleaning policies in mobile computers using flash memory, Journal of \
+            Systems and Software 48(3), 1999",
+    params: &[AGE],
+};
+
+/// Index of the cost-age-times policy.
+pub struct Policy(Aged);
+
+impl Policy {
+    pub(super) fn build(spec: &PolicySpec, table: &BlockTable) -> Policy {
+        Policy(Aged::new(spec, table, true))
+    }
+}
+
+impl VictimPolicy for Policy {
+    fn init(&mut self, table: &BlockTable, clock: u64) {
+        self.0.init(table, clock);
+    }
+
+    fn on_seal(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
+        self.0.seal(block, table, clock);
+    }
+
+    #[inline(always)]
+    fn on_invalidate(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
+        self.0.invalidate(block, table, clock);
+    }
+
+    fn on_leave(&mut self, block: BlockId, table: &BlockTable) {
+        self.0.leave(block, table);
+    }
+
+    fn select(
+        &mut self,
+        pool: PoolId,
+        table: &BlockTable,
+        clock: u64,
+        _rng: &mut Stream,
+    ) -> Option<BlockId> {
+        self.0.select(pool, table, clock)
+    }
+
+    fn candidates(&self, pool: PoolId, table: &BlockTable, clock: u64) -> Vec<BlockId> {
+        self.0.sorted(pool, table, clock)
+    }
+}

@@ -1,0 +1,104 @@
+//! The fewest valid pages in each group of neighbouring blocks: shared by the greedy policies.
+//!
+//! Valid counts of sealed blocks only fall, so the minimum of a group follows an invalidation with
+//! one `min`; the group is scanned again only when a block leaves it.
+
+use crate::ftl::blocks::BlockTable;
+use crate::units::{BlockId, PoolId};
+use std::ops::Range;
+
+/// "No member": more valid pages than a block can have.
+pub(super) const NONE: u16 = u16::MAX;
+
+/// Blocks of a group. Groups do not cross pools.
+const GROUP: u32 = 64;
+
+/// The member with the fewest valid pages, by the minimum of each group. Who is a member is
+/// told by one array (`member[block] == yes`) that the caller owns.
+pub(super) struct Least {
+    per_pool: u32,
+    /// Fewest valid pages among the members of each group; `NONE` without any.
+    least: Vec<u16>,
+}
+
+impl Least {
+    pub(super) fn new(table: &BlockTable) -> Least {
+        assert!(table.pages_per_block < NONE, "valid counts need one value for \"no block\"");
+        let per_pool = table.blocks_per_pool().div_ceil(GROUP);
+        Least { per_pool, least: vec![NONE; (per_pool * table.pools()) as usize] }
+    }
+
+    /// Build from the table and the members.
+    pub(super) fn init<M: Copy + PartialEq>(&mut self, table: &BlockTable, member: &[M], yes: M) {
+        for group in 0..self.least.len() {
+            self.rescan(group, table, member, yes);
+        }
+    }
+
+    /// Member `block` is new or has fewer valid pages than before.
+    #[inline(always)]
+    pub(super) fn lower(&mut self, block: BlockId, table: &BlockTable) {
+        let group = self.group_of(block, table);
+        self.least[group] = self.least[group].min(table.valid[block.at()]);
+    }
+
+    /// `block` is a member no more.
+    pub(super) fn leave<M>(&mut self, block: BlockId, table: &BlockTable, member: &[M], yes: M)
+    where
+        M: Copy + PartialEq,
+    {
+        debug_assert!(member[block.at()] != yes, "{block:?} leaves and is still a member");
+        self.rescan(self.group_of(block, table), table, member, yes);
+    }
+
+    #[inline(always)]
+    fn group_of(&self, block: BlockId, table: &BlockTable) -> usize {
+        let pool = table.pool_of(block).0;
+        let within = block.0 - pool * table.blocks_per_pool();
+        (pool * self.per_pool + within / GROUP) as usize
+    }
+
+    fn blocks(&self, group: usize, table: &BlockTable) -> Range<usize> {
+        let (pool, index) = (group as u32 / self.per_pool, group as u32 % self.per_pool);
+        let n = table.blocks_per_pool();
+        let start = pool * n + index * GROUP;
+        start as usize..(start + GROUP).min((pool + 1) * n) as usize
+    }
+
+    fn rescan<M>(&mut self, group: usize, table: &BlockTable, member: &[M], yes: M)
+    where
+        M: Copy + PartialEq,
+    {
+        let blocks = self.blocks(group, table);
+        let mut least = NONE;
+        for (&valid, &is) in table.valid[blocks.clone()].iter().zip(&member[blocks]) {
+            least = least.min(if is == yes { valid } else { NONE });
+        }
+        self.least[group] = least;
+    }
+
+    /// The member of `pool` with the fewest valid pages, ties to the lowest id.
+    pub(super) fn select<M>(
+        &self,
+        pool: PoolId,
+        table: &BlockTable,
+        member: &[M],
+        yes: M,
+    ) -> Option<BlockId>
+    where
+        M: Copy + PartialEq,
+    {
+        let first = pool.at() * self.per_pool as usize;
+        let groups = first..first + self.per_pool as usize;
+        let least = *self.least[groups.clone()].iter().min().expect("a pool has groups");
+        if least == NONE {
+            return None;
+        }
+        let group = groups.clone().find(|&g| self.least[g] == least);
+        let block = self
+            .blocks(group.expect("the minimum is there"), table)
+            .find(|&b| table.valid[b] == least && member[b] == yes)
+            .expect("a group's minimum belongs to a member");
+        Some(BlockId(block as u32))
+    }
+}

@@ -1,0 +1,83 @@
+//! List order: blocks join a list when their share of invalid pages reaches a ratio; first come,
+//! first collected.
+//!
+//! Paper: the conventional scheme of the invalidation-rate GC paper of 2023 (70 %, in list order);
+//! the same list stands in the adaptive-channel paper of 2025.
+//! Where they are silent, decided: an open block that has reached the ratio joins when it is
+//! sealed. The table does not say when a block joined, so `init` lists blocks in the order of
+//! sealing. `ratio` has nine decimals; with 0 every block joins when sealed, fully valid ones too.
+//! Index: a linked queue for each pool; every hook and a choice take constant time.
+
+use super::VictimPolicy;
+use super::queue::Queue;
+use crate::ftl::blocks::BlockTable;
+use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
+use crate::rng::Stream;
+use crate::units::{BlockId, PoolId};
+
+/// What list order says of itself.
+pub const INFO: PolicyInfo = PolicyInfo {
+    name: "list-order",
+    summary: "the block whose share of invalid pages reached a ratio first",
+    paper: "Invalidation-rate garbage collection, 2023 (conventional scheme)",
+    params: &[ParamInfo {
+        name: "ratio",
+        kind: ParamKind::Ratio(0.0, 1.0),
+        default: Some("0.7"),
+        doc: "share of invalid pages at which a block joins the list",
+    }],
+};
+
+/// Index of the list-order policy.
+pub struct Policy {
+    list: Queue,
+    /// A sealed block with at most so many valid pages is in the list.
+    most_valid: u16,
+}
+
+impl Policy {
+    pub(super) fn build(spec: &PolicySpec, table: &BlockTable) -> Policy {
+        let ppb = (spec.real("ratio") * 1e9 + 0.5) as u64;
+        let invalid = (ppb * u64::from(table.pages_per_block)).div_ceil(1_000_000_000);
+        Policy { list: Queue::new(table), most_valid: table.pages_per_block - invalid as u16 }
+    }
+}
+
+impl VictimPolicy for Policy {
+    fn init(&mut self, table: &BlockTable, _clock: u64) {
+        let most = self.most_valid;
+        self.list.rebuild(table, |b| table.valid[b.at()] <= most);
+    }
+
+    fn on_seal(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
+        self.on_invalidate(block, table, clock);
+    }
+
+    #[inline(always)]
+    fn on_invalidate(&mut self, block: BlockId, table: &BlockTable, _clock: u64) {
+        if table.valid[block.at()] <= self.most_valid && !self.list.contains(block) {
+            self.list.push(block, table);
+        }
+    }
+
+    fn on_leave(&mut self, block: BlockId, table: &BlockTable) {
+        if self.list.contains(block) {
+            self.list.remove(block, table);
+        }
+    }
+
+    fn select(
+        &mut self,
+        pool: PoolId,
+        _table: &BlockTable,
+        _clock: u64,
+        _rng: &mut Stream,
+    ) -> Option<BlockId> {
+        self.list.first(pool)
+    }
+
+    /// The list, in its order.
+    fn candidates(&self, pool: PoolId, _table: &BlockTable, _clock: u64) -> Vec<BlockId> {
+        self.list.iter(pool).collect()
+    }
+}
