@@ -5,6 +5,7 @@
 //! -> `metrics`; `sim` owns all of them and time. The crate does no I/O and reads no clock.
 
 pub mod config;
+pub mod experiment;
 pub mod ftl;
 pub mod host;
 pub mod memory;

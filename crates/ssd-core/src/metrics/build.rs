@@ -102,7 +102,7 @@ impl Report {
             device: device(inputs),
             steady_state: steady_state(inputs),
             little: little(inputs),
-            time: Time { simulated: inputs.span_ns(), wall: inputs.wall_ns, cpu: inputs.cpu_ns },
+            time: Time { measured_from: inputs.measured.since.0, simulated: inputs.span_ns(), wall: inputs.wall_ns, cpu: inputs.cpu_ns },
             speed: speed(inputs),
             series: inputs.series.clone(),
             warnings: inputs.warnings.clone(),
@@ -165,6 +165,7 @@ fn per_second(count: u64, ns: u64) -> Option<f64> {
 fn requests(inputs: &Inputs) -> Requests {
     let host = &inputs.measured.host;
     Requests {
+        warmup: inputs.measured.warmup,
         submitted: host.submitted.iter().sum(),
         completed: host.completed.iter().sum(),
         read: host.completed[Op::Read as usize],
@@ -266,6 +267,7 @@ fn gc(inputs: &Inputs) -> Gc {
         pages_moved: g.pages_moved,
         pages_dropped: g.pages_dropped,
         pages_stale: g.pages_stale,
+        pages_in_flight: 0,
         mean_victim_invalid_ratio: ratio(
             g.victim_pages_sum.saturating_sub(g.victim_valid_sum),
             g.victim_pages_sum,

@@ -31,6 +31,8 @@ use steady::Course;
 pub struct Measurements {
     /// When the measurement started: after preconditioning and warm-up.
     pub since: Nanos,
+    /// Requests that arrived before that and are left out.
+    pub warmup: u64,
     /// Flash operations.
     pub flash: FlashCounts,
     /// Garbage collection.
@@ -59,6 +61,7 @@ impl Measurements {
     pub fn new(interval: Nanos, split: bool) -> Measurements {
         Measurements {
             since: Nanos::ZERO,
+            warmup: 0,
             flash: FlashCounts::default(),
             gc: GcCounts::default(),
             host: HostCounts::default(),
@@ -79,7 +82,8 @@ impl Measurements {
         let mut in_system = self.in_system;
         in_system.restart(at.0);
         let fresh = Measurements::new(Nanos(self.series.interval_ns), self.latencies.split);
-        *self = Measurements { since: at, in_system, ..fresh };
+        let warmup = self.warmup + self.host.submitted.iter().sum::<u64>();
+        *self = Measurements { since: at, warmup, in_system, ..fresh };
     }
 
     /// A request of kind `op` arrives. Called at that instant, in order with the completions.

@@ -66,11 +66,15 @@ pub struct Provenance {
     pub config_digest: String,
     /// Digest of the trace; `null` for a synthetic workload.
     pub trace_digest: Option<String>,
+    /// Digest of all events of the run in order; `null` in functional mode.
+    pub event_digest: Option<String>,
 }
 
 /// Requests, by what became of them and by operation.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Requests {
+    /// First requests that were simulated and left out of all statistics.
+    pub warmup: u64,
     /// Submitted.
     pub submitted: u64,
     /// Completed: the sum of the four below.
@@ -230,6 +234,8 @@ pub struct Gc {
     pub pages_dropped: u64,
     /// Copies programmed that nobody owned any more.
     pub pages_stale: u64,
+    /// Pages read and, at the end of the run, neither programmed nor dropped yet.
+    pub pages_in_flight: u64,
     /// Invalid pages over all pages of the victims when they were chosen.
     pub mean_victim_invalid_ratio: Option<f64>,
     /// Victims by who chose them: the configured policy, or `reserve-greedy` in foreground.
@@ -340,6 +346,8 @@ pub struct Little {
 /// Time, nanoseconds.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Time {
+    /// Start of the measurement (end of the warm-up), simulated nanoseconds.
+    pub measured_from: u64,
     /// Simulated, from the start of the measurement.
     pub simulated: u64,
     /// On the clock on the wall.
@@ -363,7 +371,7 @@ impl Report {
     /// The same without the numbers that differ from run to run.
     #[must_use]
     pub fn without_clock(&self) -> Report {
-        let time = Time { simulated: self.time.simulated, wall: None, cpu: None };
+        let time = Time { wall: None, cpu: None, ..self.time.clone() };
         Report { time, speed: Speed::default(), ..self.clone() }
     }
 

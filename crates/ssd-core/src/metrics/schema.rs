@@ -80,7 +80,7 @@ fn gc() -> Value {
     with(
         object(
             "calls:count foreground:count background:count deferred:count \
-             reserve_promotions:count pages_moved:count pages_dropped:count pages_stale:count \
+             reserve_promotions:count pages_moved:count pages_dropped:count pages_stale:count pages_in_flight:count \
              mean_victim_invalid_ratio:number? job_time_mean:number? job_time_max:count?",
         ),
         [("victims_by_policy", map_of(&of_type("count")))],
@@ -111,13 +111,13 @@ pub fn schema() -> Value {
                 "provenance",
                 object(
                     "ssdlab:string commit:string? seed:count config_digest:string \
-                     trace_digest:string?",
+                     trace_digest:string? event_digest:string?",
                 ),
             ),
             (
                 "requests",
                 object(
-                    "submitted:count completed:count read:count write:count trim:count flush:count",
+                    "warmup:count submitted:count completed:count read:count write:count trim:count flush:count",
                 ),
             ),
             (
@@ -145,7 +145,7 @@ pub fn schema() -> Value {
                      mean_response:number?",
                 ),
             ),
-            ("time", object("simulated:count wall:count? cpu:count?")),
+            ("time", object("measured_from:count simulated:count wall:count? cpu:count?")),
             (
                 "speed",
                 object("requests_per_s:number? flash_ops_per_s:number? bytes_per_page:number?"),

@@ -71,6 +71,7 @@ fn inputs(m: &Measurements) -> Inputs<'_> {
             commit: None,
             seed: 1,
             config_digest: "3f2a9c0d17be44aa".into(),
+            event_digest: None,
             trace_digest: None,
         },
         config: json!({"run": {"name": "example", "seed": 1}}),

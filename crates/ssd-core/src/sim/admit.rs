@@ -6,6 +6,7 @@ use crate::ftl::map::Entry;
 use crate::ftl::place::PlacementPolicy;
 use crate::host::request::{Op as HostOp, Request};
 use crate::metrics::counters::Parts;
+use crate::nand::geometry::Geometry;
 use crate::nand::media::Payload;
 use crate::sched::order::{R_HOST, W_HOST};
 use crate::units::{Lpn, Nanos, PlaneId, Ppn};
@@ -19,21 +20,21 @@ pub(crate) struct Pages {
     pub(crate) count: u32,
 }
 
-impl Ssd {
-    /// Pages touched by a request; those wholly inside it for a TRIM.
-    pub(crate) fn pages_of(&self, r: &Request) -> Pages {
-        let shift = self.ftl.geo.sector_shift;
-        let end = r.sector + u64::from(r.sectors);
-        if r.op == HostOp::Trim {
-            let first = (r.sector + (1 << shift) - 1) >> shift;
-            let last = end >> shift;
-            return Pages { first: first as u32, count: last.saturating_sub(first) as u32 };
-        }
-        let first = r.sector >> shift;
-        let last = (end + (1 << shift) - 1) >> shift;
-        Pages { first: first as u32, count: (last - first) as u32 }
+/// Pages touched by a request; those wholly inside it for a TRIM.
+pub(crate) fn pages_of(geo: &Geometry, r: &Request) -> Pages {
+    let shift = geo.sector_shift;
+    let end = r.sector + u64::from(r.sectors);
+    if r.op == HostOp::Trim {
+        let first = (r.sector + (1 << shift) - 1) >> shift;
+        let last = end >> shift;
+        return Pages { first: first as u32, count: last.saturating_sub(first) as u32 };
     }
+    let first = r.sector >> shift;
+    let last = (end + (1 << shift) - 1) >> shift;
+    Pages { first: first as u32, count: (last - first) as u32 }
+}
 
+impl Ssd {
     /// Bytes `from..to` of page `lpn` that `r` covers, and where they lie in the request's data.
     pub(crate) fn byte_range(&self, r: &Request, lpn: Lpn) -> ((usize, usize), usize) {
         let page_sectors = 1u64 << self.ftl.geo.sector_shift;
@@ -52,7 +53,7 @@ impl Ssd {
         self.measured.arrive(self.now, request.op);
         self.measured.in_system.waited_outside((self.now - at).0);
         let slot = self.requests.insert(id, at, request);
-        let pages = self.pages_of(&request);
+        let pages = pages_of(&self.ftl.geo, &request);
         match request.op {
             HostOp::Read => {
                 self.requests.get(slot).left = pages.count;

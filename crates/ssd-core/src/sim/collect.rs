@@ -62,6 +62,8 @@ pub(crate) struct Collector {
     /// Units whose idle timer has fired at this instant.
     pub(crate) idle_units: Vec<u32>,
     device_held: bool,
+    /// GC pages read and neither programmed nor dropped yet.
+    pub(crate) pages_read: u64,
 }
 
 impl Collector {
@@ -90,6 +92,7 @@ impl Collector {
             block_closings: vec![0; pools],
             idle_units: Vec::new(),
             device_held: false,
+            pages_read: 0,
         }
     }
 
@@ -250,7 +253,7 @@ impl Ssd {
             }
         }
         if self.gc.demands.amount == Amount::AllCandidates && !reserve {
-            let list = self.ftl.victim.candidates(pool, &self.ftl.blocks);
+            let list = self.ftl.victim.candidates(pool, &self.ftl.blocks, self.ftl.clock);
             self.gc.lists[pool.at()] = list.into();
             let block = self.gc.lists[pool.at()].pop_front()?;
             return Some(Choice { block, by_reserve: false });
@@ -383,6 +386,7 @@ impl Ssd {
         let (source, pool) = (Ppn(self.ops[slot].base), PoolId(self.ops[slot].owner));
         if !self.ftl.map.is_valid(source) {
             self.measured.gc.pages_dropped += 1;
+            self.gc.pages_read -= 1;
             self.ftl.space.job_page_done(pool);
             self.gc_step_ends(pool);
             self.wake_pool(pool);

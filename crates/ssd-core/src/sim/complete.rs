@@ -225,7 +225,7 @@ impl Ssd {
         }
         self.note(r.id, r.digest);
         if self.requests.log.is_some() {
-            let pages = self.pages_of(&r.request);
+            let pages = super::admit::pages_of(&self.ftl.geo, &r.request);
             let record = RequestRecord {
                 id: r.id,
                 request: r.request,

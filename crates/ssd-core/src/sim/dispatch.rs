@@ -275,6 +275,7 @@ impl Ssd {
         let op = &mut self.ops[slot];
         op.ppn = source;
         self.measured.flash.reads[Cause::Gc.at()] += 1;
+        self.gc.pages_read += 1;
         if op.kind == Kind::GcRead {
             self.begin(unit, slot, self.times.read_ns, self.times.gc_bus_ns);
             return;
@@ -327,6 +328,7 @@ impl Ssd {
         }
         self.ftl.space.job_page_done(crate::units::PoolId(op.owner));
         self.measured.flash.programs[Cause::Gc.at()] += 1;
+        self.gc.pages_read -= 1;
     }
 
     /// The unit takes the operation: array and bus time, and the first phase.

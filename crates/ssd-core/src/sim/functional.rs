@@ -111,13 +111,13 @@ impl Functional {
         self.meet_demand(self.ftl.geo.pool_of(plane))
     }
 
-    /// Unmap one page.
-    pub fn trim(&mut self, lpn: Lpn) {
+    /// Unmap one page; whether it was mapped.
+    pub fn trim(&mut self, lpn: Lpn) -> bool {
         assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
-        if let Entry::Page(old) = self.ftl.map.get(lpn) {
-            self.ftl.release(old);
-            self.ftl.map.set(lpn, Entry::Unmapped);
-        }
+        let Entry::Page(old) = self.ftl.map.get(lpn) else { return false };
+        self.ftl.release(old);
+        self.ftl.map.set(lpn, Entry::Unmapped);
+        true
     }
 
     /// The plane where a page planned for `planned` can be bound, collecting until there is one.
@@ -158,7 +158,7 @@ impl Functional {
             return Ok(false);
         }
         if self.demands.amount == Amount::AllCandidates && !foreground {
-            let list = self.ftl.victim.candidates(pool, &self.ftl.blocks);
+            let list = self.ftl.victim.candidates(pool, &self.ftl.blocks, self.ftl.clock);
             for &block in &list {
                 self.collect(Choice { block, by_reserve: false }, false)?;
             }

@@ -2,7 +2,7 @@
 //!
 //! `sim` owns everything and time; `ftl`, `sched` and `nand` answer its questions and never call it.
 
-mod admit;
+pub(crate) mod admit;
 mod bus;
 mod collect;
 mod complete;

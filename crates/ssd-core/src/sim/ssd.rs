@@ -18,6 +18,7 @@ use crate::host::device::{Device, DeviceError};
 use crate::host::request::{Completion, Op as HostOp, Request, RequestId};
 use crate::metrics::Measurements;
 use crate::metrics::series::Gauges;
+use crate::nand::geometry::Geometry;
 use crate::nand::timing::Times;
 use crate::sched::order::Order;
 use crate::units::{Lpn, Nanos, PlaneId, Ppn, UnitId};
@@ -91,8 +92,9 @@ impl Ssd {
         ftl.set_victim(crate::ftl::gc::victim::Victim::build(&config.gc.victim, &ftl.blocks));
         let channel_of = |u: u32| geo.channel_of(PlaneId(geo.planes_of_unit(UnitId(u)).start)).0;
         let interval = Nanos(config.metrics.interval_ns);
+        let split = config.workload.kind == crate::config::WorkloadKind::Trace;
         Ssd {
-            measured: Measurements::new(interval, true),
+            measured: Measurements::new(interval, split),
             times: Times::new(config),
             now: Nanos::ZERO,
             events: Events::new((geo.channels + geo.units + 1) as usize),
@@ -285,6 +287,18 @@ impl Ssd {
         self.pages_before
     }
 
+    /// GC pages read, or being read, and neither programmed nor dropped yet.
+    #[must_use]
+    pub fn gc_pages_in_flight(&self) -> u64 {
+        self.gc.pages_read
+    }
+
+    /// Whether no flash operation is queued or running.
+    #[must_use]
+    pub fn at_rest(&self) -> bool {
+        self.ops.len() == 0
+    }
+
     /// Start nothing new, and run until every flash operation has ended (for complete logs).
     ///
     /// # Errors
@@ -299,32 +313,6 @@ impl Ssd {
     /// Whether request `id` counts in the statistics.
     pub(crate) fn is_measured(&self, id: u64) -> bool {
         id >= self.warmup
-    }
-
-    fn check(&self, id: u64, r: &Request) -> Result<(), DeviceError> {
-        let capacity = self.ftl.geo.user_sectors();
-        let bad = |reason: String| Err(DeviceError::BadRequest { id, reason });
-        if r.op == HostOp::Flush {
-            return Ok(());
-        }
-        if r.sectors == 0 {
-            return bad(format!("a {} of zero length", r.op.name()));
-        }
-        if r.op != HostOp::Trim && r.sectors > MAX_SECTORS {
-            return bad(format!(
-                "a {} of {} bytes; the largest is {} bytes",
-                r.op.name(),
-                u64::from(r.sectors) * 512,
-                u64::from(MAX_SECTORS) * 512
-            ));
-        }
-        match r.sector.checked_add(u64::from(r.sectors)) {
-            Some(end) if end <= capacity => Ok(()),
-            _ => bad(format!(
-                "sectors {} + {} lie beyond the device of {capacity} sectors",
-                r.sector, r.sectors
-            )),
-        }
     }
 
     /// Why the requests in the device cannot complete.
@@ -375,6 +363,33 @@ impl Ssd {
     }
 }
 
+/// Whether request `r` with number `id` is one that the device takes.
+pub(crate) fn check(geo: &Geometry, id: u64, r: &Request) -> Result<(), DeviceError> {
+    let capacity = geo.user_sectors();
+    let bad = |reason: String| Err(DeviceError::BadRequest { id, reason });
+    if r.op == HostOp::Flush {
+        return Ok(());
+    }
+    if r.sectors == 0 {
+        return bad(format!("a {} of zero length", r.op.name()));
+    }
+    if r.op != HostOp::Trim && r.sectors > MAX_SECTORS {
+        return bad(format!(
+            "a {} of {} bytes; the largest is {} bytes",
+            r.op.name(),
+            u64::from(r.sectors) * 512,
+            u64::from(MAX_SECTORS) * 512
+        ));
+    }
+    match r.sector.checked_add(u64::from(r.sectors)) {
+        Some(end) if end <= capacity => Ok(()),
+        _ => bad(format!(
+            "sectors {} + {} lie beyond the device of {capacity} sectors",
+            r.sector, r.sectors
+        )),
+    }
+}
+
 impl Device for Ssd {
     fn submit(
         &mut self,
@@ -383,7 +398,7 @@ impl Device for Ssd {
         data: Option<&[u8]>,
     ) -> Result<RequestId, DeviceError> {
         let id = self.submitted;
-        self.check(id, request)?;
+        check(&self.ftl.geo, id, request)?;
         if at < self.last_arrival {
             let reason = format!("it arrives at {} ns, before {} ns", at.0, self.last_arrival.0);
             return Err(DeviceError::BadRequest { id, reason });

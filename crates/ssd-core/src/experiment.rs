@@ -1,0 +1,396 @@
+//! One run from start to end: precondition, drive, report.
+//!
+//! The crate does no I/O: whoever calls gives the requests and watches; clocks, files and terminals
+//! are theirs.
+
+use crate::config::{Config, Mode};
+use crate::ftl::Ftl;
+use crate::host::device::{Device, DeviceError};
+use crate::host::drive::{self, DriveError, Progress};
+use crate::host::request::{Op, Request, Source};
+use crate::metrics::Measurements;
+use crate::metrics::build::{DeviceState, Inputs};
+use crate::metrics::counters::Cause;
+use crate::metrics::report::{Provenance, Report};
+use crate::sim::functional::Functional;
+use crate::sim::log::OpRecord;
+use crate::sim::request::RequestRecord;
+use crate::sim::ssd::Ssd;
+use crate::units::{Lpn, Nanos, Ppn};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// Where a run is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Preconditioning; counted in pages.
+    Precondition,
+    /// The workload; counted in requests.
+    Workload,
+}
+
+/// One programmed page of the state in which a log starts.
+#[derive(Clone, Copy, Debug)]
+pub struct StateRow {
+    /// Where.
+    pub place: crate::nand::geometry::Place,
+    /// Which logical page it was written for.
+    pub lpn: u32,
+    /// Admission number of its data.
+    pub sequence: u64,
+    /// Whether the data are current.
+    pub valid: bool,
+}
+
+/// Watches a run. Every method may end it.
+pub trait Watcher {
+    /// Asked every few thousand steps; `Break` stops the run cleanly with what is done.
+    fn progress(&mut self, stage: Stage, done: u64, total: Option<u64>) -> ControlFlow<()> {
+        let _ = (stage, done, total);
+        ControlFlow::Continue(())
+    }
+
+    /// The programmed pages when the workload starts (`metrics.op_log`).
+    ///
+    /// # Errors
+    /// A message; the run ends with it.
+    fn state(&mut self, rows: &mut dyn Iterator<Item = StateRow>) -> Result<(), String> {
+        let _ = rows;
+        Ok(())
+    }
+
+    /// Operations that have ended, in order of start (`metrics.op_log`).
+    ///
+    /// # Errors
+    /// A message; the run ends with it.
+    fn operations(&mut self, records: &[OpRecord]) -> Result<(), String> {
+        let _ = records;
+        Ok(())
+    }
+
+    /// Requests that have completed (`metrics.request_log`).
+    ///
+    /// # Errors
+    /// A message; the run ends with it.
+    fn requests(&mut self, records: &[RequestRecord]) -> Result<(), String> {
+        let _ = records;
+        Ok(())
+    }
+}
+
+/// A watcher that watches nothing.
+pub struct Unwatched;
+impl Watcher for Unwatched {}
+
+/// What the caller knows of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Circumstances {
+    /// Commit of the program.
+    pub commit: Option<String>,
+    /// Digest of the trace.
+    pub trace_digest: Option<String>,
+    /// Warnings that go into the report.
+    pub warnings: Vec<String>,
+    /// Recompute all invariants every so many instants; 0: never.
+    pub audit_every: u64,
+}
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// Every request completed.
+    Completed,
+    /// The watcher stopped it.
+    Interrupted,
+    /// It could not go on.
+    Failed(String),
+}
+
+/// A finished run.
+pub struct Finished {
+    /// Its report; wall and processor time are left to the caller.
+    pub report: Report,
+    /// Rows of the time series.
+    pub series: crate::metrics::series::Series,
+    /// How it ended.
+    pub ending: Ending,
+    /// Digest of all events in order.
+    pub event_digest: u64,
+}
+
+/// Run `source` on the device of `config`.
+pub fn run(
+    config: &Config,
+    source: &mut dyn Source,
+    circumstances: &Circumstances,
+    watcher: &mut dyn Watcher,
+) -> Finished {
+    let mut functional = Functional::new(config, Ftl::new(config));
+    let mut keep_going =
+        |done, total| watcher.progress(Stage::Precondition, done, Some(total)).is_continue();
+    let ending = match functional.precondition(config, &mut keep_going) {
+        Ok(true) => None,
+        Ok(false) => Some(Ending::Interrupted),
+        Err(e) => Some(Ending::Failed(format!("preconditioning failed: {e}"))),
+    };
+    if config.run.mode == Mode::Functional {
+        return run_functional(config, functional, source, circumstances, watcher, ending);
+    }
+    let sequence = functional.sequence();
+    let mut ssd = Ssd::new(config, functional.ftl, sequence);
+    ssd.audit_every(circumstances.audit_every);
+    let ending = match ending {
+        Some(ending) => ending,
+        None => run_timed(config, &mut ssd, source, watcher),
+    };
+    let report = report_timed(config, &ssd, circumstances, &ending);
+    let series = ssd.measured.series.clone();
+    let event_digest = ssd.event_digest;
+    let ending = match finish_logs(config, &mut ssd, watcher) {
+        Err(message) if ending == Ending::Completed => Ending::Failed(message),
+        _ => ending,
+    };
+    Finished { report, series, ending, event_digest }
+}
+
+fn run_timed(
+    config: &Config,
+    ssd: &mut Ssd,
+    source: &mut dyn Source,
+    watcher: &mut dyn Watcher,
+) -> Ending {
+    if config.metrics.op_log
+        && let Err(message) = watcher.state(&mut state_rows(&ssd.ftl))
+    {
+        return Ending::Failed(message);
+    }
+    let total = source.expected();
+    let mut trouble = None;
+    let mut observer = |ssd: &mut Ssd, p: &Progress| {
+        if let Err(message) = hand_over(config, ssd, watcher) {
+            trouble = Some(message);
+            return ControlFlow::Break(());
+        }
+        watcher.progress(Stage::Workload, p.completed, total)
+    };
+    let outcome = drive::drive(ssd, &config.host, source, &mut observer);
+    match (trouble, outcome) {
+        (Some(message), _) => Ending::Failed(message),
+        (None, Ok(outcome)) if outcome.interrupted => Ending::Interrupted,
+        (None, Ok(_)) => Ending::Completed,
+        (None, Err(DriveError::Source(e))) => Ending::Failed(e.to_string()),
+        (None, Err(DriveError::Device(e))) => Ending::Failed(e.to_string()),
+    }
+}
+
+/// Hand the log records so far to the watcher.
+fn hand_over(config: &Config, ssd: &mut Ssd, watcher: &mut dyn Watcher) -> Result<(), String> {
+    if config.metrics.op_log {
+        let mut records = Vec::new();
+        ssd.drain_operations(&mut records);
+        watcher.operations(&records)?;
+    }
+    if config.metrics.request_log {
+        let mut records = Vec::new();
+        ssd.drain_requests(&mut records);
+        watcher.requests(&records)?;
+    }
+    Ok(())
+}
+
+/// Let running operations end, so that each has its line, and hand the rest over.
+fn finish_logs(config: &Config, ssd: &mut Ssd, watcher: &mut dyn Watcher) -> Result<(), String> {
+    if config.metrics.op_log {
+        ssd.quiesce().map_err(|e: DeviceError| e.to_string())?;
+    }
+    hand_over(config, ssd, watcher)
+}
+
+fn state_rows(ftl: &Ftl) -> impl Iterator<Item = StateRow> + '_ {
+    let mut pages: Vec<_> = (0..ftl.geo.pages)
+        .map(Ppn)
+        .filter(|&p| ftl.media.lpn(p).0 != u32::MAX)
+        .map(|p| (ftl.geo.place(p), p))
+        .collect();
+    pages.sort_unstable();
+    pages.into_iter().map(|(place, p)| StateRow {
+        place,
+        lpn: ftl.media.lpn(p).0,
+        sequence: ftl.media.sequence(p),
+        valid: ftl.map.is_valid(p),
+    })
+}
+
+fn run_functional(
+    config: &Config,
+    mut f: Functional,
+    source: &mut dyn Source,
+    circumstances: &Circumstances,
+    watcher: &mut dyn Watcher,
+    ending: Option<Ending>,
+) -> Finished {
+    let before = f.sequence();
+    let erases = f.ftl.blocks.erases.clone();
+    f.tally = Default::default();
+    f.ftl.space.restart_lowest();
+    let mut measured = Measurements::new(Nanos::ZERO, false);
+    let ending = match ending {
+        Some(ending) => ending,
+        None => drive_functional(config, &mut f, source, &mut measured, watcher),
+    };
+    let t = f.tally;
+    measured.flash.programs[Cause::Gc.at()] = t.gc_pages;
+    measured.flash.reads[Cause::Gc.at()] = t.gc_pages;
+    measured.flash.erases[Cause::Gc.at()] = t.victims * u64::from(f.ftl.geo.members);
+    let gc = &mut measured.gc;
+    (gc.calls, gc.foreground, gc.background) = (t.victims, t.foreground, t.victims - t.foreground);
+    gc.victims.reserve_greedy = t.by_reserve;
+    gc.victims.policy = t.victims - t.by_reserve;
+    gc.pages_moved = t.gc_pages;
+    gc.victim_valid_sum = t.victim_valid;
+    gc.victim_pages_sum = t.victims * u64::from(f.ftl.geo.pages_per_block);
+    let erased: Vec<u32> =
+        f.ftl.blocks.erases.iter().zip(&erases).map(|(now, before)| now - before).collect();
+    let end = End { ended: Nanos::ZERO, at_rest: true, pages_before: before, erases: &erased };
+    let report = report(config, &f.ftl, &measured, circumstances, &ending, end, (&[], &[]));
+    Finished { report, series: measured.series, ending, event_digest: 0 }
+}
+
+fn drive_functional(
+    config: &Config,
+    f: &mut Functional,
+    source: &mut dyn Source,
+    m: &mut Measurements,
+    watcher: &mut dyn Watcher,
+) -> Ending {
+    let total = source.expected();
+    let mut ring = std::collections::VecDeque::with_capacity(64);
+    for id in 0u64.. {
+        while ring.len() < 48 {
+            match source.next_request() {
+                Ok(Some(next)) => {
+                    let next: Request = next.request;
+                    f.ftl.map.prefetch(Lpn((next.sector >> f.ftl.geo.sector_shift) as u32));
+                    ring.push_back(next);
+                }
+                Ok(None) => break,
+                Err(e) => return Ending::Failed(e.to_string()),
+            }
+        }
+        if let Some(soon) = ring.get(24) {
+            f.ftl.prefetch_write(Lpn((soon.sector >> f.ftl.geo.sector_shift) as u32));
+        }
+        let Some(request) = ring.pop_front() else { break };
+        if id % 65_536 == 0 && watcher.progress(Stage::Workload, id, total).is_break() {
+            return Ending::Interrupted;
+        }
+        if id == config.workload.warmup_requests && id > 0 {
+            *m = Measurements::new(Nanos::ZERO, false);
+            f.tally = Default::default();
+        }
+        if let Err(e) = execute(f, &request, id, m) {
+            return Ending::Failed(e.to_string());
+        }
+    }
+    Ending::Completed
+}
+
+/// One request without time.
+fn execute(
+    f: &mut Functional,
+    r: &Request,
+    id: u64,
+    m: &mut Measurements,
+) -> Result<(), DeviceError> {
+    crate::sim::ssd::check(&f.ftl.geo, id, r)?;
+    let pages = crate::sim::admit::pages_of(&f.ftl.geo, r);
+    m.host.submitted[r.op as usize] += 1;
+    match r.op {
+        Op::Read => m.host.pages_read += u64::from(pages.count),
+        Op::Write => {
+            for i in 0..pages.count {
+                f.write(Lpn(pages.first + i), r.stream)?;
+                m.host.pages_written += 1;
+                m.flash.programs[Cause::Host.at()] += 1;
+                m.flash.programs[Cause::Gc.at()] = f.tally.gc_pages;
+                m.note_write();
+            }
+        }
+        Op::Trim => {
+            for i in 0..pages.count {
+                m.host.pages_trimmed += u64::from(f.trim(Lpn(pages.first + i)));
+            }
+        }
+        Op::Flush => {}
+    }
+    m.host.completed[r.op as usize] += 1;
+    Ok(())
+}
+
+/// The end of a run.
+struct End<'a> {
+    ended: Nanos,
+    at_rest: bool,
+    pages_before: u64,
+    erases: &'a [u32],
+}
+
+fn report_timed(config: &Config, ssd: &Ssd, c: &Circumstances, ending: &Ending) -> Report {
+    let end = End {
+        ended: ssd.now(),
+        at_rest: ssd.at_rest(),
+        pages_before: ssd.pages_before(),
+        erases: &ssd.erases(),
+    };
+    let busy = (&*ssd.channel_busy_ns(), &*ssd.chip_busy_ns());
+    let mut report = report(config, &ssd.ftl, &ssd.measured, c, ending, end, busy);
+    report.gc.pages_in_flight = ssd.gc_pages_in_flight();
+    report.provenance.event_digest = Some(format!("{:016x}", ssd.event_digest));
+    report
+}
+
+fn report(
+    config: &Config,
+    ftl: &Ftl,
+    measured: &Measurements,
+    circumstances: &Circumstances,
+    ending: &Ending,
+    end: End<'_>,
+    busy: (&[u64], &[u64]),
+) -> Report {
+    Report::build(&Inputs {
+        provenance: Provenance {
+            ssdlab: env!("CARGO_PKG_VERSION").to_string(),
+            commit: circumstances.commit.clone(),
+            seed: config.run.seed,
+            config_digest: crate::config::digest(config),
+            trace_digest: circumstances.trace_digest.clone(),
+            event_digest: None,
+        },
+        config: serde_json::to_value(config).expect("a config is plain data"),
+        measured,
+        device: DeviceState {
+            page_bytes: u64::from(config.device.page_bytes),
+            user_pages: u64::from(ftl.geo.user_pages),
+            physical_pages: u64::from(ftl.geo.pages),
+            used_pages: ftl.space.used(),
+            valid_pages: ftl.valid_pages,
+            free_blocks: ftl.space.free_blocks_total(),
+            lowest_free_blocks: ftl.space.lowest_free_blocks(),
+            pages_before: end.pages_before,
+            erases: end.erases,
+            channel_busy_ns: busy.0,
+            chip_busy_ns: busy.1,
+        },
+        victim_policy: &config.gc.victim.policy,
+        open_loop: config.host.mode == crate::config::HostMode::Open,
+        completed: *ending == Ending::Completed,
+        at_rest: end.at_rest,
+        ended: end.ended,
+        wall_ns: None,
+        cpu_ns: None,
+        memory_bytes: Some(ftl.bytes_held() as u64),
+        series: BTreeMap::new(),
+        warnings: circumstances.warnings.clone(),
+    })
+}
