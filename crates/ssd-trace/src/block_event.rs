@@ -108,6 +108,7 @@ pub fn parse_line(line: &[u8], action: u8) -> Result<Line, Reject> {
 }
 
 /// The part after the action: RWBS, sector and length.
+#[inline(always)]
 fn request(
     cursor: &mut Cursor<'_>,
     action: u8,
@@ -180,7 +181,7 @@ impl Rwbs {
     }
 
     /// From its letters; the error says what was expected.
-    #[inline]
+    #[inline(always)]
     fn parse(letters: &[u8]) -> Result<Rwbs, &'static str> {
         let (preflush, rest) = match letters {
             [b'F', rest @ ..] => (flags::PREFLUSH, rest),
@@ -245,9 +246,12 @@ impl<'a> Cursor<'a> {
     /// Skips at least one blank.
     #[inline(always)]
     fn gap(&mut self, expected: &'static str) -> Result<(), Reject> {
-        let start = self.at;
+        if !matches!(self.peek(), Some(b' ' | b'\t')) {
+            return Err(Reject::new(expected, self.at));
+        }
+        self.at += 1;
         self.blanks();
-        if self.at == start { Err(Reject::new(expected, start)) } else { Ok(()) }
+        Ok(())
     }
 
     /// One given byte.
@@ -260,9 +264,26 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
+    /// The eight bytes from here with `'0'` taken off each, and how many of them lead as digits;
+    /// `None` near the end of the line.
+    ///
+    /// A byte is a digit if nothing is left above 9: adding 0x76 then leaves its high bit clear.
+    /// Carries go upward only, so the first byte that is none is found exactly.
+    #[inline(always)]
+    fn eight(&self) -> Option<(u64, u32)> {
+        let bytes = self.line.get(self.at..)?.first_chunk::<8>()?;
+        let values = u64::from_le_bytes(*bytes) ^ 0x3030_3030_3030_3030;
+        let others = (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
+        Some((values, others.trailing_zeros() / 8))
+    }
+
     /// Digits whose value nobody needs.
     #[inline(always)]
     fn digits(&mut self, expected: &'static str) -> Result<(), Reject> {
+        if let Some((_, digits @ 1..=7)) = self.eight() {
+            self.at += digits as usize;
+            return Ok(());
+        }
         let start = self.at;
         while let Some(b'0'..=b'9') = self.peek() {
             self.at += 1;
@@ -275,6 +296,17 @@ impl<'a> Cursor<'a> {
     fn number(&mut self, expected: &'static str) -> Result<(u64, usize), Reject> {
         let start = self.at;
         let mut value = 0u64;
+        match self.eight() {
+            Some((values, digits @ 1..=8)) => {
+                value = eight_digits(values << (64 - 8 * digits));
+                self.at += digits as usize;
+                if digits < 8 {
+                    return Ok((value, digits as usize));
+                }
+            }
+            Some(_) => return Err(Reject::new(expected, start)),
+            None => {}
+        }
         while let Some(byte @ b'0'..=b'9') = self.peek() {
             value = value.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
             self.at += 1;
@@ -359,6 +391,15 @@ impl<'a> Cursor<'a> {
         }
         Ok(Some((sector, sectors)))
     }
+}
+
+/// The number that eight digit values make, the first one in the lowest byte: neighbours are joined
+/// to pairs, pairs to fours, fours to all.
+#[inline(always)]
+const fn eight_digits(values: u64) -> u64 {
+    let pairs = (values.wrapping_mul(10) + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs.wrapping_mul(100) + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    (fours.wrapping_mul(10_000) + (fours >> 32)) & 0xffff_ffff
 }
 
 #[cfg(test)]
