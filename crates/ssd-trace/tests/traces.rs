@@ -19,7 +19,7 @@ fn trace() -> Workload {
 
 fn read(text: &[u8], workload: &Workload) -> Result<(Vec<TimedRequest>, TraceFacts), String> {
     let read = TraceSource::read("t.txt", text, workload, PAGE, 1 << 20);
-    read.map(|(source, facts)| (drain(source), facts)).map_err(|error| error.0)
+    read.map(|(mut source, facts)| (drain(&mut source), facts)).map_err(|error| error.0)
 }
 
 /// The error of `text`, which must hold all of `parts`.

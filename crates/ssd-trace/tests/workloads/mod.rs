@@ -29,7 +29,7 @@ pub(crate) fn workload(kind: WorkloadKind) -> Workload {
 }
 
 /// Everything that a source gives.
-pub(crate) fn drain(mut source: impl Source) -> Vec<TimedRequest> {
+pub(crate) fn drain(source: &mut dyn Source) -> Vec<TimedRequest> {
     let expected = source.expected();
     let mut requests = Vec::new();
     while let Some(timed) = source.next_request().expect("the source goes on") {
