@@ -7,7 +7,6 @@
 )]
 
 use ssd_core::config::{Arrival, ArrivalKind, Fit, SizeShare, Workload, WorkloadKind};
-use ssd_core::host::request::Source;
 use ssd_trace::block_event::{Line, parse_line};
 use std::time::Instant;
 

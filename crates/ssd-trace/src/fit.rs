@@ -193,7 +193,29 @@ fn compact(record: &mut Record, touched: &PageRuns, sectors_per_page: u64) -> bo
     let head = if touched.contains(first) { record.sector % sectors_per_page } else { 0 };
     let tail = if touched.contains(last) { (last + 1) * sectors_per_page - end } else { 0 };
     record.sector = new_first * sectors_per_page + head;
-    // Never longer than the discard was: only whole untouched pages, or parts of them, are left out.
+    // Never longer than the discard was: only untouched pages, or parts of them, are left out.
     record.sectors = (end_page * sectors_per_page - tail - record.sector) as u32;
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_requests_has_a_limit() {
+        for limit in [1usize, 4096, 5000] {
+            let mut fitter = Fitter { limit, ..Fitter::new(Fit::None, 8, 10) };
+            let op = Op::Write;
+            let event = Event { at_ns: 0, device: (8, 0), sector: 8, sectors: 8, op, flags: 0 };
+            for at in 0..limit as u64 {
+                assert!(fitter.add(&event, at).is_ok(), "{at} of {limit}");
+            }
+            let Err(Refusal::Trace(error)) = fitter.add(&event, 0) else {
+                panic!("request {limit} is refused");
+            };
+            assert!(error.0.contains(&format!("more than {limit} requests")), "{error}");
+            assert!(error.0.contains("workload.until"), "{error}");
+        }
+    }
 }

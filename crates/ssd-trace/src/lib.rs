@@ -1,8 +1,8 @@
 //! ssd-trace: where requests come from. Recorded traces and synthetic workloads.
 //!
-//! [`open`] turns `[workload]` into a [`Source`]. Route of a trace: `input` (file, decompression) ->
-//! `lines` -> [`block_event`] (one line) -> `scan` (the whole file, counts, errors with line numbers)
-//! -> `fit` (onto the device's addresses) -> [`replay`] (loops, time scale) -> simulator.
+//! [`open`] turns `[workload]` into a [`Source`]. Route of a trace: `input` (file, decompression)
+//! -> `lines` -> [`block_event`] (one line) -> `scan` (the whole file: counts, errors with line
+//! numbers) -> `fit` (onto the device's addresses) -> [`replay`] (loops, time scale) -> simulator.
 
 pub mod block_event;
 pub mod facts;

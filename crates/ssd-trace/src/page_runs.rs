@@ -30,16 +30,21 @@ impl RunCollector {
     }
 
     fn merge(&mut self) {
-        let mut all = std::mem::take(&mut self.merged);
-        all.append(&mut self.fresh);
-        all.sort_unstable();
-        all.dedup_by(|next, run| {
-            let joins = next.0 <= run.1.saturating_add(1);
-            if joins {
-                run.1 = run.1.max(next.1);
+        self.fresh.sort_unstable();
+        let mut all: Vec<(u64, u64)> = Vec::with_capacity(self.merged.len() + self.fresh.len());
+        let mut old = self.merged.iter().copied().peekable();
+        let mut new = self.fresh.drain(..).peekable();
+        while let Some(run) = match (old.peek(), new.peek()) {
+            (Some(left), Some(right)) if right < left => new.next(),
+            (Some(_), _) => old.next(),
+            (None, _) => new.next(),
+        } {
+            match all.last_mut() {
+                Some(last) if run.0 <= last.1.saturating_add(1) => last.1 = last.1.max(run.1),
+                _ => all.push(run),
             }
-            joins
-        });
+        }
+        drop(new);
         self.merged = all;
     }
 

@@ -203,7 +203,8 @@ fn starts_report(line: &[u8]) -> bool {
     starts.iter().any(|start| line.starts_with(start))
 }
 
-/// Whether a line inside such a section belongs to it: an event, even a bad one, starts with a digit.
+/// Whether a line inside such a section belongs to it; an event, even a bad one, starts with a
+/// digit.
 #[cold]
 fn is_report(text: &Text<'_>) -> bool {
     let first = text.bytes.trim_ascii_start().first();

@@ -156,7 +156,7 @@ proptest! {
     fn compact_leaves_the_same_contents(requests in any_requests(), log in 0u32..5) {
         let page = 1u64 << log;
         let original: Vec<Request> =
-            requests.iter().map(|&(op, sector, sectors)| Request::new(op, sector, sectors)).collect();
+            requests.iter().map(|&(op, at, sectors)| Request::new(op, at, sectors)).collect();
         let touched: BTreeSet<u64> = original
             .iter()
             .filter(|request| matches!(request.op, Op::Read | Op::Write))
@@ -188,15 +188,15 @@ proptest! {
         let (found, facts) = replay(&requests, Fit::Wrap, 4096, pages).unwrap();
         let capacity = u64::from(pages) * 8;
         let cover = |list: &mut dyn Iterator<Item = (Op, u64, u64)>, wanted: Op| -> Vec<u64> {
-            list.filter(|x| x.0 == wanted).flat_map(|x| x.1..x.1 + x.2).map(|s| s % capacity).collect()
+            let sectors = list.filter(|x| x.0 == wanted).flat_map(|x| x.1..x.1 + x.2);
+            sectors.map(|sector| sector % capacity).collect()
         };
+        let asked = |op| cover(&mut requests.iter().map(|r| (r.0, r.1, r.2.into())), op);
+        let sent = |op| cover(&mut found.iter().map(|r| (r.op, r.sector, r.sectors.into())), op);
         for op in [Op::Read, Op::Write] {
-            let before = cover(&mut requests.iter().map(|r| (r.0, r.1, r.2.into())), op);
-            let after = cover(&mut found.iter().map(|r| (r.op, r.sector, r.sectors.into())), op);
-            prop_assert_eq!(before, after);
+            prop_assert_eq!(asked(op), sent(op));
         }
-        let mut before = cover(&mut requests.iter().map(|r| (r.0, r.1, r.2.into())), Op::Trim);
-        let mut after = cover(&mut found.iter().map(|r| (r.op, r.sector, r.sectors.into())), Op::Trim);
+        let (mut before, mut after) = (asked(Op::Trim), sent(Op::Trim));
         for list in [&mut before, &mut after] {
             list.sort_unstable();
             list.dedup();

@@ -106,7 +106,8 @@ fn line_ends_and_blanks_do_not_matter() {
         &b"8,0 0 0 0.5 0 Q W 8 + 8\r\n\r\n8,0 0 0 0.6 0 Q W 8 + 8 [x]\r\n"[..],
         b"\n  8,0\t0 0 0.500000000 0 Q   W 8 + 8\n8,0 0 0 0.6 0 Q W 8 + 8 [x]",
         b"8,0 0 0 0.5 0 Q W 8 + 8 \xff\x00\n8,0 0 0 0.6 0 Q W 8 + 8 [\x00\n",
-        b"8,0 0 99999999999999999999999 0.5 0 Q W 8 + 8\n8,0 0 0 0.6 0 Q W 00000000000000000000008 + 8",
+        b"8,0 0 99999999999999999999999 0.5 0 Q W 8 + 8\n\
+          8,0 0 0 0.6 0 Q W 00000000000000000000008 + 8",
     ] {
         let (found, other) = read(text, &trace()).unwrap();
         assert_eq!(found, expected, "{:?}", String::from_utf8_lossy(text));
@@ -255,7 +256,9 @@ proptest! {
 
     #[test]
     fn a_damaged_line_is_read_or_refused(
-        at in 0usize..1500, byte in any::<u8>(), action in prop::sample::select(vec!['Q', 'D', 'C']),
+        at in 0usize..1500,
+        byte in any::<u8>(),
+        action in prop::sample::select(vec!['Q', 'D', 'C']),
     ) {
         let mut text = BLKPARSE.to_vec();
         let at = at % text.len();
@@ -276,7 +279,8 @@ proptest! {
             let (op, letter) = [(Op::Read, 'R'), (Op::Write, 'W'), (Op::Trim, 'D')][kind];
             let (seconds, ns) = (at / 1_000_000_000, at % 1_000_000_000);
             text += &format!("8,0 0 0 {seconds}.{ns:09} 0 Q {letter} {sector} + {sectors}\n");
-            expected.push(TimedRequest { at: Nanos(at), request: Request::new(op, sector, sectors) });
+            let request = Request::new(op, sector, sectors);
+            expected.push(TimedRequest { at: Nanos(at), request });
         }
         prop_assert_eq!(read(text.as_bytes(), &trace()).unwrap().0, expected);
     }

@@ -5,8 +5,8 @@
 //!
 //! Alignment: a request of at least a page starts on a page boundary; a smaller one lies within one
 //! page, at a multiple of its size. Start pages are drawn from the first
-//! `span * user_pages - (pages of the largest size - 1)` pages, so that every size fits behind every
-//! start and none is moved or cut.
+//! `span * user_pages - (pages of the largest size - 1)` pages, so that every size fits behind
+//! every start and none is moved or cut.
 
 mod arrivals;
 mod hot_cold;
