@@ -1,1 +1,72 @@
-//! ssd-trace: trace formats in and out, workload models.
+//! ssd-trace: where requests come from. Recorded traces and synthetic workloads.
+//!
+//! [`open`] turns `[workload]` into a [`Source`]. Route of a trace: `input` (file, decompression)
+//! -> `lines` -> [`block_event`] (one line) -> `scan` (the whole file: counts, errors with line
+//! numbers) -> `fit` (onto the device's addresses) -> [`replay`] (loops, time scale) -> simulator.
+
+pub mod block_event;
+pub mod facts;
+mod fit;
+mod input;
+mod lines;
+mod page_runs;
+pub mod replay;
+mod scan;
+pub mod synthetic;
+
+pub use facts::TraceFacts;
+pub use replay::TraceSource;
+pub use synthetic::Synthetic;
+
+use ssd_core::config::{Workload, WorkloadKind};
+use ssd_core::host::request::{Source, SourceError};
+use ssd_core::units::SECTOR_BYTES;
+
+/// A workload that is ready to be run.
+pub struct OpenedSource {
+    /// The requests, in order of arrival.
+    pub source: Box<dyn Source + Send>,
+    /// What was found in the trace; `None` for a synthetic workload.
+    pub facts: Option<TraceFacts>,
+}
+
+/// The source that `workload` describes, for a device of `user_pages` pages of `page_bytes` bytes
+/// (a multiple of 512). `seed` is that of the run; only synthetic workloads use it.
+///
+/// A trace is read to its end here, so that its errors come before the simulation starts.
+/// `workload.warmup_requests` is left to the caller: it says what is measured, not what arrives.
+///
+/// # Errors
+/// The file cannot be read or is not a trace, its addresses do not fit the device, or a value of
+/// `workload` is out of range; the message names file and line, or the key, and the remedy.
+pub fn open(
+    workload: &Workload,
+    page_bytes: u32,
+    user_pages: u32,
+    seed: u64,
+) -> Result<OpenedSource, SourceError> {
+    check_device(page_bytes, user_pages)?;
+    if workload.kind != WorkloadKind::Trace {
+        let source = Synthetic::new(workload, page_bytes, user_pages, seed)?;
+        return Ok(OpenedSource { source: Box::new(source), facts: None });
+    }
+    let Some(path) = &workload.trace else {
+        let remedy = "name a file in workload.trace (\"-\" for standard input)";
+        return Err(SourceError(format!("workload.kind = \"trace\" needs a trace; {remedy}")));
+    };
+    let (source, facts) = TraceSource::open(path, workload, page_bytes, user_pages)?;
+    Ok(OpenedSource { source: Box::new(source), facts: Some(facts) })
+}
+
+/// Geometry that addresses can be computed with.
+fn check_device(page_bytes: u32, user_pages: u32) -> Result<(), SourceError> {
+    if page_bytes == 0 || !u64::from(page_bytes).is_multiple_of(SECTOR_BYTES) {
+        let text = format!("device.page_size is {page_bytes} bytes; it must be a multiple of 512");
+        return Err(SourceError(text));
+    }
+    if user_pages == 0 {
+        let remedy = "lower device.over_provisioning or enlarge the device";
+        return Err(SourceError(format!("the device has no user pages; {remedy}")));
+    }
+    Ok(())
+}

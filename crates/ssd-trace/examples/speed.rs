@@ -1,0 +1,121 @@
+//! Measures parsing and generating: `cargo run --release -p ssd-trace --example speed [TRACE...]`.
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a measurement reads the clock and prints"
+)]
+
+use ssd_core::config::{Arrival, ArrivalKind, Fit, SizeShare, Workload, WorkloadKind};
+use ssd_trace::block_event::{Line, parse_line};
+use std::time::Instant;
+
+const REQUESTS: u64 = 1_000_000;
+
+fn workload(kind: WorkloadKind) -> Workload {
+    Workload {
+        kind,
+        trace: None,
+        action: 'Q',
+        from_ns: 0,
+        until_ns: None,
+        fit: Fit::Compact,
+        loops: 1,
+        time_scale: 1.0,
+        skip_bad: false,
+        requests: REQUESTS,
+        sizes: vec![SizeShare { bytes: 4096, weight: 1.0 }],
+        read: 0.0,
+        trim: 0.0,
+        theta: 0.99,
+        hot_space: 0.1,
+        hot_access: 0.9,
+        span: 1.0,
+        arrival: Arrival { kind: ArrivalKind::Fixed, interval_ns: 10_000, burst: 1, pause_ns: 0 },
+        warmup_requests: 0,
+    }
+}
+
+fn best(label: &str, count: u64, repeats: u32, mut run: impl FnMut() -> u64) {
+    let mut best = f64::INFINITY;
+    let mut check = 0;
+    for _ in 0..repeats {
+        let start = Instant::now();
+        check = run();
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    let (ns, millions) = (best * 1e9 / count as f64, count as f64 / best / 1e6);
+    println!("{label:32} {ns:7.1} ns each, {millions:6.1} M/s  (check {check:x})");
+}
+
+fn generate(label: &str, workload: &Workload) {
+    best(label, REQUESTS, 15, || {
+        let mut source = ssd_trace::open(workload, 4096, 1 << 20, 1).expect("it opens").source;
+        let mut check = 0u64;
+        while let Some(timed) = source.next_request().expect("it goes on") {
+            check = check.rotate_left(1) ^ timed.request.sector ^ timed.at.0;
+        }
+        check
+    });
+}
+
+fn lines() {
+    let count = 400_000u64;
+    let mut text = Vec::new();
+    for i in 0..count {
+        let (seconds, ns, sector) = (i / 10_000, i % 10_000 * 100_000, i * 7919 % (1 << 24) * 8);
+        let line =
+            format!("  8,0    1 {i:8} {seconds:5}.{ns:09} 20294  Q  WS {sector} + 8 [dbench]\n");
+        text.extend_from_slice(line.as_bytes());
+    }
+    let split: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
+    for action in [b'Q', b'D'] {
+        let label = format!("parse_line, action {}", char::from(action));
+        best(&label, count, 30, || {
+            let parsed = split.iter().map(|line| parse_line(line, action));
+            parsed
+                .flatten()
+                .map(|line| if let Line::Event(event) = line { event.sector } else { 1 })
+                .sum()
+        });
+    }
+    let workload = workload(WorkloadKind::Trace);
+    for (label, fit) in [("none", Fit::None), ("wrap", Fit::Wrap), ("compact", Fit::Compact)] {
+        let workload = Workload { fit, ..workload.clone() };
+        best(&format!("read trace, fit {label}"), count, 30, || {
+            let read = ssd_trace::TraceSource::read("text", &text[..], &workload, 4096, 1 << 24);
+            read.expect("it parses").1.requests.total()
+        });
+    }
+    let other = Workload { action: 'D', ..workload };
+    best("scan for another action", count, 30, || {
+        ssd_trace::TraceSource::read("text", &text[..], &other, 4096, 1 << 24)
+            .err()
+            .map_or(0, |_| 1)
+    });
+}
+
+fn main() {
+    lines();
+    for (label, kind) in [
+        ("uniform 4 KiB", WorkloadKind::Uniform),
+        ("zipf 0.99 4 KiB", WorkloadKind::Zipf),
+        ("hot-cold 4 KiB", WorkloadKind::HotCold),
+        ("sequential 4 KiB", WorkloadKind::Sequential),
+    ] {
+        generate(label, &workload(kind));
+    }
+    let mut mixed = workload(WorkloadKind::Uniform);
+    mixed.sizes.push(SizeShare { bytes: 16_384, weight: 0.5 });
+    (mixed.read, mixed.trim, mixed.arrival.kind) = (0.3, 0.1, ArrivalKind::Poisson);
+    generate("uniform, mixed, Poisson", &mixed);
+    for path in std::env::args().skip(1) {
+        let workload = Workload { trace: Some(path.clone()), ..workload(WorkloadKind::Trace) };
+        let facts = ssd_trace::open(&workload, 4096, 1 << 20, 1).expect("it opens").facts;
+        let lines = facts.map_or(1, |facts| facts.lines);
+        best(&path, lines, 5, || {
+            let opened = ssd_trace::open(&workload, 4096, 1 << 20, 1).expect("it opens");
+            opened.source.expected().unwrap_or(0)
+        });
+    }
+}

@@ -1,0 +1,525 @@
+//! Block-event text, one line: the default output of `blkparse` and the same fields from tracefs.
+//!
+//! `MAJ,MIN CPU SEQ TIME PID ACTION RWBS SECTOR + N [COMM]`, fields separated by blanks, TIME in
+//! seconds with up to nine decimals, SECTOR and N in 512-byte sectors; everything after N (an
+//! elapsed time, the process name, an error code) is ignored. Source: blkparse(1), and
+//! `blk_fill_rwbs` of the Linux kernel for RWBS, which is a set of letters and not a word:
+//!
+//! | letter | meaning here |
+//! |---|---|
+//! | F before the operation | preflush |
+//! | R, W | read, write |
+//! | D, then perhaps E | discard (E: secure erase), a TRIM |
+//! | N, or W then Z | write zeroes: a write, since nothing says that the device may unmap |
+//! | F in the operation's place | flush |
+//! | F after the operation | FUA |
+//! | A, S, M | read-ahead, sync, metadata |
+//! | B | barrier (kernels before 2.6.37): preflush |
+//! | U | atomic write: no flag here |
+//!
+//! Events of the chosen action that carry no data are not requests: a flush that stands alone
+//! becomes [`Op::Flush`]; packet commands (no `+ N`), `N` without a length, and at action C the
+//! end of a flush sequence (a zero-length write) are [`Line::Dataless`].
+
+use ssd_core::host::request::{Op, flags};
+use std::borrow::Cow;
+
+/// Longest read or write that is believed, sectors (1 GiB).
+pub const MAX_TRANSFER_SECTORS: u64 = 1 << 21;
+
+/// What a line should look like, for error messages.
+pub const LINE_FORM: &str = "`MAJ,MIN CPU SEQ TIME PID ACTION RWBS SECTOR + N [COMM]`";
+
+/// One event of the chosen action.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// Time of the event in the file's clock, nanoseconds.
+    pub at_ns: u64,
+    /// Major and minor number of the device.
+    pub device: (u32, u32),
+    /// First sector; 0 for a flush.
+    pub sector: u64,
+    /// Sectors, at least 1; 0 for a flush.
+    pub sectors: u32,
+    /// What was asked for.
+    pub op: Op,
+    /// Bits of [`ssd_core::host::request::flags`].
+    pub flags: u8,
+}
+
+/// What a line turned out to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Line {
+    /// Nothing but blanks.
+    Blank,
+    /// A request.
+    Event(Event),
+    /// Of the chosen action, without data and not a flush.
+    Dataless,
+    /// Of another action: its letter (the first one of `UT`).
+    Other(u8),
+}
+
+/// Why a line was not accepted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reject {
+    /// What should have stood there, or what is wrong, as in "expected ...".
+    pub expected: Cow<'static, str>,
+    /// Byte of the line, from 0, at which it should have stood.
+    pub column: usize,
+}
+
+impl Reject {
+    /// Expected `expected` at byte `column`.
+    pub(crate) fn new(expected: impl Into<Cow<'static, str>>, column: usize) -> Reject {
+        Reject { expected: expected.into(), column }
+    }
+}
+
+/// Parses one line without its newline; `action` is the letter of the chosen action.
+///
+/// # Errors
+/// [`Reject`] says what was expected and where.
+#[inline]
+pub fn parse_line(line: &[u8], action: u8) -> Result<Line, Reject> {
+    let mut cursor = Cursor { line, at: 0 };
+    cursor.blanks();
+    if cursor.is_end() {
+        return Ok(Line::Blank);
+    }
+    let major = cursor.u32("the device's major number")?;
+    cursor.byte(b',', "`,` and the device's minor number")?;
+    let minor = cursor.u32("the device's minor number")?;
+    cursor.gap("a blank after the device")?;
+    cursor.digits("the CPU")?;
+    cursor.gap("a blank after the CPU")?;
+    cursor.digits("the sequence number")?;
+    cursor.gap("a blank after the sequence number")?;
+    let at_ns = cursor.time()?;
+    cursor.gap("a blank after the time")?;
+    cursor.digits("the PID")?;
+    cursor.gap("a blank after the PID")?;
+    let found = cursor.word(2, "the action, one or two letters")?;
+    if found != [action] {
+        return Ok(Line::Other(found[0]));
+    }
+    cursor.gap("a blank after the action")?;
+    request(&mut cursor, action, at_ns, (major, minor))
+}
+
+/// The part after the action: RWBS, sector and length.
+#[inline(always)]
+fn request(
+    cursor: &mut Cursor<'_>,
+    action: u8,
+    at_ns: u64,
+    device: (u32, u32),
+) -> Result<Line, Reject> {
+    let letters_at = cursor.at;
+    let letters = cursor.word(8, "the operation (RWBS), up to eight letters")?;
+    let rwbs = Rwbs::parse(letters).map_err(|text| Reject::new(text, letters_at))?;
+    cursor.gap("a blank after the operation")?;
+    let address_at = cursor.at;
+    let (sector, sectors) = match cursor.address()? {
+        Some(address) => address,
+        None if rwbs.flushes() => (0, 0),
+        None => return Ok(Line::Dataless),
+    };
+    let event = |op, sector, sectors, flags| {
+        Ok(Line::Event(Event { at_ns, device, sector, sectors, op, flags }))
+    };
+    let reject = |text: &'static str| Err(Reject::new(text, address_at));
+    if sectors == 0 {
+        return match rwbs.verb {
+            Verb::Write if action == b'C' => Ok(Line::Dataless),
+            _ if rwbs.flushes() => event(Op::Flush, 0, 0, rwbs.flags & !flags::PREFLUSH),
+            Verb::Zeroes => Ok(Line::Dataless),
+            Verb::Read => reject("a read of at least one sector"),
+            Verb::Write => reject("a write of at least one sector"),
+            Verb::Discard | Verb::Flush => reject("a discard of at least one sector"),
+        };
+    }
+    let op = match rwbs.verb {
+        Verb::Read => Op::Read,
+        Verb::Write | Verb::Zeroes => Op::Write,
+        Verb::Discard => Op::Trim,
+        Verb::Flush => return reject("a flush without a length (`0 + 0`)"),
+    };
+    if sectors > MAX_TRANSFER_SECTORS && op != Op::Trim {
+        return reject("a length of at most 2097152 sectors (1 GiB)");
+    }
+    if sector.checked_add(sectors).is_none() {
+        return reject("a range that ends below sector 2^64");
+    }
+    match u32::try_from(sectors) {
+        Ok(sectors) => event(op, sector, sectors, rwbs.flags),
+        Err(_) => reject("a discard of less than 2^32 sectors"),
+    }
+}
+
+/// The operation letter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verb {
+    Read,
+    Write,
+    Discard,
+    Zeroes,
+    Flush,
+}
+
+/// A parsed RWBS field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Rwbs {
+    verb: Verb,
+    flags: u8,
+}
+
+impl Rwbs {
+    /// A flush when it carries no data.
+    const fn flushes(self) -> bool {
+        matches!(self.verb, Verb::Flush) || self.flags & flags::PREFLUSH != 0
+    }
+
+    /// From its letters; the error says what was expected.
+    #[inline(always)]
+    fn parse(letters: &[u8]) -> Result<Rwbs, &'static str> {
+        let (preflush, rest) = match letters {
+            [b'F', rest @ ..] => (flags::PREFLUSH, rest),
+            rest => (0, rest),
+        };
+        let (mut verb, modifiers) = match rest {
+            [b'R', rest @ ..] => (Verb::Read, rest),
+            [b'W', rest @ ..] => (Verb::Write, rest),
+            [b'D', rest @ ..] => (Verb::Discard, rest),
+            [b'N', rest @ ..] => (Verb::Zeroes, rest),
+            [b'F', rest @ ..] => (Verb::Flush, rest),
+            rest if preflush != 0 => (Verb::Flush, rest),
+            _ => return Err("an operation: R, W, D, N or F"),
+        };
+        let mut set = preflush;
+        for &letter in modifiers {
+            set |= match letter {
+                b'F' => flags::FUA,
+                b'S' => flags::SYNC,
+                b'M' => flags::META,
+                b'A' => flags::AHEAD,
+                b'B' => flags::PREFLUSH,
+                b'U' => 0,
+                b'E' if verb == Verb::Discard => 0,
+                b'Z' if verb == Verb::Write => {
+                    verb = Verb::Zeroes;
+                    0
+                }
+                _ => return Err("letters R W D N F S M A E Z B U in the operation (RWBS)"),
+            };
+        }
+        Ok(Rwbs { verb, flags: set })
+    }
+}
+
+/// A place in a line.
+struct Cursor<'a> {
+    line: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    #[inline(always)]
+    fn peek(&self) -> Option<u8> {
+        self.line.get(self.at).copied()
+    }
+
+    /// At the end of the line, but for a carriage return.
+    #[inline(always)]
+    fn is_end(&self) -> bool {
+        matches!(&self.line[self.at..], [] | [b'\r'])
+    }
+
+    /// Skips blanks and tabs.
+    #[inline(always)]
+    fn blanks(&mut self) {
+        while let Some(b' ' | b'\t') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    /// Skips at least one blank.
+    #[inline(always)]
+    fn gap(&mut self, expected: &'static str) -> Result<(), Reject> {
+        if !matches!(self.peek(), Some(b' ' | b'\t')) {
+            return Err(Reject::new(expected, self.at));
+        }
+        self.at += 1;
+        self.blanks();
+        Ok(())
+    }
+
+    /// One given byte.
+    #[inline(always)]
+    fn byte(&mut self, wanted: u8, expected: &'static str) -> Result<(), Reject> {
+        if self.peek() != Some(wanted) {
+            return Err(Reject::new(expected, self.at));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// The eight bytes from here with `'0'` taken off each, and how many of them lead as digits;
+    /// `None` near the end of the line.
+    ///
+    /// A byte is a digit if nothing is left above 9: adding 0x76 then leaves its high bit clear.
+    /// Carries go upward only, so the first byte that is none is found exactly.
+    #[inline(always)]
+    fn eight(&self) -> Option<(u64, u32)> {
+        let bytes = self.line.get(self.at..)?.first_chunk::<8>()?;
+        let values = u64::from_le_bytes(*bytes) ^ 0x3030_3030_3030_3030;
+        let others = (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
+        Some((values, others.trailing_zeros() / 8))
+    }
+
+    /// Digits whose value nobody needs.
+    #[inline(always)]
+    fn digits(&mut self, expected: &'static str) -> Result<(), Reject> {
+        if let Some((_, digits @ 1..=7)) = self.eight() {
+            self.at += digits as usize;
+            return Ok(());
+        }
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        if self.at == start { Err(Reject::new(expected, start)) } else { Ok(()) }
+    }
+
+    /// A decimal number and the count of its digits.
+    #[inline(always)]
+    fn number(&mut self, expected: &'static str) -> Result<(u64, usize), Reject> {
+        let start = self.at;
+        let mut value = 0u64;
+        match self.eight() {
+            Some((values, digits @ 1..=8)) => {
+                value = eight_digits(values << (64 - 8 * digits));
+                self.at += digits as usize;
+                if digits < 8 {
+                    return Ok((value, digits as usize));
+                }
+            }
+            Some(_) => return Err(Reject::new(expected, start)),
+            None => {}
+        }
+        while let Some(byte @ b'0'..=b'9') = self.peek() {
+            value = value.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
+            self.at += 1;
+        }
+        match self.at - start {
+            0 => Err(Reject::new(expected, start)),
+            digits @ 1..=19 => Ok((value, digits)),
+            digits => Ok((self.long_number(start)?, digits)),
+        }
+    }
+
+    /// The value of the more than 19 digits from `start`.
+    #[cold]
+    fn long_number(&self, start: usize) -> Result<u64, Reject> {
+        let digits = self.line[start..self.at].iter();
+        digits
+            .map(|byte| u64::from(byte - b'0'))
+            .try_fold(0u64, |value, digit| value.checked_mul(10)?.checked_add(digit))
+            .ok_or_else(|| Reject::new("a number below 2^64", start))
+    }
+
+    #[inline(always)]
+    fn u32(&mut self, expected: &'static str) -> Result<u32, Reject> {
+        let start = self.at;
+        let (value, _) = self.number(expected)?;
+        u32::try_from(value).map_err(|_| Reject::new("a number below 2^32", start))
+    }
+
+    /// `SECONDS` or `SECONDS.FRACTION`, in nanoseconds, exactly.
+    #[inline(always)]
+    fn time(&mut self) -> Result<u64, Reject> {
+        const POWERS: [u64; 10] =
+            [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
+        let start = self.at;
+        let (seconds, _) = self.number("the time, seconds")?;
+        let mut nanos = 0;
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            let (fraction, digits) = self.number("decimals of the time")?;
+            let Some(&power) = POWERS.get(digits) else {
+                return Err(Reject::new("a time with at most nine decimals", start));
+            };
+            nanos = fraction * power;
+        }
+        let whole = seconds.checked_mul(1_000_000_000);
+        let time = whole.and_then(|whole| whole.checked_add(nanos));
+        time.ok_or_else(|| Reject::new("a time below 2^64 ns (584 years)", start))
+    }
+
+    /// Letters, 1 to `most` of them, up to a blank or the end of the line.
+    #[inline(always)]
+    fn word(&mut self, most: usize, expected: &'static str) -> Result<&'a [u8], Reject> {
+        let start = self.at;
+        while self.peek().is_some_and(|byte| byte.is_ascii_alphabetic()) {
+            self.at += 1;
+        }
+        let word = &self.line[start..self.at];
+        let ends = self.is_end() || matches!(self.peek(), Some(b' ' | b'\t'));
+        if word.is_empty() || word.len() > most || !ends {
+            return Err(Reject::new(expected, start));
+        }
+        Ok(word)
+    }
+
+    /// `SECTOR + N`, or `None` where blkparse prints none: `[COMM]`, `BYTES (PACKET) [COMM]`,
+    /// `SECTOR [ERROR]`.
+    #[inline(always)]
+    fn address(&mut self) -> Result<Option<(u64, u64)>, Reject> {
+        if let Some(b'[' | b'(') = self.peek() {
+            return Ok(None);
+        }
+        let (sector, _) = self.number("the first sector")?;
+        self.gap("a blank after the sector")?;
+        if let Some(b'[' | b'(') = self.peek() {
+            return Ok(None);
+        }
+        self.byte(b'+', "`+` and the number of sectors")?;
+        self.gap("a blank after `+`")?;
+        let (sectors, _) = self.number("the number of sectors")?;
+        if !self.is_end() {
+            self.gap("a blank after the number of sectors")?;
+        }
+        Ok(Some((sector, sectors)))
+    }
+}
+
+/// The number that eight digit values make, the first one in the lowest byte: neighbours are joined
+/// to pairs, pairs to fours, fours to all.
+#[inline(always)]
+const fn eight_digits(values: u64) -> u64 {
+    let pairs = (values.wrapping_mul(10) + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs.wrapping_mul(100) + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    (fours.wrapping_mul(10_000) + (fours >> 32)) & 0xffff_ffff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Operation and flags of a line with these letters and this length at action `action`.
+    fn letters(rwbs: &str, sectors: u64, action: u8) -> Result<Line, Reject> {
+        let line = format!("8,0 1 2 0.5 3 {} {rwbs} 64 + {sectors} [x]", char::from(action));
+        parse_line(line.as_bytes(), action)
+    }
+
+    fn op_and_flags(rwbs: &str, sectors: u64) -> Option<(Op, u8)> {
+        match letters(rwbs, sectors, b'Q') {
+            Ok(Line::Event(event)) => Some((event.op, event.flags)),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn rwbs_is_a_set_of_letters() {
+        use flags::{AHEAD, FUA, META, PREFLUSH, SYNC};
+        for (rwbs, sectors, expected) in [
+            ("R", 8, (Op::Read, 0)),
+            ("RA", 8, (Op::Read, AHEAD)),
+            ("RM", 8, (Op::Read, META)),
+            ("RAM", 8, (Op::Read, AHEAD | META)),
+            ("W", 8, (Op::Write, 0)),
+            ("WS", 8, (Op::Write, SYNC)),
+            ("WSM", 8, (Op::Write, SYNC | META)),
+            ("WFSM", 8, (Op::Write, FUA | SYNC | META)),
+            ("FWS", 8, (Op::Write, PREFLUSH | SYNC)),
+            ("FWFSM", 8, (Op::Write, PREFLUSH | FUA | SYNC | META)),
+            ("WSU", 8, (Op::Write, SYNC)),
+            ("WB", 8, (Op::Write, PREFLUSH)),
+            ("N", 8, (Op::Write, 0)),
+            ("WZS", 8, (Op::Write, SYNC)),
+            ("D", 8, (Op::Trim, 0)),
+            ("DS", 8, (Op::Trim, SYNC)),
+            ("DES", 8, (Op::Trim, SYNC)),
+            ("FF", 0, (Op::Flush, 0)),
+            ("F", 0, (Op::Flush, 0)),
+            ("FN", 0, (Op::Flush, 0)),
+            ("FWS", 0, (Op::Flush, SYNC)),
+            ("FWFS", 0, (Op::Flush, FUA | SYNC)),
+        ] {
+            assert_eq!(op_and_flags(rwbs, sectors), Some(expected), "{rwbs} + {sectors}");
+        }
+        for (rwbs, sectors) in
+            [("X", 8), ("S", 8), ("WX", 8), ("RZ", 8), ("FF", 8), ("WE", 8), ("RWBSRWBSR", 8)]
+        {
+            assert_eq!(op_and_flags(rwbs, sectors), None, "{rwbs} + {sectors}");
+        }
+    }
+
+    #[test]
+    fn lengths_have_limits() {
+        for (rwbs, sectors) in
+            [("R", 0), ("WS", 0), ("D", 0), ("WFS", 0), ("W", (1 << 21) + 1), ("D", 1 << 32)]
+        {
+            assert!(letters(rwbs, sectors, b'Q').is_err(), "{rwbs} + {sectors}");
+        }
+        assert!(letters("W", 1 << 21, b'Q').is_ok());
+        assert!(letters("D", (1 << 32) - 1, b'Q').is_ok());
+        let line = b"8,0 1 2 0.5 3 Q W 18446744073709551615 + 8 [x]";
+        assert_eq!(parse_line(line, b'Q').unwrap_err().column, 18);
+    }
+
+    #[test]
+    fn events_without_data_are_told_apart() {
+        assert_eq!(letters("WS", 0, b'C'), Ok(Line::Dataless));
+        assert_eq!(letters("FWS", 0, b'C'), Ok(Line::Dataless));
+        assert_eq!(letters("N", 0, b'Q'), Ok(Line::Dataless));
+        assert!(matches!(letters("FF", 0, b'C'), Ok(Line::Event(Event { op: Op::Flush, .. }))));
+        assert!(letters("R", 0, b'C').is_err());
+        for (line, flush) in [
+            ("8,0 1 2 0.5 3 Q FWS [jbd2/sda1-8]", true),
+            ("8,0 1 2 0.5 3 Q N [fio]", false),
+            ("8,0 1 2 0.5 3 Q R 36 (12 00 00 00 24 00 ..) [udevd]", false),
+            ("8,0 1 2 0.5 0 Q WFS 4096 [0]", false),
+        ] {
+            let parsed = parse_line(line.as_bytes(), b'Q').unwrap();
+            assert_eq!(matches!(parsed, Line::Event(_)), flush, "{line}");
+        }
+    }
+
+    #[test]
+    fn times_are_exact() {
+        for (text, ns) in [
+            ("0", Some(0)),
+            ("1.5", Some(1_500_000_000)),
+            ("33.791608964", Some(33_791_608_964)),
+            ("0.000000001", Some(1)),
+            ("18446744073.709551615", Some(u64::MAX)),
+            ("18446744073.709551616", None),
+            ("18446744074", None),
+            ("99999999999999999999999", None),
+            ("1.0000000001", None),
+            ("1.", None),
+            ("-1.5", None),
+            (".5", None),
+        ] {
+            let line = format!("8,0 0 0 {text} 0 Q R 0 + 1");
+            let found = match parse_line(line.as_bytes(), b'Q') {
+                Ok(Line::Event(event)) => Some(event.at_ns),
+                _ => None,
+            };
+            assert_eq!(found, ns, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_prefix_of_a_line_is_rejected_or_plausible() {
+        let line = b"  8,64  11     2951    33.791608964 90790  Q  WS 7614368 + 8 [fio]";
+        for length in 3..=line.len() {
+            match parse_line(&line[..length], b'Q') {
+                Ok(Line::Event(event)) => assert!(length >= 60 && event.sectors == 8),
+                Ok(other) => panic!("{length}: {other:?}"),
+                Err(reject) => assert!(reject.column <= length),
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What was found in a trace, for `trace info` and for the provenance in reports.
+
+use crate::fit::Record;
+use crate::page_runs::PageBits;
+use serde::Serialize;
+use ssd_core::config::Fit;
+use ssd_core::host::request::Op;
+use std::collections::BTreeMap;
+
+/// What was read, what of it is used, and how. Counts of requests, pages and bytes are of one loop.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct TraceFacts {
+    /// Name of the file as it was given; "standard input" for "-".
+    pub file: String,
+    /// Lines of the file, blank ones included.
+    pub lines: u64,
+    /// Lines that blkparse and blktrace print about themselves, such as the closing summary.
+    pub summary_lines: u64,
+    /// Lines that could not be used and were skipped (`skip_bad`).
+    pub skipped_lines: u64,
+    /// Message for the first of them.
+    pub first_skipped: Option<String>,
+    /// Events of every action in the whole file, by its letter.
+    pub events: BTreeMap<char, u64>,
+    /// The action that was taken.
+    pub action: char,
+    /// Device of the events taken, "MAJ,MIN".
+    pub device: String,
+    /// Events of that action without data that are no flush: packet commands, ends of flush
+    /// sequences. They are not replayed.
+    pub dataless_events: u64,
+    /// Events of that action outside the time range.
+    pub events_outside_range: u64,
+    /// Requests that are replayed, after the fit.
+    pub requests: RequestCounts,
+    /// Discards that touch no page which the range reads or writes, dropped by `fit = "compact"`.
+    pub empty_discards: u64,
+    /// Requests that `fit = "wrap"` split at the end of the device.
+    pub split_requests: u64,
+    /// Discards at least as long as the device, which `fit = "wrap"` replays as one discard of all
+    /// of it.
+    pub whole_device_discards: u64,
+    /// Device pages read or written.
+    pub footprint_pages: u64,
+    /// Device pages written.
+    pub unique_pages_written: u64,
+    /// Bytes read, sector by sector as requested.
+    pub bytes_read: u64,
+    /// Bytes written, likewise.
+    pub bytes_written: u64,
+    /// Bytes discarded, likewise, after the fit.
+    pub bytes_trimmed: u64,
+    /// First time of the range in the file's clock, nanoseconds: time 0 of the replay.
+    pub from_ns: u64,
+    /// First request, nanoseconds after `from_ns`, before `time_scale`.
+    pub first_ns: u64,
+    /// Last request, likewise: the length of one loop.
+    pub duration_ns: u64,
+    /// Digest of the events taken (time, address, length, operation, flags), before the fit: 16
+    /// hexadecimal digits. It does not depend on compression, on the other lines and fields of the
+    /// file, or on the device.
+    pub trace_digest: String,
+    /// How addresses were fitted to the device.
+    pub fit: Fit,
+    /// Times the trace is run.
+    pub loops: u32,
+    /// Factor on all arrival times.
+    pub time_scale: f64,
+}
+
+/// Requests by operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct RequestCounts {
+    /// Reads.
+    pub read: u64,
+    /// Writes.
+    pub write: u64,
+    /// Discards.
+    pub trim: u64,
+    /// Flushes that stand alone.
+    pub flush: u64,
+}
+
+impl RequestCounts {
+    /// All of them.
+    #[must_use]
+    pub const fn total(self) -> u64 {
+        self.read + self.write + self.trim + self.flush
+    }
+}
+
+/// What the requests of one loop amount to on the device.
+#[derive(Default)]
+pub(crate) struct Volume {
+    pub(crate) requests: RequestCounts,
+    pub(crate) bytes_read: u64,
+    pub(crate) bytes_written: u64,
+    pub(crate) bytes_trimmed: u64,
+    pub(crate) footprint_pages: u64,
+    pub(crate) unique_pages_written: u64,
+}
+
+impl Volume {
+    /// Of fitted records, on `user_pages` pages of `sectors_per_page` sectors.
+    pub(crate) fn of(records: &[Record], sectors_per_page: u64, user_pages: u32) -> Volume {
+        let mut volume = Volume::default();
+        let (mut touched, mut written) = (PageBits::new(user_pages), PageBits::new(user_pages));
+        for record in records {
+            let (first, last) = record.pages(sectors_per_page);
+            let bytes = u64::from(record.sectors) * 512;
+            match record.op {
+                Op::Read => {
+                    volume.requests.read += 1;
+                    volume.bytes_read += bytes;
+                    touched.add(first, last);
+                }
+                Op::Write => {
+                    volume.requests.write += 1;
+                    volume.bytes_written += bytes;
+                    touched.add(first, last);
+                    written.add(first, last);
+                }
+                Op::Trim => {
+                    volume.requests.trim += 1;
+                    volume.bytes_trimmed += bytes;
+                }
+                Op::Flush => volume.requests.flush += 1,
+            }
+        }
+        volume.footprint_pages = touched.count();
+        volume.unique_pages_written = written.count();
+        volume
+    }
+}
+
+/// Digest of a sequence of requests: FNV-1a over 64-bit words instead of bytes, each step followed
+/// by a shift so that high bits reach low ones (plain FNV-1a: 22 multiplications a request).
+pub(crate) struct Digest(u64);
+
+impl Digest {
+    /// Of nothing.
+    pub(crate) const fn new() -> Digest {
+        Digest(0xcbf2_9ce4_8422_2325)
+    }
+
+    /// Adds a record.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, record: &Record) {
+        let kind = u64::from(record.flags) << 8 | record.op as u64;
+        for word in [record.at, record.sector, u64::from(record.sectors) << 16 | kind] {
+            self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+            self.0 ^= self.0 >> 32;
+        }
+    }
+
+    /// As 16 hexadecimal digits.
+    pub(crate) fn hex(&self) -> String {
+        format!("{:016x}", self.0)
+    }
+}

@@ -1,0 +1,157 @@
+//! Sets of pages: runs over the trace's address space, and a bitmap over the device's.
+
+/// Ranges collected before they are merged the first time.
+const FIRST_MERGE: usize = 1 << 16;
+
+/// Collects page ranges; memory follows the number of separate runs, not of ranges.
+#[derive(Default)]
+pub(crate) struct RunCollector {
+    /// Disjoint and ascending, with gaps between them: (first, last).
+    merged: Vec<(u64, u64)>,
+    fresh: Vec<(u64, u64)>,
+}
+
+impl RunCollector {
+    /// Adds pages `first..=last`.
+    #[inline]
+    pub(crate) fn add(&mut self, first: u64, last: u64) {
+        debug_assert!(first <= last, "a range has at least one page");
+        if let Some(run) = self.fresh.last_mut()
+            && run.0 <= first
+            && first <= run.1.saturating_add(1)
+        {
+            run.1 = run.1.max(last);
+            return;
+        }
+        if self.fresh.len() >= self.merged.len().max(FIRST_MERGE) {
+            self.merge();
+        }
+        self.fresh.push((first, last));
+    }
+
+    fn merge(&mut self) {
+        self.fresh.sort_unstable();
+        let mut all: Vec<(u64, u64)> = Vec::with_capacity(self.merged.len() + self.fresh.len());
+        let mut old = self.merged.iter().copied().peekable();
+        let mut new = self.fresh.drain(..).peekable();
+        while let Some(run) = match (old.peek(), new.peek()) {
+            (Some(left), Some(right)) if right < left => new.next(),
+            (Some(_), _) => old.next(),
+            (None, _) => new.next(),
+        } {
+            match all.last_mut() {
+                Some(last) if run.0 <= last.1.saturating_add(1) => last.1 = last.1.max(run.1),
+                _ => all.push(run),
+            }
+        }
+        drop(new);
+        self.merged = all;
+    }
+
+    /// The set, numbered.
+    pub(crate) fn finish(mut self) -> PageRuns {
+        self.merge();
+        let mut before = Vec::with_capacity(self.merged.len());
+        let mut pages = 0u64;
+        for &(first, last) in &self.merged {
+            before.push(pages);
+            pages += last - first + 1;
+        }
+        PageRuns { runs: self.merged, before, pages }
+    }
+}
+
+/// A set of pages, numbered from 0 in ascending order.
+pub(crate) struct PageRuns {
+    runs: Vec<(u64, u64)>,
+    /// Pages of the set before each run.
+    before: Vec<u64>,
+    pages: u64,
+}
+
+impl PageRuns {
+    /// Number of pages.
+    pub(crate) const fn pages(&self) -> u64 {
+        self.pages
+    }
+
+    /// Pages of the set below `page`: its number, if it belongs to the set.
+    pub(crate) fn below(&self, page: u64) -> u64 {
+        match self.runs.partition_point(|run| run.0 < page) {
+            0 => 0,
+            after => {
+                let (first, last) = self.runs[after - 1];
+                self.before[after - 1] + (page.min(last + 1) - first)
+            }
+        }
+    }
+
+    /// Whether `page` belongs to the set.
+    pub(crate) fn contains(&self, page: u64) -> bool {
+        let after = self.runs.partition_point(|run| run.0 <= page);
+        after > 0 && page <= self.runs[after - 1].1
+    }
+}
+
+/// A set of device pages.
+pub(crate) struct PageBits {
+    words: Vec<u64>,
+}
+
+impl PageBits {
+    /// Empty, for pages below `pages`.
+    pub(crate) fn new(pages: u32) -> PageBits {
+        PageBits { words: vec![0; (pages as usize).div_ceil(64)] }
+    }
+
+    /// Adds pages `first..=last`.
+    pub(crate) fn add(&mut self, first: u64, last: u64) {
+        let (low, high) = ((first / 64) as usize, (last / 64) as usize);
+        let (from, to) = (u64::MAX << (first % 64), u64::MAX >> (63 - last % 64));
+        if low == high {
+            self.words[low] |= from & to;
+            return;
+        }
+        self.words[low] |= from;
+        self.words[low + 1..high].fill(u64::MAX);
+        self.words[high] |= to;
+    }
+
+    /// Number of pages in the set.
+    pub(crate) fn count(&self) -> u64 {
+        self.words.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn both_sets_equal_a_plain_one(
+            ranges in proptest::collection::vec((0u64..300, 0u64..90), 1..60),
+            merge_at in 0usize..60,
+        ) {
+            let mut collector = RunCollector::default();
+            let (mut bits, mut plain) = (PageBits::new(400), BTreeSet::new());
+            for (index, &(first, length)) in ranges.iter().enumerate() {
+                collector.add(first, first + length);
+                bits.add(first, first + length);
+                plain.extend(first..=first + length);
+                if index == merge_at {
+                    collector.merge();
+                }
+            }
+            let runs = collector.finish();
+            prop_assert_eq!(runs.pages(), plain.len() as u64);
+            prop_assert_eq!(bits.count(), plain.len() as u64);
+            for page in 0..400 {
+                prop_assert_eq!(runs.contains(page), plain.contains(&page));
+                prop_assert_eq!(runs.below(page), plain.range(..page).count() as u64);
+            }
+        }
+    }
+}

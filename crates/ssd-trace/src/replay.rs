@@ -1,0 +1,255 @@
+//! Replays a trace: time range, fit to the device, loops, time scale.
+
+use crate::facts::{Digest, TraceFacts, Volume};
+use crate::fit::{Fitter, Record};
+use crate::input;
+use crate::scan::{Scan, Tally};
+use ssd_core::config::Workload;
+use ssd_core::host::request::{Request, Source, SourceError, TimedRequest};
+use ssd_core::units::{Nanos, SECTOR_BYTES};
+use std::io::Read;
+
+/// Latest arrival that a replay may have, nanoseconds (146 years).
+const LATEST: u64 = 1 << 62;
+
+/// A trace in memory, 24 bytes a request, and where its replay stands.
+///
+/// Time 0 is `from_ns` of the trace. Loop `i` starts `i` times the length of one loop later, which
+/// is the time of the last request; all arrivals are then multiplied by `time_scale`.
+pub struct TraceSource {
+    records: Vec<Record>,
+    next: usize,
+    round: u32,
+    loops: u32,
+    /// Length of one loop before scaling, nanoseconds.
+    span: u64,
+    scale: f64,
+}
+
+impl TraceSource {
+    /// Reads the trace at `path` ("-": standard input), which may be compressed with zstd or gzip,
+    /// for a device of `user_pages` pages of `page_bytes` bytes (a multiple of 512).
+    ///
+    /// # Errors
+    /// The file cannot be read, a line is bad, a time or address does not fit, nothing is left to
+    /// replay; the message names file, line and remedy.
+    pub fn open(
+        path: &str,
+        workload: &Workload,
+        page_bytes: u32,
+        user_pages: u32,
+    ) -> Result<(TraceSource, TraceFacts), SourceError> {
+        let raw = input::open(path)?;
+        TraceSource::read(&input::display_name(path), raw, workload, page_bytes, user_pages)
+    }
+
+    /// As [`TraceSource::open`], from any reader; `file` is its name in messages.
+    ///
+    /// # Errors
+    /// As [`TraceSource::open`].
+    pub fn read<'a>(
+        file: &str,
+        raw: impl Read + 'a,
+        workload: &Workload,
+        page_bytes: u32,
+        user_pages: u32,
+    ) -> Result<(TraceSource, TraceFacts), SourceError> {
+        crate::check_device(page_bytes, user_pages)?;
+        let action = check_options(workload)?;
+        let sectors_per_page = u64::from(page_bytes) / SECTOR_BYTES;
+        let reader = input::decompress(Box::new(raw)).map_err(|error| {
+            SourceError(format!("{file}: cannot read the trace: {error}; check workload.trace"))
+        })?;
+        let fitter = Fitter::new(workload.fit, sectors_per_page, user_pages);
+        let used = used_events(file, reader, workload, action, fitter)?;
+        let mut facts = used.facts(file, workload, action);
+        let mut fitter = used.fitter;
+        let records = fitter.finish().map_err(|error| SourceError(format!("{file}: {error}")))?;
+        facts.empty_discards = fitter.empty_discards;
+        let (Some(first), Some(last)) = (records.first(), records.last()) else {
+            let remedy = "no page is read or written; use a longer time range";
+            return Err(SourceError(format!("{file}: only discards of unused pages; {remedy}")));
+        };
+        (facts.first_ns, facts.duration_ns) = (first.at, last.at);
+        facts.add_volume(&Volume::of(&records, sectors_per_page, user_pages));
+        let source = TraceSource {
+            next: 0,
+            round: 0,
+            loops: workload.loops,
+            span: last.at,
+            scale: workload.time_scale,
+            records,
+        };
+        source.check_end(file)?;
+        Ok((source, facts))
+    }
+
+    /// Whether the last arrival is still a time.
+    fn check_end(&self, file: &str) -> Result<(), SourceError> {
+        let end = u128::from(self.span) * u128::from(self.loops);
+        if end as f64 * self.scale.max(1.0) < LATEST as f64 {
+            return Ok(());
+        }
+        let remedy = "lower workload.loops or workload.time_scale, or set workload.from";
+        Err(SourceError(format!("{file}: the replay would end after 146 years; {remedy}")))
+    }
+
+    /// Arrival of a record in the present loop.
+    #[inline(always)]
+    fn arrival(&self, at: u64) -> Nanos {
+        let at = u64::from(self.round) * self.span + at;
+        if self.scale.to_bits() == 1.0f64.to_bits() {
+            return Nanos(at);
+        }
+        // Rounding to nearest by adding a half keeps the order of arrivals.
+        Nanos((at as f64 * self.scale + 0.5) as u64)
+    }
+}
+
+impl Source for TraceSource {
+    #[inline]
+    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
+        if self.next == self.records.len() {
+            if self.round + 1 >= self.loops {
+                return Ok(None);
+            }
+            (self.round, self.next) = (self.round + 1, 0);
+        }
+        let Record { at, sector, sectors, op, flags } = self.records[self.next];
+        self.next += 1;
+        let request = Request { flags, ..Request::new(op, sector, sectors) };
+        Ok(Some(TimedRequest { at: self.arrival(at), request }))
+    }
+
+    fn expected(&self) -> Option<u64> {
+        Some(self.records.len() as u64 * u64::from(self.loops))
+    }
+}
+
+/// Checks the keys that need no trace; the action as a byte.
+fn check_options(workload: &Workload) -> Result<u8, SourceError> {
+    let fail = |text: String| Err(SourceError(text));
+    let Workload { action, from_ns, until_ns, loops, time_scale, .. } = workload;
+    if !matches!(action, 'Q' | 'D' | 'C') {
+        return fail(format!("workload.action is {action:?}; it must be \"Q\", \"D\" or \"C\""));
+    }
+    if *loops == 0 {
+        return fail("workload.loops is 0; it must be at least 1".to_owned());
+    }
+    if !(time_scale.is_finite() && *time_scale > 0.0) {
+        return fail(format!("workload.time_scale is {time_scale}; it must be above 0"));
+    }
+    if let Some(until) = until_ns
+        && until <= from_ns
+    {
+        return fail(format!(
+            "workload.until ({until} ns) is not after workload.from ({from_ns} ns); give a range"
+        ));
+    }
+    Ok(*action as u8)
+}
+
+/// The events of the chosen action in the time range.
+struct Used {
+    fitter: Fitter,
+    tally: Tally,
+    digest: Digest,
+    outside: u64,
+}
+
+/// Reads the trace.
+fn used_events(
+    file: &str,
+    reader: impl Read,
+    workload: &Workload,
+    action: u8,
+    mut fitter: Fitter,
+) -> Result<Used, SourceError> {
+    let (from, until) = (workload.from_ns, workload.until_ns.unwrap_or(u64::MAX));
+    let (mut digest, mut taken, mut outside) = (Digest::new(), 0u64, 0u64);
+    let scan = Scan { file, action, skip_bad: workload.skip_bad };
+    let tally = scan.run(reader, |event| {
+        if event.at_ns < from || event.at_ns >= until {
+            outside += 1;
+            return Ok(());
+        }
+        digest.add(&fitter.add(event, event.at_ns - from)?);
+        taken += 1;
+        Ok(())
+    })?;
+    if taken == 0 {
+        return Err(nothing(file, &tally, workload, action));
+    }
+    Ok(Used { fitter, tally, digest, outside })
+}
+
+/// The message when no event can be used.
+fn nothing(file: &str, tally: &Tally, workload: &Workload, action: u8) -> SourceError {
+    let wanted = workload.action;
+    let events: Vec<String> =
+        tally.events(action).iter().map(|(name, count)| format!("{name}: {count}")).collect();
+    SourceError(if tally.lines == 0 {
+        format!("{file}: the trace is empty (0 bytes); check workload.trace")
+    } else if let Some((first, last)) = tally.times {
+        format!(
+            "{file}: no {wanted} events in the time range; they run from {first} ns to {last} ns; \
+             change workload.from and workload.until"
+        )
+    } else if let Some(message) = &tally.first_skipped
+        && events.is_empty()
+    {
+        format!("{file}: all {} lines were skipped; the first: {message}", tally.skipped_lines)
+    } else if events.is_empty() {
+        format!("{file}: no events in {} lines; check workload.trace", tally.lines)
+    } else {
+        let found = events.join(", ");
+        format!("{file}: no usable {wanted} events; found {found}; change workload.action")
+    })
+}
+
+impl Used {
+    /// What is known before the fit is finished.
+    fn facts(&self, file: &str, workload: &Workload, action: u8) -> TraceFacts {
+        let Used { fitter, tally, digest, outside } = self;
+        let (major, minor) = tally.device.unwrap_or_default();
+        TraceFacts {
+            file: file.to_owned(),
+            lines: tally.lines,
+            summary_lines: tally.summary_lines,
+            skipped_lines: tally.skipped_lines,
+            first_skipped: tally.first_skipped.clone(),
+            events: tally.events(action),
+            action: workload.action,
+            device: format!("{major},{minor}"),
+            dataless_events: tally.dataless,
+            events_outside_range: *outside,
+            requests: Default::default(),
+            empty_discards: 0,
+            split_requests: fitter.split_requests,
+            whole_device_discards: fitter.whole_device_discards,
+            footprint_pages: 0,
+            unique_pages_written: 0,
+            bytes_read: 0,
+            bytes_written: 0,
+            bytes_trimmed: 0,
+            from_ns: workload.from_ns,
+            first_ns: 0,
+            duration_ns: 0,
+            trace_digest: digest.hex(),
+            fit: workload.fit,
+            loops: workload.loops,
+            time_scale: workload.time_scale,
+        }
+    }
+}
+
+impl TraceFacts {
+    fn add_volume(&mut self, volume: &Volume) {
+        self.requests = volume.requests;
+        self.bytes_read = volume.bytes_read;
+        self.bytes_written = volume.bytes_written;
+        self.bytes_trimmed = volume.bytes_trimmed;
+        self.footprint_pages = volume.footprint_pages;
+        self.unique_pages_written = volume.unique_pages_written;
+    }
+}

@@ -1,0 +1,69 @@
+//! Arrival times of a synthetic workload: fixed, Poisson, or bursts of Poisson arrivals.
+
+use ssd_core::config::{Arrival, ArrivalKind, Workload};
+use ssd_core::host::request::SourceError;
+use ssd_core::rng::Stream;
+use ssd_core::units::Nanos;
+
+/// Makes arrival times; the first request arrives at 0.
+pub(super) struct Arrivals {
+    random: Stream,
+    arrival: Arrival,
+    at: u64,
+    left_in_burst: u32,
+}
+
+impl Arrivals {
+    pub(super) fn new(workload: &Workload, random: Stream) -> Result<Arrivals, SourceError> {
+        let arrival = workload.arrival;
+        if arrival.kind == ArrivalKind::Bursty && arrival.burst == 0 {
+            let text = "workload.arrival.burst is 0; it must be at least 1";
+            return Err(SourceError(text.to_owned()));
+        }
+        Ok(Arrivals { random, arrival, at: 0, left_in_burst: arrival.burst })
+    }
+
+    /// Arrival of request `index`, which counts from 0 and goes up by 1.
+    #[inline(always)]
+    pub(super) fn next_arrival(&mut self, index: u64) -> Result<Nanos, SourceError> {
+        let gap = if index == 0 {
+            self.left_in_burst = self.left_in_burst.saturating_sub(1);
+            0
+        } else {
+            self.gap()
+        };
+        match self.at.checked_add(gap) {
+            Some(at) if at < 1 << 62 => self.at = at,
+            _ => return Err(too_late(index)),
+        }
+        Ok(Nanos(self.at))
+    }
+
+    /// Time to the next request.
+    #[inline(always)]
+    fn gap(&mut self) -> u64 {
+        match self.arrival.kind {
+            ArrivalKind::Fixed => self.arrival.interval_ns,
+            ArrivalKind::Poisson => self.exponential(),
+            ArrivalKind::Bursty if self.left_in_burst > 0 => {
+                self.left_in_burst -= 1;
+                self.exponential()
+            }
+            ArrivalKind::Bursty => {
+                self.left_in_burst = self.arrival.burst - 1;
+                self.arrival.pause_ns
+            }
+        }
+    }
+
+    /// Exponential with the mean interval, rounded to nanoseconds.
+    fn exponential(&mut self) -> u64 {
+        (self.random.exponential() * self.arrival.interval_ns as f64 + 0.5) as u64
+    }
+}
+
+#[cold]
+fn too_late(index: u64) -> SourceError {
+    let remedy = "lower workload.arrival.interval or workload.requests";
+    SourceError(format!("request {index} would arrive after 146 years; {remedy}"))
+}

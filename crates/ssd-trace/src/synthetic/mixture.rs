@@ -1,0 +1,86 @@
+//! Mixtures of operations and sizes.
+
+use super::check_share;
+use ssd_core::config::{SizeShare, Workload};
+use ssd_core::host::request::{Op, SourceError};
+use ssd_core::rng::Stream;
+use ssd_core::units::SECTOR_BYTES;
+
+/// Reads and TRIMs by share; the rest are writes.
+pub(super) struct Operations {
+    random: Stream,
+    read: f64,
+    read_or_trim: f64,
+}
+
+impl Operations {
+    pub(super) fn new(workload: &Workload, random: Stream) -> Result<Operations, SourceError> {
+        let Workload { read, trim, .. } = *workload;
+        check_share("read", read)?;
+        check_share("trim", trim)?;
+        if read + trim > 1.0 {
+            let text = format!("workload.read + workload.trim is {}; lower one", read + trim);
+            return Err(SourceError(format!("{text}: together they are at most 1")));
+        }
+        Ok(Operations { random, read, read_or_trim: read + trim })
+    }
+
+    #[inline(always)]
+    pub(super) fn draw(&mut self) -> Op {
+        let draw = self.random.unit();
+        if draw >= self.read_or_trim {
+            Op::Write
+        } else if draw < self.read {
+            Op::Read
+        } else {
+            Op::Trim
+        }
+    }
+}
+
+/// Request sizes by weight.
+pub(super) struct Sizes {
+    random: Stream,
+    /// Sectors, and the sum of the weights up to this size.
+    shares: Vec<(u32, f64)>,
+    total: f64,
+}
+
+impl Sizes {
+    pub(super) fn new(sizes: &[SizeShare], random: Stream) -> Result<Sizes, SourceError> {
+        let fail = |text: String| Err(SourceError(format!("workload.sizes: {text}")));
+        let (mut shares, mut total) = (Vec::with_capacity(sizes.len()), 0.0);
+        for &SizeShare { bytes, weight } in sizes {
+            if bytes == 0 || !u64::from(bytes).is_multiple_of(SECTOR_BYTES) {
+                return fail(format!("a size is {bytes} bytes; it must be a multiple of 512"));
+            }
+            if !(weight.is_finite() && weight > 0.0) {
+                return fail(format!("the weight of {bytes} is {weight}; it must be above 0"));
+            }
+            total += weight;
+            shares.push((bytes / SECTOR_BYTES as u32, total));
+        }
+        if shares.is_empty() || !total.is_finite() {
+            return fail("give at least one size, and weights with a finite sum".to_owned());
+        }
+        Ok(Sizes { random, shares, total })
+    }
+
+    /// The largest size, sectors.
+    pub(super) fn largest(&self) -> u32 {
+        self.shares.iter().map(|share| share.0).max().unwrap_or(1)
+    }
+
+    /// A size, sectors.
+    #[inline(always)]
+    pub(super) fn draw(&mut self) -> u32 {
+        if let [(sectors, _)] = self.shares[..] {
+            return sectors;
+        }
+        let draw = self.random.unit() * self.total;
+        let last = self.shares.len() - 1;
+        // The product may round up to the total itself.
+        let index = self.shares[..last].partition_point(|share| share.1 <= draw);
+        self.shares[index].0
+    }
+}

@@ -1,0 +1,154 @@
+//! Zipf: rank `k` of `1..=n` has probability proportional to `k^-theta`, exactly, in O(1).
+//!
+//! Rejection-inversion: Hörmann and Derflinger, "Rejection-inversion to generate variates from
+//! monotone discrete distributions", ACM TOMACS 6(3), 1996, with `H` the integral of `x^-theta`.
+//! Their closed forms need `theta != 1`; here `(e^t - 1) / t` and `log(1 + t) / t` stand in them,
+//! which covers every `theta >= 0`. All logarithms and exponentials are libm's, so that every
+//! machine draws the same ranks.
+
+use ssd_core::host::request::SourceError;
+use ssd_core::rng::Stream;
+
+/// The distribution.
+#[derive(Clone, Copy, Debug)]
+pub struct Zipf {
+    n: f64,
+    theta: f64,
+    /// `H(1.5) - 1`: the lower end of the inverted area.
+    low: f64,
+    /// `H(n + 0.5)`: its upper end.
+    high: f64,
+    /// A candidate at most this far right of its rank's centre is accepted without computing.
+    squeeze: f64,
+}
+
+impl Zipf {
+    /// Over ranks `1..=n`, `n` at least 1 and below 2^52, with skew `theta >= 0` (0: uniform).
+    ///
+    /// # Errors
+    /// `theta` is negative, infinite or not a number.
+    pub fn new(n: u64, theta: f64) -> Result<Zipf, SourceError> {
+        assert!(n > 0 && n < 1 << 52, "1 to 2^52 ranks, not {n}");
+        if !(theta.is_finite() && theta >= 0.0) {
+            let text = format!("workload.theta is {theta}; it must be 0 or above");
+            return Err(SourceError(text));
+        }
+        let mut zipf = Zipf { n: n as f64, theta, low: 0.0, high: 0.0, squeeze: 0.0 };
+        zipf.low = zipf.integral(1.5) - 1.0;
+        zipf.high = zipf.integral(zipf.n + 0.5);
+        zipf.squeeze = 2.0 - zipf.inverse(zipf.integral(2.5) - zipf.density(2.0));
+        Ok(zipf)
+    }
+
+    /// Draws a rank, 1 the most likely.
+    #[inline]
+    pub fn rank(&self, random: &mut Stream) -> u64 {
+        loop {
+            let area = self.high + random.unit() * (self.low - self.high);
+            let x = self.inverse(area);
+            // Rounding may carry x just past the ends.
+            let rank = (x + 0.5).floor().clamp(1.0, self.n);
+            if rank - x <= self.squeeze || area >= self.integral(rank + 0.5) - self.density(rank) {
+                return rank as u64;
+            }
+        }
+    }
+
+    /// `x^-theta`.
+    fn density(&self, x: f64) -> f64 {
+        libm::exp(-self.theta * libm::log(x))
+    }
+
+    /// `H(x)`: the integral of the density from 1 to `x`, `(x^(1 - theta) - 1) / (1 - theta)`.
+    fn integral(&self, x: f64) -> f64 {
+        let log = libm::log(x);
+        let t = (1.0 - self.theta) * log;
+        let ratio = if t.abs() > 1e-8 { libm::expm1(t) / t } else { 1.0 + t * 0.5 };
+        ratio * log
+    }
+
+    /// The `x` at which `H(x) = area`.
+    #[inline]
+    fn inverse(&self, area: f64) -> f64 {
+        // Rounding may carry the argument just below -1, where the logarithm ends.
+        let t = (area * (1.0 - self.theta)).max(-1.0);
+        let ratio = if t.abs() > 1e-8 { libm::log1p(t) / t } else { 1.0 - t * 0.5 };
+        libm::exp(ratio * area)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(n: u64, theta: f64, draws: u64) -> Vec<u64> {
+        let zipf = Zipf::new(n, theta).unwrap();
+        let mut random = Stream::new(7, "zipf test");
+        let mut counts = vec![0; n as usize];
+        for _ in 0..draws {
+            counts[zipf.rank(&mut random) as usize - 1] += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn chi_square_accepts_every_skew() {
+        let draws = 400_000u64;
+        for theta in [0.0, 0.2, 0.5, 0.99, 1.0, 1.000_000_001, 1.2, 2.0, 3.5] {
+            for n in [1u64, 2, 3, 10, 100] {
+                let total: f64 = (1..=n).map(|k| libm::pow(k as f64, -theta)).sum();
+                let (mut chi, mut classes) = (0.0, 0.0);
+                let (mut rest_seen, mut rest_expected) = (0.0, 0.0);
+                for (index, &seen) in counts(n, theta, draws).iter().enumerate() {
+                    let weight = libm::pow((index + 1) as f64, -theta);
+                    let expected = weight / total * draws as f64;
+                    if expected < 20.0 {
+                        (rest_seen, rest_expected) =
+                            (rest_seen + seen as f64, rest_expected + expected);
+                        continue;
+                    }
+                    chi += (seen as f64 - expected) * (seen as f64 - expected) / expected;
+                    classes += 1.0;
+                }
+                if rest_expected >= 5.0 {
+                    let off = rest_seen - rest_expected;
+                    (chi, classes) = (chi + off * off / rest_expected, classes + 1.0);
+                }
+                // Mean f, variance 2 f: beyond five deviations (and a bit, for its long tail).
+                let freedom: f64 = classes - 1.0;
+                let limit = freedom + 5.0 * (2.0 * freedom).sqrt() + 8.0;
+                assert!(chi <= limit, "theta {theta}, n {n}: {chi} for {freedom} degrees");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_two_ranks_have_their_ratio_in_a_large_space() {
+        let draws = 1_000_000u64;
+        for theta in [0.8, 0.99, 1.0, 1.3] {
+            let seen = counts(1 << 20, theta, draws);
+            let total: f64 = (1..=1u64 << 20).map(|k| libm::pow(k as f64, -theta)).sum();
+            for k in [1usize, 2] {
+                let expected = libm::pow(k as f64, -theta) / total * draws as f64;
+                let off = (seen[k - 1] as f64 - expected).abs() / expected.sqrt();
+                assert!(off < 4.5, "theta {theta}: P({k}) is off by {off} deviations");
+            }
+        }
+    }
+
+    #[test]
+    fn extreme_spaces_and_skews_stay_in_range() {
+        let mut random = Stream::new(1, "zipf range");
+        for n in [1, 2, 1 << 40, (1 << 52) - 1] {
+            for theta in [0.0, 0.99, 1.0, 5.0, 40.0, 700.0] {
+                let zipf = Zipf::new(n, theta).unwrap();
+                for _ in 0..2000 {
+                    assert!((1..=n).contains(&zipf.rank(&mut random)));
+                }
+            }
+        }
+        for theta in [-0.1, f64::NAN, f64::INFINITY] {
+            assert!(Zipf::new(10, theta).is_err());
+        }
+    }
+}
