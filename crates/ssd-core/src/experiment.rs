@@ -44,6 +44,11 @@ pub struct StateRow {
 
 /// Watches a run. Every method may end it.
 pub trait Watcher {
+    /// Time on the wall and of the processor, nanoseconds, asked before and after the workload.
+    fn clock(&mut self) -> Option<(u64, u64)> {
+        None
+    }
+
     /// Asked every few thousand steps; `Break` stops the run cleanly with what is done.
     fn progress(&mut self, stage: Stage, done: u64, total: Option<u64>) -> ControlFlow<()> {
         let _ = (stage, done, total);
@@ -108,7 +113,7 @@ pub enum Ending {
 
 /// A finished run.
 pub struct Finished {
-    /// Its report; wall and processor time are left to the caller.
+    /// Its report.
     pub report: Report,
     /// Rows of the time series.
     pub series: crate::metrics::series::Series,
@@ -139,11 +144,13 @@ pub fn run(
     let sequence = functional.sequence();
     let mut ssd = Ssd::new(config, functional.ftl, sequence);
     ssd.audit_every(circumstances.audit_every);
+    let before = watcher.clock();
     let ending = match ending {
         Some(ending) => ending,
         None => run_timed(config, &mut ssd, source, watcher),
     };
-    let report = report_timed(config, &ssd, circumstances, &ending);
+    let clock = elapsed(before, watcher.clock());
+    let report = report_timed(config, &ssd, circumstances, &ending, clock);
     let series = ssd.measured.series.clone();
     let event_digest = ssd.event_digest;
     let ending = match finish_logs(config, &mut ssd, watcher) {
@@ -151,6 +158,12 @@ pub fn run(
         _ => ending,
     };
     Finished { report, series, ending, event_digest }
+}
+
+/// Wall and processor time between two readings.
+fn elapsed(before: Option<(u64, u64)>, after: Option<(u64, u64)>) -> Option<(u64, u64)> {
+    let ((wall, cpu), (wall_end, cpu_end)) = (before?, after?);
+    Some((wall_end.saturating_sub(wall), cpu_end.saturating_sub(cpu)))
 }
 
 fn run_timed(
@@ -234,10 +247,12 @@ fn run_functional(
     f.tally = Default::default();
     f.ftl.space.restart_lowest();
     let mut measured = Measurements::new(Nanos::ZERO, false);
+    let start = watcher.clock();
     let ending = match ending {
         Some(ending) => ending,
         None => drive_functional(config, &mut f, source, &mut measured, watcher),
     };
+    let clock = elapsed(start, watcher.clock());
     let t = f.tally;
     measured.flash.programs[Cause::Gc.at()] = t.gc_pages;
     measured.flash.reads[Cause::Gc.at()] = t.gc_pages;
@@ -251,8 +266,15 @@ fn run_functional(
     gc.victim_pages_sum = t.victims * u64::from(f.ftl.geo.pages_per_block);
     let erased: Vec<u32> =
         f.ftl.blocks.erases.iter().zip(&erases).map(|(now, before)| now - before).collect();
-    let end = End { ended: Nanos::ZERO, at_rest: true, pages_before: before, erases: &erased };
-    let report = report(config, &f.ftl, &measured, circumstances, &ending, end, (&[], &[]));
+    let end = End {
+        ended: Nanos::ZERO,
+        at_rest: true,
+        pages_before: before,
+        erases: &erased,
+        busy: (&[], &[]),
+        clock,
+    };
+    let report = report(config, &f.ftl, &measured, circumstances, &ending, end);
     Finished { report, series: measured.series, ending, event_digest: 0 }
 }
 
@@ -333,17 +355,28 @@ struct End<'a> {
     at_rest: bool,
     pages_before: u64,
     erases: &'a [u32],
+    /// Busy time of channels and chips.
+    busy: (&'a [u64], &'a [u64]),
+    /// Wall and processor time.
+    clock: Option<(u64, u64)>,
 }
 
-fn report_timed(config: &Config, ssd: &Ssd, c: &Circumstances, ending: &Ending) -> Report {
+fn report_timed(
+    config: &Config,
+    ssd: &Ssd,
+    c: &Circumstances,
+    ending: &Ending,
+    clock: Option<(u64, u64)>,
+) -> Report {
     let end = End {
         ended: ssd.now(),
         at_rest: ssd.at_rest(),
         pages_before: ssd.pages_before(),
         erases: &ssd.erases(),
+        busy: (&ssd.channel_busy_ns(), &ssd.chip_busy_ns()),
+        clock,
     };
-    let busy = (&*ssd.channel_busy_ns(), &*ssd.chip_busy_ns());
-    let mut report = report(config, &ssd.ftl, &ssd.measured, c, ending, end, busy);
+    let mut report = report(config, &ssd.ftl, &ssd.measured, c, ending, end);
     report.gc.pages_in_flight = ssd.gc_pages_in_flight();
     report.provenance.event_digest = Some(format!("{:016x}", ssd.event_digest));
     report
@@ -356,7 +389,6 @@ fn report(
     circumstances: &Circumstances,
     ending: &Ending,
     end: End<'_>,
-    busy: (&[u64], &[u64]),
 ) -> Report {
     Report::build(&Inputs {
         provenance: Provenance {
@@ -379,16 +411,16 @@ fn report(
             lowest_free_blocks: ftl.space.lowest_free_blocks(),
             pages_before: end.pages_before,
             erases: end.erases,
-            channel_busy_ns: busy.0,
-            chip_busy_ns: busy.1,
+            channel_busy_ns: end.busy.0,
+            chip_busy_ns: end.busy.1,
         },
         victim_policy: &config.gc.victim.policy,
         open_loop: config.host.mode == crate::config::HostMode::Open,
         completed: *ending == Ending::Completed,
         at_rest: end.at_rest,
         ended: end.ended,
-        wall_ns: None,
-        cpu_ns: None,
+        wall_ns: end.clock.map(|c| c.0),
+        cpu_ns: end.clock.map(|c| c.1),
         memory_bytes: Some(ftl.bytes_held() as u64),
         series: BTreeMap::new(),
         warnings: circumstances.warnings.clone(),

@@ -1,8 +1,112 @@
 //! Python bindings of ssdlab: conversions, nothing else.
 
+mod run;
+
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use serde_json::json;
+use ssd_core::config::{self, Config};
+use ssd_core::metrics::report::Report;
+use ssd_core::plug::PolicyInfo;
+
+pyo3::create_exception!(_core, ConfigError, PyValueError, "Errors of a configuration, all at once.");
+
+fn parsed<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("{what}: {e}")))
+}
+
+/// Resolve a configuration: its JSON. Raises `ConfigError` whose arguments are all messages.
+#[pyfunction]
+#[pyo3(signature = (preset=None, file=None, sets=Vec::new()))]
+fn load(
+    preset: Option<String>,
+    file: Option<(String, String)>,
+    sets: Vec<(String, String)>,
+) -> PyResult<String> {
+    let config = config::load(&config::Input { preset, file, sets }).map_err(|errors| {
+        let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        ConfigError::new_err((messages,))
+    })?;
+    Ok(json!(config).to_string())
+}
+
+/// A resolved configuration (JSON) as TOML that resolves to itself.
+#[pyfunction]
+fn config_toml(config: &str) -> PyResult<String> {
+    Ok(config::to_toml(&parsed::<Config>("config", config)?))
+}
+
+/// JSON Schema of configurations.
+#[pyfunction]
+fn config_schema() -> String {
+    config::schema().to_string()
+}
+
+/// JSON Schema of report.json.
+#[pyfunction]
+fn report_schema() -> String {
+    ssd_core::metrics::schema::schema().to_string()
+}
+
+/// Every configuration key and policy as a Markdown page.
+#[pyfunction]
+fn config_reference() -> String {
+    config::reference_markdown()
+}
+
+/// The human summary of a report (JSON).
+#[pyfunction]
+fn summary(report: &str) -> PyResult<String> {
+    Ok(ssd_core::metrics::summary::text(&parsed::<Report>("report", report)?))
+}
+
+fn described(policies: &[&PolicyInfo]) -> serde_json::Value {
+    let one = |p: &&PolicyInfo| {
+        let param = |q: &ssd_core::plug::ParamInfo| {
+            json!({"name": q.name, "default": q.default, "doc": q.doc,
+                   "kind": format!("{:?}", q.kind)})
+        };
+        let params: Vec<_> = p.params.iter().map(param).collect();
+        json!({"name": p.name, "summary": p.summary, "paper": p.paper, "params": params})
+    };
+    policies.iter().map(one).collect()
+}
+
+/// Policies by question, presets, and trace formats, as JSON.
+#[pyfunction]
+fn registry() -> String {
+    let presets: Vec<_> = config::presets::ALL
+        .iter()
+        .map(|p| json!({"name": p.name, "summary": p.summary(), "text": p.text}))
+        .collect();
+    json!({
+        "policies": {
+            "gc.trigger": described(ssd_core::ftl::gc::trigger::ALL),
+            "gc.victim": described(ssd_core::ftl::gc::victim::ALL),
+            "gc.concurrency": described(ssd_core::ftl::gc::concurrency::ALL),
+            "alloc.placement": described(ssd_core::ftl::place::ALL),
+            "sched.order": described(ssd_core::sched::order::ALL),
+        },
+        "presets": presets,
+        "formats": [{
+            "name": "block-event",
+            "summary": "text lines of blkparse and of kernel block events; plain, .gz or .zst",
+        }],
+    })
+    .to_string()
+}
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("ConfigError", module.py().get_type::<ConfigError>())?;
+    module.add_class::<run::Finished>()?;
+    module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(config_toml, module)?)?;
+    module.add_function(wrap_pyfunction!(config_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(report_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(config_reference, module)?)?;
+    module.add_function(wrap_pyfunction!(summary, module)?)?;
+    module.add_function(wrap_pyfunction!(registry, module)?)?;
+    module.add_function(wrap_pyfunction!(run::run, module)?)
 }

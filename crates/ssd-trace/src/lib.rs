@@ -9,6 +9,7 @@ pub mod facts;
 mod fit;
 mod input;
 mod lines;
+pub mod logs;
 mod page_runs;
 pub mod replay;
 mod scan;

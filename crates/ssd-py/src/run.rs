@@ -1,0 +1,139 @@
+//! A run, called from Python with the interpreter released and asked again for progress.
+#![allow(clippy::disallowed_types, reason = "wall time of a run is measured here, not in the core")]
+
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
+use pyo3::prelude::*;
+use ssd_core::config::Config;
+use ssd_core::experiment::{self, Circumstances, Ending, Stage, StateRow, Watcher};
+use ssd_core::sim::log::OpRecord;
+use ssd_core::sim::request::RequestRecord;
+use ssd_trace::logs::Logs;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// A finished run.
+#[pyclass(frozen, get_all, module = "ssdlab._core")]
+pub struct Finished {
+    /// "completed", "interrupted" or "failed".
+    ending: String,
+    /// Why it failed; empty otherwise.
+    message: String,
+    /// report.json.
+    report: String,
+    /// The time series as CSV.
+    series: String,
+    /// What was found in the trace, as JSON; None for a synthetic workload.
+    trace: Option<String>,
+}
+
+/// Passes what happens on to Python.
+struct Bridge {
+    progress: Option<Py<PyAny>>,
+    logs: Option<Logs>,
+    started: Instant,
+    /// An exception that Python's callback raised (not an interrupt).
+    raised: Option<PyErr>,
+}
+
+impl Watcher for Bridge {
+    fn clock(&mut self) -> Option<(u64, u64)> {
+        let wall = u64::try_from(self.started.elapsed().as_nanos()).ok()?;
+        let cpu = Python::attach(|py| {
+            py.import("time")?.call_method0("process_time_ns")?.extract::<u64>()
+        });
+        Some((wall, cpu.ok()?))
+    }
+
+    fn progress(&mut self, stage: Stage, done: u64, total: Option<u64>) -> ControlFlow<()> {
+        let name = match stage {
+            Stage::Precondition => "precondition",
+            Stage::Workload => "workload",
+        };
+        let asked = Python::attach(|py| {
+            py.check_signals()?;
+            match &self.progress {
+                Some(callback) => callback.call1(py, (name, done, total)).map(|_| ()),
+                None => Ok(()),
+            }
+        });
+        let Err(error) = asked else { return ControlFlow::Continue(()) };
+        let interrupt = Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py));
+        if !interrupt {
+            self.raised = Some(error);
+        }
+        ControlFlow::Break(())
+    }
+
+    fn state(&mut self, rows: &mut dyn Iterator<Item = StateRow>) -> Result<(), String> {
+        self.logs.as_mut().map_or(Ok(()), |logs| logs.state(rows))
+    }
+
+    fn operations(&mut self, records: &[OpRecord]) -> Result<(), String> {
+        self.logs.as_mut().map_or(Ok(()), |logs| logs.operations(records))
+    }
+
+    fn requests(&mut self, records: &[RequestRecord]) -> Result<(), String> {
+        self.logs.as_mut().map_or(Ok(()), |logs| logs.requests(records))
+    }
+}
+
+/// Run a resolved configuration (JSON).
+///
+/// `progress(stage, done, total)` is called every few thousand steps. Logs that the configuration asks
+/// for are written into `folder`, which must exist. `audit_every` recomputes all invariants every so
+/// many instants. Raises `ValueError` when the workload cannot be opened, `OSError` when a log cannot
+/// be created; an interrupt ends the run early and is told in `ending`.
+#[pyfunction]
+#[pyo3(signature = (config, *, progress=None, folder=None, commit=None, audit_every=0))]
+pub fn run(
+    py: Python<'_>,
+    config: &str,
+    progress: Option<Py<PyAny>>,
+    folder: Option<PathBuf>,
+    commit: Option<String>,
+    audit_every: u64,
+) -> PyResult<Finished> {
+    let config: Config = crate::parsed("config", config)?;
+    let (page_bytes, user_pages) = (config.device.page_bytes, config.device.user_pages);
+    let opened = py
+        .detach(|| ssd_trace::open(&config.workload, page_bytes, user_pages, config.run.seed))
+        .map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let m = &config.metrics;
+    let logs = match &folder {
+        Some(folder) if m.op_log || m.request_log => Some(
+            Logs::create(folder, m.op_log, m.request_log).map_err(PyOSError::new_err)?,
+        ),
+        _ => None,
+    };
+    let mut bridge = Bridge { progress, logs, started: Instant::now(), raised: None };
+    let circumstances = Circumstances {
+        commit,
+        trace_digest: opened.facts.as_ref().map(|f| f.trace_digest.clone()),
+        warnings: opened.facts.as_ref().map_or_else(Vec::new, ssd_trace::TraceFacts::warnings),
+        audit_every,
+    };
+    let mut source = opened.source;
+    let done = py.detach(|| {
+        experiment::run(&config, &mut *source, &circumstances, &mut bridge)
+    });
+    let mut ending = done.ending;
+    if let Some(error) = bridge.raised {
+        return Err(error);
+    }
+    if let Some(Err(message)) = bridge.logs.map(Logs::finish) {
+        ending = Ending::Failed(message);
+    }
+    let (ending, message) = match ending {
+        Ending::Completed => ("completed", String::new()),
+        Ending::Interrupted => ("interrupted", String::new()),
+        Ending::Failed(message) => ("failed", message),
+    };
+    Ok(Finished {
+        ending: ending.to_string(),
+        message,
+        report: done.report.to_json(),
+        series: done.series.to_csv(),
+        trace: opened.facts.map(|f| serde_json::json!(f).to_string()),
+    })
+}
