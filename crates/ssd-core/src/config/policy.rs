@@ -215,8 +215,8 @@ mod tests {
             "x.t: found 5; expected a time with its unit, such as \"25 us\" \
              (units: ns, us, ms, s, min or h)",
             "x.b: found 1; expected true or false",
-            "x.e: policy \"sample\" has no such parameter; expected \"d\", \"r\", \"age\", \"t\" or \
-             \"b\"",
+            "x.e: policy \"sample\" has no such parameter; expected \"d\", \"r\", \
+             \"age\", \"t\" or \"b\"",
         ];
         assert_eq!(errors, expected);
     }
