@@ -260,7 +260,7 @@ fn every_number_of_a_preset_has_its_source() {
             assert!(line.is_empty() || named, "{}: {line}", preset.name);
         }
         assert!(inside && preset.text.contains("[device]"), "{}", preset.name);
-        assert!(preset.text.lines().all(|l| l.chars().count() <= 110), "{}", preset.name);
+        assert!(preset.text.lines().all(|l| l.chars().count() <= 100), "{}", preset.name);
     }
 }
 

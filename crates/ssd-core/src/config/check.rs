@@ -1,7 +1,7 @@
-//! What cannot work together, with the numbers and a remedy. A check is left out where one of the keys
-//! it looks at is in error already.
+//! What cannot work together, with the numbers and a remedy. A check is left out where one of the
+//! keys it looks at is in error already.
 
-use super::error::Errors;
+use super::error::{Errors, Place};
 use super::quantity::show_size;
 use super::resolve::Draft;
 use super::words::*;
@@ -17,6 +17,16 @@ const MAX_UNIT_PAGES: u64 = 32_767;
 struct Check {
     keys: &'static [&'static str],
     run: fn(&Draft) -> Option<String>,
+    /// Later checks assume it: they are left out where it fails.
+    basis: bool,
+}
+
+const fn check(keys: &'static [&'static str], run: fn(&Draft) -> Option<String>) -> Check {
+    Check { keys, run, basis: false }
+}
+
+const fn basis(keys: &'static [&'static str], run: fn(&Draft) -> Option<String>) -> Check {
+    Check { keys, run, basis: true }
 }
 
 /// Run all checks.
@@ -27,14 +37,12 @@ pub(crate) fn all(draft: &Draft, errors: &mut Errors) {
             continue;
         }
         if let Some(message) = (check.run)(draft) {
-            let place = draft.place(check.keys);
-            let said = check.keys.iter().find(|key| draft.place(&[key]) == place);
-            let key = said.unwrap_or(&check.keys[0]);
-            // Later checks assume what the geometry checks ensure.
-            if check.keys == GEOMETRY {
+            let said = draft.first_said(check.keys);
+            let (key, place) = said.unwrap_or((check.keys[0], Place::NOWHERE));
+            if check.basis {
                 errors.add(place, key, message);
             } else {
-                found.push((place, *key, message));
+                found.push((place, key, message));
             }
         }
     }
@@ -52,60 +60,47 @@ const GEOMETRY: &[&str] = &[
 ];
 
 const CHECKS: &[Check] = &[
-    Check { keys: GEOMETRY, run: too_many_pages },
-    Check {
-        keys: &[
+    basis(GEOMETRY, too_many_pages),
+    basis(&["device.user_capacity", "device.over_provisioning", "device"], capacity),
+    check(
+        &[
             "device.channels",
             "device.chips_per_channel",
             "device.planes_per_chip",
             "timing.busy_unit",
         ],
-        run: too_many_units,
-    },
-    Check {
-        keys: &[
-            "alloc.erase_unit",
-            "alloc.pool",
-            "device.channels",
-            "device.chips_per_channel",
-            "device.planes_per_chip",
-            "device.pages_per_block",
-        ],
-        run: erase_unit_too_large,
-    },
-    Check {
-        keys: &["device.user_capacity", "device.over_provisioning", "device.page_size", "device"],
-        run: capacity,
-    },
-    Check {
-        keys: &["gc.reserve", "device", "alloc.pool", "alloc.erase_unit", "alloc.frontiers"],
-        run: reserve_beyond_spare,
-    },
-    Check {
-        keys: &["gc.trigger", "device", "alloc.pool", "alloc.erase_unit"],
-        run: watermark_beyond_pool,
-    },
-    Check { keys: &["alloc.erase_unit", "alloc.placement"], run: superblock_placement },
-    Check {
-        keys: &[
+        too_many_units,
+    ),
+    check(
+        &["alloc.erase_unit", "alloc.pool", "device.pages_per_block", "device"],
+        erase_unit_too_large,
+    ),
+    check(
+        &["gc.reserve", "device", "alloc.pool", "alloc.erase_unit", "alloc.frontiers"],
+        reserve_beyond_spare,
+    ),
+    check(
+        &["gc.trigger", "device.blocks_per_plane", "alloc.pool", "alloc.erase_unit"],
+        watermark_beyond_pool,
+    ),
+    check(&["alloc.erase_unit", "alloc.placement"], superblock_placement),
+    check(
+        &[
             "timing.multi_plane",
             "timing.model",
             "timing.busy_unit",
             "alloc.pool",
             "device.planes_per_chip",
         ],
-        run: multi_plane,
-    },
-    Check { keys: &["gc.path", "alloc.pool"], run: copyback_pool },
-    Check { keys: &["workload.read", "workload.trim"], run: shares },
-    Check { keys: &["workload.kind", "workload.trace"], run: trace_is_named },
-    Check { keys: &["workload.until", "workload.from"], run: window_of_trace },
-    Check {
-        keys: &["workload.warmup_requests", "workload.requests", "workload.kind"],
-        run: warmup,
-    },
-    Check { keys: &["workload.size", "workload.span", "workload.kind", "device"], run: sizes },
-    Check { keys: &["precondition.overwrite", "precondition.fill"], run: overwrite },
+        multi_plane,
+    ),
+    check(&["gc.path", "alloc.pool"], copyback_pool),
+    check(&["workload.read", "workload.trim"], shares),
+    check(&["workload.kind", "workload.trace"], trace_is_named),
+    check(&["workload.until", "workload.from"], window_of_trace),
+    check(&["workload.warmup_requests", "workload.requests", "workload.kind"], warmup),
+    check(&["workload.size", "workload.span", "workload.kind", "device"], sizes),
+    check(&["precondition.overwrite", "precondition.fill"], overwrite),
 ];
 
 fn too_many_pages(draft: &Draft) -> Option<String> {
@@ -184,7 +179,7 @@ fn reserve_beyond_spare(draft: &Draft) -> Option<String> {
         };
         format!(
             "the device could never collect: of the {units} erase units of a pool user data fill \
-             {user}, which leaves {spare} spare for a reserve of {reserve} (and for {frontiers} \
+             {user}, which leaves {spare} spare for a gc.reserve of {reserve} (and for {frontiers} \
              open on each plane); {remedy}"
         )
     })
@@ -197,8 +192,8 @@ fn watermark_beyond_pool(draft: &Draft) -> Option<String> {
             let level = spec.int(name);
             if level >= units {
                 return Some(format!(
-                    "{name} = {level}, but a pool has {units} erase units: it would always \
-                     collect; say less than {units}"
+                    "the trigger free-blocks with {name} = {level} would always collect: a pool \
+                     has {units} erase units; say less"
                 ));
             }
         }

@@ -1,7 +1,7 @@
 //! The defaults of every key, in one place: a small modern drive and uniformly random 4 KiB writes.
 //!
-//! Times are typical of TLC flash of the last years (read 75 us, program 750 us, erase 3.8 ms, as in
-//! the device definitions of MQSim, FAST 2018); the bus is ONFI 4 at 333 MT/s and 8 bit.
+//! Times and bus are those of the TLC device that MQSim (FAST 2018) ships: read 75 us, program
+//! 750 us, erase 3.8 ms, 333 MT/s at 8 bit. Geometry and policies are chosen: 4 GiB raw, greedy.
 
 use super::resolve::{Capacity, Transfer};
 use super::*;

@@ -1,4 +1,5 @@
-//! Errors of a config: where, which key, what was found, what is expected, and the nearest right name.
+//! Errors of a config: where, which key, what was found, what is expected, and the nearest right
+//! name.
 
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -111,10 +112,12 @@ pub(crate) fn nearest<'a>(said: &str, words: impl IntoIterator<Item = &'a str>) 
     let said = plain(said);
     let rank = |word: &'a str| {
         let other = plain(word);
-        let prefix = said.len() >= 3 && (other.starts_with(&said) || said.starts_with(&other));
+        let prefix = said.len().min(other.len()) >= 3
+            && (other.starts_with(&said) || said.starts_with(&other));
         let distance = strsim::osa_distance(&said, &other);
-        let limit = 1 + said.chars().count().max(other.chars().count()) / 4;
-        (distance <= limit || prefix).then_some((distance, word))
+        let limit = 1 + said.len().max(other.len()) / 4;
+        let near = distance <= limit && distance < said.len().min(other.len());
+        (near || prefix).then_some((distance, word))
     };
     words.into_iter().filter_map(rank).min_by_key(|&(distance, _)| distance).map(|(_, word)| word)
 }

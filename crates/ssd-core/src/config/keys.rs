@@ -173,18 +173,21 @@ keys! {
     interconnect.model: reserved("none") "Model of the interconnect.";
 
     host.mode: special(special::HOST_MODE)
-        "Open loop: requests arrive when the workload says. Closed loop: `queue_depth` are outstanding.";
+        "Open loop: requests arrive when the workload says. Closed loop: `queue_depth` are \
+        outstanding.";
     host.queue_depth: int32(queue_depth, 1, 65_536) "Requests outstanding in the closed loop.";
     host.think_time: time(think_time_ns, YEAR)
         "Pause between a completion and the next request of its slot (closed loop).";
     host.max_outstanding: int32(max_outstanding, 0, 1 << 24)
-        "Most requests outstanding in the open loop, 0: no limit. Later ones wait in the host; their latency counts from the intended arrival.";
+        "Most requests outstanding in the open loop, 0: no limit. Later ones wait in the host; \
+        their latency counts from the intended arrival.";
     host.link_rate: reserved("unlimited") "Rate of the link to the host.";
     host.write_buffer_pages: reserved("0") "Pages of a write buffer.";
 
     alloc.placement: policy(placement, PLACEMENTS) "Which plane an admitted write goes to.";
     alloc.frontiers: special(special::FRONTIERS)
-        "Open blocks: host and GC share one; one each; or N for the host by request stream and one for GC.";
+        "Open blocks: host and GC share one; one each; or N for the host by request stream and \
+        one for GC.";
     alloc.pool: word(pool, PoolScope) "Where free blocks are shared and collected.";
     alloc.erase_unit: word(erase_unit, EraseUnit) "What is erased together.";
 
@@ -198,7 +201,8 @@ keys! {
 
     gc.reserve: int32(reserve, 1, 1 << 24)
         "Erased blocks of a pool at which its collection is promoted to foreground.";
-    gc.trigger: special(special::TRIGGER) "When collection of a pool starts and stops; of a list, all must hold.";
+    gc.trigger: special(special::TRIGGER)
+        "When collection of a pool starts and stops; of a list, all must hold.";
     gc.victim: policy(victim, VICTIMS) "Which block.";
     gc.amount: answer(amount, Amount) "How many blocks once triggered.";
     gc.concurrency: policy(concurrency, CONCURRENCIES) "How many pools at once.";
@@ -239,13 +243,15 @@ keys! {
     workload.trim: real(trim, SHARE) "Share of TRIMs.";
     workload.theta: real(theta, Span::closed(0.0, 10.0))
         "Skew of `zipf`: P(rank k) is proportional to k^-theta.";
-    workload.hot_space: real(hot_space, Span::inside(0.0, 1.0)) "Share of the space that is hot (`hot-cold`).";
+    workload.hot_space: real(hot_space, Span::inside(0.0, 1.0))
+        "Share of the space that is hot (`hot-cold`).";
     workload.hot_access: real(hot_access, Span::inside(0.0, 1.0))
         "Share of the requests that go to the hot space (`hot-cold`).";
     workload.span: real(span, Span::above(0.0, 1.0))
         "Share of the user space that a synthetic workload addresses, from its start.";
     workload.arrival: special(special::ARRIVAL)
-        "Arrivals of a synthetic workload in the open loop: { kind, interval or rate, burst, pause }, or the kind alone.";
+        "Arrivals of a synthetic workload in the open loop: { kind, interval or rate, burst, \
+        pause }, or the kind alone.";
     workload.warmup_requests: int64(warmup_requests, 0, 1 << 40)
         "First requests that are simulated and left out of all statistics.";
 

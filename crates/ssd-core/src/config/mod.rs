@@ -1,9 +1,10 @@
 //! The resolved configuration: every key, with its unit, default and range.
 //!
-//! The route of a config: `parse` reads what was said (TOML and `--set`) and where, `resolve` applies
-//! it layer by layer (default, preset, file, `--set`), `check` finds what cannot work together, and
-//! all errors are reported at once. `keys` is the one table of keys: reading, printing (`print`), JSON
-//! Schema and reference (`schema`) follow from it. Defaults live in `default`, machines in `presets`.
+//! The route of a config: `parse` reads what was said (TOML and `--set`) and where, `resolve`
+//! applies it layer by layer (default, preset, file, `--set`), `check` finds what cannot work
+//! together, and all errors are reported at once. `keys` is the one table of keys: reading,
+//! printing (`print`), JSON Schema and reference (`schema`) follow from it. Defaults live in
+//! `default`, machines in `presets`.
 
 mod check;
 mod default;
@@ -126,8 +127,8 @@ pub struct Host {
     pub queue_depth: u32,
     /// Pause between a completion and the next submission of its slot (closed loop).
     pub think_time_ns: u64,
-    /// Most requests outstanding in the open loop; 0: unlimited. Later ones wait in the host and their
-    /// latency counts from the intended arrival.
+    /// Most requests outstanding in the open loop; 0: unlimited. Later ones wait in the host and
+    /// their latency counts from the intended arrival.
     pub max_outstanding: u32,
 }
 

@@ -1,6 +1,7 @@
 //! What was said, and where: TOML text and `--set` values as trees with a place on every node.
 
 use super::error::{Errors, Place};
+use std::collections::BTreeSet;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -63,23 +64,35 @@ const MAX_SYNTAX_ERRORS: usize = 20;
 pub(crate) fn document(layer: u8, text: &str, errors: &mut Errors) -> Vec<(String, Node)> {
     let lines = Lines::new(layer, text);
     let (table, syntax) = DeTable::parse_recoverable(text);
-    let mut last = 0;
-    let mut listed = 0;
-    for error in &syntax {
-        let place = lines.place(error.span().map_or(text.len(), |span| span.start));
-        if place.line == last {
-            continue; // one slip often gives several errors; the first says it
-        }
-        last = place.line;
-        listed += 1;
-        if listed > MAX_SYNTAX_ERRORS {
-            let more = format!("not TOML: {} syntax errors in all", syntax.len());
-            errors.add(Place { layer, line: 0 }, "", more);
-            break;
-        }
-        errors.add(place, "", format!("not TOML: {}", error.message()));
+    let at =
+        |error: &toml::de::Error| lines.place(error.span().map_or(text.len(), |span| span.start));
+    let mut bad: Vec<_> = syntax.iter().map(|error| (at(error), error.message())).collect();
+    bad.dedup_by_key(|(place, _)| *place); // one slip often gives several errors: the first says it
+    for (place, message) in bad.iter().take(MAX_SYNTAX_ERRORS) {
+        errors.add(*place, "", format!("not TOML: {message}"));
     }
-    if syntax.is_empty() { lines.table(table.get_ref()) } else { Vec::new() }
+    if bad.len() > MAX_SYNTAX_ERRORS {
+        let all = format!("not TOML: syntax errors on {} lines", bad.len());
+        errors.add(Place { layer, line: 0 }, "", all);
+    }
+    let mut tree = lines.table(table.get_ref());
+    if !bad.is_empty() {
+        let lines: BTreeSet<u32> = bad.iter().map(|(place, _)| place.line).collect();
+        drop_lines(&mut tree, &lines);
+        // A key outside of all tables may belong to a table whose head is broken.
+        tree.retain(|(key, node)| key == "preset" || matches!(node.said, Said::Table(_)));
+    }
+    tree
+}
+
+/// What the parser made up on lines with syntax errors is not looked at further.
+fn drop_lines(tree: &mut Vec<(String, Node)>, lines: &BTreeSet<u32>) {
+    tree.retain(|(_, node)| !lines.contains(&node.place.line));
+    for (_, node) in tree {
+        if let Said::Table(table) = &mut node.said {
+            drop_lines(table, lines);
+        }
+    }
 }
 
 /// The tree of one `--set` value: TOML, or else a string without quotes. For a key that takes free

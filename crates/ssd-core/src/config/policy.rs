@@ -145,3 +145,79 @@ fn parameter(param: &ParamInfo, node: &Node) -> Result<Value, String> {
         ParamKind::Bool => read::flag(node).map(Value::Bool),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::error::Place;
+    use crate::config::parse::set_value;
+
+    const INFO: PolicyInfo = PolicyInfo {
+        name: "sample",
+        summary: "one parameter of each kind",
+        paper: "none",
+        params: &[
+            ParamInfo { name: "d", kind: ParamKind::Int(1, 9), default: None, doc: "how many" },
+            ParamInfo {
+                name: "r",
+                kind: ParamKind::Ratio(0.0, 1.0),
+                default: Some("0.5"),
+                doc: "",
+            },
+            ParamInfo {
+                name: "age",
+                kind: ParamKind::Choice(&["seal", "invalidation"]),
+                default: Some("seal"),
+                doc: "",
+            },
+            ParamInfo { name: "t", kind: ParamKind::Time, default: Some("5"), doc: "" },
+            ParamInfo { name: "b", kind: ParamKind::Bool, default: Some("false"), doc: "" },
+        ],
+    };
+    const SAMPLES: Registry = Registry { what: "sample", all: &[&INFO] };
+
+    fn read(text: &str) -> Result<PolicySpec, Vec<String>> {
+        let mut errors = Errors::default();
+        let node = set_value(Place::NOWHERE, "x", text, false, &mut errors);
+        let spec = node.and_then(|node| SAMPLES.read(&mut errors, "x", &node, None));
+        let all = errors.into_sorted().iter().map(ToString::to_string).collect::<Vec<_>>();
+        if all.is_empty() { spec.ok_or(all) } else { Err(all) }
+    }
+
+    #[test]
+    fn parameters_of_every_kind_are_read_and_printed() {
+        let text =
+            r#"{ policy = "sample", d = 3, r = 1, age = "invalidation", t = "1 ms", b = true }"#;
+        let spec = read(text).expect("all parameters fit");
+        assert_eq!((spec.int("d"), spec.int("t"), spec.flag("b")), (3, 1_000_000, true));
+        assert_eq!((spec.real("r"), spec.word("age")), (1.0, "invalidation"));
+        assert_eq!(read(&crate::config::print::policy(SAMPLES, &spec)), Ok(spec));
+    }
+
+    #[test]
+    fn parameters_without_default_are_missing_until_they_are_said() {
+        let missing = |text: &str| {
+            let spec = read(text).expect("a policy");
+            SAMPLES.missing(&spec).iter().map(|param| param.name).collect::<Vec<_>>()
+        };
+        assert_eq!(missing("sample"), ["d"]);
+        assert_eq!(missing(r#"{ policy = "sample", d = 1 }"#), [""; 0]);
+    }
+
+    #[test]
+    fn parameters_that_do_not_fit_are_all_reported() {
+        let text = r#"{ policy = "sample", d = 10, r = 2, age = "sael", t = 5, b = 1, e = 1 }"#;
+        let errors = read(text).expect_err("no parameter fits");
+        let expected = [
+            "x.d: found 10; expected a whole number from 1 to 9",
+            "x.r: found 2; expected a number from 0 to 1",
+            "x.age: found \"sael\"; expected \"seal\" or \"invalidation\"; did you mean \"seal\"?",
+            "x.t: found 5; expected a time with its unit, such as \"25 us\" \
+             (units: ns, us, ms, s, min or h)",
+            "x.b: found 1; expected true or false",
+            "x.e: policy \"sample\" has no such parameter; expected \"d\", \"r\", \
+             \"age\", \"t\" or \"b\"",
+        ];
+        assert_eq!(errors, expected);
+    }
+}

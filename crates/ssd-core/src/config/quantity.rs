@@ -1,4 +1,5 @@
-//! Quantities as people write them: "4 KiB", "0.7 ms", "333 MB/s". Exact in decimals, without floats.
+//! Quantities as people write them: "4 KiB", "0.7 ms", "333 MB/s". Exact in decimals, without
+//! floats.
 
 /// A decimal number that is not negative: `mantissa / 10^scale`, without trailing zeros.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -165,10 +166,19 @@ impl Dimension {
         if let Some(other) = ALL.iter().find(has) {
             return Unfit::Other(other.name);
         }
-        let same = |(name, _): &&(&'static str, u128)| name.eq_ignore_ascii_case(unit);
-        let near = |(name, _): &&(&'static str, u128)| strsim::osa_distance(name, unit) <= 1;
-        let found = self.units.iter().find(same).or_else(|| self.units.iter().find(near));
-        Unfit::Unknown(unit.to_string(), found.map(|&(name, _)| name))
+        let near = |name: &str| {
+            if name.eq_ignore_ascii_case(unit) {
+                Some(0)
+            } else if name.len() > 1 && unit.len() > 1 && strsim::osa_distance(name, unit) <= 1 {
+                Some(1)
+            } else {
+                // "usec": the longest unit at its front.
+                unit.starts_with(name).then(|| 10 - name.len().min(8))
+            }
+        };
+        let units = self.units.iter().filter_map(|&(name, _)| Some((near(name)?, name)));
+        let found = units.min_by_key(|&(rank, _)| rank).map(|(_, name)| name);
+        Unfit::Unknown(unit.to_string(), found)
     }
 
     /// "ns, us, ms or s".

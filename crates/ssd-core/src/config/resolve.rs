@@ -1,5 +1,6 @@
 //! Said -> meant: layers are applied over one another (default, preset, file, `--set`), then what
-//! follows from several keys is computed, then the cross checks run. All errors are reported at once.
+//! follows from several keys is computed, then the cross checks run. All errors are reported at
+//! once.
 
 use super::error::{ConfigError, Errors, Place, did_you_mean, nearest, one_of};
 use super::keys::{KEYS, Key, Num, SECTIONS, Slot};
@@ -84,9 +85,15 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Where the first of `keys` that was said at all was said last.
-    pub(crate) fn place(&self, keys: &[&str]) -> Place {
-        keys.iter().find_map(|key| self.said.get(*key)).copied().unwrap_or(Place::NOWHERE)
+    /// The first of `keys` that was said at all, and where; a table stands for its keys.
+    pub(crate) fn first_said<'a>(&'a self, keys: &[&'a str]) -> Option<(&'a str, Place)> {
+        keys.iter().find_map(|key| {
+            let inside = |said: &str| {
+                said.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            let said = self.said.iter().filter(|(said, _)| inside(said));
+            said.max_by_key(|&(_, place)| *place).map(|(said, place)| (said.as_str(), *place))
+        })
     }
 }
 
@@ -222,9 +229,11 @@ fn apply_layer(draft: &mut Draft, errors: &mut Errors, trees: &[Tree]) {
         }
     }
     for (one, other) in EITHER {
-        if let (Some(a), Some(b)) = (said.get(one), said.get(other)) {
-            let message = format!("both this and {other} are said; keep one of them");
-            errors.add(*a.max(b), one, message);
+        if let (Some(&first), Some(&second)) = (said.get(one), said.get(other)) {
+            let (place, key, before) =
+                if second > first { (second, other, one) } else { (first, one, other) };
+            let message = format!("{before} is said as well; keep one of them");
+            errors.add(place, key, message);
         }
     }
     let workload = &mut draft.config.workload;
@@ -365,7 +374,7 @@ fn missing_parameters(draft: &Draft, errors: &mut Errors) {
     ];
     policies.extend(gc.trigger.iter().map(|spec| ("gc.trigger", TRIGGERS, spec)));
     for (path, registry, spec) in policies {
-        let place = draft.place(&[path]);
+        let place = draft.first_said(&[path]).map_or(Place::NOWHERE, |(_, place)| place);
         for param in registry.missing(spec) {
             let path = format!("{path}.{}", param.name);
             if !errors.touches(&path) {

@@ -180,10 +180,11 @@ pub fn reference_markdown() -> String {
 
 const HEAD: &str = "# Config reference
 
-Generated from the table of keys; do not edit. Every key is optional. Later layers win: defaults, then
-the preset, then the file, then `--set`. A policy is said as `\"name\"` or as
-`{ policy = \"name\", parameter = value }`. Saying another name resets the parameters to the defaults of
-that policy; saying the same name keeps those that are not said anew. Unknown keys are errors.
+Generated from the table of keys; do not edit. Every key is optional. Later layers win: defaults,
+then the preset, then the file, then `--set`. A policy is said as `\"name\"` or as
+`{ policy = \"name\", parameter = value }`. Saying another name resets the parameters to the
+defaults of that policy; saying the same name keeps those that are not said anew. Unknown keys are
+errors.
 
 Quantities:
 
