@@ -75,7 +75,7 @@ fn described(policies: &[&PolicyInfo]) -> serde_json::Value {
 /// Policies by question, presets, and trace formats, as JSON.
 #[pyfunction]
 fn registry() -> String {
-    let presets: Vec<_> = config::presets::ALL
+    let presets: Vec<_> = config::presets::PRESETS
         .iter()
         .map(|p| json!({"name": p.name, "summary": p.summary(), "text": p.text}))
         .collect();

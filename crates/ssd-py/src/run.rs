@@ -14,7 +14,7 @@ use std::time::Instant;
 
 /// A finished run.
 #[pyclass(frozen, get_all, module = "ssdlab._core")]
-pub struct Finished {
+pub(crate) struct Finished {
     /// "completed", "interrupted" or "failed".
     ending: String,
     /// Why it failed; empty otherwise.
@@ -86,7 +86,7 @@ impl Watcher for Bridge {
 /// be created; an interrupt ends the run early and is told in `ending`.
 #[pyfunction]
 #[pyo3(signature = (config, *, progress=None, folder=None, commit=None, audit_every=0))]
-pub fn run(
+pub(crate) fn run(
     py: Python<'_>,
     config: &str,
     progress: Option<Py<PyAny>>,

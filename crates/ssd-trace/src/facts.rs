@@ -158,3 +158,26 @@ impl Digest {
         format!("{:016x}", self.0)
     }
 }
+
+impl TraceFacts {
+    /// What a reader of the results should know of the trace.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        if self.skipped_lines > 0 {
+            let first = self.first_skipped.as_deref().unwrap_or("not recorded");
+            all.push(format!(
+                "{}: {} lines could not be read and were skipped; the first: {first}",
+                self.file, self.skipped_lines
+            ));
+        }
+        if self.empty_discards > 0 {
+            all.push(format!(
+                "{}: {} discards touch no page that the trace reads or writes; left out by fit = \
+                 \"compact\"",
+                self.file, self.empty_discards
+            ));
+        }
+        all
+    }
+}
