@@ -17,6 +17,8 @@ import hashlib
 import json
 import pathlib
 import subprocess
+from collections.abc import Iterator
+from typing import Any
 
 NAMES = ["sqlite", "varmail", "dbench"]
 LICENCE = "Apache-2.0 OR MIT; recorded by the authors of ssdlab"
@@ -27,7 +29,7 @@ CUT = (
 )
 
 
-def micros(seconds):
+def micros(seconds: str) -> int:
     """`seconds.fraction` as whole microseconds; finer digits must be zero."""
     whole, fraction = seconds.split(".")
     if fraction[6:].strip("0"):
@@ -35,15 +37,16 @@ def micros(seconds):
     return int(whole) * 1_000_000 + int(fraction[:6].ljust(6, "0"))
 
 
-def run_phase(entry):
+def run_phase(entry: dict[str, Any]) -> tuple[int, int]:
     """First and last microsecond of the run phase."""
     marks = {name: round(seconds * 1_000_000) for seconds, name in entry["phases_s"]}
     return marks["run"], marks["run_end"]
 
 
-def kept_lines(source, start, end):
+def kept_lines(source: pathlib.Path, start: int, end: int) -> Iterator[tuple[bytes, str, int]]:
     """Normalised lines of the queued events in [start, end], with their rwbs and length."""
     unpack = subprocess.Popen(["zstd", "-dcq", "--long=27", source], stdout=subprocess.PIPE)
+    assert unpack.stdout is not None
     for line in unpack.stdout:
         _, _, _, time, _, action, rwbs, sector, _, count, _ = line.split(b" ", 10)
         if action != b"Q":
@@ -57,7 +60,7 @@ def kept_lines(source, start, end):
         raise RuntimeError(f"{source}: zstd could not read it")
 
 
-def operation(rwbs, count):
+def operation(rwbs: str, count: int) -> str:
     """Name of the operation: a leading F is a preflush, an empty event is a flush."""
     if count == 0:
         return "flush"
@@ -65,14 +68,16 @@ def operation(rwbs, count):
     return {"R": "read", "W": "write", "D": "discard"}[letter]
 
 
-def cut(entry, source, out):
+def cut(entry: dict[str, Any], source: pathlib.Path, out: pathlib.Path) -> dict[str, Any]:
     """Cut one trace; return its manifest entry."""
     name = entry["name"]
     target = out / f"{name}.trace.zst"
     start, end = run_phase(entry)
-    requests, letters = collections.Counter(), collections.Counter()
+    requests: collections.Counter[str] = collections.Counter()
+    letters: collections.Counter[str] = collections.Counter()
     digest, text_bytes, lines = hashlib.sha256(), 0, 0
     pack = subprocess.Popen([*ZSTD, "-f", "-o", target], stdin=subprocess.PIPE)
+    assert pack.stdin is not None
     for line, rwbs, count in kept_lines(source / f"{name}.trace.zst", start, end):
         pack.stdin.write(line)
         digest.update(line)
@@ -98,7 +103,7 @@ def cut(entry, source, out):
     return {"name": name, "licence": LICENCE, "file": file, "cut": phase, "recording": recording}
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--source", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent)
