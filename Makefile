@@ -41,7 +41,7 @@ check: lint docs-check ## the quick ones: format, lints, types, tidiness, genera
 	$(BIN)/pytest -q tests/py/test_tidy.py
 
 fmt: .venv/checks.stamp ## format all sources
-	rustfmt --edition 2024 $(RUST_FILES)
+	@rustfmt --edition 2024 $(RUST_FILES)
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
@@ -69,7 +69,7 @@ clean: ## remove everything that make has built
 
 # rustfmt follows no `mod` line that a macro writes, hence the list of files.
 lint-rust: .venv/python.stamp
-	rustfmt --check --edition 2024 $(RUST_FILES)
+	@rustfmt --check --edition 2024 $(RUST_FILES)
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 
 lint-python: build .venv/checks.stamp
