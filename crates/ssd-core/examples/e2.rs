@@ -16,6 +16,7 @@ impl Source for Uniform {
         Ok(Some(TimedRequest { at: Nanos(0), request: Request::new(Op::Write, self.0.below(self.1) * 8, 8) }))
     }
 }
+const N: u64 = 400_000;
 fn main() {
     let mut c = Config::default();
     c.device.pages_per_block = 32;
@@ -25,10 +26,10 @@ fn main() {
     c.gc.trigger[0].params.insert("soft".into(), ssd_core::plug::Value::Int(12));
     let ftl = Ftl::new(&c);
     let mut ssd = Ssd::new(&c, ftl, 0);
-    if std::env::args().nth(1).is_some() { ssd.audit_every(1000); }
+    if std::env::args().nth(1).is_some_and(|a| a == "audit") { ssd.audit_every(1000); }
     let user = c.device.user_pages as u64;
-    for seed in 0..6 {
-        let mut s = Uniform(Stream::new(seed, "x"), user, 400_000);
+    for seed in 0..std::env::args().nth(2).map_or(6, |s| s.parse().unwrap()) {
+        let mut s = Uniform(Stream::new(seed, "x"), user, N);
         ssd.measured.restart(ssd.now());
         let t = std::time::Instant::now();
         let o = drive(&mut ssd, &c.host, &mut s, &mut |_, _| ControlFlow::Continue(())).unwrap();

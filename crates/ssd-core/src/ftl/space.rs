@@ -34,6 +34,8 @@ pub struct Space {
     /// Pages that the running job may still have to bind; one block without a job.
     gc_need: Vec<u32>,
     used_in_pool: Vec<u32>,
+    /// Pools in which a block has been opened since they were asked.
+    opened: Vec<bool>,
     used: u64,
     free_total: u64,
     lowest_free: u64,
@@ -69,6 +71,7 @@ impl Space {
             gc_open: vec![0; pools],
             gc_need: vec![geo.pages_per_block; pools],
             used_in_pool: vec![0; pools],
+            opened: vec![false; pools],
             used: 0,
             free_total: u64::from(geo.blocks_per_pool) * pools as u64,
             lowest_free: u64::from(geo.blocks_per_pool) * pools as u64,
@@ -102,6 +105,12 @@ impl Space {
     #[must_use]
     pub fn free_blocks(&self, pool: PoolId) -> u32 {
         self.free_in_pool[pool.at()]
+    }
+
+    /// Whether a block of `pool` has been opened since this was last asked.
+    #[inline(always)]
+    pub fn take_opened(&mut self, pool: PoolId) -> bool {
+        std::mem::take(&mut self.opened[pool.at()])
     }
 
     /// Erased blocks of the device.
@@ -242,6 +251,7 @@ impl Space {
         blocks.state[block.at()] = BlockState::Open;
         self.free_in_pool[pool.at()] -= 1;
         self.free_total -= 1;
+        self.opened[pool.at()] = true;
         self.lowest_free = self.lowest_free.min(self.free_total);
         if stream == self.gc_stream() {
             self.gc_open[pool.at()] += self.pages_per_block;

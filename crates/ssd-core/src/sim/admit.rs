@@ -1,6 +1,6 @@
 //! Admission: a request arrives and becomes page operations.
 
-use super::op::{Kind, NONE, Op, Phases};
+use super::op::{Kind, NONE, Op};
 use super::ssd::{Arrival, Ssd};
 use crate::ftl::map::Entry;
 use crate::ftl::place::PlacementPolicy;
@@ -103,10 +103,7 @@ impl Ssd {
             sequence: 0,
             queued: self.now,
             host_busy_ns: 0,
-            phases: Phases::default(),
             parts: Parts { queue_ns: waited.0, ..Parts::default() },
-            expected: 0,
-            row: 0,
         }
     }
 
@@ -158,7 +155,7 @@ impl Ssd {
         if self.content.is_some() {
             let payload = self.composed(lpn, old, range, data.map(|d| &d[at..at + range.1 - range.0]));
             let content = self.content.as_mut().expect("checked above");
-            self.ops[slot].expected = content.expected(lpn);
+            self.ops.detail(slot).expected = content.expected(lpn);
             content.admit(slot, lpn, payload);
         }
         self.ftl.map.set(lpn, Entry::Slot(slot));

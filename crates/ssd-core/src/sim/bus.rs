@@ -60,20 +60,21 @@ impl Ssd {
     fn bus_granted(&mut self, unit: usize, stage: Stage, ns: u64) {
         let bus_end = Nanos(self.now.0 + ns);
         let (slot, array_ns) = (self.units[unit].running, self.units[unit].array_ns);
-        let op = &mut self.ops[slot];
-        // The log's bus interval is the transfer of data, without the command before it.
-        let command = if stage == Stage::WaitIn { self.times.command_ns } else { 0 };
-        if ns > command {
-            (op.phases.bus_start, op.phases.bus_end) = (Nanos(self.now.0 + command), bus_end);
+        let going_in = stage == Stage::WaitIn;
+        let end = if going_in { Nanos(bus_end.0 + array_ns) } else { bus_end };
+        if self.log.is_some() {
+            // The log's bus interval is the transfer of data, without the command before it.
+            let command = if going_in { self.times.command_ns } else { 0 };
+            let now = self.now;
+            let phases = &mut self.ops.detail(slot).phases;
+            if ns > command {
+                (phases.bus_start, phases.bus_end) = (Nanos(now.0 + command), bus_end);
+            }
+            if going_in {
+                (phases.array_start, phases.array_end) = (bus_end, end);
+            }
         }
-        let end = if stage == Stage::WaitIn {
-            op.phases.array_start = bus_end;
-            op.phases.array_end = Nanos(bus_end.0 + array_ns);
-            op.phases.array_end
-        } else {
-            bus_end
-        };
-        let out = stage == Stage::WaitIn && op.kind.is_read();
+        let out = going_in && self.ops[slot].kind.is_read();
         self.units[unit].stage = if out { Stage::Reading } else { Stage::Last };
         let resource = self.unit_resource(unit);
         self.events.schedule(resource, end);

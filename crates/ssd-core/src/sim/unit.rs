@@ -68,6 +68,13 @@ impl Unit {
         }
     }
 
+    /// The queues with an operation, as bits.
+    #[inline(always)]
+    pub(crate) fn waiting(&self) -> u32 {
+        let bit = |q: usize| u32::from(!self.queues[q].is_empty()) << q;
+        bit(0) | bit(1) | bit(2) | bit(3)
+    }
+
     /// Time that the unit has worked for the host up to `now`.
     #[inline(always)]
     pub(crate) fn host_busy_ns(&self, now: Nanos) -> u64 {
