@@ -101,9 +101,9 @@ pub(crate) fn run(
         .map_err(|e| PyValueError::new_err(e.to_string()))?;
     let m = &config.metrics;
     let logs = match &folder {
-        Some(folder) if m.op_log || m.request_log => Some(
-            Logs::create(folder, m.op_log, m.request_log).map_err(PyOSError::new_err)?,
-        ),
+        Some(folder) if m.op_log || m.request_log => {
+            Some(Logs::create(folder, m.op_log, m.request_log).map_err(PyOSError::new_err)?)
+        }
         _ => None,
     };
     let mut bridge = Bridge { progress, logs, started: Instant::now(), raised: None };
@@ -114,9 +114,7 @@ pub(crate) fn run(
         audit_every,
     };
     let mut source = opened.source;
-    let done = py.detach(|| {
-        experiment::run(&config, &mut *source, &circumstances, &mut bridge)
-    });
+    let done = py.detach(|| experiment::run(&config, &mut *source, &circumstances, &mut bridge));
     let mut ending = done.ending;
     if let Some(error) = bridge.raised {
         return Err(error);

@@ -189,7 +189,8 @@ impl Space {
     }
 
     fn next_super(&self, plane: PlaneId, stream: u32, current: u32) -> Option<BlockId> {
-        let list = &self.open_supers[self.pool(plane).at() * self.streams as usize + stream as usize];
+        let list =
+            &self.open_supers[self.pool(plane).at() * self.streams as usize + stream as usize];
         let at = list.iter().position(|b| b.0 == current);
         // A superblock that left the list is full on every plane, so the oldest one is next.
         list.get(at.map_or(0, |i| i + 1)).copied()

@@ -153,7 +153,8 @@ impl Ssd {
         let slot = self.ops.insert(op);
         assert!(slot < self.ftl.map.slots(), "more writes in flight than the map has slots");
         if self.content.is_some() {
-            let payload = self.composed(lpn, old, range, data.map(|d| &d[at..at + range.1 - range.0]));
+            let payload =
+                self.composed(lpn, old, range, data.map(|d| &d[at..at + range.1 - range.0]));
             let content = self.content.as_mut().expect("checked above");
             self.ops.detail(slot).expected = content.expected(lpn);
             content.admit(slot, lpn, payload);

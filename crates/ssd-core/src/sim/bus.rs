@@ -42,9 +42,7 @@ impl Ssd {
         debug_assert!(bus.free_at <= self.now);
         let (unit, stage) = match bus.wait_in.pop_front() {
             Some(unit) => (unit as usize, Stage::WaitIn),
-            None => {
-                (bus.wait_out.pop_front().expect("somebody waits") as usize, Stage::WaitOut)
-            }
+            None => (bus.wait_out.pop_front().expect("somebody waits") as usize, Stage::WaitOut),
         };
         let wants = self.units[unit].wants_ns;
         bus.free_at = Nanos(self.now.0 + wants);

@@ -274,8 +274,16 @@ impl Ssd {
         let foreground = demand >= Demand::Urgent;
         let gc = &mut self.measured.gc;
         gc.calls += 1;
-        if foreground { gc.foreground += 1 } else { gc.background += 1 }
-        if choice.by_reserve { gc.victims.reserve_greedy += 1 } else { gc.victims.policy += 1 }
+        if foreground {
+            gc.foreground += 1
+        } else {
+            gc.background += 1
+        }
+        if choice.by_reserve {
+            gc.victims.reserve_greedy += 1
+        } else {
+            gc.victims.policy += 1
+        }
         gc.victim_valid_sum += u64::from(self.ftl.blocks.valid[block.at()]);
         gc.victim_pages_sum += u64::from(self.ftl.geo.pages_per_block);
         if !foreground {
@@ -537,7 +545,9 @@ impl Ssd {
                 .collect();
             let job: Vec<BlockId> = self.gc.jobs[p as usize].iter().map(|j| j.victim).collect();
             if collected != job {
-                return Err(format!("pool {p}: jobs {job:?}, blocks under collection {collected:?}"));
+                return Err(format!(
+                    "pool {p}: jobs {job:?}, blocks under collection {collected:?}"
+                ));
             }
         }
         let background = self.gc.jobs.iter().flatten().filter(|j| !j.foreground).count() as u32;

@@ -280,11 +280,7 @@ impl Ssd {
         let [bus, array] = phase_times(phases);
         let erase = op.kind == Kind::Erase;
         let at = if erase { Ppn(op.base) } else { op.ppn };
-        let request = if op.kind.is_host() {
-            Some(self.requests.get(op.owner).id)
-        } else {
-            None
-        };
+        let request = if op.kind.is_host() { Some(self.requests.get(op.owner).id) } else { None };
         let what = match op.kind {
             Kind::HostRead | Kind::RmwRead | Kind::GcRead => FlashOp::Read,
             Kind::HostWrite | Kind::GcWrite | Kind::GcCopyback => FlashOp::Program,
@@ -365,7 +361,8 @@ fn deliver(
     let r = &request.request;
     let page_sectors = 1u64 << geo.sector_shift;
     let start = u64::from(lpn.0) * page_sectors;
-    let (from, to) = (r.sector.max(start), (r.sector + u64::from(r.sectors)).min(start + page_sectors));
+    let (from, to) =
+        (r.sector.max(start), (r.sector + u64::from(r.sectors)).min(start + page_sectors));
     let range = (((from - start) * 512) as usize, ((to - start) * 512) as usize);
     let at = ((from - r.sector) * 512) as usize;
     content.deliver(request.id, r.sectors as usize * 512, at, range, page);

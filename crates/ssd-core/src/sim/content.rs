@@ -68,7 +68,9 @@ impl Content {
         let target = &mut page[range.0..range.1];
         match data {
             Some(data) => target.copy_from_slice(data),
-            None => target.iter_mut().zip(stamp.to_le_bytes().iter().cycle()).for_each(|(t, s)| *t = *s),
+            None => {
+                target.iter_mut().zip(stamp.to_le_bytes().iter().cycle()).for_each(|(t, s)| *t = *s)
+            }
         }
         Payload { digest: digest_of(&page), bytes: Some(page) }
     }

@@ -158,14 +158,13 @@ impl Ssd {
         let stream = self.ftl.space.host_stream(stream);
         let geo = &self.ftl.geo;
         let fits = |p: PlaneId| {
-            !self.gc.is_closed(p)
-                && !except.contains(&p)
-                && self.ftl.space.host_may_bind(p, stream)
+            !self.gc.is_closed(p) && !except.contains(&p) && self.ftl.space.host_may_bind(p, stream)
         };
         if geo.planes_per_unit() == 1 {
             return fits(plane).then_some(plane);
         }
-        let (a, b) = (geo.planes_of_unit(UnitId(unit as u32)), geo.planes_of_pool(geo.pool_of(plane)));
+        let (a, b) =
+            (geo.planes_of_unit(UnitId(unit as u32)), geo.planes_of_pool(geo.pool_of(plane)));
         let (start, end) = (a.start.max(b.start), a.end.min(b.end));
         if start + 1 == end {
             return fits(plane).then_some(plane);

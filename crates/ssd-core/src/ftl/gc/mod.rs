@@ -49,7 +49,11 @@ impl Demands {
         if !self.triggers.iter().all(|t| t.holds(view)) {
             return Demand::None;
         }
-        if self.triggers.iter().any(|t| t.urgent(view)) { Demand::Urgent } else { Demand::Background }
+        if self.triggers.iter().any(|t| t.urgent(view)) {
+            Demand::Urgent
+        } else {
+            Demand::Background
+        }
     }
 
     /// Whether the answer may change with every page written, not only with every block opened.
