@@ -258,9 +258,21 @@ impl Space {
             self.gc_open[pool.at()] += self.pages_per_block;
         }
         if self.superblock {
+            self.forget_former(pool, stream, block);
             self.open_supers[pool.at() * self.streams as usize + stream as usize].push(block);
         }
         block
+    }
+
+    /// Planes that filled superblock `block` before its last erase, and none since, have not begun it.
+    fn forget_former(&mut self, pool: PoolId, stream: u32, block: BlockId) {
+        for plane in pool.0 * self.planes_per_pool..(pool.0 + 1) * self.planes_per_pool {
+            let open = &mut self.open[(plane * self.streams + stream) as usize];
+            if open.block == block.0 {
+                assert_eq!(open.left, 0, "{block:?} is opened and open");
+                open.block = NONE;
+            }
+        }
     }
 
     /// Every page of an open block has been bound.
