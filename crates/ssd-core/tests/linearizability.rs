@@ -98,9 +98,12 @@ fn a_partial_write_overtaken_by_a_whole_one_reads_nothing() {
     c.alloc.placement = named(ssd_core::ftl::place::ALL, "least-busy");
     c.sched.order = named(ssd_core::sched::order::ALL, "fifo");
     let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
-    alone(&mut ssd, whole(Op::Write, 0, 1));
+    for lpn in 0..3 {
+        alone(&mut ssd, whole(Op::Write, lpn, 1));
+    }
+    // Pages 0 and 2 lie on one plane: reads of the second hold up the read of the first.
     for _ in 0..20 {
-        ssd.submit(ssd.now(), &whole(Op::Read, 0, 1), None).unwrap();
+        ssd.submit(ssd.now(), &whole(Op::Read, 2, 1), None).unwrap();
     }
     ssd.submit(ssd.now(), &Request::new(Op::Write, 1, 1), None).unwrap();
     ssd.submit(ssd.now(), &whole(Op::Write, 0, 1), None).unwrap();
