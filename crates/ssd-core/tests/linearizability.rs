@@ -37,7 +37,7 @@ fn storm(c: &Config, weather: Weather) -> Storm {
     let mut storm = Storm::new(c, weather);
     match storm.run() {
         Ok(()) => {}
-        Err(DeviceError::NoSpace { .. }) if may_run_out(c) => {}
+        Err(e @ DeviceError::NoSpace { .. }) if may_run_out(c) => storm.gave_up(&e),
         Err(e) => panic!("{e}"),
     }
     storm

@@ -26,6 +26,9 @@ pub(crate) struct Weather {
     pub(crate) pause: u64,
 }
 
+/// No small device takes longer for a request, whatever it collects meanwhile.
+const LONGEST: u64 = 1_000_000_000;
+
 struct Pending {
     arrival: u64,
     request: Request,
@@ -44,7 +47,6 @@ pub(crate) struct Storm {
     /// Reads with too many explanations to try.
     pub(crate) unjudged: u64,
     pub(crate) completed: u64,
-    instants: u64,
 }
 
 impl Storm {
@@ -63,7 +65,6 @@ impl Storm {
             last: 0,
             unjudged: 0,
             completed: 0,
-            instants: 0,
         }
     }
 
@@ -91,6 +92,21 @@ impl Storm {
         self.ssd.audit().unwrap_or_else(|e| panic!("audit at the end: {e}"));
         self.totals();
         Ok(())
+    }
+
+    /// The run could not go on: the error names the pool and the first request, the pool has nothing
+    /// to collect, and every invariant holds.
+    pub(crate) fn gave_up(&self, error: &DeviceError) {
+        let (first, waiting) = (self.pending.keys().next().copied(), self.pending.len() as u64);
+        match error {
+            DeviceError::NoSpace { pool, outstanding, first: named, .. } => {
+                assert_eq!((Some(*named), *outstanding), (first, waiting), "{error}");
+                let sealed = self.ssd.ftl.fewest_valid(ssd_core::units::PoolId(*pool));
+                assert_eq!(sealed, None, "a block with invalid pages is left: {error}");
+            }
+            other => panic!("{other}"),
+        }
+        self.ssd.audit().unwrap_or_else(|e| panic!("audit after {error}: {e}"));
     }
 
     fn draw(&mut self) -> Request {
@@ -134,10 +150,13 @@ impl Storm {
     fn step(&mut self) -> Result<(), DeviceError> {
         let mut done = Vec::new();
         let before = self.ssd.now();
-        self.ssd.run_until(Nanos::NEVER, &mut done)?;
+        self.ssd.run_until(Nanos(before.0 + LONGEST), &mut done)?;
+        if done.is_empty() && self.ssd.next_event().is_none() {
+            // Nothing will happen any more: the device has to say why.
+            self.ssd.run_until(Nanos::NEVER, &mut done)?;
+        }
         assert!(self.ssd.now() >= before, "time runs backwards");
-        assert!(!done.is_empty(), "it returned without a completion");
-        self.instants += 1;
+        assert!(!done.is_empty(), "no request completes from {} ns on", before.0);
         for c in &done {
             self.judge(c);
         }
