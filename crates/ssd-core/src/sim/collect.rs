@@ -261,7 +261,7 @@ impl Ssd {
             }
         }
         if self.gc.demands.amount == Amount::AllCandidates && !reserve {
-            let list = self.ftl.victim.candidates(pool, &self.ftl.blocks, self.ftl.clock);
+            let list = self.ftl.candidates(pool);
             self.gc.lists[pool.at()] = list.into();
             let block = self.gc.lists[pool.at()].pop_front()?;
             return Some(Choice { block, by_reserve: false });

@@ -158,7 +158,7 @@ impl Functional {
             return Ok(false);
         }
         if self.demands.amount == Amount::AllCandidates && !foreground {
-            let list = self.ftl.victim.candidates(pool, &self.ftl.blocks, self.ftl.clock);
+            let list = self.ftl.candidates(pool);
             for &block in &list {
                 self.collect(Choice { block, by_reserve: false }, false)?;
             }
