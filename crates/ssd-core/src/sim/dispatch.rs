@@ -140,10 +140,11 @@ impl Ssd {
         if here.is_some() {
             return here;
         }
-        if self.units[unit].closed == 0 {
+        let other = self.other_plane(plane, stream);
+        if other.is_none() && self.units[unit].closed == 0 {
             self.gc.consider_soon(self.ftl.geo.pool_of(plane));
         }
-        self.other_plane(plane, stream)
+        other
     }
 
     /// A plane of `unit` and of the pool of `plane` where a host write may be bound now, `plane` first,
