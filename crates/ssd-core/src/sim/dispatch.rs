@@ -136,9 +136,10 @@ impl Ssd {
     fn read_target(&self, slot: u32) -> Option<Ppn> {
         let op = &self.ops[slot];
         match self.ftl.map.get(op.lpn) {
-            Entry::Page(ppn) => Some(ppn),
+            Entry::Page(ppn) if op.kind == Kind::HostRead => Some(ppn),
             Entry::Slot(s) if s == slot && op.base != NONE => Some(Ppn(op.base)),
-            Entry::Slot(_) | Entry::Unmapped => None,
+            // Also where a newer write, on flash by now, has overtaken a partial one.
+            Entry::Page(_) | Entry::Slot(_) | Entry::Unmapped => None,
         }
     }
 
