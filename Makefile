@@ -17,6 +17,10 @@ RUST_FILES := $(shell find crates -name '*.rs' -not -path '*/target/*')
 RUST_INPUTS := $(shell find crates $(wildcard presets) -type f -not -path '*/target/*') \
     Cargo.toml Cargo.lock rust-toolchain.toml
 
+# The commit goes into every report; without git, or outside a checkout, it is left out.
+export SSDLAB_COMMIT := $(if $(wildcard .git),$(shell git describe --always --dirty --exclude '*' \
+    --abbrev=12 2>/dev/null))
+
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export PYTHONUTF8 := 1
