@@ -10,7 +10,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 CARGO ?= cargo
 BIN := .venv/bin
-DEMO := $(BIN)/ssdlab compare examples/demo.toml --out runs/demo --force
+DEMO := $(BIN)/ssdlab compare examples/demo.toml --out runs/demo --force \
+    --vary gc.victim=greedy,fifo,cost-benefit,d-choices,random
 
 RUST_FILES := $(shell find crates -name '*.rs' -not -path '*/target/*')
 # What the extension is made of: all that cargo compiles or includes.

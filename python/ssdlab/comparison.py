@@ -65,7 +65,7 @@ def _ratio(value: float | None, base: float | None, first: bool) -> str:
     """How `value` compares with that of the first row, in seven columns."""
     if first or not value or not base:
         return " " * 7
-    return f"{value / base:>6.3g}x"
+    return f"{value / base:>6.2f}x"
 
 
 @dataclass(frozen=True, repr=False)
@@ -197,7 +197,7 @@ class Comparison:
             if len(known) < 2:
                 continue
             (low, best), (high, worst) = min(known), max(known)
-            if low < high:
+            if high >= 1.02 * low:
                 text = f"{best}; highest: {worst}, {high / low:.3g} times as much"
                 yield f"lowest {words + ':':<21} {text}"
 
