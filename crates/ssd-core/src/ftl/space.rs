@@ -266,7 +266,8 @@ impl Space {
 
     /// Planes that filled superblock `block` before its last erase, and none since, have not begun it.
     fn forget_former(&mut self, pool: PoolId, stream: u32, block: BlockId) {
-        for plane in pool.0 * self.planes_per_pool.get()..(pool.0 + 1) * self.planes_per_pool.get() {
+        for plane in pool.0 * self.planes_per_pool.get()..(pool.0 + 1) * self.planes_per_pool.get()
+        {
             let open = &mut self.open[(plane * self.streams + stream) as usize];
             if open.block == block.0 {
                 assert_eq!(open.left, 0, "{block:?} is opened and open");
