@@ -11,7 +11,6 @@ use super::unit::IdSet;
 use crate::config::{Amount, Blocking, BlockingScope, Config, GcPath, Granularity};
 use crate::ftl::Choice;
 use crate::ftl::gc::concurrency::{Concurrency, ConcurrencyPolicy, DeviceView};
-use crate::ftl::gc::victim::VictimPolicy;
 use crate::ftl::gc::{Demand, Demands};
 use crate::metrics::counters::Parts;
 use crate::nand::geometry::Geometry;
@@ -492,6 +491,10 @@ impl Ssd {
             if !close {
                 self.ready.insert(unit.0);
             }
+        }
+        if !close {
+            // Writes of other units may have waited to move here.
+            self.wake_pool(pool);
         }
     }
 
