@@ -1,0 +1,182 @@
+//! A page-mapped FTL as simple as it can be: maps and lists, every count by looking at every page. It
+//! shares no code with the simulator; what it does is what the documentation says of static
+//! placement, one pool a plane, the reserve, and `free-blocks` with `until-satisfied`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which block is collected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Rule {
+    /// The fewest valid pages, then the lowest number.
+    Greedy,
+    /// The block that was filled first.
+    Fifo,
+}
+
+/// A physical page: block of the plane, page of the block.
+type Page = (usize, usize);
+
+/// One plane, which is one pool.
+#[derive(Default)]
+struct Plane {
+    /// What was programmed into each page of each block since its erase.
+    pages: Vec<Vec<u32>>,
+    /// Where each logical page is, and what each physical page is good for.
+    at: BTreeMap<u32, Page>,
+    holds: BTreeMap<Page, u32>,
+    /// Erased blocks by (turn of their erase or number of their erases, number).
+    free: BTreeSet<(u32, usize)>,
+    /// Full blocks in the order of filling.
+    full: Vec<usize>,
+    host_open: Option<usize>,
+    gc_open: Option<usize>,
+    erases: Vec<u32>,
+    nothing_found: bool,
+}
+
+/// The whole device.
+pub(crate) struct NaiveFtl {
+    planes: Vec<Plane>,
+    order: Vec<usize>,
+    per_block: usize,
+    pub(crate) rule: Rule,
+    pub(crate) one_frontier: bool,
+    pub(crate) by_erases: bool,
+    pub(crate) reserve: usize,
+    pub(crate) soft: usize,
+    erased: u32,
+    /// (plane, block) of every victim, in order.
+    pub(crate) victims: Vec<(usize, usize)>,
+    pub(crate) host_programs: u64,
+    pub(crate) gc_programs: u64,
+}
+
+impl NaiveFtl {
+    /// `order[lpn % planes]` is the plane of a logical page.
+    pub(crate) fn new(order: Vec<usize>, blocks: usize, per_block: usize, rule: Rule) -> NaiveFtl {
+        let plane = || Plane {
+            pages: vec![Vec::new(); blocks],
+            free: (0..blocks).map(|b| (0, b)).collect(),
+            erases: vec![0; blocks],
+            ..Plane::default()
+        };
+        NaiveFtl {
+            planes: order.iter().map(|_| plane()).collect(),
+            order,
+            per_block,
+            rule,
+            one_frontier: false,
+            by_erases: true,
+            reserve: 1,
+            soft: 1,
+            erased: 0,
+            victims: Vec::new(),
+            host_programs: 0,
+            gc_programs: 0,
+        }
+    }
+
+    pub(crate) fn write(&mut self, lpn: u32) {
+        let p = self.order[lpn as usize % self.order.len()];
+        self.host_programs += 1;
+        self.program(p, lpn, false);
+        self.meet_demand(p);
+    }
+
+    /// Collect while few blocks are erased and there is something to gain.
+    fn meet_demand(&mut self, p: usize) {
+        let soft = self.soft.max(self.reserve);
+        while self.planes[p].free.len() <= soft {
+            let must = self.planes[p].free.len() <= self.reserve;
+            let victim = self.victim(p, must);
+            self.planes[p].nothing_found = victim.is_none();
+            let Some(victim) = victim else { return };
+            self.collect(p, victim);
+        }
+    }
+
+    /// A plane that has found nothing to collect looks again when a page of it is trimmed.
+    pub(crate) fn trim(&mut self, lpn: u32) {
+        let p = self.order[lpn as usize % self.order.len()];
+        let plane = &mut self.planes[p];
+        if let Some(page) = plane.at.remove(&lpn) {
+            plane.holds.remove(&page);
+            if plane.nothing_found {
+                self.meet_demand(p);
+            }
+        }
+    }
+
+    /// The next page of a frontier takes `lpn`.
+    fn program(&mut self, p: usize, lpn: u32, for_gc: bool) {
+        let (one, per_block) = (self.one_frontier, self.per_block);
+        let plane = &mut self.planes[p];
+        let open = if for_gc && !one { plane.gc_open } else { plane.host_open };
+        let block = open.unwrap_or_else(|| plane.free.pop_first().expect("an erased block").1);
+        plane.pages[block].push(lpn);
+        let full = plane.pages[block].len() == per_block;
+        let left = (!full).then_some(block);
+        if for_gc && !one {
+            plane.gc_open = left
+        } else {
+            plane.host_open = left
+        }
+        let page = (block, plane.pages[block].len() - 1);
+        if let Some(old) = plane.at.insert(lpn, page) {
+            plane.holds.remove(&old);
+        }
+        plane.holds.insert(page, lpn);
+        if full {
+            plane.full.push(block);
+        }
+    }
+
+    fn valid(&self, p: usize, block: usize) -> usize {
+        self.planes[p].holds.range((block, 0)..(block + 1, 0)).count()
+    }
+
+    /// The victim by the rule; one that gains nothing is taken only if another block has something to
+    /// gain, and at the reserve that other block is taken instead.
+    fn victim(&self, p: usize, must: bool) -> Option<usize> {
+        let full = &self.planes[p].full;
+        let fewest = full.iter().copied().min_by_key(|&b| (self.valid(p, b), b))?;
+        if self.valid(p, fewest) == self.per_block {
+            return None;
+        }
+        let chosen = if self.rule == Rule::Greedy { fewest } else { full[0] };
+        let gains = self.valid(p, chosen) < self.per_block;
+        Some(if gains || !must { chosen } else { fewest })
+    }
+
+    fn collect(&mut self, p: usize, victim: usize) {
+        self.victims.push((p, victim));
+        self.planes[p].full.retain(|&b| b != victim);
+        for page in 0..self.per_block {
+            let held = self.planes[p].holds.get(&(victim, page)).copied();
+            if let Some(lpn) = held {
+                self.gc_programs += 1;
+                self.program(p, lpn, true);
+            }
+        }
+        self.erased += 1;
+        let plane = &mut self.planes[p];
+        plane.pages[victim].clear();
+        plane.erases[victim] += 1;
+        let key = if self.by_erases { plane.erases[victim] } else { self.erased };
+        plane.free.insert((key, victim));
+    }
+
+    /// Where a logical page is: plane, block, page.
+    pub(crate) fn place(&self, lpn: u32) -> Option<(usize, usize, usize)> {
+        let p = self.order[lpn as usize % self.order.len()];
+        self.planes[p].at.get(&lpn).map(|&(block, page)| (p, block, page))
+    }
+
+    pub(crate) fn mapped(&self) -> usize {
+        self.planes.iter().map(|plane| plane.at.len()).sum()
+    }
+
+    pub(crate) fn erases(&self) -> Vec<u32> {
+        self.planes.iter().flat_map(|plane| plane.erases.iter().copied()).collect()
+    }
+}
