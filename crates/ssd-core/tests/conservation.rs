@@ -170,6 +170,24 @@ fn conjunctions_of_triggers_end() {
     }
 }
 
+/// A pool that waits for a better victim is not the one that is out of space.
+#[test]
+fn the_error_names_the_pool_that_is_full() {
+    let mut c = device([1, 2, 2], 20, 6, 456);
+    c.alloc.placement = rig::named(ssd_core::ftl::place::ALL, "round-robin");
+    c.alloc.frontiers = Frontiers::Streams(3);
+    c.timing.busy_unit = BusyUnit::Plane;
+    c.run.data = DataMode::Digest;
+    (c.gc.reserve, c.gc.trigger) = (1, vec![used_space(0.3, "device")]);
+    c.gc.victim = victim("list-order").with("ratio", Value::Real(0.92));
+    let gave_up = (0..10).filter(|&seed| {
+        let mut storm = Storm::new(&c, weather(seed, 800));
+        let error = storm.run().err();
+        error.inspect(|e| storm.gave_up(e)).is_some()
+    });
+    assert!(gave_up.count() > 0, "the device is too large for this test");
+}
+
 /// Candidates that are valid throughout gain nothing: collecting them would never end.
 #[test]
 fn a_list_of_fully_valid_blocks_is_not_collected() {

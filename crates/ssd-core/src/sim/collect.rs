@@ -138,11 +138,6 @@ impl Collector {
         }
     }
 
-    /// A pool that wants collection and has nothing to collect.
-    pub(crate) fn starved_pool(&self) -> Option<PoolId> {
-        self.starved.iter().position(|&s| s).map(|p| PoolId(p as u32))
-    }
-
     /// Jobs running.
     pub(crate) fn active(&self) -> u32 {
         self.jobs.iter().flatten().count() as u32
@@ -191,6 +186,15 @@ impl Ssd {
             (0..self.ftl.geo.pools).for_each(|p| self.gc.consider.insert(p));
         }
         self.gc.device_held = held;
+    }
+
+    /// A pool at its reserve that has nothing to collect; else one that wants collection and has none.
+    pub(crate) fn starved_pool(&self) -> Option<PoolId> {
+        let starved = |p: &PoolId| self.gc.starved[p.at()];
+        let at_reserve =
+            |p: &PoolId| self.gc.demands.of(&self.ftl.space_view(*p)) == Demand::Reserve;
+        let mut pools = (0..self.ftl.geo.pools).map(PoolId).filter(starved);
+        pools.clone().find(at_reserve).or_else(|| pools.next())
     }
 
     fn concurrency_limit(&self) -> u32 {

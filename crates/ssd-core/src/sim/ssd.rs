@@ -322,7 +322,7 @@ impl Ssd {
     #[must_use]
     pub fn stalled(&self) -> DeviceError {
         let (outstanding, first) = (self.outstanding(), self.requests.oldest().unwrap_or(0));
-        match self.gc.starved_pool() {
+        match self.starved_pool() {
             Some(pool) => DeviceError::NoSpace {
                 pool: pool.0,
                 reason: super::functional::no_space_reason(&self.ftl, pool),
