@@ -126,12 +126,11 @@ fn open_loop<D: Device>(
             break;
         }
         let full = p.submitted - p.completed >= most;
-        let limit = match next {
-            Some(request) if !full => start + request.at,
-            _ => Nanos::NEVER,
-        };
+        // Up to the instant before the next arrival, which has to be there when its instant begins.
+        let arrival = next.filter(|_| !full).map(|request| start + request.at);
+        let limit = arrival.map_or(Nanos::NEVER, |at| Nanos(at.0.saturating_sub(1)));
         let reached = device.run_until(limit, &mut done)?;
-        p.now = if done.is_empty() && limit != Nanos::NEVER { limit } else { reached };
+        p.now = arrival.filter(|_| done.is_empty()).unwrap_or(reached);
         if count(&mut p, &mut done) && observer(device, &p).is_break() {
             return Ok(Outcome { progress: p, interrupted: true });
         }
