@@ -169,6 +169,16 @@ impl Ftl {
             .map(|block| Choice { block, by_reserve: false })
     }
 
+    /// The blocks of `pool` that `amount = "all-candidates"` collects now: those the policy names,
+    /// none where no block has an invalid page.
+    #[must_use]
+    pub fn candidates(&self, pool: PoolId) -> Vec<BlockId> {
+        if self.fewest_valid(pool).is_none() {
+            return Vec::new();
+        }
+        self.victim.candidates(pool, &self.blocks, self.clock)
+    }
+
     /// The sealed block of `pool` with the fewest valid pages, if it has an invalid page.
     #[must_use]
     pub fn fewest_valid(&self, pool: PoolId) -> Option<BlockId> {

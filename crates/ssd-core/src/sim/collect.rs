@@ -11,7 +11,6 @@ use super::unit::IdSet;
 use crate::config::{Amount, Blocking, BlockingScope, Config, GcPath, Granularity};
 use crate::ftl::Choice;
 use crate::ftl::gc::concurrency::{Concurrency, ConcurrencyPolicy, DeviceView};
-use crate::ftl::gc::victim::VictimPolicy;
 use crate::ftl::gc::{Demand, Demands};
 use crate::metrics::counters::Parts;
 use crate::nand::geometry::Geometry;
@@ -267,7 +266,7 @@ impl Ssd {
             }
         }
         if self.gc.demands.amount == Amount::AllCandidates && !reserve {
-            let list = self.ftl.victim.candidates(pool, &self.ftl.blocks, self.ftl.clock);
+            let list = self.ftl.candidates(pool);
             self.gc.lists[pool.at()] = list.into();
             let block = self.gc.lists[pool.at()].pop_front()?;
             return Some(Choice { block, by_reserve: false });
@@ -498,6 +497,10 @@ impl Ssd {
             if !close {
                 self.ready.insert(unit.0);
             }
+        }
+        if !close {
+            // Writes of other units may have waited to move here.
+            self.wake_pool(pool);
         }
     }
 

@@ -149,10 +149,11 @@ impl Ssd {
         if here.is_some() {
             return here;
         }
-        if self.units[unit].closed == 0 {
+        let other = self.other_plane(plane, stream);
+        if other.is_none() && self.units[unit].closed == 0 {
             self.gc.consider_soon(self.ftl.geo.pool_of(plane));
         }
-        self.other_plane(plane, stream)
+        other
     }
 
     /// A plane of `unit` and of the pool of `plane` where a host write may be bound now, `plane` first,
@@ -183,8 +184,8 @@ impl Ssd {
         (0..n).map(|i| PlaneId(start + (plane.0 - start + i) % n)).find(|&p| fits(p))
     }
 
-    /// A plane of the same pool on another unit where a host write may be bound, when none of its own
-    /// unit has any room at all.
+    /// A plane of the same pool on another unit where a host write may be bound now, when none of its
+    /// own unit has any room at all.
     fn other_plane(&self, plane: PlaneId, stream: u8) -> Option<PlaneId> {
         let geo = &self.ftl.geo;
         if geo.planes_per_pool() <= geo.planes_per_unit() {
@@ -197,8 +198,11 @@ impl Ssd {
         if own_planes.any(|p| self.ftl.space.host_may_bind(p, stream)) {
             return None;
         }
-        pool.map(PlaneId)
-            .find(|&p| geo.unit_of(p) != own && self.ftl.space.host_may_bind(p, stream))
+        pool.map(PlaneId).find(|&p| {
+            geo.unit_of(p) != own
+                && !self.gc.is_closed(p)
+                && self.ftl.space.host_may_bind(p, stream)
+        })
     }
 
     /// Start an operation taken from a queue of `unit`, or pass it on.
