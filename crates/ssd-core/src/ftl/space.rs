@@ -21,6 +21,7 @@ struct Open {
 }
 
 /// Erased and open blocks of every pool.
+#[derive(Clone)]
 pub struct Space {
     /// Erased blocks by home (plane; with superblocks: pool), next to be opened first.
     free: Vec<BTreeSet<(u32, u32)>>,

@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::ftl::Ftl;
 use crate::ftl::map::Entry;
 use crate::ftl::place::{Layout, Placement};
+use crate::ftl::snapshot::Snapshot;
 use crate::host::device::{Device, DeviceError};
 use crate::host::request::{Completion, Op as HostOp, Request, RequestId};
 use crate::metrics::Measurements;
@@ -138,6 +139,14 @@ impl Ssd {
             until_audit: 0,
             ftl,
         }
+    }
+
+    /// A device in the state of `snapshot`, at time zero, under the policies of `config`.
+    ///
+    /// # Errors
+    /// The snapshot does not fit the configuration.
+    pub fn restore(config: &Config, snapshot: &Snapshot) -> Result<Ssd, String> {
+        Ok(Ssd::new(config, Ftl::restore(config, snapshot)?, snapshot.sequence))
     }
 
     /// Recompute all invariants every `n` instants and panic on a violation; 0: never.
@@ -417,6 +426,8 @@ pub(crate) fn check(geo: &Geometry, id: u64, r: &Request) -> Result<(), DeviceEr
 }
 
 impl Device for Ssd {
+    type Snapshot = Snapshot;
+
     fn submit(
         &mut self,
         at: Nanos,
@@ -474,6 +485,16 @@ impl Device for Ssd {
                 return Ok(self.now);
             }
         }
+    }
+
+    fn snapshot(&self) -> Result<Snapshot, DeviceError> {
+        if self.outstanding() > 0 || !self.at_rest() {
+            let (requests, operations) = (self.outstanding(), self.ops.len());
+            return Err(DeviceError::Busy(format!(
+                "{requests} requests and {operations} flash operations are under way"
+            )));
+        }
+        self.ftl.snapshot(self.sequence).map_err(DeviceError::Busy)
     }
 
     fn hint(&self, request: &Request) {
