@@ -10,8 +10,18 @@ use ssd_core::config::{self, Config};
 use ssd_core::metrics::report::Report;
 use ssd_core::plug::PolicyInfo;
 
-pyo3::create_exception!(_core, ConfigError, PyValueError, "Errors of a configuration, all at once.");
-pyo3::create_exception!(_core, WorkloadError, PyValueError, "A trace or workload that cannot be run.");
+pyo3::create_exception!(
+    _core,
+    ConfigError,
+    PyValueError,
+    "Errors of a configuration, all at once."
+);
+pyo3::create_exception!(
+    _core,
+    WorkloadError,
+    PyValueError,
+    "A trace or workload that cannot be run."
+);
 
 fn parsed<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("{what}: {e}")))

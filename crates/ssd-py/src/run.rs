@@ -116,12 +116,13 @@ pub(crate) fn run(
         .map_err(|e| crate::WorkloadError::new_err(e.to_string()))?;
     let m = &config.metrics;
     let logs = match &folder {
-        Some(folder) if m.op_log || m.request_log => Some(
-            Logs::create(folder, m.op_log, m.request_log).map_err(PyOSError::new_err)?,
-        ),
+        Some(folder) if m.op_log || m.request_log => {
+            Some(Logs::create(folder, m.op_log, m.request_log).map_err(PyOSError::new_err)?)
+        }
         _ => None,
     };
-    let mut bridge = Bridge { progress, logs, started: Instant::now(), raised: None, unwritable: None };
+    let mut bridge =
+        Bridge { progress, logs, started: Instant::now(), raised: None, unwritable: None };
     let circumstances = Circumstances {
         commit,
         trace_digest: opened.facts.as_ref().map(|f| f.trace_digest.clone()),
@@ -129,9 +130,7 @@ pub(crate) fn run(
         audit_every,
     };
     let mut source = opened.source;
-    let done = py.detach(|| {
-        experiment::run(&config, &mut *source, &circumstances, &mut bridge)
-    });
+    let done = py.detach(|| experiment::run(&config, &mut *source, &circumstances, &mut bridge));
     if let Some(error) = bridge.raised {
         return Err(error);
     }

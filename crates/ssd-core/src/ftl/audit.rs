@@ -70,7 +70,10 @@ impl Ftl {
             hold!(valid == usize::from(counted), "block {b}: {valid} valid, counted {counted}");
             let programmed: u32 =
                 self.geo.planes_of_block(block).map(|p| self.media.programmed(block, p)).sum();
-            hold!(programmed == u32::from(bound), "block {b}: {programmed} programmed, {bound} bound");
+            hold!(
+                programmed == u32::from(bound),
+                "block {b}: {programmed} programmed, {bound} bound"
+            );
             hold!(
                 u32::from(counted) + u32::from(pending) <= u32::from(bound),
                 "block {b}: {counted} valid + {pending} pending of {bound}"
@@ -129,7 +132,11 @@ impl Ftl {
         }
         let free_total = listed.iter().filter(|&&l| l).count() as u64;
         hold!(free_total == self.space.free_blocks_total(), "{free_total} blocks are free");
-        hold!(used_total == self.space.used(), "{used_total} pages used, {} counted", self.space.used());
+        hold!(
+            used_total == self.space.used(),
+            "{used_total} pages used, {} counted",
+            self.space.used()
+        );
         Ok(())
     }
 }

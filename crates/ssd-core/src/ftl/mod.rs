@@ -116,9 +116,7 @@ impl Ftl {
         let block = self.geo.block_of(ppn);
         let at = block.at();
         self.blocks.pending[at] -= 1;
-        if self.blocks.pending[at] == 0
-            && self.blocks.bound[at] == self.blocks.pages_per_block
-        {
+        if self.blocks.pending[at] == 0 && self.blocks.bound[at] == self.blocks.pages_per_block {
             assert_eq!(self.blocks.state[at], BlockState::Open);
             self.blocks.state[at] = BlockState::Sealed;
             self.blocks.seal_order[at] = self.seals;

@@ -7,7 +7,7 @@
 use super::blocks::{BlockState, BlockTable};
 use crate::config::{Config, Frontiers};
 use crate::nand::geometry::Geometry;
-use crate::units::{BlockId, PlaneId, PoolId};
+use crate::units::{BlockId, Divisor, PlaneId, PoolId};
 use std::collections::BTreeSet;
 
 const NONE: u32 = u32::MAX;
@@ -34,6 +34,8 @@ pub struct Space {
     /// Pages that the running job may still have to bind; one block without a job.
     gc_need: Vec<u32>,
     used_in_pool: Vec<u32>,
+    /// Pools in which a block has been opened since they were asked.
+    opened: Vec<bool>,
     used: u64,
     free_total: u64,
     lowest_free: u64,
@@ -42,7 +44,7 @@ pub struct Space {
     dynamic_wear: bool,
     releases: u32,
     superblock: bool,
-    planes_per_pool: u32,
+    planes_per_pool: Divisor,
     pages_per_block: u32,
     pages_on_plane: u32,
 }
@@ -69,6 +71,7 @@ impl Space {
             gc_open: vec![0; pools],
             gc_need: vec![geo.pages_per_block; pools],
             used_in_pool: vec![0; pools],
+            opened: vec![false; pools],
             used: 0,
             free_total: u64::from(geo.blocks_per_pool) * pools as u64,
             lowest_free: u64::from(geo.blocks_per_pool) * pools as u64,
@@ -77,7 +80,7 @@ impl Space {
             dynamic_wear: config.wear.dynamic,
             releases: 0,
             superblock: geo.members > 1,
-            planes_per_pool: geo.planes_per_pool(),
+            planes_per_pool: Divisor::new(geo.planes_per_pool()),
             pages_per_block: geo.pages_per_block,
             pages_on_plane: geo.pages_per_flash_block,
         }
@@ -102,6 +105,12 @@ impl Space {
     #[must_use]
     pub fn free_blocks(&self, pool: PoolId) -> u32 {
         self.free_in_pool[pool.at()]
+    }
+
+    /// Whether a block of `pool` has been opened since this was last asked.
+    #[inline(always)]
+    pub fn take_opened(&mut self, pool: PoolId) -> bool {
+        std::mem::take(&mut self.opened[pool.at()])
     }
 
     /// Erased blocks of the device.
@@ -165,11 +174,11 @@ impl Space {
     }
 
     fn home(&self, plane: PlaneId) -> usize {
-        if self.superblock { (plane.0 / self.planes_per_pool) as usize } else { plane.at() }
+        if self.superblock { self.planes_per_pool.div(plane.0) as usize } else { plane.at() }
     }
 
     fn pool(&self, plane: PlaneId) -> PoolId {
-        PoolId(plane.0 / self.planes_per_pool)
+        PoolId(self.planes_per_pool.div(plane.0))
     }
 
     /// An already open block of `stream` has an unbound page on `plane`.
@@ -180,7 +189,8 @@ impl Space {
     }
 
     fn next_super(&self, plane: PlaneId, stream: u32, current: u32) -> Option<BlockId> {
-        let list = &self.open_supers[self.pool(plane).at() * self.streams as usize + stream as usize];
+        let list =
+            &self.open_supers[self.pool(plane).at() * self.streams as usize + stream as usize];
         let at = list.iter().position(|b| b.0 == current);
         // A superblock that left the list is full on every plane, so the oldest one is next.
         list.get(at.map_or(0, |i| i + 1)).copied()
@@ -190,15 +200,15 @@ impl Space {
     #[inline]
     #[must_use]
     pub fn host_may_bind(&self, plane: PlaneId, stream: u32) -> bool {
+        let has_open = self.has_open(plane, stream);
+        if has_open && !self.shared {
+            return true;
+        }
         let pool = self.pool(plane);
         let need = u64::from(self.gc_need[pool.at()]);
-        let has_open = self.has_open(plane, stream);
         if self.shared {
             let room = self.gc_room(pool);
             return room > need && (has_open || !self.free[self.home(plane)].is_empty());
-        }
-        if has_open {
-            return true;
         }
         let block = u64::from(self.pages_per_block);
         !self.free[self.home(plane)].is_empty() && self.gc_room(pool) >= need + block
@@ -242,14 +252,28 @@ impl Space {
         blocks.state[block.at()] = BlockState::Open;
         self.free_in_pool[pool.at()] -= 1;
         self.free_total -= 1;
+        self.opened[pool.at()] = true;
         self.lowest_free = self.lowest_free.min(self.free_total);
         if stream == self.gc_stream() {
             self.gc_open[pool.at()] += self.pages_per_block;
         }
         if self.superblock {
+            self.forget_former(pool, stream, block);
             self.open_supers[pool.at() * self.streams as usize + stream as usize].push(block);
         }
         block
+    }
+
+    /// Planes that filled superblock `block` before its last erase, and none since, have not begun it.
+    fn forget_former(&mut self, pool: PoolId, stream: u32, block: BlockId) {
+        for plane in pool.0 * self.planes_per_pool.get()..(pool.0 + 1) * self.planes_per_pool.get()
+        {
+            let open = &mut self.open[(plane * self.streams + stream) as usize];
+            if open.block == block.0 {
+                assert_eq!(open.left, 0, "{block:?} is opened and open");
+                open.block = NONE;
+            }
+        }
     }
 
     /// Every page of an open block has been bound.

@@ -102,7 +102,12 @@ impl Report {
             device: device(inputs),
             steady_state: steady_state(inputs),
             little: little(inputs),
-            time: Time { measured_from: inputs.measured.since.0, simulated: inputs.span_ns(), wall: inputs.wall_ns, cpu: inputs.cpu_ns },
+            time: Time {
+                measured_from: inputs.measured.since.0,
+                simulated: inputs.span_ns(),
+                wall: inputs.wall_ns,
+                cpu: inputs.cpu_ns,
+            },
             speed: speed(inputs),
             series: inputs.series.clone(),
             warnings: inputs.warnings.clone(),
@@ -129,7 +134,11 @@ pub fn audit(inputs: &Inputs) -> Vec<String> {
     equal("latency parts of writes = their latencies", m.write_parts.total(), sum(Op::Write));
     if m.in_system.closed() {
         let latencies = Op::ALL.iter().map(|&op| sum(op)).sum();
-        equal("requests in the device over time = latencies", m.in_system.integral() + m.in_system.outside(), latencies);
+        equal(
+            "requests in the device over time = latencies",
+            m.in_system.integral() + m.in_system.outside(),
+            latencies,
+        );
     }
     if inputs.completed {
         let submitted = m.host.submitted.iter().sum::<u64>();

@@ -82,7 +82,11 @@ impl Geometry {
         let pages_per_block = d.pages_per_block * members;
         let blocks_per_pool = d.blocks_per_plane * pool / members;
         let pages = planes * d.blocks_per_plane * d.pages_per_block;
-        assert!(d.page_bytes.is_power_of_two() && d.page_bytes >= 512, "page size {}", d.page_bytes);
+        assert!(
+            d.page_bytes.is_power_of_two() && d.page_bytes >= 512,
+            "page size {}",
+            d.page_bytes
+        );
         assert!(pages > 0 && d.user_pages < pages, "the config layer has checked the capacity");
         Geometry {
             channels: d.channels,
@@ -170,7 +174,6 @@ impl Geometry {
     }
 
     /// Planes of an erase unit.
-    #[must_use]
     pub fn planes_of_block(&self, block: BlockId) -> impl Iterator<Item = PlaneId> + use<> {
         let first = self.first_plane(block).0;
         (first..first + self.members).map(PlaneId)

@@ -5,7 +5,7 @@
 //! has changed.
 
 use super::event::Timer;
-use super::op::{Kind, NONE, Op, Phases};
+use super::op::{Kind, NONE, Op};
 use super::ssd::Ssd;
 use super::unit::IdSet;
 use crate::config::{Amount, Blocking, BlockingScope, Config, GcPath, Granularity};
@@ -62,6 +62,8 @@ pub(crate) struct Collector {
     /// Units whose idle timer has fired at this instant.
     pub(crate) idle_units: Vec<u32>,
     device_held: bool,
+    /// What a pool wants may change with every page written, not only with every block opened.
+    watches_pages: bool,
     /// GC pages read and neither programmed nor dropped yet.
     pub(crate) pages_read: u64,
 }
@@ -71,8 +73,10 @@ impl Collector {
         let pools = geo.pools as usize;
         let mut consider = IdSet::new(geo.pools);
         (0..geo.pools).for_each(|p| consider.insert(p));
+        let demands = Demands::new(&config.gc);
         Collector {
-            demands: Demands::new(&config.gc),
+            watches_pages: demands.watches_pages(),
+            demands,
             concurrency: Concurrency::build(&config.gc.concurrency),
             blocking: config.gc.blocking,
             path: config.gc.path,
@@ -102,10 +106,14 @@ impl Collector {
         self.consider.insert(pool.0);
     }
 
-    /// A host page has been programmed in `pool`: `amount = "one"` may collect again.
+    /// A host page has been programmed in `pool`; `opened`: for it a block was opened. The pool is
+    /// considered if that can change what it wants, and `amount = "one"` may collect again.
     #[inline(always)]
-    pub(crate) fn page_written(&mut self, pool: PoolId) {
-        self.spent[pool.at()] = false;
+    pub(crate) fn page_written(&mut self, pool: PoolId, opened: bool) {
+        if opened || self.watches_pages || self.spent[pool.at()] {
+            self.spent[pool.at()] = false;
+            self.consider.insert(pool.0);
+        }
     }
 
     pub(crate) fn nothing_to_consider(&self) -> bool {
@@ -266,8 +274,16 @@ impl Ssd {
         let foreground = demand >= Demand::Urgent;
         let gc = &mut self.measured.gc;
         gc.calls += 1;
-        if foreground { gc.foreground += 1 } else { gc.background += 1 }
-        if choice.by_reserve { gc.victims.reserve_greedy += 1 } else { gc.victims.policy += 1 }
+        if foreground {
+            gc.foreground += 1
+        } else {
+            gc.background += 1
+        }
+        if choice.by_reserve {
+            gc.victims.reserve_greedy += 1
+        } else {
+            gc.victims.policy += 1
+        }
         gc.victim_valid_sum += u64::from(self.ftl.blocks.valid[block.at()]);
         gc.victim_pages_sum += u64::from(self.ftl.geo.pages_per_block);
         if !foreground {
@@ -338,10 +354,7 @@ impl Ssd {
             sequence: 0,
             queued: self.now,
             host_busy_ns: 0,
-            phases: Phases::default(),
             parts: Parts::default(),
-            expected: 0,
-            row: 0,
         }
     }
 
@@ -532,7 +545,9 @@ impl Ssd {
                 .collect();
             let job: Vec<BlockId> = self.gc.jobs[p as usize].iter().map(|j| j.victim).collect();
             if collected != job {
-                return Err(format!("pool {p}: jobs {job:?}, blocks under collection {collected:?}"));
+                return Err(format!(
+                    "pool {p}: jobs {job:?}, blocks under collection {collected:?}"
+                ));
             }
         }
         let background = self.gc.jobs.iter().flatten().filter(|j| !j.foreground).count() as u32;

@@ -2,7 +2,7 @@
 
 use super::event::Timer;
 use super::log::{FlashOp, OpRecord, phase_times};
-use super::op::{Kind, NONE};
+use super::op::{Kind, NONE, Phases};
 use super::request::RequestRecord;
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
@@ -19,7 +19,7 @@ impl Ssd {
         let u = &mut self.units[unit];
         let slot = u.running;
         let kind = self.ops[slot].kind;
-        let (array_ns, bus_ns) = (u.array_ns, u.bus_ns);
+        let (array_ns, bus_ns, since) = (u.array_ns, u.bus_ns, u.since);
         u.vacate(self.now);
         self.ready.insert(unit as u32);
         let plane = self.ops[slot].plane;
@@ -27,34 +27,38 @@ impl Ssd {
         if self.times.serial {
             self.channels[self.ftl.geo.channel_of(plane).at()].ends(self.now);
         }
-        let leader = self.ops[slot].phases;
-        self.ended(unit, slot, array_ns, bus_ns);
-        let mut also = std::mem::take(&mut self.units[unit].also);
-        for &other in &also {
-            self.ops[other].phases = leader;
-            self.ended(unit, other, array_ns, bus_ns);
+        let service = (self.now - since).0;
+        let multi_plane = !self.units[unit].also.is_empty();
+        if self.log.is_some() {
+            self.log_operations(unit, slot, since);
         }
-        also.clear();
-        self.units[unit].also = also;
+        self.ended(unit, slot, [service, array_ns, bus_ns]);
+        if multi_plane {
+            let mut also = std::mem::take(&mut self.units[unit].also);
+            for &other in &also {
+                self.ended(unit, other, [service, array_ns, bus_ns]);
+            }
+            also.clear();
+            self.units[unit].also = also;
+        }
         if kind.is_host() {
             self.note_idle(unit);
         }
     }
 
-    fn ended(&mut self, unit: usize, slot: u32, array_ns: u64, bus_ns: u64) {
-        let op = &mut self.ops[slot];
-        let service = (self.now - op.phases.start).0;
+    #[inline]
+    fn ended(&mut self, unit: usize, slot: u32, [service, array_ns, bus_ns]: [u64; 3]) {
         assert!(service >= array_ns + bus_ns, "an operation was shorter than its phases");
-        op.parts.chip_ns += array_ns;
-        op.parts.transfer_ns += bus_ns;
-        op.parts.queue_ns += service - array_ns - bus_ns;
+        let op = &mut self.ops[slot];
         let (kind, ppn, lpn) = (op.kind, op.ppn, op.lpn);
         self.units[unit].load -= 1;
-        self.units[unit].host_load -= u32::from(kind.is_host());
-        self.note(u64::from(lpn.0) << 32 | u64::from(ppn.0), kind as u64);
-        if self.log.is_some() {
-            self.log_operation(slot);
+        if kind.is_host() {
+            op.parts.chip_ns += array_ns;
+            op.parts.transfer_ns += bus_ns;
+            op.parts.queue_ns += service - array_ns - bus_ns;
+            self.units[unit].host_load -= 1;
         }
+        self.note(u64::from(lpn.0) << 32 | u64::from(ppn.0), kind as u64);
         match kind {
             Kind::HostRead => {
                 self.check_read(slot);
@@ -83,8 +87,9 @@ impl Ssd {
             }
         }
         self.settle(ppn);
-        self.gc.consider_soon(self.ftl.geo.pool_of(self.ops[slot].plane));
-        self.gc.page_written(self.ftl.geo.pool_of(self.ops[slot].plane));
+        let pool = self.ftl.geo.pool_of(self.ops[slot].plane);
+        let opened = self.ftl.space.take_opened(pool);
+        self.gc.page_written(pool, opened);
         self.finish_part(slot);
     }
 
@@ -141,12 +146,13 @@ impl Ssd {
     /// A read of flash returns: is it what was admitted last?
     fn check_read(&mut self, slot: u32) {
         let Some(content) = &mut self.content else { return };
+        let expected = self.ops.detail(slot).expected;
         let op = &self.ops[slot];
         let payload = self.ftl.media.payload(op.ppn);
-        if payload.digest != op.expected {
+        if payload.digest != expected {
             self.failure.get_or_insert(DeviceError::Data(format!(
                 "LPN {} read from page {} has digest {:016x}, newest admitted is {:016x}",
-                op.lpn.0, op.ppn.0, payload.digest, op.expected
+                op.lpn.0, op.ppn.0, payload.digest, expected
             )));
         }
         if op.kind == Kind::HostRead {
@@ -224,7 +230,7 @@ impl Ssd {
             self.measured.complete_unmeasured(self.now);
         }
         self.note(r.id, r.digest);
-        if self.requests.log.is_some() {
+        if let Some(log) = &mut self.requests.log {
             let pages = super::admit::pages_of(&self.ftl.geo, &r.request);
             let record = RequestRecord {
                 id: r.id,
@@ -236,7 +242,7 @@ impl Ssd {
                 parts: r.parts,
                 digest: r.digest,
             };
-            self.requests.log.as_mut().expect("checked above").push(record);
+            log.push(record);
         }
         self.done.push(Completion {
             id: RequestId(r.id),
@@ -257,16 +263,24 @@ impl Ssd {
         }
     }
 
-    fn log_operation(&mut self, slot: u32) {
+    /// Write the records of the operation in `slot` and of those that ran with it.
+    #[inline(never)]
+    fn log_operations(&mut self, unit: usize, slot: u32, start: Nanos) {
+        let phases = self.ops.detail(slot).phases;
+        self.log_operation(slot, start, &phases);
+        for i in 0..self.units[unit].also.len() {
+            let other = self.units[unit].also[i];
+            self.log_operation(other, start, &phases);
+        }
+    }
+
+    fn log_operation(&mut self, slot: u32, start: Nanos, phases: &Phases) {
+        let row = self.ops.detail(slot).row;
         let op = &self.ops[slot];
-        let [bus, array] = phase_times(&op.phases);
+        let [bus, array] = phase_times(phases);
         let erase = op.kind == Kind::Erase;
         let at = if erase { Ppn(op.base) } else { op.ppn };
-        let request = if op.kind.is_host() {
-            Some(self.requests.get(op.owner).id)
-        } else {
-            None
-        };
+        let request = if op.kind.is_host() { Some(self.requests.get(op.owner).id) } else { None };
         let what = match op.kind {
             Kind::HostRead | Kind::RmwRead | Kind::GcRead => FlashOp::Read,
             Kind::HostWrite | Kind::GcWrite | Kind::GcCopyback => FlashOp::Program,
@@ -280,12 +294,12 @@ impl Ssd {
             sequence: if erase { 0 } else { self.ftl.media.sequence(op.ppn) },
             request,
             queued: op.queued,
-            start: op.phases.start,
+            start,
             end: self.now,
             bus,
             array,
         };
-        let (row, source) = (op.row, Ppn(op.base));
+        let source = Ppn(op.base);
         let log = self.log.as_mut().expect("only with a log");
         if op.kind == Kind::GcCopyback {
             // A copy-back is a read and a program on one plane, one after the other.
@@ -347,7 +361,8 @@ fn deliver(
     let r = &request.request;
     let page_sectors = 1u64 << geo.sector_shift;
     let start = u64::from(lpn.0) * page_sectors;
-    let (from, to) = (r.sector.max(start), (r.sector + u64::from(r.sectors)).min(start + page_sectors));
+    let (from, to) =
+        (r.sector.max(start), (r.sector + u64::from(r.sectors)).min(start + page_sectors));
     let range = (((from - start) * 512) as usize, ((to - start) * 512) as usize);
     let at = ((from - r.sector) * 512) as usize;
     content.deliver(request.id, r.sectors as usize * 512, at, range, page);

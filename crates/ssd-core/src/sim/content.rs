@@ -5,8 +5,9 @@
 
 use crate::config::{Config, DataMode};
 use crate::ftl::Ftl;
+use crate::ftl::map::Entry;
 use crate::host::request::RequestId;
-use crate::nand::media::Payload;
+use crate::nand::media::{Media, Payload};
 use crate::units::Lpn;
 use std::collections::BTreeMap;
 
@@ -45,6 +46,15 @@ impl Content {
         })
     }
 
+    /// The newest admitted contents of a page that is at `entry`.
+    pub(crate) fn before(&self, entry: Entry, media: &Media) -> Payload {
+        match entry {
+            Entry::Unmapped => Payload::default(),
+            Entry::Page(ppn) => media.payload(ppn),
+            Entry::Slot(slot) => self.of_slot(slot).clone(),
+        }
+    }
+
     /// The payload of a page write: `data` over bytes `range` of a page that held `old`.
     pub(crate) fn compose(
         &self,
@@ -68,7 +78,9 @@ impl Content {
         let target = &mut page[range.0..range.1];
         match data {
             Some(data) => target.copy_from_slice(data),
-            None => target.iter_mut().zip(stamp.to_le_bytes().iter().cycle()).for_each(|(t, s)| *t = *s),
+            None => {
+                target.iter_mut().zip(stamp.to_le_bytes().iter().cycle()).for_each(|(t, s)| *t = *s)
+            }
         }
         Payload { digest: digest_of(&page), bytes: Some(page) }
     }

@@ -21,36 +21,60 @@ const LOOK_AHEAD: u32 = 64;
 struct Found {
     before: u32,
     slot: u32,
+    /// Where a host write would be bound; on another unit: it moves there.
+    plane: PlaneId,
 }
 
 impl Ssd {
     /// Start operations on `unit` until it is busy or nothing may start.
     pub(crate) fn dispatch(&mut self, unit: usize) {
         while self.units[unit].running == NONE {
-            let mut found: [Option<Found>; 4] = [None; 4];
-            let mut heads: Heads = [None; 4];
-            for queue in [R_HOST, W_HOST, R_GC, W_GC] {
-                if self.units[unit].queues[queue].is_empty() {
-                    continue;
-                }
-                found[queue] = self.first_startable(unit, queue);
-                heads[queue] = found[queue].map(|f| self.head(f.slot));
-            }
-            if heads.iter().all(Option::is_none) {
+            let waiting = self.units[unit].waiting();
+            if waiting == 0 {
                 return;
             }
-            let queue = self.order.pick(&heads);
-            let chosen = found[queue].expect("an order picks a queue with a head");
+            let queue = waiting.trailing_zeros() as usize;
+            let only = waiting & (waiting - 1) == 0;
+            let chosen = if only { self.first_startable(unit, queue) } else { None };
+            let (queue, chosen) = match chosen {
+                Some(chosen) => (queue, chosen),
+                None if only => return,
+                None => match self.choose_queue(unit, waiting) {
+                    Some(choice) => choice,
+                    None => return,
+                },
+            };
             self.take(unit, queue, chosen);
-            self.start(unit, queue, chosen.slot);
+            self.start(unit, chosen);
         }
     }
 
+    /// Ask the order which of several waiting queues goes first.
+    #[inline]
+    fn choose_queue(&mut self, unit: usize, waiting: u32) -> Option<(usize, Found)> {
+        let mut found: [Option<Found>; 4] = [None; 4];
+        let mut heads: Heads = [None; 4];
+        let mut left = waiting;
+        while left != 0 {
+            let queue = left.trailing_zeros() as usize;
+            left &= left - 1;
+            found[queue] = self.first_startable(unit, queue);
+            heads[queue] = found[queue].map(|f| self.head(f.slot));
+        }
+        if heads.iter().all(Option::is_none) {
+            return None;
+        }
+        let queue = self.order.pick(&heads);
+        Some((queue, found[queue].expect("an order picks a queue with a head")))
+    }
+
+    #[inline]
     fn head(&self, slot: u32) -> Head {
         let op = &self.ops[slot];
         Head { age: op.age, urgent: !op.kind.is_host() && self.gc.is_foreground(op.owner) }
     }
 
+    #[inline]
     fn take(&mut self, unit: usize, queue: usize, found: Found) {
         self.units[unit].queues[queue].take(&mut self.ops, found.before, found.slot);
     }
@@ -58,20 +82,37 @@ impl Ssd {
     /// The first operation of a queue that may start now, looking past those that may not.
     #[inline]
     fn first_startable(&mut self, unit: usize, queue: usize) -> Option<Found> {
-        let mut found = Found { before: NONE, slot: self.units[unit].queues[queue].head };
+        let head = self.units[unit].queues[queue].head;
+        let found = Found { before: NONE, slot: head, plane: PlaneId(NONE) };
+        if queue >= R_GC {
+            return Some(found);
+        }
+        if queue == W_HOST && self.ftl.geo.planes_per_unit() == 1 && self.units[unit].closed == 0 {
+            // The common case: one plane, open to the host, and it has room.
+            let op = &self.ops[head];
+            if self.ftl.space.host_may_bind(op.plane, self.ftl.space.host_stream(op.stream)) {
+                return Some(Found { plane: op.plane, ..found });
+            }
+        }
+        self.search(unit, queue, found)
+    }
+
+    /// The same, looked for.
+    #[inline(never)]
+    fn search(&mut self, unit: usize, queue: usize, mut found: Found) -> Option<Found> {
         for _ in 0..LOOK_AHEAD {
             if found.slot == NONE {
                 return None;
             }
-            let may = match queue {
-                R_HOST => self.read_may_start(unit, found.slot),
-                W_HOST => self.write_may_start(unit, found.slot),
-                _ => true,
-            };
-            if may {
-                return Some(found);
+            if queue == R_HOST {
+                if self.read_may_start(unit, found.slot) {
+                    return Some(found);
+                }
+            } else if let Some(plane) = self.write_may_start(unit, found.slot) {
+                return Some(Found { plane, ..found });
             }
-            found = Found { before: found.slot, slot: self.ops[found.slot].next };
+            let next = self.ops[found.slot].next;
+            found = Found { before: found.slot, slot: next, ..found };
         }
         None
     }
@@ -95,26 +136,27 @@ impl Ssd {
     fn read_target(&self, slot: u32) -> Option<Ppn> {
         let op = &self.ops[slot];
         match self.ftl.map.get(op.lpn) {
-            Entry::Page(ppn) => Some(ppn),
+            Entry::Page(ppn) if op.kind == Kind::HostRead => Some(ppn),
             Entry::Slot(s) if s == slot && op.base != NONE => Some(Ppn(op.base)),
-            Entry::Slot(_) | Entry::Unmapped => None,
+            // Also where a newer write, on flash by now, has overtaken a partial one.
+            Entry::Page(_) | Entry::Slot(_) | Entry::Unmapped => None,
         }
     }
 
-    /// A host write may start if a plane of this unit is open to it and has room; a write whose pool has
-    /// room only elsewhere moves there when it is taken.
+    /// The plane where a host write may be bound: one of this unit that is open to it and has room, or,
+    /// when its pool has room only elsewhere, one of another unit.
     #[inline]
-    fn write_may_start(&mut self, unit: usize, slot: u32) -> bool {
+    fn write_may_start(&mut self, unit: usize, slot: u32) -> Option<PlaneId> {
         let op = &self.ops[slot];
         let (plane, stream) = (op.plane, op.stream);
-        if self.write_plane(unit, plane, stream, &[]).is_some() {
-            return true;
+        let here = self.write_plane(unit, plane, stream, &[]);
+        if here.is_some() {
+            return here;
         }
-        let pool = self.ftl.geo.pool_of(plane);
         if self.units[unit].closed == 0 {
-            self.gc.consider_soon(pool);
+            self.gc.consider_soon(self.ftl.geo.pool_of(plane));
         }
-        self.other_plane(plane, stream).is_some()
+        self.other_plane(plane, stream)
     }
 
     /// A plane of `unit` and of the pool of `plane` where a host write may be bound now, `plane` first,
@@ -130,11 +172,13 @@ impl Ssd {
         let stream = self.ftl.space.host_stream(stream);
         let geo = &self.ftl.geo;
         let fits = |p: PlaneId| {
-            !self.gc.is_closed(p)
-                && !except.contains(&p)
-                && self.ftl.space.host_may_bind(p, stream)
+            !self.gc.is_closed(p) && !except.contains(&p) && self.ftl.space.host_may_bind(p, stream)
         };
-        let (a, b) = (geo.planes_of_unit(UnitId(unit as u32)), geo.planes_of_pool(geo.pool_of(plane)));
+        if geo.planes_per_unit() == 1 {
+            return fits(plane).then_some(plane);
+        }
+        let (a, b) =
+            (geo.planes_of_unit(UnitId(unit as u32)), geo.planes_of_pool(geo.pool_of(plane)));
         let (start, end) = (a.start.max(b.start), a.end.min(b.end));
         if start + 1 == end {
             return fits(plane).then_some(plane);
@@ -161,15 +205,16 @@ impl Ssd {
             .find(|&p| geo.unit_of(p) != own && self.ftl.space.host_may_bind(p, stream))
     }
 
-    /// Start the operation in `slot`, taken from `queue` of `unit`, or pass it on.
-    fn start(&mut self, unit: usize, queue: usize, slot: u32) {
+    /// Start an operation taken from a queue of `unit`, or pass it on.
+    #[inline]
+    fn start(&mut self, unit: usize, found: Found) {
+        let slot = found.slot;
         match self.ops[slot].kind {
             Kind::HostRead | Kind::RmwRead => self.start_host_read(unit, slot),
-            Kind::HostWrite => self.start_host_write(unit, slot),
+            Kind::HostWrite => self.start_host_write(unit, slot, found.plane),
             Kind::GcRead | Kind::GcCopyback => self.start_gc_read(unit, slot),
             Kind::GcWrite => self.start_gc_write(unit, slot),
             Kind::Erase => {
-                debug_assert_eq!(queue, W_GC);
                 self.gc_step_begins(slot);
                 self.measured.flash.erases[Cause::Gc.at()] += 1;
                 self.begin(unit, slot, self.times.erase_ns, 0);
@@ -193,23 +238,23 @@ impl Ssd {
             self.pass_on(unit, slot, plane, R_HOST);
             return;
         }
-        let expected = match &self.content {
-            Some(c) if self.ops[slot].kind == Kind::HostRead => c.expected(self.ops[slot].lpn),
-            _ => self.ops[slot].expected,
-        };
+        if let Some(content) = &self.content
+            && self.ops[slot].kind == Kind::HostRead
+        {
+            let expected = content.expected(self.ops[slot].lpn);
+            self.ops.detail(slot).expected = expected;
+        }
         let op = &mut self.ops[slot];
-        (op.ppn, op.plane, op.expected) = (ppn, plane, expected);
+        (op.ppn, op.plane) = (ppn, plane);
         self.measured.flash.reads[op.kind.cause().at()] += 1;
         self.begin(unit, slot, self.times.read_ns, self.times.host_bus_ns);
     }
 
-    fn start_host_write(&mut self, unit: usize, slot: u32) {
-        let (plane, stream) = (self.ops[slot].plane, self.ops[slot].stream);
-        let Some(target) = self.write_plane(unit, plane, stream, &[]) else {
-            let other = self.other_plane(plane, stream).expect("it was allowed to start");
-            self.pass_on(unit, slot, other, W_HOST);
+    fn start_host_write(&mut self, unit: usize, slot: u32, target: PlaneId) {
+        if self.ftl.geo.unit_of(target).at() != unit {
+            self.pass_on(unit, slot, target, W_HOST);
             return;
-        };
+        }
         self.bind_host(slot, target);
         let mut bus_ns = self.times.host_bus_ns;
         if self.multi_plane {
@@ -259,7 +304,7 @@ impl Ssd {
             let mut planes = self.ftl.geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
             planes.find(|p| !taken.contains(p) && self.ftl.space.gc_may_bind(*p))?
         };
-        self.take(unit, queue, Found { before: NONE, slot });
+        self.take(unit, queue, Found { before: NONE, slot, plane });
         Some((slot, plane))
     }
 
@@ -332,23 +377,18 @@ impl Ssd {
     }
 
     /// The unit takes the operation: array and bus time, and the first phase.
+    #[inline]
     fn begin(&mut self, unit: usize, slot: u32, array_ns: u64, bus_ns: u64) {
         let (host, is_read) = (self.ops[slot].kind.is_host(), self.ops[slot].kind.is_read());
-        for i in 0..=self.units[unit].also.len() {
-            let slot = if i == 0 { slot } else { self.units[unit].also[i - 1] };
-            let host_busy = self.units[unit].host_busy_ns(self.now);
-            let op = &mut self.ops[slot];
-            op.phases = super::op::Phases { start: self.now, ..Default::default() };
-            let waited = (self.now - op.queued).0;
-            let for_host = (host_busy - op.host_busy_ns).min(waited);
-            op.parts.queue_ns += for_host;
-            op.parts.gc_wait_ns += waited - for_host;
-            if let Some(log) = &mut self.log {
-                op.row = log.open();
-                if op.kind == Kind::GcCopyback {
-                    log.open();
-                }
+        if host {
+            self.count_waiting(unit, slot);
+            for i in 0..self.units[unit].also.len() {
+                let other = self.units[unit].also[i];
+                self.count_waiting(unit, other);
             }
+        }
+        if self.log.is_some() {
+            self.open_rows(unit, slot);
         }
         let plane = self.ops[slot].plane;
         self.chips[self.ftl.geo.chip_of(plane) as usize].begins(self.now);
@@ -361,9 +401,11 @@ impl Ssd {
         if self.times.serial {
             u.stage = Stage::Last;
             let end = Nanos(self.now.0 + array_ns + bus_ns);
-            let op = &mut self.ops[slot];
-            op.phases.array_start = self.now;
-            op.phases.array_end = end;
+            if self.log.is_some() {
+                let start = self.now;
+                let phases = &mut self.ops.detail(slot).phases;
+                (phases.array_start, phases.array_end) = (start, end);
+            }
             let resource = self.unit_resource(unit);
             self.events.schedule(resource, end);
             return;
@@ -374,20 +416,39 @@ impl Ssd {
         self.request_bus(unit, Stage::WaitIn);
     }
 
-    /// Out of the queue without having run.
-    fn leave_queue(&mut self, unit: usize, slot: u32) {
-        let now = self.now;
-        let u = &mut self.units[unit];
-        let host_busy = u.host_busy_ns(now);
-        u.load -= 1;
+    /// A host operation has waited on `unit` since it was queued: for the host, or for collection.
+    #[inline]
+    fn count_waiting(&mut self, unit: usize, slot: u32) {
+        let host_busy = self.units[unit].host_busy_ns(self.now);
         let op = &mut self.ops[slot];
-        let host = op.kind.is_host();
-        u.host_load -= u32::from(host);
-        let waited = (now - op.queued).0;
+        let waited = (self.now - op.queued).0;
         let for_host = (host_busy - op.host_busy_ns).min(waited);
         op.parts.queue_ns += for_host;
         op.parts.gc_wait_ns += waited - for_host;
-        if host {
+    }
+
+    /// Rows in the log for the operation in `slot` and those that run with it.
+    #[inline(never)]
+    fn open_rows(&mut self, unit: usize, slot: u32) {
+        for i in 0..=self.units[unit].also.len() {
+            let slot = if i == 0 { slot } else { self.units[unit].also[i - 1] };
+            let copyback = self.ops[slot].kind == Kind::GcCopyback;
+            let log = self.log.as_mut().expect("only with a log");
+            let row = log.open();
+            if copyback {
+                log.open();
+            }
+            let detail = self.ops.detail(slot);
+            (detail.row, detail.phases) = (row, super::op::Phases::default());
+        }
+    }
+
+    /// Out of the queue without having run.
+    fn leave_queue(&mut self, unit: usize, slot: u32) {
+        self.units[unit].load -= 1;
+        if self.ops[slot].kind.is_host() {
+            self.count_waiting(unit, slot);
+            self.units[unit].host_load -= 1;
             self.note_idle(unit);
         }
     }

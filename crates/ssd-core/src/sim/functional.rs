@@ -265,7 +265,12 @@ pub(crate) fn gc_plane(ftl: &Ftl, home: PlaneId) -> Option<PlaneId> {
 
 /// Why `pool` cannot free a block.
 pub(crate) fn no_space(ftl: &Ftl, pool: PoolId) -> DeviceError {
-    DeviceError::NoSpace { pool: pool.0, reason: no_space_reason(ftl, pool), outstanding: 1, first: 0 }
+    DeviceError::NoSpace {
+        pool: pool.0,
+        reason: no_space_reason(ftl, pool),
+        outstanding: 1,
+        first: 0,
+    }
 }
 
 /// The numbers behind [`DeviceError::NoSpace`], and the remedy.

@@ -53,8 +53,6 @@ impl Kind {
 /// Times of the phases of an operation on its unit and channel (zero where it has none).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Phases {
-    /// The unit is acquired.
-    pub(crate) start: Nanos,
     /// First nanosecond on the bus.
     pub(crate) bus_start: Nanos,
     /// End of the (last) bus phase.
@@ -88,12 +86,19 @@ pub(crate) struct Op {
     /// When it was queued, and how long its unit had worked for the host by then.
     pub(crate) queued: Nanos,
     pub(crate) host_busy_ns: u64,
-    pub(crate) phases: Phases,
+    /// Where the time of a host operation went so far.
     pub(crate) parts: Parts,
-    /// Digest the host must see (data modes).
-    pub(crate) expected: u64,
+}
+
+/// What only logs and data modes need to know of an operation, kept apart to keep [`Op`] small.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Detail {
+    /// Phases on unit and bus.
+    pub(crate) phases: Phases,
     /// Its row in the operation log.
     pub(crate) row: u64,
+    /// Digest the host must see.
+    pub(crate) expected: u64,
 }
 
 /// Slab of operations with a free list.
@@ -101,6 +106,7 @@ pub(crate) struct Op {
 pub(crate) struct Slab {
     ops: Vec<Op>,
     free: Vec<u32>,
+    details: Vec<Detail>,
 }
 
 impl Slab {
@@ -120,6 +126,14 @@ impl Slab {
     #[inline]
     pub(crate) fn remove(&mut self, slot: u32) {
         self.free.push(slot);
+    }
+
+    /// What logs and data modes know of the operation in `slot`.
+    pub(crate) fn detail(&mut self, slot: u32) -> &mut Detail {
+        if self.details.len() <= slot as usize {
+            self.details.resize(self.ops.len(), Detail::default());
+        }
+        &mut self.details[slot as usize]
     }
 
     /// Operations inside.

@@ -68,6 +68,13 @@ impl Unit {
         }
     }
 
+    /// The queues with an operation, as bits.
+    #[inline(always)]
+    pub(crate) fn waiting(&self) -> u32 {
+        let bit = |q: usize| u32::from(!self.queues[q].is_empty()) << q;
+        bit(0) | bit(1) | bit(2) | bit(3)
+    }
+
     /// Time that the unit has worked for the host up to `now`.
     #[inline(always)]
     pub(crate) fn host_busy_ns(&self, now: Nanos) -> u64 {
@@ -141,6 +148,14 @@ pub(crate) struct Bus {
     /// Units waiting to send data out.
     pub(crate) wait_out: VecDeque<u32>,
     pub(crate) busy_ns: u64,
+}
+
+impl Bus {
+    /// Whether a unit waits for the bus.
+    #[inline(always)]
+    pub(crate) fn awaited(&self) -> bool {
+        !self.wait_in.is_empty() || !self.wait_out.is_empty()
+    }
 }
 
 /// A set of small ids, taken out in ascending order.

@@ -49,7 +49,17 @@ impl Demands {
         if !self.triggers.iter().all(|t| t.holds(view)) {
             return Demand::None;
         }
-        if self.triggers.iter().any(|t| t.urgent(view)) { Demand::Urgent } else { Demand::Background }
+        if self.triggers.iter().any(|t| t.urgent(view)) {
+            Demand::Urgent
+        } else {
+            Demand::Background
+        }
+    }
+
+    /// Whether the answer may change with every page written, not only with every block opened.
+    #[must_use]
+    pub fn watches_pages(&self) -> bool {
+        self.triggers.iter().any(TriggerPolicy::watches_pages)
     }
 
     /// Whether all triggers that look at the whole device hold, and there is one.

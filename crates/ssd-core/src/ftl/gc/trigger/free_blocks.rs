@@ -49,4 +49,8 @@ impl TriggerPolicy for Policy {
     fn urgent(&self, view: &SpaceView) -> bool {
         view.free_blocks <= self.hard
     }
+
+    fn watches_pages(&self) -> bool {
+        false
+    }
 }

@@ -35,6 +35,12 @@ pub trait TriggerPolicy {
         false
     }
 
+    /// Whether the answer may change with every page written (and not only with the number of erased
+    /// blocks).
+    fn watches_pages(&self) -> bool {
+        true
+    }
+
     /// Whether the answer may change by what happens in other pools.
     fn watches_device(&self) -> bool {
         false
@@ -85,6 +91,12 @@ macro_rules! triggers {
                 match self {
                     $(Trigger::$variant(p) => p.urgent(view),)+
                     Trigger::External(p) => p.urgent(view),
+                }
+            }
+            fn watches_pages(&self) -> bool {
+                match self {
+                    $(Trigger::$variant(p) => p.watches_pages(),)+
+                    Trigger::External(p) => p.watches_pages(),
                 }
             }
             fn watches_device(&self) -> bool {
