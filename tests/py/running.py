@@ -17,6 +17,7 @@ SMALL: dict[str, object] = {
     "device.blocks_per_plane": 32,
     "device.pages_per_block": 16,
     "device.over_provisioning": 0.25,
+    "precondition.fill": 1,
     "precondition.overwrite": 1,
     "workload.requests": 4000,
     "workload.read": 0.3,
@@ -32,6 +33,7 @@ blocks_per_plane = 32
 pages_per_block = 16
 over_provisioning = 0.25
 [precondition]
+fill = 1
 overwrite = 1
 [workload]
 requests = 4000
