@@ -9,6 +9,7 @@ pub mod blocks;
 pub mod gc;
 pub mod map;
 pub mod place;
+pub mod snapshot;
 pub mod space;
 
 use crate::config::Config;

@@ -115,8 +115,16 @@ impl Collector {
         }
     }
 
-    pub(crate) fn nothing_to_consider(&self) -> bool {
+    /// No pool has changed since collection was last considered.
+    #[inline(always)]
+    pub(crate) fn nothing_new(&self) -> bool {
         self.consider.is_empty()
+    }
+
+    /// A pool has changed, or waits for the concurrency rule.
+    #[inline(always)]
+    pub(crate) fn something_to_consider(&self) -> bool {
+        !self.consider.is_empty() || !self.throttled.is_empty()
     }
 
     #[inline(always)]
@@ -160,10 +168,8 @@ impl Collector {
 
 impl Ssd {
     /// Consider every pool that has changed, then those the concurrency rule has kept waiting.
+    #[inline(never)]
     pub(crate) fn consider_collection(&mut self) {
-        if self.gc.nothing_to_consider() && self.gc.throttled.is_empty() {
-            return;
-        }
         self.watch_device();
         while let Some(pool) = self.gc.consider.pop() {
             self.consider(PoolId(pool));

@@ -34,18 +34,14 @@ impl Ssd {
                 return;
             }
             let queue = waiting.trailing_zeros() as usize;
-            let only = waiting & (waiting - 1) == 0;
-            let chosen = if only { self.first_startable(unit, queue) } else { None };
-            let (queue, chosen) = match chosen {
-                Some(chosen) => (queue, chosen),
-                None if only => return,
-                None => match self.choose_queue(unit, waiting) {
-                    Some(choice) => choice,
-                    None => return,
-                },
+            let choice = if waiting & (waiting - 1) == 0 {
+                self.first_startable(unit, queue).map(|found| (queue, found))
+            } else {
+                self.choose_queue(unit, waiting)
             };
-            self.take(unit, queue, chosen);
-            self.start(unit, chosen);
+            let Some((queue, found)) = choice else { return };
+            self.take(unit, queue, found);
+            self.start(unit, found);
         }
     }
 
@@ -394,10 +390,9 @@ impl Ssd {
         if self.log.is_some() {
             self.open_rows(unit, slot);
         }
-        let plane = self.ops[slot].plane;
-        self.chips[self.ftl.geo.chip_of(plane) as usize].begins(self.now);
-        if self.times.serial {
-            self.channels[self.ftl.geo.channel_of(plane).at()].begins(self.now);
+        if self.watch_activity {
+            let plane = self.ops[slot].plane;
+            self.activity_begins(plane);
         }
         let u = &mut self.units[unit];
         u.acquire(slot, self.now, host);
