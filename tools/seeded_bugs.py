@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Seed bugs, one at a time, and see whether the tests catch each.
+
+    python tools/seeded_bugs.py [NAME ...] [--target DIR]
+
+Each `tools/seeded_bugs/*.patch` is applied to a copy of the sources, and the integration tests of
+ssd-core run on it until one fails. Prints a line for each bug: the tests that caught it. Exit code
+1 if a bug survives or a patch no longer applies, 2 if the sources fail without any bug.
+
+A hunk is found by its text, not by its line number: its removed and context lines must stand
+exactly once in the file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PATCHES = ROOT / "tools" / "seeded_bugs"
+COPIED = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "crates", "presets"]
+# The quickest first.
+SUITES = [
+    "metamorphic",
+    "timing",
+    "functional_equals_timed",
+    "naive_ftl",
+    "conservation",
+    "linearizability",
+]
+# A bug that makes a test hang is caught too.
+LONGEST_S = 180
+
+
+class Stale(Exception):
+    """A patch that does not apply any more."""
+
+
+def hunks(patch: str) -> list[tuple[str, str, str]]:
+    """(file, old text, new text) of every hunk."""
+    found: list[tuple[str, list[str], list[str]]] = []
+    file = ""
+    for line in patch.splitlines(keepends=True):
+        if line.startswith("--- a/"):
+            file = line[len("--- a/") :].strip()
+        elif line.startswith("@@"):
+            found.append((file, [], []))
+        elif found and not line.startswith("+++"):
+            _, old, new = found[-1]
+            if line[0] in " -":
+                old.append(line[1:])
+            if line[0] in " +":
+                new.append(line[1:])
+    return [(file, "".join(old), "".join(new)) for file, old, new in found]
+
+
+def apply(patch: Path, tree: Path) -> list[tuple[Path, str]]:
+    """Change the files of `tree`; returns what they held before."""
+    before: list[tuple[Path, str]] = []
+    for file, old, new in hunks(patch.read_text(encoding="utf-8")):
+        path = tree / file
+        text = path.read_text(encoding="utf-8")
+        if text.count(old) != 1:
+            restore(before)
+            raise Stale(f"{file} holds the changed lines {text.count(old)} times")
+        before.append((path, text))
+        path.write_text(text.replace(old, new), encoding="utf-8")
+    return before
+
+
+def restore(before: list[tuple[Path, str]]) -> None:
+    for path, text in reversed(before):
+        path.write_text(text, encoding="utf-8")
+
+
+def failures(tree: Path, target: Path) -> tuple[str, list[str]]:
+    """The first suite that fails, and its failing tests; empty if all pass."""
+    environment = os.environ | {
+        "CARGO_TARGET_DIR": str(target),
+        "PROPTEST_MAX_SHRINK_ITERS": "0",
+        "RUST_BACKTRACE": "0",
+    }
+    base = [os.environ.get("CARGO", "cargo"), "test", "-p", "ssd-core", "--locked", "--quiet"]
+    for suite in SUITES:
+        build = subprocess.run(
+            [*base, "--no-run", "--test", suite],
+            cwd=tree,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if build.returncode != 0:
+            raise Stale(f"it does not compile:\n{build.stderr}")
+        try:
+            run = subprocess.run(
+                [*base, "--test", suite],
+                cwd=tree,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=LONGEST_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return suite, ["(it does not end)"]
+        if run.returncode != 0:
+            names = re.findall(r"^    (\w+)$", run.stdout, re.MULTILINE)
+            return suite, sorted(set(names)) or ["(it crashed)"]
+    return "", []
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="bugs to seed (default: all)")
+    parser.add_argument("--target", type=Path, default=ROOT / "target" / "seeded_bugs")
+    options = parser.parse_args()
+    patches = [p for p in sorted(PATCHES.glob("*.patch")) if p.stem in (options.names or [p.stem])]
+    missed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder)
+        for name in COPIED:
+            source = ROOT / name
+            if source.is_dir():
+                shutil.copytree(source, tree / name, ignore=shutil.ignore_patterns("target"))
+            elif source.exists():
+                shutil.copy2(source, tree / name)
+        suite, tests = failures(tree, options.target)
+        if suite:
+            print(f"without any bug {suite} fails: {', '.join(tests)}", file=sys.stderr)
+            return 2
+        for patch in patches:
+            start = time.monotonic()
+            try:
+                before = apply(patch, tree)
+                suite, tests = failures(tree, options.target)
+                restore(before)
+                verdict = f"caught by {suite}: {', '.join(tests)}" if suite else "NOT CAUGHT"
+                missed += not suite
+            except Stale as stale:
+                verdict, missed = f"DOES NOT APPLY: {stale}", missed + 1
+            print(f"{patch.stem:40} {time.monotonic() - start:4.0f} s  {verdict}", flush=True)
+    print(f"{len(patches) - missed} of {len(patches)} seeded bugs are caught")
+    return 1 if missed or not patches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
