@@ -32,11 +32,12 @@ Report. `requests.warmup` counts the requests with the lowest ids; all numbers b
 `waf.<cause>` = `flash.programs.<cause>` / `host.pages_written`, `waf.total` is their sum.
 `gc.pages_dropped` counts copies that were read and never programmed; `gc.pages_in_flight` (default
 0) copies read but not yet programmed when the run ended. `device.erase_*` are over all blocks, for
-the erases in the measured interval. `device.utilisation.chip[i]`, i = channel * chips + chip:
-share of the measured interval in which some operation holds the chip; `.channel[]`: the same of
-the logged bus intervals, up to one `timing.command` per operation more; where the whole log has
-no bus interval, of the operations of the channel. A percentile is exact to 1 % and one rank; it
-may be missing.
+the erases in the measured interval; one that runs at either end of it may count or not.
+`host.pages_trimmed` counts pages that were mapped, at most those of the trims.
+`device.utilisation.chip[i]`, i = channel * chips + chip: share of the measured interval in which
+some operation holds the chip; `.channel[]`: the same of the logged bus intervals, up to one
+`timing.command_ns` per operation more; where the whole log has no bus interval, of the operations
+of the channel. A percentile is exact to 1 % and one rank; it may be missing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Python interface: what it returns, what it raises, and that its types are those of reports."""
+"""The Python interface: what it returns and raises, and that its types are those of reports."""
 
 import dataclasses
 import json

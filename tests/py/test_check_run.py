@@ -66,7 +66,7 @@ def checked(folder: Path) -> tuple[int, str, str]:
 def config(busy_unit: str = "chip") -> dict[str, Any]:
     sizes = {"channels": 2, "chips_per_channel": 1, "planes_per_chip": 2}
     sizes |= {"blocks_per_plane": 2, "pages_per_block": 4}
-    return {"device": sizes, "timing": {"busy_unit": busy_unit, "command": "0 ns"}}
+    return {"device": sizes, "timing": {"busy_unit": busy_unit, "command_ns": 0}}
 
 
 def three_operations() -> Run:
@@ -387,7 +387,7 @@ def test_malformed_number_is_unreadable(field_name: str, value: str, tmp_path: P
         ("latency.read.mean", "long"),
         ("config.device.channels", 0),
         ("config.timing.busy_unit", "die"),
-        ("config.timing.command", "1 fortnight"),
+        ("config.timing.command_ns", "1 fortnight"),
         ("requests.warmup", 3),
     ],
 )

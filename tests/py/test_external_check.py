@@ -23,11 +23,22 @@ LOGGED: dict[str, object] = {
         {"size": "20 KiB", "weight": 1},
     ],
 }
-SERIAL = {"timing.model": "serial", "timing.sram": "12 us"}
-WIDE = {"alloc.placement": "round-robin", "alloc.pool": "device", "device.over_provisioning": 0.6}
-SUPERBLOCK = {**WIDE, "alloc.erase_unit": "superblock"}
-MULTI = {"timing.multi_plane": True, "alloc.placement": "round-robin", "alloc.pool": "chip"}
-OPEN = {"host.mode": "open", "workload.arrival": {"kind": "poisson", "interval": "1500 us"}}
+SERIAL: dict[str, object] = {"timing.model": "serial", "timing.sram": "12 us"}
+WIDE: dict[str, object] = {
+    "alloc.placement": "round-robin",
+    "alloc.pool": "device",
+    "device.over_provisioning": 0.6,
+}
+SUPERBLOCK: dict[str, object] = {**WIDE, "alloc.erase_unit": "superblock"}
+MULTI: dict[str, object] = {
+    "timing.multi_plane": True,
+    "alloc.placement": "round-robin",
+    "alloc.pool": "chip",
+}
+OPEN: dict[str, object] = {
+    "host.mode": "open",
+    "workload.arrival": {"kind": "poisson", "interval": "1500 us"},
+}
 
 
 def blocking(scope: str, granularity: str) -> dict[str, object]:

@@ -63,13 +63,17 @@ def check_requests(report: Report, requests: Requests, findings: Findings) -> No
         check_latencies(report, kind, totals[kind], findings)
     counts = {f"requests.{kind}": total.count for kind, total in totals.items()}
     counts["requests.completed"] = sum(total.count for total in totals.values())
-    names = {"read": "read", "write": "written", "trim": "trimmed"}
+    names = {"read": "read", "write": "written"}
     pages = {f"host.pages_{name}": totals[kind].pages for kind, name in names.items()}
     if requests.complete:
         counts["requests.submitted"] = counts["requests.completed"]
     else:
         counts = {"requests.completed": counts["requests.completed"]}
         pages = {}
+    trimmed = report.number("host.pages_trimmed") or 0
+    if trimmed > totals["trim"].pages and requests.complete:
+        expected_trims = f"at most {totals['trim'].pages}: what was mapped of the pages trimmed"
+        findings.add("host-pages", f"{REPORT}:host.pages_trimmed", expected_trims, trimmed)
     rules: tuple[tuple[str, dict[str, int]], ...]
     rules = (("request-count", counts), ("host-pages", pages))
     for rule, expected in rules:

@@ -105,7 +105,7 @@ class Occupancy:
         length = report.number("time.simulated")
         if not length:
             return
-        command = report.duration("config.timing.command")
+        command = report.duration("config.timing.command_ns")
         for index, chip in enumerate(self.chips):
             self._compare(report, "chip", index, chip.length / length, 0.0)
         on_bus = any(transfer.reached > 0 for transfer in self.transfers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +46,9 @@ class Requests:
         self.count = 0
         self.buffered = report.whole("config.host.write_buffer_pages", 0) > 0
         self.complete = report.get("completed") is not False
+        self.end = sys.maxsize
+        if not self.complete:
+            self.end = report.whole("time.measured_from", 0) + report.whole("time.simulated", 0)
         path = folder / REQUESTS
         first_measured = _first_measured(path, report.whole("requests.warmup", 0))
         for line, fields in rows(path, REQUEST_COLUMNS):
@@ -58,6 +62,9 @@ class Requests:
             return
         values = numbers(REQUESTS, line, [fields[0], *fields[4:]])
         number, lpn, pages, arrival, completion, *parts = values
+        if completion > self.end:
+            # It ended while the operations of a stopped run came to their end.
+            completion = -1
         if not 0 <= number <= LARGEST_ID or arrival < 0:
             message = f"{place}: id {number}, arrival {arrival}"
             raise UnreadableError(message)

@@ -4,9 +4,11 @@
 //! completion. Empty fields where the model has no such phase.
 
 use ssd_core::experiment::StateRow;
+use ssd_core::metrics::counters::Cause;
 use ssd_core::sim::log::{FlashOp, OpRecord};
 use ssd_core::sim::request::RequestRecord;
 use ssd_core::units::Nanos;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
@@ -53,10 +55,53 @@ impl Table {
     }
 }
 
+/// Puts operation records into the order of their start.
+///
+/// They come in the order in which their operation was begun. That is the order of start but for a
+/// copy-back, whose program follows its read at once and starts when the read ends.
+#[derive(Default)]
+struct InOrder {
+    /// By start and number of arrival.
+    waiting: BTreeMap<(Nanos, u64), OpRecord>,
+    arrived: u64,
+    last: Option<OpRecord>,
+}
+
+impl InOrder {
+    /// Take `record`; what may be written now is passed to `write`.
+    fn take(
+        &mut self,
+        record: &OpRecord,
+        mut write: impl FnMut(&OpRecord) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let copied = self.last.is_some_and(|read| {
+            record.op == FlashOp::Program
+                && record.cause == Cause::Gc
+                && read.op == FlashOp::Read
+                && (read.end, read.lpn, read.queued) == (record.start, record.lpn, record.queued)
+        });
+        self.last = Some(*record);
+        self.waiting.insert((record.start, self.arrived), *record);
+        self.arrived += 1;
+        if copied {
+            return Ok(());
+        }
+        // Nothing that starts earlier can come any more.
+        while let Some(first) = self.waiting.first_entry() {
+            if first.key().0 > record.start {
+                break;
+            }
+            write(&first.remove())?;
+        }
+        Ok(())
+    }
+}
+
 /// Writers of the logs that a run asks for, in its folder.
 pub struct Logs {
     ops: Option<(Table, Option<Table>)>,
     requests: Option<Table>,
+    order: InOrder,
 }
 
 impl Logs {
@@ -74,6 +119,7 @@ impl Logs {
             requests: requests
                 .then(|| Table::create(folder, "requests.csv.zst", REQUESTS))
                 .transpose()?,
+            order: InOrder::default(),
         })
     }
 
@@ -105,8 +151,10 @@ impl Logs {
     pub fn operations(&mut self, records: &[OpRecord]) -> Result<(), String> {
         let Some((table, _)) = &mut self.ops else { return Ok(()) };
         for record in records {
-            operation(&mut table.line, record);
-            table.flush_line()?;
+            self.order.take(record, |next| {
+                operation(&mut table.line, next);
+                table.flush_line()
+            })?;
         }
         Ok(())
     }
@@ -148,7 +196,11 @@ impl Logs {
     /// # Errors
     /// A file cannot be written to its end.
     pub fn finish(self) -> Result<(), String> {
-        if let Some((ops, state)) = self.ops {
+        if let Some((mut ops, state)) = self.ops {
+            for record in self.order.waiting.values() {
+                operation(&mut ops.line, record);
+                ops.flush_line()?;
+            }
             ops.finish()?;
             state.map_or(Ok(()), Table::finish)?;
         }

@@ -1,7 +1,9 @@
 //! Phases on the channel's bus, and the end of operations on their unit.
 //!
-//! Commands go before data-out: a chip that waits to start costs more than one that waits to finish.
-//! The bus has an event only while somebody waits for it.
+//! Commands (with the data of a program) go before data-out: a chip that waits to start costs more than
+//! one that waits to finish. Data-out is therefore granted at the end of an instant, after the units
+//! that have become idle in it have sent their commands. The bus has an event only while somebody waits
+//! for it.
 
 use super::ssd::Ssd;
 use super::unit::Stage;
@@ -18,7 +20,7 @@ impl Ssd {
         }
         let channel = self.units[unit].channel as usize;
         let bus = &mut self.buses[channel];
-        if bus.free_at <= self.now && !bus.awaited() {
+        if stage == Stage::WaitIn && bus.free_at <= self.now && bus.wait_in.is_empty() {
             bus.free_at = Nanos(self.now.0 + wants);
             bus.busy_ns += wants;
             self.bus_granted(unit, stage, wants);
@@ -27,39 +29,58 @@ impl Ssd {
         }
     }
 
-    #[inline(never)]
+    #[inline]
     fn wait_for_bus(&mut self, unit: usize, stage: Stage) {
-        let channel = self.units[unit].channel as usize;
         self.units[unit].stage = stage;
-        let bus = &mut self.buses[channel];
-        let awaited = bus.awaited();
+        let channel = self.units[unit].channel;
+        let bus = &mut self.buses[channel as usize];
         if stage == Stage::WaitIn {
             bus.wait_in.push_back(unit as u32);
         } else {
             bus.wait_out.push_back(unit as u32);
         }
-        if !awaited {
-            let at = bus.free_at;
-            self.events.schedule(channel, at);
+        if bus.free_at <= self.now {
+            self.buses_to_grant.insert(channel);
+        } else {
+            self.await_bus(channel);
         }
     }
 
-    /// The bus is free and somebody waits.
-    pub(crate) fn bus_event(&mut self, channel: usize) {
-        let bus = &mut self.buses[channel];
-        debug_assert!(bus.free_at <= self.now);
-        let (unit, stage) = match bus.wait_in.pop_front() {
-            Some(unit) => (unit as usize, Stage::WaitIn),
-            None => (bus.wait_out.pop_front().expect("somebody waits") as usize, Stage::WaitOut),
-        };
-        let wants = self.units[unit].wants_ns;
-        bus.free_at = Nanos(self.now.0 + wants);
-        bus.busy_ns += wants;
-        if bus.awaited() {
+    /// The bus has an event when it becomes free.
+    #[inline]
+    fn await_bus(&mut self, channel: u32) {
+        let bus = &mut self.buses[channel as usize];
+        if !bus.scheduled {
+            bus.scheduled = true;
             let at = bus.free_at;
-            self.events.schedule(channel, at);
+            self.events.schedule(channel as usize, at);
         }
-        self.bus_granted(unit, stage, wants);
+    }
+
+    /// The bus is free and somebody waits: it is granted at the end of the instant.
+    pub(crate) fn bus_event(&mut self, channel: usize) {
+        self.buses[channel].scheduled = false;
+        self.buses_to_grant.insert(channel as u32);
+    }
+
+    /// Grant the free buses that are waited for.
+    pub(crate) fn grant_buses(&mut self) {
+        while let Some(channel) = self.buses_to_grant.pop() {
+            let bus = &mut self.buses[channel as usize];
+            if bus.free_at <= self.now {
+                let (unit, stage) = match bus.wait_in.pop_front() {
+                    Some(unit) => (unit, Stage::WaitIn),
+                    None => (bus.wait_out.pop_front().expect("somebody waits"), Stage::WaitOut),
+                };
+                let wants = self.units[unit as usize].wants_ns;
+                bus.free_at = Nanos(self.now.0 + wants);
+                bus.busy_ns += wants;
+                self.bus_granted(unit as usize, stage, wants);
+            }
+            if self.buses[channel as usize].awaited() {
+                self.await_bus(channel);
+            }
+        }
     }
 
     /// `unit` has the bus for `ns` from now on: when is its next event?

@@ -59,6 +59,7 @@ pub struct Ssd {
     pub(crate) epochs: Epochs,
     pub(crate) arrivals: VecDeque<Arrival>,
     pub(crate) ready: IdSet,
+    pub(crate) buses_to_grant: IdSet,
     pub(crate) gc: Collector,
     pub(crate) placement: Placement,
     pub(crate) order: Order,
@@ -116,6 +117,7 @@ impl Ssd {
             epochs: Epochs::default(),
             arrivals: VecDeque::new(),
             ready: IdSet::new(geo.units),
+            buses_to_grant: IdSet::new(geo.channels),
             gc: Collector::new(config, &geo),
             placement: Placement::build(&config.alloc.placement, &layout),
             order: Order::build(&config.sched.order),
@@ -241,6 +243,7 @@ impl Ssd {
                 break;
             }
         }
+        self.grant_buses();
         if self.audit_every > 0 {
             self.until_audit -= 1;
             if self.until_audit == 0 {
@@ -341,6 +344,7 @@ impl Ssd {
     pub fn quiesce(&mut self) -> Result<(), DeviceError> {
         while let Some(t) = self.events.next_time() {
             self.begin_instant(t)?;
+            self.grant_buses();
         }
         Ok(())
     }

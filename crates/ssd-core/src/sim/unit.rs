@@ -165,6 +165,8 @@ pub(crate) struct Bus {
     /// Units waiting to send data out.
     pub(crate) wait_out: VecDeque<u32>,
     pub(crate) busy_ns: u64,
+    /// It has an event.
+    pub(crate) scheduled: bool,
 }
 
 impl Bus {
