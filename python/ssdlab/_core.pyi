@@ -1,5 +1,65 @@
-"""The compiled simulator."""
+"""The compiled simulator: conversions only, wrapped by the rest of the package."""
 
-__all__ = ["__version__"]
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, final
 
-__version__: str
+__version__: Final[str]
+
+class ConfigError(ValueError):
+    """Errors of a configuration; the first argument is the list of all messages."""
+
+@final
+class Finished:
+    """A finished run."""
+
+    @property
+    def ending(self) -> str:
+        """One of "completed", "interrupted", "failed"."""
+    @property
+    def message(self) -> str:
+        """Why it failed; empty otherwise."""
+    @property
+    def report(self) -> str:
+        """The report as JSON."""
+    @property
+    def series(self) -> str:
+        """The time series as CSV."""
+    @property
+    def trace(self) -> str | None:
+        """What was found in the trace, as JSON; None for a synthetic workload."""
+
+def load(
+    preset: str | None = None,
+    file: tuple[str, str] | None = None,
+    sets: list[tuple[str, str]] = ...,
+) -> str:
+    """Resolve a configuration (JSON) from a preset, a file (name, text) and single keys."""
+
+def config_toml(config: str) -> str:
+    """A resolved configuration (JSON) as TOML that resolves to itself."""
+
+def config_schema() -> str:
+    """JSON Schema of configurations."""
+
+def report_schema() -> str:
+    """JSON Schema of report.json."""
+
+def config_reference() -> str:
+    """Every configuration key and policy as a Markdown page."""
+
+def summary(report: str) -> str:
+    """The human summary of a report (JSON)."""
+
+def registry() -> str:
+    """Policies by question, presets, and trace formats, as JSON."""
+
+def run(
+    config: str,
+    *,
+    progress: Callable[[str, int, int | None], object] | None = None,
+    folder: Path | str | None = None,
+    commit: str | None = None,
+    audit_every: int = 0,
+) -> Finished:
+    """Run a resolved configuration (JSON); logs go into `folder`, which must exist."""
