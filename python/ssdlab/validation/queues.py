@@ -34,6 +34,8 @@ class Length:
 
 
 FULL = Length(400_000, 20_000, (1, 2, 3, 4, 5, 6, 7, 8))
+LONG = Length(1_600_000, 50_000, FULL.seeds)
+"""At high load, where waits are long and correlated."""
 QUICK = Length(150_000, 10_000, (1, 2, 3, 4))
 
 
@@ -42,9 +44,9 @@ def checks() -> Iterator[Check]:
     serial = Timed("serial", 50_000, 200_000)
     pipelined = Timed("pipelined", 38_000, 750_000, transfer=11_000, command=1_000)
     for utilisation in (0.3, 0.5, 0.7, 0.8, 0.9):
-        yield _md1(serial, utilisation, FULL)
+        yield _md1(serial, utilisation, LONG if utilisation > 0.75 else FULL)
     for utilisation in (0.5, 0.8):
-        yield _md1(pipelined, utilisation, FULL)
+        yield _md1(pipelined, utilisation, LONG if utilisation > 0.75 else FULL)
     for utilisation in (0.3, 0.6, 0.8):
         yield _mixture(utilisation, FULL)
     for interval_ns in (400_000, 208_333):

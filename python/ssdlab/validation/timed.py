@@ -25,7 +25,7 @@ class Timed:
     channels: int = 1
     chips: int = 1
     planes: int = 1
-    blocks: int = 1024
+    blocks: int = 2048
     """Per plane."""
     user: int = 4096
     """Pages."""
