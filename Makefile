@@ -10,12 +10,17 @@ SHELL := /bin/bash
 PYTHON ?= python3
 CARGO ?= cargo
 BIN := .venv/bin
-DEMO := $(BIN)/ssdlab compare examples/demo.toml --out runs/demo --force
+DEMO := $(BIN)/ssdlab compare examples/demo.toml --out runs/demo --force \
+    --vary gc.victim=greedy,fifo,cost-benefit,d-choices,random
 
 RUST_FILES := $(shell find crates -name '*.rs' -not -path '*/target/*')
 # What the extension is made of: all that cargo compiles or includes.
 RUST_INPUTS := $(shell find crates $(wildcard presets) -type f -not -path '*/target/*') \
     Cargo.toml Cargo.lock rust-toolchain.toml
+
+# The commit goes into every report; without git, or outside a checkout, it is left out.
+export SSDLAB_COMMIT := $(if $(wildcard .git),$(shell git describe --always --dirty --exclude '*' \
+    --abbrev=12 2>/dev/null))
 
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv

@@ -5,10 +5,13 @@ A page is one entry of PAGES: its path and the function that returns its text.
 
 import argparse
 import difflib
+import json
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+
+from ssdlab import _core
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAD = "<!-- Written by `make docs`: change the source, not this page. -->\n\n"
@@ -21,7 +24,22 @@ def command_line() -> str:
     return done.stdout.strip() + "\n"
 
 
+def config() -> str:
+    """Every configuration key and policy, from the tables that the program itself uses."""
+    return _core.config_reference().strip() + "\n"
+
+
+def presets() -> str:
+    """Every preset as it is written, with the source of each number."""
+    parts = ["# Presets\n"]
+    for preset in json.loads(_core.registry())["presets"]:
+        parts.append(f"## {preset['name']}\n\n```toml\n{preset['text'].strip()}\n```\n")
+    return "\n".join(parts)
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "docs/reference/config.md": config,
+    "docs/reference/presets.md": presets,
     "docs/reference/command-line.md": command_line,
 }
 

@@ -1,5 +1,40 @@
-"""ssdlab: a laboratory for the garbage collection of SSDs."""
+"""ssdlab: a laboratory for the garbage collection of SSDs.
 
-from ssdlab._core import __version__
+import ssdlab
+report = ssdlab.run("greedy-8ch", set={"gc.victim": "fifo"})
+report.waf.total, report.latency.write.p99
+"""
 
-__all__ = ["__version__"]
+from ssdlab import versions
+from ssdlab.compare_runs import compare
+from ssdlab.comparison import Comparison
+from ssdlab.config_input import Config, load_config, preset_names
+from ssdlab.errors import (
+    ConfigError,
+    InternalError,
+    Interrupted,
+    OutputError,
+    RunError,
+    WorkloadError,
+)
+from ssdlab.report import Report
+from ssdlab.simulate import run
+
+__all__ = [
+    "Comparison",
+    "Config",
+    "ConfigError",
+    "InternalError",
+    "Interrupted",
+    "OutputError",
+    "Report",
+    "RunError",
+    "WorkloadError",
+    "__version__",
+    "compare",
+    "load_config",
+    "preset_names",
+    "run",
+]
+
+__version__ = versions.checked()

@@ -4,10 +4,33 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, final
 
+__all__ = [
+    "ConfigError",
+    "Finished",
+    "WorkloadError",
+    "__commit__",
+    "__version__",
+    "config_reference",
+    "config_schema",
+    "config_toml",
+    "duration",
+    "last_panic",
+    "load",
+    "registry",
+    "report_schema",
+    "run",
+    "summary",
+]
+
 __version__: Final[str]
+__commit__: Final[str | None]
+"""Commit it was built from, where known."""
 
 class ConfigError(ValueError):
     """Errors of a configuration; the first argument is the list of all messages."""
+
+class WorkloadError(ValueError):
+    """A trace or workload that cannot be run."""
 
 @final
 class Finished:
@@ -15,10 +38,10 @@ class Finished:
 
     @property
     def ending(self) -> str:
-        """One of "completed", "interrupted", "failed"."""
+        """One of "completed", "interrupted", "failed", "unwritable"."""
     @property
     def message(self) -> str:
-        """Why it failed; empty otherwise."""
+        """Why it failed or what could not be written; empty otherwise."""
     @property
     def report(self) -> str:
         """The report as JSON."""
@@ -51,8 +74,14 @@ def config_reference() -> str:
 def summary(report: str) -> str:
     """The human summary of a report (JSON)."""
 
+def duration(ns: float) -> str:
+    """Nanoseconds as text with a unit that suits them."""
+
 def registry() -> str:
     """Policies by question, presets, and trace formats, as JSON."""
+
+def last_panic() -> str | None:
+    """Source file, line and column of the last panic, if there was one."""
 
 def run(
     config: str,

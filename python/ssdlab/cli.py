@@ -1,22 +1,63 @@
-"""The `ssdlab` command."""
+"""The `ssdlab` command.
 
-from typing import Annotated
+Data go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 a run could not finish,
+2 bad input, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 
 import ssdlab
+from ssdlab import _core, versions
+from ssdlab.arguments import set_values, vary_values
+from ssdlab.compare_runs import plan, run_all
+from ssdlab.comparison import table
+from ssdlab.doctor import facts
+from ssdlab.errors import ConfigError, InternalError, Interrupted, OutputError, RunError
+from ssdlab.report import Report
+
+UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 app = typer.Typer(
     name="ssdlab",
     help="A laboratory for the garbage collection of SSDs.",
     no_args_is_help=True,
     add_completion=False,
+    pretty_exceptions_enable=False,
 )
+config_app = typer.Typer(no_args_is_help=True, help="Look at configurations.")
+app.add_typer(config_app, name="config")
+
+ConfigArgument = Annotated[
+    str, typer.Argument(metavar="CONFIG|PRESET", help="TOML file, or name of a preset.")
+]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Set one key over the file; repeatable."),
+]
+Trace = Annotated[str | None, typer.Option("--trace", metavar="FILE", help="Trace to replay.")]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the run.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Folder of the results.  [default: runs/NAME]"),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace the results in that folder.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print neither progress nor summary.")]
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"ssdlab {ssdlab.__version__}")
+        _put(f"ssdlab {versions.described()}\n")
         raise typer.Exit
 
 
@@ -28,10 +69,210 @@ def _options(
             "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where in the program an error came from.")
+    ] = False,
 ) -> None:
     """Options that stand before the verb."""
 
 
+def _put(text: str) -> None:
+    sys.stdout.write(text)
+
+
+def _say(text: str) -> None:
+    sys.stdout.flush()
+    sys.stderr.write(text + "\n")
+
+
+@app.command("run")
+def run_command(
+    config: ConfigArgument,
+    trace: Trace = None,
+    sets: Sets = None,
+    out: Out = None,
+    force: Force = False,
+    json_: Json = False,
+    quiet: Quiet = False,
+    seed: Seed = None,
+) -> None:
+    """Simulate one run."""
+    loaded = ssdlab.load_config(config, trace=trace, set=set_values(sets), seed=seed)
+    target = out or Path("runs") / loaded.name
+
+    def shown(report: Report | None) -> None:
+        if report is not None and (json_ or not quiet):
+            _put(report.to_json() if json_ else report.summary())
+        if report is not None and report.folder is not None and not quiet:
+            _say(f"results in {report.folder}")
+
+    try:
+        shown(ssdlab.run(loaded, out=target, force=force, progress=not quiet))
+    except (RunError, Interrupted, OutputError) as error:
+        shown(error.report)
+        raise
+
+
+@app.command("compare")
+def compare_command(
+    configs: Annotated[
+        list[str], typer.Argument(metavar="CONFIG|PRESET...", help="TOML files or presets.")
+    ],
+    traces: Annotated[
+        list[str] | None,
+        typer.Option("--trace", metavar="FILE", help="Trace to replay; repeatable."),
+    ] = None,
+    sets: Sets = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vary",
+            metavar="KEY=A,B,...",
+            help="Run each configuration with each of these values of a key; repeatable.",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, metavar="N", help="Runs at once.  [default: cores]"),
+    ] = None,
+    out: Out = None,
+    force: Force = False,
+    json_: Json = False,
+    quiet: Quiet = False,
+    seed: Seed = None,
+) -> None:
+    """Simulate the same work under several configurations, side by side."""
+    planned = plan(
+        configs, traces=traces or [], set=set_values(sets), vary=vary_values(vary), seed=seed
+    )
+    target = out or Path("runs") / f"{planned[0].config.name}-compared"
+    done = run_all(planned, jobs=jobs, out=target, force=force, progress=not quiet)
+    if json_ or not quiet:
+        _put(done.to_json() if json_ else done.summary())
+    if not quiet:
+        _say(f"results in {done.folder}")
+    if done.interrupted:
+        _say("interrupted: what was done is kept")
+        raise typer.Exit(INTERRUPTED)
+    for label, reason in done.failures.items():
+        _say(f"error: {label}: {reason}")
+    if done.failures:
+        raise typer.Exit(UNFINISHED)
+
+
+@app.command("list")
+def list_command(
+    what: Annotated[Literal["policies", "presets", "formats"], typer.Argument(show_default=False)],
+    json_: Json = False,
+) -> None:
+    """List what there is to choose from."""
+    known = json.loads(_core.registry())[what]
+    if json_:
+        _put(json.dumps(known, indent=2, ensure_ascii=False) + "\n")
+        return
+    groups = known if isinstance(known, dict) else {"": known}
+    for i, (title, entries) in enumerate(groups.items()):
+        if title:
+            _put(("\n" if i else "") + f"{title}\n")
+        width = max(len(entry["name"]) for entry in entries)
+        for entry in entries:
+            params = ", ".join(
+                p["name"] + ("" if p["default"] is None else f" = {p['default']}")
+                for p in entry.get("params", ())
+            )
+            line = f"{'  ' * bool(title)}{entry['name']:<{width}}  {entry['summary'].rstrip('.')}"
+            _put(line + (f"  ({params})" if params else "") + "\n")
+
+
+@config_app.command("show")
+def config_show(
+    config: ConfigArgument, trace: Trace = None, sets: Sets = None, json_: Json = False
+) -> None:
+    """Print the resolved configuration, every key with its value."""
+    loaded = ssdlab.load_config(config, trace=trace, set=set_values(sets))
+    _put(json.dumps(loaded.values, indent=2) + "\n" if json_ else loaded.toml())
+
+
+@config_app.command("check")
+def config_check(config: ConfigArgument, trace: Trace = None, sets: Sets = None) -> None:
+    """Say everything that is wrong with a configuration."""
+    loaded = ssdlab.load_config(config, trace=trace, set=set_values(sets))
+    _put(f"{config}: no errors\n{loaded!r}\n")
+
+
+@config_app.command("schema")
+def config_schema() -> None:
+    """Print the JSON Schema of configurations, for editors."""
+    _put(json.dumps(json.loads(_core.config_schema()), indent=2) + "\n")
+
+
+@config_app.command("reference")
+def config_reference() -> None:
+    """Print every key and policy as a Markdown page."""
+    _put(_core.config_reference())
+
+
+@app.command()
+def doctor() -> None:
+    """Describe the installation and the machine, and make a test run."""
+    for name, value in facts():
+        _put(table([name.ljust(10), value], [])[0] + "\n")
+
+
+def _explained(error: BaseException) -> tuple[int, str]:
+    """Exit code and message of an exception."""
+    if isinstance(error, ConfigError):
+        many = len(error.messages)
+        if many == 1:
+            return BAD_INPUT, f"error: {error.messages[0]}"
+        lines = "".join(f"\n  {message}" for message in error.messages)
+        return BAD_INPUT, f"error: {many} mistakes in the configuration:{lines}"
+    if isinstance(error, RunError):
+        kept = f" (partial results in {error.folder})" if error.folder else ""
+        return UNFINISHED, f"error: the run could not finish: {error}{kept}"
+    if isinstance(error, Interrupted):
+        return INTERRUPTED, "interrupted: what was done is kept"
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED, "interrupted"
+    if isinstance(error, MemoryError):
+        return BAD_INPUT, "error: out of memory: use a smaller device or fewer --jobs"
+    if isinstance(error, ssdlab.WorkloadError | OutputError):
+        return BAD_INPUT, f"error: {error}"
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else "standard output: "
+        return BAD_INPUT, f"error: {place}{error.strerror or error}"
+    what = str(error) if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"
+    hint = "Please report it with the output of `ssdlab doctor`; --debug shows where."
+    return UNFINISHED, f"internal error, a bug in ssdlab: {what}\n{hint}"
+
+
 def main() -> None:
     """Run the command line of this process."""
-    app()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    code: object = 0
+    try:
+        try:
+            app()
+        except SystemExit as end:
+            code = end.code
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read us has seen enough.
+        code = 0
+        _discard(sys.stdout)
+    except BaseException as error:
+        code, message = _explained(error)
+        if "--debug" in sys.argv:
+            traceback.print_exception(error)
+        try:
+            _say(message)
+        except OSError:
+            _discard(sys.stdout)
+            _discard(sys.stderr)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _discard(stream: object) -> None:
+    """Let what is buffered vanish instead of failing again when the interpreter ends."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())  # type: ignore[attr-defined]

@@ -1,4 +1,5 @@
 //! Scratch timing.
+#![allow(clippy::disallowed_types, clippy::print_stdout, reason = "a stop watch")]
 use ssd_core::config::*;
 use ssd_core::ftl::Ftl;
 use ssd_core::host::device::Device;

@@ -1,5 +1,6 @@
 //! Python bindings of ssdlab: conversions, nothing else.
 
+mod panics;
 mod run;
 
 use pyo3::exceptions::PyValueError;
@@ -14,6 +15,12 @@ pyo3::create_exception!(
     ConfigError,
     PyValueError,
     "Errors of a configuration, all at once."
+);
+pyo3::create_exception!(
+    _core,
+    WorkloadError,
+    PyValueError,
+    "A trace or workload that cannot be run."
 );
 
 fn parsed<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
@@ -65,6 +72,12 @@ fn summary(report: &str) -> PyResult<String> {
     Ok(ssd_core::metrics::summary::text(&parsed::<Report>("report", report)?))
 }
 
+/// Nanoseconds as text with a unit that suits them.
+#[pyfunction]
+fn duration(ns: f64) -> String {
+    ssd_core::metrics::summary::duration(ns)
+}
+
 fn described(policies: &[&PolicyInfo]) -> serde_json::Value {
     let one = |p: &&PolicyInfo| {
         let param = |q: &ssd_core::plug::ParamInfo| {
@@ -104,7 +117,10 @@ fn registry() -> String {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    panics::silence();
+    module.add("__commit__", option_env!("SSDLAB_COMMIT").filter(|commit| !commit.is_empty()))?;
     module.add("ConfigError", module.py().get_type::<ConfigError>())?;
+    module.add("WorkloadError", module.py().get_type::<WorkloadError>())?;
     module.add_class::<run::Finished>()?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(config_toml, module)?)?;
@@ -112,6 +128,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(report_schema, module)?)?;
     module.add_function(wrap_pyfunction!(config_reference, module)?)?;
     module.add_function(wrap_pyfunction!(summary, module)?)?;
+    module.add_function(wrap_pyfunction!(duration, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
+    module.add_function(wrap_pyfunction!(panics::last_panic, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)
 }

@@ -1,7 +1,7 @@
 //! A run, called from Python with the interpreter released and asked again for progress.
 #![allow(clippy::disallowed_types, reason = "wall time of a run is measured here, not in the core")]
 
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use ssd_core::config::Config;
 use ssd_core::experiment::{self, Circumstances, Ending, Stage, StateRow, Watcher};
@@ -15,9 +15,9 @@ use std::time::Instant;
 /// A finished run.
 #[pyclass(frozen, get_all, module = "ssdlab._core")]
 pub(crate) struct Finished {
-    /// "completed", "interrupted" or "failed".
+    /// "completed", "interrupted", "failed", or "unwritable" when a log could not be written.
     ending: String,
-    /// Why it failed; empty otherwise.
+    /// Why it failed or what could not be written; empty otherwise.
     message: String,
     /// report.json.
     report: String,
@@ -34,13 +34,25 @@ struct Bridge {
     started: Instant,
     /// An exception that Python's callback raised (not an interrupt).
     raised: Option<PyErr>,
+    /// Why a log could not be written.
+    unwritable: Option<String>,
+}
+
+impl Bridge {
+    /// Remember that a log could not be written, so that it is told from a failure of the run.
+    fn noted(&mut self, written: Result<(), String>) -> Result<(), String> {
+        if let Err(message) = &written {
+            self.unwritable = Some(message.clone());
+        }
+        written
+    }
 }
 
 impl Watcher for Bridge {
     fn clock(&mut self) -> Option<(u64, u64)> {
         let wall = u64::try_from(self.started.elapsed().as_nanos()).ok()?;
         let cpu = Python::attach(|py| {
-            py.import("time")?.call_method0("process_time_ns")?.extract::<u64>()
+            py.import("time")?.call_method0("thread_time_ns")?.extract::<u64>()
         });
         Some((wall, cpu.ok()?))
     }
@@ -66,15 +78,18 @@ impl Watcher for Bridge {
     }
 
     fn state(&mut self, rows: &mut dyn Iterator<Item = StateRow>) -> Result<(), String> {
-        self.logs.as_mut().map_or(Ok(()), |logs| logs.state(rows))
+        let written = self.logs.as_mut().map_or(Ok(()), |logs| logs.state(rows));
+        self.noted(written)
     }
 
     fn operations(&mut self, records: &[OpRecord]) -> Result<(), String> {
-        self.logs.as_mut().map_or(Ok(()), |logs| logs.operations(records))
+        let written = self.logs.as_mut().map_or(Ok(()), |logs| logs.operations(records));
+        self.noted(written)
     }
 
     fn requests(&mut self, records: &[RequestRecord]) -> Result<(), String> {
-        self.logs.as_mut().map_or(Ok(()), |logs| logs.requests(records))
+        let written = self.logs.as_mut().map_or(Ok(()), |logs| logs.requests(records));
+        self.noted(written)
     }
 }
 
@@ -82,8 +97,8 @@ impl Watcher for Bridge {
 ///
 /// `progress(stage, done, total)` is called every few thousand steps. Logs that the configuration asks
 /// for are written into `folder`, which must exist. `audit_every` recomputes all invariants every so
-/// many instants. Raises `ValueError` when the workload cannot be opened, `OSError` when a log cannot
-/// be created; an interrupt ends the run early and is told in `ending`.
+/// many instants. Raises `WorkloadError` when the workload cannot be opened, `OSError` when a log
+/// cannot be created; an interrupt ends the run early and is told in `ending`.
 #[pyfunction]
 #[pyo3(signature = (config, *, progress=None, folder=None, commit=None, audit_every=0))]
 pub(crate) fn run(
@@ -98,7 +113,7 @@ pub(crate) fn run(
     let (page_bytes, user_pages) = (config.device.page_bytes, config.device.user_pages);
     let opened = py
         .detach(|| ssd_trace::open(&config.workload, page_bytes, user_pages, config.run.seed))
-        .map_err(|e| PyValueError::new_err(e.to_string()))?;
+        .map_err(|e| crate::WorkloadError::new_err(e.to_string()))?;
     let m = &config.metrics;
     let logs = match &folder {
         Some(folder) if m.op_log || m.request_log => {
@@ -106,7 +121,8 @@ pub(crate) fn run(
         }
         _ => None,
     };
-    let mut bridge = Bridge { progress, logs, started: Instant::now(), raised: None };
+    let mut bridge =
+        Bridge { progress, logs, started: Instant::now(), raised: None, unwritable: None };
     let circumstances = Circumstances {
         commit,
         trace_digest: opened.facts.as_ref().map(|f| f.trace_digest.clone()),
@@ -115,17 +131,16 @@ pub(crate) fn run(
     };
     let mut source = opened.source;
     let done = py.detach(|| experiment::run(&config, &mut *source, &circumstances, &mut bridge));
-    let mut ending = done.ending;
     if let Some(error) = bridge.raised {
         return Err(error);
     }
-    if let Some(Err(message)) = bridge.logs.map(Logs::finish) {
-        ending = Ending::Failed(message);
-    }
-    let (ending, message) = match ending {
-        Ending::Completed => ("completed", String::new()),
-        Ending::Interrupted => ("interrupted", String::new()),
-        Ending::Failed(message) => ("failed", message),
+    let finished = bridge.logs.take().map_or(Ok(()), Logs::finish);
+    let unwritable = bridge.unwritable.or(finished.err());
+    let (ending, message) = match (unwritable, done.ending) {
+        (Some(message), _) => ("unwritable", message),
+        (None, Ending::Completed) => ("completed", String::new()),
+        (None, Ending::Interrupted) => ("interrupted", String::new()),
+        (None, Ending::Failed(message)) => ("failed", message),
     };
     Ok(Finished {
         ending: ending.to_string(),

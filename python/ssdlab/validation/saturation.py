@@ -18,9 +18,13 @@ from ssdlab.oracles import (
 from .check import Check, Line, Result, Run
 from .timed import Timed, poisson
 
-REQUESTS, WARMUP = 60_000, 20_000
+DEPTH = 4
+"""Requests outstanding for each plane."""
+ROUNDS = 4000
+"""Requests in multiples of the queue depth, of which `WARMUP` are not measured."""
+WARMUP = 500
 RATE = 1e-3
-"""Bound of a throughput: the run starts and ends within a cycle of the pipeline."""
+"""Bound of a throughput: the first measured request waits for a queue of earlier ones."""
 ROUNDING = 1e-12
 """Bound where both sides are quotients of the same integers."""
 
@@ -34,11 +38,11 @@ def checks() -> Iterator[Check]:
 
 
 def _saturated(device: Timed, read: float) -> Run:
-    """All units busy: round-robin writes, ascending reads, eight requests a plane."""
-    depth = 8 * device.channels * device.chips * device.planes
+    """All units busy: round-robin writes, ascending reads of what was filled round-robin."""
+    depth = DEPTH * device.channels * device.chips * device.planes
     keys = {"host.queue_depth": depth, "alloc.placement": "round-robin", **device.keys}
     settings = replace(device, keys=keys).settings(
-        kind="sequential", requests=REQUESTS + WARMUP, warmup_requests=WARMUP, read=read
+        kind="sequential", requests=ROUNDS * depth, warmup_requests=WARMUP * depth, read=read
     )
     return Run(settings)
 
@@ -162,9 +166,13 @@ def _utilisation() -> Iterator[Check]:
             report = results[0].report
             elapsed = report["time"]["simulated"]
             flash = report["flash"]
+            # A page that is copied crosses the SRAM once in and once out, half of a host page's way.
+            saved = device.sram
             services = (
-                (sum(flash["reads"].values()), device.read_latency),
-                (sum(flash["programs"].values()), device.program_latency),
+                (flash["reads"]["host"], device.read_latency),
+                (flash["reads"]["gc"], device.read_latency - saved),
+                (flash["programs"]["host"], device.program_latency),
+                (flash["programs"]["gc"], device.program_latency - saved),
                 (flash["erases"], device.command + device.erase),
             )
             formula = sum(busy_fraction(n / elapsed, service) for n, service in services)

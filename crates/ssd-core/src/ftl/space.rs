@@ -7,7 +7,7 @@
 use super::blocks::{BlockState, BlockTable};
 use crate::config::{Config, Frontiers};
 use crate::nand::geometry::Geometry;
-use crate::units::{BlockId, PlaneId, PoolId};
+use crate::units::{BlockId, Divisor, PlaneId, PoolId};
 use std::collections::BTreeSet;
 
 const NONE: u32 = u32::MAX;
@@ -44,7 +44,7 @@ pub struct Space {
     dynamic_wear: bool,
     releases: u32,
     superblock: bool,
-    planes_per_pool: u32,
+    planes_per_pool: Divisor,
     pages_per_block: u32,
     pages_on_plane: u32,
 }
@@ -80,7 +80,7 @@ impl Space {
             dynamic_wear: config.wear.dynamic,
             releases: 0,
             superblock: geo.members > 1,
-            planes_per_pool: geo.planes_per_pool(),
+            planes_per_pool: Divisor::new(geo.planes_per_pool()),
             pages_per_block: geo.pages_per_block,
             pages_on_plane: geo.pages_per_flash_block,
         }
@@ -174,11 +174,11 @@ impl Space {
     }
 
     fn home(&self, plane: PlaneId) -> usize {
-        if self.superblock { (plane.0 / self.planes_per_pool) as usize } else { plane.at() }
+        if self.superblock { self.planes_per_pool.div(plane.0) as usize } else { plane.at() }
     }
 
     fn pool(&self, plane: PlaneId) -> PoolId {
-        PoolId(plane.0 / self.planes_per_pool)
+        PoolId(self.planes_per_pool.div(plane.0))
     }
 
     /// An already open block of `stream` has an unbound page on `plane`.
@@ -200,15 +200,15 @@ impl Space {
     #[inline]
     #[must_use]
     pub fn host_may_bind(&self, plane: PlaneId, stream: u32) -> bool {
+        let has_open = self.has_open(plane, stream);
+        if has_open && !self.shared {
+            return true;
+        }
         let pool = self.pool(plane);
         let need = u64::from(self.gc_need[pool.at()]);
-        let has_open = self.has_open(plane, stream);
         if self.shared {
             let room = self.gc_room(pool);
             return room > need && (has_open || !self.free[self.home(plane)].is_empty());
-        }
-        if has_open {
-            return true;
         }
         let block = u64::from(self.pages_per_block);
         !self.free[self.home(plane)].is_empty() && self.gc_room(pool) >= need + block
@@ -258,9 +258,22 @@ impl Space {
             self.gc_open[pool.at()] += self.pages_per_block;
         }
         if self.superblock {
+            self.forget_former(pool, stream, block);
             self.open_supers[pool.at() * self.streams as usize + stream as usize].push(block);
         }
         block
+    }
+
+    /// Planes that filled superblock `block` before its last erase, and none since, have not begun it.
+    fn forget_former(&mut self, pool: PoolId, stream: u32, block: BlockId) {
+        for plane in pool.0 * self.planes_per_pool.get()..(pool.0 + 1) * self.planes_per_pool.get()
+        {
+            let open = &mut self.open[(plane * self.streams + stream) as usize];
+            if open.block == block.0 {
+                assert_eq!(open.left, 0, "{block:?} is opened and open");
+                open.block = NONE;
+            }
+        }
     }
 
     /// Every page of an open block has been bound.

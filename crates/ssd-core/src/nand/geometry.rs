@@ -174,7 +174,6 @@ impl Geometry {
     }
 
     /// Planes of an erase unit.
-    #[must_use]
     pub fn planes_of_block(&self, block: BlockId) -> impl Iterator<Item = PlaneId> + use<> {
         let first = self.first_plane(block).0;
         (first..first + self.members).map(PlaneId)

@@ -7,7 +7,6 @@ use crate::ftl::place::PlacementPolicy;
 use crate::host::request::{Op as HostOp, Request};
 use crate::metrics::counters::Parts;
 use crate::nand::geometry::Geometry;
-use crate::nand::media::Payload;
 use crate::sched::order::{R_HOST, W_HOST};
 use crate::units::{Lpn, Nanos, PlaneId, Ppn};
 
@@ -152,32 +151,15 @@ impl Ssd {
         }
         let slot = self.ops.insert(op);
         assert!(slot < self.ftl.map.slots(), "more writes in flight than the map has slots");
-        if self.content.is_some() {
-            let payload =
-                self.composed(lpn, old, range, data.map(|d| &d[at..at + range.1 - range.0]));
-            let content = self.content.as_mut().expect("checked above");
+        if let Some(content) = &mut self.content {
             self.ops.detail(slot).expected = content.expected(lpn);
+            let before = content.before(old, &self.ftl.media);
+            let data = data.map(|d| &d[at..at + range.1 - range.0]);
+            let payload = content.compose(lpn, self.sequence, range, &before, data);
             content.admit(slot, lpn, payload);
         }
         self.ftl.map.set(lpn, Entry::Slot(slot));
         self.enqueue(slot, if rmw.is_some() { R_HOST } else { W_HOST });
-    }
-
-    /// The payload of the page write being admitted with number `self.sequence`.
-    fn composed(
-        &self,
-        lpn: Lpn,
-        old: Entry,
-        range: (usize, usize),
-        data: Option<&[u8]>,
-    ) -> Payload {
-        let content = self.content.as_ref().expect("only in data modes");
-        let before = match old {
-            Entry::Unmapped => Payload::default(),
-            Entry::Page(ppn) => self.ftl.media.payload(ppn),
-            Entry::Slot(slot) => content.of_slot(slot).clone(),
-        };
-        content.compose(lpn, self.sequence, range, &before, data)
     }
 
     /// The plane an admitted write is queued for.

@@ -9,6 +9,7 @@ use crate::units::Nanos;
 
 impl Ssd {
     /// `unit` wants its channel for `wants_ns`; `stage` says whether its data go in or out.
+    #[inline(always)]
     pub(crate) fn request_bus(&mut self, unit: usize, stage: Stage) {
         let wants = self.units[unit].wants_ns;
         if wants == 0 {
@@ -17,20 +18,27 @@ impl Ssd {
         }
         let channel = self.units[unit].channel as usize;
         let bus = &mut self.buses[channel];
-        let waiting = !bus.wait_in.is_empty() || !bus.wait_out.is_empty();
-        if bus.free_at <= self.now && !waiting {
+        if bus.free_at <= self.now && !bus.awaited() {
             bus.free_at = Nanos(self.now.0 + wants);
             bus.busy_ns += wants;
             self.bus_granted(unit, stage, wants);
-            return;
+        } else {
+            self.wait_for_bus(unit, stage);
         }
+    }
+
+    #[inline(never)]
+    fn wait_for_bus(&mut self, unit: usize, stage: Stage) {
+        let channel = self.units[unit].channel as usize;
         self.units[unit].stage = stage;
+        let bus = &mut self.buses[channel];
+        let awaited = bus.awaited();
         if stage == Stage::WaitIn {
             bus.wait_in.push_back(unit as u32);
         } else {
             bus.wait_out.push_back(unit as u32);
         }
-        if !waiting {
+        if !awaited {
             let at = bus.free_at;
             self.events.schedule(channel, at);
         }
@@ -47,7 +55,7 @@ impl Ssd {
         let wants = self.units[unit].wants_ns;
         bus.free_at = Nanos(self.now.0 + wants);
         bus.busy_ns += wants;
-        if !bus.wait_in.is_empty() || !bus.wait_out.is_empty() {
+        if bus.awaited() {
             let at = bus.free_at;
             self.events.schedule(channel, at);
         }
@@ -55,27 +63,33 @@ impl Ssd {
     }
 
     /// `unit` has the bus for `ns` from now on: when is its next event?
+    #[inline(always)]
     fn bus_granted(&mut self, unit: usize, stage: Stage, ns: u64) {
         let bus_end = Nanos(self.now.0 + ns);
         let (slot, array_ns) = (self.units[unit].running, self.units[unit].array_ns);
         let going_in = stage == Stage::WaitIn;
         let end = if going_in { Nanos(bus_end.0 + array_ns) } else { bus_end };
         if self.log.is_some() {
-            // The log's bus interval is the transfer of data, without the command before it.
-            let command = if going_in { self.times.command_ns } else { 0 };
-            let now = self.now;
-            let phases = &mut self.ops.detail(slot).phases;
-            if ns > command {
-                (phases.bus_start, phases.bus_end) = (Nanos(now.0 + command), bus_end);
-            }
-            if going_in {
-                (phases.array_start, phases.array_end) = (bus_end, end);
-            }
+            self.note_phases(slot, going_in, bus_end, end);
         }
         let out = going_in && self.ops[slot].kind.is_read();
         self.units[unit].stage = if out { Stage::Reading } else { Stage::Last };
         let resource = self.unit_resource(unit);
         self.events.schedule(resource, end);
+    }
+
+    /// For the log: the transfer of data, without the command before it, and the array phase.
+    #[inline(never)]
+    fn note_phases(&mut self, slot: u32, going_in: bool, bus_end: Nanos, end: Nanos) {
+        let command = if going_in { self.times.command_ns } else { 0 };
+        let now = self.now;
+        let phases = &mut self.ops.detail(slot).phases;
+        if bus_end.0 > now.0 + command {
+            (phases.bus_start, phases.bus_end) = (Nanos(now.0 + command), bus_end);
+        }
+        if going_in {
+            (phases.array_start, phases.array_end) = (bus_end, end);
+        }
     }
 
     /// The event of a unit: its array read or its operation ends.

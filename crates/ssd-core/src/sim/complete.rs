@@ -230,7 +230,7 @@ impl Ssd {
             self.measured.complete_unmeasured(self.now);
         }
         self.note(r.id, r.digest);
-        if self.requests.log.is_some() {
+        if let Some(log) = &mut self.requests.log {
             let pages = super::admit::pages_of(&self.ftl.geo, &r.request);
             let record = RequestRecord {
                 id: r.id,
@@ -242,7 +242,7 @@ impl Ssd {
                 parts: r.parts,
                 digest: r.digest,
             };
-            self.requests.log.as_mut().expect("checked above").push(record);
+            log.push(record);
         }
         self.done.push(Completion {
             id: RequestId(r.id),

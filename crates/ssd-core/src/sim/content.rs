@@ -5,8 +5,9 @@
 
 use crate::config::{Config, DataMode};
 use crate::ftl::Ftl;
+use crate::ftl::map::Entry;
 use crate::host::request::RequestId;
-use crate::nand::media::Payload;
+use crate::nand::media::{Media, Payload};
 use crate::units::Lpn;
 use std::collections::BTreeMap;
 
@@ -43,6 +44,15 @@ impl Content {
             payloads: Vec::new(),
             reads: BTreeMap::new(),
         })
+    }
+
+    /// The newest admitted contents of a page that is at `entry`.
+    pub(crate) fn before(&self, entry: Entry, media: &Media) -> Payload {
+        match entry {
+            Entry::Unmapped => Payload::default(),
+            Entry::Page(ppn) => media.payload(ppn),
+            Entry::Slot(slot) => self.of_slot(slot).clone(),
+        }
     }
 
     /// The payload of a page write: `data` over bytes `range` of a page that held `old`.

@@ -83,10 +83,23 @@ impl Ssd {
     #[inline]
     fn first_startable(&mut self, unit: usize, queue: usize) -> Option<Found> {
         let head = self.units[unit].queues[queue].head;
-        let mut found = Found { before: NONE, slot: head, plane: PlaneId(NONE) };
+        let found = Found { before: NONE, slot: head, plane: PlaneId(NONE) };
         if queue >= R_GC {
             return Some(found);
         }
+        if queue == W_HOST && self.ftl.geo.planes_per_unit() == 1 && self.units[unit].closed == 0 {
+            // The common case: one plane, open to the host, and it has room.
+            let op = &self.ops[head];
+            if self.ftl.space.host_may_bind(op.plane, self.ftl.space.host_stream(op.stream)) {
+                return Some(Found { plane: op.plane, ..found });
+            }
+        }
+        self.search(unit, queue, found)
+    }
+
+    /// The same, looked for.
+    #[inline(never)]
+    fn search(&mut self, unit: usize, queue: usize, mut found: Found) -> Option<Found> {
         for _ in 0..LOOK_AHEAD {
             if found.slot == NONE {
                 return None;
@@ -123,9 +136,10 @@ impl Ssd {
     fn read_target(&self, slot: u32) -> Option<Ppn> {
         let op = &self.ops[slot];
         match self.ftl.map.get(op.lpn) {
-            Entry::Page(ppn) => Some(ppn),
+            Entry::Page(ppn) if op.kind == Kind::HostRead => Some(ppn),
             Entry::Slot(s) if s == slot && op.base != NONE => Some(Ppn(op.base)),
-            Entry::Slot(_) | Entry::Unmapped => None,
+            // Also where a newer write, on flash by now, has overtaken a partial one.
+            Entry::Page(_) | Entry::Slot(_) | Entry::Unmapped => None,
         }
     }
 
@@ -363,6 +377,7 @@ impl Ssd {
     }
 
     /// The unit takes the operation: array and bus time, and the first phase.
+    #[inline]
     fn begin(&mut self, unit: usize, slot: u32, array_ns: u64, bus_ns: u64) {
         let (host, is_read) = (self.ops[slot].kind.is_host(), self.ops[slot].kind.is_read());
         if host {

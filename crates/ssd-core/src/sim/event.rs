@@ -1,28 +1,48 @@
 //! Events: at most one outstanding per resource, in a tournament tree of next times.
 //!
 //! The key of resource `r` at time `t` is `t << bits | r`, so that equal times come out in resource
-//! order and the whole order is total. Timers (delayed completions, idle timers) wait in a small heap
-//! behind one resource of the tree.
+//! order and the whole order is total. Eight children a node: a new event that is not the next of its
+//! group costs one comparison, and the next event of all is read from the root. Timers (delayed
+//! completions, idle timers) wait in a small heap behind one resource of the tree.
 
 use crate::units::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 const NEVER: u64 = u64::MAX;
+const FAN: usize = 8;
 
 /// Next times of all resources.
 pub(crate) struct Events {
-    tree: Vec<u64>,
-    leaves: usize,
+    /// `levels[0]` holds a key a resource, each further level the least key of every eight below it;
+    /// the last level has one group.
+    levels: Vec<Vec<[u64; FAN]>>,
+    first: u64,
     bits: u32,
+}
+
+#[inline(always)]
+fn least(group: &[u64; FAN]) -> u64 {
+    let pair = |i: usize| group[i].min(group[i + 4]);
+    pair(0).min(pair(1)).min(pair(2).min(pair(3)))
 }
 
 impl Events {
     /// For `resources` resources without events.
     pub(crate) fn new(resources: usize) -> Events {
         assert!(resources > 0 && resources <= 1 << 16, "{resources} resources");
-        let leaves = resources.next_power_of_two();
-        Events { tree: vec![NEVER; 2 * leaves], leaves, bits: leaves.trailing_zeros() }
+        let mut levels = Vec::new();
+        let mut nodes = resources;
+        loop {
+            let groups = nodes.div_ceil(FAN);
+            levels.push(vec![[NEVER; FAN]; groups]);
+            if groups == 1 {
+                break;
+            }
+            nodes = groups;
+        }
+        let bits = resources.next_power_of_two().trailing_zeros();
+        Events { levels, first: NEVER, bits }
     }
 
     /// The first time that no event can have.
@@ -33,48 +53,58 @@ impl Events {
     /// The next event of `resource` is at `at`; it has none now.
     #[inline]
     pub(crate) fn schedule(&mut self, resource: usize, at: Nanos) {
-        debug_assert!(self.tree[self.leaves + resource] == NEVER, "{resource} has an event");
         debug_assert!(at < self.limit());
-        self.set(resource, at.0 << self.bits | resource as u64);
+        let key = at.0 << self.bits | resource as u64;
+        let mut node = resource;
+        self.levels[0][node / FAN][node % FAN] = key;
+        for level in &mut self.levels[1..] {
+            node /= FAN;
+            let least_of_group = &mut level[node / FAN][node % FAN];
+            if *least_of_group <= key {
+                return;
+            }
+            *least_of_group = key;
+        }
+        self.first = self.first.min(key);
     }
 
     /// The next event of `resource` is at `at`, whatever it was before; `NEVER` for none.
-    #[inline]
     pub(crate) fn reschedule(&mut self, resource: usize, at: Nanos) {
-        let key = if at == Nanos::NEVER { NEVER } else { at.0 << self.bits | resource as u64 };
-        self.set(resource, key);
+        self.clear(resource);
+        if at != Nanos::NEVER {
+            self.schedule(resource, at);
+        }
     }
 
-    #[inline(always)]
-    fn set(&mut self, resource: usize, key: u64) {
-        let mut node = self.leaves + resource;
-        self.tree[node] = key;
-        while node > 1 {
-            let winner = self.tree[node].min(self.tree[node ^ 1]);
-            node /= 2;
-            if self.tree[node] == winner {
-                return;
-            }
-            self.tree[node] = winner;
+    /// `resource` has no event.
+    #[inline]
+    fn clear(&mut self, resource: usize) {
+        let mut node = resource;
+        let mut key = NEVER;
+        for level in &mut self.levels {
+            let group = &mut level[node / FAN];
+            group[node % FAN] = key;
+            key = least(group);
+            node /= FAN;
         }
+        self.first = key;
     }
 
     /// Time of the next event.
     #[inline(always)]
     pub(crate) fn next_time(&self) -> Option<Nanos> {
-        let key = self.tree[1];
-        (key != NEVER).then_some(Nanos(key >> self.bits))
+        (self.first != NEVER).then_some(Nanos(self.first >> self.bits))
     }
 
     /// Take the next event if it is at `now`: its resource.
     #[inline]
     pub(crate) fn take_at(&mut self, now: Nanos) -> Option<usize> {
-        let key = self.tree[1];
+        let key = self.first;
         if key == NEVER || key >> self.bits != now.0 {
             return None;
         }
         let resource = (key & ((1 << self.bits) - 1)) as usize;
-        self.set(resource, NEVER);
+        self.clear(resource);
         Some(resource)
     }
 }

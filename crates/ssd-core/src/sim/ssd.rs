@@ -67,6 +67,8 @@ pub struct Ssd {
     pub(crate) failure: Option<DeviceError>,
     /// Digest of all events so far: equal runs have equal digests.
     pub event_digest: u64,
+    /// Half of what event keys can hold, so that no operation can end beyond them.
+    latest_ns: u64,
     mid_instant: bool,
     submitted: u64,
     last_arrival: Nanos,
@@ -119,6 +121,7 @@ impl Ssd {
             log: config.metrics.op_log.then(OpLog::default),
             failure: None,
             event_digest: 0xcbf2_9ce4_8422_2325,
+            latest_ns: Events::new((geo.channels + geo.units + 1) as usize).limit().0 / 2,
             mid_instant: false,
             submitted: 0,
             last_arrival: Nanos::ZERO,
@@ -184,8 +187,8 @@ impl Ssd {
             self.sample(self.next_sample);
             self.next_sample += Nanos(self.measured.series.interval_ns);
         }
-        if t.0 > self.events.limit().0 / 2 {
-            return Err(DeviceError::TimeRange { limit_ns: self.events.limit().0 / 2 });
+        if t.0 > self.latest_ns {
+            return Err(DeviceError::TimeRange { limit_ns: self.latest_ns });
         }
         self.now = t;
         self.mid_instant = true;

@@ -150,6 +150,14 @@ pub(crate) struct Bus {
     pub(crate) busy_ns: u64,
 }
 
+impl Bus {
+    /// Whether a unit waits for the bus.
+    #[inline(always)]
+    pub(crate) fn awaited(&self) -> bool {
+        !self.wait_in.is_empty() || !self.wait_out.is_empty()
+    }
+}
+
 /// A set of small ids, taken out in ascending order.
 #[derive(Clone, Debug)]
 pub(crate) struct IdSet {

@@ -1,0 +1,219 @@
+//! Any answer to any question: valid configs of small devices, drawn by proptest.
+
+use super::{device, free_blocks, named, pages_of, used_space};
+use proptest::prelude::*;
+use ssd_core::config::{
+    Amount, Blocking, BlockingScope, BusyUnit, Config, EraseUnit, Frontiers, GcPath, Granularity,
+    Input, PoolScope, TimingModel, Word, load, to_toml,
+};
+use ssd_core::ftl::gc::{concurrency, trigger, victim};
+use ssd_core::ftl::place;
+use ssd_core::plug::{ParamKind, PolicyInfo, PolicySpec, Value};
+use ssd_core::sched::order;
+
+/// A drawn config; it prints as TOML, without the sections that do not matter here.
+#[derive(Clone)]
+pub(crate) struct Drawn(pub(crate) Config);
+
+impl std::fmt::Debug for Drawn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = to_toml(&self.0);
+        let wanted = |s: &&str| {
+            ["device", "timing", "alloc", "sched", "controller", "gc", "wear", "run"].iter().any(
+                |name| s.starts_with(&format!("{name}]")) || s.starts_with(&format!("{name}.")),
+            )
+        };
+        let sections = text.split("\n[").filter(wanted).map(|s| format!("[{}", s.trim_end()));
+        f.write_str(&sections.collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// How much room the drawn devices have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Spare {
+    /// As little as the frontiers and the reserve need, or 2 %, whichever is more.
+    Tight,
+    /// Any, down to what the config layer accepts.
+    Any,
+}
+
+fn word<W: Word + std::fmt::Debug>() -> impl Strategy<Value = W> + Clone {
+    let all: Vec<W> = W::WORDS.iter().filter_map(|(w, _)| W::from_word(w)).collect();
+    proptest::sample::select(all)
+}
+
+/// Any policy of a registry with some valid value for each of its parameters.
+fn policy(registry: &'static [&'static PolicyInfo]) -> impl Strategy<Value = PolicySpec> {
+    (0..registry.len(), 0.0..1.0f64, 0.0..1.0f64).prop_map(|(i, x, y)| {
+        let mut spec = PolicySpec::with_defaults(registry[i]);
+        for (n, p) in registry[i].params.iter().enumerate() {
+            let at = if n % 2 == 0 { x } else { y };
+            let value = match p.kind {
+                ParamKind::Int(low, high) => Value::Int(low + (at * high.min(6) as f64) as u64),
+                ParamKind::Ratio(low, high) => Value::Real((low + at * (high - low)).max(low)),
+                ParamKind::Choice(words) => {
+                    Value::Word(words[(at * words.len() as f64) as usize].to_string())
+                }
+                ParamKind::Time => Value::Int((at * 3000.0) as u64),
+                ParamKind::Bool => Value::Bool(at < 0.5),
+            };
+            spec.params.insert(p.name.to_string(), value);
+        }
+        spec
+    })
+}
+
+fn triggers() -> impl Strategy<Value = Vec<PolicySpec>> {
+    let space = prop_oneof![
+        (0u64..6, 0u64..4).prop_map(|(soft, hard)| {
+            free_blocks(soft).with("hard", Value::Int(hard.min(soft)))
+        }),
+        (0.3f64..1.0, any::<bool>())
+            .prop_map(|(at, pool)| used_space(at, if pool { "pool" } else { "device" })),
+    ];
+    let idle =
+        (0u64..4000).prop_map(|after| named(trigger::ALL, "idle").with("after", Value::Int(after)));
+    prop_oneof![
+        4 => space.clone().prop_map(|t| vec![t]),
+        1 => (space.clone(), space.clone()).prop_map(|(a, b)| vec![a, b]),
+        1 => (space, idle.clone()).prop_map(|(a, b)| vec![a, b]),
+        1 => idle.prop_map(|t| vec![t]),
+    ]
+}
+
+type Times = [u64; 7];
+
+fn times() -> impl Strategy<Value = Times> {
+    let usual = Just([50, 500, 2000, 20, 2, 3, 7]);
+    let any = [0u64..80, 1u64..700, 0u64..3000, 0u64..40, 0u64..4, 0u64..5, 0u64..30];
+    prop_oneof![usual.prop_map(Times::from), any]
+}
+
+fn geometry(spare: Spare) -> impl Strategy<Value = Config> {
+    let least = match spare {
+        Spare::Tight => 8u32,
+        Spare::Any => 4,
+    };
+    ((1u32..=2, 1u32..=2, 1u32..=3), least..=20, 1u32..=8)
+        .prop_map(|((a, b, c), blocks, pages)| device([a, b, c], blocks, pages, 1))
+}
+
+fn timing() -> impl Strategy<Value = (TimingModel, BusyUnit, Times, bool)> {
+    (word(), word(), times(), any::<bool>())
+}
+
+fn allocation() -> impl Strategy<Value = (PolicySpec, Frontiers, PoolScope, EraseUnit)> {
+    let frontiers = proptest::sample::select(vec![
+        Frontiers::Single,
+        Frontiers::HostGc,
+        Frontiers::Streams(1),
+        Frontiers::Streams(3),
+    ]);
+    (policy(place::ALL), frontiers, word(), word())
+}
+
+type Collection = (u32, Vec<PolicySpec>, PolicySpec, Amount, PolicySpec, Blocking, u32, GcPath);
+
+fn collection() -> impl Strategy<Value = Collection> {
+    let blocking = (word::<BlockingScope>(), word::<Granularity>())
+        .prop_map(|(scope, granularity)| Blocking { scope, granularity });
+    let path = prop_oneof![3 => Just(GcPath::Controller), 1 => Just(GcPath::Copyback)];
+    (
+        1u32..=3,
+        triggers(),
+        policy(victim::ALL),
+        word(),
+        policy(concurrency::ALL),
+        blocking,
+        1u32..=4,
+        path,
+    )
+}
+
+/// What the keys demand of each other.
+fn reconcile(c: &mut Config) {
+    if c.gc.path == GcPath::Copyback {
+        c.alloc.pool = PoolScope::Plane;
+    }
+    if c.alloc.erase_unit == EraseUnit::Superblock {
+        c.alloc.placement = named(place::ALL, "round-robin");
+    }
+    if c.timing.multi_plane {
+        c.timing.model = TimingModel::Pipelined;
+        c.timing.busy_unit = BusyUnit::Chip;
+        c.device.planes_per_chip = c.device.planes_per_chip.max(2);
+        if c.alloc.pool == PoolScope::Plane {
+            c.alloc.pool = PoolScope::Chip;
+        }
+        c.gc.path = GcPath::Controller;
+    }
+}
+
+/// Planes of a pool, and erase units of it.
+fn pool_shape(c: &Config) -> (u32, u32) {
+    let d = &c.device;
+    let planes = match c.alloc.pool {
+        PoolScope::Plane => 1,
+        PoolScope::Chip => d.planes_per_chip,
+        PoolScope::Channel => d.planes_per_chip * d.chips_per_channel,
+        PoolScope::Device => d.planes_per_chip * d.chips_per_channel * d.channels,
+    };
+    let superblock = c.alloc.erase_unit == EraseUnit::Superblock;
+    let units = if superblock { d.blocks_per_plane } else { d.blocks_per_plane * planes };
+    (planes, units)
+}
+
+/// User pages: `share` of what the reserve and the open blocks leave.
+fn capacity(c: &mut Config, spare: Spare, share: f64) {
+    let (planes, units) = pool_shape(c);
+    let all = pages_of(c);
+    let frontiers = match c.alloc.frontiers {
+        Frontiers::Single => 1,
+        Frontiers::HostGc => 2,
+        Frontiers::Streams(n) => u32::from(n) + 1,
+    };
+    let open_on_each = if c.alloc.erase_unit == EraseUnit::Superblock { 1 } else { planes };
+    let keep = match spare {
+        Spare::Tight => frontiers * open_on_each + c.gc.reserve + 2,
+        Spare::Any => c.gc.reserve.min(units - 1),
+    };
+    let most = match spare {
+        Spare::Tight => (f64::from(all) / 1.02) as u32,
+        Spare::Any => all - 1,
+    };
+    let user = (u64::from(all) * u64::from(units.saturating_sub(keep)) / u64::from(units)) as u32;
+    let user = user.min(most);
+    c.device.user_pages = ((f64::from(user) * share) as u32).clamp(1, all - 1);
+}
+
+/// Any valid config with this much room.
+pub(crate) fn any_config(spare: Spare) -> impl Strategy<Value = Drawn> {
+    let share = prop_oneof![3 => Just(1.0), 1 => 0.3f64..1.0];
+    let rest = (policy(order::ALL), any::<bool>(), 0u64..1000, share);
+    (geometry(spare), timing(), allocation(), collection(), rest)
+        .prop_map(move |(mut c, t, a, g, (order, dynamic, seed, share))| {
+            let multi;
+            (c.timing.model, c.timing.busy_unit, _, multi) = t;
+            c.timing.multi_plane = multi && c.timing.busy_unit == BusyUnit::Chip;
+            let w = &mut c.timing;
+            [w.read_ns, w.program_ns, w.erase_ns, w.transfer_ns, w.command_ns, w.sram_ns, _] = t.2;
+            c.controller.ecc_ns = t.2[6];
+            (c.alloc.placement, c.alloc.frontiers, c.alloc.pool, c.alloc.erase_unit) = a;
+            let gc = &mut c.gc;
+            (gc.reserve, gc.trigger, gc.victim, gc.amount) = (g.0, g.1, g.2, g.3);
+            (gc.concurrency, gc.blocking, gc.window, gc.path) = (g.4, g.5, g.6, g.7);
+            (c.sched.order, c.wear.dynamic, c.run.seed) = (order, dynamic, seed);
+            reconcile(&mut c);
+            capacity(&mut c, spare, share);
+            c
+        })
+        .prop_filter("the config layer refuses it", |c| is_valid(c).is_ok())
+        .prop_map(Drawn)
+}
+
+/// What the config layer says of `c`.
+pub(crate) fn is_valid(c: &Config) -> Result<Config, String> {
+    let file = Some(("any.toml".to_string(), to_toml(c)));
+    load(&Input { file, ..Input::default() })
+        .map_err(|errors| errors.iter().map(|e| format!("{e}\n")).collect())
+}

@@ -1,0 +1,215 @@
+//! A storm: random overlapping reads, full and partial writes, TRIMs and flushes of 1 to 8 pages,
+//! many at once, every answer compared with the history.
+
+use super::PAGE;
+use super::history::History;
+use ssd_core::config::{Config, DataMode};
+use ssd_core::ftl::Ftl;
+use ssd_core::host::device::{Device, DeviceError};
+use ssd_core::host::request::{Completion, Op, Request};
+use ssd_core::rng::Stream;
+use ssd_core::sim::ssd::Ssd;
+use ssd_core::units::Nanos;
+use std::collections::BTreeMap;
+
+/// What to throw at the device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weather {
+    pub(crate) requests: u64,
+    pub(crate) depth: usize,
+    pub(crate) seed: u64,
+    /// Audit every so many instants.
+    pub(crate) audit: u64,
+    /// Percent of reads, trims and flushes; the rest are writes.
+    pub(crate) mix: [u64; 3],
+    /// Longest pause before a submission.
+    pub(crate) pause: u64,
+}
+
+/// No small device takes longer for a request, whatever it collects meanwhile.
+const LONGEST: u64 = 1_000_000_000;
+
+struct Pending {
+    arrival: u64,
+    request: Request,
+}
+
+/// One run of a storm over one device.
+pub(crate) struct Storm {
+    pub(crate) ssd: Ssd,
+    pub(crate) history: History,
+    weather: Weather,
+    rng: Stream,
+    pending: BTreeMap<u64, Pending>,
+    user_pages: u64,
+    with_bytes: bool,
+    last: u64,
+    /// Reads with too many explanations to try.
+    pub(crate) unjudged: u64,
+    pub(crate) completed: u64,
+}
+
+impl Storm {
+    pub(crate) fn new(config: &Config, weather: Weather) -> Storm {
+        let mut ssd = Ssd::new(config, Ftl::new(config), 0);
+        ssd.audit_every(weather.audit);
+        let bytes = config.run.data == DataMode::Bytes;
+        Storm {
+            ssd,
+            history: History::new(config.device.user_pages, bytes),
+            weather,
+            rng: Stream::new(weather.seed, "storm"),
+            pending: BTreeMap::new(),
+            user_pages: u64::from(config.device.user_pages),
+            with_bytes: bytes,
+            last: 0,
+            unjudged: 0,
+            completed: 0,
+        }
+    }
+
+    /// The whole storm, then every page read back at the end.
+    pub(crate) fn run(&mut self) -> Result<(), DeviceError> {
+        let mut left = self.weather.requests;
+        while left > 0 || !self.pending.is_empty() {
+            while left > 0 && self.pending.len() < self.weather.depth {
+                let request = self.draw();
+                self.submit(request)?;
+                left -= 1;
+            }
+            self.step()?;
+        }
+        for lpn in 0..self.user_pages {
+            self.weather.pause = 0;
+            self.submit(Request::new(Op::Read, lpn * PAGE, PAGE as u32))?;
+            if self.pending.len() >= self.weather.depth {
+                self.step()?;
+            }
+        }
+        while !self.pending.is_empty() {
+            self.step()?;
+        }
+        self.ssd.audit().unwrap_or_else(|e| panic!("audit at the end: {e}"));
+        self.totals();
+        Ok(())
+    }
+
+    /// The run could not go on: the error names the pool and the first request, the pool has nothing
+    /// to collect, and every invariant holds.
+    pub(crate) fn gave_up(&self, error: &DeviceError) {
+        let (first, waiting) = (self.pending.keys().next().copied(), self.pending.len() as u64);
+        match error {
+            DeviceError::NoSpace { pool, outstanding, first: named, .. } => {
+                assert_eq!((Some(*named), *outstanding), (first, waiting), "{error}");
+                let sealed = self.ssd.ftl.fewest_valid(ssd_core::units::PoolId(*pool));
+                assert_eq!(sealed, None, "a block with invalid pages is left: {error}");
+            }
+            other => panic!("{other}"),
+        }
+        self.ssd.audit().unwrap_or_else(|e| panic!("audit after {error}: {e}"));
+    }
+
+    fn draw(&mut self) -> Request {
+        let [read, trim, flush] = self.weather.mix;
+        let kind = self.rng.below(100);
+        let sectors = self.user_pages * PAGE;
+        let start = self.rng.below(sectors);
+        let pages = 1 + self.rng.below(8).min(self.rng.below(8));
+        let aligned = self.rng.chance(0.6);
+        let (sector, count) = if aligned {
+            (start / PAGE * PAGE, pages * PAGE)
+        } else {
+            (start, 1 + self.rng.below(pages * PAGE))
+        };
+        let count = count.min(sectors - sector) as u32;
+        let op = match kind {
+            k if k < read => Op::Read,
+            k if k < read + trim => Op::Trim,
+            k if k < read + trim + flush => return Request::new(Op::Flush, 0, 0),
+            _ => Op::Write,
+        };
+        Request { stream: self.rng.below(5) as u8, ..Request::new(op, sector, count) }
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
+        let pause = self.rng.below(self.weather.pause + 1);
+        let at = self.last.max(self.ssd.now().0 + pause);
+        self.last = at;
+        let data = (self.with_bytes && request.op == Op::Write).then(|| {
+            let seed = self.rng.bits();
+            (0..request.sectors as usize * 512)
+                .map(|i| (seed.rotate_left((i / 64) as u32) >> (i % 8 * 8)) as u8)
+                .collect::<Vec<u8>>()
+        });
+        let id = self.ssd.submit(Nanos(at), &request, data.as_deref())?.0;
+        self.history.admit(at, &request, data.as_deref());
+        self.pending.insert(id, Pending { arrival: at, request });
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<(), DeviceError> {
+        let mut done = Vec::new();
+        let before = self.ssd.now();
+        self.ssd.run_until(Nanos(before.0 + LONGEST), &mut done)?;
+        if done.is_empty() && self.ssd.next_event().is_none() {
+            // Nothing will happen any more: the device has to say why.
+            self.ssd.run_until(Nanos::NEVER, &mut done)?;
+        }
+        assert!(self.ssd.now() >= before, "time runs backwards");
+        assert!(!done.is_empty(), "no request completes from {} ns on", before.0);
+        for c in &done {
+            self.judge(c);
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, c: &Completion) {
+        let id = c.id.0;
+        let p = self.pending.remove(&id).unwrap_or_else(|| panic!("request {id} completes twice"));
+        assert_eq!((c.arrival.0, c.op), (p.arrival, p.request.op));
+        assert_eq!(c.at, self.ssd.now());
+        assert!(c.at >= c.arrival, "request {id} completes before it arrives");
+        self.completed += 1;
+        match p.request.op {
+            Op::Flush => {
+                let write = self.pending.range(..id).find(|(_, p)| p.request.op == Op::Write);
+                assert!(write.is_none(), "flush {id} overtakes write {:?}", write.map(|w| w.0));
+            }
+            Op::Read => self.judge_read(id, &p, c),
+            Op::Write | Op::Trim => assert_eq!(c.digest, 0),
+        }
+    }
+
+    fn judge_read(&mut self, id: u64, p: &Pending, c: &Completion) {
+        match self.history.explains(&p.request, p.arrival, c.at.0, c.digest) {
+            Some(true) => {}
+            Some(false) => panic!("read {id} of {:?} returns what was never there", p.request),
+            None => self.unjudged += 1,
+        }
+        if self.with_bytes {
+            let data = self.ssd.take_data(c.id).expect("a read has data");
+            assert_eq!(data.len(), p.request.sectors as usize * 512);
+            let foreign = self.history.foreign_page(&p.request, p.arrival, c.at.0, &data);
+            assert_eq!(foreign, None, "read {id} of {:?}", p.request);
+            assert!(self.ssd.take_data(c.id).is_none(), "data are handed over once");
+        }
+    }
+
+    /// Counters that must agree once every request has completed.
+    fn totals(&self) {
+        let m = &self.ssd.measured;
+        assert!(m.in_system.closed(), "requests are left inside");
+        assert_eq!(self.ssd.outstanding(), 0);
+        let gc = ssd_core::metrics::counters::Cause::Gc.at();
+        let written = m.gc.pages_moved + m.gc.pages_stale;
+        let running = self.ssd.gc_pages_in_flight();
+        assert!(m.flash.programs[gc] >= written);
+        assert_eq!(
+            m.flash.reads[gc],
+            m.flash.programs[gc] + m.gc.pages_dropped + running,
+            "GC reads end as programs or drops"
+        );
+        let sums = m.read_parts.total() + m.write_parts.total();
+        assert!(sums <= m.in_system.integral(), "parts of reads and writes exceed all latencies");
+    }
+}

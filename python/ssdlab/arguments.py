@@ -1,0 +1,56 @@
+"""`--set KEY=VALUE` and `--vary KEY=A,B,...` of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ssdlab.errors import ConfigError
+
+
+def _pairs(option: str, said: Sequence[str] | None, form: str) -> Iterator[tuple[str, str]]:
+    bad = [one for one in said or () if "=" not in one or not one.partition("=")[0].strip()]
+    if bad:
+        raise ConfigError([f"{option} {one}: expected {form}" for one in bad])
+    for one in said or ():
+        key, _, value = one.partition("=")
+        yield key.strip(), value.strip()
+
+
+def set_values(said: Sequence[str] | None) -> dict[str, object]:
+    """`--set` as a mapping; of a key said twice the last counts."""
+    values: dict[str, object] = {}
+    for key, value in _pairs("--set", said, "KEY=VALUE, such as gc.victim=fifo"):
+        values.pop(key, None)
+        values[key] = value
+    return values
+
+
+def vary_values(said: Sequence[str] | None) -> dict[str, list[object]]:
+    """`--vary` as a mapping of keys to their values."""
+    values: dict[str, list[object]] = {}
+    for key, text in _pairs("--vary", said, "KEY=A,B,..., such as gc.victim=greedy,fifo"):
+        if key in values:
+            raise ConfigError([f"--vary {key}: said twice; give all values at once"])
+        values[key] = list(split(text))
+    return values
+
+
+def split(text: str) -> Iterator[str]:
+    """Parts between commas, except those inside quotes, lists and tables."""
+    depth, quote, start = 0, "", 0
+    for i, letter in enumerate(text + ","):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter in "[{":
+            depth += 1
+        elif letter in "]}":
+            depth -= 1
+        elif letter == "," and depth <= 0:
+            part, start = text[start:i].strip(), i + 1
+            if part:
+                yield part
+    rest = text[start:].strip()
+    if rest:
+        yield rest

@@ -1,0 +1,221 @@
+"""Runs several configurations at once, on threads: the simulator works without the interpreter."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ssdlab import memory
+from ssdlab.comparison import CSV, JSON, TEXT, Comparison, folder_name, labels_of
+from ssdlab.config_input import Config, ConfigLike, load_config, said
+from ssdlab.errors import ConfigError, Interrupted, RunError
+from ssdlab.folder import draft
+from ssdlab.progress import Callback, Display, display
+from ssdlab.report import Report
+from ssdlab.simulate import run_loaded
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run that is to be made."""
+
+    label: str
+    config: Config
+
+
+def plan(
+    configs: Sequence[ConfigLike],
+    *,
+    traces: Sequence[str | Path] = (),
+    set: Mapping[str, object] | None = None,
+    vary: Mapping[str, Sequence[object]] | None = None,
+    seed: int | None = None,
+) -> list[Planned]:
+    """Every configuration with every trace and every combination of varied values."""
+    if not configs:
+        raise ConfigError(["nothing to compare: name at least one configuration"])
+    vary = vary or {}
+    empty = [key for key, values in vary.items() if not values]
+    if empty:
+        raise ConfigError([f"{key}: nothing to vary: give its values" for key in empty])
+    loaded: list[Config] = []
+    parts: list[dict[str, str]] = []
+    errors: dict[str, None] = {}
+    sources: list[str | Path | None] = [*traces] or [None]
+    for (config, trace), values in itertools.product(
+        itertools.product(configs, sources), itertools.product(*vary.values())
+    ):
+        varied = dict(zip(vary, values, strict=True))
+        try:
+            made = load_config(config, trace=trace, set={**(set or {}), **varied}, seed=seed)
+        except ConfigError as error:
+            errors |= dict.fromkeys(error.messages)
+            continue
+        loaded.append(made)
+        part = {"config": made.name}
+        if trace is not None:
+            part["trace"] = Path(trace).name.partition(".")[0]
+        parts.append(part | {key: _short(said(value)) for key, value in varied.items()})
+    if errors:
+        raise ConfigError(errors)
+    return [Planned(*both) for both in zip(labels_of(parts), loaded, strict=True)]
+
+
+def _short(value: str) -> str:
+    """A varied value in a label: `{ policy = "d-choices", d = 3 }` is `d-choices d=3`."""
+    text = value.strip().strip("{}[]").replace('"', "").replace("'", "").replace(",", " ")
+    return " ".join(text.replace("policy", "").replace(" = ", "=").split()).lstrip("=")
+
+
+def compare(
+    configs: Sequence[ConfigLike | Report] | ConfigLike,
+    *,
+    traces: Sequence[str | Path] = (),
+    set: Mapping[str, object] | None = None,
+    vary: Mapping[str, Sequence[object]] | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    force: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Run several configurations and put their results side by side.
+
+    Every one of `configs` (presets, files, loaded configurations) is run with every trace and with
+    every combination of the values of `vary` ({"gc.victim": ["greedy", "fifo"]}), `jobs` at a time
+    (default: one for each processor); results do not depend on `jobs`. Reports of runs made before
+    are compared as they are. A run that cannot finish is listed in `failures`; Ctrl-C raises
+    `Interrupted` with the `comparison` of what was done.
+    """
+    several = [configs] if isinstance(configs, str | Path | Config) else list(configs)
+    reports = [one for one in several if isinstance(one, Report)]
+    if reports and len(reports) == len(several):
+        parts = [{"config": report.name} for report in reports]
+        return Comparison(dict(zip(labels_of(parts), reports, strict=True)))
+    if reports:
+        raise ConfigError(["compare either reports or configurations, not both at once"])
+    named = [one for one in several if not isinstance(one, Report)]
+    planned = plan(named, traces=traces, set=set, vary=vary, seed=seed)
+    done = run_all(planned, jobs=jobs, out=out, force=force, progress=progress)
+    if done.interrupted:
+        stopped = Interrupted(None, done.folder)
+        stopped.comparison = done
+        raise stopped
+    return done
+
+
+def run_all(
+    planned: Sequence[Planned],
+    *,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    force: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Make the runs, leaving folders, compare.json, compare.csv and summary.txt in `out`."""
+    jobs = min(jobs or cores(), len(planned))
+    memory.check([one.config for one in planned], jobs)
+    if out is None:
+        return _shown(planned, jobs, None, progress)
+    with draft(Path(out), force) as made:
+        done = _shown(planned, jobs, made.path, progress)
+        made.write(CSV, done.to_csv())
+        made.write(TEXT, done.summary())
+        made.write(JSON, done.to_json())
+        made.keep()
+    moved = {
+        label: replace(report, folder=made.target / folder_name(label))
+        for label, report in done.reports.items()
+    }
+    return replace(done, reports=moved, folder=made.target)
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _shown(
+    planned: Sequence[Planned], jobs: int, folder: Path | None, progress: bool
+) -> Comparison:
+    with ExitStack() as stack:
+        shown = stack.enter_context(display()) if progress else None
+        return _Batch(planned, folder, shown).run(jobs)
+
+
+class _Batch:
+    """Runs on threads that stop together."""
+
+    def __init__(
+        self, planned: Sequence[Planned], folder: Path | None, shown: Display | None
+    ) -> None:
+        self.planned = planned
+        self.folder = folder
+        self.shown = shown
+        self.stop = threading.Event()
+        self.reports: dict[str, Report] = {}
+        self.failures: dict[str, str] = {}
+        self.interrupted = False
+
+    def run(self, jobs: int) -> Comparison:
+        """All of them; the reports in the order of the plan."""
+        with ThreadPoolExecutor(jobs, thread_name_prefix="run") as pool:
+            waiting = [pool.submit(self._one, one) for one in self.planned]
+            try:
+                self._wait(waiting)
+            except KeyboardInterrupt:
+                self.interrupted = True
+                self.stop.set()
+                self._wait(waiting)
+            finally:
+                self.stop.set()
+        for future in waiting:
+            future.result()
+        order = [one.label for one in self.planned if one.label in self.reports]
+        reports = {label: self.reports[label] for label in order}
+        return Comparison(reports, self.failures, self.interrupted)
+
+    def _wait(self, waiting: list[Future[None]]) -> None:
+        done, _ = wait(waiting, return_when=FIRST_EXCEPTION)
+        for future in done:
+            error = future.exception()
+            if error is not None:
+                self.stop.set()
+
+    def _callback(self, label: str) -> Callback:
+        told: Callable[[str, int, int | None], object] | None
+        told = self.shown.run(label) if self.shown else None
+
+        def progress(stage: str, done: int, total: int | None) -> None:
+            if self.stop.is_set():
+                raise KeyboardInterrupt
+            if told:
+                told(stage, done, total)
+
+        return progress
+
+    def _one(self, one: Planned) -> None:
+        if self.stop.is_set():
+            return
+        out = None if self.folder is None else self.folder / folder_name(one.label)
+        how = "completed"
+        try:
+            self.reports[one.label] = run_loaded(one.config, self._callback(one.label), out=out)
+        except Interrupted as stopped:
+            how = "interrupted"
+            if stopped.report:
+                self.reports[one.label] = stopped.report
+        except RunError as failed:
+            how = "failed"
+            self.reports[one.label] = failed.report
+            self.failures[one.label] = str(failed)
+        if self.shown:
+            self.shown.end(one.label, how)

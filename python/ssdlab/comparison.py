@@ -1,0 +1,253 @@
+"""The same work under several configurations, side by side: `ssdlab.compare`."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ssdlab import _core
+from ssdlab.measures import LatencyStats
+from ssdlab.progress import rate
+from ssdlab.report import Report
+
+Row: TypeAlias = "dict[str, str | int | float | bool | None]"
+STATISTICS = ("mean", "p50", "p99", "p99_9", "max")
+JSON, CSV, TEXT = "compare.json", "compare.csv", "summary.txt"
+WIDTH = 100
+
+
+def _row(label: str, report: Report) -> Row:
+    """The numbers of one run that are compared; times in nanoseconds."""
+    row: Row = {
+        "label": label,
+        "completed": report.completed,
+        "requests": report.requests.completed,
+        "waf": report.waf.total,
+    }
+    for op, stats in (("read", report.latency.read), ("write", report.latency.write)):
+        row |= {f"{op}_{name}_ns": getattr(stats, name) for name in STATISTICS}
+    gc = report.gc
+    row |= {
+        "gc_calls": gc.calls,
+        "gc_foreground": gc.foreground,
+        "gc_foreground_share": gc.foreground / gc.calls if gc.calls else None,
+        "gc_pages_moved": gc.pages_moved,
+        "erases": report.flash.erases,
+        "simulated_ns": report.time.simulated,
+        "config_digest": report.provenance.config_digest,
+        "event_digest": report.provenance.event_digest,
+        "wall_ns": report.time.wall,
+        "requests_per_s": report.speed.requests_per_s,
+        "flash_ops_per_s": report.speed.flash_ops_per_s,
+    }
+    return row
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table: the first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = []
+    for cells in (head, *rows):
+        line = cells[0].ljust(widths[0])
+        line += "".join(f"  {cell:>{w}}" for cell, w in zip(cells[1:], widths[1:], strict=True))
+        lines.append(line.rstrip())
+    return lines
+
+
+def _ratio(value: float | None, base: float | None, first: bool) -> str:
+    """How `value` compares with that of the first row, in seven columns."""
+    if first or not value or not base:
+        return " " * 7
+    return f"{value / base:>6.2f}x"
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Several runs of the same work. The first is what the others are compared with."""
+
+    reports: dict[str, Report]
+    """The report of each run, by label, in the order in which they were asked for."""
+    failures: dict[str, str] = field(default_factory=dict)
+    """Why a run could not finish, by label."""
+    interrupted: bool = False
+    """Ctrl-C ended it early: runs are missing or not completed."""
+    folder: Path | None = None
+    """Where the runs left their files."""
+
+    @property
+    def completed(self) -> bool:
+        """Every run completed."""
+        whole = all(report.completed for report in self.reports.values())
+        return whole and not self.failures and not self.interrupted
+
+    @property
+    def rows(self) -> list[Row]:
+        """One row a run: the numbers that are compared."""
+        return [_row(label, report) for label, report in self.reports.items()]
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """What compare.json holds."""
+        return {
+            "version": 1,
+            "completed": self.completed,
+            "runs": self.rows,
+            "failures": self.failures,
+            "folders": {label: folder_name(label) for label in self.reports},
+            "warnings": dict(self._warnings()),
+        }
+
+    def to_json(self) -> str:
+        """The text of compare.json."""
+        return json.dumps(self.json, indent=2, ensure_ascii=False) + "\n"
+
+    def to_csv(self) -> str:
+        """One row a run with a header; empty where there is no value."""
+        out = io.StringIO()
+        rows = self.rows
+        if rows:
+            writer = csv.DictWriter(out, rows[0], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+        return out.getvalue()
+
+    def summary(self) -> str:
+        """The comparison as text, for people: at most about 100 columns."""
+        lines = [*self._head(), "", *self._overview()]
+        for op in ("write", "read"):
+            lines += self._latencies(op)
+        lines += ["", *self._verdict()] if len(self.reports) > 1 else []
+        for label, reason in self.failures.items():
+            lines += ["", f"{label} could not finish: {reason}"]
+        warnings = list(self._warnings())
+        if warnings:
+            lines += ["", "warnings"]
+        for text, labels in warnings:
+            every = len(labels) == len(self.reports)
+            whose = "all" if every else ", ".join(labels)
+            lines += _wrapped("  ! ", text if every and len(labels) == 1 else f"{whose}: {text}")
+        return "\n".join(lines) + "\n"
+
+    def _head(self) -> Iterator[str]:
+        reports = list(self.reports.values())
+        requests = {report.requests.completed for report in reports}
+        simulated = max((report.time.simulated for report in reports), default=0)
+        each = f" of {requests.pop():,} requests each" if len(requests) == 1 else ""
+        mark = "" if self.completed else ", NOT COMPLETED"
+        first = reports[0].name if reports else "nothing"
+        time = f", up to {_core.duration(simulated)} simulated" if simulated else ""
+        yield f"{first}: {len(reports)} runs{each}{time}{mark}"
+
+    def _overview(self) -> list[str]:
+        head = ["", "WAF" + " " * 7, "GC calls", "foreground", "pages moved", "erases", "speed"]
+        rows = []
+        base = next((report.waf.total for report in self.reports.values()), None)
+        for i, (label, report) in enumerate(self.reports.items()):
+            gc, waf = report.gc, report.waf.total
+            share = f"{100 * gc.foreground / gc.calls:.1f} %" if gc.calls else "-"
+            speed = report.speed.requests_per_s
+            rows.append(
+                [
+                    label,
+                    ("-" if waf is None else f"{waf:.3f}") + _ratio(waf, base, i == 0),
+                    f"{gc.calls:,}",
+                    share,
+                    f"{gc.pages_moved:,}",
+                    f"{report.flash.erases:,}",
+                    f"{rate(speed)} req/s" if speed else "-",
+                ]
+            )
+        return table(head, rows)
+
+    def _latencies(self, op: str) -> list[str]:
+        stats: dict[str, LatencyStats] = {
+            label: getattr(report.latency, op) for label, report in self.reports.items()
+        }
+        if not any(s.count for s in stats.values()):
+            return []
+        names = [name.replace("_", ".") + " " * 7 for name in STATISTICS]
+        rows = []
+        base = next(iter(stats.values()))
+        for i, (label, s) in enumerate(stats.items()):
+            cells = [label]
+            for name in STATISTICS:
+                value, against = getattr(s, name), getattr(base, name)
+                text = "-" if value is None else _core.duration(value)
+                cells.append(text + _ratio(value, against, i == 0))
+            rows.append(cells)
+        return ["", *table([f"{op} latency", *names], rows)]
+
+    def _verdict(self) -> Iterator[str]:
+        """Who is best at what."""
+        questions = [("write amplification", "waf"), ("mean write latency", "write_mean_ns")]
+        questions += [("p99.9 write latency", "write_p99_9_ns")]
+        questions += [
+            ("mean read latency", "read_mean_ns"),
+            ("p99.9 read latency", "read_p99_9_ns"),
+        ]
+        for words, key in questions:
+            known = [(float(v), str(r["label"])) for r in self.rows if (v := r[key]) is not None]
+            if len(known) < 2:
+                continue
+            (low, best), (high, worst) = min(known), max(known)
+            if high >= 1.02 * low:
+                text = f"{best}; highest: {worst}, {high / low:.3g} times as much"
+                yield f"lowest {words + ':':<21} {text}"
+
+    def _warnings(self) -> Iterator[tuple[str, list[str]]]:
+        """Each warning once, with the labels of the runs that gave it."""
+        given: dict[str, list[str]] = {}
+        for label, report in self.reports.items():
+            for text in report.warnings:
+                given.setdefault(text, []).append(label)
+        yield from given.items()
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(self.reports)}>\n{self.summary()}"
+
+    def _repr_html_(self) -> str:
+        """The tables for notebooks."""
+        return f"<pre>{html.escape(self.summary())}</pre>"
+
+
+def _wrapped(label: str, text: str) -> Iterator[str]:
+    """`text` behind `label`, broken at spaces, further lines indented."""
+    line = label
+    for word in text.split():
+        if len(line) > len(label) and len(line) + 1 + len(word) > WIDTH:
+            yield line
+            line = " " * len(label)
+        line += word if len(line) == len(label) else f" {word}"
+    yield line
+
+
+def folder_name(label: str) -> str:
+    """The folder of a run below that of the comparison."""
+    return re.sub(r"[^\w.+=-]+", "-", label).strip("-.") or "run"
+
+
+def labels_of(parts: Sequence[Mapping[str, str]]) -> list[str]:
+    """A label for each run from what it is made of, leaving out what is the same in all."""
+    keys = [key for key in parts[0] if len({part[key] for part in parts}) > 1]
+    keys = keys or list(parts[0])[:1]
+    single = len(keys) == 1
+
+    def shown(part: Mapping[str, str], key: str) -> str:
+        name = key.rpartition(".")[2]
+        return part[key] if single or key in ("config", "trace") else f"{name}={part[key]}"
+
+    labels: list[str] = []
+    for part in parts:
+        label = wanted = " ".join(shown(part, key) for key in keys)
+        number = 2
+        while folder_name(label) in map(folder_name, labels):
+            label, number = f"{wanted} ({number})", number + 1
+        labels.append(label)
+    return labels

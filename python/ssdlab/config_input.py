@@ -1,0 +1,156 @@
+"""From what a user says (preset, file, single keys) to a resolved configuration."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ssdlab import _core
+from ssdlab.errors import ConfigError
+
+
+class Config:
+    """A resolved, checked configuration. `config["gc.victim.policy"]` is a value of it.
+
+    Values are as in a report: times in nanoseconds (`timing.read_ns`), sizes in bytes
+    (`device.page_bytes`), the capacity in pages (`device.user_pages`).
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        """The configuration as JSON."""
+        self.values: dict[str, Any] = json.loads(text)
+        """The same, parsed."""
+
+    def __getitem__(self, key: str) -> Any:  # noqa: ANN401
+        """The value of a dotted key; a `KeyError` names the part that does not exist."""
+        value: Any = self.values
+        for part in key.split("."):
+            if isinstance(value, list) and part.isdigit() and int(part) < len(value):
+                value = value[int(part)]
+            elif isinstance(value, dict) and part in value:
+                value = value[part]
+            else:
+                message = f"{key}: there is no {part!r}"
+                raise KeyError(message)
+        return value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Config) and self.values == other.values
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    @property
+    def name(self) -> str:
+        """Name of the run and of its default folder."""
+        return str(self.values["run"]["name"])
+
+    def toml(self) -> str:
+        """As TOML that resolves to this configuration."""
+        return _core.config_toml(self.text)
+
+    def __repr__(self) -> str:
+        device = self.values["device"]
+        planes = device["channels"] * device["chips_per_channel"] * device["planes_per_chip"]
+        pages = planes * device["blocks_per_plane"] * device["pages_per_block"]
+        size = pages * device["page_bytes"] / 2**30
+        return (
+            f"<Config {self.name}: {device['channels']} channels, {size:.3g} GiB raw, victim"
+            f" {self['gc.victim.policy']}, workload {self['workload.kind']}>"
+        )
+
+
+ConfigLike: TypeAlias = "str | Path | Config"
+"""Name of a preset, path of a TOML file, or a resolved configuration."""
+
+
+def preset_names() -> list[str]:
+    """Names of the presets that come with ssdlab."""
+    return [preset["name"] for preset in json.loads(_core.registry())["presets"]]
+
+
+def said(value: object) -> str:
+    """A Python value as text after `--set key=`: TOML, or a bare word."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Path):
+        return json.dumps(str(value))
+    return _toml(value)
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, str | Path):
+        return json.dumps(str(value))
+    return str(value)
+
+
+def _named(config: str | Path) -> tuple[str | None, tuple[str, str] | None]:
+    """The preset or the file (name and text) that `config` names; one of them is None."""
+    name = str(config)
+    presets = preset_names()
+    if isinstance(config, str) and name in presets:
+        return name, None
+    path = Path(config)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        message = f"{name}: no such file"
+        if path.suffix != ".toml" and path.name == name:
+            near = get_close_matches(name, presets, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            message += f", and no preset has this name; presets: {', '.join(presets)}{hint}"
+        raise ConfigError([message]) from None
+    except UnicodeDecodeError as error:
+        message = f"{name}: not a TOML file: byte {error.start} is not UTF-8"
+        raise ConfigError([message]) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError([f"{name}: cannot be read: {reason}"]) from None
+    return None, (name, text)
+
+
+def load_config(
+    config: ConfigLike | None = None,
+    *,
+    trace: str | Path | None = None,
+    set: Mapping[str, object] | None = None,
+    preset: str | None = None,
+    seed: int | None = None,
+) -> Config:
+    """The resolved configuration of a preset or TOML file, with single keys set over it.
+
+    `config` is the name of a preset or the path of a file, `preset` a preset below the file, `set`
+    maps dotted keys to values ({"gc.victim": "fifo", "timing.read": "60 us"}). Raises `ConfigError`
+    with all mistakes at once.
+    """
+    sets = [(key, said(value)) for key, value in (set or {}).items()]
+    if trace is not None:
+        sets.append(("workload.trace", str(trace)))
+    if seed is not None:
+        sets.append(("run.seed", str(seed)))
+    if isinstance(config, Config):
+        if preset is not None:
+            message = "preset: a resolved configuration takes no preset; load it from its file"
+            raise ConfigError([message])
+        if not sets:
+            return config
+        file: tuple[str, str] | None = (f"{config.name}.toml", config.toml())
+    else:
+        named, file = (None, None) if config is None else _named(config)
+        if named and preset and named != preset:
+            raise ConfigError([f"preset: {named} and {preset} are both presets; name one"])
+        preset = preset or named
+    try:
+        return Config(_core.load(preset, file, sets))
+    except _core.ConfigError as error:
+        raise ConfigError(error.args[0]) from None

@@ -1,0 +1,55 @@
+"""What a report of a bug or of a slow run should say about the machine: `ssdlab doctor`."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+from ssdlab import memory, versions
+from ssdlab.compare_runs import cores
+from ssdlab.config_input import preset_names
+from ssdlab.progress import rate
+from ssdlab.simulate import run
+
+REQUESTS = 50_000
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _traces() -> str:
+    found = sorted(Path("traces").glob("*.trace*"))
+    if not found:
+        return "none in ./traces (a checkout carries three)"
+    return ", ".join(f"{file.name} ({file.stat().st_size / 2**20:.1f} MiB)" for file in found)
+
+
+def facts() -> Iterator[tuple[str, str]]:
+    """Names and values, one line each."""
+    yield "ssdlab", versions.described()
+    yield "python", f"{platform.python_version()} ({sys.executable})"
+    packages = ", ".join(f"{name} {metadata.version(name)}" for name in ("rich", "typer"))
+    yield "packages", f"numpy {np.__version__}, {packages}"
+    yield "system", platform.platform()
+    yield "processor", f"{_processor()}, {cores()} usable"
+    free = memory.available()
+    pages = "" if free is None else f", enough for {free // memory.BYTES_A_PAGE:,} flash pages"
+    yield "memory", "unknown" if free is None else f"{free / 2**30:.1f} GiB available{pages}"
+    yield "presets", ", ".join(preset_names())
+    yield "traces", _traces()
+    settings = {"workload.requests": REQUESTS, "precondition.fill": 1.0}
+    report = run("greedy-8ch", set=settings, progress=False)
+    speed = rate(report.speed.flash_ops_per_s or 0)
+    yield "test run", f"{REQUESTS:,} requests, {speed} flash operations/s"

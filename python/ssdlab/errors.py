@@ -1,0 +1,60 @@
+"""What can go wrong, as exceptions. `ssdlab.run` raises these and no others of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ssdlab.comparison import Comparison
+    from ssdlab.report import Report
+
+
+class ConfigError(ValueError):
+    """The configuration is wrong; `messages` holds everything that is, one sentence each."""
+
+    def __init__(self, messages: Iterable[str]) -> None:
+        self.messages = tuple(messages)
+        super().__init__("\n".join(self.messages))
+
+    def __reduce__(self) -> tuple[type[ConfigError], tuple[tuple[str, ...]]]:
+        """Pickle with all messages."""
+        return ConfigError, (self.messages,)
+
+
+class WorkloadError(ValueError):
+    """The trace or workload cannot be run; the message names file and line, or the key."""
+
+
+class OutputError(OSError):
+    """The results cannot be written; `report` holds them if the run got that far."""
+
+    report: Report | None = None
+
+
+class RunError(RuntimeError):
+    """The run could not finish: `report` says how far it came, `folder` where that is kept."""
+
+    def __init__(self, message: str, report: Report, folder: Path | None = None) -> None:
+        super().__init__(message)
+        self.report = report
+        self.folder = folder
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a run: `report` holds what was done, `folder` where that is kept.
+
+    Of a comparison, `comparison` holds what was done and `report` is None.
+    """
+
+    comparison: Comparison | None = None
+
+    def __init__(self, report: Report | None, folder: Path | None = None) -> None:
+        super().__init__("interrupted")
+        self.report = report
+        self.folder = folder
+
+
+class InternalError(RuntimeError):
+    """A bug in ssdlab, not in its input: please report it with the message."""

@@ -1,0 +1,116 @@
+"""Folders of runs: written aside and renamed when complete, so that none is ever half written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ssdlab.errors import OutputError
+from ssdlab.report import REPORT
+
+COMPARISON = "compare.json"
+
+
+def _refusal(folder: Path, force: bool) -> str | None:
+    """Why results may not go to `folder`, if so."""
+    if not os.path.lexists(folder):
+        return None
+    if not folder.is_dir():
+        return f"{folder}: exists and is not a folder; choose another --out"
+    held = {entry.name for entry in folder.iterdir()}
+    if not held:
+        return None
+    if not held & {REPORT, COMPARISON}:
+        return f"{folder}: holds other files than those of a run; choose another --out"
+    if not force:
+        return f"{folder}: holds a run already; --force replaces it, --out names another folder"
+    return None
+
+
+def written_not(error: OSError, folder: Path) -> OutputError:
+    """`error` as a message that names the place."""
+    if isinstance(error, OutputError):
+        return error
+    place = error.filename or folder
+    reason = error.strerror or str(error)
+    return OutputError(f"{place}: cannot be written: {reason}")
+
+
+class Draft:
+    """A folder being written beside the place where it will stand."""
+
+    def __init__(self, target: Path, force: bool) -> None:
+        self.target = target
+        self.force = force
+        self._check()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self.path = Path(tempfile.mkdtemp(prefix=f".{target.name}.unfinished-", dir=target.parent))
+        self.path.chmod(0o777 & ~_umask())
+
+    def _check(self) -> None:
+        refusal = _refusal(self.target, self.force)
+        if refusal:
+            raise OutputError(refusal)
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the folder."""
+        file = self.path / name
+        try:
+            with file.open("w", encoding="utf-8", newline="\n") as out:
+                out.write(text)
+                out.flush()
+                os.fsync(out.fileno())
+        except OSError as error:
+            # A write that fails does not know the name of its file.
+            raise OSError(error.errno, error.strerror, str(file)) from error
+
+    def keep(self) -> None:
+        """Put the folder in its place."""
+        self._check()
+        old = self.path.with_name(self.path.name + "-replaced")
+        replaced = self.target.is_dir() and any(self.target.iterdir())
+        if replaced:
+            self.target.rename(old)
+        elif self.target.is_dir():
+            self.target.rmdir()
+        try:
+            self.path.rename(self.target)
+        except OSError:
+            if replaced:
+                old.rename(self.target)
+            raise
+        if replaced:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@contextmanager
+def draft(target: Path, force: bool) -> Iterator[Draft]:
+    """A draft of the folder `target`; what is not kept is removed. Raises `OutputError`."""
+    try:
+        made = Draft(target, force)
+    except OutputError:
+        raise
+    except OSError as error:
+        raise written_not(error, target) from error
+    try:
+        yield made
+    except OutputError:
+        raise
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        raise written_not(error, target) from error
+    finally:
+        with suppress(OSError):
+            shutil.rmtree(made.path)

@@ -1,0 +1,350 @@
+"""The parts of a report as frozen dataclasses, in the form of `report.json`.
+
+Integers are bytes, pages, blocks or nanoseconds; means and ratios are floating point; what cannot
+be said is None. A test compares the fields with the schema of reports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Counts:
+    """A count by cause."""
+
+    host: int
+    """A host request."""
+    gc: int
+    """Garbage collection."""
+    rmw: int
+    """The rest of a page (or stripe) of which the host writes only a part."""
+    wear: int
+    """Static wear levelling."""
+    parity: int
+    """Parity of a RAID group."""
+    metadata: int
+    """The device's own metadata."""
+    remap: int
+    """Remapping of pages by their owner."""
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What a run was made with: enough to repeat it."""
+
+    ssdlab: str
+    """Version of ssdlab."""
+    commit: str | None
+    """Commit it was built from, where known."""
+    seed: int
+    """Seed of every random stream."""
+    config_digest: str
+    """Digest of the resolved configuration."""
+    trace_digest: str | None
+    """Digest of the trace; None for a synthetic workload."""
+    event_digest: str | None
+    """Digest of all events of the run in order; None in functional mode."""
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Requests, by what became of them and by operation."""
+
+    warmup: int
+    """First requests that were simulated and left out of all statistics."""
+    submitted: int
+    """Submitted."""
+    completed: int
+    """Completed: the sum of the four below."""
+    read: int
+    """Reads completed."""
+    write: int
+    """Writes completed."""
+    trim: int
+    """TRIMs completed."""
+    flush: int
+    """Flushes completed."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """Host pages."""
+
+    pages_read: int
+    """Read, however they were answered."""
+    pages_written: int
+    """Written; a page written in part counts as one."""
+    pages_trimmed: int
+    """Unmapped by TRIM."""
+    unmapped_pages_read: int
+    """Of the pages read, those that held nothing."""
+    controller_pages_read: int
+    """Of the pages read, those still in the controller."""
+    rmw: int
+    """Pages written in part."""
+    read_bytes_per_s: float | None
+    """Bytes read a second of simulated time, in whole pages."""
+    write_bytes_per_s: float | None
+    """Bytes written a second of simulated time, in whole pages."""
+
+
+@dataclass(frozen=True)
+class LatencyStats:
+    """Statistics of one group of latencies, nanoseconds."""
+
+    count: int
+    """Requests."""
+    mean: float | None
+    """Mean, exact."""
+    ci95: float | None
+    """Half width of the 95 % confidence interval of the mean, by batch means."""
+    min: int | None
+    """Smallest, exact."""
+    max: int | None
+    """Largest, exact."""
+    stddev: float | None
+    """Standard deviation, exact (of the population)."""
+    p50: int | None
+    """Median; like all percentiles within 0.4 %, and None with fewer than 10 values beyond it."""
+    p90: int | None
+    """90 % lie at or below."""
+    p95: int | None
+    """95 % lie at or below."""
+    p99: int | None
+    """99 % lie at or below."""
+    p99_9: int | None
+    """99.9 % lie at or below."""
+    p99_99: int | None
+    """99.99 % lie at or below."""
+
+
+@dataclass(frozen=True)
+class LatencyByOp:
+    """Latencies by operation."""
+
+    read: LatencyStats
+    """Reads."""
+    write: LatencyStats
+    """Writes."""
+    trim: LatencyStats
+    """TRIMs."""
+    flush: LatencyStats
+    """Flushes."""
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Latencies by operation and, where they were told apart, by volume and stream."""
+
+    read: LatencyStats
+    """Reads."""
+    write: LatencyStats
+    """Writes."""
+    trim: LatencyStats
+    """TRIMs."""
+    flush: LatencyStats
+    """Flushes."""
+    by_volume: dict[str, LatencyByOp] | None = None
+    """By volume."""
+    by_stream: dict[str, LatencyByOp] | None = None
+    """By stream."""
+
+
+@dataclass(frozen=True)
+class Flash:
+    """Flash operations."""
+
+    reads: Counts
+    """Pages read, by cause."""
+    programs: Counts
+    """Pages programmed, by cause."""
+    erases: int
+    """Blocks erased."""
+    erases_by_cause: Counts
+    """Blocks erased, by cause."""
+
+
+@dataclass(frozen=True)
+class Waf:
+    """Write amplification: pages programmed over pages written by the host.
+
+    None without host writes. The parts sum to the total. `host` is 1, unless the run ended with
+    writes in flight or a buffer absorbed overwrites.
+    """
+
+    total: float | None
+    """All causes together."""
+    host: float | None
+    """A host request."""
+    gc: float | None
+    """Garbage collection."""
+    rmw: float | None
+    """The rest of a page (or stripe) of which the host writes only a part."""
+    wear: float | None
+    """Static wear levelling."""
+    parity: float | None
+    """Parity of a RAID group."""
+    metadata: float | None
+    """The device's own metadata."""
+    remap: float | None
+    """Remapping of pages by their owner."""
+
+
+@dataclass(frozen=True)
+class Gc:
+    """Garbage collection. A call is the collection of one victim."""
+
+    calls: int
+    """Victims whose collection has started."""
+    foreground: int
+    """Of these, because a pool had fallen to its reserve."""
+    background: int
+    """Of these, because the trigger held."""
+    deferred: int
+    """Times the trigger held and the concurrency rule said no."""
+    reserve_promotions: int
+    """Times a pool's collection was promoted to foreground."""
+    pages_moved: int
+    """Copies that became the page's place."""
+    pages_dropped: int
+    """Pages read, and overwritten or trimmed before their copy was programmed."""
+    pages_stale: int
+    """Copies programmed that nobody owned any more."""
+    pages_in_flight: int
+    """Pages read and, at the end of the run, neither programmed nor dropped yet."""
+    mean_victim_invalid_ratio: float | None
+    """Invalid pages over all pages of the victims when they were chosen."""
+    victims_by_policy: dict[str, int]
+    """Victims by who chose them: the configured policy, or `reserve-greedy` in foreground."""
+    job_time_mean: float | None
+    """Mean time from the choice of a victim to the end of its erase, nanoseconds."""
+    job_time_max: int | None
+    """The longest of these."""
+
+
+@dataclass(frozen=True)
+class PartMeans:
+    """Means over requests, nanoseconds; they sum to the mean latency."""
+
+    queue: float
+    """Waiting for other host operations."""
+    chip: float
+    """In the flash array."""
+    transfer: float
+    """On buses, links and in SRAM."""
+    gc_wait: float
+    """Waiting for garbage collection."""
+    metadata: float
+    """Fetching the device's own metadata."""
+
+
+@dataclass(frozen=True)
+class LatencyParts:
+    """Where the time went."""
+
+    read: PartMeans | None
+    """Of reads; None without them."""
+    write: PartMeans | None
+    """Of writes; None without them."""
+
+
+@dataclass(frozen=True)
+class Utilisation:
+    """Shares of the simulated time in which something was busy, 0 to 1."""
+
+    channel: tuple[float, ...]
+    """Each channel."""
+    chip: tuple[float, ...]
+    """Each chip, channel by channel."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """The device at the end of the run."""
+
+    page_bytes: int
+    """Bytes in a page."""
+    user_pages: int
+    """Pages the host can address."""
+    physical_pages: int
+    """Pages there are."""
+    used_pages: int
+    """Pages that are not erased."""
+    valid_pages: int
+    """Pages that hold current data."""
+    used_ratio: float
+    """`used_pages` over `physical_pages`."""
+    blocks: int
+    """Blocks (erase units) there are."""
+    free_blocks: int
+    """Erased blocks."""
+    lowest_free_blocks: int
+    """The fewest there were."""
+    erase_min: int
+    """Fewest erases of a block, preconditioning included, like the three below."""
+    erase_max: int
+    """Most erases of a block."""
+    erase_mean: float
+    """Mean erases of a block."""
+    erase_stddev: float
+    """Standard deviation of the erases over all blocks."""
+    utilisation: Utilisation
+    """Shares of the simulated time in which something was busy."""
+
+
+@dataclass(frozen=True)
+class SteadyState:
+    """What the rule says, and why."""
+
+    reached: bool
+    """All conditions hold."""
+    reason: str
+    """The first condition that does not hold, or what was found."""
+    wa_first: float | None
+    """Write amplification over the third quarter of the host's writes."""
+    wa_second: float | None
+    """Write amplification over the fourth quarter."""
+
+
+@dataclass(frozen=True)
+class Little:
+    """Little's law: `mean_in_system = throughput * mean_response`.
+
+    Exact where the measurement starts and ends with an empty device.
+    """
+
+    mean_in_system: float | None
+    """Mean number of requests in the device, integrated over its events."""
+    peak_in_system: int
+    """The most there were."""
+    throughput: float | None
+    """Requests completed a second of simulated time."""
+    mean_response: float | None
+    """Mean latency over all operations, nanoseconds."""
+
+
+@dataclass(frozen=True)
+class Time:
+    """Time, nanoseconds."""
+
+    measured_from: int
+    """Start of the measurement (end of the warm-up), simulated nanoseconds."""
+    simulated: int
+    """Simulated, from the start of the measurement."""
+    wall: int | None
+    """On the clock on the wall."""
+    cpu: int | None
+    """Of the processor."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Speed of the simulator."""
+
+    requests_per_s: float | None
+    """Requests completed a second on the wall."""
+    flash_ops_per_s: float | None
+    """Flash operations a second on the wall."""
+    bytes_per_page: float | None
+    """Memory over physical pages."""

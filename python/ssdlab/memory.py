@@ -1,0 +1,53 @@
+"""Memory that a run takes, and that the machine has."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from ssdlab.config_input import Config
+from ssdlab.errors import ConfigError
+
+BYTES_A_PAGE = 16
+"""Upper estimate for a device; a test compares it with what runs say."""
+
+
+def needed(config: Config) -> int:
+    """Estimate of the bytes that the device of `config` takes."""
+    device = config.values["device"]
+    pages = 1
+    for part in ("channels", "chips_per_channel", "planes_per_chip", "blocks_per_plane"):
+        pages *= int(device[part])
+    return pages * int(device["pages_per_block"]) * BYTES_A_PAGE
+
+
+def available() -> int | None:
+    """Bytes that can be had now; None where the system does not say."""
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def check(configs: Sequence[Config], jobs: int = 1) -> None:
+    """Raise `ConfigError` if `jobs` of the devices of `configs` at once are larger than memory."""
+    largest = sorted(map(needed, configs), reverse=True)
+    need, have = sum(largest[:jobs]), available()
+    if have is None or need <= have:
+        return
+    remedy = "use larger pages or fewer blocks"
+    if jobs > 1 and largest[0] <= have:
+        remedy = "run fewer at once (--jobs)"
+    raise ConfigError(
+        [
+            f"device.blocks_per_plane: the device takes about {need / 2**30:.1f} GiB of memory and"
+            f" {have / 2**30:.1f} GiB are available: {remedy}"
+        ]
+    )

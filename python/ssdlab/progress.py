@@ -1,0 +1,138 @@
+"""Progress of runs on stderr: bars on a terminal, sparse lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol, TypeAlias
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+Callback: TypeAlias = Callable[[str, int, int | None], object]
+"""Called with the stage ("precondition", "workload"), what is done, and of how much."""
+
+REDRAW_S = 0.1
+LINE_S = 10.0
+UNITS = {"precondition": "pages", "workload": "requests"}
+
+
+def rate(per_second: float) -> str:
+    """A rate in at most five columns: 1.23 M."""
+    for limit, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if per_second >= limit:
+            return f"{per_second / limit:.3g}{unit}"
+    return f"{per_second:.3g}"
+
+
+class _RateColumn(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        unit = UNITS.get(task.fields.get("stage", ""), "")
+        return Text(f"{rate(speed)} {unit}/s" if speed else "", style="progress.data.speed")
+
+
+class Display(Protocol):
+    """Shows several runs."""
+
+    def run(self, label: str) -> Callback:
+        """A callback that shows the progress of the run called `label`."""
+
+    def end(self, label: str, how: str) -> None:
+        """The run called `label` has ended."""
+
+
+class _Bars:
+    def __init__(self, bars: Progress) -> None:
+        self.bars = bars
+        self.tasks: dict[str, TaskID] = {}
+
+    def run(self, label: str) -> Callback:
+        self.tasks[label] = task = self.bars.add_task(label, total=None, stage="")
+        stage_now, last = "", 0.0
+
+        def told(stage: str, done: int, total: int | None) -> None:
+            nonlocal stage_now, last
+            now = time.monotonic()
+            if stage != stage_now:
+                name = label if stage == "workload" else f"{label}: {stage}"
+                self.bars.reset(task, total=total, description=name, stage=stage)
+            elif now - last < REDRAW_S and done != total:
+                return
+            stage_now, last = stage, now
+            self.bars.update(task, completed=done, total=total)
+
+        return told
+
+    def end(self, label: str, how: str) -> None:
+        task = self.tasks[label]
+        if how == "completed":
+            total = next(t.total for t in self.bars.tasks if t.id == task)
+            if total is not None:
+                self.bars.update(task, completed=total)
+        else:
+            self.bars.update(task, description=f"{label}: {how}")
+
+
+class _Lines:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def _say(self, line: str) -> None:
+        with self.lock:
+            print(line, file=sys.stderr, flush=True)
+
+    def run(self, label: str) -> Callback:
+        began = last = time.monotonic()
+        stage_now = ""
+
+        def told(stage: str, done: int, total: int | None) -> None:
+            nonlocal began, last, stage_now
+            now = time.monotonic()
+            if stage != stage_now:
+                stage_now, began = stage, now
+            if now - last < LINE_S or now == began:
+                return
+            last = now
+            speed = done / (now - began)
+            line = f"{label}: {stage} {done:,} {UNITS.get(stage, '')}, {rate(speed)}/s"
+            if total and speed > 0:
+                line += f", {100 * done / total:.0f} %, {(total - done) / speed:.0f} s left"
+            self._say(line)
+
+        return told
+
+    def end(self, label: str, how: str) -> None:
+        if how != "completed":
+            self._say(f"{label}: {how}")
+
+
+@contextmanager
+def display() -> Iterator[Display]:
+    """Progress on stderr, while the context lasts."""
+    console = Console(stderr=True)
+    if not (console.is_terminal or console.is_jupyter):
+        yield _Lines()
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        _RateColumn(),
+        TimeRemainingColumn(compact=True),
+    )
+    with Progress(*columns, console=console, transient=True) as bars:
+        yield _Bars(bars)

@@ -1,0 +1,181 @@
+"""The report of a run, with typed attributes: `report.latency.read.p99`, `report.waf.total`."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import types
+import typing
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import numpy as np
+import numpy.typing as npt
+
+from ssdlab import _core, measures
+from ssdlab.config_input import Config
+
+REPORT, CONFIG, SERIES, SUMMARY = "report.json", "config.toml", "series.csv", "summary.txt"
+
+
+@lru_cache(maxsize=64)
+def _kinds(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def _made(kind: Any, value: Any) -> Any:  # noqa: ANN401 - whatever the form of reports says
+    """`value` of parsed JSON as a `kind`; fields that the dataclass does not name are left out."""
+    if value is None:
+        return None
+    if hasattr(kind, "__dataclass_fields__"):
+        kinds = _kinds(kind)
+        return kind(**{f.name: _made(kinds[f.name], value.get(f.name)) for f in fields(kind)})
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is types.UnionType:
+        return _made(args[0], value)
+    if origin is tuple:
+        return tuple(_made(args[0], item) for item in value)
+    if origin is dict:
+        return {key: _made(args[1], item) for key, item in value.items()}
+    return float(value) if kind is float else value
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report:
+    """The results of one run. Times are nanoseconds; what cannot be said is None.
+
+    `json` is everything as in report.json, `series` the time series, `summary()` the text for
+    people. `folder` is where the run left its files, None if it left none.
+    """
+
+    version: int
+    """Version of the form of reports."""
+    provenance: measures.Provenance
+    """What it was made with."""
+    completed: bool
+    """Every request submitted was completed."""
+    requests: measures.Requests
+    """Requests."""
+    host: measures.Host
+    """Host pages."""
+    latency: measures.Latency
+    """Latencies."""
+    flash: measures.Flash
+    """Flash operations."""
+    waf: measures.Waf
+    """Write amplification."""
+    gc: measures.Gc
+    """Garbage collection."""
+    latency_parts: measures.LatencyParts
+    """Where the time of requests went."""
+    device: measures.Device
+    """The device at the end."""
+    steady_state: measures.SteadyState
+    """Whether write amplification has settled."""
+    little: measures.Little
+    """Little's law."""
+    time: measures.Time
+    """Time."""
+    speed: measures.Speed
+    """Speed of the simulator."""
+    warnings: tuple[str, ...]
+    """What a reader should know before using the numbers."""
+    json: dict[str, Any]
+    """report.json, parsed."""
+    series_csv: str
+    """The time series as CSV."""
+    trace: dict[str, Any] | None
+    """What was found in the trace; None for a synthetic workload or when read from a folder."""
+    folder: Path | None
+    """Where the run left its files."""
+
+    @staticmethod
+    def of(
+        text: str,
+        series_csv: str = "",
+        *,
+        trace: dict[str, Any] | None = None,
+        folder: Path | None = None,
+    ) -> Report:
+        """From the text of report.json and the CSV of the series."""
+        values = json.loads(text)
+        kinds = _kinds(Report)
+        apart = {"json": values, "series_csv": series_csv, "trace": trace, "folder": folder}
+        parts = {
+            f.name: _made(kinds[f.name], values[f.name])
+            for f in fields(Report)
+            if f.name not in apart
+        }
+        return Report(**parts, **apart)
+
+    @staticmethod
+    def read(folder: str | Path) -> Report:
+        """The report of a run that left its files in `folder`."""
+        folder = Path(folder)
+        series = folder / SERIES
+        rows = series.read_text(encoding="utf-8") if series.exists() else ""
+        return Report.of((folder / REPORT).read_text(encoding="utf-8"), rows, folder=folder)
+
+    @cached_property
+    def config(self) -> Config:
+        """The resolved configuration."""
+        return Config(json.dumps(self.json["config"]))
+
+    @cached_property
+    def series(self) -> dict[str, npt.NDArray[np.int64]]:
+        """The time series: an array for each column; one row an interval (`metrics.interval`)."""
+        head, _, rows = self.series_csv.partition("\n")
+        names = [name for name in head.split(",") if name]
+        if not rows.strip():
+            return {name: np.empty(0, np.int64) for name in names}
+        table = np.loadtxt(io.StringIO(rows), delimiter=",", dtype=np.int64, ndmin=2)
+        return dict(zip(names, np.ascontiguousarray(table.T), strict=True))
+
+    @property
+    def name(self) -> str:
+        """Name of the run."""
+        return str(self.json["config"]["run"]["name"])
+
+    def to_json(self) -> str:
+        """The text of report.json."""
+        return json.dumps(self.json, indent=2, ensure_ascii=False) + "\n"
+
+    def summary(self) -> str:
+        """The report as text, for people."""
+        return _core.summary(json.dumps(self.json))
+
+    def _highlights(self) -> list[tuple[str, str]]:
+        """The numbers that are looked at first."""
+        done, all_of_them = self.requests.completed, self.requests.submitted
+        rows = [
+            ("requests", f"{done:,}" if done == all_of_them else f"{done:,} of {all_of_them:,}")
+        ]
+        if self.waf.total is not None:
+            rows.append(("WAF", f"{self.waf.total:.3f}"))
+        for op, stats in (("read", self.latency.read), ("write", self.latency.write)):
+            if stats.mean is not None:
+                rows.append((f"{op} mean", _core.duration(stats.mean)))
+            if stats.p99 is not None:
+                rows.append((f"{op} p99", _core.duration(stats.p99)))
+        rows.append(("GC calls", f"{self.gc.calls:,}"))
+        return rows
+
+    def __repr__(self) -> str:
+        numbers = ", ".join(f"{name} {value}" for name, value in self._highlights())
+        marks = "" if self.completed else ", NOT COMPLETED"
+        if self.warnings:
+            marks += f", {len(self.warnings)} warnings"
+        return f"<Report {self.name}: {numbers}{marks}>"
+
+    def _repr_html_(self) -> str:
+        """A small table for notebooks."""
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{name}</th><td>{html.escape(value)}</td></tr>"
+            for name, value in self._highlights()
+        )
+        marks = "".join(f"<li>{html.escape(warning)}</li>" for warning in self.warnings)
+        head = html.escape(self.name) + ("" if self.completed else " (not completed)")
+        return f"<b>{head}</b><table>{rows}</table>" + (f"<ul>{marks}</ul>" if marks else "")

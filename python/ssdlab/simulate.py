@@ -1,0 +1,128 @@
+"""One run from Python: `ssdlab.run`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ssdlab import _core, memory
+from ssdlab.config_input import Config, ConfigLike, load_config
+from ssdlab.errors import (
+    ConfigError,
+    InternalError,
+    Interrupted,
+    OutputError,
+    RunError,
+    WorkloadError,
+)
+from ssdlab.folder import Draft, draft, written_not
+from ssdlab.progress import Callback, display
+from ssdlab.report import CONFIG, REPORT, SERIES, SUMMARY, Report
+
+LOGS = {"ops": "ops.csv.zst", "state": "state.csv.zst", "requests": "requests.csv.zst"}
+
+
+def run(
+    config: ConfigLike | None = None,
+    *,
+    trace: str | Path | None = None,
+    set: Mapping[str, object] | None = None,
+    preset: str | None = None,
+    out: str | Path | None = None,
+    force: bool = False,
+    seed: int | None = None,
+    progress: bool | Callback = True,
+) -> Report:
+    """Simulate one run and return its report.
+
+    `config` is the name of a preset, the path of a TOML file, or a loaded `Config`; `set` maps
+    dotted keys to values over it; `trace` is the path of a trace. With `out` the run leaves report,
+    resolved configuration, series, summary and the logs asked for in that folder (`force` replaces
+    a run that is there). `progress` shows a bar on stderr, or is called with stage, done, total.
+
+    Raises `ConfigError`, `WorkloadError`, `OutputError` (nothing was run, or it could not be
+    written), `RunError` (it could not finish) and `Interrupted` (Ctrl-C); the last two carry the
+    report of what was done.
+    """
+    loaded = load_config(config, trace=trace, set=set, preset=preset, seed=seed)
+    with ExitStack() as stack:
+        if progress is True:
+            callback: Callback | None = stack.enter_context(display()).run(loaded.name)
+        else:
+            callback = progress or None
+        return run_loaded(loaded, callback, out=out, force=force)
+
+
+def run_loaded(
+    config: Config,
+    callback: Callback | None,
+    *,
+    out: str | Path | None = None,
+    force: bool = False,
+) -> Report:
+    """Simulate a resolved configuration; as `run`, without any output on the terminal."""
+    memory.check([config])
+    if out is None:
+        wanted = [key for key in ("op_log", "request_log") if config.values["metrics"][key]]
+        if wanted:
+            raise ConfigError(
+                [f"metrics.{key}: a log needs a folder to go to (out)" for key in wanted]
+            )
+        finished = _simulated(config, callback, None)
+        report = _report(finished, None)
+    else:
+        with draft(Path(out), force) as made:
+            finished = _simulated(config, callback, made.path)
+            report = _report(finished, made.target)
+            try:
+                if finished.ending == "unwritable":
+                    raise OutputError(finished.message)
+                _write(made, report)
+            except OSError as error:
+                failed = written_not(error, made.target)
+                failed.report = replace(report, folder=None)
+                raise failed from error
+    if finished.ending == "interrupted":
+        raise Interrupted(report, report.folder)
+    if finished.ending == "failed":
+        raise RunError(finished.message, report, report.folder)
+    return report
+
+
+def _simulated(config: Config, callback: Callback | None, folder: Path | None) -> _core.Finished:
+    try:
+        return _core.run(config.text, progress=callback, folder=folder, commit=_core.__commit__)
+    except _core.WorkloadError as error:
+        raise WorkloadError(str(error)) from None
+    except OSError as error:
+        raise OutputError(str(error)) from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        message = f"{error} (at {_core.last_panic()})"
+        raise InternalError(message) from error
+
+
+def _report(finished: _core.Finished, folder: Path | None) -> Report:
+    """The report, with the names of the files that the folder holds."""
+    values: dict[str, Any] = json.loads(finished.report)
+    if folder is not None:
+        metrics = values["config"]["metrics"]
+        wanted = {"ops": metrics["op_log"], "state": metrics["op_log"]}
+        wanted["requests"] = metrics["request_log"]
+        logs = {name: file for name, file in LOGS.items() if wanted[name]}
+        values["series"] = {"intervals": SERIES, **logs}
+    trace = json.loads(finished.trace) if finished.trace else None
+    return Report.of(json.dumps(values), finished.series, trace=trace, folder=folder)
+
+
+def _write(made: Draft, report: Report) -> None:
+    made.write(CONFIG, report.config.toml())
+    made.write(SERIES, report.series_csv)
+    made.write(SUMMARY, report.summary())
+    made.write(REPORT, report.to_json())
+    made.keep()

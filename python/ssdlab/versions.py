@@ -1,0 +1,34 @@
+"""Version and commit of the package, which must be those of its compiled part."""
+
+from __future__ import annotations
+
+import re
+from importlib import metadata
+
+from ssdlab import _core
+
+
+def _release(version: str) -> str:
+    """The numbers of a version: packaging tools spell its rest in several ways."""
+    found = re.match(r"\d+(\.\d+)*", version)
+    return found[0] if found else version
+
+
+def checked() -> str:
+    """The version; an `ImportError` if the compiled part is of another one."""
+    try:
+        installed = metadata.version("ssdlab")
+    except metadata.PackageNotFoundError:
+        return _core.__version__
+    if _release(installed) != _release(_core.__version__):
+        message = (
+            f"ssdlab {installed} found a compiled part of version {_core.__version__}: install the"
+            " package again (in a checkout: make build)"
+        )
+        raise ImportError(message)
+    return _core.__version__
+
+
+def described() -> str:
+    """Version and, where known, commit."""
+    return _core.__version__ + (f" ({_core.__commit__})" if _core.__commit__ else "")
