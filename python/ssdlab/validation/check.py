@@ -91,8 +91,6 @@ class Check:
     topic: str
     runs: tuple[Run, ...]
     judge: Judge
-    quick: bool = False
-    """Among the ones of `--quick`."""
 
 
 @dataclass

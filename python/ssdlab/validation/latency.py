@@ -66,4 +66,6 @@ def _lindley(device: Timed, read: float, utilisation: float) -> Check:
         what = f"{device.model}, {read:.0%} reads, rho = {utilisation}, equal completions"
         yield Line(what, LINDLEY_REQUESTS, equal, 0.0)
 
-    return Check("Completion times by Lindley's recursion, one chip, Poisson arrivals", (run,), judge)
+    return Check(
+        "Completion times by Lindley's recursion, one chip, Poisson arrivals", (run,), judge
+    )

@@ -30,9 +30,16 @@ ROUNDING = 1e-12
 
 
 def checks() -> Iterator[Check]:
-    """Yield all: they are quick."""
+    """Yield the checks of the full page."""
     yield from _programs()
     yield from _reads()
+    yield from _serial()
+    yield from _laws()
+
+
+def quick_checks() -> Iterator[Check]:
+    """Yield those of `--quick`."""
+    yield from _programs()
     yield from _serial()
     yield from _laws()
 
@@ -67,7 +74,7 @@ def _programs() -> Iterator[Check]:
         rate = program_rate(channels, chips, device.transfer, device.program)
         yield _rate(topic, f"{channels} channels x {chips} chips", device, 0.0, rate)
     for chips, planes in ((1, 2), (1, 4), (2, 4), (8, 2)):
-        keys = {"timing.multi_plane": True, "alloc.pool": "chip"}
+        keys: Settings = {"timing.multi_plane": True, "alloc.pool": "chip"}
         device = Timed(
             "pipelined",
             50_000,
@@ -124,7 +131,7 @@ def _serial() -> Iterator[Check]:
 def _laws() -> Iterator[Check]:
     machine = Timed("pipelined", 75_000, 750_000, transfer=12_300, channels=4, chips=4, user=60_000)
     for depth, think in ((1, 0), (16, 0), (64, 0), (16, 500_000)):
-        keys = {"host.queue_depth": depth, "host.think_time": f"{think} ns"}
+        keys: Settings = {"host.queue_depth": depth, "host.think_time": f"{think} ns"}
         run = Run(replace(machine, keys=keys).settings(requests=200_000, read=0.6))
         yield _closed_loop(run, depth, think)
     opened = replace(machine, keys={"host.mode": "open"})
@@ -166,7 +173,7 @@ def _utilisation() -> Iterator[Check]:
             report = results[0].report
             elapsed = report["time"]["simulated"]
             flash = report["flash"]
-            # A page that is copied crosses the SRAM once in and once out, half of a host page's way.
+            # A page that is copied crosses the SRAM in or out, a host page both.
             saved = device.sram
             services = (
                 (flash["reads"]["host"], device.read_latency),

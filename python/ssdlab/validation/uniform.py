@@ -52,7 +52,7 @@ def checks() -> Iterator[Check]:
             for spare in (0.07, 0.15, 0.28):
                 for name, (victim, formula) in POLICIES.items():
                     device = OnePool(BLOCKS, pages, spare, frontiers, victim)
-                    yield _check(name, device, formula, SEEDS, quick=False)
+                    yield _check(name, device, formula, SEEDS)
 
 
 def quick_checks() -> Iterator[Check]:
@@ -60,12 +60,10 @@ def quick_checks() -> Iterator[Check]:
     for frontiers in ("single", "host+gc"):
         for name, (victim, formula) in POLICIES.items():
             device = OnePool(1100, 64, 0.15, frontiers, victim)
-            yield _check(name, device, formula, SEEDS[:1], quick=True)
+            yield _check(name, device, formula, SEEDS[:1])
 
 
-def _check(
-    name: str, device: OnePool, formula: Formula, seeds: Sequence[int], *, quick: bool
-) -> Check:
+def _check(name: str, device: OnePool, formula: Formula, seeds: Sequence[int]) -> Check:
     what = f"{name}, b = {device.pages}, OP {device.over_provisioning:.0%}, N' = {_short(device)}"
 
     def judge(results: Sequence[Result]) -> list[Line]:
@@ -75,7 +73,7 @@ def _check(
 
     runs = tuple(Run(replace(device, seed=seed).uniform(WARMUP, MEASURED)) for seed in seeds)
     topic = f"Uniform writes, frontiers {device.frontiers}"
-    return Check(topic, runs, judge, quick)
+    return Check(topic, runs, judge)
 
 
 def _short(device: OnePool) -> str:
