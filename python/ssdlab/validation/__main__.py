@@ -1,4 +1,4 @@
-"""`python -m ssdlab.validation [--quick] [--jobs N] [--write PAGE]`; exit status 1 outside a bound."""
+"""`python -m ssdlab.validation [--quick] [--jobs N] [--write PAGE]`; status 1 outside a bound."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from ssdlab.oracles import (
     serial_rate,
 )
 
-from .check import Check, Line, Result, Run
+from .check import Check, Line, Result, Run, Settings
 from .timed import Timed, poisson
 
 DEPTH = 4
