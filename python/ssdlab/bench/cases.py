@@ -32,13 +32,12 @@ class Case:
     warmup: int = 0
     """Writes that are not measured."""
     depth: int = 64
+    """Requests outstanding."""
     overwrite: float | None = None
     """Preconditioning: a fill and so many times the user pages; None: an empty device."""
     functional: bool = False
     soft: int = 12
     """Erased blocks of a plane at which its collection starts."""
-    amplification: tuple[float, float] | None = None
-    """Bounds of WA, where no closed form holds: the device is not in a steady state."""
     repeats: int = 1
 
     @property
@@ -51,18 +50,13 @@ class Case:
         """Pages there are."""
         return self.planes * self.blocks * self.pages
 
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Between which WA must lie: as given, or 3 % around mean field.
+    def mean_field(self, soft: int) -> float:
+        """Return WA in the steady state, collection at `soft` erased blocks.
 
-        N' = N - soft - 1.5 a plane (a host and a GC frontier); with time a few more writes are
-        under way when a block is chosen, and N' is some hundred for the small cases.
+        N' = N - soft - 1.5 a plane, with a host and a GC frontier.
         """
-        if self.amplification is not None:
-            return self.amplification
-        effective = self.blocks - self.soft - 1.5
-        value = greedy(load(self.user // self.planes, effective, self.pages), self.pages)
-        return 0.97 * value, 1.03 * value
+        effective = self.blocks - soft - 1.5
+        return greedy(load(self.user // self.planes, effective, self.pages), self.pages)
 
     def settings(self) -> Mapping[str, Value]:
         """Return the config keys."""
@@ -121,7 +115,6 @@ def _small(name: str, what: str, pages: int, writes: int, warmup: int) -> Case:
         required=1.5e6,
         aim=2e6,
         repeats=3,
-        amplification=None if warmup else (1.0, 4.0),
     )
 
 
