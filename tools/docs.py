@@ -31,10 +31,9 @@ def config() -> str:
 
 def presets() -> str:
     """Every preset as it is written, with the source of each number."""
-    parts = ["# Presets\n"]
-    for preset in json.loads(_core.registry())["presets"]:
-        parts.append(f"## {preset['name']}\n\n```toml\n{preset['text'].strip()}\n```\n")
-    return "\n".join(parts)
+    listed = json.loads(_core.registry())["presets"]
+    parts = [f"## {p['name']}\n\n```toml\n{p['text'].strip()}\n```\n" for p in listed]
+    return "\n".join(["# Presets\n", *parts])
 
 
 PAGES: dict[str, Callable[[], str]] = {

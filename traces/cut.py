@@ -104,6 +104,7 @@ def cut(entry: dict[str, Any], source: pathlib.Path, out: pathlib.Path) -> dict[
 
 
 def main() -> None:
+    """Cut the traces named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--source", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent)

@@ -12,7 +12,7 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TextIO
 
 import typer
 
@@ -26,6 +26,7 @@ from ssdlab.errors import ConfigError, InternalError, Interrupted, OutputError, 
 from ssdlab.report import Report
 
 UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+KEPT = "interrupted: what was done is kept"
 
 app = typer.Typer(
     name="ssdlab",
@@ -77,12 +78,20 @@ def _options(
 
 
 def _put(text: str) -> None:
-    sys.stdout.write(text)
+    """Write to stdout; whoever stopped reading has seen enough."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard(sys.stdout)
 
 
 def _say(text: str) -> None:
-    sys.stdout.flush()
-    sys.stderr.write(text + "\n")
+    """Write a line to stderr, which may have gone the same way."""
+    try:
+        sys.stderr.write(text + "\n")
+    except OSError:
+        _discard(sys.stderr)
 
 
 @app.command("run")
@@ -108,9 +117,13 @@ def run_command(
 
     try:
         shown(ssdlab.run(loaded, out=target, force=force, progress=not quiet))
-    except (RunError, Interrupted, OutputError) as error:
+    except (RunError, OutputError) as error:
         shown(error.report)
         raise
+    except Interrupted as stopped:
+        shown(stopped.report)
+        _say(KEPT)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 @app.command("compare")
@@ -152,7 +165,7 @@ def compare_command(
     if not quiet:
         _say(f"results in {done.folder}")
     if done.interrupted:
-        _say("interrupted: what was done is kept")
+        _say(KEPT)
         raise typer.Exit(INTERRUPTED)
     for label, reason in done.failures.items():
         _say(f"error: {label}: {reason}")
@@ -230,8 +243,6 @@ def _explained(error: BaseException) -> tuple[int, str]:
     if isinstance(error, RunError):
         kept = f" (partial results in {error.folder})" if error.folder else ""
         return UNFINISHED, f"error: the run could not finish: {error}{kept}"
-    if isinstance(error, Interrupted):
-        return INTERRUPTED, "interrupted: what was done is kept"
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED, "interrupted"
     if isinstance(error, MemoryError):
@@ -251,28 +262,21 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     code: object = 0
     try:
-        try:
-            app()
-        except SystemExit as end:
-            code = end.code
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read us has seen enough.
-        code = 0
-        _discard(sys.stdout)
+        app()
+    except SystemExit as end:
+        code = end.code
     except BaseException as error:
         code, message = _explained(error)
         if "--debug" in sys.argv:
             traceback.print_exception(error)
-        try:
-            _say(message)
-        except OSError:
-            _discard(sys.stdout)
-            _discard(sys.stderr)
+        _say(message)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _discard(sys.stdout)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _discard(stream: object) -> None:
+def _discard(stream: TextIO) -> None:
     """Let what is buffered vanish instead of failing again when the interpreter ends."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, stream.fileno())  # type: ignore[attr-defined]
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -101,8 +101,11 @@ def draft(target: Path, force: bool) -> Iterator[Draft]:
         made = Draft(target, force)
     except OutputError:
         raise
+    except FileExistsError as error:
+        message = f"{target}: cannot be made: {error.filename} is not a folder"
+        raise OutputError(message) from error
     except OSError as error:
-        raise written_not(error, target) from error
+        raise OutputError(f"{target}: cannot be made: {error.strerror or error}") from error
     try:
         yield made
     except OutputError:

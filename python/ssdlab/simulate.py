@@ -83,7 +83,8 @@ def run_loaded(
                     raise OutputError(finished.message)
                 _write(made, report)
             except OSError as error:
-                failed = written_not(error, made.target)
+                told = str(written_not(error, made.target))
+                failed = OutputError(told.replace(str(made.path), str(made.target)))
                 failed.report = replace(report, folder=None)
                 raise failed from error
     if finished.ending == "interrupted":

@@ -98,7 +98,7 @@ impl std::ops::Mul<u64> for Nanos {
 ///
 /// `q = (n * ceil(2^64 / d)) >> 64` is exact for every `n < 2^32` and `2 <= d < 2^32` (Granlund and
 /// Montgomery, "Division by invariant integers", PLDI 1994).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Divisor {
     magic: u64,
     d: u32,

@@ -170,6 +170,20 @@ fn conjunctions_of_triggers_end() {
     }
 }
 
+/// Candidates that are valid throughout gain nothing: collecting them would never end.
+#[test]
+fn a_list_of_fully_valid_blocks_is_not_collected() {
+    let mut c = device([1, 1, 2], 16, 4, 48);
+    c.gc.trigger = vec![used_space(0.3, "device")];
+    c.gc.victim = victim("list-order").with("ratio", Value::Real(0.0));
+    c.gc.amount = Amount::AllCandidates;
+    let mut ssd = filled(&c);
+    assert_eq!(alone(&mut ssd, whole(Op::Read, 0, 1)), 70);
+    ssd.run_until(Nanos(ssd.now().0 + 1_000_000), &mut Vec::new()).unwrap();
+    assert!(ssd.at_rest(), "it collects without end");
+    assert_eq!(ssd.measured.gc.calls, 0);
+}
+
 fn weather(seed: u64, requests: u64) -> Weather {
     Weather { requests, depth: 32, seed, audit: 64, mix: [20, 8, 2], pause: 0 }
 }

@@ -20,6 +20,7 @@ pub enum Entry {
 }
 
 /// The page map of one device.
+#[derive(Clone)]
 pub struct Map {
     l2p: Vec<u32>,
     valid: Vec<u64>,

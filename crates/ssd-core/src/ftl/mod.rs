@@ -9,6 +9,7 @@ pub mod blocks;
 pub mod gc;
 pub mod map;
 pub mod place;
+pub mod snapshot;
 pub mod space;
 
 use crate::config::Config;
@@ -167,6 +168,16 @@ impl Ftl {
         chosen
             .filter(|_| self.fewest_valid(pool).is_some())
             .map(|block| Choice { block, by_reserve: false })
+    }
+
+    /// The blocks of `pool` that `amount = "all-candidates"` collects now: those the policy names,
+    /// none where no block has an invalid page.
+    #[must_use]
+    pub fn candidates(&self, pool: PoolId) -> Vec<BlockId> {
+        if self.fewest_valid(pool).is_none() {
+            return Vec::new();
+        }
+        self.victim.candidates(pool, &self.blocks, self.clock)
     }
 
     /// The sealed block of `pool` with the fewest valid pages, if it has an invalid page.

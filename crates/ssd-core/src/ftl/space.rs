@@ -21,6 +21,7 @@ struct Open {
 }
 
 /// Erased and open blocks of every pool.
+#[derive(Clone)]
 pub struct Space {
     /// Erased blocks by home (plane; with superblocks: pool), next to be opened first.
     free: Vec<BTreeSet<(u32, u32)>>,
@@ -224,23 +225,31 @@ impl Space {
     #[inline]
     pub fn frontier(&mut self, plane: PlaneId, stream: u32, blocks: &mut BlockTable) -> BlockId {
         let at = (plane.0 * self.streams + stream) as usize;
-        let pool = self.pool(plane);
         if self.open[at].left == 0 {
-            let next = if self.superblock {
-                self.next_super(plane, stream, self.open[at].block)
-            } else {
-                None
-            };
-            let block = next.unwrap_or_else(|| self.open_block(plane, stream, blocks));
-            self.open[at] = Open { block: block.0, left: self.pages_on_plane };
+            self.advance_frontier(plane, stream, blocks);
         }
-        self.open[at].left -= 1;
-        self.used_in_pool[pool.at()] += 1;
+        let open = &mut self.open[at];
+        open.left -= 1;
+        let block = BlockId(open.block);
+        let pool = self.pool(plane).at();
+        self.used_in_pool[pool] += 1;
         self.used += 1;
         if stream == self.gc_stream() {
-            self.gc_open[pool.at()] -= 1;
+            self.gc_open[pool] -= 1;
         }
-        BlockId(self.open[at].block)
+        block
+    }
+
+    #[inline(never)]
+    fn advance_frontier(&mut self, plane: PlaneId, stream: u32, blocks: &mut BlockTable) {
+        let at = (plane.0 * self.streams + stream) as usize;
+        let next = if self.superblock {
+            self.next_super(plane, stream, self.open[at].block)
+        } else {
+            None
+        };
+        let block = next.unwrap_or_else(|| self.open_block(plane, stream, blocks));
+        self.open[at] = Open { block: block.0, left: self.pages_on_plane };
     }
 
     fn open_block(&mut self, plane: PlaneId, stream: u32, blocks: &mut BlockTable) -> BlockId {

@@ -53,6 +53,9 @@ pub enum DeviceError {
         /// What they wait for.
         reason: String,
     },
+    /// The device is not at rest.
+    #[error("the device is not at rest: {0}")]
+    Busy(String),
     /// A page read is not the page last written: the simulator is wrong.
     #[error("data mismatch: {0}")]
     Data(String),
@@ -60,6 +63,9 @@ pub enum DeviceError {
 
 /// A simulated device that owns time.
 pub trait Device {
+    /// What [`Device::snapshot`] returns.
+    type Snapshot;
+
     /// Submit `request` to arrive at `at`, not earlier than the last submission. An `at` in the past
     /// says when it was meant to arrive: it is admitted now and its latency counts from `at`. In bytes
     /// mode `data` holds the payload of a write.
@@ -86,6 +92,13 @@ pub trait Device {
     /// A [`DeviceError`] when the run cannot complete every request.
     fn run_until(&mut self, limit: Nanos, done: &mut Vec<Completion>)
     -> Result<Nanos, DeviceError>;
+
+    /// The state of the device at rest: media and map, without policies and queues. A device built
+    /// from it goes on as this one would under policies that keep no more than the blocks tell.
+    ///
+    /// # Errors
+    /// [`DeviceError::Busy`] while a request or a flash operation is under way.
+    fn snapshot(&self) -> Result<Self::Snapshot, DeviceError>;
 
     /// Tell the device of a request to come, some forty requests ahead, so that it can fetch its map
     /// entry. No effect on results.

@@ -23,7 +23,7 @@ pub struct Place {
 }
 
 /// Sizes of the device and the relations between its ids.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Geometry {
     /// Channels.
     pub channels: u32,

@@ -18,6 +18,7 @@ pub struct Payload {
 }
 
 /// Cells and out-of-band data of the device.
+#[derive(Clone)]
 pub struct Media {
     /// LPN in the out-of-band area of each page, as last programmed.
     lpn: Vec<u32>,
@@ -107,6 +108,12 @@ impl Media {
     #[must_use]
     pub fn keeps_contents(&self) -> bool {
         self.sequence.is_some()
+    }
+
+    /// Which of sequence numbers, digests and bytes are kept.
+    #[must_use]
+    pub fn keeps(&self) -> [bool; 3] {
+        [self.sequence.is_some(), self.digest.is_some(), self.bytes.is_some()]
     }
 
     /// The contents of a page.

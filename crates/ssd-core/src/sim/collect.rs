@@ -11,7 +11,6 @@ use super::unit::IdSet;
 use crate::config::{Amount, Blocking, BlockingScope, Config, GcPath, Granularity};
 use crate::ftl::Choice;
 use crate::ftl::gc::concurrency::{Concurrency, ConcurrencyPolicy, DeviceView};
-use crate::ftl::gc::victim::VictimPolicy;
 use crate::ftl::gc::{Demand, Demands};
 use crate::metrics::counters::Parts;
 use crate::nand::geometry::Geometry;
@@ -116,8 +115,16 @@ impl Collector {
         }
     }
 
-    pub(crate) fn nothing_to_consider(&self) -> bool {
+    /// No pool has changed since collection was last considered.
+    #[inline(always)]
+    pub(crate) fn nothing_new(&self) -> bool {
         self.consider.is_empty()
+    }
+
+    /// A pool has changed, or waits for the concurrency rule.
+    #[inline(always)]
+    pub(crate) fn something_to_consider(&self) -> bool {
+        !self.consider.is_empty() || !self.throttled.is_empty()
     }
 
     #[inline(always)]
@@ -166,10 +173,8 @@ impl Collector {
 
 impl Ssd {
     /// Consider every pool that has changed, then those the concurrency rule has kept waiting.
+    #[inline(never)]
     pub(crate) fn consider_collection(&mut self) {
-        if self.gc.nothing_to_consider() && self.gc.throttled.is_empty() {
-            return;
-        }
         self.watch_device();
         while let Some(pool) = self.gc.consider.pop() {
             self.consider(PoolId(pool));
@@ -261,7 +266,7 @@ impl Ssd {
             }
         }
         if self.gc.demands.amount == Amount::AllCandidates && !reserve {
-            let list = self.ftl.victim.candidates(pool, &self.ftl.blocks, self.ftl.clock);
+            let list = self.ftl.candidates(pool);
             self.gc.lists[pool.at()] = list.into();
             let block = self.gc.lists[pool.at()].pop_front()?;
             return Some(Choice { block, by_reserve: false });
@@ -492,6 +497,10 @@ impl Ssd {
             if !close {
                 self.ready.insert(unit.0);
             }
+        }
+        if !close {
+            // Writes of other units may have waited to move here.
+            self.wake_pool(pool);
         }
     }
 

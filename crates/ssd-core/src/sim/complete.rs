@@ -22,10 +22,9 @@ impl Ssd {
         let (array_ns, bus_ns, since) = (u.array_ns, u.bus_ns, u.since);
         u.vacate(self.now);
         self.ready.insert(unit as u32);
-        let plane = self.ops[slot].plane;
-        self.chips[self.ftl.geo.chip_of(plane) as usize].ends(self.now);
-        if self.times.serial {
-            self.channels[self.ftl.geo.channel_of(plane).at()].ends(self.now);
+        if self.watch_activity {
+            let plane = self.ops[slot].plane;
+            self.activity_ends(plane);
         }
         let service = (self.now - since).0;
         let multi_plane = !self.units[unit].also.is_empty();

@@ -34,18 +34,14 @@ impl Ssd {
                 return;
             }
             let queue = waiting.trailing_zeros() as usize;
-            let only = waiting & (waiting - 1) == 0;
-            let chosen = if only { self.first_startable(unit, queue) } else { None };
-            let (queue, chosen) = match chosen {
-                Some(chosen) => (queue, chosen),
-                None if only => return,
-                None => match self.choose_queue(unit, waiting) {
-                    Some(choice) => choice,
-                    None => return,
-                },
+            let choice = if waiting & (waiting - 1) == 0 {
+                self.first_startable(unit, queue).map(|found| (queue, found))
+            } else {
+                self.choose_queue(unit, waiting)
             };
-            self.take(unit, queue, chosen);
-            self.start(unit, chosen);
+            let Some((queue, found)) = choice else { return };
+            self.take(unit, queue, found);
+            self.start(unit, found);
         }
     }
 
@@ -153,10 +149,11 @@ impl Ssd {
         if here.is_some() {
             return here;
         }
-        if self.units[unit].closed == 0 {
+        let other = self.other_plane(plane, stream);
+        if other.is_none() && self.units[unit].closed == 0 {
             self.gc.consider_soon(self.ftl.geo.pool_of(plane));
         }
-        self.other_plane(plane, stream)
+        other
     }
 
     /// A plane of `unit` and of the pool of `plane` where a host write may be bound now, `plane` first,
@@ -187,8 +184,8 @@ impl Ssd {
         (0..n).map(|i| PlaneId(start + (plane.0 - start + i) % n)).find(|&p| fits(p))
     }
 
-    /// A plane of the same pool on another unit where a host write may be bound, when none of its own
-    /// unit has any room at all.
+    /// A plane of the same pool on another unit where a host write may be bound now, when none of its
+    /// own unit has any room at all.
     fn other_plane(&self, plane: PlaneId, stream: u8) -> Option<PlaneId> {
         let geo = &self.ftl.geo;
         if geo.planes_per_pool() <= geo.planes_per_unit() {
@@ -201,8 +198,11 @@ impl Ssd {
         if own_planes.any(|p| self.ftl.space.host_may_bind(p, stream)) {
             return None;
         }
-        pool.map(PlaneId)
-            .find(|&p| geo.unit_of(p) != own && self.ftl.space.host_may_bind(p, stream))
+        pool.map(PlaneId).find(|&p| {
+            geo.unit_of(p) != own
+                && !self.gc.is_closed(p)
+                && self.ftl.space.host_may_bind(p, stream)
+        })
     }
 
     /// Start an operation taken from a queue of `unit`, or pass it on.
@@ -390,10 +390,9 @@ impl Ssd {
         if self.log.is_some() {
             self.open_rows(unit, slot);
         }
-        let plane = self.ops[slot].plane;
-        self.chips[self.ftl.geo.chip_of(plane) as usize].begins(self.now);
-        if self.times.serial {
-            self.channels[self.ftl.geo.channel_of(plane).at()].begins(self.now);
+        if self.watch_activity {
+            let plane = self.ops[slot].plane;
+            self.activity_begins(plane);
         }
         let u = &mut self.units[unit];
         u.acquire(slot, self.now, host);

@@ -5,7 +5,6 @@
 //! of write amplification.
 
 use crate::config::{Amount, Config, FillOrder};
-use crate::ftl::gc::victim::VictimPolicy;
 use crate::ftl::gc::{Demand, Demands};
 use crate::ftl::map::Entry;
 use crate::ftl::place::{Layout, Placement, PlacementPolicy};
@@ -42,6 +41,9 @@ pub struct Functional {
     demands: Demands,
     /// Pools whose `amount = "one"` has been used up since their last host page.
     spent: Vec<bool>,
+    /// Pools whose demand found nothing to collect: looked at again when a page of theirs is released.
+    starved: Vec<bool>,
+    starving: u32,
     sequence: u64,
     victims: Option<Vec<BlockId>>,
 }
@@ -61,6 +63,8 @@ impl Functional {
             placement: Placement::build(&config.alloc.placement, &layout),
             demands: Demands::new(&config.gc),
             spent: vec![false; ftl.geo.pools as usize],
+            starved: vec![false; ftl.geo.pools as usize],
+            starving: 0,
             sequence: 0,
             victims: None,
             ftl,
@@ -108,7 +112,13 @@ impl Functional {
             self.ftl.release(old);
         }
         self.ftl.settle(ppn);
-        self.meet_demand(self.ftl.geo.pool_of(plane))
+        let pool = self.ftl.geo.pool_of(plane);
+        self.spent[pool.at()] = false;
+        self.meet_demand(pool)?;
+        match old {
+            Entry::Page(old) if self.starving > 0 => self.look_again(old),
+            _ => Ok(()),
+        }
     }
 
     /// Unmap one page; whether it was mapped.
@@ -117,7 +127,16 @@ impl Functional {
         let Entry::Page(old) = self.ftl.map.get(lpn) else { return false };
         self.ftl.release(old);
         self.ftl.map.set(lpn, Entry::Unmapped);
+        if self.starving > 0 {
+            self.look_again(old).expect("collection of a chosen block does not fail");
+        }
         true
+    }
+
+    /// Page `released` is invalid now: is there something to collect for its pool?
+    fn look_again(&mut self, released: Ppn) -> Result<(), DeviceError> {
+        let pool = self.ftl.geo.pool_of(self.ftl.geo.plane_of(released));
+        if self.starved[pool.at()] { self.meet_demand(pool) } else { Ok(()) }
     }
 
     /// The plane where a page planned for `planned` can be bound, collecting until there is one.
@@ -141,13 +160,21 @@ impl Functional {
     /// Collect in `pool` as triggers, reserve and amount say.
     #[inline]
     fn meet_demand(&mut self, pool: PoolId) -> Result<(), DeviceError> {
-        self.spent[pool.at()] = false;
+        self.set_starved(pool, false);
         while self.demands.of(&self.ftl.space_view(pool)) != Demand::None {
             if !self.collect_once(pool)? {
                 break;
             }
         }
         Ok(())
+    }
+
+    #[inline]
+    fn set_starved(&mut self, pool: PoolId, starved: bool) {
+        if self.starved[pool.at()] != starved {
+            self.starved[pool.at()] = starved;
+            self.starving = if starved { self.starving + 1 } else { self.starving - 1 };
+        }
     }
 
     /// One step of collection; false when nothing is to be gained now.
@@ -158,13 +185,17 @@ impl Functional {
             return Ok(false);
         }
         if self.demands.amount == Amount::AllCandidates && !foreground {
-            let list = self.ftl.victim.candidates(pool, &self.ftl.blocks, self.ftl.clock);
+            let list = self.ftl.candidates(pool);
             for &block in &list {
                 self.collect(Choice { block, by_reserve: false }, false)?;
             }
+            self.set_starved(pool, list.is_empty());
             return Ok(!list.is_empty());
         }
-        let Some(choice) = self.ftl.choose(pool, foreground) else { return Ok(false) };
+        let Some(choice) = self.ftl.choose(pool, foreground) else {
+            self.set_starved(pool, true);
+            return Ok(false);
+        };
         self.spent[pool.at()] = self.demands.amount == Amount::One;
         self.collect(choice, foreground)?;
         Ok(true)

@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::ftl::Ftl;
 use crate::ftl::map::Entry;
 use crate::ftl::place::{Layout, Placement};
+use crate::ftl::snapshot::Snapshot;
 use crate::host::device::{Device, DeviceError};
 use crate::host::request::{Completion, Op as HostOp, Request, RequestId};
 use crate::metrics::Measurements;
@@ -47,6 +48,9 @@ pub struct Ssd {
     pub(crate) timers: Timers,
     pub(crate) units: Vec<Unit>,
     pub(crate) buses: Vec<Bus>,
+    /// Chips and channels are told when operations begin and end: not if the chip is the busy unit
+    /// and the bus knows of its channel.
+    pub(crate) watch_activity: bool,
     pub(crate) chips: Vec<Activity>,
     /// Serial model: operations on each channel.
     pub(crate) channels: Vec<Activity>,
@@ -103,6 +107,8 @@ impl Ssd {
             timers: Timers::default(),
             units: (0..geo.units).map(|u| Unit::new(channel_of(u))).collect(),
             buses: vec![Bus::default(); geo.channels as usize],
+            watch_activity: config.timing.busy_unit != crate::config::BusyUnit::Chip
+                || config.timing.model == crate::config::TimingModel::Serial,
             chips: vec![Activity::default(); (geo.channels * geo.chips_per_channel) as usize],
             channels: vec![Activity::default(); geo.channels as usize],
             ops: Slab::default(),
@@ -133,6 +139,14 @@ impl Ssd {
             until_audit: 0,
             ftl,
         }
+    }
+
+    /// A device in the state of `snapshot`, at time zero, under the policies of `config`.
+    ///
+    /// # Errors
+    /// The snapshot does not fit the configuration.
+    pub fn restore(config: &Config, snapshot: &Snapshot) -> Result<Ssd, String> {
+        Ok(Ssd::new(config, Ftl::restore(config, snapshot)?, snapshot.sequence))
     }
 
     /// Recompute all invariants every `n` instants and panic on a violation; 0: never.
@@ -213,13 +227,17 @@ impl Ssd {
             let arrival = self.arrivals.pop_front().expect("one is there");
             self.admit(arrival);
         }
-        self.idle_timers();
+        if !self.gc.idle_units.is_empty() {
+            self.idle_timers();
+        }
         loop {
-            self.consider_collection();
+            if self.gc.something_to_consider() {
+                self.consider_collection();
+            }
             while let Some(unit) = self.ready.pop() {
                 self.dispatch(unit as usize);
             }
-            if self.gc.nothing_to_consider() && self.ready.is_empty() {
+            if self.gc.nothing_new() {
                 break;
             }
         }
@@ -253,6 +271,7 @@ impl Ssd {
     fn restart_activity(&mut self) {
         let now = self.now;
         self.chips.iter_mut().chain(&mut self.channels).for_each(|a| a.restart(now));
+        self.units.iter_mut().for_each(|u| u.restart(now));
         for bus in &mut self.buses {
             // What the bus still carries belongs to the measurement.
             bus.busy_ns = bus.free_at.0.saturating_sub(now.0);
@@ -274,7 +293,20 @@ impl Ssd {
     /// Time that each chip has had an operation since the measurement started.
     #[must_use]
     pub fn chip_busy_ns(&self) -> Vec<u64> {
-        self.chips.iter().map(|a| a.busy_ns(self.now)).collect()
+        if self.watch_activity {
+            return self.chips.iter().map(|a| a.busy_ns(self.now)).collect();
+        }
+        self.units.iter().map(|u| u.busy_ns(self.now)).collect()
+    }
+
+    pub(crate) fn activity_begins(&mut self, plane: PlaneId) {
+        self.chips[self.ftl.geo.chip_of(plane) as usize].begins(self.now);
+        self.channels[self.ftl.geo.channel_of(plane).at()].begins(self.now);
+    }
+
+    pub(crate) fn activity_ends(&mut self, plane: PlaneId) {
+        self.chips[self.ftl.geo.chip_of(plane) as usize].ends(self.now);
+        self.channels[self.ftl.geo.channel_of(plane).at()].ends(self.now);
     }
 
     /// Erases of each erase unit since the measurement started.
@@ -394,6 +426,8 @@ pub(crate) fn check(geo: &Geometry, id: u64, r: &Request) -> Result<(), DeviceEr
 }
 
 impl Device for Ssd {
+    type Snapshot = Snapshot;
+
     fn submit(
         &mut self,
         at: Nanos,
@@ -451,6 +485,16 @@ impl Device for Ssd {
                 return Ok(self.now);
             }
         }
+    }
+
+    fn snapshot(&self) -> Result<Snapshot, DeviceError> {
+        if self.outstanding() > 0 || !self.at_rest() {
+            let (requests, operations) = (self.outstanding(), self.ops.len());
+            return Err(DeviceError::Busy(format!(
+                "{requests} requests and {operations} flash operations are under way"
+            )));
+        }
+        self.ftl.snapshot(self.sequence).map_err(DeviceError::Busy)
     }
 
     fn hint(&self, request: &Request) {

@@ -40,6 +40,8 @@ pub(crate) struct Unit {
     pub(crate) wants_ns: u64,
     host_running: bool,
     host_busy_ns: u64,
+    /// Time held by operations that have ended, less what was before the measurement.
+    busy_ns: u64,
     /// Since when no host operation has waited or run.
     pub(crate) idle_since: Nanos,
     pub(crate) channel: u32,
@@ -62,6 +64,7 @@ impl Unit {
             wants_ns: 0,
             host_running: false,
             host_busy_ns: 0,
+            busy_ns: 0,
             idle_since: Nanos::ZERO,
             channel,
             closed: 0,
@@ -81,6 +84,18 @@ impl Unit {
         self.host_busy_ns + if self.host_running { (now - self.since).0 } else { 0 }
     }
 
+    /// Time held within the measurement, up to `now`.
+    pub(crate) fn busy_ns(&self, now: Nanos) -> u64 {
+        let running = if self.running == NONE { 0 } else { (now - self.since).0 };
+        self.busy_ns.wrapping_add(running)
+    }
+
+    /// The measurement starts at `now`: what the running operation has held before does not count.
+    pub(crate) fn restart(&mut self, now: Nanos) {
+        let before = if self.running == NONE { 0 } else { (now - self.since).0 };
+        self.busy_ns = 0u64.wrapping_sub(before);
+    }
+
     /// An operation takes the unit.
     #[inline]
     pub(crate) fn acquire(&mut self, slot: u32, now: Nanos, host: bool) {
@@ -94,8 +109,10 @@ impl Unit {
     #[inline]
     pub(crate) fn vacate(&mut self, now: Nanos) {
         assert!(self.running != NONE, "unit is idle");
+        let held = (now - self.since).0;
+        self.busy_ns = self.busy_ns.wrapping_add(held);
         if self.host_running {
-            self.host_busy_ns += (now - self.since).0;
+            self.host_busy_ns += held;
         }
         self.running = NONE;
         self.host_running = false;

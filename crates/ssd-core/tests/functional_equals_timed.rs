@@ -1,0 +1,227 @@
+//! The functional executor is the timed machine at queue depth 1 with whole-job collection that closes
+//! the device: the same victims in the same order, the same counts, the same free blocks.
+
+mod rig;
+
+use rig::{alone, device, free_blocks, named, used_space, victim, whole};
+use ssd_core::config::{
+    Amount, Blocking, BlockingScope, BusyUnit, Config, EraseUnit, Frontiers, Granularity,
+    PoolScope, TimingModel,
+};
+use ssd_core::ftl::Ftl;
+use ssd_core::ftl::gc::victim::ALL;
+use ssd_core::host::device::Device;
+use ssd_core::host::request::Op;
+use ssd_core::metrics::counters::Cause;
+use ssd_core::plug::PolicySpec;
+use ssd_core::rng::Stream;
+use ssd_core::sim::functional::{Functional, Tally};
+use ssd_core::sim::log::FlashOp;
+use ssd_core::sim::ssd::Ssd;
+use ssd_core::units::{BlockId, Lpn, Nanos};
+
+/// What is written, or trimmed.
+type Step = (bool, u32);
+
+fn steps(c: &Config, n: usize, trims: f64) -> Vec<Step> {
+    let mut rng = Stream::new(c.run.seed, "steps");
+    let user = c.device.user_pages;
+    let fill = (0..user).map(|lpn| (true, lpn));
+    let random = (0..n).map(|_| {
+        let write = !rng.chance(trims);
+        // Two thirds of the accesses go to a quarter of the pages.
+        let hot = rng.chance(0.66);
+        (write, rng.below(u64::from(if hot { user / 4 } else { user })) as u32)
+    });
+    fill.chain(random).collect()
+}
+
+fn functional(c: &Config, steps: &[Step]) -> (Vec<BlockId>, Tally, Functional) {
+    let mut f = Functional::new(c, Ftl::new(c));
+    f.record_victims();
+    for &(write, lpn) in steps {
+        if write {
+            f.write(Lpn(lpn), 0).expect("the device has room");
+        } else {
+            f.trim(Lpn(lpn));
+        }
+    }
+    (f.victims().to_vec(), f.tally, f)
+}
+
+/// Let collection end.
+fn settle(ssd: &mut Ssd) {
+    ssd.run_until(Nanos(ssd.now().0 + 1_000_000_000), &mut Vec::new()).expect("it ends");
+    assert!(ssd.at_rest(), "collection has not ended");
+}
+
+fn timed(c: &Config, steps: &[Step]) -> (Vec<BlockId>, Tally, Ssd) {
+    let mut c = c.clone();
+    c.metrics.op_log = true;
+    let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
+    ssd.audit_every(1009);
+    for &(write, lpn) in steps {
+        if !write {
+            // A TRIM waits for nothing: let it not overtake the collection before it.
+            settle(&mut ssd);
+        }
+        alone(&mut ssd, whole(if write { Op::Write } else { Op::Trim }, lpn, 1));
+    }
+    settle(&mut ssd);
+    let mut log = Vec::new();
+    ssd.drain_operations(&mut log);
+    let geo = &ssd.ftl.geo;
+    let mut victims: Vec<BlockId> = Vec::new();
+    for erase in log.iter().filter(|r| r.op == FlashOp::Erase) {
+        let p = erase.place;
+        let plane = (p.channel * geo.chips_per_channel + p.chip) * geo.planes_per_chip + p.plane;
+        let pool = plane / geo.planes_per_pool();
+        let per_plane = geo.blocks_per_pool * geo.members / geo.planes_per_pool();
+        let block = if geo.members > 1 {
+            if plane % geo.members > 0 {
+                continue;
+            }
+            pool * geo.blocks_per_pool + p.block
+        } else {
+            plane * per_plane + p.block
+        };
+        victims.push(BlockId(block));
+    }
+    let m = &ssd.measured;
+    let tally = Tally {
+        host_pages: m.flash.programs[Cause::Host.at()],
+        gc_pages: m.flash.programs[Cause::Gc.at()],
+        victims: m.gc.calls,
+        foreground: m.gc.foreground,
+        by_reserve: m.gc.victims.reserve_greedy,
+        victim_valid: m.gc.victim_valid_sum,
+    };
+    (victims, tally, ssd)
+}
+
+/// Both executors over the same steps.
+fn compare(c: &Config, n: usize, trims: f64) {
+    let steps = steps(c, n, trims);
+    let (mut expected, tally, f) = functional(c, &steps);
+    let (mut victims, counted, ssd) = timed(c, &steps);
+    if c.alloc.placement.policy != "static" {
+        // A write releases a page of another pool, and both may collect at once: no order across pools.
+        expected.sort_by_key(|&b| f.ftl.blocks.pool_of(b));
+        victims.sort_by_key(|&b| f.ftl.blocks.pool_of(b));
+    }
+    let name = format!(
+        "{} {:?} {:?} {} {:?} {:?}",
+        c.gc.victim.policy,
+        c.alloc.frontiers,
+        c.alloc.pool,
+        c.alloc.placement.policy,
+        c.gc.trigger.iter().map(|t| &t.policy).collect::<Vec<_>>(),
+        c.gc.amount,
+    );
+    let differ = expected.iter().zip(&victims).position(|(a, b)| a != b);
+    assert_eq!(differ, None, "{name}: victims differ from there on, {n} steps");
+    assert_eq!(expected.len(), victims.len(), "{name}");
+    assert_eq!(tally, counted, "{name}");
+    assert!(tally.victims > 20, "{name}: hardly any collection: {tally:?}");
+    assert_eq!(f.ftl.blocks.valid, ssd.ftl.blocks.valid, "{name}");
+    assert_eq!(f.ftl.blocks.erases, ssd.ftl.blocks.erases, "{name}");
+    let places =
+        |ftl: &Ftl| (0..c.device.user_pages).map(|l| ftl.page_of(Lpn(l))).collect::<Vec<_>>();
+    assert_eq!(places(&f.ftl), places(&ssd.ftl), "{name}");
+}
+
+fn base(shape: [u32; 3], pool: PoolScope, frontiers: Frontiers) -> Config {
+    let mut c = device(shape, 24, 8, shape.iter().product::<u32>() * 24 * 8 * 7 / 10);
+    (c.alloc.pool, c.alloc.frontiers) = (pool, frontiers);
+    c.timing.busy_unit = BusyUnit::Plane;
+    c.timing.sram_ns = 1;
+    c.gc.reserve = 1;
+    c.gc.blocking = Blocking { scope: BlockingScope::Device, granularity: Granularity::Job };
+    c
+}
+
+const AMOUNTS: [Amount; 3] = [Amount::One, Amount::UntilSatisfied, Amount::AllCandidates];
+const FRONTIERS: [Frontiers; 2] = [Frontiers::Single, Frontiers::HostGc];
+
+fn triggers() -> Vec<Vec<PolicySpec>> {
+    vec![
+        vec![free_blocks(0)],
+        vec![free_blocks(3)],
+        vec![used_space(0.8, "pool")],
+        vec![used_space(0.9, "pool"), free_blocks(4)],
+    ]
+}
+
+#[test]
+fn every_policy_over_one_pool() {
+    for info in ALL {
+        for frontiers in FRONTIERS {
+            for trigger in triggers() {
+                for amount in AMOUNTS {
+                    let mut c = base([1, 1, 1], PoolScope::Plane, frontiers);
+                    (c.gc.victim, c.gc.trigger, c.gc.amount) =
+                        (victim(info.name), trigger.clone(), amount);
+                    compare(&c, 1200, 0.0);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_policy_over_several_pools() {
+    for (i, info) in ALL.iter().enumerate() {
+        for (pool, shape) in [(PoolScope::Plane, [2, 1, 2]), (PoolScope::Channel, [2, 1, 2])] {
+            for trigger in triggers() {
+                let mut c = base(shape, pool, FRONTIERS[i % 2]);
+                c.timing.busy_unit = [BusyUnit::Plane, BusyUnit::Chip][i % 2];
+                c.timing.model = [TimingModel::Serial, TimingModel::Pipelined][i / 2 % 2];
+                (c.gc.victim, c.gc.trigger) = (victim(info.name), trigger.clone());
+                c.gc.amount = AMOUNTS[i % 3];
+                compare(&c, 2500, 0.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn used_space_of_the_device() {
+    for amount in AMOUNTS {
+        let mut c = base([2, 1, 2], PoolScope::Device, Frontiers::HostGc);
+        (c.gc.trigger, c.gc.amount) = (vec![used_space(0.85, "device")], amount);
+        compare(&c, 2500, 0.0);
+    }
+}
+
+#[test]
+fn superblocks() {
+    for info in ALL {
+        let mut c = base([2, 1, 2], PoolScope::Channel, Frontiers::HostGc);
+        c.alloc.erase_unit = EraseUnit::Superblock;
+        c.alloc.placement = named(ssd_core::ftl::place::ALL, "round-robin");
+        (c.gc.victim, c.gc.trigger) = (victim(info.name), vec![free_blocks(2)]);
+        compare(&c, 4000, 0.0);
+    }
+}
+
+#[test]
+fn pages_placed_in_turn() {
+    for info in ALL {
+        let mut c = base([2, 1, 2], PoolScope::Plane, Frontiers::HostGc);
+        c.alloc.placement = named(ssd_core::ftl::place::ALL, "round-robin");
+        (c.gc.victim, c.gc.trigger) = (victim(info.name), vec![free_blocks(2)]);
+        compare(&c, 4000, 0.0);
+    }
+}
+
+#[test]
+fn with_trims() {
+    for info in ALL {
+        for amount in AMOUNTS {
+            let mut c = base([1, 1, 2], PoolScope::Plane, Frontiers::HostGc);
+            (c.gc.victim, c.gc.trigger, c.gc.amount) =
+                (victim(info.name), vec![free_blocks(2)], amount);
+            compare(&c, 3000, 0.2);
+        }
+    }
+}

@@ -1,0 +1,5 @@
+"""`python -m ssdlab`."""
+
+from ssdlab.cli import main
+
+main()

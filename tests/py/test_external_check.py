@@ -1,0 +1,113 @@
+"""Logged runs are recomputed from the outside by `tools/check_run.py`, which shares no code."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ssdlab
+from running import ROOT, SMALL
+
+LOGGED: dict[str, object] = {
+    **SMALL,
+    "device.planes_per_chip": 2,
+    "device.over_provisioning": 0.35,
+    "metrics.op_log": True,
+    "metrics.request_log": True,
+    "metrics.interval": "1 ms",
+    "workload.trim": 0.05,
+    "workload.size": [
+        {"size": "2 KiB", "weight": 1},
+        {"size": "4 KiB", "weight": 2},
+        {"size": "20 KiB", "weight": 1},
+    ],
+}
+SERIAL = {"timing.model": "serial", "timing.sram": "12 us"}
+WIDE = {"alloc.placement": "round-robin", "alloc.pool": "device", "device.over_provisioning": 0.6}
+SUPERBLOCK = {**WIDE, "alloc.erase_unit": "superblock"}
+MULTI = {"timing.multi_plane": True, "alloc.placement": "round-robin", "alloc.pool": "chip"}
+OPEN = {"host.mode": "open", "workload.arrival": {"kind": "poisson", "interval": "1500 us"}}
+
+
+def blocking(scope: str, granularity: str) -> dict[str, object]:
+    return {"gc.blocking": {"scope": scope, "granularity": granularity}}
+
+
+CASES: dict[str, dict[str, object]] = {
+    "pipelined": {},
+    **{
+        f"serial-{unit}": {**SERIAL, "timing.busy_unit": unit}
+        for unit in ("channel", "chip", "plane")
+    },
+    **{
+        f"pipelined-{unit}": {"timing.busy_unit": unit, "timing.command": "300 ns"}
+        for unit in ("chip", "plane")
+    },
+    "multi-plane": {**MULTI, "gc.window": 4},
+    "multi-plane-one-frontier": {**MULTI, "alloc.frontiers": "single"},
+    "copyback": {"gc.path": "copyback"},
+    "copyback-plane": {"gc.path": "copyback", "timing.busy_unit": "plane", "gc.window": 2},
+    "copyback-serial": {"gc.path": "copyback", **SERIAL},
+    "superblock": SUPERBLOCK,
+    "superblock-serial": {**SUPERBLOCK, **SERIAL},
+    "superblock-window": {**SUPERBLOCK, "gc.window": 8, "gc.victim": "cost-benefit"},
+    "block-device": blocking("device", "job"),
+    "block-channel": blocking("channel", "job"),
+    "block-plane-step": blocking("plane", "step"),
+    "block-block": blocking("block", "job"),
+    "block-serial-device": {**blocking("device", "step"), **SERIAL},
+    "streams": {"alloc.frontiers": "streams:4", "device.over_provisioning": 0.7},
+    "one-frontier": {"alloc.frontiers": "single"},
+    "trims": {"workload.trim": 0.4, "workload.read": 0.2},
+    "partial-pages": {"device.page_size": "16 KiB", "workload.requests": 2500},
+    "open": OPEN,
+    "open-limited": {**OPEN, "host.max_outstanding": 4},
+    "warm-up": {"workload.warmup_requests": 700},
+    "one-chip-of-each": {"gc.concurrency": {"policy": "fixed", "k": 1}, "gc.victim": "fifo"},
+    "half": {"gc.concurrency": "half", "gc.victim": {"policy": "d-choices", "d": 3}},
+    "used-space": {"gc.trigger": {"policy": "used-space", "at": 0.9}, "gc.victim": "list-order"},
+    "gc-first": {"sched.order": "gc-first", "gc.victim": "random"},
+    "read-first": {"sched.order": "read-first", "gc.window": 4},
+    "fifo-least-busy": {"sched.order": "fifo", "alloc.placement": "least-busy"},
+    "all-candidates": {"gc.amount": "all-candidates", "gc.victim": "windowed-greedy"},
+    "one": {"gc.amount": "one", "gc.victim": "cost-age-times", "alloc.pool": "channel"},
+    "ecc": {"controller.ecc_time": "40 us", "gc.window": 2, "alloc.pool": "chip"},
+    "digests": {"run.data": "digest"},
+    "skewed": {"workload.kind": "hot-cold", "host.think_time": "30 us", "host.queue_depth": 3},
+    "nothing-written-before": {"precondition.fill": 0, "precondition.overwrite": 0},
+}
+
+
+def checked(folder: Path) -> None:
+    tool = [sys.executable, str(ROOT / "tools/check_run.py"), str(folder), "--limit", "3"]
+    done = subprocess.run(tool, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, "\n" + done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_logs_give_the_report(case: str, tmp_path: Path) -> None:
+    folder = tmp_path / case
+    report = ssdlab.run(set={**LOGGED, **CASES[case]}, out=folder, progress=False)
+    assert report.gc.calls > 0 or case == "nothing-written-before"
+    checked(folder)
+
+
+def test_logs_of_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    logs = {"metrics.op_log": True, "metrics.request_log": True}
+    for case in ("trace", "serial-channel", "pipelined-planes", "copyback", "superblock"):
+        config = f"tests/golden/{case}/config.toml"
+        ssdlab.run(config, set=logs, out=tmp_path / case, progress=False)
+        checked(tmp_path / case)
+
+
+def test_logs_of_a_run_that_was_stopped(tmp_path: Path) -> None:
+    def stop(stage: str, done: int, _: int | None) -> None:
+        if stage == "workload" and done:
+            raise KeyboardInterrupt
+
+    settings = {**LOGGED, "workload.requests": 1 << 30}
+    with pytest.raises(ssdlab.Interrupted):
+        ssdlab.run(set=settings, out=tmp_path / "a", progress=stop)
+    checked(tmp_path / "a")
