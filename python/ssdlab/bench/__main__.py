@@ -1,0 +1,145 @@
+"""`python -m ssdlab.bench [--only e1,e2] [--history FILE] [--instructions] [--accept]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from . import history, instructions
+from .cases import BYTES_PER_PAGE, CASES, Case
+from .measure import Figures, expected_amplification, measure
+
+
+def main() -> int:
+    """Measure, check the answers, add to the history, print the table; 1 where it falls short."""
+    options = _options()
+    if options.one is not None:
+        case = next(case for case in CASES if case.name == options.one)
+        sys.stdout.write(measure(case).as_json() + "\n")
+        return 0
+    if options.instructions:
+        return _instructions(options.history, options.accept)
+    names = options.only.split(",") if options.only else [case.name for case in CASES]
+    unknown = set(names) - {case.name for case in CASES}
+    if unknown:
+        sys.stderr.write(f"no case {', '.join(sorted(unknown))}\n")
+        return 2
+    done: list[tuple[Case, Figures]] = []
+    complaints: list[str] = []
+    for case in (case for case in CASES if case.name in names):
+        figures = _median(case)
+        complaints += _wrong_answers(case, figures, options.history, options.accept)
+        history.append(options.history, case.name, asdict(figures))
+        done.append((case, figures))
+    Console().print(_table(done))
+    for case, _ in done:
+        sys.stdout.write(f"{case.name}: {case.what}\n")
+    short = [case.name for case, figures in done if figures.writes_per_cpu_s < case.required]
+    complaints += [f"{name}: slower than required" for name in short]
+    for complaint in complaints:
+        sys.stderr.write(complaint + "\n")
+    return 1 if complaints else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m ssdlab.bench", description=main.__doc__)
+    names = ", ".join(case.name for case in CASES)
+    parser.add_argument("--only", help=f"cases, with commas: {names}")
+    parser.add_argument("--history", type=Path, default=Path("bench/history.jsonl"))
+    parser.add_argument("--instructions", action="store_true", help="count them under valgrind")
+    parser.add_argument("--accept", action="store_true", help="answers may differ from recorded")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def _median(case: Case) -> Figures:
+    """Run the case in processes of their own; the middle of the speeds, the answer of all."""
+    runs: list[Figures] = []
+    for _ in range(case.repeats):
+        command = [sys.executable, "-m", "ssdlab.bench", "--one", case.name]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        runs.append(Figures(**json.loads(done.stdout)))
+    if len({(run.programs, run.erases, run.digest) for run in runs}) > 1:
+        message = f"{case.name}: the answer differs from run to run"
+        raise RuntimeError(message)
+    return replace(
+        runs[0],
+        writes_per_cpu_s=statistics.median(run.writes_per_cpu_s for run in runs),
+        flash_ops_per_cpu_s=statistics.median(run.flash_ops_per_cpu_s for run in runs),
+        wall_s=statistics.median(run.wall_s for run in runs),
+    )
+
+
+def _wrong_answers(case: Case, figures: Figures, path: Path, accept: bool) -> Iterator[str]:
+    low, high = expected_amplification(case)
+    if not low <= figures.amplification <= high:
+        wa = f"{figures.amplification:.4f}"
+        yield f"{case.name}: WA {wa} is not between {low:.4f} and {high:.4f}"
+    if case.planes > 32 and figures.rss_bytes_per_page > BYTES_PER_PAGE:
+        yield f"{case.name}: {figures.rss_bytes_per_page:.1f} bytes a page"
+    last = history.recorded(path, case.name)
+    if last is None or accept:
+        return
+    now = asdict(figures)
+    for what in ("programs", "erases", "digest"):
+        if last[what] != now[what]:
+            yield f"{case.name}: {what} {now[what]}, recorded {last[what]}; --accept if meant"
+
+
+def _table(done: Sequence[tuple[Case, Figures]]) -> Table:
+    table = Table(title="Host writes per second of the processor, and memory")
+    for title in (
+        "case",
+        "required",
+        "aim",
+        "measured",
+        "WA",
+        "flash op/s",
+        "B/page, by RSS",
+        "peak RSS",
+    ):
+        table.add_column(title, justify="left" if title == "case" else "right")
+    for case, f in done:
+        table.add_row(
+            case.name,
+            f"{case.required / 1e6:.1f} M",
+            f"{case.aim / 1e6:.1f} M",
+            f"{f.writes_per_cpu_s / 1e6:.2f} M",
+            f"{f.amplification:.3f}",
+            f"{f.flash_ops_per_cpu_s / 1e6:.1f} M",
+            f"{f.bytes_per_page:.1f}/{f.rss_bytes_per_page:.1f}",
+            f"{f.peak_rss_bytes / 2**20:.0f} MiB",
+        )
+    return table
+
+
+def _instructions(path: Path, accept: bool) -> int:
+    counted = instructions.count()
+    if counted is None:
+        sys.stderr.write("valgrind not found: nothing counted\n")
+        return 0
+    now, answer = counted
+    last = history.recorded(path, "instructions")
+    history.append(path, "instructions", {"instructions": now, "answer": answer})
+    sys.stdout.write(f"{now} instructions: {answer}\n")
+    if last is None or accept:
+        return 0
+    more = now / last["instructions"] - 1.0
+    sys.stdout.write(f"{more:+.2%} against {last['instructions']} of {last['commit']}\n")
+    if last["answer"] != answer:
+        sys.stderr.write(f"the answer was {last['answer']}; --accept if meant\n")
+        return 1
+    return 1 if more > instructions.TOLERANCE else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""`python -m ssdlab.validation [--quick] [--jobs N] [--write PAGE]`; status 1 outside a bound."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+from . import latency, queues, saturation, uniform, workloads
+from .check import Check, carry_out
+from .page import markdown
+
+
+def all_checks() -> list[Check]:
+    """Return the checks of the page."""
+    return [
+        *uniform.checks(),
+        *workloads.checks(),
+        *latency.checks(),
+        *queues.checks(),
+        *saturation.checks(),
+    ]
+
+
+def quick_checks() -> list[Check]:
+    """Return a part that takes some seconds."""
+    return [
+        *uniform.quick_checks(),
+        *workloads.quick_checks(),
+        *latency.checks(),
+        *queues.quick_checks(),
+        *saturation.quick_checks(),
+    ]
+
+
+def main() -> int:
+    """Run the checks, tell each line, write the page."""
+    parser = argparse.ArgumentParser(prog="python -m ssdlab.validation", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a part that takes some seconds")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the page there")
+    options = parser.parse_args()
+    started = time.monotonic()
+    checks = quick_checks() if options.quick else all_checks()
+    outcome = carry_out(checks, options.jobs, lambda text: print(text, flush=True))
+    failed = [line for line in outcome.lines if not line.ok]
+    if options.write is not None:
+        options.write.write_text(markdown(outcome), encoding="utf-8")
+    sys.stdout.write(
+        f"{len(outcome.lines)} lines, {len(failed)} outside their bounds, "
+        f"{time.monotonic() - started:.0f} s\n"
+    )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

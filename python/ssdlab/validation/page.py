@@ -1,0 +1,81 @@
+"""docs/validation.md."""
+
+from __future__ import annotations
+
+from ssdlab._core import __version__
+
+from .check import Line, Outcome
+
+HEAD = """\
+<!-- Written by `python -m ssdlab.validation --write docs/validation.md`: change the source. -->
+
+# Validation
+
+The simulator against closed forms that know nothing of it (`ssdlab.oracles`, with their sources).
+ssdlab {version}; {lines} lines, {failed} outside their bounds. Every number follows from the seeds
+(1 to 8; 1 where nothing is estimated), so the command above writes the same page again.
+
+- *deviation* is (measured - formula) / formula, or the difference where the formula says 0.
+- *measured* with ± is the mean over runs with different seeds and its 95 % interval.
+- *bound* is the most deviation allowed: 1 % for write amplification; 0 means equal integers; for
+  waiting times three standard errors of the measured mean, and 0.4 % more for percentiles, which
+  are read from a histogram.
+"""
+
+NOTES = {
+    "Uniform writes, frontiers single": """\
+U = floor(N' b / (1 + OP)) user pages, b pages a block, warm-up 10 U, then 5 U host writes for
+each of four seeds. Collection while 2 or fewer blocks are erased, after the host's page; a block is
+opened for its first page, so at a collection the open block holds one live page and N' = N - 3
+blocks are sealed (N - soft - 1 in general). A window of w is ceil(w N) blocks in the simulator, of
+N and not of N', and the formula is given just that number. Mean field is reached from above, by
+about 1.4 / N'. The reserve chose no victim.""",
+    "Uniform writes, frontiers host+gc": """\
+As above. At a collection the host's block holds one page and the GC block from 1 to b, half on
+average: N' = N - soft - 1.5 + 1 / (2 b) blocks.""",
+    "Skewed writes, two-dimensional mean field": """\
+The mean field picks at random among blocks with equally many valid pages. The simulator takes the
+lowest block; under skewed writes that shows, the more the fewer pages a block has: for greedy with
+b = 16 it is + 1.4 % whatever N' is (a program that draws ties agrees with the formula to 0.2 %). So
+greedy is compared for b of 32 and more.""",
+    "Live pages under TRIM": """\
+TRIMs are uniform over all pages, live or not, so a page is live if a write was its last request.
+The second line is the formula for TRIMs of live pages, at the share of TRIMs that hit one.""",
+    "Completion times by Lindley's recursion, one chip, Poisson arrivals": """\
+Each of the 20 000 requests is compared, with equality in nanoseconds.""",
+    "Saturated reads, pipelined": """\
+Reached only where commands go before data on the bus.""",
+}
+
+
+def markdown(outcome: Outcome) -> str:
+    """Return the page."""
+    lines = outcome.lines
+    failed = sum(not line.ok for line in lines)
+    parts = [HEAD.format(version=__version__, lines=len(lines), failed=failed)]
+    for topic, table in outcome.tables.items():
+        parts.append(f"\n## {topic}\n")
+        if topic in NOTES:
+            parts.append(f"\n{NOTES[topic]}\n")
+        parts.append("\n| what | formula | measured | deviation | bound | ok |\n")
+        parts.append("|---|--:|--:|--:|--:|---|\n")
+        parts.extend(_row(line) for line in table)
+    return "".join(parts)
+
+
+def _row(line: Line) -> str:
+    measured = _number(line.measured)
+    if line.half_width is not None:
+        measured += (
+            f" ± {line.half_width:.2g}" if line.half_width < 100 else (f" ± {line.half_width:.0f}")
+        )
+    bound = "equal" if line.bound == 0.0 else f"{100 * line.bound:.3g} %"
+    deviation = "0" if line.deviation == 0.0 else f"{100 * line.deviation:+.3f} %"
+    cells = (line.what, _number(line.formula), measured, deviation, bound)
+    return "| " + " | ".join(cells) + f" | {'yes' if line.ok else '**no**'} |\n"
+
+
+def _number(value: float) -> str:
+    if float(value).is_integer():
+        return str(int(value))
+    return f"{value:.4f}" if abs(value) < 100.0 else f"{value:.1f}"

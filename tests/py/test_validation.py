@@ -1,0 +1,28 @@
+"""The simulator meets the closed forms: every line of `python -m ssdlab.validation`."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from ssdlab.validation.__main__ import all_checks, quick_checks
+from ssdlab.validation.check import Check, Line, carry_out
+
+
+def _outside(checks: Sequence[Check]) -> list[Line]:
+    return [line for line in carry_out(checks, 2, lambda _: None).lines if not line.ok]
+
+
+def test_quick_lines_are_within_their_bounds() -> None:
+    assert not _outside(quick_checks())
+
+
+@pytest.mark.slow
+def test_all_lines_are_within_their_bounds() -> None:
+    assert not _outside(all_checks())
+
+
+def test_a_line_outside_its_bound_is_told() -> None:
+    assert Line("", 100.0, 100.9, 0.01).ok
+    assert not Line("", 100.0, 101.1, 0.01).ok
+    assert not Line("", 0.0, 1.0, 0.0).ok
+    assert Line("", 0.0, 0.0, 0.0).ok
