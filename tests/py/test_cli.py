@@ -122,7 +122,7 @@ def on_terminal(words: list[str], folder: Path, **more: str) -> str:
 
 @pytest.mark.parametrize("verb", ["run", "compare"])
 def test_progress_on_a_terminal(verb: str, small: Path) -> None:
-    words = [verb, "small.toml", "--set", "workload.requests=1500000", "--out", "o", "--force"]
+    words = [verb, "small.toml", "--set", "workload.requests=800000", "--out", "o", "--force"]
     coloured = on_terminal(words, small, NO_COLOR="")
     assert "%" in coloured
     assert "requests/s" in coloured
