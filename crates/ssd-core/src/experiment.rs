@@ -213,10 +213,15 @@ fn hand_over(config: &Config, ssd: &mut Ssd, watcher: &mut dyn Watcher) -> Resul
 
 /// Let running operations end, so that each has its line, and hand the rest over.
 fn finish_logs(config: &Config, ssd: &mut Ssd, watcher: &mut dyn Watcher) -> Result<(), String> {
-    if config.metrics.op_log {
-        ssd.quiesce().map_err(|e: DeviceError| e.to_string())?;
+    hand_over(config, ssd, watcher)?;
+    if !config.metrics.op_log {
+        return Ok(());
     }
-    hand_over(config, ssd, watcher)
+    // Requests of a stopped run that complete only now are not completed in its report.
+    ssd.quiesce().map_err(|e: DeviceError| e.to_string())?;
+    let mut records = Vec::new();
+    ssd.drain_operations(&mut records);
+    watcher.operations(&records)
 }
 
 fn state_rows(ftl: &Ftl) -> impl Iterator<Item = StateRow> + '_ {

@@ -82,7 +82,8 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// Run `source`, whose times count from the device's present, on `device` until every request has completed or the observer says stop.
+/// Run `source`, whose times count from the device's present, on `device` until every request has
+/// completed or the observer says stop.
 ///
 /// # Errors
 /// A [`DriveError`] when the source or the device fails.

@@ -308,7 +308,7 @@ pub struct Device {
     pub free_blocks: u64,
     /// The fewest there were.
     pub lowest_free_blocks: u64,
-    /// Fewest erases of a block, preconditioning included, like the three below.
+    /// Fewest erases of a block within the measurement, like the three below.
     pub erase_min: u64,
     /// Most erases of a block.
     pub erase_max: u64,
