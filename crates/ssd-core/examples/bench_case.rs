@@ -52,7 +52,9 @@ fn main() {
     let mut ssd = Ssd::new(&config, Ftl::new(&config), 0);
     let outcome = drive(&mut ssd, &config.host, &mut source, &mut |_, _| ControlFlow::Continue(()));
     outcome.expect("the case runs to its end");
-    let (programs, erases) =
-        (ssd.measured.flash.all_programs(), ssd.erases().iter().map(|&n| u64::from(n)).sum::<u64>());
+    let (programs, erases) = (
+        ssd.measured.flash.all_programs(),
+        ssd.erases().iter().map(|&n| u64::from(n)).sum::<u64>(),
+    );
     println!("{programs} programs, {erases} erases, digest {:016x}", ssd.event_digest);
 }
