@@ -141,6 +141,12 @@ impl Map {
         Some(Ppn(v))
     }
 
+    /// Fetch the validity of a page ahead of time.
+    #[inline(always)]
+    pub fn prefetch_validity(&self, ppn: Ppn) {
+        prefetch(&self.valid, ppn.at() / 64);
+    }
+
     /// Bytes held.
     #[must_use]
     pub fn bytes_held(&self) -> usize {

@@ -7,6 +7,7 @@
 pub mod audit;
 pub mod blocks;
 pub mod gc;
+mod immediate;
 pub mod map;
 pub mod place;
 pub mod snapshot;
@@ -118,12 +119,18 @@ impl Ftl {
         let at = block.at();
         self.blocks.pending[at] -= 1;
         if self.blocks.pending[at] == 0 && self.blocks.bound[at] == self.blocks.pages_per_block {
-            assert_eq!(self.blocks.state[at], BlockState::Open);
-            self.blocks.state[at] = BlockState::Sealed;
-            self.blocks.seal_order[at] = self.seals;
-            self.seals += 1;
-            self.victim.on_seal(block, &self.blocks, self.clock);
+            self.seal(block);
         }
+    }
+
+    /// Every page of an open block is programmed: it may be a victim.
+    fn seal(&mut self, block: BlockId) {
+        let at = block.at();
+        assert_eq!(self.blocks.state[at], BlockState::Open);
+        self.blocks.state[at] = BlockState::Sealed;
+        self.blocks.seal_order[at] = self.seals;
+        self.seals += 1;
+        self.victim.on_seal(block, &self.blocks, self.clock);
     }
 
     /// A programmed page holds live data from now on.
@@ -251,6 +258,15 @@ impl Ftl {
         if let Some(ppn) = self.map.prefetch_valid(lpn) {
             let block = self.geo.block_of(ppn);
             prefetch(&self.blocks.valid, block.at());
+        }
+    }
+
+    /// Fetch what the release of page `ppn` will touch; nothing for a number beyond the last page.
+    #[inline(always)]
+    pub fn prefetch_release(&self, ppn: u32) {
+        if ppn < self.geo.pages {
+            self.map.prefetch_validity(Ppn(ppn));
+            prefetch(&self.blocks.valid, self.geo.block_of(Ppn(ppn)).at());
         }
     }
 

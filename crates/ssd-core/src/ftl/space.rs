@@ -169,6 +169,12 @@ impl Space {
         self.gc_need[pool.at()] -= 1;
     }
 
+    /// So many pages of the job need no room any more.
+    pub fn job_pages_done(&mut self, pool: PoolId, pages: u32) {
+        assert!(self.gc_need[pool.at()] >= pages, "{pool:?} moves more pages than its job has");
+        self.gc_need[pool.at()] -= pages;
+    }
+
     /// The job has no page left to move.
     pub fn job_moved_all(&mut self, pool: PoolId) {
         self.gc_need[pool.at()] = 0;
@@ -238,6 +244,28 @@ impl Space {
             self.gc_open[pool] -= 1;
         }
         block
+    }
+
+    /// The same for up to `wanted` pages on one plane: the block, and how many it takes.
+    pub fn frontier_run(
+        &mut self,
+        plane: PlaneId,
+        stream: u32,
+        wanted: u32,
+        blocks: &mut BlockTable,
+    ) -> (BlockId, u32) {
+        assert!(wanted > 0, "a run of no page");
+        let block = self.frontier(plane, stream, blocks);
+        let open = &mut self.open[(plane.0 * self.streams + stream) as usize];
+        let more = (wanted - 1).min(open.left);
+        open.left -= more;
+        let pool = self.pool(plane).at();
+        self.used_in_pool[pool] += more;
+        self.used += u64::from(more);
+        if stream == self.gc_stream() {
+            self.gc_open[pool] -= more;
+        }
+        (block, more + 1)
     }
 
     #[inline(never)]

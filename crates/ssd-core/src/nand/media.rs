@@ -77,6 +77,27 @@ impl Media {
         ppn
     }
 
+    /// Program the next `count` pages, whose addresses follow by [`Media::set_lpn`]. Returns the first.
+    pub fn program_run(
+        &mut self,
+        geo: &Geometry,
+        block: BlockId,
+        plane: PlaneId,
+        count: u32,
+    ) -> u32 {
+        let at = self.flash_block(block, plane);
+        let page = u32::from(self.programmed[at]);
+        assert!(page + count <= geo.pages_per_flash_block, "program beyond the end of {block:?}");
+        self.programmed[at] += count as u16;
+        page
+    }
+
+    /// Write the address into the out-of-band area of a page just programmed.
+    #[inline(always)]
+    pub fn set_lpn(&mut self, ppn: Ppn, lpn: Lpn) {
+        self.lpn[ppn.at()] = lpn.0;
+    }
+
     /// Store the contents of a page just programmed.
     pub fn store(&mut self, ppn: Ppn, sequence: u64, payload: &Payload) {
         if let Some(all) = &mut self.sequence {

@@ -300,6 +300,7 @@ impl Ssd {
         }
         self.gc.spent[pool.at()] = self.gc.demands.amount == Amount::One;
         self.ftl.begin_collection(block);
+        self.ftl.prefetch_block(block);
         self.note(u64::from(block.0), u64::from(pool.0) << 32 | 0xc0);
         self.gc.jobs[pool.at()] = Some(Job {
             victim: block,
@@ -342,6 +343,7 @@ impl Ssd {
                 GcPath::Copyback => Kind::GcCopyback,
             };
             let lpn = self.ftl.media.lpn(source);
+            self.ftl.map.prefetch(lpn);
             let op = self.gc_op(kind, pool, lpn, self.ftl.geo.plane_of(source), source);
             let slot = self.ops.insert(op);
             self.enqueue(slot, R_GC);

@@ -27,15 +27,17 @@ impl Ssd {
             self.activity_ends(plane);
         }
         let service = (self.now - since).0;
+        assert!(service >= array_ns + bus_ns, "an operation was shorter than its phases");
+        let waited_ns = service - array_ns - bus_ns;
         let multi_plane = !self.units[unit].also.is_empty();
         if self.log.is_some() {
             self.log_operations(unit, slot, since);
         }
-        self.ended(unit, slot, [service, array_ns, bus_ns]);
+        self.ended(unit, slot, array_ns, bus_ns, waited_ns);
         if multi_plane {
             let mut also = std::mem::take(&mut self.units[unit].also);
             for &other in &also {
-                self.ended(unit, other, [service, array_ns, bus_ns]);
+                self.ended(unit, other, array_ns, bus_ns, waited_ns);
             }
             also.clear();
             self.units[unit].also = also;
@@ -46,15 +48,14 @@ impl Ssd {
     }
 
     #[inline]
-    fn ended(&mut self, unit: usize, slot: u32, [service, array_ns, bus_ns]: [u64; 3]) {
-        assert!(service >= array_ns + bus_ns, "an operation was shorter than its phases");
+    fn ended(&mut self, unit: usize, slot: u32, array_ns: u64, bus_ns: u64, waited_ns: u64) {
         let op = &mut self.ops[slot];
         let (kind, ppn, lpn) = (op.kind, op.ppn, op.lpn);
         self.units[unit].load -= 1;
         if kind.is_host() {
             op.parts.chip_ns += array_ns;
             op.parts.transfer_ns += bus_ns;
-            op.parts.queue_ns += service - array_ns - bus_ns;
+            op.parts.queue_ns += waited_ns;
             self.units[unit].host_load -= 1;
         }
         self.note(u64::from(lpn.0) << 32 | u64::from(ppn.0), kind as u64);

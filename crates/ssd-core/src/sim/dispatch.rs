@@ -10,7 +10,7 @@ use super::unit::Stage;
 use crate::ftl::blocks::BlockState;
 use crate::ftl::map::Entry;
 use crate::metrics::counters::Cause;
-use crate::sched::order::{Head, Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
+use crate::sched::order::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
 use crate::units::{Nanos, PlaneId, Ppn, UnitId};
 
 /// How far into a queue an operation is looked for when those before it may not start.
@@ -48,26 +48,37 @@ impl Ssd {
     /// Ask the order which of several waiting queues goes first.
     #[inline]
     fn choose_queue(&mut self, unit: usize, waiting: u32) -> Option<(usize, Found)> {
-        let mut found: [Option<Found>; 4] = [None; 4];
-        let mut heads: Heads = [None; 4];
-        let mut left = waiting;
-        while left != 0 {
-            let queue = left.trailing_zeros() as usize;
-            left &= left - 1;
-            found[queue] = self.first_startable(unit, queue);
-            heads[queue] = found[queue].map(|f| self.head(f.slot));
+        let mut heads = Heads::default();
+        let (mut read, mut write) = (None, None);
+        if waiting >> R_HOST & 1 == 1 {
+            read = self.first_startable(unit, R_HOST);
+            if let Some(found) = read {
+                heads.set(R_HOST, self.ops[found.slot].age, false);
+            }
         }
-        if heads.iter().all(Option::is_none) {
+        if waiting >> W_HOST & 1 == 1 {
+            write = self.first_startable(unit, W_HOST);
+            if let Some(found) = write {
+                heads.set(W_HOST, self.ops[found.slot].age, false);
+            }
+        }
+        for queue in [R_GC, W_GC] {
+            if waiting >> queue & 1 == 1 {
+                let op = &self.ops[self.units[unit].queues[queue].head];
+                heads.set(queue, op.age, self.gc.is_foreground(op.owner));
+            }
+        }
+        if heads.is_empty() {
             return None;
         }
         let queue = self.order.pick(&heads);
-        Some((queue, found[queue].expect("an order picks a queue with a head")))
-    }
-
-    #[inline]
-    fn head(&self, slot: u32) -> Head {
-        let op = &self.ops[slot];
-        Head { age: op.age, urgent: !op.kind.is_host() && self.gc.is_foreground(op.owner) }
+        assert!(heads.has(queue), "the order picked queue {queue}, which has no head");
+        let found = match queue {
+            R_HOST => read?,
+            W_HOST => write?,
+            _ => self.first_startable(unit, queue)?,
+        };
+        Some((queue, found))
     }
 
     #[inline]
@@ -274,6 +285,9 @@ impl Ssd {
         let stream = self.ftl.space.host_stream(op.stream);
         op.plane = plane;
         op.ppn = self.ftl.bind_host(plane, stream, op.lpn);
+        // The commit will want them.
+        self.ftl.map.prefetch(op.lpn);
+        self.ftl.prefetch_release(op.base);
         if let Some(content) = &self.content {
             self.ftl.media.store(op.ppn, op.sequence, content.of_slot(slot));
         } else if self.ftl.media.keeps_contents() {

@@ -39,6 +39,10 @@ pub struct Functional {
     pub tally: Tally,
     placement: Placement,
     demands: Demands,
+    /// What a pool wants may change with every page written, not only with every block opened.
+    watches_pages: bool,
+    /// The pages of the victim under collection.
+    pages: Vec<Ppn>,
     /// Pools whose `amount = "one"` has been used up since their last host page.
     spent: Vec<bool>,
     /// Pools whose demand found nothing to collect: looked at again when a page of theirs is released.
@@ -58,10 +62,13 @@ impl Functional {
             chips_per_channel: d.chips_per_channel,
             planes_per_chip: d.planes_per_chip,
         };
+        let demands = Demands::new(&config.gc);
         Functional {
+            pages: Vec::new(),
             tally: Tally::default(),
             placement: Placement::build(&config.alloc.placement, &layout),
-            demands: Demands::new(&config.gc),
+            watches_pages: demands.watches_pages(),
+            demands,
             spent: vec![false; ftl.geo.pools as usize],
             starved: vec![false; ftl.geo.pools as usize],
             starving: 0,
@@ -100,23 +107,18 @@ impl Functional {
         let planned = self.placement.place(lpn, &|_| 0);
         let stream = self.ftl.space.host_stream(stream);
         let plane = self.plane_for(planned, stream)?;
-        let ppn = self.ftl.bind_host(plane, stream, lpn);
+        let (ppn, old) = self.ftl.write_now(plane, stream, lpn);
         if self.ftl.media.keeps_contents() {
             let payload = Payload { digest: fill_digest(lpn, self.sequence), bytes: None };
             self.ftl.media.store(ppn, self.sequence, &payload);
         }
-        let old = self.ftl.map.get(lpn);
-        self.ftl.map.set(lpn, Entry::Page(ppn));
-        self.ftl.validate(ppn);
-        if let Entry::Page(old) = old {
-            self.ftl.release(old);
-        }
-        self.ftl.settle(ppn);
         let pool = self.ftl.geo.pool_of(plane);
-        self.spent[pool.at()] = false;
-        self.meet_demand(pool)?;
+        let again = std::mem::take(&mut self.spent[pool.at()]) || self.starved[pool.at()];
+        if self.ftl.space.take_opened(pool) || self.watches_pages || again {
+            self.meet_demand(pool)?;
+        }
         match old {
-            Entry::Page(old) if self.starving > 0 => self.look_again(old),
+            Some(old) if self.starving > 0 => self.look_again(old),
             _ => Ok(()),
         }
     }
@@ -204,7 +206,6 @@ impl Functional {
     /// Collect one block: move its valid pages, erase it.
     fn collect(&mut self, choice: Choice, foreground: bool) -> Result<(), DeviceError> {
         let block = choice.block;
-        let pool = self.ftl.blocks.pool_of(block);
         if let Some(list) = &mut self.victims {
             list.push(block);
         }
@@ -213,33 +214,23 @@ impl Functional {
         self.tally.by_reserve += u64::from(choice.by_reserve);
         self.tally.victim_valid += u64::from(self.ftl.blocks.valid[block.at()]);
         self.ftl.begin_collection(block);
-        let mut from = 0;
-        while let Some(source) = self.ftl.next_valid(block, from) {
-            from = self.ftl.geo.split(source).1 + 1;
-            self.move_page(source, pool);
+        let mut pages = std::mem::take(&mut self.pages);
+        self.ftl.prefetch_block(block);
+        self.ftl.valid_pages_ahead(block, &mut pages);
+        let mut left = &pages[..];
+        while let Some(&source) = left.first() {
+            let home = self.ftl.geo.plane_of(source);
+            let plane = gc_plane(&self.ftl, home).expect("the reserve keeps room for every job");
+            // Pages of a superblock lie on its planes in turn.
+            let run = if self.ftl.geo.members == 1 { left } else { &left[..1] };
+            let copied = self.ftl.copy_now(run, block, plane);
+            left = &left[copied..];
         }
+        self.tally.gc_pages += pages.len() as u64;
+        self.pages = pages;
         self.ftl.begin_erase(block);
         self.ftl.finish_erase(block);
         Ok(())
-    }
-
-    /// Copy one valid page to the GC frontier.
-    #[inline]
-    fn move_page(&mut self, source: Ppn, pool: PoolId) {
-        let lpn = self.ftl.media.lpn(source);
-        let home = self.ftl.geo.plane_of(source);
-        let plane = gc_plane(&self.ftl, home).expect("the reserve keeps room for every job");
-        let target = self.ftl.bind_gc(plane, lpn);
-        if self.ftl.media.keeps_contents() {
-            self.ftl.media.copy(source, target);
-        }
-        debug_assert_eq!(self.ftl.map.get(lpn), Entry::Page(source));
-        self.ftl.map.set(lpn, Entry::Page(target));
-        self.ftl.release(source);
-        self.ftl.validate(target);
-        self.ftl.settle(target);
-        self.ftl.space.job_page_done(pool);
-        self.tally.gc_pages += 1;
     }
 
     /// Write the first `share` of the user pages once and overwrite them `overwrite` times at random.

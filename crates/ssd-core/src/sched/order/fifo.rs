@@ -3,7 +3,7 @@
 //! Paper: "High-Performance Garbage Collection Scheme with Low Data Transfer Overhead for NoC-Based SSDC", 2024.
 //! Where it is silent on ties, decided: `W_gc` before `R_gc` (it frees a buffer), then the host.
 
-use super::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST, oldest_of};
+use super::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
 use crate::plug::{PolicyInfo, PolicySpec};
 
 /// What this order says of itself.
@@ -25,6 +25,6 @@ impl Policy {
 
 impl OrderPolicy for Policy {
     fn pick(&self, heads: &Heads) -> usize {
-        oldest_of(heads, &[W_GC, R_GC, R_HOST, W_HOST]).expect("a head is present")
+        heads.oldest_of(&[W_GC, R_GC, R_HOST, W_HOST]).expect("a head is present")
     }
 }

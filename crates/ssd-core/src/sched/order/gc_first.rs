@@ -3,7 +3,7 @@
 //! Source: the priority of GC within a started job in the adaptive-channel paper, Electronics 14(23):4741, 2025.
 //! Decided: programs and erases before reads, since they free a buffer.
 
-use super::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST, first_of};
+use super::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
 use crate::plug::{PolicyInfo, PolicySpec};
 
 /// What this order says of itself.
@@ -25,6 +25,6 @@ impl Policy {
 
 impl OrderPolicy for Policy {
     fn pick(&self, heads: &Heads) -> usize {
-        first_of(heads, &[W_GC, R_GC, R_HOST, W_HOST]).expect("a head is present")
+        heads.first_of(&[W_GC, R_GC, R_HOST, W_HOST]).expect("a head is present")
     }
 }

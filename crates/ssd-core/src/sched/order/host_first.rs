@@ -4,7 +4,7 @@
 //! write cannot start without space.
 //! Decided: GC programs and erases before GC reads, since they free a buffer.
 
-use super::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST, first_of, gc_is_urgent};
+use super::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
 use crate::plug::{PolicyInfo, PolicySpec};
 
 /// What this order says of itself.
@@ -27,11 +27,11 @@ impl Policy {
 impl OrderPolicy for Policy {
     #[inline]
     fn pick(&self, heads: &Heads) -> usize {
-        let order = if gc_is_urgent(heads) {
+        let order = if heads.gc_is_urgent() {
             [R_HOST, W_GC, R_GC, W_HOST]
         } else {
             [R_HOST, W_HOST, W_GC, R_GC]
         };
-        first_of(heads, &order).expect("a head is present")
+        heads.first_of(&order).expect("a head is present")
     }
 }

@@ -11,43 +11,75 @@ pub const R_GC: usize = 2;
 /// GC programs and erases.
 pub const W_GC: usize = 3;
 
-/// The oldest operation of one queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Head {
-    /// Position in the order in which operations were queued over the device; smaller is older.
-    pub age: u64,
-    /// Belongs to foreground collection: the pool is at its reserve.
-    pub urgent: bool,
+/// Queues of collection, as bits.
+const GC: u8 = 1 << R_GC | 1 << W_GC;
+
+/// The operations at the heads of the four queues of one busy unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Heads {
+    present: u8,
+    urgent: u8,
+    age: [u64; 4],
 }
 
-/// Heads of the four queues of one busy unit, indexed by `R_HOST`, `W_HOST`, `R_GC`, `W_GC`; `None`
-/// where a queue is empty or may not start now.
-pub type Heads = [Option<Head>; 4];
+impl Heads {
+    /// `queue` has a head that may start: queued as number `age` over the device (smaller is older),
+    /// `urgent` if it belongs to foreground collection.
+    #[inline(always)]
+    pub fn set(&mut self, queue: usize, age: u64, urgent: bool) {
+        self.present |= 1 << queue;
+        self.urgent |= u8::from(urgent) << queue;
+        self.age[queue] = age;
+    }
+
+    /// Whether no queue has a head that may start.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.present == 0
+    }
+
+    /// Whether `queue` has a head that may start.
+    #[inline(always)]
+    #[must_use]
+    pub const fn has(&self, queue: usize) -> bool {
+        self.present >> queue & 1 == 1
+    }
+
+    /// The age of the head of `queue`.
+    #[inline(always)]
+    #[must_use]
+    pub fn age(&self, queue: usize) -> Option<u64> {
+        self.has(queue).then(|| self.age[queue])
+    }
+
+    /// Whether a GC head belongs to foreground collection.
+    #[inline(always)]
+    #[must_use]
+    pub const fn gc_is_urgent(&self) -> bool {
+        self.urgent & GC != 0
+    }
+
+    /// The first queue of `order` that has a head.
+    #[inline(always)]
+    #[must_use]
+    pub fn first_of(&self, order: &[usize]) -> Option<usize> {
+        order.iter().copied().find(|&q| self.has(q))
+    }
+
+    /// The queue with the oldest head among `queues`; at equal age the one named first.
+    #[inline(always)]
+    #[must_use]
+    pub fn oldest_of(&self, queues: &[usize]) -> Option<usize> {
+        let ages = queues.iter().copied().filter_map(|q| self.age(q).map(|age| (age, q)));
+        ages.min_by_key(|&(age, _)| age).map(|(_, q)| q)
+    }
+}
 
 /// Which queue's head starts on an idle busy unit.
 pub trait OrderPolicy {
     /// Index into `heads` of a queue with a head. At least one head is present.
     fn pick(&self, heads: &Heads) -> usize;
-}
-
-/// The first queue of `order` that has a head.
-pub(crate) fn first_of(heads: &Heads, order: &[usize]) -> Option<usize> {
-    order.iter().copied().find(|&q| heads[q].is_some())
-}
-
-/// The queue with the oldest head among `queues`; at equal age the one named first.
-pub(crate) fn oldest_of(heads: &Heads, queues: &[usize]) -> Option<usize> {
-    queues
-        .iter()
-        .copied()
-        .filter_map(|q| heads[q].map(|h| (h.age, q)))
-        .min_by_key(|&(age, _)| age)
-        .map(|(_, q)| q)
-}
-
-/// Whether a GC head belongs to foreground collection.
-pub(crate) fn gc_is_urgent(heads: &Heads) -> bool {
-    [W_GC, R_GC].iter().any(|&q| heads[q].is_some_and(|h| h.urgent))
 }
 
 macro_rules! orders {
@@ -102,8 +134,14 @@ orders! {
 mod tests {
     use super::*;
 
-    fn head(age: u64) -> Option<Head> {
-        Some(Head { age, urgent: false })
+    fn heads(ages: [Option<u64>; 4], urgent: usize) -> Heads {
+        let mut heads = Heads::default();
+        for (queue, age) in ages.into_iter().enumerate() {
+            if let Some(age) = age {
+                heads.set(queue, age, queue == urgent);
+            }
+        }
+        heads
     }
 
     #[test]
@@ -111,11 +149,10 @@ mod tests {
         for info in ALL {
             let order = Order::build(&PolicySpec::with_defaults(info));
             for mask in 1usize..16 {
-                for urgent in [false, true] {
-                    let heads: Heads = std::array::from_fn(|q| {
-                        (mask >> q & 1 == 1).then_some(Head { age: 9 - q as u64, urgent })
-                    });
-                    assert!(heads[order.pick(&heads)].is_some(), "{} {mask}", info.name);
+                for urgent in 0..5 {
+                    let age = |q: usize| (mask >> q & 1 == 1).then_some(9 - q as u64);
+                    let heads = heads(std::array::from_fn(age), urgent);
+                    assert!(heads.has(order.pick(&heads)), "{} {mask}", info.name);
                 }
             }
         }
@@ -127,17 +164,17 @@ mod tests {
             let info = ALL.iter().find(|i| i.name == name).expect("known order");
             Order::build(&PolicySpec::with_defaults(info)).pick(heads)
         };
-        let heads = [head(4), head(3), head(2), head(1)];
-        assert_eq!(pick("fifo", &heads), W_GC);
-        assert_eq!(pick("gc-first", &heads), W_GC);
-        assert_eq!(pick("host-first", &heads), R_HOST);
-        assert_eq!(pick("read-first", &heads), R_HOST);
-        let no_read = [None, head(1), head(2), head(3)];
+        let all = heads([Some(4), Some(3), Some(2), Some(1)], 9);
+        assert_eq!(pick("fifo", &all), W_GC);
+        assert_eq!(pick("gc-first", &all), W_GC);
+        assert_eq!(pick("host-first", &all), R_HOST);
+        assert_eq!(pick("read-first", &all), R_HOST);
+        let no_read = heads([None, Some(1), Some(2), Some(3)], 9);
         assert_eq!(pick("host-first", &no_read), W_HOST);
         assert_eq!(pick("read-first", &no_read), W_HOST);
-        let urgent = [None, head(1), Some(Head { age: 2, urgent: true }), None];
+        let urgent = heads([None, Some(1), Some(2), None], R_GC);
         assert_eq!(pick("host-first", &urgent), R_GC);
-        let tie = [None, None, head(5), head(5)];
+        let tie = heads([None, None, Some(5), Some(5)], 9);
         assert_eq!(pick("fifo", &tie), W_GC);
     }
 }

@@ -3,7 +3,7 @@
 //! Source: read priority is common in SSD controllers since a read's latency is a program's waiting.
 //! Decided: ties among the rest as in `fifo`.
 
-use super::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST, oldest_of};
+use super::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
 use crate::plug::{PolicyInfo, PolicySpec};
 
 /// What this order says of itself.
@@ -25,9 +25,9 @@ impl Policy {
 
 impl OrderPolicy for Policy {
     fn pick(&self, heads: &Heads) -> usize {
-        if heads[R_HOST].is_some() {
+        if heads.has(R_HOST) {
             return R_HOST;
         }
-        oldest_of(heads, &[W_GC, R_GC, W_HOST]).expect("a head is present")
+        heads.oldest_of(&[W_GC, R_GC, W_HOST]).expect("a head is present")
     }
 }

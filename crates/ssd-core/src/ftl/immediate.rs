@@ -1,0 +1,96 @@
+//! Steps of a page's life taken at once, for the functional executor: bind, commit and release in one
+//! call, with nothing pending in between.
+
+use super::Ftl;
+use super::map::Entry;
+use crate::memory::prefetch;
+use crate::units::{BlockId, Lpn, PlaneId, Ppn};
+
+impl Ftl {
+    /// Write `lpn` to the host frontier `stream` on `plane`. Returns the page and the one it replaces.
+    #[inline]
+    pub fn write_now(&mut self, plane: PlaneId, stream: u32, lpn: Lpn) -> (Ppn, Option<Ppn>) {
+        self.clock += 1;
+        let (block, ppn) = self.program_now(plane, stream, lpn);
+        self.valid_pages += 1;
+        let old = self.map.get(lpn);
+        self.map.set(lpn, Entry::Page(ppn));
+        let replaced = match old {
+            Entry::Page(old) => {
+                self.release(old);
+                Some(old)
+            }
+            Entry::Unmapped => None,
+            Entry::Slot(_) => unreachable!("nothing is in flight without time"),
+        };
+        self.seal_if_full(block, plane);
+        (ppn, replaced)
+    }
+
+    /// Copy valid pages of `victim` to the GC frontier on `plane`, as many of `sources` as its open
+    /// block takes. Returns how many.
+    pub fn copy_now(&mut self, sources: &[Ppn], victim: BlockId, plane: PlaneId) -> usize {
+        let stream = self.space.gc_stream();
+        let wanted = sources.len() as u32;
+        let (block, count) = self.space.frontier_run(plane, stream, wanted, &mut self.blocks);
+        let first = self.media.program_run(&self.geo, block, plane, count);
+        for (i, &source) in sources[..count as usize].iter().enumerate() {
+            let target = self.geo.page_on(block, plane, first + i as u32);
+            let lpn = self.media.lpn(source);
+            debug_assert_eq!(self.map.get(lpn), Entry::Page(source), "{lpn:?} is elsewhere");
+            self.media.set_lpn(target, lpn);
+            self.map.set(lpn, Entry::Page(target));
+            self.map.unmark(source);
+            self.map.mark(target);
+            if self.media.keeps_contents() {
+                self.media.copy(source, target);
+            }
+        }
+        self.blocks.bound[block.at()] += count as u16;
+        self.blocks.valid[block.at()] += count as u16;
+        self.blocks.valid[victim.at()] -= count as u16;
+        self.space.job_pages_done(self.blocks.pool_of(victim), count);
+        self.seal_if_full(block, plane);
+        count as usize
+    }
+
+    /// Program the next page of a frontier with live data.
+    #[inline]
+    fn program_now(&mut self, plane: PlaneId, stream: u32, lpn: Lpn) -> (BlockId, Ppn) {
+        let block = self.space.frontier(plane, stream, &mut self.blocks);
+        let ppn = self.media.program(&self.geo, block, plane, lpn);
+        self.blocks.bound[block.at()] += 1;
+        self.blocks.valid[block.at()] += 1;
+        self.map.mark(ppn);
+        (block, ppn)
+    }
+
+    #[inline]
+    fn seal_if_full(&mut self, block: BlockId, plane: PlaneId) {
+        if self.blocks.bound[block.at()] == self.blocks.pages_per_block {
+            self.space.fully_bound(block, plane);
+            self.seal(block);
+        }
+    }
+
+    /// Fetch the map entries of the valid pages of `block` ahead of their copying, in `pages`.
+    pub fn valid_pages_ahead(&self, block: BlockId, pages: &mut Vec<Ppn>) {
+        pages.clear();
+        let first = self.geo.first_page(block);
+        let end = Ppn(first.0 + self.geo.pages_per_block);
+        let mut from = first;
+        while let Some(page) = self.map.next_valid(from, end) {
+            self.map.prefetch(self.media.lpn(page));
+            pages.push(page);
+            from = Ppn(page.0 + 1);
+        }
+    }
+
+    /// Fetch the state of `block` and the addresses in its pages ahead of its collection.
+    pub fn prefetch_block(&self, block: BlockId) {
+        let first = self.geo.first_page(block).at();
+        for line in 0..self.geo.pages_per_block as usize / 16 {
+            prefetch(self.media.lpns(), first + line * 16);
+        }
+    }
+}
