@@ -37,7 +37,7 @@ SUITES = [
     "linearizability",
 ]
 # A bug that makes a test hang is caught too.
-LONGEST_S = 180
+LONGEST_S = 120
 
 
 class Stale(Exception):
