@@ -17,6 +17,7 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,7 +37,7 @@ SUITES = [
     "linearizability",
 ]
 # A bug that makes a test hang is caught too.
-LONGEST_S = 180
+LONGEST_S = 120
 
 
 class Stale(Exception):
@@ -80,6 +81,28 @@ def restore(before: list[tuple[Path, str]]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
+def bounded(
+    command: list[str], folder: Path, environment: dict[str, str]
+) -> tuple[int | None, str]:
+    """Exit code and output; no code if it had to be ended, with all it had started."""
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=LONGEST_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return None, ""
+    return process.returncode, output
+
+
 def failures(tree: Path, target: Path) -> tuple[str, list[str]]:
     """The first suite that fails, and its failing tests; empty if all pass."""
     environment = os.environ | {
@@ -99,20 +122,11 @@ def failures(tree: Path, target: Path) -> tuple[str, list[str]]:
         )
         if build.returncode != 0:
             raise Stale(f"it does not compile:\n{build.stderr}")
-        try:
-            run = subprocess.run(
-                [*base, "--test", suite],
-                cwd=tree,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=LONGEST_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
+        code, output = bounded([*base, "--test", suite], tree, environment)
+        if code is None:
             return suite, ["(it does not end)"]
-        if run.returncode != 0:
-            names = re.findall(r"^    (\w+)$", run.stdout, re.MULTILINE)
+        if code != 0:
+            names = re.findall(r"^    (\w+)$", output, re.MULTILINE)
             return suite, sorted(set(names)) or ["(it crashed)"]
     return "", []
 
@@ -126,12 +140,14 @@ def main() -> int:
     missed = 0
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
+        # New times of change: the target folder may hold what a seeded source was compiled to.
         for name in COPIED:
             source = ROOT / name
             if source.is_dir():
-                shutil.copytree(source, tree / name, ignore=shutil.ignore_patterns("target"))
+                unwanted = shutil.ignore_patterns("target")
+                shutil.copytree(source, tree / name, copy_function=shutil.copy, ignore=unwanted)
             elif source.exists():
-                shutil.copy2(source, tree / name)
+                shutil.copy(source, tree / name)
         suite, tests = failures(tree, options.target)
         if suite:
             print(f"without any bug {suite} fails: {', '.join(tests)}", file=sys.stderr)

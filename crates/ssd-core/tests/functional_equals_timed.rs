@@ -1,5 +1,5 @@
-//! The functional executor is the timed machine at queue depth 1 with whole-job collection that closes
-//! the device: the same victims in the same order, the same counts, the same free blocks.
+//! The functional executor is the timed machine at queue depth 1 with whole-job collection that
+//! closes the device: the same victims in the same order, the same counts, the same free blocks.
 
 mod rig;
 
@@ -78,7 +78,7 @@ fn timed(c: &Config, steps: &[Step]) -> (Vec<BlockId>, Tally, Ssd) {
         let pool = plane / geo.planes_per_pool();
         let per_plane = geo.blocks_per_pool * geo.members / geo.planes_per_pool();
         let block = if geo.members > 1 {
-            if plane % geo.members > 0 {
+            if !plane.is_multiple_of(geo.members) {
                 continue;
             }
             pool * geo.blocks_per_pool + p.block
@@ -105,7 +105,7 @@ fn compare(c: &Config, n: usize, trims: f64) {
     let (mut expected, tally, f) = functional(c, &steps);
     let (mut victims, counted, ssd) = timed(c, &steps);
     if c.alloc.placement.policy != "static" {
-        // A write releases a page of another pool, and both may collect at once: no order across pools.
+        // A write releases a page of another pool, and both may collect at once.
         expected.sort_by_key(|&b| f.ftl.blocks.pool_of(b));
         victims.sort_by_key(|&b| f.ftl.blocks.pool_of(b));
     }

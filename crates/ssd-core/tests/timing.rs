@@ -1,5 +1,5 @@
-//! Time is exact: idle latencies to the nanosecond, Lindley's recursion for every request, saturation,
-//! Little's law, queueing formulas, and what orders and blocking scopes promise.
+//! Time is exact: idle latencies to the nanosecond, Lindley's recursion for every request,
+//! saturation, Little's law, queueing formulas, and what orders and blocking scopes promise.
 
 mod rig;
 
@@ -273,8 +273,8 @@ fn reads_saturate_as_the_formula_says() {
 }
 
 #[test]
-#[ignore = "bug: a bus that falls free at the instant at which a chip's next command comes is given to \
-            data-out before that command is there; 2 to 4 chips read 8 to 22 % less"]
+#[ignore = "bug: a bus that falls free at the instant at which a chip's next command comes is \
+            given to data-out before that command is there; 2 to 4 chips read 8 to 22 % less"]
 fn bug_reads_saturate_with_commands_before_data_out() {
     reads_saturate(&[2, 3, 4]);
 }
@@ -312,7 +312,7 @@ fn busy_log(
 
 const OPEN: Blocking = Blocking { scope: BlockingScope::None, granularity: Granularity::Step };
 
-/// Pairs (started, passed over) of operations of one unit: the second waited when the first started.
+/// Pairs (started, passed over) of operations: the second waited when the first started.
 fn overtakings(log: &[OpRecord]) -> impl Iterator<Item = (&OpRecord, &OpRecord)> {
     log.iter().enumerate().flat_map(move |(i, first)| {
         let waiting = move |w: &&OpRecord| w.queued < first.start && w.start > first.start;

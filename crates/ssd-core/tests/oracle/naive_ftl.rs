@@ -1,5 +1,5 @@
-//! A page-mapped FTL as simple as it can be: maps and lists, every count by looking at every page. It
-//! shares no code with the simulator; what it does is what the documentation says of static
+//! A page-mapped FTL as simple as it can be: maps and lists, every count by looking at every page.
+//! It shares no code with the simulator; what it does is what the documentation says of static
 //! placement, one pool a plane, the reserve, and `free-blocks` with `until-satisfied`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -135,8 +135,8 @@ impl NaiveFtl {
         self.planes[p].holds.range((block, 0)..(block + 1, 0)).count()
     }
 
-    /// The victim by the rule; one that gains nothing is taken only if another block has something to
-    /// gain, and at the reserve that other block is taken instead.
+    /// The victim by the rule; one that gains nothing is taken only if another block has something
+    /// to gain, and at the reserve that other block is taken instead.
     fn victim(&self, p: usize, must: bool) -> Option<usize> {
         let full = &self.planes[p].full;
         let fewest = full.iter().copied().min_by_key(|&b| (self.valid(p, b), b))?;

@@ -94,8 +94,8 @@ impl Storm {
         Ok(())
     }
 
-    /// The run could not go on: the error names the pool and the first request, the pool has nothing
-    /// to collect, and every invariant holds.
+    /// The run could not go on: the error names the pool and the first request, the pool has
+    /// nothing to collect, and every invariant holds.
     pub(crate) fn gave_up(&self, error: &DeviceError) {
         let (first, waiting) = (self.pending.keys().next().copied(), self.pending.len() as u64);
         match error {
