@@ -7,7 +7,7 @@ use crate::config::{Config, Mode};
 use crate::ftl::Ftl;
 use crate::host::device::{Device, DeviceError};
 use crate::host::drive::{self, DriveError, Progress};
-use crate::host::request::{Op, Request, Source};
+use crate::host::request::{Op, Request, Source, TimedRequest};
 use crate::metrics::Measurements;
 use crate::metrics::build::{DeviceState, Inputs};
 use crate::metrics::counters::Cause;
@@ -17,7 +17,7 @@ use crate::sim::log::OpRecord;
 use crate::sim::request::RequestRecord;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, Ppn};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 
 /// Where a run is.
@@ -259,6 +259,8 @@ fn run_functional(
     };
     let clock = elapsed(start, watcher.clock());
     let t = f.tally;
+    measured.host.pages_written = t.host_pages;
+    measured.flash.programs[Cause::Host.at()] = t.host_pages;
     measured.flash.programs[Cause::Gc.at()] = t.gc_pages;
     measured.flash.reads[Cause::Gc.at()] = t.gc_pages;
     measured.flash.erases[Cause::Gc.at()] = t.victims * u64::from(f.ftl.geo.members);
@@ -291,23 +293,23 @@ fn drive_functional(
     watcher: &mut dyn Watcher,
 ) -> Ending {
     let total = source.expected();
-    let mut ring = std::collections::VecDeque::with_capacity(64);
+    const AHEAD: usize = 48;
+    const BATCH: usize = 8;
+    let mut ring: VecDeque<TimedRequest> = VecDeque::with_capacity(64);
     for id in 0u64.. {
-        while ring.len() < 48 {
-            match source.next_request() {
-                Ok(Some(next)) => {
-                    let next: Request = next.request;
-                    f.ftl.map.prefetch(Lpn((next.sector >> f.ftl.geo.sector_shift) as u32));
-                    ring.push_back(next);
-                }
-                Ok(None) => break,
-                Err(e) => return Ending::Failed(e.to_string()),
+        if ring.len() <= AHEAD - BATCH {
+            let before = ring.len();
+            if let Err(e) = source.fill(&mut ring, BATCH) {
+                return Ending::Failed(e.to_string());
+            }
+            for i in before..ring.len() {
+                f.ftl.map.prefetch(first_page(f, &ring[i].request));
             }
         }
-        if let Some(soon) = ring.get(24) {
-            f.ftl.prefetch_write(Lpn((soon.sector >> f.ftl.geo.sector_shift) as u32));
+        if let Some(soon) = ring.get(AHEAD / 2) {
+            f.ftl.prefetch_write(first_page(f, &soon.request));
         }
-        let Some(request) = ring.pop_front() else { break };
+        let Some(request) = ring.pop_front().map(|next| next.request) else { break };
         if id % 65_536 == 0 && watcher.progress(Stage::Workload, id, total).is_break() {
             return Ending::Interrupted;
         }
@@ -322,7 +324,13 @@ fn drive_functional(
     Ending::Completed
 }
 
+/// The first page that `request` touches.
+fn first_page(f: &Functional, request: &Request) -> Lpn {
+    Lpn((request.sector >> f.ftl.geo.sector_shift) as u32)
+}
+
 /// One request without time.
+#[inline]
 fn execute(
     f: &mut Functional,
     r: &Request,
@@ -337,11 +345,8 @@ fn execute(
         Op::Write => {
             for i in 0..pages.count {
                 f.write(Lpn(pages.first + i), r.stream)?;
-                m.host.pages_written += 1;
-                m.flash.programs[Cause::Host.at()] += 1;
-                m.flash.programs[Cause::Gc.at()] = f.tally.gc_pages;
-                m.note_write();
             }
+            m.course.record(f.tally.host_pages, f.tally.host_pages + f.tally.gc_pages);
         }
         Op::Trim => {
             for i in 0..pages.count {

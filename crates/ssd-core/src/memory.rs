@@ -4,9 +4,9 @@
 /// A vector of `n` copies of `value` in memory that asks for huge pages (Linux, `madvise`): the maps
 /// are accessed at random, and fewer TLB misses make that 1.2 to 2 times faster.
 #[must_use]
-pub fn huge_vec(n: usize, value: u32) -> Vec<u32> {
-    let mut v: Vec<u32> = Vec::with_capacity(n);
-    advise_huge(v.as_mut_ptr().cast(), n * size_of::<u32>());
+pub fn huge_vec<T: Copy>(n: usize, value: T) -> Vec<T> {
+    let mut v: Vec<T> = Vec::with_capacity(n);
+    advise_huge(v.as_mut_ptr().cast(), n * size_of::<T>());
     v.resize(n, value);
     assert_eq!(v.len(), n);
     v

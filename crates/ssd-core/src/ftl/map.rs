@@ -34,7 +34,7 @@ impl Map {
         assert!(pages < UNMAPPED / 2 + 1, "in-flight slots need room above the physical pages");
         Map {
             l2p: huge_vec(user_pages as usize, UNMAPPED),
-            valid: vec![0; (pages as usize).div_ceil(64)],
+            valid: huge_vec((pages as usize).div_ceil(64), 0),
             pages,
         }
     }

@@ -13,6 +13,8 @@ use std::ops::ControlFlow;
 
 /// Requests fetched ahead, so that the device can prefetch what they will touch.
 const AHEAD: usize = 48;
+/// Of these, fetched at once.
+const BATCH: usize = 8;
 /// Completions between two reports of progress.
 const PROGRESS_EVERY: u64 = 4096;
 
@@ -66,13 +68,12 @@ impl<'a> Feed<'a> {
     /// The next request; tops the ring up and lets the device prefetch.
     #[inline]
     fn next<D: Device>(&mut self, device: &D) -> Result<Option<TimedRequest>, SourceError> {
-        while !self.dry && self.ring.len() < AHEAD {
-            match self.source.next_request()? {
-                Some(request) => {
-                    device.hint(&request.request);
-                    self.ring.push_back(request);
-                }
-                None => self.dry = true,
+        if !self.dry && self.ring.len() <= AHEAD - BATCH {
+            let before = self.ring.len();
+            self.source.fill(&mut self.ring, BATCH)?;
+            self.dry = self.ring.len() < before + BATCH;
+            for i in before..self.ring.len() {
+                device.hint(&self.ring[i].request);
             }
         }
         if let Some(soon) = self.ring.get(AHEAD / 2) {

@@ -2,6 +2,7 @@
 
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 
 /// What a request asks for.
 ///
@@ -110,6 +111,21 @@ pub trait Source {
     /// # Errors
     /// [`SourceError`] names the place (file and line, or parameter) and the remedy.
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError>;
+
+    /// Append up to `most` requests to `ring`; fewer only at the end. (Written here so that each source
+    /// has its own copy, in which the request is built in place.)
+    ///
+    /// # Errors
+    /// As [`Source::next_request`]; requests before the error are in `ring`.
+    fn fill(&mut self, ring: &mut VecDeque<TimedRequest>, most: usize) -> Result<(), SourceError> {
+        for _ in 0..most {
+            match self.next_request()? {
+                Some(request) => ring.push_back(request),
+                None => break,
+            }
+        }
+        Ok(())
+    }
 
     /// Requests that will come in all, where it is known (for progress).
     fn expected(&self) -> Option<u64> {

@@ -20,6 +20,7 @@ pub(crate) struct Pages {
 }
 
 /// Pages touched by a request; those wholly inside it for a TRIM.
+#[inline]
 pub(crate) fn pages_of(geo: &Geometry, r: &Request) -> Pages {
     let shift = geo.sector_shift;
     let end = r.sector + u64::from(r.sectors);

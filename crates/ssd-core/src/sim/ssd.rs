@@ -403,12 +403,17 @@ impl Ssd {
 }
 
 /// Whether request `r` with number `id` is one that the device takes.
+#[inline]
 pub(crate) fn check(geo: &Geometry, id: u64, r: &Request) -> Result<(), DeviceError> {
     let capacity = geo.user_sectors();
+    let inside = r.sector < capacity && u64::from(r.sectors) <= capacity - r.sector;
+    let sized = r.sectors > 0 && (r.sectors <= MAX_SECTORS || r.op == HostOp::Trim);
+    if (inside && sized) || r.op == HostOp::Flush { Ok(()) } else { refuse(capacity, id, r) }
+}
+
+#[cold]
+fn refuse(capacity: u64, id: u64, r: &Request) -> Result<(), DeviceError> {
     let bad = |reason: String| Err(DeviceError::BadRequest { id, reason });
-    if r.op == HostOp::Flush {
-        return Ok(());
-    }
     if r.sectors == 0 {
         return bad(format!("a {} of zero length", r.op.name()));
     }
@@ -420,13 +425,7 @@ pub(crate) fn check(geo: &Geometry, id: u64, r: &Request) -> Result<(), DeviceEr
             u64::from(MAX_SECTORS) * 512
         ));
     }
-    match r.sector.checked_add(u64::from(r.sectors)) {
-        Some(end) if end <= capacity => Ok(()),
-        _ => bad(format!(
-            "sectors {} + {} lie beyond the device of {capacity} sectors",
-            r.sector, r.sectors
-        )),
-    }
+    bad(format!("sectors {} + {} lie beyond the device of {capacity} sectors", r.sector, r.sectors))
 }
 
 impl Device for Ssd {
