@@ -108,7 +108,7 @@ impl Volume {
         for record in records {
             let (first, last) = record.pages(sectors_per_page);
             let bytes = u64::from(record.sectors) * 512;
-            match record.op {
+            match record.op() {
                 Op::Read => {
                     volume.requests.read += 1;
                     volume.bytes_read += bytes;
@@ -146,7 +146,7 @@ impl Digest {
     /// Adds a record.
     #[inline(always)]
     pub(crate) fn add(&mut self, record: &Record) {
-        let kind = u64::from(record.flags) << 8 | record.op as u64;
+        let kind = u64::from(record.flags) << 8 | record.op() as u64;
         for word in [record.at, record.sector, u64::from(record.sectors) << 16 | kind] {
             self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01b3);
             self.0 ^= self.0 >> 32;

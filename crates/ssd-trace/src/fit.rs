@@ -15,8 +15,8 @@ pub(crate) struct Record {
     pub(crate) sector: u64,
     /// Sectors; 0 for a flush.
     pub(crate) sectors: u32,
-    /// What it asks for.
-    pub(crate) op: Op,
+    /// What it asks for, as an index into [`Op::ALL`].
+    pub(crate) op_index: u8,
     /// Bits of [`flags`].
     pub(crate) flags: u8,
 }
@@ -24,6 +24,12 @@ pub(crate) struct Record {
 const _: () = assert!(size_of::<Record>() == 24, "a trace of n requests takes 24 n bytes");
 
 impl Record {
+    /// What it asks for.
+    #[inline(always)]
+    pub(crate) fn op(&self) -> Op {
+        Op::ALL[usize::from(self.op_index)]
+    }
+
     /// First and last page that it touches.
     #[inline(always)]
     pub(crate) fn pages(&self, sectors_per_page: u64) -> (u64, u64) {
@@ -72,7 +78,7 @@ impl Fitter {
     #[inline(always)]
     pub(crate) fn add(&mut self, event: &Event, at: u64) -> Result<Record, Refusal> {
         let Event { sector, sectors, op, flags, .. } = *event;
-        let record = Record { at, sector, sectors, op, flags };
+        let record = Record { at, sector, sectors, op_index: op as u8, flags };
         let end = sector + u64::from(sectors);
         match self.fit {
             Fit::None if end > self.capacity() => return Err(self.beyond(event)),
@@ -130,7 +136,7 @@ impl Fitter {
     #[cold]
     fn wrap(&mut self, record: Record) -> Result<(), Refusal> {
         let capacity = self.capacity();
-        if record.op == Op::Trim && u64::from(record.sectors) >= capacity {
+        if record.op() == Op::Trim && u64::from(record.sectors) >= capacity {
             self.whole_device_discards += 1;
             // It fits: the discard was at least this long.
             return self.push(Record { sector: 0, sectors: capacity as u32, ..record });
@@ -176,12 +182,12 @@ impl Fitter {
 /// pages inside a discard are adjacent after renumbering, because the order is kept. Where the
 /// first or last page of the request is touched, its offset within that page is kept.
 fn compact(record: &mut Record, touched: &PageRuns, sectors_per_page: u64) -> bool {
-    if record.op == Op::Flush {
+    if record.op() == Op::Flush {
         return true;
     }
     let (first, last) = record.pages(sectors_per_page);
     let new_first = touched.below(first);
-    if record.op != Op::Trim {
+    if record.op() != Op::Trim {
         record.sector = new_first * sectors_per_page + record.sector % sectors_per_page;
         return true;
     }

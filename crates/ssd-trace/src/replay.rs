@@ -115,9 +115,10 @@ impl Source for TraceSource {
             }
             (self.round, self.next) = (self.round + 1, 0);
         }
-        let Record { at, sector, sectors, op, flags } = self.records[self.next];
+        let record = self.records[self.next];
+        let Record { at, sector, sectors, flags, .. } = record;
         self.next += 1;
-        let request = Request { flags, ..Request::new(op, sector, sectors) };
+        let request = Request { flags, ..Request::new(record.op(), sector, sectors) };
         Ok(Some(TimedRequest { at: self.arrival(at), request }))
     }
 
