@@ -77,6 +77,7 @@ def apply(patch: Path, tree: Path) -> list[tuple[Path, str]]:
 
 
 def restore(before: list[tuple[Path, str]]) -> None:
+    """Write the texts back as they were before a patch."""
     for path, text in reversed(before):
         path.write_text(text, encoding="utf-8")
 
@@ -132,6 +133,7 @@ def failures(tree: Path, target: Path) -> tuple[str, list[str]]:
 
 
 def main() -> int:
+    """Seed each bug in turn; 1 if one survives or no longer applies."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="bugs to seed (default: all)")
     parser.add_argument("--target", type=Path, default=ROOT / "target" / "seeded_bugs")

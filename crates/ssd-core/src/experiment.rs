@@ -302,8 +302,8 @@ fn drive_functional(
             if let Err(e) = source.fill(&mut ring, BATCH) {
                 return Ending::Failed(e.to_string());
             }
-            for i in before..ring.len() {
-                f.ftl.map.prefetch(first_page(f, &ring[i].request));
+            for next in ring.range(before..) {
+                f.ftl.map.prefetch(first_page(f, &next.request));
             }
         }
         if let Some(soon) = ring.get(AHEAD / 2) {

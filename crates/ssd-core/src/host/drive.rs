@@ -72,8 +72,8 @@ impl<'a> Feed<'a> {
             let before = self.ring.len();
             self.source.fill(&mut self.ring, BATCH)?;
             self.dry = self.ring.len() < before + BATCH;
-            for i in before..self.ring.len() {
-                device.hint(&self.ring[i].request);
+            for next in self.ring.range(before..) {
+                device.hint(&next.request);
             }
         }
         if let Some(soon) = self.ring.get(AHEAD / 2) {
