@@ -5,7 +5,7 @@
 
 use super::geometry::Geometry;
 use crate::config::DataMode;
-use crate::memory::huge_vec;
+use crate::memory::{huge_vec, prefetch};
 use crate::units::{BlockId, Lpn, PlaneId, Ppn};
 
 /// Contents of one page as the host wrote them.
@@ -74,6 +74,8 @@ impl Media {
         let ppn = geo.page_on(block, plane, page);
         self.programmed[at] += 1;
         self.lpn[ppn.at()] = lpn.0;
+        // The next line of addresses of this block: written soon.
+        prefetch(&self.lpn, ppn.at() + 16);
         ppn
     }
 

@@ -49,17 +49,11 @@ impl Ssd {
     #[inline]
     fn choose_queue(&mut self, unit: usize, waiting: u32) -> Option<(usize, Found)> {
         let mut heads = Heads::default();
-        let (mut read, mut write) = (None, None);
-        if waiting >> R_HOST & 1 == 1 {
-            read = self.first_startable(unit, R_HOST);
-            if let Some(found) = read {
-                heads.set(R_HOST, self.ops[found.slot].age, false);
-            }
-        }
-        if waiting >> W_HOST & 1 == 1 {
-            write = self.first_startable(unit, W_HOST);
-            if let Some(found) = write {
-                heads.set(W_HOST, self.ops[found.slot].age, false);
+        for queue in [R_HOST, W_HOST] {
+            if waiting >> queue & 1 == 1
+                && let Some(found) = self.first_startable(unit, queue)
+            {
+                heads.set(queue, self.ops[found.slot].age, false);
             }
         }
         for queue in [R_GC, W_GC] {
@@ -73,12 +67,8 @@ impl Ssd {
         }
         let queue = self.order.pick(&heads);
         assert!(heads.has(queue), "the order picked queue {queue}, which has no head");
-        let found = match queue {
-            R_HOST => read?,
-            W_HOST => write?,
-            _ => self.first_startable(unit, queue)?,
-        };
-        Some((queue, found))
+        // Looked for again: cheaper than to carry what was found through memory.
+        self.first_startable(unit, queue).map(|found| (queue, found))
     }
 
     #[inline]
