@@ -43,9 +43,14 @@ of the channel. A percentile is exact to 1 % and one rank; it may be missing.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
 from collections import Counter
 from pathlib import Path
+
+if importlib.util.find_spec("zstandard") is None:
+    sys.stderr.write("check_run: the zstandard package is missing: pip install zstandard\n")
+    sys.exit(2)
 
 from run_check.inputs import Findings, Geometry, Report, UnreadableError
 from run_check.latencies import check_requests

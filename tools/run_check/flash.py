@@ -207,8 +207,13 @@ class Flash:
         self.filled[block] = 0
 
     def finish(self, report: Report) -> None:
-        """Report data that was lost, and compare the number of live pages."""
-        self._commit(sys.maxsize)
+        """Report data that was lost, and compare the number of live pages at the run's end.
+
+        Operations that run at the end of the run are in the log and not in its report.
+        """
+        since, length = report.number("time.measured_from"), report.number("time.simulated")
+        end = sys.maxsize if length is None else int((since or 0) + length)
+        self._commit(sys.maxsize if self.requests.complete else end)
         if self.requests.buffered:
             self._clear_buffered()
         elif self.requests.complete:

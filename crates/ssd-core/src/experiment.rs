@@ -145,12 +145,16 @@ pub fn run(
     let mut ssd = Ssd::new(config, functional.ftl, sequence);
     ssd.audit_every(circumstances.audit_every);
     let before = watcher.clock();
-    let ending = match ending {
-        Some(ending) => ending,
+    let mut told = circumstances.clone();
+    let mut ending = match ending {
+        Some(ending) => unfinished_precondition(ending, &mut told),
         None => run_timed(config, &mut ssd, source, watcher),
     };
     let clock = elapsed(before, watcher.clock());
-    let report = report_timed(config, &ssd, circumstances, &ending, clock);
+    if ssd.discard_warmup() {
+        ending = all_warmup(config, ending, ssd.submitted(), &mut told);
+    }
+    let report = report_timed(config, &ssd, &told, &ending, clock);
     let series = ssd.measured.series.clone();
     let event_digest = ssd.event_digest;
     let ending = match finish_logs(config, &mut ssd, watcher) {
@@ -158,6 +162,25 @@ pub fn run(
         _ => ending,
     };
     Finished { report, series, ending, event_digest }
+}
+
+/// The run ended before its workload began.
+fn unfinished_precondition(ending: Ending, told: &mut Circumstances) -> Ending {
+    if ending == Ending::Interrupted {
+        told.warnings.push("interrupted while preconditioning: the workload did not begin".into());
+    }
+    ending
+}
+
+/// The run ended within its warm-up: nothing was measured.
+fn all_warmup(config: &Config, ending: Ending, requests: u64, told: &mut Circumstances) -> Ending {
+    let message = format!(
+        "the run ended after {requests} requests, within its warm-up of {}: nothing was measured; \
+         lower workload.warmup_requests",
+        config.workload.warmup_requests
+    );
+    told.warnings.push(message.clone());
+    if ending == Ending::Completed { Ending::Failed(message) } else { ending }
 }
 
 /// Wall and processor time between two readings.
@@ -247,15 +270,28 @@ fn run_functional(
     watcher: &mut dyn Watcher,
     ending: Option<Ending>,
 ) -> Finished {
-    let before = f.sequence();
-    let erases = f.ftl.blocks.erases.clone();
-    f.tally = Default::default();
-    f.ftl.space.restart_lowest();
+    let mut told = circumstances.clone();
+    let mut start_of_measurement = Baseline::take(&mut f);
     let mut measured = Measurements::new(Nanos::ZERO, false);
     let start = watcher.clock();
+    let warmup = config.workload.warmup_requests;
     let ending = match ending {
-        Some(ending) => ending,
-        None => drive_functional(config, &mut f, source, &mut measured, watcher),
+        Some(ending) => unfinished_precondition(ending, &mut told),
+        None => {
+            let mut warm = |f: &mut Functional, m: &mut Measurements| {
+                start_of_measurement = Baseline::take(f);
+                m.restart(Nanos::ZERO);
+            };
+            let ending =
+                drive_functional(config, &mut f, source, &mut measured, watcher, &mut warm);
+            let done = measured.host.submitted.iter().sum::<u64>();
+            if warmup > 0 && measured.warmup == 0 {
+                warm(&mut f, &mut measured);
+                all_warmup(config, ending, done, &mut told)
+            } else {
+                ending
+            }
+        }
     };
     let clock = elapsed(start, watcher.clock());
     let t = f.tally;
@@ -272,17 +308,32 @@ fn run_functional(
     gc.victim_valid_sum = t.victim_valid;
     gc.victim_pages_sum = t.victims * u64::from(f.ftl.geo.pages_per_block);
     let erased: Vec<u32> =
-        f.ftl.blocks.erases.iter().zip(&erases).map(|(now, before)| now - before).collect();
+        f.ftl.blocks.erases.iter().zip(&start_of_measurement.erases).map(|(n, b)| n - b).collect();
     let end = End {
         ended: Nanos::ZERO,
         at_rest: true,
-        pages_before: before,
+        pages_before: start_of_measurement.sequence,
         erases: &erased,
         busy: (&[], &[]),
         clock,
     };
-    let report = report(config, &f.ftl, &measured, circumstances, &ending, end);
+    let report = report(config, &f.ftl, &measured, &told, &ending, end);
     Finished { report, series: measured.series, ending, event_digest: 0 }
+}
+
+/// Where the measurement of a functional run starts.
+struct Baseline {
+    sequence: u64,
+    erases: Vec<u32>,
+}
+
+impl Baseline {
+    /// Here; what has been counted so far is forgotten.
+    fn take(f: &mut Functional) -> Baseline {
+        f.tally = Default::default();
+        f.ftl.space.restart_lowest();
+        Baseline { sequence: f.sequence(), erases: f.ftl.blocks.erases.clone() }
+    }
 }
 
 fn drive_functional(
@@ -291,6 +342,7 @@ fn drive_functional(
     source: &mut dyn Source,
     m: &mut Measurements,
     watcher: &mut dyn Watcher,
+    warm: &mut dyn FnMut(&mut Functional, &mut Measurements),
 ) -> Ending {
     let total = source.expected();
     const AHEAD: usize = 48;
@@ -314,8 +366,7 @@ fn drive_functional(
             return Ending::Interrupted;
         }
         if id == config.workload.warmup_requests && id > 0 {
-            *m = Measurements::new(Nanos::ZERO, false);
-            f.tally = Default::default();
+            warm(f, m);
         }
         if let Err(e) = execute(f, &request, id, m) {
             return Ending::Failed(e.to_string());

@@ -33,6 +33,17 @@ pub enum DeviceError {
         /// The oldest of them.
         first: u64,
     },
+    /// The time series would not fit into memory.
+    #[error(
+        "the time series has a row every {interval_ns} ns and reached its most of 1048576 rows at \
+         {at_ns} ns: choose a longer metrics.interval (0 s: no series)"
+    )]
+    SeriesTooLong {
+        /// The interval asked for.
+        interval_ns: u64,
+        /// Simulated time of the row that is too many.
+        at_ns: u64,
+    },
     /// Simulated time would leave its range.
     #[error(
         "simulated time exceeds its range of {limit_ns} ns: shorten the trace or scale its times"

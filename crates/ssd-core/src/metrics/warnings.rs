@@ -60,11 +60,21 @@ fn no_gc(report: &Report) -> Option<String> {
         ));
     }
     Some(format!(
-        "no GC happened, because free blocks never fell to the trigger (lowest: {} of {} blocks): \
-         write more (workload.requests, workload.loops) or precondition (precondition.fill, \
-         precondition.overwrite)",
-        report.device.lowest_free_blocks, report.device.blocks
+        "no GC happened, because the trigger ({}) never held with something to collect (fewest free \
+         blocks: {} of {}; used space at the end: {:.1} %): write more (workload.requests, \
+         workload.loops) or precondition (precondition.fill, precondition.overwrite)",
+        triggers(report),
+        report.device.lowest_free_blocks,
+        report.device.blocks,
+        100.0 * report.device.used_ratio
     ))
+}
+
+/// Names of the configured triggers, which must all hold.
+fn triggers(report: &Report) -> String {
+    let listed = report.config["gc"]["trigger"].as_array();
+    let names = listed.into_iter().flatten().filter_map(|t| t["policy"].as_str());
+    names.collect::<Vec<_>>().join(" and ")
 }
 
 fn not_steady(report: &Report) -> Option<String> {

@@ -424,7 +424,7 @@ impl Ssd {
         self.enqueue(slot, W_GC);
     }
 
-    /// A page of the job is done: programmed, or (`started` by nobody) found invalid before its read.
+    /// A page of the job is done: programmed, or found invalid before its read.
     pub(crate) fn gc_page_ends(&mut self, slot: u32) {
         let pool = PoolId(self.ops[slot].owner);
         if self.ops[slot].kind == Kind::GcWrite || self.ops[slot].ppn != Ppn(NONE) {
@@ -530,15 +530,32 @@ impl Ssd {
             return;
         }
         self.units[unit].idle_since = self.now;
-        if let Some(after) = self.gc.demands.idle_after() {
-            let at = Nanos(self.now.0 + after.0);
-            self.set_timer(at, Timer::Idle(unit as u32));
+        self.arm_idle_timer(unit);
+    }
+
+    /// One timer a unit: it looks again when it fires too early.
+    pub(crate) fn arm_idle_timer(&mut self, unit: usize) {
+        let Some(after) = self.gc.demands.idle_after() else { return };
+        if !self.units[unit].idle_timer {
+            self.units[unit].idle_timer = true;
+            let at = Nanos(self.units[unit].idle_since.0 + after.0);
+            self.set_timer(at.max(self.now), Timer::Idle(unit as u32));
         }
     }
 
     /// Consider the pools of units whose idle timer has fired.
     pub(crate) fn idle_timers(&mut self) {
         while let Some(unit) = self.gc.idle_units.pop() {
+            let u = &mut self.units[unit as usize];
+            u.idle_timer = false;
+            if u.host_load > 0 {
+                continue;
+            }
+            let idle = self.now - u.idle_since;
+            if self.gc.demands.idle_after().is_some_and(|after| idle < after) {
+                self.arm_idle_timer(unit as usize);
+                continue;
+            }
             for pool in self.ftl.geo.pools_of_unit(crate::units::UnitId(unit)) {
                 self.gc.consider_soon(PoolId(pool));
             }

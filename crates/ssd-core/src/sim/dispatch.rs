@@ -13,8 +13,9 @@ use crate::metrics::counters::Cause;
 use crate::sched::order::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
 use crate::units::{Nanos, PlaneId, Ppn, UnitId};
 
-/// How far into a queue an operation is looked for when those before it may not start.
-const LOOK_AHEAD: u32 = 64;
+/// How far into a queue an operation is looked for when those before it may not start (without limit
+/// before a run is given up as stalled).
+pub(crate) const LOOK_AHEAD: u32 = 64;
 
 /// An operation in a queue with its predecessor.
 #[derive(Clone, Copy)]
@@ -97,7 +98,7 @@ impl Ssd {
     /// The same, looked for.
     #[inline(never)]
     fn search(&mut self, unit: usize, queue: usize, mut found: Found) -> Option<Found> {
-        for _ in 0..LOOK_AHEAD {
+        for _ in 0..self.look_ahead {
             if found.slot == NONE {
                 return None;
             }

@@ -1,7 +1,8 @@
 //! The timed machine: it owns everything and time.
 //!
-//! At one instant: completions in resource order, then arrivals, then timers, then collection is
-//! considered, then units are dispatched in order. Nothing else moves time.
+//! At one instant: completions in resource order (operations, then served and decoded pages), then
+//! arrivals, then idle timers, then collection is considered, then units are dispatched in order, then
+//! free buses are granted. Nothing else moves time.
 
 use super::collect::Collector;
 use super::content::Content;
@@ -27,6 +28,9 @@ use std::collections::VecDeque;
 
 /// Largest read or write, in sectors (1 GiB).
 pub const MAX_SECTORS: u32 = (1 << 30) / 512;
+
+/// Most rows of the time series.
+pub const MAX_SAMPLES: usize = 1 << 20;
 
 /// A request on its way in.
 pub(crate) struct Arrival {
@@ -79,6 +83,7 @@ pub struct Ssd {
     last_arrival: Nanos,
     warmup: u64,
     next_sample: Nanos,
+    pub(crate) look_ahead: u32,
     pages_before: u64,
     erases_before: Vec<u32>,
     audit_every: u64,
@@ -100,7 +105,7 @@ impl Ssd {
         let channel_of = |u: u32| geo.channel_of(PlaneId(geo.planes_of_unit(UnitId(u)).start)).0;
         let interval = Nanos(config.metrics.interval_ns);
         let split = config.workload.kind == crate::config::WorkloadKind::Trace;
-        Ssd {
+        let mut ssd = Ssd {
             measured: Measurements::new(interval, split),
             times: Times::new(config),
             now: Nanos::ZERO,
@@ -134,13 +139,17 @@ impl Ssd {
             submitted: 0,
             last_arrival: Nanos::ZERO,
             warmup: config.workload.warmup_requests,
+            look_ahead: super::dispatch::LOOK_AHEAD,
             next_sample: if interval == Nanos::ZERO { Nanos::NEVER } else { interval },
             pages_before: sequence,
             erases_before: ftl.blocks.erases.clone(),
             audit_every: 0,
             until_audit: 0,
             ftl,
-        }
+        };
+        // A unit that the host never uses is idle from the start.
+        (0..ssd.units.len()).for_each(|unit| ssd.arm_idle_timer(unit));
+        ssd
     }
 
     /// A device in the state of `snapshot`, at time zero, under the policies of `config`.
@@ -200,6 +209,10 @@ impl Ssd {
     fn begin_instant(&mut self, t: Nanos) -> Result<(), DeviceError> {
         assert!(t >= self.now, "time runs backwards");
         while self.next_sample <= t {
+            if self.measured.series.rows.len() >= MAX_SAMPLES {
+                let interval_ns = self.measured.series.interval_ns;
+                return Err(DeviceError::SeriesTooLong { interval_ns, at_ns: self.next_sample.0 });
+            }
             self.sample(self.next_sample);
             self.next_sample += Nanos(self.measured.series.interval_ns);
         }
@@ -349,6 +362,17 @@ impl Ssd {
         Ok(())
     }
 
+    /// Whether the run is still in its warm-up; if so, forget what has been measured.
+    pub fn discard_warmup(&mut self) -> bool {
+        let warming = self.warmup > 0 && self.submitted <= self.warmup;
+        if warming {
+            self.measured.restart(self.now);
+            self.pages_before = self.sequence;
+            self.restart_activity();
+        }
+        warming
+    }
+
     /// Whether request `id` counts in the statistics.
     pub(crate) fn is_measured(&self, id: u64) -> bool {
         id >= self.warmup
@@ -478,7 +502,13 @@ impl Device for Ssd {
                 match self.next_event() {
                     Some(t) if t <= limit => self.begin_instant(t)?,
                     None if limit == Nanos::NEVER && self.outstanding() > 0 => {
-                        return Err(self.stalled());
+                        if self.look_ahead == u32::MAX {
+                            return Err(self.stalled());
+                        }
+                        // An operation far back in a queue may be able to start.
+                        self.look_ahead = u32::MAX;
+                        (0..self.ftl.geo.units).for_each(|u| self.ready.insert(u));
+                        self.mid_instant = true;
                     }
                     _ => return Ok(self.now),
                 }

@@ -44,6 +44,8 @@ pub(crate) struct Unit {
     busy_ns: u64,
     /// Since when no host operation has waited or run.
     pub(crate) idle_since: Nanos,
+    /// An idle timer is set.
+    pub(crate) idle_timer: bool,
     pub(crate) channel: u32,
     /// Planes of the unit that are closed to the host, counted with multiplicity.
     pub(crate) closed: u32,
@@ -66,6 +68,7 @@ impl Unit {
             host_busy_ns: 0,
             busy_ns: 0,
             idle_since: Nanos::ZERO,
+            idle_timer: false,
             channel,
             closed: 0,
         }
