@@ -251,7 +251,7 @@ fn warnings_come_with_their_condition_only() {
     };
     assert!(has(&with(&|r| r.gc.calls = 0), "the trigger held 42 times"));
     let none = with(&|r| (r.gc.calls, r.gc.deferred) = (0, 0));
-    assert!(has(&none, "lowest: 1 of 4 blocks"));
+    assert!(has(&none, "fewest free blocks: 1 of 4"));
     assert!(has(&with(&|r| r.steady_state.reached = false), "not in steady state"));
     assert!(has(&with(&|r| r.completed = false), "20000 of 20000 requests completed"));
     assert!(has(&with(&|r| r.host.unmapped_pages_read = 50), "50 of 5000 pages read"));
