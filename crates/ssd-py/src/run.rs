@@ -3,7 +3,7 @@
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
-use ssd_core::config::Config;
+use ssd_core::config::{ArrivalKind, Config, HostMode, Mode};
 use ssd_core::experiment::{self, Circumstances, Ending, Stage, StateRow, Watcher};
 use ssd_core::sim::log::OpRecord;
 use ssd_core::sim::request::RequestRecord;
@@ -111,8 +111,13 @@ pub(crate) fn run(
 ) -> PyResult<Finished> {
     let config: Config = crate::parsed("config", config)?;
     let (page_bytes, user_pages) = (config.device.page_bytes, config.device.user_pages);
+    let mut workload = config.workload.clone();
+    if config.host.mode == HostMode::Closed || config.run.mode == Mode::Functional {
+        // Nobody looks at arrival times: spare the logarithms. Their stream is their own.
+        workload.arrival.kind = ArrivalKind::Fixed;
+    }
     let opened = py
-        .detach(|| ssd_trace::open(&config.workload, page_bytes, user_pages, config.run.seed))
+        .detach(|| ssd_trace::open(&workload, page_bytes, user_pages, config.run.seed))
         .map_err(|e| crate::WorkloadError::new_err(e.to_string()))?;
     let m = &config.metrics;
     let logs = match &folder {

@@ -119,7 +119,7 @@ impl Synthetic {
 }
 
 impl Source for Synthetic {
-    #[inline]
+    #[inline(always)]
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
         if self.made == self.requests {
             return Ok(None);
