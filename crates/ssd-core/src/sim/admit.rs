@@ -34,18 +34,18 @@ pub(crate) fn pages_of(geo: &Geometry, r: &Request) -> Pages {
     Pages { first: first as u32, count: (last - first) as u32 }
 }
 
-impl Ssd {
-    /// Bytes `from..to` of page `lpn` that `r` covers, and where they lie in the request's data.
-    pub(crate) fn byte_range(&self, r: &Request, lpn: Lpn) -> ((usize, usize), usize) {
-        let page_sectors = 1u64 << self.ftl.geo.sector_shift;
-        let page_start = u64::from(lpn.0) * page_sectors;
-        let from = r.sector.max(page_start);
-        let to = (r.sector + u64::from(r.sectors)).min(page_start + page_sectors);
-        debug_assert!(from < to, "{lpn:?} lies outside of {r:?}");
-        let bytes = |sectors: u64| (sectors * 512) as usize;
-        ((bytes(from - page_start), bytes(to - page_start)), bytes(from - r.sector))
-    }
+/// Bytes `from..to` of page `lpn` that `r` covers, and where they lie in the request's data.
+pub(crate) fn byte_range(geo: &Geometry, r: &Request, lpn: Lpn) -> ((usize, usize), usize) {
+    let page_sectors = 1u64 << geo.sector_shift;
+    let page_start = u64::from(lpn.0) * page_sectors;
+    let from = r.sector.max(page_start);
+    let to = (r.sector + u64::from(r.sectors)).min(page_start + page_sectors);
+    debug_assert!(from < to, "{lpn:?} lies outside of {r:?}");
+    let bytes = |sectors: u64| (sectors * 512) as usize;
+    ((bytes(from - page_start), bytes(to - page_start)), bytes(from - r.sector))
+}
 
+impl Ssd {
     /// A request arrives.
     pub(crate) fn admit(&mut self, arrival: Arrival) {
         let Arrival { at, id, request, data } = arrival;
@@ -131,7 +131,7 @@ impl Ssd {
     ) {
         let old = self.ftl.map.get(lpn);
         let base = self.committed_page(lpn).map_or(NONE, |p| p.0);
-        let (range, at) = self.byte_range(request, lpn);
+        let (range, at) = byte_range(&self.ftl.geo, request, lpn);
         let partial = range != (0, 512 << self.ftl.geo.sector_shift);
         self.sequence += 1;
         let mut op = self.host_op(Kind::HostWrite, owner, part, lpn, PlaneId(0));

@@ -251,7 +251,7 @@ impl Ssd {
             op: r.request.op,
             digest: r.digest,
         });
-        if r.request.op.is_write() {
+        if r.request.op == HostOp::Write {
             self.epochs.write_completes(r.epoch);
             self.complete_flushes();
         }
@@ -359,11 +359,6 @@ fn deliver(
     let mixed = (page.digest ^ u64::from(part)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     request.digest = request.digest.wrapping_add(mixed);
     let r = &request.request;
-    let page_sectors = 1u64 << geo.sector_shift;
-    let start = u64::from(lpn.0) * page_sectors;
-    let (from, to) =
-        (r.sector.max(start), (r.sector + u64::from(r.sectors)).min(start + page_sectors));
-    let range = (((from - start) * 512) as usize, ((to - start) * 512) as usize);
-    let at = ((from - r.sector) * 512) as usize;
+    let (range, at) = super::admit::byte_range(geo, r, lpn);
     content.deliver(request.id, r.sectors as usize * 512, at, range, page);
 }

@@ -1,6 +1,6 @@
 //! Requests in the device, and the epochs between flushes.
 
-use crate::host::request::{Op, Request};
+use crate::host::request::Request;
 use crate::metrics::counters::Parts;
 use crate::units::Nanos;
 use std::collections::VecDeque;
@@ -152,14 +152,6 @@ impl Epochs {
         }
         self.flushes.pop_front();
         Some(slot)
-    }
-}
-
-impl Op {
-    /// Whether a flush waits for it.
-    #[must_use]
-    pub const fn is_write(self) -> bool {
-        matches!(self, Op::Write)
     }
 }
 

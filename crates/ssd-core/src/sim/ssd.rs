@@ -105,11 +105,13 @@ impl Ssd {
         let channel_of = |u: u32| geo.channel_of(PlaneId(geo.planes_of_unit(UnitId(u)).start)).0;
         let interval = Nanos(config.metrics.interval_ns);
         let split = config.workload.kind == crate::config::WorkloadKind::Trace;
+        let events = Events::new((geo.channels + geo.units + 1) as usize);
+        let latest_ns = events.limit().0 / 2;
         let mut ssd = Ssd {
             measured: Measurements::new(interval, split),
             times: Times::new(config),
             now: Nanos::ZERO,
-            events: Events::new((geo.channels + geo.units + 1) as usize),
+            events,
             timers: Timers::default(),
             units: (0..geo.units).map(|u| Unit::new(channel_of(u))).collect(),
             buses: vec![Bus::default(); geo.channels as usize],
@@ -134,7 +136,7 @@ impl Ssd {
             log: config.metrics.op_log.then(OpLog::default),
             failure: None,
             event_digest: 0xcbf2_9ce4_8422_2325,
-            latest_ns: Events::new((geo.channels + geo.units + 1) as usize).limit().0 / 2,
+            latest_ns,
             mid_instant: false,
             submitted: 0,
             last_arrival: Nanos::ZERO,
