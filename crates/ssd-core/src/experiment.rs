@@ -5,6 +5,7 @@
 
 use crate::config::{Config, Mode};
 use crate::ftl::Ftl;
+use crate::host::ahead::Ahead;
 use crate::host::device::{Device, DeviceError};
 use crate::host::drive::{self, DriveError, Progress};
 use crate::host::request::{Op, Request, Source, TimedRequest};
@@ -17,7 +18,7 @@ use crate::sim::log::OpRecord;
 use crate::sim::request::RequestRecord;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, Ppn};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// Where a run is.
@@ -345,34 +346,31 @@ fn drive_functional(
     warm: &mut dyn FnMut(&mut Functional, &mut Measurements),
 ) -> Ending {
     let total = source.expected();
-    const AHEAD: usize = 48;
-    const BATCH: usize = 8;
-    let mut ring: VecDeque<TimedRequest> = VecDeque::with_capacity(64);
+    let mut ahead = Ahead::new();
     for id in 0u64.. {
-        if ring.len() <= AHEAD - BATCH {
-            let before = ring.len();
-            if let Err(e) = source.fill(&mut ring, BATCH) {
-                return Ending::Failed(e.to_string());
+        let request = loop {
+            let far = |next: &TimedRequest| f.ftl.map.prefetch(first_page(f, &next.request));
+            let near = |next: &TimedRequest| f.ftl.prefetch_write(first_page(f, &next.request));
+            if let Some(request) = ahead.next(far, near) {
+                break request;
             }
-            for next in ring.range(before..) {
-                f.ftl.map.prefetch(first_page(f, &next.request));
+            match ahead.turn(|batch, most| source.fill(batch, most)) {
+                Ok(true) => {}
+                Ok(false) => return Ending::Completed,
+                Err(e) => return Ending::Failed(e.to_string()),
             }
-        }
-        if let Some(soon) = ring.get(AHEAD / 2) {
-            f.ftl.prefetch_write(first_page(f, &soon.request));
-        }
-        let Some(request) = ring.pop_front().map(|next| next.request) else { break };
+        };
         if id % 65_536 == 0 && watcher.progress(Stage::Workload, id, total).is_break() {
             return Ending::Interrupted;
         }
         if id == config.workload.warmup_requests && id > 0 {
             warm(f, m);
         }
-        if let Err(e) = execute(f, &request, id, m) {
+        if let Err(e) = execute(f, &request.request, id, m) {
             return Ending::Failed(e.to_string());
         }
     }
-    Ending::Completed
+    unreachable!("requests end before their numbers do")
 }
 
 /// The first page that `request` touches.

@@ -27,25 +27,28 @@ impl Ftl {
         (ppn, replaced)
     }
 
-    /// Copy valid pages of `victim` to the GC frontier on `plane`, as many of `sources` as its open
-    /// block takes. Returns how many.
-    pub fn copy_now(&mut self, sources: &[Ppn], victim: BlockId, plane: PlaneId) -> usize {
+    /// Copy valid pages of `victim` to the GC frontier on `plane`, as many of `sources` (all its valid
+    /// pages from the first of them on, with their addresses) as its open block takes. Returns how many.
+    pub fn copy_now(&mut self, sources: &[(Ppn, Lpn)], victim: BlockId, plane: PlaneId) -> usize {
         let stream = self.space.gc_stream();
         let wanted = sources.len() as u32;
         let (block, count) = self.space.frontier_run(plane, stream, wanted, &mut self.blocks);
-        let first = self.media.program_run(&self.geo, block, plane, count);
-        for (i, &source) in sources[..count as usize].iter().enumerate() {
-            let target = self.geo.page_on(block, plane, first + i as u32);
-            let lpn = self.media.lpn(source);
+        let page = self.media.program_run(&self.geo, block, plane, count);
+        let first = self.geo.page_on(block, plane, page);
+        let sources = &sources[..count as usize];
+        for (i, &(source, lpn)) in sources.iter().enumerate() {
+            // More than one only where pages of a block follow each other.
+            let target = Ppn(first.0 + i as u32);
             debug_assert_eq!(self.map.get(lpn), Entry::Page(source), "{lpn:?} is elsewhere");
             self.media.set_lpn(target, lpn);
             self.map.set(lpn, Entry::Page(target));
-            self.map.unmark(source);
-            self.map.mark(target);
             if self.media.keeps_contents() {
                 self.media.copy(source, target);
             }
         }
+        let (&(from, _), &(to, _)) = (&sources[0], &sources[sources.len() - 1]);
+        assert_eq!(self.map.unmark_range(from, to), count, "{victim:?} has other valid pages");
+        self.map.mark_range(first, count);
         self.blocks.bound[block.at()] += count as u16;
         self.blocks.valid[block.at()] += count as u16;
         self.blocks.valid[victim.at()] -= count as u16;
@@ -65,7 +68,7 @@ impl Ftl {
         (block, ppn)
     }
 
-    #[inline]
+    #[inline(always)]
     fn seal_if_full(&mut self, block: BlockId, plane: PlaneId) {
         if self.blocks.bound[block.at()] == self.blocks.pages_per_block {
             self.space.fully_bound(block, plane);
@@ -73,17 +76,17 @@ impl Ftl {
         }
     }
 
-    /// Fetch the map entries of the valid pages of `block` ahead of their copying, in `pages`.
-    pub fn valid_pages_ahead(&self, block: BlockId, pages: &mut Vec<Ppn>) {
+    /// The valid pages of `block` with their addresses, in `pages`; their map entries are fetched ahead
+    /// of their copying.
+    pub fn valid_pages_ahead(&self, block: BlockId, pages: &mut Vec<(Ppn, Lpn)>) {
         pages.clear();
         let first = self.geo.first_page(block);
         let end = Ppn(first.0 + self.geo.pages_per_block);
-        let mut from = first;
-        while let Some(page) = self.map.next_valid(from, end) {
-            self.map.prefetch(self.media.lpn(page));
-            pages.push(page);
-            from = Ppn(page.0 + 1);
-        }
+        self.map.for_each_valid(first, end, |page| {
+            let lpn = self.media.lpn(page);
+            self.map.prefetch(lpn);
+            pages.push((page, lpn));
+        });
     }
 
     /// Fetch the state of `block` and the addresses in its pages ahead of its collection.

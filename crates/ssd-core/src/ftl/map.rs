@@ -105,6 +105,36 @@ impl Map {
         self.valid[ppn.at() / 64] &= !(1 << (ppn.0 % 64));
     }
 
+    /// Mark `count` pages from `first` on valid.
+    pub fn mark_range(&mut self, first: Ppn, count: u32) {
+        debug_assert!((first.0..first.0 + count).all(|p| !self.is_valid(Ppn(p))));
+        for (word, mask) in words(first, Ppn(first.0 + count)) {
+            self.valid[word] |= mask;
+        }
+    }
+
+    /// Mark the pages `first..=last` invalid. Returns how many of them were valid.
+    pub fn unmark_range(&mut self, first: Ppn, last: Ppn) -> u32 {
+        let mut count = 0;
+        for (word, mask) in words(first, Ppn(last.0 + 1)) {
+            count += (self.valid[word] & mask).count_ones();
+            self.valid[word] &= !mask;
+        }
+        count
+    }
+
+    /// Call `each` with every valid page in `from..end`, ascending.
+    #[inline(always)]
+    pub fn for_each_valid(&self, from: Ppn, end: Ppn, mut each: impl FnMut(Ppn)) {
+        for (word, mask) in words(from, end) {
+            let mut bits = self.valid[word] & mask;
+            while bits != 0 {
+                each(Ppn(word as u32 * 64 + bits.trailing_zeros()));
+                bits &= bits - 1;
+            }
+        }
+    }
+
     /// The first valid page in `from..end`.
     #[must_use]
     pub fn next_valid(&self, from: Ppn, end: Ppn) -> Option<Ppn> {
@@ -152,4 +182,15 @@ impl Map {
     pub fn bytes_held(&self) -> usize {
         self.l2p.len() * 4 + self.valid.len() * 8
     }
+}
+
+/// The words that hold the bits `from..end`, each with the mask of these.
+#[inline(always)]
+fn words(from: Ppn, end: Ppn) -> impl Iterator<Item = (usize, u64)> {
+    let (first, last) = (from.at() / 64, end.at().div_ceil(64));
+    (first..last).map(move |word| {
+        let low = if word == first { !0 << (from.0 % 64) } else { !0 };
+        let high = if word == end.at() / 64 { (1 << (end.0 % 64)) - 1 } else { !0 };
+        (word, low & high)
+    })
 }

@@ -124,6 +124,7 @@ impl Ftl {
     }
 
     /// Every page of an open block is programmed: it may be a victim.
+    #[inline(never)]
     fn seal(&mut self, block: BlockId) {
         let at = block.at();
         assert_eq!(self.blocks.state[at], BlockState::Open);
@@ -256,9 +257,16 @@ impl Ftl {
     #[inline(always)]
     pub fn prefetch_write(&self, lpn: Lpn) {
         if let Some(ppn) = self.map.prefetch_valid(lpn) {
-            let block = self.geo.block_of(ppn);
-            prefetch(&self.blocks.valid, block.at());
+            self.prefetch_counts(ppn);
         }
+    }
+
+    /// Fetch the state of the block of `ppn`.
+    #[inline(always)]
+    fn prefetch_counts(&self, ppn: Ppn) {
+        let block = self.geo.block_of(ppn).at();
+        prefetch(&self.blocks.valid, block);
+        prefetch(&self.blocks.state, block);
     }
 
     /// Fetch what the release of page `ppn` will touch; nothing for a number beyond the last page.
@@ -266,7 +274,7 @@ impl Ftl {
     pub fn prefetch_release(&self, ppn: u32) {
         if ppn < self.geo.pages {
             self.map.prefetch_validity(Ppn(ppn));
-            prefetch(&self.blocks.valid, self.geo.block_of(Ppn(ppn)).at());
+            self.prefetch_counts(Ppn(ppn));
         }
     }
 

@@ -189,12 +189,13 @@ impl Space {
     }
 
     /// An already open block of `stream` has an unbound page on `plane`.
-    #[inline]
+    #[inline(always)]
     fn has_open(&self, plane: PlaneId, stream: u32) -> bool {
         let open = self.open[(plane.0 * self.streams + stream) as usize];
         open.left > 0 || (self.superblock && self.next_super(plane, stream, open.block).is_some())
     }
 
+    #[inline(never)]
     fn next_super(&self, plane: PlaneId, stream: u32, current: u32) -> Option<BlockId> {
         let list =
             &self.open_supers[self.pool(plane).at() * self.streams as usize + stream as usize];
@@ -204,13 +205,16 @@ impl Space {
     }
 
     /// Whether a host write of frontier `stream` may bind a page on `plane` now.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn host_may_bind(&self, plane: PlaneId, stream: u32) -> bool {
         let has_open = self.has_open(plane, stream);
-        if has_open && !self.shared {
-            return true;
-        }
+        (has_open && !self.shared) || self.host_may_open(plane, has_open)
+    }
+
+    /// Whether there is room beside what collection needs.
+    #[inline(never)]
+    fn host_may_open(&self, plane: PlaneId, has_open: bool) -> bool {
         let pool = self.pool(plane);
         let need = u64::from(self.gc_need[pool.at()]);
         if self.shared {
@@ -228,7 +232,7 @@ impl Space {
     }
 
     /// The block in which the next page of `stream` on `plane` is bound, opened if need be.
-    #[inline]
+    #[inline(always)]
     pub fn frontier(&mut self, plane: PlaneId, stream: u32, blocks: &mut BlockTable) -> BlockId {
         let at = (plane.0 * self.streams + stream) as usize;
         if self.open[at].left == 0 {

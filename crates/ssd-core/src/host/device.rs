@@ -111,13 +111,13 @@ pub trait Device {
     /// [`DeviceError::Busy`] while a request or a flash operation is under way.
     fn snapshot(&self) -> Result<Self::Snapshot, DeviceError>;
 
-    /// Tell the device of a request to come, some forty requests ahead, so that it can fetch its map
+    /// Tell the device of a request to come, some thirty requests ahead, so that it can fetch its map
     /// entry. No effect on results.
     fn hint(&self, request: &Request) {
         let _ = request;
     }
 
-    /// The same some twenty requests ahead: the map entry is there, fetch what it points to.
+    /// The same some fifteen requests ahead: the map entry is there, fetch what it points to.
     fn hint_soon(&self, request: &Request) {
         let _ = request;
     }

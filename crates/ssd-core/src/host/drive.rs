@@ -4,17 +4,13 @@
 //! device keeps up. *Closed loop*: a fixed number is outstanding; a request arrives when another
 //! completes (and the think time has passed).
 
+use super::ahead::Ahead;
 use super::device::{Device, DeviceError};
 use super::request::{Completion, Source, SourceError, TimedRequest};
 use crate::config::{Host, HostMode};
 use crate::units::Nanos;
-use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// Requests fetched ahead, so that the device can prefetch what they will touch.
-const AHEAD: usize = 48;
-/// Of these, fetched at once.
-const BATCH: usize = 8;
 /// Completions between two reports of progress.
 const PROGRESS_EVERY: u64 = 4096;
 
@@ -56,30 +52,27 @@ pub type Observer<'a, D> = dyn FnMut(&mut D, &Progress) -> ControlFlow<()> + 'a;
 /// Requests fetched ahead of their submission.
 struct Feed<'a> {
     source: &'a mut dyn Source,
-    ring: VecDeque<TimedRequest>,
-    dry: bool,
+    ahead: Ahead<TimedRequest>,
 }
 
 impl<'a> Feed<'a> {
     fn new(source: &'a mut dyn Source) -> Feed<'a> {
-        Feed { source, ring: VecDeque::with_capacity(AHEAD), dry: false }
+        Feed { source, ahead: Ahead::new() }
     }
 
-    /// The next request; tops the ring up and lets the device prefetch.
-    #[inline]
+    /// The next request; the device prefetches for some that follow.
+    #[inline(always)]
     fn next<D: Device>(&mut self, device: &D) -> Result<Option<TimedRequest>, SourceError> {
-        if !self.dry && self.ring.len() <= AHEAD - BATCH {
-            let before = self.ring.len();
-            self.source.fill(&mut self.ring, BATCH)?;
-            self.dry = self.ring.len() < before + BATCH;
-            for next in self.ring.range(before..) {
-                device.hint(&next.request);
+        loop {
+            let far = |next: &TimedRequest| device.hint(&next.request);
+            let near = |next: &TimedRequest| device.hint_soon(&next.request);
+            if let Some(request) = self.ahead.next(far, near) {
+                return Ok(Some(request));
+            }
+            if !self.ahead.turn(|batch, most| self.source.fill(batch, most))? {
+                return Ok(None);
             }
         }
-        if let Some(soon) = self.ring.get(AHEAD / 2) {
-            device.hint_soon(&soon.request);
-        }
-        Ok(self.ring.pop_front())
     }
 }
 

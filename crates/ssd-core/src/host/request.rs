@@ -2,7 +2,6 @@
 
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 
 /// What a request asks for.
 ///
@@ -112,15 +111,15 @@ pub trait Source {
     /// [`SourceError`] names the place (file and line, or parameter) and the remedy.
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError>;
 
-    /// Append up to `most` requests to `ring`; fewer only at the end. (Written here so that each source
+    /// Append up to `most` requests to `batch`; fewer only at the end. (Written here so that each source
     /// has its own copy, in which the request is built in place.)
     ///
     /// # Errors
-    /// As [`Source::next_request`]; requests before the error are in `ring`.
-    fn fill(&mut self, ring: &mut VecDeque<TimedRequest>, most: usize) -> Result<(), SourceError> {
+    /// As [`Source::next_request`]; requests before the error are in `batch`.
+    fn fill(&mut self, batch: &mut Vec<TimedRequest>, most: usize) -> Result<(), SourceError> {
         for _ in 0..most {
             match self.next_request()? {
-                Some(request) => ring.push_back(request),
+                Some(request) => batch.push(request),
                 None => break,
             }
         }

@@ -2,7 +2,7 @@
 
 use super::event::Timer;
 use super::log::{FlashOp, OpRecord, phase_times};
-use super::op::{Kind, NONE, Phases};
+use super::op::{Kind, NONE, Phases, Queue};
 use super::request::RequestRecord;
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
@@ -29,18 +29,15 @@ impl Ssd {
         let service = (self.now - since).0;
         assert!(service >= array_ns + bus_ns, "an operation was shorter than its phases");
         let waited_ns = service - array_ns - bus_ns;
-        let multi_plane = !self.units[unit].also.is_empty();
+        let mut also = std::mem::replace(&mut self.units[unit].also, Queue::EMPTY).head();
         if self.log.is_some() {
-            self.log_operations(unit, slot, since);
+            self.log_operations(slot, also, since);
         }
         self.ended(unit, slot, array_ns, bus_ns, waited_ns);
-        if multi_plane {
-            let mut also = std::mem::take(&mut self.units[unit].also);
-            for &other in &also {
-                self.ended(unit, other, array_ns, bus_ns, waited_ns);
-            }
-            also.clear();
-            self.units[unit].also = also;
+        while also != NONE {
+            let next = self.ops[also].next;
+            self.ended(unit, also, array_ns, bus_ns, waited_ns);
+            also = next;
         }
         if kind.is_host() {
             self.note_idle(unit);
@@ -51,24 +48,27 @@ impl Ssd {
     fn ended(&mut self, unit: usize, slot: u32, array_ns: u64, bus_ns: u64, waited_ns: u64) {
         let op = &mut self.ops[slot];
         let (kind, ppn, lpn) = (op.kind, op.ppn, op.lpn);
+        let parts = Parts {
+            queue_ns: op.parts.queue_ns + waited_ns,
+            chip_ns: op.parts.chip_ns + array_ns,
+            transfer_ns: op.parts.transfer_ns + bus_ns,
+            gc_wait_ns: op.parts.gc_wait_ns,
+            metadata_ns: op.parts.metadata_ns,
+        };
         self.units[unit].load -= 1;
-        if kind.is_host() {
-            op.parts.chip_ns += array_ns;
-            op.parts.transfer_ns += bus_ns;
-            op.parts.queue_ns += waited_ns;
-            self.units[unit].host_load -= 1;
-        }
+        self.units[unit].host_load -= u32::from(kind.is_host());
         self.note(u64::from(lpn.0) << 32 | u64::from(ppn.0), kind as u64);
         match kind {
             Kind::HostRead => {
                 self.check_read(slot);
-                self.finish_part(slot);
+                self.finish_part(slot, &parts);
             }
             Kind::RmwRead => {
                 self.check_read(slot);
+                self.ops[slot].parts = parts;
                 self.rmw_becomes_write(slot);
             }
-            Kind::HostWrite => self.commit_host(slot),
+            Kind::HostWrite => self.commit_host(slot, &parts),
             Kind::GcRead => self.gc_read_ends(slot),
             Kind::GcWrite | Kind::GcCopyback => self.commit_copy(slot),
             Kind::Erase => self.erase_ends(slot),
@@ -76,7 +76,8 @@ impl Ssd {
     }
 
     /// The host's page has been programmed: the map switches if it is still the newest admitted.
-    fn commit_host(&mut self, slot: u32) {
+    #[inline(always)]
+    fn commit_host(&mut self, slot: u32, parts: &Parts) {
         let op = &self.ops[slot];
         let (lpn, ppn, base) = (op.lpn, op.ppn, op.base);
         if self.ftl.map.get(lpn) == Entry::Slot(slot) {
@@ -90,7 +91,7 @@ impl Ssd {
         let pool = self.ftl.geo.pool_of(self.ops[slot].plane);
         let opened = self.ftl.space.take_opened(pool);
         self.gc.page_written(pool, opened);
-        self.finish_part(slot);
+        self.finish_part(slot, parts);
     }
 
     /// A copy has been programmed: it becomes the page's place if the page is still owned.
@@ -184,7 +185,10 @@ impl Ssd {
     pub(crate) fn timer_events(&mut self) {
         while let Some(timer) = self.timers.take_at(self.now) {
             match timer {
-                Timer::Served(slot) => self.finish_part(slot),
+                Timer::Served(slot) => {
+                    let parts = self.ops[slot].parts;
+                    self.finish_part(slot, &parts);
+                }
                 Timer::Decoded(slot) => self.gc_decoded(slot),
                 Timer::Idle(unit) => self.gc.idle_units.push(unit),
             }
@@ -203,74 +207,85 @@ impl Ssd {
         self.events.reschedule(resource, next);
     }
 
-    /// One page operation of a request has finished.
-    fn finish_part(&mut self, slot: u32) {
-        let op = &self.ops[slot];
-        let (owner, parts) = (op.owner, op.parts);
+    /// One page operation of a request has finished, its time spent as `parts` says.
+    #[inline(always)]
+    fn finish_part(&mut self, slot: u32, parts: &Parts) {
+        let owner = self.ops[slot].owner;
         self.ops.remove(slot);
         let request = self.requests.get(owner);
-        request.parts = parts;
         assert!(request.left > 0, "request {} has no part left", request.id);
         request.left -= 1;
         if request.left == 0 {
-            self.complete_request(owner);
+            self.complete_request(owner, parts);
         }
     }
 
-    fn complete_request(&mut self, slot: u32) {
-        let mut r = self.requests.remove(slot);
+    /// The last page operation of a request has finished; `parts` are those of that operation.
+    #[inline]
+    fn complete_request(&mut self, slot: u32, parts: &Parts) {
+        let r = self.requests.remove(slot);
         let latency = self.now - r.arrival;
-        if r.request.op == HostOp::Flush {
-            r.parts = Parts { queue_ns: latency.0, ..Parts::default() };
-        }
-        assert_eq!(r.parts.total(), latency.0, "parts of request {}: {:?}", r.id, r.parts);
-        if self.is_measured(r.id) {
-            self.measured.complete(self.now, &r.request, latency, &r.parts);
+        assert_eq!(parts.total(), latency.0, "parts of request {}: {parts:?}", r.id);
+        if r.id >= self.warmup {
+            self.measured.complete(self.now, &r.request, latency, parts);
         } else {
             self.measured.complete_unmeasured(self.now);
         }
-        self.note(r.id, r.digest);
-        if let Some(log) = &mut self.requests.log {
-            let pages = super::admit::pages_of(&self.ftl.geo, &r.request);
-            let record = RequestRecord {
-                id: r.id,
-                request: r.request,
-                lpn: pages.first,
-                pages: pages.count,
-                arrival: r.arrival,
-                completion: self.now,
-                parts: r.parts,
-                digest: r.digest,
-            };
-            log.push(record);
-        }
-        self.done.push(Completion {
+        let completion = Completion {
             id: RequestId(r.id),
             arrival: r.arrival,
             at: self.now,
             op: r.request.op,
             digest: r.digest,
-        });
+        };
         if r.request.op == HostOp::Write {
             self.epochs.write_completes(r.epoch);
+        }
+        if self.requests.log.is_some() {
+            self.log_request(slot, parts);
+        }
+        self.note(completion.id.0, completion.digest);
+        self.done.push(completion);
+        if self.epochs.flush_waits() {
             self.complete_flushes();
         }
     }
 
+    #[inline(never)]
     pub(crate) fn complete_flushes(&mut self) {
         while let Some(slot) = self.epochs.next_flush() {
-            self.complete_request(slot);
+            let waited = self.now - self.requests.get(slot).arrival;
+            let parts = Parts { queue_ns: waited.0, ..Parts::default() };
+            self.complete_request(slot, &parts);
         }
     }
 
-    /// Write the records of the operation in `slot` and of those that ran with it.
+    /// A line of the request log.
     #[inline(never)]
-    fn log_operations(&mut self, unit: usize, slot: u32, start: Nanos) {
+    fn log_request(&mut self, slot: u32, parts: &Parts) {
+        let r = self.requests.get(slot);
+        let pages = super::admit::pages_of(&self.ftl.geo, &r.request);
+        let record = RequestRecord {
+            id: r.id,
+            request: r.request,
+            lpn: pages.first,
+            pages: pages.count,
+            arrival: r.arrival,
+            completion: self.now,
+            parts: *parts,
+            digest: r.digest,
+        };
+        self.requests.log.as_mut().expect("only with a log").push(record);
+    }
+
+    /// Write the records of the operation in `slot` and of those that ran with it, from `also` on.
+    #[inline(never)]
+    fn log_operations(&mut self, slot: u32, mut also: u32, start: Nanos) {
         let phases = self.ops.detail(slot).phases;
         self.log_operation(slot, start, &phases);
-        for i in 0..self.units[unit].also.len() {
-            let other = self.units[unit].also[i];
-            self.log_operation(other, start, &phases);
+        while also != NONE {
+            self.log_operation(also, start, &phases);
+            also = self.ops[also].next;
         }
     }
 

@@ -29,26 +29,34 @@ struct Found {
 impl Ssd {
     /// Start operations on `unit` until it is busy or nothing may start.
     pub(crate) fn dispatch(&mut self, unit: usize) {
-        while self.units[unit].running == NONE {
+        if self.units[unit].running != NONE {
+            return;
+        }
+        loop {
             let waiting = self.units[unit].waiting();
             if waiting == 0 {
                 return;
             }
             let queue = waiting.trailing_zeros() as usize;
-            let choice = if waiting & (waiting - 1) == 0 {
-                self.first_startable(unit, queue).map(|found| (queue, found))
+            let queue = if waiting & (waiting - 1) == 0 {
+                queue
             } else {
-                self.choose_queue(unit, waiting)
+                let Some(chosen) = self.choose_queue(unit, waiting) else { return };
+                chosen
             };
-            let Some((queue, found)) = choice else { return };
+            // After a choice looked for again: cheaper than to carry what was found through memory.
+            let Some(found) = self.first_startable(unit, queue) else { return };
             self.take(unit, queue, found);
-            self.start(unit, found);
+            if let Some((array_ns, bus_ns)) = self.start(unit, found) {
+                self.begin(unit, found.slot, array_ns, bus_ns);
+                return;
+            }
         }
     }
 
     /// Ask the order which of several waiting queues goes first.
     #[inline]
-    fn choose_queue(&mut self, unit: usize, waiting: u32) -> Option<(usize, Found)> {
+    fn choose_queue(&mut self, unit: usize, waiting: u32) -> Option<usize> {
         let mut heads = Heads::default();
         for queue in [R_HOST, W_HOST] {
             if waiting >> queue & 1 == 1
@@ -59,7 +67,7 @@ impl Ssd {
         }
         for queue in [R_GC, W_GC] {
             if waiting >> queue & 1 == 1 {
-                let op = &self.ops[self.units[unit].queues[queue].head];
+                let op = &self.ops[self.units[unit].head(queue)];
                 heads.set(queue, op.age, self.gc.is_foreground(op.owner));
             }
         }
@@ -68,36 +76,36 @@ impl Ssd {
         }
         let queue = self.order.pick(&heads);
         assert!(heads.has(queue), "the order picked queue {queue}, which has no head");
-        // Looked for again: cheaper than to carry what was found through memory.
-        self.first_startable(unit, queue).map(|found| (queue, found))
+        Some(queue)
     }
 
     #[inline]
     fn take(&mut self, unit: usize, queue: usize, found: Found) {
-        self.units[unit].queues[queue].take(&mut self.ops, found.before, found.slot);
+        self.units[unit].take(queue, &mut self.ops, found.before, found.slot);
     }
 
     /// The first operation of a queue that may start now, looking past those that may not.
     #[inline]
     fn first_startable(&mut self, unit: usize, queue: usize) -> Option<Found> {
-        let head = self.units[unit].queues[queue].head;
-        let found = Found { before: NONE, slot: head, plane: PlaneId(NONE) };
+        let head = self.units[unit].head(queue);
         if queue >= R_GC {
-            return Some(found);
+            return Some(Found { before: NONE, slot: head, plane: PlaneId(NONE) });
         }
         if queue == W_HOST && self.ftl.geo.planes_per_unit() == 1 && self.units[unit].closed == 0 {
             // The common case: one plane, open to the host, and it has room.
             let op = &self.ops[head];
             if self.ftl.space.host_may_bind(op.plane, self.ftl.space.host_stream(op.stream)) {
-                return Some(Found { plane: op.plane, ..found });
+                return Some(Found { before: NONE, slot: head, plane: op.plane });
             }
         }
-        self.search(unit, queue, found)
+        self.search(unit, queue)
     }
 
     /// The same, looked for.
     #[inline(never)]
-    fn search(&mut self, unit: usize, queue: usize, mut found: Found) -> Option<Found> {
+    fn search(&mut self, unit: usize, queue: usize) -> Option<Found> {
+        let head = self.units[unit].head(queue);
+        let mut found = Found { before: NONE, slot: head, plane: PlaneId(NONE) };
         for _ in 0..self.look_ahead {
             if found.slot == NONE {
                 return None;
@@ -207,9 +215,10 @@ impl Ssd {
         })
     }
 
-    /// Start an operation taken from a queue of `unit`, or pass it on.
+    /// Bind an operation taken from a queue of `unit`: its time on array and bus. `None`: it has been
+    /// passed on, or needs no flash.
     #[inline]
-    fn start(&mut self, unit: usize, found: Found) {
+    fn start(&mut self, unit: usize, found: Found) -> Option<(u64, u64)> {
         let slot = found.slot;
         match self.ops[slot].kind {
             Kind::HostRead | Kind::RmwRead => self.start_host_read(unit, slot),
@@ -219,12 +228,12 @@ impl Ssd {
             Kind::Erase => {
                 self.gc_step_begins(slot);
                 self.measured.flash.erases[Cause::Gc.at()] += 1;
-                self.begin(unit, slot, self.times.erase_ns, 0);
+                Some((self.times.erase_ns, 0))
             }
         }
     }
 
-    fn start_host_read(&mut self, unit: usize, slot: u32) {
+    fn start_host_read(&mut self, unit: usize, slot: u32) -> Option<(u64, u64)> {
         let Some(ppn) = self.read_target(slot) else {
             // Overwritten or trimmed while it waited: no flash operation.
             self.leave_queue(unit, slot);
@@ -233,12 +242,12 @@ impl Ssd {
             } else {
                 self.rmw_becomes_write(slot);
             }
-            return;
+            return None;
         };
         let plane = self.ftl.geo.plane_of(ppn);
         if self.ftl.geo.unit_of(plane).at() != unit {
             self.pass_on(unit, slot, plane, R_HOST);
-            return;
+            return None;
         }
         if let Some(content) = &self.content
             && self.ops[slot].kind == Kind::HostRead
@@ -249,13 +258,14 @@ impl Ssd {
         let op = &mut self.ops[slot];
         (op.ppn, op.plane) = (ppn, plane);
         self.measured.flash.reads[op.kind.cause().at()] += 1;
-        self.begin(unit, slot, self.times.read_ns, self.times.host_bus_ns);
+        Some((self.times.read_ns, self.times.host_bus_ns))
     }
 
-    fn start_host_write(&mut self, unit: usize, slot: u32, target: PlaneId) {
+    #[inline(always)]
+    fn start_host_write(&mut self, unit: usize, slot: u32, target: PlaneId) -> Option<(u64, u64)> {
         if self.ftl.geo.unit_of(target).at() != unit {
             self.pass_on(unit, slot, target, W_HOST);
-            return;
+            return None;
         }
         self.bind_host(slot, target);
         let mut bus_ns = self.times.host_bus_ns;
@@ -265,10 +275,10 @@ impl Ssd {
                 self.bind_host(other, plane);
                 taken.push(plane);
                 bus_ns += self.times.host_bus_ns;
-                self.units[unit].also.push(other);
+                self.units[unit].also.push(&mut self.ops, other);
             }
         }
-        self.begin(unit, slot, self.times.program_ns, bus_ns);
+        Some((self.times.program_ns, bus_ns))
     }
 
     fn bind_host(&mut self, slot: u32, plane: PlaneId) {
@@ -295,7 +305,7 @@ impl Ssd {
         queue: usize,
         taken: &[PlaneId],
     ) -> Option<(u32, PlaneId)> {
-        let slot = self.units[unit].queues[queue].head;
+        let slot = self.units[unit].head(queue);
         if slot == NONE || taken.len() >= self.ftl.geo.planes_per_unit() as usize {
             return None;
         }
@@ -313,13 +323,14 @@ impl Ssd {
         Some((slot, plane))
     }
 
-    fn start_gc_read(&mut self, unit: usize, slot: u32) {
+    #[inline(always)]
+    fn start_gc_read(&mut self, unit: usize, slot: u32) -> Option<(u64, u64)> {
         let source = Ppn(self.ops[slot].base);
         if !self.ftl.map.is_valid(source) {
             // Overwritten or trimmed while it waited: nothing to copy.
             self.leave_queue(unit, slot);
             self.gc_page_ends(slot);
-            return;
+            return None;
         }
         self.gc_step_begins(slot);
         let op = &mut self.ops[slot];
@@ -327,21 +338,20 @@ impl Ssd {
         self.measured.flash.reads[Cause::Gc.at()] += 1;
         self.gc.pages_read += 1;
         if op.kind == Kind::GcRead {
-            self.begin(unit, slot, self.times.read_ns, self.times.gc_bus_ns);
-            return;
+            return Some((self.times.read_ns, self.times.gc_bus_ns));
         }
         let plane = op.plane;
         if !self.ftl.space.gc_may_bind(plane) {
             // No page of its plane is left for a copy-back: over the controller.
             op.kind = Kind::GcRead;
-            self.begin(unit, slot, self.times.read_ns, self.times.gc_bus_ns);
-            return;
+            return Some((self.times.read_ns, self.times.gc_bus_ns));
         }
         self.bind_gc(slot, plane);
-        self.begin(unit, slot, self.times.read_ns + self.times.program_ns, 0);
+        Some((self.times.read_ns + self.times.program_ns, 0))
     }
 
-    fn start_gc_write(&mut self, unit: usize, slot: u32) {
+    #[inline(always)]
+    fn start_gc_write(&mut self, unit: usize, slot: u32) -> Option<(u64, u64)> {
         let geo = &self.ftl.geo;
         let own = self.ops[slot].plane;
         let mut planes = geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
@@ -353,7 +363,7 @@ impl Ssd {
         let Some(plane) = here else {
             let other = gc_plane(&self.ftl, own).expect("the pool keeps room for its job");
             self.pass_on(unit, slot, other, W_GC);
-            return;
+            return None;
         };
         self.bind_gc(slot, plane);
         let mut bus_ns = self.times.gc_bus_ns;
@@ -363,10 +373,10 @@ impl Ssd {
                 self.bind_gc(other, plane);
                 taken.push(plane);
                 bus_ns += self.times.gc_bus_ns;
-                self.units[unit].also.push(other);
+                self.units[unit].also.push(&mut self.ops, other);
             }
         }
-        self.begin(unit, slot, self.times.program_ns, bus_ns);
+        Some((self.times.program_ns, bus_ns))
     }
 
     fn bind_gc(&mut self, slot: u32, plane: PlaneId) {
@@ -382,14 +392,15 @@ impl Ssd {
     }
 
     /// The unit takes the operation: array and bus time, and the first phase.
-    #[inline]
+    #[inline(always)]
     fn begin(&mut self, unit: usize, slot: u32, array_ns: u64, bus_ns: u64) {
         let (host, is_read) = (self.ops[slot].kind.is_host(), self.ops[slot].kind.is_read());
         if host {
             self.count_waiting(unit, slot);
-            for i in 0..self.units[unit].also.len() {
-                let other = self.units[unit].also[i];
-                self.count_waiting(unit, other);
+            let mut also = self.units[unit].also.head();
+            while also != NONE {
+                self.count_waiting(unit, also);
+                also = self.ops[also].next;
             }
         }
         if self.log.is_some() {
@@ -431,11 +442,13 @@ impl Ssd {
         op.parts.gc_wait_ns += waited - for_host;
     }
 
-    /// Rows in the log for the operation in `slot` and those that run with it.
+    /// Rows in the log for the operation in slot `first` and those that run with it.
     #[inline(never)]
-    fn open_rows(&mut self, unit: usize, slot: u32) {
-        for i in 0..=self.units[unit].also.len() {
-            let slot = if i == 0 { slot } else { self.units[unit].also[i - 1] };
+    fn open_rows(&mut self, unit: usize, first: u32) {
+        let mut next = first;
+        while next != NONE {
+            let slot = next;
+            next = if slot == first { self.units[unit].also.head() } else { self.ops[slot].next };
             let copyback = self.ops[slot].kind == Kind::GcCopyback;
             let log = self.log.as_mut().expect("only with a log");
             let row = log.open();

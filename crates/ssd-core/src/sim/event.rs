@@ -1,48 +1,52 @@
 //! Events: at most one outstanding per resource, in a tournament tree of next times.
 //!
 //! The key of resource `r` at time `t` is `t << bits | r`, so that equal times come out in resource
-//! order and the whole order is total. Eight children a node: a new event that is not the next of its
-//! group costs one comparison, and the next event of all is read from the root. Timers (delayed
-//! completions, idle timers) wait in a small heap behind one resource of the tree.
+//! order and the whole order is total. Four children a node: a new event walks up only as far as it is
+//! the next one. Timers (delayed completions, idle timers) wait in a small heap behind one resource of
+//! the tree.
 
 use crate::units::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 const NEVER: u64 = u64::MAX;
-const FAN: usize = 8;
+
+/// Children of a node.
+const FAN: usize = 4;
+/// Groups at the top of the tree, of which the least key is taken directly: one level less.
+const TOP: usize = 2;
 
 /// Next times of all resources.
 pub(crate) struct Events {
-    /// `levels[0]` holds a key a resource, each further level the least key of every eight below it;
-    /// the last level has one group.
-    levels: Vec<Vec<[u64; FAN]>>,
+    /// All levels one after the other: first a key a resource, then the least key of every group below.
+    groups: Vec<[u64; FAN]>,
+    /// First group of each level but the lowest.
+    starts: Vec<usize>,
     first: u64,
     bits: u32,
 }
 
 #[inline(always)]
 fn least(group: &[u64; FAN]) -> u64 {
-    let pair = |i: usize| group[i].min(group[i + 4]);
-    pair(0).min(pair(1)).min(pair(2).min(pair(3)))
+    group[0].min(group[1]).min(group[2].min(group[3]))
 }
 
 impl Events {
     /// For `resources` resources without events.
     pub(crate) fn new(resources: usize) -> Events {
         assert!(resources > 0 && resources <= 1 << 16, "{resources} resources");
-        let mut levels = Vec::new();
-        let mut nodes = resources;
-        loop {
-            let groups = nodes.div_ceil(FAN);
-            levels.push(vec![[NEVER; FAN]; groups]);
-            if groups == 1 {
-                break;
-            }
-            nodes = groups;
+        let mut starts = Vec::new();
+        let mut level = resources.div_ceil(FAN);
+        let mut groups = level;
+        while level > TOP {
+            starts.push(groups);
+            level = level.div_ceil(FAN);
+            groups += level;
         }
+        // The top always has `TOP` groups.
+        let groups = vec![[NEVER; FAN]; groups + TOP - level];
         let bits = resources.next_power_of_two().trailing_zeros();
-        Events { levels, first: NEVER, bits }
+        Events { groups, starts, first: NEVER, bits }
     }
 
     /// The first time that no event can have.
@@ -56,10 +60,10 @@ impl Events {
         debug_assert!(at < self.limit());
         let key = at.0 << self.bits | resource as u64;
         let mut node = resource;
-        self.levels[0][node / FAN][node % FAN] = key;
-        for level in &mut self.levels[1..] {
+        self.groups[node / FAN][node % FAN] = key;
+        for &start in &self.starts {
             node /= FAN;
-            let least_of_group = &mut level[node / FAN][node % FAN];
+            let least_of_group = &mut self.groups[start + node / FAN][node % FAN];
             if *least_of_group <= key {
                 return;
             }
@@ -80,14 +84,17 @@ impl Events {
     #[inline]
     fn clear(&mut self, resource: usize) {
         let mut node = resource;
-        let mut key = NEVER;
-        for level in &mut self.levels {
-            let group = &mut level[node / FAN];
+        let group = &mut self.groups[node / FAN];
+        group[node % FAN] = NEVER;
+        let mut key = least(group);
+        for &start in &self.starts {
+            node /= FAN;
+            let group = &mut self.groups[start + node / FAN];
             group[node % FAN] = key;
             key = least(group);
-            node /= FAN;
         }
-        self.first = key;
+        let [.., a, b] = &self.groups[..] else { unreachable!("the top has {TOP} groups") };
+        self.first = least(a).min(least(b));
     }
 
     /// Time of the next event.
@@ -96,16 +103,19 @@ impl Events {
         (self.first != NEVER).then_some(Nanos(self.first >> self.bits))
     }
 
-    /// Take the next event if it is at `now`: its resource.
-    #[inline]
-    pub(crate) fn take_at(&mut self, now: Nanos) -> Option<usize> {
-        let key = self.first;
-        if key == NEVER || key >> self.bits != now.0 {
-            return None;
-        }
-        let resource = (key & ((1 << self.bits) - 1)) as usize;
+    /// Take the next event, which is there: its resource.
+    #[inline(always)]
+    pub(crate) fn take(&mut self) -> usize {
+        let resource = (self.first & ((1 << self.bits) - 1)) as usize;
+        debug_assert_ne!(self.first, NEVER, "nothing to take");
         self.clear(resource);
-        Some(resource)
+        resource
+    }
+
+    /// Whether the next event is at `now`.
+    #[inline(always)]
+    pub(crate) fn more_at(&self, now: Nanos) -> bool {
+        self.first >> self.bits == now.0
     }
 }
 
@@ -154,7 +164,7 @@ mod tests {
     #[test]
     fn events_come_out_as_from_a_sorted_list() {
         let mut rng = Stream::new(1, "events");
-        for n in [1usize, 2, 3, 40, 137] {
+        for n in [1usize, 2, 3, 32, 33, 40, 137, 300] {
             let mut events = Events::new(n);
             let mut naive: Vec<Option<u64>> = vec![None; n];
             for _ in 0..4000 {
@@ -171,7 +181,8 @@ mod tests {
                         .min()
                         .expect("one is set");
                     assert_eq!(events.next_time(), Some(Nanos(at)));
-                    assert_eq!(events.take_at(Nanos(at)), Some(first));
+                    assert!(events.more_at(Nanos(at)) && !events.more_at(Nanos(at + 1)));
+                    assert_eq!(events.take(), first);
                     naive[first] = None;
                 }
             }

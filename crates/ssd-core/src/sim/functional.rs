@@ -9,10 +9,12 @@ use crate::ftl::gc::{Demand, Demands};
 use crate::ftl::map::Entry;
 use crate::ftl::place::{Layout, Placement, PlacementPolicy};
 use crate::ftl::{Choice, Ftl};
+use crate::host::ahead::Ahead;
 use crate::host::device::DeviceError;
 use crate::nand::media::Payload;
 use crate::rng::Stream;
 use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
+use std::convert::Infallible;
 
 /// What the functional executor counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -42,7 +44,7 @@ pub struct Functional {
     /// What a pool wants may change with every page written, not only with every block opened.
     watches_pages: bool,
     /// The pages of the victim under collection.
-    pages: Vec<Ppn>,
+    pages: Vec<(Ppn, Lpn)>,
     /// Pools whose `amount = "one"` has been used up since their last host page.
     spent: Vec<bool>,
     /// Pools whose demand found nothing to collect: looked at again when a page of theirs is released.
@@ -218,7 +220,7 @@ impl Functional {
         self.ftl.prefetch_block(block);
         self.ftl.valid_pages_ahead(block, &mut pages);
         let mut left = &pages[..];
-        while let Some(&source) = left.first() {
+        while let Some(&(source, _)) = left.first() {
             let home = self.ftl.geo.plane_of(source);
             let plane = gc_plane(&self.ftl, home).expect("the reserve keeps room for every job");
             // Pages of a superblock lie on its planes in turn.
@@ -255,12 +257,25 @@ impl Functional {
             let lpn = order.as_ref().map_or(i as u32, |o| o[i as usize]);
             self.write(Lpn(lpn), 0)?;
         }
-        let mut random = Ahead::new(rng, pages);
+        let (mut ahead, mut drawn) = (Ahead::new(), 0);
         for i in 0..overwrites {
             if i % 65_536 == 0 && !keep_going(pages + i, pages + overwrites) {
                 return Ok(false);
             }
-            let lpn = random.next(&self.ftl);
+            let lpn = loop {
+                let far = |&lpn: &Lpn| self.ftl.map.prefetch(lpn);
+                let near = |&lpn: &Lpn| self.ftl.prefetch_write(lpn);
+                if let Some(lpn) = ahead.next(far, near) {
+                    break lpn;
+                }
+                let Ok(more) = ahead.turn(|batch, most| {
+                    let count = (overwrites - drawn).min(most as u64);
+                    drawn += count;
+                    batch.extend((0..count).map(|_| Lpn(rng.below(pages) as u32)));
+                    Ok::<(), Infallible>(())
+                });
+                assert!(more, "as many are drawn as are written");
+            };
             self.write(lpn, 0)?;
         }
         Ok(true)
@@ -317,41 +332,4 @@ fn permutation(n: u32, rng: &mut Stream) -> Vec<u32> {
         order.swap(i, rng.below(i as u64 + 1) as usize);
     }
     order
-}
-
-const AHEAD: usize = 32;
-
-/// Uniformly random pages, drawn ahead of their use so that the map can be prefetched.
-pub struct Ahead {
-    ring: [Lpn; AHEAD],
-    at: usize,
-    rng: Stream,
-    pages: u64,
-}
-
-impl Ahead {
-    /// Over the first `pages` pages.
-    #[must_use]
-    pub fn new(mut rng: Stream, pages: u64) -> Ahead {
-        let mut ring = [Lpn(0); AHEAD];
-        if pages > 0 {
-            for lpn in &mut ring {
-                *lpn = Lpn(rng.below(pages) as u32);
-            }
-        }
-        Ahead { ring, at: 0, rng, pages }
-    }
-
-    /// The next page.
-    #[inline(always)]
-    #[allow(clippy::should_implement_trait, reason = "it needs the device to prefetch")]
-    pub fn next(&mut self, ftl: &Ftl) -> Lpn {
-        let lpn = self.ring[self.at];
-        let fresh = Lpn(self.rng.below(self.pages) as u32);
-        self.ring[self.at] = fresh;
-        ftl.map.prefetch(fresh);
-        self.at = (self.at + 1) % AHEAD;
-        ftl.prefetch_write(self.ring[(self.at + AHEAD / 2) % AHEAD]);
-        lpn
-    }
 }

@@ -159,7 +159,7 @@ impl std::ops::IndexMut<u32> for Slab {
 /// A first-in-first-out queue through the slab.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Queue {
-    pub(crate) head: u32,
+    head: u32,
     tail: u32,
 }
 
@@ -194,8 +194,9 @@ impl Queue {
         }
     }
 
+    /// The first operation; `NONE` if the queue is empty.
     #[inline(always)]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.head == NONE
+    pub(crate) fn head(&self) -> u32 {
+        self.head
     }
 }

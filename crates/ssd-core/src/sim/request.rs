@@ -6,15 +6,13 @@ use crate::units::Nanos;
 use std::collections::VecDeque;
 
 /// A request that has arrived and not completed.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct InFlight {
     pub(crate) id: u64,
     pub(crate) arrival: Nanos,
     pub(crate) request: Request,
     /// Page operations not yet finished.
     pub(crate) left: u32,
-    /// Parts of the page operation that finished last so far.
-    pub(crate) parts: Parts,
     /// Sum over its pages of the digests read, each mixed with its position.
     pub(crate) digest: u64,
     /// Epoch of a write (see [`Epochs`]).
@@ -57,16 +55,7 @@ impl Requests {
 
     #[inline]
     pub(crate) fn insert(&mut self, id: u64, arrival: Nanos, request: Request) -> u32 {
-        let fresh = InFlight {
-            id,
-            arrival,
-            request,
-            left: 0,
-            parts: Parts::default(),
-            digest: 0,
-            epoch: 0,
-            live: true,
-        };
+        let fresh = InFlight { id, arrival, request, left: 0, digest: 0, epoch: 0, live: true };
         if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = fresh;
             return slot;
@@ -76,12 +65,13 @@ impl Requests {
     }
 
     #[inline]
-    pub(crate) fn remove(&mut self, slot: u32) -> InFlight {
+    /// Take a request out; its slot keeps it until the next [`Requests::insert`].
+    pub(crate) fn remove(&mut self, slot: u32) -> &InFlight {
         let request = &mut self.slots[slot as usize];
         assert!(request.live, "request {} completes twice", request.id);
         request.live = false;
         self.free.push(slot);
-        request.clone()
+        request
     }
 
     #[inline(always)]
@@ -137,6 +127,12 @@ impl Epochs {
         let epoch = self.first + self.writes.len() as u64 - 1;
         self.flushes.push_back((epoch, slot));
         self.writes.push_back(0);
+    }
+
+    /// Whether a flush has arrived and not completed.
+    #[inline(always)]
+    pub(crate) fn flush_waits(&self) -> bool {
+        !self.flushes.is_empty()
     }
 
     /// The next flush that may complete now.

@@ -81,7 +81,8 @@ pub struct Ssd {
     mid_instant: bool,
     submitted: u64,
     last_arrival: Nanos,
-    warmup: u64,
+    /// Requests before this one do not count in the statistics.
+    pub(crate) warmup: u64,
     next_sample: Nanos,
     pub(crate) look_ahead: u32,
     pages_before: u64,
@@ -208,6 +209,7 @@ impl Ssd {
     }
 
     /// Advance to `t` and process the completions of that instant.
+    #[inline(always)]
     fn begin_instant(&mut self, t: Nanos) -> Result<(), DeviceError> {
         assert!(t >= self.now, "time runs backwards");
         while self.next_sample <= t {
@@ -223,7 +225,8 @@ impl Ssd {
         }
         self.now = t;
         self.mid_instant = true;
-        while let Some(resource) = self.events.take_at(t) {
+        while self.events.more_at(t) {
+            let resource = self.events.take();
             if resource < self.buses.len() {
                 self.bus_event(resource);
             } else if resource < self.timer_resource() {
@@ -232,13 +235,11 @@ impl Ssd {
                 self.timer_events();
             }
         }
-        match self.failure.take() {
-            Some(failure) => Err(failure),
-            None => Ok(()),
-        }
+        if self.failure.is_some() { Err(self.failure.take().expect("seen")) } else { Ok(()) }
     }
 
     /// The rest of the instant: arrivals, idle timers, collection, dispatch.
+    #[inline(always)]
     fn end_instant(&mut self) {
         while self.arrivals.front().is_some_and(|a| a.at <= self.now) {
             let arrival = self.arrivals.pop_front().expect("one is there");
@@ -258,7 +259,9 @@ impl Ssd {
                 break;
             }
         }
-        self.grant_buses();
+        if !self.buses_to_grant.is_empty() {
+            self.grant_buses();
+        }
         if self.audit_every > 0 {
             self.until_audit -= 1;
             if self.until_audit == 0 {
@@ -375,11 +378,6 @@ impl Ssd {
         warming
     }
 
-    /// Whether request `id` counts in the statistics.
-    pub(crate) fn is_measured(&self, id: u64) -> bool {
-        id >= self.warmup
-    }
-
     /// Why the requests in the device cannot complete.
     #[must_use]
     pub fn stalled(&self) -> DeviceError {
@@ -423,8 +421,10 @@ impl Ssd {
         op.host_busy_ns = unit.host_busy_ns(self.now);
         unit.load += 1;
         unit.host_load += u32::from(op.kind.is_host());
-        unit.queues[queue].push(&mut self.ops, slot);
-        self.ready.insert(unit_id.0);
+        unit.push(queue, &mut self.ops, slot);
+        if unit.running == NONE {
+            self.ready.insert(unit_id.0);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Busy units, buses, and small sets of ids.
 
-use super::op::{NONE, Queue};
+use super::op::{NONE, Queue, Slab};
 use crate::units::Nanos;
 use std::collections::VecDeque;
 
@@ -19,17 +19,20 @@ pub(crate) enum Stage {
     Last,
 }
 
-/// One busy unit.
+/// One busy unit, in two lines of the cache.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(crate) struct Unit {
-    pub(crate) queues: [Queue; 4],
+    queues: [Queue; 4],
+    /// The queues with an operation, as bits.
+    waiting: u32,
     /// Operations waiting or running.
     pub(crate) load: u32,
     /// Of these, the host's.
     pub(crate) host_load: u32,
     /// Slot of the running operation, and those that run with it (multi-plane).
     pub(crate) running: u32,
-    pub(crate) also: Vec<u32>,
+    pub(crate) also: Queue,
     pub(crate) stage: Stage,
     /// Since when the running operation has held the unit.
     pub(crate) since: Nanos,
@@ -55,10 +58,11 @@ impl Unit {
     pub(crate) fn new(channel: u32) -> Unit {
         Unit {
             queues: [Queue::EMPTY; 4],
+            waiting: 0,
             load: 0,
             host_load: 0,
             running: NONE,
-            also: Vec::new(),
+            also: Queue::EMPTY,
             stage: Stage::Idle,
             since: Nanos::ZERO,
             array_ns: 0,
@@ -77,8 +81,29 @@ impl Unit {
     /// The queues with an operation, as bits.
     #[inline(always)]
     pub(crate) fn waiting(&self) -> u32 {
-        let bit = |q: usize| u32::from(!self.queues[q].is_empty()) << q;
-        bit(0) | bit(1) | bit(2) | bit(3)
+        self.waiting
+    }
+
+    /// The first operation of `queue`; `NONE` if it is empty.
+    #[inline(always)]
+    pub(crate) fn head(&self, queue: usize) -> u32 {
+        self.queues[queue].head()
+    }
+
+    /// Append the operation in `slot` to `queue`.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, queue: usize, slab: &mut Slab, slot: u32) {
+        self.queues[queue].push(slab, slot);
+        self.waiting |= 1 << queue;
+    }
+
+    /// Take `slot` out of `queue`, where it stands behind `before` (`NONE` for the head).
+    #[inline(always)]
+    pub(crate) fn take(&mut self, queue: usize, slab: &mut Slab, before: u32, slot: u32) {
+        self.queues[queue].take(slab, before, slot);
+        if self.queues[queue].head() == NONE {
+            self.waiting &= !(1 << queue);
+        }
     }
 
     /// Time that the unit has worked for the host up to `now`.
@@ -184,41 +209,72 @@ impl Bus {
 #[derive(Clone, Debug)]
 pub(crate) struct IdSet {
     words: Vec<u64>,
-    len: u32,
+    /// Bit `i`: some of the words from `i << shift` up to those of the next bit are not zero.
+    summary: u64,
+    shift: u32,
 }
 
 impl IdSet {
     pub(crate) fn new(ids: u32) -> IdSet {
-        IdSet { words: vec![0; (ids as usize).div_ceil(64)], len: 0 }
+        let words = (ids as usize).div_ceil(64);
+        let shift = words.div_ceil(64).next_power_of_two().trailing_zeros();
+        IdSet { words: vec![0; words.next_multiple_of(1 << shift)], summary: 0, shift }
     }
 
     #[inline(always)]
     pub(crate) fn insert(&mut self, id: u32) {
-        let bit = 1u64 << (id % 64);
-        let word = &mut self.words[id as usize / 64];
-        self.len += u32::from(*word & bit == 0);
-        *word |= bit;
+        let word = id as usize / 64;
+        self.words[word] |= 1 << (id % 64);
+        self.summary |= 1 << (word >> self.shift);
     }
 
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        self.len == 0
+        self.summary == 0
     }
 
     /// Take the lowest id out.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<u32> {
-        if self.len == 0 {
+        if self.summary == 0 {
             return None;
         }
-        for (i, word) in self.words.iter_mut().enumerate() {
-            if *word != 0 {
-                let id = i as u32 * 64 + word.trailing_zeros();
-                *word &= *word - 1;
-                self.len -= 1;
-                return Some(id);
+        let mut at = (self.summary.trailing_zeros() as usize) << self.shift;
+        while self.words[at] == 0 {
+            at += 1;
+        }
+        let word = &mut self.words[at];
+        let id = (at * 64) as u32 + word.trailing_zeros();
+        *word &= *word - 1;
+        let end = (at | ((1 << self.shift) - 1)) + 1;
+        if *word == 0 && self.words[at + 1..end].iter().all(|&w| w == 0) {
+            self.summary &= self.summary - 1;
+        }
+        Some(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Stream;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn ids_come_out_as_from_a_sorted_set() {
+        for n in [1u32, 64, 65, 4096, 4097, 20_000] {
+            let (mut ids, mut naive) = (IdSet::new(n), BTreeSet::new());
+            let mut rng = Stream::new(u64::from(n), "ids");
+            for _ in 0..3000 {
+                if rng.chance(0.6) {
+                    let id = rng.below(u64::from(n)) as u32;
+                    ids.insert(id);
+                    naive.insert(id);
+                } else {
+                    assert_eq!(ids.pop(), naive.pop_first());
+                }
+                assert_eq!(ids.is_empty(), naive.is_empty());
             }
         }
-        unreachable!("the count says that an id is inside")
     }
 }

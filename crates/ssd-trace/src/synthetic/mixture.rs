@@ -27,6 +27,9 @@ impl Operations {
 
     #[inline(always)]
     pub(super) fn draw(&mut self) -> Op {
+        if self.read_or_trim <= 0.0 {
+            return Op::Write;
+        }
         let draw = self.random.unit();
         if draw >= self.read_or_trim {
             Op::Write

@@ -67,7 +67,7 @@ macro_rules! placements {
         }
 
         impl PlacementPolicy for Placement {
-            #[inline]
+            #[inline(always)]
             fn place(&mut self, lpn: Lpn, load: &dyn Fn(PlaneId) -> u32) -> PlaneId {
                 match self {
                     $(Placement::$variant(p) => p.place(lpn, load),)+

@@ -28,7 +28,7 @@ impl Policy {
 }
 
 impl PlacementPolicy for Policy {
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, _lpn: Lpn, _load: &dyn Fn(PlaneId) -> u32) -> PlaneId {
         let plane = self.order[self.next];
         self.next = if self.next + 1 == self.order.len() { 0 } else { self.next + 1 };

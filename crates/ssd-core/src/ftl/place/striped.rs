@@ -30,7 +30,7 @@ impl Policy {
 }
 
 impl PlacementPolicy for Policy {
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, lpn: Lpn, _load: &dyn Fn(PlaneId) -> u32) -> PlaneId {
         self.order[self.planes.div_rem(lpn.0).1 as usize]
     }

@@ -1,0 +1,90 @@
+//! Looking ahead: what comes is fetched some time before its use, so that the memory it will touch can
+//! be fetched too (7 to 22 times faster than a miss at the use).
+
+/// Items in three batches: in use, soon, later.
+pub(crate) struct Ahead<T> {
+    now: Vec<T>,
+    soon: Vec<T>,
+    later: Vec<T>,
+    at: usize,
+}
+
+/// Items of a batch: enough for a miss to pass, few enough for the first cache.
+pub(crate) const BATCH: usize = 16;
+
+impl<T: Copy> Ahead<T> {
+    /// Nothing fetched.
+    pub(crate) fn new() -> Ahead<T> {
+        let batch = || Vec::with_capacity(BATCH);
+        Ahead { now: batch(), soon: batch(), later: batch(), at: 0 }
+    }
+
+    /// The next item; `None`: call [`Ahead::turn`]. With each item `far` is told of one that is used
+    /// two batches later, `near` of one that is used one batch later.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, far: impl Fn(&T), near: impl Fn(&T)) -> Option<T> {
+        let item = *self.now.get(self.at)?;
+        if let Some(later) = self.later.get(self.at) {
+            far(later);
+        }
+        if let Some(soon) = self.soon.get(self.at) {
+            near(soon);
+        }
+        self.at += 1;
+        Some(item)
+    }
+
+    /// The batch in use is used up: every batch moves up by one, and `fill` appends up to the given
+    /// number of items to the last one. False: nothing is left and nothing came.
+    ///
+    /// # Errors
+    /// That of `fill`.
+    #[inline(always)]
+    pub(crate) fn turn<E>(
+        &mut self,
+        mut fill: impl FnMut(&mut Vec<T>, usize) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        self.at = 0;
+        loop {
+            std::mem::swap(&mut self.now, &mut self.soon);
+            std::mem::swap(&mut self.soon, &mut self.later);
+            self.later.clear();
+            fill(&mut self.later, BATCH)?;
+            if !self.now.is_empty() {
+                return Ok(true);
+            }
+            if self.soon.is_empty() && self.later.is_empty() {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+
+    #[test]
+    fn every_item_comes_once_and_in_order() {
+        for n in [0usize, 1, 15, 16, 17, 47, 48, 49, 1000] {
+            let (mut ahead, mut made, mut seen) = (Ahead::new(), 0, Vec::new());
+            loop {
+                if let Some(item) = ahead.next(|_| {}, |_| {}) {
+                    seen.push(item);
+                    continue;
+                }
+                let more = ahead.turn(|batch, most| {
+                    let end = n.min(made + most);
+                    batch.extend(made..end);
+                    made = end;
+                    Ok::<(), Infallible>(())
+                });
+                if more == Ok(false) {
+                    break;
+                }
+            }
+            assert_eq!(seen, (0..n).collect::<Vec<_>>());
+        }
+    }
+}
