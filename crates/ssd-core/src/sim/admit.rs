@@ -1,7 +1,7 @@
 //! Admission: a request arrives and becomes page operations.
 
 use super::op::{Kind, NONE, Op};
-use super::ssd::{Arrival, Ssd};
+use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::ftl::place::PlacementPolicy;
 use crate::host::request::{Op as HostOp, Request};
@@ -46,14 +46,14 @@ pub(crate) fn byte_range(geo: &Geometry, r: &Request, lpn: Lpn) -> ((usize, usiz
 }
 
 impl Ssd {
-    /// A request arrives.
-    pub(crate) fn admit(&mut self, arrival: Arrival) {
-        let Arrival { at, id, request, data } = arrival;
+    /// Request `id`, meant to arrive at `at`, arrives; `data` as in [`crate::host::device::Device::submit`].
+    #[inline(never)]
+    pub(crate) fn admit(&mut self, at: Nanos, id: u64, request: &Request, data: Option<&[u8]>) {
         self.end_warmup(id);
         self.measured.arrive(self.now, request.op);
         self.measured.in_system.waited_outside((self.now - at).0);
-        let slot = self.requests.insert(id, at, request);
-        let pages = pages_of(&self.ftl.geo, &request);
+        let slot = self.requests.insert(id, at, *request);
+        let pages = pages_of(&self.ftl.geo, request);
         match request.op {
             HostOp::Read => {
                 self.requests.get(slot).left = pages.count;
@@ -70,7 +70,7 @@ impl Ssd {
                 self.measured.host.pages_written += u64::from(pages.count);
                 for part in 0..pages.count {
                     let lpn = Lpn(pages.first + part);
-                    self.admit_write(slot, part, lpn, &request, data.as_deref());
+                    self.admit_write(slot, part, lpn, request, data);
                 }
             }
             HostOp::Trim => {

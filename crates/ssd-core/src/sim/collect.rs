@@ -334,7 +334,7 @@ impl Ssd {
                 }
                 return;
             };
-            let page = self.ftl.geo.split(source).1;
+            let page = source.0 - self.ftl.geo.first_page(job.victim).0;
             let job = self.job(pool);
             job.scan = page + 1;
             job.in_flight += 1;
@@ -417,7 +417,8 @@ impl Ssd {
             self.end_page(slot, pool);
             return;
         }
-        let home = self.ftl.geo.plane_of(source);
+        let home = self.ops[slot].plane;
+        debug_assert_eq!(home, self.ftl.geo.plane_of(source));
         let plane = super::functional::gc_plane(&self.ftl, home).expect("the pool keeps room");
         let op = &mut self.ops[slot];
         (op.kind, op.plane) = (Kind::GcWrite, plane);

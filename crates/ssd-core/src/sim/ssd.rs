@@ -242,8 +242,8 @@ impl Ssd {
     #[inline(always)]
     fn end_instant(&mut self) {
         while self.arrivals.front().is_some_and(|a| a.at <= self.now) {
-            let arrival = self.arrivals.pop_front().expect("one is there");
-            self.admit(arrival);
+            let Arrival { at, id, request, data } = self.arrivals.pop_front().expect("seen");
+            self.admit(at, id, &request, data.as_deref());
         }
         if !self.gc.idle_units.is_empty() {
             self.idle_timers();
@@ -471,8 +471,13 @@ impl Device for Ssd {
         }
         self.submitted += 1;
         self.last_arrival = at;
-        let data = data.map(Into::into);
-        self.arrivals.push_back(Arrival { at, id, request: *request, data });
+        if self.mid_instant && at <= self.now && self.arrivals.is_empty() {
+            // Arrivals are what comes next in this instant.
+            self.admit(at, id, request, data);
+        } else {
+            let data = data.map(Into::into);
+            self.arrivals.push_back(Arrival { at, id, request: *request, data });
+        }
         Ok(RequestId(id))
     }
 
