@@ -89,9 +89,10 @@ impl Ftl {
         });
     }
 
-    /// Fetch the state of `block` and the addresses in its pages ahead of its collection.
+    /// Fetch the validity of the pages of `block` and the addresses in them ahead of its collection.
     pub fn prefetch_block(&self, block: BlockId) {
         let first = self.geo.first_page(block).at();
+        self.map.prefetch_validity(Ppn(first as u32));
         for line in 0..self.geo.pages_per_block as usize / 16 {
             prefetch(self.media.lpns(), first + line * 16);
         }

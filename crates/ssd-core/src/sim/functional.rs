@@ -208,6 +208,7 @@ impl Functional {
     /// Collect one block: move its valid pages, erase it.
     fn collect(&mut self, choice: Choice, foreground: bool) -> Result<(), DeviceError> {
         let block = choice.block;
+        self.ftl.prefetch_block(block);
         if let Some(list) = &mut self.victims {
             list.push(block);
         }
@@ -217,7 +218,6 @@ impl Functional {
         self.tally.victim_valid += u64::from(self.ftl.blocks.valid[block.at()]);
         self.ftl.begin_collection(block);
         let mut pages = std::mem::take(&mut self.pages);
-        self.ftl.prefetch_block(block);
         self.ftl.valid_pages_ahead(block, &mut pages);
         let mut left = &pages[..];
         while let Some(&(source, _)) = left.first() {
