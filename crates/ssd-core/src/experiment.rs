@@ -337,6 +337,9 @@ impl Baseline {
     }
 }
 
+/// Requests of a functional run between two reports of progress.
+const PROGRESS_EVERY: u64 = 65_536;
+
 fn drive_functional(
     config: &Config,
     f: &mut Functional,
@@ -347,6 +350,7 @@ fn drive_functional(
 ) -> Ending {
     let total = source.expected();
     let mut ahead = Ahead::new();
+    let (warmup, mut next_look) = (config.workload.warmup_requests, 0);
     for id in 0u64.. {
         let request = loop {
             let far = |next: &TimedRequest| f.ftl.map.prefetch(first_page(f, &next.request));
@@ -360,11 +364,15 @@ fn drive_functional(
                 Err(e) => return Ending::Failed(e.to_string()),
             }
         };
-        if id % 65_536 == 0 && watcher.progress(Stage::Workload, id, total).is_break() {
-            return Ending::Interrupted;
-        }
-        if id == config.workload.warmup_requests && id > 0 {
-            warm(f, m);
+        if id == next_look {
+            if id % PROGRESS_EVERY == 0 && watcher.progress(Stage::Workload, id, total).is_break() {
+                return Ending::Interrupted;
+            }
+            if id == warmup && id > 0 {
+                warm(f, m);
+            }
+            let next_progress = (id / PROGRESS_EVERY + 1) * PROGRESS_EVERY;
+            next_look = if id < warmup { next_progress.min(warmup) } else { next_progress };
         }
         if let Err(e) = execute(f, &request.request, id, m) {
             return Ending::Failed(e.to_string());

@@ -113,6 +113,7 @@ impl Geometry {
     }
 
     /// User capacity in sectors.
+    #[inline(always)]
     #[must_use]
     pub fn user_sectors(&self) -> u64 {
         u64::from(self.user_pages) << self.sector_shift

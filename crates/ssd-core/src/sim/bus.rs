@@ -114,6 +114,7 @@ impl Ssd {
     }
 
     /// The event of a unit: its array read or its operation ends.
+    #[inline(always)]
     pub(crate) fn unit_event(&mut self, unit: usize) {
         match self.units[unit].stage {
             Stage::Reading => {

@@ -15,6 +15,7 @@ use crate::units::{Nanos, PoolId, Ppn};
 
 impl Ssd {
     /// The operation on `unit`, and those that ran with it, end.
+    #[inline(always)]
     pub(crate) fn operation_ends(&mut self, unit: usize) {
         let u = &mut self.units[unit];
         let slot = u.running;

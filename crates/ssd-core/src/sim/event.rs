@@ -73,6 +73,7 @@ impl Events {
     }
 
     /// The next event of `resource` is at `at`, whatever it was before; `NEVER` for none.
+    #[inline(never)]
     pub(crate) fn reschedule(&mut self, resource: usize, at: Nanos) {
         self.clear(resource);
         if at != Nanos::NEVER {
@@ -81,7 +82,7 @@ impl Events {
     }
 
     /// `resource` has no event.
-    #[inline]
+    #[inline(always)]
     fn clear(&mut self, resource: usize) {
         let mut node = resource;
         let group = &mut self.groups[node / FAN];

@@ -115,7 +115,9 @@ impl Functional {
             self.ftl.media.store(ppn, self.sequence, &payload);
         }
         let pool = self.ftl.geo.pool_of(plane);
-        let again = std::mem::take(&mut self.spent[pool.at()]) || self.starved[pool.at()];
+        let spent =
+            self.demands.amount == Amount::One && std::mem::take(&mut self.spent[pool.at()]);
+        let again = spent || (self.starving > 0 && self.starved[pool.at()]);
         if self.ftl.space.take_opened(pool) || self.watches_pages || again {
             self.meet_demand(pool)?;
         }
