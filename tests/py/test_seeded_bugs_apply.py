@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def _tool():
+def _tool() -> ModuleType:
     path = ROOT / "tools" / "seeded_bugs.py"
     spec = importlib.util.spec_from_file_location("seeded_bugs", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
