@@ -53,7 +53,12 @@ impl Default for Config {
             controller: Controller { ecc_ns: 0 },
             gc: gc(),
             wear: Wear { dynamic: true },
-            precondition: Precondition { fill: 1.0, order: FillOrder::Sequential, overwrite: 0.0 },
+            precondition: Precondition {
+                fill: 1.0,
+                order: FillOrder::Sequential,
+                overwrite: 0.0,
+                steady_state: SteadyStart::None,
+            },
             workload: workload(),
             metrics: Metrics { interval_ns: 100_000_000, op_log: false, request_log: false },
         };

@@ -220,7 +220,8 @@ keys! {
     precondition.order: word(order, FillOrder) "Order of the fill.";
     precondition.overwrite: real(overwrite, Span::closed(0.0, 1000.0))
         "Uniformly random overwrites of the filled pages, in multiples of their number.";
-    precondition.steady_state: reserved("none") "Steady state built directly.";
+    precondition.steady_state: word(steady_state, SteadyStart)
+        "Steady state built at once, instead of the fill; overwrites come after it.";
     precondition.snapshot: reserved("none") "Snapshot to start from.";
 
     workload.trace: special(special::TRACE)

@@ -206,6 +206,8 @@ pub struct Precondition {
     pub order: FillOrder,
     /// Uniformly random overwrites of the filled pages, in multiples of their number.
     pub overwrite: f64,
+    /// Steady state built at once.
+    pub steady_state: SteadyStart,
 }
 
 /// `[workload]`

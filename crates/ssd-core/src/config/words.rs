@@ -171,6 +171,16 @@ word_enum! {
 }
 
 word_enum! {
+    /// `precondition.steady_state`
+    SteadyStart {
+        /// The device is filled page by page.
+        None = "none",
+        /// Valid pages are spread as the mean field of greedy collection under uniform writes says.
+        MeanField = "mean-field",
+    }
+}
+
+word_enum! {
     /// `precondition.order`
     FillOrder {
         /// Ascending.

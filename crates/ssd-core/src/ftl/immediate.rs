@@ -59,7 +59,7 @@ impl Ftl {
 
     /// Program the next page of a frontier with live data.
     #[inline]
-    fn program_now(&mut self, plane: PlaneId, stream: u32, lpn: Lpn) -> (BlockId, Ppn) {
+    pub(super) fn program_now(&mut self, plane: PlaneId, stream: u32, lpn: Lpn) -> (BlockId, Ppn) {
         let block = self.space.frontier(plane, stream, &mut self.blocks);
         let ppn = self.media.program(&self.geo, block, plane, lpn);
         self.blocks.bound[block.at()] += 1;

@@ -9,6 +9,7 @@ pub mod blocks;
 pub mod gc;
 mod immediate;
 pub mod map;
+pub mod mean_field;
 pub mod place;
 pub mod snapshot;
 pub mod space;

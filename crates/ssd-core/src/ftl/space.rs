@@ -344,6 +344,17 @@ impl Space {
         assert!(self.gc_room(pool) >= self.gc_need(pool), "a job of {pool:?} used up its room");
     }
 
+    /// `block`, never used so far and at home on `plane`, counts as fully programmed from now on.
+    pub fn adopt(&mut self, block: BlockId, plane: PlaneId, pages: u32) {
+        let (pool, home) = (self.pool(plane), self.home(plane));
+        assert!(self.free[home].remove(&(0, block.0)), "{block:?} has been used");
+        self.free_in_pool[pool.at()] -= 1;
+        self.free_total -= 1;
+        self.lowest_free = self.lowest_free.min(self.free_total);
+        self.used_in_pool[pool.at()] += pages;
+        self.used += u64::from(pages);
+    }
+
     /// The blocks in the free lists, for the audit.
     pub fn free_list(&self) -> impl Iterator<Item = BlockId> + '_ {
         self.free.iter().flatten().map(|&(_, b)| BlockId(b))

@@ -17,6 +17,13 @@ pub struct Payload {
     pub bytes: Option<Box<[u8]>>,
 }
 
+/// Digest of page `lpn` as written functionally under admission number `sequence`.
+#[must_use]
+pub fn fill_digest(lpn: Lpn, sequence: u64) -> u64 {
+    let x = (u64::from(lpn.0) << 32 ^ sequence).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (x ^ x >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) | 1
+}
+
 /// Cells and out-of-band data of the device.
 #[derive(Clone)]
 pub struct Media {

@@ -4,7 +4,8 @@
 //! then the pool's demand is met before the next write binds. Used for preconditioning and for studies
 //! of write amplification.
 
-use crate::config::{Amount, Config, FillOrder};
+use crate::config::{Amount, Config, FillOrder, SteadyStart};
+use crate::ftl::gc::trigger::SpaceView;
 use crate::ftl::gc::{Demand, Demands};
 use crate::ftl::map::Entry;
 use crate::ftl::place::{Layout, Placement, PlacementPolicy};
@@ -12,6 +13,7 @@ use crate::ftl::{Choice, Ftl};
 use crate::host::ahead::Ahead;
 use crate::host::device::DeviceError;
 use crate::nand::media::Payload;
+pub use crate::nand::media::fill_digest;
 use crate::rng::Stream;
 use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
 use std::convert::Infallible;
@@ -40,6 +42,7 @@ pub struct Functional {
     /// What has been counted since the last reset.
     pub tally: Tally,
     placement: Placement,
+    layout: Layout,
     demands: Demands,
     /// What a pool wants may change with every page written, not only with every block opened.
     watches_pages: bool,
@@ -69,6 +72,7 @@ impl Functional {
             pages: Vec::new(),
             tally: Tally::default(),
             placement: Placement::build(&config.alloc.placement, &layout),
+            layout,
             watches_pages: demands.watches_pages(),
             demands,
             spent: vec![false; ftl.geo.pools as usize],
@@ -251,6 +255,13 @@ impl Functional {
         let pages = (f64::from(self.ftl.geo.user_pages) * p.fill).floor() as u64;
         let overwrites = (pages as f64 * p.overwrite).round() as u64;
         let mut rng = Stream::new(config.run.seed, "precondition");
+        if p.steady_state == SteadyStart::MeanField {
+            if !keep_going(0, pages + overwrites) {
+                return Ok(false);
+            }
+            self.build_steady_state(pages as u32, &mut rng)?;
+            return self.overwrite(pages, overwrites, rng, keep_going);
+        }
         let order = (p.order == FillOrder::Random).then(|| permutation(pages as u32, &mut rng));
         for i in 0..pages {
             if i % 65_536 == 0 && !keep_going(i, pages + overwrites) {
@@ -259,6 +270,46 @@ impl Functional {
             let lpn = order.as_ref().map_or(i as u32, |o| o[i as usize]);
             self.write(Lpn(lpn), 0)?;
         }
+        self.overwrite(pages, overwrites, rng, keep_going)
+    }
+
+    /// The steady state of greedy collection under uniform writes, with as few erased blocks as no
+    /// trigger minds.
+    fn build_steady_state(&mut self, pages: u32, rng: &mut Stream) -> Result<(), DeviceError> {
+        let geo = &self.ftl.geo;
+        let wants = |free_blocks: u32| {
+            let blocks = u64::from(geo.blocks_per_pool - free_blocks);
+            let pool_used_pages = blocks * u64::from(geo.pages_per_block);
+            let used_pages = pool_used_pages * u64::from(geo.pools);
+            let view = self.ftl.space_view(PoolId(0));
+            let view = SpaceView { free_blocks, pool_used_pages, used_pages, ..view };
+            self.demands.of(&view) != Demand::None
+        };
+        let free = (0..geo.blocks_per_pool).find(|&free| !wants(free));
+        let free = free.unwrap_or(geo.blocks_per_pool);
+        self.sequence = u64::from(pages);
+        self.ftl.build_steady_state(&self.layout, pages, free, rng).map_err(|pool| {
+            DeviceError::NoSpace {
+                pool: pool.0,
+                reason: format!(
+                    "its pages do not fit beside the {free} blocks that its triggers keep erased; \
+                     give the device more over-provisioning, or fill it page by page \
+                     (precondition.steady_state = \"none\")"
+                ),
+                outstanding: 0,
+                first: 0,
+            }
+        })
+    }
+
+    /// Overwrite the first `pages` pages at random.
+    fn overwrite(
+        &mut self,
+        pages: u64,
+        overwrites: u64,
+        mut rng: Stream,
+        keep_going: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<bool, DeviceError> {
         let (mut ahead, mut drawn) = (Ahead::new(), 0);
         for i in 0..overwrites {
             if i % 65_536 == 0 && !keep_going(pages + i, pages + overwrites) {
@@ -282,13 +333,6 @@ impl Functional {
         }
         Ok(true)
     }
-}
-
-/// Digest of page `lpn` as written functionally under admission number `sequence`.
-#[must_use]
-pub fn fill_digest(lpn: Lpn, sequence: u64) -> u64 {
-    let x = (u64::from(lpn.0) << 32 ^ sequence).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (x ^ x >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) | 1
 }
 
 /// The plane where a copy from `home` can be bound: its own, else another one of the pool.

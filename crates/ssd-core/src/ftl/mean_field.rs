@@ -1,0 +1,221 @@
+//! A device in the steady state of greedy collection under uniform writes, built at once.
+//!
+//! Source: the mean-field model of greedy collection (Desnoyers, "Analytic modeling of SSD write
+//! performance", SYSTOR 2012; Van Houdt, "A mean field model for a class of garbage collection
+//! algorithms in flash-based solid state drives", SIGMETRICS 2013). Every valid page is overwritten at
+//! the same rate, so that in equilibrium the share of blocks with `j` valid pages is proportional to
+//! `1 / j` between the victims' level and a full block.
+//!
+//! What is decided here: sealed blocks only take part in the model; each frontier has an open block,
+//! half full; where valid pages lie in a block is random; a block with fewer valid pages is older.
+
+use super::Ftl;
+use super::blocks::BlockState;
+use super::map::Entry;
+use super::place::Layout;
+use crate::nand::media::{Payload, fill_digest};
+use crate::rng::Stream;
+use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
+
+/// The addresses of one pool, in an order without pattern.
+struct Addresses {
+    /// Striping positions of its planes, ascending.
+    columns: Vec<u32>,
+    planes: u32,
+    count: u32,
+    step: u64,
+    at: u64,
+}
+
+impl Addresses {
+    fn new(columns: Vec<u32>, planes: u32, pages: u32) -> Addresses {
+        let count = columns.iter().map(|&c| pages / planes + u32::from(c < pages % planes)).sum();
+        let n = u64::from(count).max(1);
+        let golden = (n as f64 * 0.618_033_988_749_894_9) as u64;
+        let step = (golden.max(1)..).find(|&step| gcd(step, n) == 1).expect("1 is coprime to all");
+        Addresses { columns, planes, count, step, at: 0 }
+    }
+
+    /// The address that comes next.
+    fn here(&self) -> Lpn {
+        let (row, column) =
+            (self.at / self.columns.len() as u64, self.at % self.columns.len() as u64);
+        Lpn(row as u32 * self.planes + self.columns[column as usize])
+    }
+
+    fn advance(&mut self) {
+        self.at = (self.at + self.step) % u64::from(self.count);
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// Valid pages of `blocks` sealed blocks of `pages` pages, ascending, `valid` in all.
+///
+/// `None`: so many do not fit with room for collection.
+fn valid_counts(blocks: usize, pages: u32, valid: u64) -> Option<Vec<u16>> {
+    let (top, mean) = (f64::from(pages) + 0.5, valid as f64 / blocks as f64);
+    if blocks == 0 || mean > f64::from(pages) - 1.0 {
+        return None;
+    }
+    // Whole numbers up to `pages` are the roundings of a density proportional to 1/x on [m, top], whose
+    // mean grows with m.
+    let mean_from = |m: f64| (top - m) / libm::log(top / m);
+    let (mut low, mut high) = (1e-9, top - 1e-9);
+    for _ in 0..100 {
+        let middle = 0.5 * (low + high);
+        if mean_from(middle) < mean { low = middle } else { high = middle }
+    }
+    let quantile = |i: usize| low * libm::pow(top / low, (i as f64 + 0.5) / blocks as f64);
+    let mut counts: Vec<u16> =
+        (0..blocks).map(|i| quantile(i).round().min(top - 0.5) as u16).collect();
+    // Rounding: one page more or less, spread over the blocks.
+    let mut sum: u64 = counts.iter().map(|&c| u64::from(c)).sum();
+    let mut at = 0;
+    while sum != valid {
+        let count = &mut counts[at % blocks];
+        if sum < valid && u32::from(*count) < pages {
+            (*count, sum) = (*count + 1, sum + 1);
+        } else if sum > valid && *count > 0 {
+            (*count, sum) = (*count - 1, sum - 1);
+        }
+        at += 1 + blocks / 7;
+    }
+    counts.sort_unstable();
+    Some(counts)
+}
+
+impl Ftl {
+    /// Bring an erased device into the steady state with its first `pages` user pages written, `free`
+    /// blocks of every pool erased.
+    ///
+    /// # Errors
+    /// The pool in which the pages do not fit beside `free` blocks.
+    pub fn build_steady_state(
+        &mut self,
+        layout: &Layout,
+        pages: u32,
+        free: u32,
+        rng: &mut Stream,
+    ) -> Result<(), PoolId> {
+        assert_eq!(self.space.used(), 0, "the device has been written");
+        let mut columns = vec![Vec::new(); self.geo.pools as usize];
+        for i in 0..layout.planes() {
+            columns[self.geo.pool_of(layout.striped(i)).at()].push(i);
+        }
+        let mut sealed = Vec::new();
+        for (p, columns) in columns.into_iter().enumerate() {
+            let pool = PoolId(p as u32);
+            let mut addresses = Addresses::new(columns, layout.planes(), pages);
+            let planes: Vec<PlaneId> = self.geo.planes_of_pool(pool).map(PlaneId).collect();
+            // With superblocks a frontier's block spans the planes.
+            let frontiers = self.space.streams() * planes.len() as u32 / self.geo.members;
+            let blocks = self.geo.blocks_per_pool.saturating_sub(free + frontiers) as usize;
+            let open = (u64::from(frontiers) * u64::from(self.geo.pages_per_block) / 2)
+                .min(u64::from(addresses.count));
+            let valid = u64::from(addresses.count) - open;
+            let counts = valid_counts(blocks, self.geo.pages_per_block, valid).ok_or(pool)?;
+            self.fill_sealed(pool, &counts, &mut addresses, rng, &mut sealed);
+            self.fill_open(&planes, open, &mut addresses);
+        }
+        sealed.sort_unstable();
+        for (order, &(_, _, block)) in sealed.iter().enumerate() {
+            self.blocks.seal_order[block] = order as u64;
+        }
+        self.seals = sealed.len() as u64;
+        self.clock = u64::from(pages);
+        assert_eq!(self.valid_pages, u64::from(pages), "every page is somewhere");
+        use super::gc::victim::VictimPolicy;
+        self.victim.init(&self.blocks, self.clock);
+        Ok(())
+    }
+
+    /// The sealed blocks of `pool`, spread over its planes, with these counts in random order.
+    fn fill_sealed(
+        &mut self,
+        pool: PoolId,
+        counts: &[u16],
+        addresses: &mut Addresses,
+        rng: &mut Stream,
+        sealed: &mut Vec<(u16, u64, usize)>,
+    ) {
+        let mut counts = counts.to_vec();
+        for i in (1..counts.len()).rev() {
+            counts.swap(i, rng.below(i as u64 + 1) as usize);
+        }
+        let all: Vec<BlockId> = self.blocks.of_pool(pool).collect();
+        let homes = if self.geo.members > 1 { 1 } else { self.geo.planes_per_pool() as usize };
+        let per_home = all.len() / homes;
+        let pages = self.geo.pages_per_block;
+        for (i, &count) in counts.iter().enumerate() {
+            let block = all[i % homes * per_home + i / homes];
+            self.space.adopt(block, self.geo.first_plane(block), pages);
+            for plane in self.geo.planes_of_block(block) {
+                self.media.program_run(&self.geo, block, plane, self.geo.pages_per_flash_block);
+            }
+            let first = self.geo.first_page(block);
+            let mut left = u64::from(count);
+            for page in 0..pages {
+                let (ppn, lpn) = (Ppn(first.0 + page), addresses.here());
+                // An invalid page carries the address of what was written elsewhere since.
+                self.media.set_lpn(ppn, lpn);
+                if rng.below(u64::from(pages - page)) < left {
+                    left -= 1;
+                    self.own(lpn, ppn);
+                    addresses.advance();
+                }
+            }
+            let at = block.at();
+            self.blocks.state[at] = BlockState::Sealed;
+            (self.blocks.bound[at], self.blocks.valid[at]) = (pages as u16, count);
+            sealed.push((count, rng.bits(), at));
+        }
+    }
+
+    /// The rest of the pool's pages, in open blocks of all frontiers.
+    fn fill_open(&mut self, planes: &[PlaneId], open: u64, addresses: &mut Addresses) {
+        let streams = u64::from(self.space.streams());
+        for i in 0..open {
+            let plane = planes[(i / streams % planes.len() as u64) as usize];
+            let (_, ppn) = self.program_now(plane, (i % streams) as u32, addresses.here());
+            self.map.unmark(ppn);
+            self.own(addresses.here(), ppn);
+            addresses.advance();
+        }
+    }
+
+    /// `ppn` holds the data of `lpn`.
+    fn own(&mut self, lpn: Lpn, ppn: Ppn) {
+        debug_assert_eq!(self.map.get(lpn), Entry::Unmapped, "{lpn:?} is given out twice");
+        self.map.set(lpn, Entry::Page(ppn));
+        self.map.mark(ppn);
+        self.valid_pages += 1;
+        if self.media.keeps_contents() {
+            let digest = fill_digest(lpn, self.valid_pages);
+            self.media.store(ppn, self.valid_pages, &Payload { digest, bytes: None });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_the_mean_and_the_law_of_the_model() {
+        let (blocks, pages) = (40_000usize, 128u32);
+        let valid = (blocks as f64 * 128.0 / 1.28) as u64;
+        let counts = valid_counts(blocks, pages, valid).expect("it fits");
+        assert_eq!(counts.iter().map(|&c| u64::from(c)).sum::<u64>(), valid);
+        let share = |low: u16, high: u16| {
+            counts.iter().filter(|&&c| (low..high).contains(&c)).count() as f64
+        };
+        // As many blocks between 80 and 90 as ln(90/80) : ln(120/100) of those between 100 and 120.
+        let expected = libm::log(90.0 / 80.0) / libm::log(120.0 / 100.0);
+        assert!((share(80, 90) / share(100, 120) / expected - 1.0).abs() < 0.03);
+        assert_eq!(valid_counts(10, 128, 1280), None);
+        assert_eq!(valid_counts(0, 128, 0), None);
+    }
+}
