@@ -12,6 +12,8 @@ pub(crate) mod encode;
 pub(crate) mod layout;
 mod mapping;
 mod reader;
+#[cfg(test)]
+mod tests;
 
 pub use layout::{
     BLOCK_HEADER_BYTES, Columns, HEADER_BYTES, Header, MAGIC, MAX_BLOCK_REQUESTS, VERSION,
