@@ -363,3 +363,32 @@ fn a_source_that_fails_leaves_nothing() {
     assert_eq!(failed.unwrap_err().to_string(), "line 10001 is bad");
     assert!(folder.names().is_empty());
 }
+
+/// 20 million requests from source to file and back, in less than 100 MB at the peak.
+/// `cargo test -p ssd-trace --test writers -- --ignored`
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "writes 240 MB and takes seconds"]
+fn a_long_trace_needs_little_memory() {
+    let peak = || -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        number(line.split_whitespace().nth(1).unwrap()) << 10
+    };
+    let mut workload = workloads::workload(WorkloadKind::Uniform);
+    (workload.requests, workload.read) = (20_000_000, 0.5);
+    let folder = Folder::new();
+    let path = folder.file("t.ssdtrace");
+    let mut source = ssd_trace::open(&workload, 4096, 1 << 24, 1).unwrap().source;
+    let writer = Box::new(Columnar::create(&path, Options::default()).unwrap());
+    let counts = convert(&mut *source, writer, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert!(counts.bytes > 150 << 20, "{counts:?}");
+    // Mapped, its pages would count as ours, though the system may take them back at any time.
+    let mut reader = Reader::open_buffered(&path).unwrap();
+    let form = BlockEvent::new('Q').unwrap();
+    let text = folder.file("t.txt.zst");
+    let writer = Box::new(TextWriter::create(&text, form, Options::default()).unwrap());
+    let again = convert(&mut reader, writer, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(again.requests, 20_000_000);
+    assert!(peak() < 100 << 20, "{} bytes", peak());
+}
