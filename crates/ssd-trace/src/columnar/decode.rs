@@ -31,7 +31,8 @@ impl<'a> Column<'a> {
 /// range (the block's first arrival if there is none in the block) and becomes that of its last.
 ///
 /// False if one of them cannot be: no sectors, sectors beyond 2^64, time running backwards. Then
-/// nothing is appended. Such values are looked for without a branch a request.
+/// nothing is appended. A block whose bases leave no room for such values is read without looking;
+/// every file of ours but for the oddest has only these.
 #[must_use]
 pub(super) fn requests(
     header: &BlockHeader,
@@ -119,27 +120,39 @@ impl Core<'_> {
     ) {
         let count = time.len();
         let columns = time.zip(sectors);
-        match lengths {
-            Column::None => self.append(columns.zip(repeat_n(0, count))),
-            Column::Four(lengths) => self.append(columns.zip(lengths.iter().map(four))),
-            Column::Eight(lengths) => self.append(columns.zip(lengths.iter().map(eight))),
+        match (lengths, self.header.is_always_possible()) {
+            (Column::None, true) => self.append::<false>(columns.zip(repeat_n(0, count))),
+            (Column::None, false) => self.append::<true>(columns.zip(repeat_n(0, count))),
+            (Column::Four(lengths), true) => {
+                self.append::<false>(columns.zip(lengths.iter().map(four)));
+            }
+            (Column::Four(lengths), false) => {
+                self.append::<true>(columns.zip(lengths.iter().map(four)));
+            }
+            (Column::Eight(lengths), _) => {
+                self.append::<true>(columns.zip(lengths.iter().map(eight)));
+            }
         }
     }
 
     #[inline(always)]
-    fn append(&mut self, columns: impl Iterator<Item = ((u64, u64), u64)>) {
+    fn append<const LOOK: bool>(&mut self, columns: impl Iterator<Item = ((u64, u64), u64)>) {
         let BlockHeader { unit, sector, length, volume, stream, flags, .. } = *self.header;
         let (mut at, mut impossible) = (self.at, false);
         // Sums may wrap in a file that nobody wrote: such a request is impossible, and found below.
         self.batch.extend(columns.map(|((tick, offset), above)| {
             let now = at.wrapping_add(tick.wrapping_mul(unit));
-            impossible |= now < at;
+            let backwards = now < at;
             at = now;
             let (sector, length) = (sector.wrapping_add(offset), length.wrapping_add(above));
             let sectors = (length >> 2) as u32;
             // Below 3 is a read, write or trim of no sectors.
-            impossible |= length < 3 || length >> LENGTH_BITS != 0;
-            impossible |= sector.checked_add(u64::from(sectors)).is_none();
+            let no_length = length < 3 || length >> LENGTH_BITS != 0;
+            let beyond = sector.checked_add(u64::from(sectors)).is_none();
+            debug_assert!(LOOK || !(backwards || no_length || beyond));
+            if LOOK {
+                impossible |= backwards || no_length || beyond;
+            }
             let op = op_of(length);
             let request = Request { sector, sectors, op, volume, stream, flags };
             TimedRequest { at: Nanos(now), request }

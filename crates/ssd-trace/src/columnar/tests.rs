@@ -91,6 +91,8 @@ proptest! {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             if small && state >> 60 != 0 { 0 } else { (state >> 56) as u8 }
         }).collect();
+        // The first distance is 0, or the block goes no further.
+        columns[..usize::from(block.widths[0])].fill(0);
         columns.resize(block.payload_bytes(), 0);
         if let Ok(requests) = read(file(&block, &columns, last)) {
             prop_assert!(valid(&requests));
