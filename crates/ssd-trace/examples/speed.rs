@@ -7,7 +7,10 @@
 )]
 
 use ssd_core::config::{Arrival, ArrivalKind, Fit, SizeShare, Workload, WorkloadKind};
+use ssd_core::host::request::{Source, SourceError};
 use ssd_trace::block_event::{Line, parse_line};
+use ssd_trace::columnar::Reader;
+use ssd_trace::write::{Columnar, Options, TraceWriter};
 use std::time::Instant;
 
 const REQUESTS: u64 = 1_000_000;
@@ -95,8 +98,58 @@ fn lines() {
     });
 }
 
+/// A trace file of the usual 12 bytes a request: written, and read mapped, buffered and as zstd.
+fn trace_files() {
+    let count = 4_000_000u64;
+    let folder = std::env::temp_dir();
+    let path = folder.join(format!("ssd-trace-speed-{}.ssdtrace", std::process::id()));
+    let mut mixed = workload(WorkloadKind::Uniform);
+    mixed.sizes.push(SizeShare { bytes: 16_384, weight: 0.5 });
+    (mixed.read, mixed.arrival.kind, mixed.requests) = (0.3, ArrivalKind::Poisson, count);
+    let mut source = ssd_trace::open(&mixed, 4096, 1 << 24, 1).expect("it opens").source;
+    let mut all = Vec::new();
+    source.fill(&mut all, count as usize).expect("it goes on");
+    let options = Options { replace: true, ..Options::default() };
+    best("trace file: write", count, 3, || {
+        let mut writer = Box::new(Columnar::create(&path, options).expect("it opens"));
+        for timed in &all {
+            writer.write(timed).expect("it is written");
+        }
+        writer.finish().expect("it is written").bytes
+    });
+    let packed = path.with_extension("ssdtrace.zst");
+    let bytes = std::fs::read(&path).expect("it is there");
+    std::fs::write(&packed, zstd::encode_all(&bytes[..], 3).expect("memory")).expect("room");
+    let read = |label: &str, open: &dyn Fn() -> Result<Reader, SourceError>| {
+        let mut batch = Vec::with_capacity(1024);
+        best(label, count, 15, || {
+            let (mut reader, mut check) = (open().expect("it opens"), 0);
+            loop {
+                batch.clear();
+                reader.fill(&mut batch, 1024).expect("it is whole");
+                let Some(last) = batch.last() else { break check };
+                check ^= last.at.0 ^ last.request.sector;
+            }
+        });
+    };
+    read("trace file: read, mapped", &|| Reader::open(&path));
+    read("trace file: read, buffered", &|| Reader::open_buffered(&path));
+    read("trace file: read, zstd", &|| Reader::open(&packed));
+    best("trace file: next_request, mapped", count, 15, || {
+        let (mut reader, mut check) = (Reader::open(&path).expect("it opens"), 0u64);
+        while let Some(timed) = reader.next_request().expect("it goes on") {
+            check = check.rotate_left(1) ^ timed.request.sector ^ timed.at.0;
+        }
+        check
+    });
+    for file in [&path, &packed] {
+        std::fs::remove_file(file).expect("it was there");
+    }
+}
+
 fn main() {
     lines();
+    trace_files();
     for (label, kind) in [
         ("uniform 4 KiB", WorkloadKind::Uniform),
         ("zipf 0.99 4 KiB", WorkloadKind::Zipf),

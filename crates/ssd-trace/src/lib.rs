@@ -5,6 +5,7 @@
 //! numbers) -> `fit` (onto the device's addresses) -> [`replay`] (loops, time scale) -> simulator.
 
 pub mod block_event;
+pub mod columnar;
 pub mod facts;
 mod fit;
 mod input;
@@ -14,6 +15,7 @@ mod page_runs;
 pub mod replay;
 mod scan;
 pub mod synthetic;
+pub mod write;
 
 pub use facts::TraceFacts;
 pub use replay::TraceSource;

@@ -1,0 +1,87 @@
+//! Trace files (`.ssdtrace`): carry everything, exactly. See [`crate::columnar`].
+
+use super::output::Output;
+use super::{Counts, IMPOSSIBLE_REMEDY, Options, TraceWriter, WriteError, impossible};
+use crate::columnar::encode;
+use crate::columnar::layout::{HEADER_BYTES, Summary};
+use ssd_core::host::request::TimedRequest;
+use std::path::Path;
+
+/// Requests in a block. Small, so that a block and its requests stay in the processor's second
+/// cache between checksum and decoding, and a value that needs a wider column widens little.
+const BLOCK_REQUESTS: usize = 4096;
+
+/// Writes a trace file.
+pub struct Columnar {
+    output: Output,
+    /// Requests of the next block.
+    waiting: Vec<TimedRequest>,
+    /// Bytes of a block.
+    bytes: Vec<u8>,
+    summary: Summary,
+}
+
+impl Columnar {
+    /// Opens a writer for `path`. All losses are refused, since there are none.
+    ///
+    /// # Errors
+    /// [`WriteError::Exists`], [`WriteError::File`], or [`WriteError::Option`] for a name that ends
+    /// in `.zst` or `.gz`: the header is known last, so the file is compressed after it is written.
+    pub fn create(path: &Path, options: Options) -> Result<Columnar, WriteError> {
+        let extension = path.extension().unwrap_or_default();
+        if extension == "zst" || extension == "gz" {
+            return Err(WriteError::Option(format!(
+                "{}: a trace file is not compressed while it is written; name it .{}, and \
+                 compress it afterwards with `zstd`; it can be read like that",
+                path.display(),
+                crate::columnar::EXTENSION
+            )));
+        }
+        let mut output = Output::create(path, options.replace)?;
+        // Zeros are no header: whatever happens, half a file is no trace file.
+        output.append(&[0; HEADER_BYTES])?;
+        let waiting = Vec::with_capacity(BLOCK_REQUESTS);
+        Ok(Columnar { output, waiting, bytes: Vec::new(), summary: Summary::new() })
+    }
+
+    /// Writes the requests that wait as one block.
+    fn write_block(&mut self) -> Result<(), WriteError> {
+        debug_assert!(!self.waiting.is_empty());
+        self.bytes.clear();
+        encode::block(&self.waiting, &mut self.bytes);
+        self.waiting.clear();
+        self.summary.add_block(self.bytes.len());
+        self.output.append(&self.bytes)
+    }
+}
+
+impl TraceWriter for Columnar {
+    fn format(&self) -> &'static str {
+        "trace file"
+    }
+
+    fn write(&mut self, timed: &TimedRequest) -> Result<(), WriteError> {
+        let header = self.summary.header();
+        if let Some(problem) = impossible(timed, header.last) {
+            let (file, number) = (self.output.name(), header.requests + 1);
+            return Err(WriteError::request(&file, number, timed, problem, IMPOSSIBLE_REMEDY));
+        }
+        self.summary.add(timed);
+        self.waiting.push(*timed);
+        if self.waiting.len() == BLOCK_REQUESTS {
+            self.write_block()?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Counts, WriteError> {
+        if !self.waiting.is_empty() {
+            self.write_block()?;
+        }
+        let header = *self.summary.header();
+        self.output.overwrite_start(&header.encode())?;
+        let bytes = self.output.commit()?;
+        assert_eq!(bytes, header.file_bytes);
+        Ok(Counts { requests: header.requests, bytes, ..Counts::default() })
+    }
+}

@@ -1,0 +1,166 @@
+//! Traces out: one trait, one file a format, and [`convert`] from any source to any of them.
+//!
+//! Every writer takes requests one by one and needs memory for a few thousand of them, whatever the
+//! length of the trace. It fills a temporary file beside its target, which takes the target's name
+//! only when it is complete: there is never half a trace under that name.
+//!
+//! A format that cannot carry a request, or all of it, says so with the number of the first such
+//! request, unless [`Allow`] permits the loss; then it is counted ([`Counts`]). What a format
+//! carries stands at the head of its file.
+
+mod block_event;
+mod columnar;
+mod convert;
+mod fio;
+mod mqsim;
+mod msr;
+mod output;
+mod text;
+
+pub use block_event::BlockEvent;
+pub use columnar::Columnar;
+pub use convert::{BATCH, ConvertError, Progress, convert};
+pub use fio::Fio;
+pub use mqsim::Mqsim;
+pub use msr::{EPOCH_1970, Msr};
+pub use text::{Form, TextWriter};
+
+use ssd_core::host::request::{Op, TimedRequest};
+use ssd_core::units::Nanos;
+
+/// A trace that is being written.
+pub trait TraceWriter {
+    /// Name of the format, as in messages.
+    fn format(&self) -> &'static str;
+
+    /// Writes the next request, which is not earlier than the one before it.
+    ///
+    /// # Errors
+    /// [`WriteError::Request`] if the request is impossible (earlier than the one before it, a
+    /// read, write or trim of no sectors, sectors beyond 2^64), or if the format cannot carry it
+    /// and [`Allow`] does not permit the loss; [`WriteError::File`] if the disk is full and the
+    /// like. After an error the writer can only be dropped.
+    fn write(&mut self, timed: &TimedRequest) -> Result<(), WriteError>;
+
+    /// Writes what is left and gives the file its name. A writer that is dropped instead leaves
+    /// nothing behind.
+    ///
+    /// # Errors
+    /// [`WriteError::File`], [`WriteError::Exists`] if the target has appeared meanwhile.
+    fn finish(self: Box<Self>) -> Result<Counts, WriteError>;
+}
+
+/// Which losses a writer may make, each of them counted; none by default.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Allow {
+    /// Leave out requests that the format cannot carry.
+    pub drop_requests: bool,
+    /// Round arrivals down to the format's unit of time. Their order stays.
+    pub round_times: bool,
+    /// Write requests without the volume, stream or flags that the format has no place for.
+    pub forget_fields: bool,
+}
+
+/// How a writer is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// Replace a file that has the target's name; otherwise that is an error.
+    pub replace: bool,
+    /// Permitted losses.
+    pub allow: Allow,
+}
+
+/// What was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Requests written.
+    pub requests: u64,
+    /// Requests left out, by operation, in the order of [`Op::ALL`].
+    pub dropped: [u64; 4],
+    /// Requests among those written whose arrival was rounded down.
+    pub times_rounded: u64,
+    /// Requests among those written without all of their volume, stream and flags.
+    pub fields_forgotten: u64,
+    /// Length of the file, bytes; after compression, if it is compressed.
+    pub bytes: u64,
+}
+
+/// Why a trace was not written. No file is left.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum WriteError {
+    /// Something stands under the target's name already.
+    #[error("{0} exists; choose another name, or allow that it is replaced")]
+    Exists(String),
+    /// The file cannot be written.
+    #[error("{file}: cannot be written: {cause}")]
+    File {
+        /// The target.
+        file: String,
+        /// What the system says.
+        cause: String,
+    },
+    /// A value that was given to the writer cannot stand in the format.
+    #[error("{0}")]
+    Option(String),
+    /// A request that cannot be written.
+    #[error(
+        "{file}: request {number} ({op} of {sectors} sectors from sector {sector} at {} ns) cannot \
+         be written: {problem}; {remedy}", at.0
+    )]
+    Request {
+        /// The target.
+        file: String,
+        /// Its number in the source, from 1.
+        number: u64,
+        /// Its arrival.
+        at: Nanos,
+        /// What it asks for.
+        op: &'static str,
+        /// Its first sector.
+        sector: u64,
+        /// Its sectors.
+        sectors: u32,
+        /// What is wrong with it, or what the format lacks.
+        problem: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+}
+
+impl WriteError {
+    fn request(
+        file: &str,
+        number: u64,
+        timed: &TimedRequest,
+        problem: impl Into<String>,
+        remedy: &'static str,
+    ) -> WriteError {
+        WriteError::Request {
+            file: file.to_owned(),
+            number,
+            at: timed.at,
+            op: timed.request.op.name(),
+            sector: timed.request.sector,
+            sectors: timed.request.sectors,
+            problem: problem.into(),
+            remedy,
+        }
+    }
+}
+
+/// What every request of every trace fulfils; the text says what is wrong. `last` is the arrival of
+/// the request before it.
+fn impossible(timed: &TimedRequest, last: Nanos) -> Option<String> {
+    let request = &timed.request;
+    if timed.at < last {
+        return Some(format!("it arrives before the request above it ({} ns)", last.0));
+    }
+    if request.sectors == 0 && request.op != Op::Flush {
+        return Some("only a flush has no sectors".to_owned());
+    }
+    let end = request.sector.checked_add(u64::from(request.sectors));
+    end.is_none().then(|| "it reaches beyond sector 2^64".to_owned())
+}
+
+/// What to do about a request that cannot be.
+const IMPOSSIBLE_REMEDY: &str = "the source is faulty; correct it";
