@@ -4,8 +4,11 @@ A page is one entry of PAGES: its path and the function that returns its text.
 """
 
 import argparse
+import ast
 import difflib
+import itertools
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -36,10 +39,41 @@ def presets() -> str:
     return "\n".join(["# Presets\n", *parts])
 
 
+def trace_info() -> str:
+    """Every statistic of `ssdlab trace info`, from the texts below its fields."""
+    module = ast.parse((ROOT / "python/ssdlab/trace_info.py").read_text(encoding="utf-8"))
+    classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
+    lines = [
+        "# What a trace is like\n",
+        "`ssdlab trace info FILE [FILE2]`, and `ssdlab.Trace(path).info()` in Python. The names",
+        'are those of the JSON (`--json`). "The papers" are those of the presets: a statistic that',
+        "they publish for their workloads is defined as they use it.\n",
+        "A statistic is of the file as it stands, before anything is fitted to a device. Pages are",
+        "4 KiB. Memory: 16 bytes for each page of every 128 KiB area that the trace reads or",
+        "writes (and at most 2 of index), 16 bytes for each separate run of discarded pages, and",
+        "a constant for the rest; a trace that needs more than `--memory` is refused.",
+    ]
+    # Breadth first from the whole, so that the parts come in the order of its fields.
+    names = ["Info"]
+    for name in names:
+        body = classes[name].body
+        about = " ".join((ast.get_docstring(classes[name]) or "").split())
+        lines += [f"\n## {name}\n", about, "\n| field | definition and unit |", "|---|---|"]
+        for one, after in itertools.pairwise(body):
+            if not (isinstance(one, ast.AnnAssign) and isinstance(after, ast.Expr)):
+                continue
+            kind, text = ast.unparse(one.annotation), ast.literal_eval(after.value)
+            lines.append(f"| `{ast.unparse(one.target)}` | {' '.join(text.split())} |")
+            inner = [word for word in re.findall(r"\w+", kind) if word in classes]
+            names += [word for word in inner if word not in names]
+    return "\n".join(lines) + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/config.md": config,
     "docs/reference/presets.md": presets,
     "docs/reference/command-line.md": command_line,
+    "docs/trace-info.md": trace_info,
 }
 
 

@@ -19,6 +19,7 @@ from ssdlab.errors import (
 )
 from ssdlab.report import Report
 from ssdlab.simulate import run
+from ssdlab.trace_info import Trace
 
 __all__ = [
     "Comparison",
@@ -29,6 +30,7 @@ __all__ = [
     "OutputError",
     "Report",
     "RunError",
+    "Trace",
     "WorkloadError",
     "__version__",
     "compare",

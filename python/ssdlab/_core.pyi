@@ -20,6 +20,7 @@ __all__ = [
     "report_schema",
     "run",
     "summary",
+    "trace_info",
 ]
 
 __version__: Final[str]
@@ -92,3 +93,12 @@ def run(
     audit_every: int = 0,
 ) -> Finished:
     """Run a resolved configuration (JSON); logs go into `folder`, which must exist."""
+
+def trace_info(
+    config: str,
+    *,
+    journal: list[tuple[int, int]] = ...,
+    memory: int,
+    progress: Callable[[int], object] | None = None,
+) -> str:
+    """Statistics of the trace that a resolved configuration (JSON) names, as JSON."""

@@ -54,3 +54,15 @@ def split(text: str) -> Iterator[str]:
     rest = text[start:].strip()
     if rest:
         yield rest
+
+
+def sector_ranges(said: Sequence[str] | None) -> list[tuple[int, int]]:
+    """`--journal START:END` as ranges of sectors."""
+    ranges = []
+    for one in said or ():
+        start, colon, end = one.partition(":")
+        if not (colon and start.strip().isdecimal() and end.strip().isdecimal()):
+            form = "START:END in sectors of 512 bytes, such as 8650752:8781824"
+            raise ConfigError([f"--journal {one}: expected {form}"])
+        ranges.append((int(start), int(end)))
+    return ranges

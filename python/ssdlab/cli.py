@@ -18,12 +18,13 @@ import typer
 
 import ssdlab
 from ssdlab import _core, versions
-from ssdlab.arguments import set_values, vary_values
+from ssdlab.arguments import sector_ranges, set_values, vary_values
 from ssdlab.compare_runs import plan, run_all
 from ssdlab.comparison import table
 from ssdlab.doctor import facts
 from ssdlab.errors import ConfigError, InternalError, Interrupted, OutputError, RunError
 from ssdlab.report import Report
+from ssdlab.trace_table import to_json, to_text
 
 UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 KEPT = "interrupted: what was done is kept"
@@ -37,6 +38,8 @@ app = typer.Typer(
 )
 config_app = typer.Typer(no_args_is_help=True, help="Look at configurations.")
 app.add_typer(config_app, name="config")
+trace_app = typer.Typer(no_args_is_help=True, help="Look at traces.")
+app.add_typer(trace_app, name="trace")
 
 ConfigArgument = Annotated[
     str, typer.Argument(metavar="CONFIG|PRESET", help="TOML file, or name of a preset.")
@@ -223,6 +226,44 @@ def config_schema() -> None:
 def config_reference() -> None:
     """Print every key and policy as a Markdown page."""
     _put(_core.config_reference())
+
+
+@trace_app.callback()
+def _trace() -> None:
+    """Keeps `info` a verb of its own while it is the only one."""
+
+
+@trace_app.command("info")
+def trace_info(
+    file: Annotated[str, typer.Argument(metavar="FILE", help='Trace; "-" is standard input.')],
+    other: Annotated[
+        str | None, typer.Argument(metavar="FILE2", help="Second trace, to compare.")
+    ] = None,
+    journal: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--journal", metavar="START:END", help="Sectors of a journal, END excluded; repeatable."
+        ),
+    ] = None,
+    memory: Annotated[
+        int | None,
+        typer.Option(
+            "--memory", min=1, metavar="MIB", help="Most memory.  [default: half of what is free]"
+        ),
+    ] = None,
+    sets: Sets = None,
+    json_: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say what a trace is like: mix, sizes, order, footprint, updates, bursts, discards."""
+    ranges, values = sector_ranges(journal), set_values(sets)
+    limit = None if memory is None else memory << 20
+    infos = [
+        ssdlab.Trace(path).info(journal=ranges, memory_limit=limit, set=values, progress=not quiet)
+        for path in (file, other)
+        if path is not None
+    ]
+    _put(to_json(infos) if json_ else to_text(infos))
 
 
 @app.command()

@@ -23,11 +23,11 @@ from rich.progress import (
 from rich.text import Text
 
 Callback: TypeAlias = Callable[[str, int, int | None], object]
-"""Called with the stage ("precondition", "workload"), what is done, and of how much."""
+"""Called with the stage ("precondition", "workload", "reading"), what is done, and of how much."""
 
 REDRAW_S = 0.1
 LINE_S = 10.0
-UNITS = {"precondition": "pages", "workload": "requests"}
+UNITS = {"precondition": "pages", "workload": "requests", "reading": "bytes"}
 
 
 def rate(per_second: float) -> str:

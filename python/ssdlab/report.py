@@ -26,20 +26,22 @@ def _kinds(kind: type) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
-def _made(kind: Any, value: Any) -> Any:  # noqa: ANN401 - whatever the form of reports says
+def made(kind: Any, value: Any) -> Any:  # noqa: ANN401 - whatever the form of reports says
     """`value` of parsed JSON as a `kind`; fields that the dataclass does not name are left out."""
     if value is None:
         return None
     if hasattr(kind, "__dataclass_fields__"):
         kinds = _kinds(kind)
-        return kind(**{f.name: _made(kinds[f.name], value.get(f.name)) for f in fields(kind)})
+        return kind(**{f.name: made(kinds[f.name], value.get(f.name)) for f in fields(kind)})
     origin, args = get_origin(kind), get_args(kind)
     if origin is types.UnionType:
-        return _made(args[0], value)
+        return made(args[0], value)
+    if origin is np.ndarray:
+        return np.array(value, dtype=get_args(args[1])[0])
     if origin is tuple:
-        return tuple(_made(args[0], item) for item in value)
+        return tuple(made(args[0], item) for item in value)
     if origin is dict:
-        return {key: _made(args[1], item) for key, item in value.items()}
+        return {key: made(args[1], item) for key, item in value.items()}
     return float(value) if kind is float else value
 
 
@@ -105,7 +107,7 @@ class Report:
         kinds = _kinds(Report)
         apart = {"json": values, "series_csv": series_csv, "trace": trace, "folder": folder}
         parts = {
-            f.name: _made(kinds[f.name], values[f.name])
+            f.name: made(kinds[f.name], values[f.name])
             for f in fields(Report)
             if f.name not in apart
         }

@@ -2,6 +2,7 @@
 
 mod panics;
 mod run;
+mod trace_info;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -131,5 +132,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(duration, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     module.add_function(wrap_pyfunction!(panics::last_panic, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_info::trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)
 }

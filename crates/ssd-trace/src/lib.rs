@@ -3,15 +3,18 @@
 //! [`open`] turns `[workload]` into a [`Source`]. Route of a trace: `input` (file, decompression)
 //! -> `lines` -> [`block_event`] (one line) -> `scan` (the whole file: counts, errors with line
 //! numbers) -> `fit` (onto the device's addresses) -> [`replay`] (loops, time scale) -> simulator.
+//! [`raw`] leaves that route after `scan`, for the statistics of [`info`].
 
 pub mod block_event;
 pub mod columnar;
 pub mod facts;
 mod fit;
+pub mod info;
 mod input;
 mod lines;
 pub mod logs;
 mod page_runs;
+pub mod raw;
 pub mod replay;
 mod scan;
 pub mod synthetic;

@@ -1,0 +1,116 @@
+//! Which request follows which: sequential runs, and records that stand twice.
+
+use super::ADDRESSED;
+use ssd_core::host::request::TimedRequest;
+use ssd_core::metrics::histogram::Histogram;
+use ssd_core::units::SECTOR_BYTES;
+
+/// Runs of one operation, over all volumes.
+pub(super) struct Runs {
+    /// Requests that begin where the one before ended.
+    pub(super) followers: u64,
+    pub(super) follower_bytes: u64,
+    /// Lengths of runs.
+    pub(super) requests: Histogram,
+    pub(super) sectors: Histogram,
+}
+
+impl Default for Runs {
+    fn default() -> Runs {
+        let (requests, sectors) = (Histogram::new(), Histogram::new());
+        Runs { followers: 0, follower_bytes: 0, requests, sectors }
+    }
+}
+
+/// The run that an operation is in.
+#[derive(Clone, Copy)]
+struct Run {
+    end: u64,
+    requests: u64,
+    sectors: u64,
+}
+
+/// Where the last requests of a volume ended.
+#[derive(Default)]
+pub(super) struct Order {
+    /// Requests that begin where the one before ended, whatever either was.
+    pub(super) any: u64,
+    /// The same among requests of one operation.
+    pub(super) same: u64,
+    last_end: Option<u64>,
+    runs: [Option<Run>; ADDRESSED],
+}
+
+impl Order {
+    pub(super) fn add(&mut self, all: &mut [Runs], op: usize, sector: u64, end: u64) {
+        let sectors = end - sector;
+        self.any += u64::from(self.last_end == Some(sector));
+        self.last_end = Some(end);
+        match &mut self.runs[op] {
+            Some(run) if run.end == sector => {
+                self.same += 1;
+                all[op].followers += 1;
+                all[op].follower_bytes += sectors * SECTOR_BYTES;
+                *run = Run { end, requests: run.requests + 1, sectors: run.sectors + sectors };
+            }
+            other => {
+                if let Some(run) = other.replace(Run { end, requests: 1, sectors }) {
+                    run.record(&mut all[op]);
+                }
+            }
+        }
+    }
+
+    /// Ends the runs that are still open.
+    pub(super) fn end(&mut self, all: &mut [Runs]) {
+        for (run, runs) in self.runs.iter_mut().zip(all) {
+            if let Some(run) = run.take() {
+                run.record(runs);
+            }
+        }
+    }
+}
+
+impl Run {
+    fn record(self, runs: &mut Runs) {
+        runs.requests.record(self.requests);
+        runs.sectors.record(self.sectors);
+    }
+}
+
+/// Requests that are looked back at.
+const LOOK_BACK: usize = 64;
+/// Time that is looked back, nanoseconds.
+const DOUBLED_WITHIN: u64 = 1_000_000;
+
+/// Finds records that stand twice, as the logs of stacked devices have them.
+#[derive(Default)]
+pub(super) struct Doubled {
+    pub(super) count: u64,
+    recent: Vec<TimedRequest>,
+    next: usize,
+}
+
+impl Doubled {
+    pub(super) fn add(&mut self, timed: &TimedRequest) {
+        let request = timed.request;
+        let length = self.recent.len();
+        let newest_first =
+            (1..=length).map(|back| self.recent[(self.next + length - back) % length]);
+        let twin = newest_first
+            .take_while(|other| timed.at.0 - other.at.0 < DOUBLED_WITHIN)
+            .map(|other| other.request)
+            .find(|other| {
+                (other.sector, other.sectors, other.op, other.volume)
+                    == (request.sector, request.sectors, request.op, request.volume)
+            });
+        self.count += u64::from(twin.is_some());
+        if length < LOOK_BACK {
+            // `next` stays 0 until the ring is full: the newest is the last.
+            self.recent.push(*timed);
+            return;
+        }
+        self.recent[self.next] = *timed;
+        self.next = (self.next + 1) % LOOK_BACK;
+    }
+}

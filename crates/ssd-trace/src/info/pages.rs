@@ -1,0 +1,403 @@
+//! What happened to every page: a table of 16 bytes a page in areas of 32 pages.
+
+use super::shape::Distribution;
+use super::{PAGE_BYTES, PAGE_SECTORS, share};
+use serde::Serialize;
+use ssd_core::host::request::SourceError;
+use ssd_core::metrics::histogram::Histogram;
+use std::collections::BTreeMap;
+
+/// Pages of an area (128 KiB of addresses): large enough that the index is small beside it, small
+/// enough that scattered requests do not pay for much that they never touch.
+const AREA_PAGES: u64 = 32;
+/// Areas that are allocated at once.
+const SLAB_AREAS: usize = 1024;
+/// Bits of the number of the last write.
+const NUMBER_BITS: u32 = 36;
+/// Bits of the time of the last write, nanoseconds: 208 days.
+const TIME_BITS: u32 = 54;
+/// Shares of the written pages that are looked at, per cent.
+const HOTTEST: [u64; 4] = [1, 5, 10, 20];
+
+/// One page. `count`: writes, above the number of its last write among all page writes. `state`:
+/// the time of that write, above its sectors ever written (8 bits), read, mapped.
+#[derive(Clone, Copy, Default)]
+struct Page {
+    count: u64,
+    state: u64,
+}
+
+const _: () = assert!(size_of::<Page>() == 16, "the memory that is promised");
+const MAPPED: u64 = 1;
+const READ: u64 = 2;
+const SECTORS_AT: u32 = 2;
+const TIME_AT: u32 = 10;
+const MAX_WRITES: u64 = u64::MAX >> NUMBER_BITS;
+
+impl Page {
+    const fn writes(self) -> u64 {
+        self.count >> NUMBER_BITS
+    }
+    const fn number(self) -> u64 {
+        self.count & ((1 << NUMBER_BITS) - 1)
+    }
+    const fn time(self) -> u64 {
+        self.state >> TIME_AT
+    }
+    const fn sectors_written(self) -> u32 {
+        ((self.state >> SECTORS_AT) & 0xff).count_ones()
+    }
+    const fn is(self, flag: u64) -> bool {
+        self.state & flag != 0
+    }
+}
+
+type Area = [Page; AREA_PAGES as usize];
+
+/// A place of the index.
+#[derive(Clone, Copy)]
+struct Slot {
+    area: u64,
+    volume: u16,
+    /// Number of the area in the slabs; `FREE`.
+    index: u32,
+}
+
+const FREE: u32 = u32::MAX;
+const EMPTY: Slot = Slot { area: 0, volume: 0, index: FREE };
+
+/// Footprint.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub(crate) struct Footprint {
+    pub(crate) pages_touched: u64,
+    pub(crate) pages_read: u64,
+    pub(crate) pages_written: u64,
+    pub(crate) pages_both: u64,
+    pub(crate) pages_trimmed: u64,
+    pub(crate) distinct_bytes_written: u64,
+    pub(crate) overwrite_factor: Option<f64>,
+    pub(crate) page_reads: u64,
+    pub(crate) read_after_write_share: Option<f64>,
+}
+
+/// Updates.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct Updates {
+    pub(crate) page_writes: u64,
+    pub(crate) rewrites: u64,
+    pub(crate) rewrite_share: Option<f64>,
+    pub(crate) interval_pages: Distribution,
+    pub(crate) interval_ns: Distribution,
+}
+
+/// Hot and cold.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct Hot {
+    pub(crate) hottest: [f64; HOTTEST.len()],
+    pub(crate) write_share: [Option<f64>; HOTTEST.len()],
+}
+
+/// Discards.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct Discards {
+    pub(crate) nominal_bytes: u64,
+    pub(crate) effective_bytes: u64,
+    pub(crate) effective_share: Option<f64>,
+    pub(crate) effective_mean_bytes: Option<f64>,
+    pub(crate) without_effect: u64,
+}
+
+/// Pages of a volume.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Touched {
+    pub(super) touched: u64,
+    pub(super) written: u64,
+}
+
+pub(super) struct Pages {
+    slots: Vec<Slot>,
+    slabs: Vec<Box<[Area]>>,
+    areas: usize,
+    /// The area found last: most requests stay near the one before.
+    last: Slot,
+    limit: u64,
+    page_reads: u64,
+    reads_after_write: u64,
+    page_writes: u64,
+    rewrites: u64,
+    interval_pages: Histogram,
+    interval_ns: Histogram,
+    pages_unmapped: u64,
+    with_effect: u64,
+}
+
+impl Pages {
+    pub(super) fn new(limit: u64) -> Pages {
+        Pages {
+            slots: vec![EMPTY; 1 << 10],
+            slabs: Vec::new(),
+            areas: 0,
+            last: EMPTY,
+            limit,
+            page_reads: 0,
+            reads_after_write: 0,
+            page_writes: 0,
+            rewrites: 0,
+            interval_pages: Histogram::new(),
+            interval_ns: Histogram::new(),
+            pages_unmapped: 0,
+            with_effect: 0,
+        }
+    }
+
+    /// Bytes of the table.
+    pub(super) fn bytes(&self) -> u64 {
+        (self.slots.len() * size_of::<Slot>() + self.slabs.len() * SLAB_AREAS * size_of::<Area>())
+            as u64
+    }
+
+    /// Place of an area in the index, or the free one where it would stand.
+    fn place(slots: &[Slot], volume: u16, area: u64) -> usize {
+        let mask = slots.len() - 1;
+        let mixed = (area ^ (u64::from(volume) << 48)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut at = (mixed >> 32) as usize & mask;
+        while slots[at].index != FREE && (slots[at].area, slots[at].volume) != (area, volume) {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    /// Number of the area, if anything in it was touched.
+    #[inline]
+    fn find(&mut self, volume: u16, area: u64) -> Option<usize> {
+        if (self.last.area, self.last.volume) != (area, volume) || self.last.index == FREE {
+            let slot = self.slots[Pages::place(&self.slots, volume, area)];
+            if slot.index == FREE {
+                return None;
+            }
+            self.last = slot;
+        }
+        Some(self.last.index as usize)
+    }
+
+    /// Number of the area, which is made if it is not there.
+    fn touch(&mut self, volume: u16, area: u64) -> Result<usize, SourceError> {
+        if let Some(index) = self.find(volume, area) {
+            return Ok(index);
+        }
+        if self.areas == self.slabs.len() * SLAB_AREAS {
+            self.grow()?;
+        }
+        let (index, at) = (self.areas, Pages::place(&self.slots, volume, area));
+        self.slots[at] = Slot { area, volume, index: index as u32 };
+        self.areas += 1;
+        Ok(index)
+    }
+
+    /// A further slab, and an index that is at most half full.
+    #[cold]
+    fn grow(&mut self) -> Result<(), SourceError> {
+        let areas = self.areas + SLAB_AREAS;
+        let slots = (2 * areas).next_power_of_two().max(self.slots.len());
+        let need = areas * size_of::<Area>() + slots * size_of::<Slot>();
+        let room = (need as u64) <= self.limit && areas < FREE as usize;
+        let mut slab: Vec<Area> = Vec::new();
+        if !room || slab.try_reserve_exact(SLAB_AREAS).is_err() {
+            let mib = self.limit >> 20;
+            return Err(SourceError(format!(
+                "the trace touches more than {} areas of 128 KiB, and the statistics of its pages \
+                 need 16 bytes a page: more than the {mib} MiB of memory allowed; use a part of \
+                 the trace (workload.from, workload.until) or allow more (--memory)",
+                self.areas
+            )));
+        }
+        slab.resize(SLAB_AREAS, Area::default());
+        self.slabs.push(slab.into_boxed_slice());
+        if slots > self.slots.len() {
+            let mut larger = vec![EMPTY; slots];
+            for slot in self.slots.iter().filter(|slot| slot.index != FREE) {
+                let at = Pages::place(&larger, slot.volume, slot.area);
+                larger[at] = *slot;
+            }
+            self.slots = larger;
+        }
+        Ok(())
+    }
+
+    /// Areas that pages `first..until` lie in.
+    fn areas_of(first: u64, until: u64) -> std::ops::Range<u64> {
+        first / AREA_PAGES..until.div_ceil(AREA_PAGES)
+    }
+
+    /// The pages of `first..until` within an area, as places in it.
+    fn within(area: u64, first: u64, until: u64) -> std::ops::Range<usize> {
+        let start = area * AREA_PAGES;
+        let low = first.max(start) - start;
+        let high = until.min(start + AREA_PAGES) - start;
+        low as usize..high as usize
+    }
+
+    /// Sectors `sector..end` are read.
+    pub(super) fn read(&mut self, volume: u16, sector: u64, end: u64) -> Result<(), SourceError> {
+        let (first, until) = (sector / PAGE_SECTORS, end.div_ceil(PAGE_SECTORS));
+        for area in Pages::areas_of(first, until) {
+            let index = self.touch(volume, area)?;
+            let pages = &mut self.slabs[index / SLAB_AREAS][index % SLAB_AREAS];
+            for page in &mut pages[Pages::within(area, first, until)] {
+                page.state |= READ;
+                self.reads_after_write += page.state & MAPPED;
+            }
+        }
+        self.page_reads += until - first;
+        Ok(())
+    }
+
+    /// Sectors `sector..end` are written, `after` nanoseconds from the first request.
+    pub(super) fn write(
+        &mut self,
+        volume: u16,
+        sector: u64,
+        end: u64,
+        after: u64,
+    ) -> Result<(), SourceError> {
+        let (first, until) = (sector / PAGE_SECTORS, end.div_ceil(PAGE_SECTORS));
+        if after >> TIME_BITS > 0 || (self.page_writes + until - first) >> NUMBER_BITS > 0 {
+            let text = "statistics of pages end at 208 days and at 2^36 page writes (256 TiB)";
+            let remedy = "use a part of the trace: workload.from and workload.until";
+            return Err(SourceError(format!("{text}; {remedy}")));
+        }
+        for area in Pages::areas_of(first, until) {
+            let index = self.touch(volume, area)?;
+            let pages = &mut self.slabs[index / SLAB_AREAS][index % SLAB_AREAS];
+            for place in Pages::within(area, first, until) {
+                let page = &mut pages[place];
+                let writes = page.writes();
+                if writes > 0 {
+                    self.rewrites += 1;
+                    self.interval_pages.record(self.page_writes - page.number());
+                    self.interval_ns.record(after - page.time());
+                }
+                let start = (area * AREA_PAGES + place as u64) * PAGE_SECTORS;
+                let (low, high) =
+                    (sector.max(start) - start, end.min(start + PAGE_SECTORS) - start);
+                let sectors = (0xff << low) & (0xff >> (PAGE_SECTORS - high));
+                let kept = page.state & (0xff << SECTORS_AT | READ);
+                page.state = kept | sectors << SECTORS_AT | after << TIME_AT | MAPPED;
+                page.count = (writes + 1).min(MAX_WRITES) << NUMBER_BITS | self.page_writes;
+                self.page_writes += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Pages `first..until` are discarded whole.
+    pub(super) fn trim(&mut self, volume: u16, first: u64, until: u64) {
+        if first >= until {
+            return;
+        }
+        let areas = Pages::areas_of(first, until);
+        let before = self.pages_unmapped;
+        if areas.end - areas.start <= self.slots.len() as u64 {
+            for area in areas {
+                if let Some(index) = self.find(volume, area) {
+                    self.unmap(index, Pages::within(area, first, until));
+                }
+            }
+        } else {
+            // A discard of a large disk: cheaper to look at every area that there is.
+            for at in 0..self.slots.len() {
+                let Slot { area, volume: owner, index } = self.slots[at];
+                if index != FREE && owner == volume && areas.contains(&area) {
+                    self.unmap(index as usize, Pages::within(area, first, until));
+                }
+            }
+        }
+        self.with_effect += u64::from(self.pages_unmapped > before);
+    }
+
+    fn unmap(&mut self, index: usize, places: std::ops::Range<usize>) {
+        for page in &mut self.slabs[index / SLAB_AREAS][index % SLAB_AREAS][places] {
+            self.pages_unmapped += page.state & MAPPED;
+            page.state &= !MAPPED;
+        }
+    }
+
+    /// Every page of the table.
+    fn all(&self) -> impl Iterator<Item = &Page> {
+        self.slabs.iter().flatten().take(self.areas).flatten()
+    }
+
+    /// Pages touched and written, by volume.
+    pub(super) fn by_volume(&self) -> BTreeMap<u16, Touched> {
+        let mut volumes: BTreeMap<u16, Touched> = BTreeMap::new();
+        for slot in self.slots.iter().filter(|slot| slot.index != FREE) {
+            let index = slot.index as usize;
+            let sums = volumes.entry(slot.volume).or_default();
+            for page in &self.slabs[index / SLAB_AREAS][index % SLAB_AREAS] {
+                let written = page.writes() > 0;
+                sums.written += u64::from(written);
+                sums.touched += u64::from(written || page.is(READ));
+            }
+        }
+        volumes
+    }
+
+    pub(super) fn footprint(&self, bytes_written: u64, pages_trimmed: u64) -> Footprint {
+        let mut found =
+            Footprint { pages_trimmed, page_reads: self.page_reads, ..Default::default() };
+        let mut sectors = 0;
+        for page in self.all() {
+            let (read, written) = (page.is(READ), page.writes() > 0);
+            found.pages_read += u64::from(read);
+            found.pages_written += u64::from(written);
+            found.pages_both += u64::from(read && written);
+            found.pages_touched += u64::from(read || written);
+            sectors += u64::from(page.sectors_written());
+        }
+        found.distinct_bytes_written = sectors * PAGE_BYTES / PAGE_SECTORS;
+        found.overwrite_factor = share(bytes_written, found.distinct_bytes_written);
+        found.read_after_write_share = share(self.reads_after_write, self.page_reads);
+        found
+    }
+
+    pub(super) fn updates(&self) -> Updates {
+        Updates {
+            page_writes: self.page_writes,
+            rewrites: self.rewrites,
+            rewrite_share: share(self.rewrites, self.page_writes),
+            interval_pages: Distribution::of(&self.interval_pages, 1),
+            interval_ns: Distribution::of(&self.interval_ns, 1),
+        }
+    }
+
+    pub(super) fn hot(&self) -> Hot {
+        let mut pages_by_writes: BTreeMap<u64, u64> = BTreeMap::new();
+        for page in self.all().filter(|page| page.writes() > 0) {
+            *pages_by_writes.entry(page.writes()).or_default() += 1;
+        }
+        let (pages, writes) = pages_by_writes
+            .iter()
+            .fold((0, 0), |(pages, all), (writes, count)| (pages + count, all + writes * count));
+        let hottest = |percent: u64| {
+            let (mut left, mut sum) = ((pages * percent).div_ceil(100), 0);
+            for (writes, count) in pages_by_writes.iter().rev() {
+                let taken = left.min(*count);
+                sum += taken * writes;
+                left -= taken;
+            }
+            share(sum, writes)
+        };
+        Hot { hottest: HOTTEST.map(|part| part as f64 / 100.0), write_share: HOTTEST.map(hottest) }
+    }
+
+    pub(super) fn discards(&self, requests: u64, nominal_bytes: u64) -> Discards {
+        let effective_bytes = self.pages_unmapped * PAGE_BYTES;
+        Discards {
+            nominal_bytes,
+            effective_bytes,
+            effective_share: share(effective_bytes, nominal_bytes),
+            effective_mean_bytes: share(effective_bytes, requests),
+            without_effect: requests - self.with_effect,
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Sizes of the requests of one operation.
+
+use super::PAGE_SECTORS;
+use super::shape::Distribution;
+use serde::Serialize;
+use ssd_core::metrics::histogram::Histogram;
+use ssd_core::units::SECTOR_BYTES;
+
+/// Longest size that is counted by itself, sectors (4 MiB).
+const COUNTED: usize = 8192;
+/// Sizes that are listed.
+const LISTED: usize = 5;
+
+/// A frequent size.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct Frequent {
+    pub(crate) bytes: u64,
+    pub(crate) requests: u64,
+    pub(crate) share: f64,
+}
+
+pub(super) struct Sizes {
+    /// Requests that begin and end at pages.
+    pub(super) aligned: u64,
+    all: Histogram,
+    exact: Vec<u64>,
+}
+
+impl Default for Sizes {
+    fn default() -> Sizes {
+        Sizes { aligned: 0, all: Histogram::new(), exact: vec![0; COUNTED + 1] }
+    }
+}
+
+impl Sizes {
+    pub(super) fn add(&mut self, sector: u64, sectors: u32) {
+        let length = u64::from(sectors);
+        let whole = sector.is_multiple_of(PAGE_SECTORS) && length.is_multiple_of(PAGE_SECTORS);
+        self.aligned += u64::from(whole);
+        self.all.record(length);
+        if let Some(count) = self.exact.get_mut(sectors as usize) {
+            *count += 1;
+        }
+    }
+
+    /// Bytes.
+    pub(super) fn distribution(&self) -> Distribution {
+        Distribution::of(&self.all, SECTOR_BYTES)
+    }
+
+    /// The most frequent first; of equals the smaller.
+    pub(super) fn frequent(&self) -> Vec<Frequent> {
+        let mut found: Vec<(u64, u64)> =
+            (0u64..).zip(self.exact.iter().copied()).filter(|&(_, count)| count > 0).collect();
+        found.sort_by_key(|&(sectors, count)| (u64::MAX - count, sectors));
+        let whole = self.all.count() as f64;
+        let listed = found.into_iter().take(LISTED);
+        listed
+            .map(|(sectors, requests)| Frequent {
+                bytes: sectors * SECTOR_BYTES,
+                requests,
+                share: requests as f64 / whole,
+            })
+            .collect()
+    }
+}

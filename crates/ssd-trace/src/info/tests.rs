@@ -1,0 +1,223 @@
+//! Traces small enough to be worked out by hand, every statistic at least once.
+
+use super::*;
+use ssd_core::units::Nanos;
+
+const MS: u64 = 1_000_000;
+
+fn timed(at: u64, op: Op, sector: u64, sectors: u32) -> TimedRequest {
+    TimedRequest { at: Nanos(at), request: Request::new(op, sector, sectors) }
+}
+
+fn options() -> Options {
+    Options { journal: Vec::new(), memory: 1 << 30 }
+}
+
+fn info_with(options: Options, requests: &[TimedRequest]) -> Info {
+    let mut collector = Collector::new(options);
+    for request in requests {
+        collector.push(request).unwrap();
+    }
+    collector.finish()
+}
+
+fn info(requests: &[TimedRequest]) -> Info {
+    info_with(options(), requests)
+}
+
+#[track_caller]
+fn near(found: Option<f64>, expected: f64) {
+    let found = found.expect("a value");
+    assert!((found - expected).abs() < 1e-12, "{found}, expected {expected}");
+}
+
+#[test]
+fn mix_sizes_and_alignment() {
+    let found = info(&[
+        timed(0, Op::Write, 0, 8),
+        timed(1, Op::Write, 16, 16),
+        timed(2, Op::Write, 100, 8),
+        timed(3, Op::Read, 0, 24),
+        timed(4, Op::Trim, 0, 800),
+        timed(5, Op::Flush, 0, 0),
+    ]);
+    assert_eq!((found.requests, found.flushes), (6, 1));
+    near(found.write_share, 3.0 / 4.0);
+    let Ops { read, write, trim } = &found.ops;
+    assert_eq!((read.bytes, write.bytes, trim.bytes), (12_288, 16_384, 409_600));
+    near(write.request_share, 3.0 / 5.0);
+    near(write.byte_share, 16.0 / 28.0);
+    assert_eq!(trim.byte_share, None);
+    near(write.aligned_share, 2.0 / 3.0);
+    let size = &write.size;
+    assert_eq!((size.min, size.max, size.p50), (Some(4096), Some(8192), None));
+    near(size.mean, 16_384.0 / 3.0);
+    assert_eq!((&size.bucket_low[..], &size.bucket_count[..]), (&[4096, 8192][..], &[2, 1][..]));
+    let frequent: Vec<(u64, u64)> = write.frequent.iter().map(|f| (f.bytes, f.requests)).collect();
+    assert_eq!(frequent, [(4096, 2), (8192, 1)]);
+    near(Some(write.frequent[0].share), 2.0 / 3.0);
+}
+
+#[test]
+fn order_by_operation_and_by_any() {
+    let found = info(&[
+        timed(0, Op::Write, 0, 8),
+        timed(1, Op::Read, 8, 8),    // follows the write: any operation only
+        timed(2, Op::Write, 8, 16),  // follows the write before it: its operation only
+        timed(3, Op::Write, 24, 8),  // both
+        timed(4, Op::Write, 400, 8), // a new run
+    ]);
+    near(found.sequential_share, 2.0 / 5.0);
+    near(found.sequential_any_share, 2.0 / 5.0);
+    let write = &found.ops.write;
+    near(write.sequential_share, 2.0 / 4.0);
+    near(write.sequential_mean_bytes, 24.0 * 512.0 / 2.0);
+    assert_eq!((write.run_requests.count, write.run_requests.max), (2, Some(3)));
+    assert_eq!((write.run_bytes.min, write.run_bytes.max), (Some(4096), Some(16_384)));
+    assert_eq!(found.ops.read.run_requests.max, Some(1));
+}
+
+#[test]
+fn footprint_updates_and_discards() {
+    let found = info(&[
+        timed(0, Op::Write, 0, 16),  // pages 0, 1
+        timed(10, Op::Write, 8, 8),  // page 1, the very next page write
+        timed(30, Op::Write, 4, 2),  // page 0, inside
+        timed(40, Op::Write, 80, 2), // page 10, a part
+        timed(50, Op::Read, 8, 16),  // pages 1 (written) and 2 (not)
+        timed(60, Op::Trim, 4, 16),  // page 1 whole; 0 and 2 in part
+        timed(70, Op::Trim, 8, 8),   // page 1 again: without effect
+        timed(80, Op::Read, 8, 8),   // page 1, discarded
+    ]);
+    let place = &found.footprint;
+    assert_eq!((place.pages_read, place.pages_written, place.pages_both), (2, 3, 1));
+    assert_eq!((place.pages_touched, place.pages_trimmed), (4, 1));
+    assert_eq!(place.distinct_bytes_written, 18 * 512);
+    near(place.overwrite_factor, 28.0 / 18.0);
+    assert_eq!(place.page_reads, 3);
+    near(place.read_after_write_share, 1.0 / 3.0);
+    let updates = &found.updates;
+    assert_eq!((updates.page_writes, updates.rewrites), (5, 2));
+    near(updates.rewrite_share, 2.0 / 5.0);
+    // Page 1: writes 1 and 2; page 0: writes 0 and 3.
+    assert_eq!((updates.interval_pages.min, updates.interval_pages.max), (Some(1), Some(3)));
+    assert_eq!((updates.interval_ns.min, updates.interval_ns.max), (Some(10), Some(30)));
+    let freed = &found.discards;
+    assert_eq!((freed.nominal_bytes, freed.effective_bytes), (24 * 512, 4096));
+    near(freed.effective_share, 1.0 / 3.0);
+    near(freed.effective_mean_bytes, 2048.0);
+    assert_eq!(freed.without_effect, 1);
+}
+
+#[test]
+fn the_hottest_pages() {
+    // Ten pages; page 0 is written 11 times, the others once: 20 page writes.
+    let once = (0..10u64).map(|page| timed(page, Op::Write, page * 8, 8));
+    let again = (10..20u64).map(|at| timed(at, Op::Write, 0, 8));
+    let found = info(&once.chain(again).collect::<Vec<_>>());
+    let shares: Vec<f64> = found.hot.write_share.iter().map(|share| share.unwrap()).collect();
+    for (found, expected) in shares.iter().zip([11.0, 11.0, 11.0, 12.0]) {
+        near(Some(*found), expected / 20.0);
+    }
+}
+
+#[test]
+fn bursts_gaps_and_idle_periods() {
+    let at = [5, 5, 6, 16, 35].map(|ms| timed(ms * MS, Op::Read, 0, 8));
+    let found = info(&at);
+    // Windows of 10 ms from 5 ms on: 3, 1, 0, 1.
+    let burst = &found.bursts[0];
+    assert_eq!((burst.windows, burst.peak), (4, 3));
+    near(Some(burst.mean), 1.25);
+    near(burst.peak_to_mean, 2.4);
+    near(burst.dispersion, (11.0 / 4.0 - 1.5625) / 1.25);
+    assert_eq!((found.bursts[1].windows, found.bursts[1].dispersion), (1, None));
+    assert_eq!((found.first_ns, found.duration_ns), (5 * MS, 30 * MS));
+    near(found.requests_per_s, 5.0 / 0.03);
+    assert_eq!((found.gaps.count, found.gaps.min, found.gaps.max), (4, Some(0), Some(19 * MS)));
+    assert_eq!((found.idle.periods.count, found.idle.count), (3, [3, 2, 0, 0, 0]));
+    near(found.idle.share, 1.0);
+    near(found.idle.time_share[1], 29.0 / 30.0);
+    assert_eq!(found.gaps.bucket_low.first(), Some(&0));
+}
+
+#[test]
+fn journal_doubles_and_volumes() {
+    let mut far = timed(3 * MS, Op::Write, 100, 8);
+    far.request.volume = 7;
+    let requests = [
+        timed(0, Op::Write, 100, 8),
+        timed(MS - 1, Op::Write, 100, 8),     // doubled
+        timed(2 * MS - 1, Op::Write, 100, 8), // a whole millisecond later: not
+        timed(2 * MS, Op::Read, 100, 8),      // another operation: not
+        far,                                  // another volume: not
+        timed(4 * MS, Op::Write, 200, 24),    // behind the journal
+    ];
+    let journal = vec![(100, 200)];
+    let found = info_with(Options { journal, ..options() }, &requests);
+    assert_eq!(found.doubled, 1);
+    near(found.doubled_share, 1.0 / 6.0);
+    let journal = found.journal.as_ref().unwrap();
+    assert_eq!(journal.requests, 5);
+    near(journal.request_share, 5.0 / 6.0);
+    near(journal.write_share, 4.0 / 5.0);
+    near(journal.write_byte_share, 32.0 / 56.0);
+    assert_eq!(found.volumes.len(), 2);
+    let [first, other] = &found.volumes[..] else { panic!("two volumes") };
+    assert_eq!((first.writes, first.reads, other.volume, other.writes), (4, 1, 7, 1));
+    assert_eq!((first.pages_written, other.pages_written, other.pages_touched), (5, 2, 2));
+    assert_eq!(found.footprint.pages_written, 7);
+}
+
+#[test]
+fn corner_cases_are_said_to_be_empty() {
+    let none = info(&[]);
+    assert_eq!((none.requests, none.requests_per_s, none.write_share), (0, None, None));
+    assert!(none.bursts.is_empty());
+    let one = info(&[timed(9, Op::Read, 0, 1)]);
+    assert_eq!((one.first_ns, one.duration_ns, one.gaps.count), (9, 0, 0));
+    assert_eq!((one.footprint.overwrite_factor, one.updates.rewrite_share), (None, None));
+    assert_eq!(one.hot.write_share, [None; 4]);
+    let still = info(&[timed(9, Op::Write, 0, 8), timed(9, Op::Write, 8, 8)]);
+    assert_eq!((still.requests_per_s, still.idle.share, still.gaps.max), (None, None, Some(0)));
+    let discards = info(&[timed(0, Op::Trim, 0, u32::MAX), timed(1, Op::Trim, 1, 8)]);
+    assert_eq!(discards.discards.without_effect, 2);
+    assert_eq!(discards.footprint.pages_trimmed, u64::from(u32::MAX) / 8);
+    assert_eq!(discards.footprint.pages_touched, 0);
+    let flush = info(&[timed(0, Op::Flush, 0, 0)]);
+    assert_eq!((flush.flushes, flush.sequential_share), (1, None));
+}
+
+#[test]
+fn a_discard_of_everything_frees_everything() {
+    // Long enough that the areas that exist are looked at instead of those of the discard.
+    let writes = (0..500u64).map(|n| timed(n, Op::Write, n * 8000, 8));
+    let found = info(&writes.chain([timed(900, Op::Trim, 0, u32::MAX)]).collect::<Vec<_>>());
+    assert_eq!(found.discards.effective_bytes, 500 * 4096);
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let mut collector = Collector::new(Options { memory: 1 << 20, ..options() });
+    let scattered = (0..1u64 << 20).map(|n| timed(n, Op::Write, n * 1_000_003, 8));
+    let refused = scattered.map(|request| collector.push(&request)).find_map(Result::err);
+    let message = refused.expect("a refusal").0;
+    assert!(message.contains("1 MiB of memory") && message.contains("--memory"), "{message}");
+    assert!(collector.pages.bytes() <= 1 << 20);
+
+    let mut collector = Collector::new(options());
+    collector.push(&timed(0, Op::Write, 0, 8)).unwrap();
+    assert!(collector.push(&timed(1 << 54, Op::Write, 0, 8)).unwrap_err().0.contains("208 days"));
+    assert!(collector.push(&timed(0, Op::Write, 0, 8)).unwrap_err().0.contains("arrives"));
+    assert!(info(&[timed(0, Op::Read, u64::MAX - 8, 8)]).footprint.pages_read == 2);
+}
+
+#[test]
+fn many_areas_are_all_found_again() {
+    let once = |from: u64| (0..40_000u64).map(move |n| timed(from + n, Op::Write, n * 4096, 8));
+    let found = info(&once(0).chain(once(40_000)).collect::<Vec<_>>());
+    assert_eq!((found.footprint.pages_written, found.updates.rewrites), (40_000, 40_000));
+    assert_eq!(found.updates.interval_pages.min, Some(40_000));
+    // 512 bytes an area, and an index of at most 64 beside it.
+    assert!(found.table_bytes <= 41_000 * (512 + 64), "{}", found.table_bytes);
+}

@@ -1,0 +1,160 @@
+//! Arrivals: rate, bursts, idle periods.
+
+use super::shape::Distribution;
+use serde::Serialize;
+use ssd_core::host::request::SourceError;
+use ssd_core::metrics::histogram::Histogram;
+
+/// Windows in which arrivals are counted, nanoseconds.
+const WINDOWS: [u64; 3] = [10_000_000, 100_000_000, 1_000_000_000];
+/// Gaps that are counted, nanoseconds; from the first one on they are idle periods.
+const IDLE: [u64; 5] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000];
+
+/// Arrivals in windows of one length.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct Burst {
+    pub(crate) window_ns: u64,
+    pub(crate) windows: u64,
+    pub(crate) mean: f64,
+    pub(crate) peak: u64,
+    pub(crate) peak_to_mean: Option<f64>,
+    pub(crate) dispersion: Option<f64>,
+}
+
+/// Idle periods.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct Idle {
+    pub(crate) periods: Distribution,
+    pub(crate) share: Option<f64>,
+    pub(crate) threshold_ns: [u64; IDLE.len()],
+    pub(crate) count: [u64; IDLE.len()],
+    pub(crate) time_share: [Option<f64>; IDLE.len()],
+}
+
+/// The window that is being counted, and the sums over those before it.
+#[derive(Clone, Copy, Default)]
+struct Window {
+    index: u64,
+    arrivals: u64,
+    squares: u128,
+    peak: u64,
+}
+
+impl Window {
+    /// Ends the window.
+    fn closed(mut self) -> Window {
+        self.squares += u128::from(self.arrivals).pow(2);
+        self.peak = self.peak.max(self.arrivals);
+        self
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Arrivals {
+    /// First and last arrival.
+    ends: Option<(u64, u64)>,
+    count: u64,
+    windows: [Window; WINDOWS.len()],
+    gaps: Gaps,
+    idle: Gaps,
+    idle_count: [u64; IDLE.len()],
+    idle_ns: [u64; IDLE.len()],
+}
+
+/// A histogram, which has no default.
+struct Gaps(Histogram);
+
+impl Default for Gaps {
+    fn default() -> Gaps {
+        Gaps(Histogram::new())
+    }
+}
+
+impl Arrivals {
+    /// Counts an arrival; nanoseconds since the first one.
+    pub(super) fn add(&mut self, at: u64) -> Result<u64, SourceError> {
+        self.count += 1;
+        let (first, before) = *self.ends.get_or_insert((at, at));
+        if at < before {
+            let text = format!("a request arrives at {at} ns, after one at {before} ns");
+            return Err(SourceError(text));
+        }
+        self.ends = Some((first, at));
+        if self.count > 1 {
+            self.gap(at - before);
+        }
+        for (window, length) in self.windows.iter_mut().zip(WINDOWS) {
+            let index = (at - first) / length;
+            if index != window.index {
+                *window = Window { index, arrivals: 0, ..window.closed() };
+            }
+            window.arrivals += 1;
+        }
+        Ok(at - first)
+    }
+
+    fn gap(&mut self, gap: u64) {
+        self.gaps.0.record(gap);
+        if gap < IDLE[0] {
+            return;
+        }
+        self.idle.0.record(gap);
+        for (i, _) in IDLE.iter().enumerate().filter(|&(_, &threshold)| gap >= threshold) {
+            self.idle_count[i] += 1;
+            self.idle_ns[i] += gap;
+        }
+    }
+
+    pub(super) fn first(&self) -> u64 {
+        self.ends.map_or(0, |ends| ends.0)
+    }
+
+    pub(super) fn duration(&self) -> u64 {
+        self.ends.map_or(0, |(first, last)| last - first)
+    }
+
+    /// Requests a second.
+    pub(super) fn rate(&self) -> Option<f64> {
+        let duration = self.duration();
+        (duration > 0).then(|| self.count as f64 * 1e9 / duration as f64)
+    }
+
+    pub(super) fn bursts(&self) -> Vec<Burst> {
+        let one = |(window, length): (&Window, u64)| {
+            let (whole, windows) = (window.closed(), window.index + 1);
+            let (n, w) = (u128::from(self.count), u128::from(windows));
+            let said = windows > 1;
+            // Variance over mean, with both multiplied by the windows so that integers suffice.
+            let spread = (w * whole.squares - n * n) as f64 / (w * n).max(1) as f64;
+            let mean = self.count as f64 / windows as f64;
+            Burst {
+                window_ns: length,
+                windows,
+                mean,
+                peak: whole.peak,
+                peak_to_mean: said.then(|| whole.peak as f64 / mean),
+                dispersion: said.then_some(spread),
+            }
+        };
+        if self.count == 0 {
+            Vec::new()
+        } else {
+            self.windows.iter().zip(WINDOWS).map(one).collect()
+        }
+    }
+
+    pub(super) fn gaps(&self) -> Distribution {
+        Distribution::of(&self.gaps.0, 1)
+    }
+
+    pub(super) fn idle(&self) -> Idle {
+        let shares = self.idle_ns.map(|ns| super::share(ns, self.duration()));
+        Idle {
+            periods: Distribution::of(&self.idle.0, 1),
+            share: shares[0],
+            threshold_ns: IDLE,
+            count: self.idle_count,
+            time_share: shares,
+        }
+    }
+}

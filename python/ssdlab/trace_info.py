@@ -1,0 +1,432 @@
+"""What a trace is like: `ssdlab.Trace(path).info()`.
+
+Every statistic is defined here, once, in the text below its field; docs/trace-info.md is made of
+these texts. Shares are from 0 to 1; what cannot be said is None.
+"""
+
+from __future__ import annotations
+
+import json
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ssdlab import _core, memory
+from ssdlab.config_input import load_config
+from ssdlab.errors import ConfigError, InternalError, WorkloadError
+from ssdlab.progress import display
+from ssdlab.report import made
+
+MEMORY_SHARE = 0.5
+"""Of the memory that is available, what the table of pages may take unless it is said."""
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """A distribution, in the unit of its field.
+
+    Percentiles are within 0.4 %, and None with fewer than 10 values beyond them; the rest is exact.
+    """
+
+    count: int
+    """Values."""
+    min: int | None
+    """Smallest."""
+    mean: float | None
+    """Mean."""
+    max: int | None
+    """Largest."""
+    p10: int | None
+    """10 % lie at or below."""
+    p50: int | None
+    """Median."""
+    p90: int | None
+    """90 % lie at or below."""
+    p99: int | None
+    """99 % lie at or below."""
+    p99_9: int | None
+    """99.9 % lie at or below."""
+    bucket_low: npt.NDArray[np.uint64]
+    """Smallest value of each bucket: 0 or a power of two; a bucket ends before the next power."""
+    bucket_count: npt.NDArray[np.uint64]
+    """Values in each bucket, from the first to the last that is not empty."""
+
+
+@dataclass(frozen=True)
+class FrequentSize:
+    """A size that many requests have."""
+
+    bytes: int
+    """The size, bytes."""
+    requests: int
+    """Requests of the operation with this size."""
+    share: float
+    """Of the requests of the operation."""
+
+
+@dataclass(frozen=True)
+class OpInfo:
+    """The requests of one operation."""
+
+    requests: int
+    """Requests."""
+    bytes: int
+    """Their sizes together, bytes; of discards the nominal ones."""
+    request_share: float | None
+    """Requests over all reads, writes and discards: the papers' operation ratio."""
+    byte_share: float | None
+    """Bytes over those of reads and writes; None for discards, whose bytes are not transferred."""
+    aligned_share: float | None
+    """Requests whose first sector and whose length are multiples of 4 KiB, over all of them."""
+    size: Distribution
+    """Sizes, bytes; the mean is the papers' mean size."""
+    frequent: tuple[FrequentSize, ...]
+    """The five most frequent sizes up to 4 MiB; of equally frequent ones the smaller first."""
+    sequential_share: float | None
+    """Requests that begin at the sector where the operation's request before them (of the same
+    volume, however long ago) ended, over all of them: the papers' sequential share by type."""
+    sequential_mean_bytes: float | None
+    """Mean size of these requests, bytes."""
+    run_requests: Distribution
+    """Lengths of sequential runs, requests: a run is a request that does not follow the one before
+    it in that sense, and all that follow it without a break; a lone request is a run of 1."""
+    run_bytes: Distribution
+    """Lengths of the same runs, bytes."""
+
+
+@dataclass(frozen=True)
+class Ops:
+    """By operation."""
+
+    read: OpInfo
+    """Reads."""
+    write: OpInfo
+    """Writes."""
+    trim: OpInfo
+    """Discards."""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Distinct pages: 4 KiB each, aligned, told apart by volume."""
+
+    pages_touched: int
+    """Pages that are read or written, in whole or in part."""
+    pages_read: int
+    """Pages that are read, in whole or in part."""
+    pages_written: int
+    """Pages that are written, in whole or in part."""
+    pages_both: int
+    """Pages that are read and written, in either order."""
+    pages_trimmed: int
+    """Pages that lie whole inside a discard, whether they held anything or not."""
+    distinct_bytes_written: int
+    """Distinct 512-byte sectors written, in bytes."""
+    overwrite_factor: float | None
+    """Bytes written over distinct bytes written."""
+    page_reads: int
+    """Pages that reads touch, each time counted."""
+    read_after_write_share: float | None
+    """Page reads whose page was written earlier in the trace and not discarded since, over all."""
+
+
+@dataclass(frozen=True)
+class Updates:
+    """Writes to pages (4 KiB) that had been written before."""
+
+    page_writes: int
+    """Pages that writes touch, each time counted; a page written in part counts as one."""
+    rewrites: int
+    """Page writes whose page had been written earlier in the trace."""
+    rewrite_share: float | None
+    """Rewrites over page writes."""
+    interval_pages: Distribution
+    """Update intervals, host pages written: page writes from one write of a page to the next write
+    of it, the latter included (1: written twice in a row). A discard between does not count."""
+    interval_ns: Distribution
+    """The same intervals in time, nanoseconds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hot:
+    """How unevenly writes are spread over the written pages."""
+
+    hottest: npt.NDArray[np.float64]
+    """Shares of the written pages, hottest first, rounded up to whole pages."""
+    write_share: npt.NDArray[np.float64]
+    """Page writes that go to them, over all page writes; nan without writes."""
+
+
+@dataclass(frozen=True)
+class Discards:
+    """What discards free.
+
+    A page is mapped when the trace wrote it and did not discard it since: data from before the
+    trace are not known.
+    """
+
+    nominal_bytes: int
+    """Sizes of the discards together, bytes."""
+    effective_bytes: int
+    """4 KiB for each page that lies whole inside a discard and is mapped at that moment."""
+    effective_share: float | None
+    """Effective bytes over nominal bytes."""
+    effective_mean_bytes: float | None
+    """Effective bytes over the number of discards."""
+    without_effect: int
+    """Discards that hit no mapped page."""
+
+
+@dataclass(frozen=True)
+class Burst:
+    """Arrivals in windows of one length, from the first arrival to the last.
+
+    Empty windows count, and so does the last one, which the trace may end within. Flushes are
+    arrivals too.
+    """
+
+    window_ns: int
+    """Length of a window, nanoseconds."""
+    windows: int
+    """Number of windows."""
+    mean: float
+    """Mean number of arrivals in a window."""
+    peak: int
+    """Most arrivals in a window."""
+    peak_to_mean: float | None
+    """Peak over mean; None with a single window."""
+    dispersion: float | None
+    """Index of dispersion: variance (of the population) over mean of the numbers of arrivals; 1 for
+    a Poisson process; None with a single window."""
+
+
+@dataclass(frozen=True, eq=False)
+class Idle:
+    """Idle periods: gaps of at least 1 ms between two arrivals.
+
+    Arrivals, because a trace does not say when requests complete.
+    """
+
+    periods: Distribution
+    """Their lengths, nanoseconds."""
+    share: float | None
+    """Their lengths together over the duration."""
+    threshold_ns: npt.NDArray[np.uint64]
+    """Thresholds for the two below, nanoseconds."""
+    count: npt.NDArray[np.uint64]
+    """Gaps of at least the threshold."""
+    time_share: npt.NDArray[np.float64]
+    """Lengths of these gaps together over the duration; nan where that is 0."""
+
+
+@dataclass(frozen=True)
+class Journal:
+    """Requests whose first sector lies in a given range (`--journal START:END`, END excluded)."""
+
+    requests: int
+    """Such reads, writes and discards."""
+    request_share: float | None
+    """Of all reads, writes and discards: the papers' journal share."""
+    write_share: float | None
+    """Such writes over all writes."""
+    write_byte_share: float | None
+    """Bytes of such writes over bytes of all writes."""
+
+
+@dataclass(frozen=True)
+class VolumeInfo:
+    """One volume (disk, LUN) of the trace."""
+
+    volume: int
+    """Number of the volume."""
+    reads: int
+    """Reads."""
+    writes: int
+    """Writes."""
+    trims: int
+    """Discards."""
+    flushes: int
+    """Flushes."""
+    bytes_read: int
+    """Bytes read."""
+    bytes_written: int
+    """Bytes written."""
+    bytes_trimmed: int
+    """Bytes discarded, nominally."""
+    write_share: float | None
+    """Writes over reads and writes."""
+    sequential_share: float | None
+    """As for the whole trace."""
+    pages_touched: int
+    """Distinct pages read or written."""
+    pages_written: int
+    """Distinct pages written."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What was read."""
+
+    file: str
+    """Name of the file as it was given."""
+    lines: int
+    """Lines of the file."""
+    skipped_lines: int
+    """Lines that could not be used and were skipped (`workload.skip_bad`)."""
+    first_skipped: str | None
+    """What is wrong with the first of them."""
+    events: dict[str, int]
+    """Events of every action in the file, by its letter."""
+    action: str
+    """The action whose events are the requests (`workload.action`)."""
+    dataless_events: int
+    """Events of that action that are no requests: packet commands, ends of flush sequences."""
+    events_outside_range: int
+    """Events of that action outside `workload.from` and `workload.until`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Info:
+    """Statistics of a trace as it stands in the file: not fitted to a device, not scaled."""
+
+    source: Source
+    """What was read."""
+    requests: int
+    """Requests: reads, writes, discards and flushes."""
+    flushes: int
+    """Of these, flushes; they have no address and are in no share below."""
+    first_ns: int
+    """Arrival of the first request, nanoseconds."""
+    duration_ns: int
+    """From the first arrival to the last, nanoseconds."""
+    requests_per_s: float | None
+    """Requests over duration."""
+    write_share: float | None
+    """Writes over reads and writes: the papers' write ratio."""
+    sequential_share: float | None
+    """Sequential requests by operation (see OpInfo), summed, over all reads, writes and discards:
+    the papers' sequential share; their random share is 1 minus this."""
+    sequential_any_share: float | None
+    """Requests that begin where the request before them (of the same volume) ended, whatever the
+    operation of either, over all reads, writes and discards."""
+    doubled: int
+    """Requests equal to an earlier one (operation, sector, length, volume) less than 1 ms before
+    and among the 64 before: logs of stacked devices hold each request twice."""
+    doubled_share: float | None
+    """Of all reads, writes and discards."""
+    ops: Ops
+    """By operation."""
+    footprint: Footprint
+    """Distinct pages."""
+    updates: Updates
+    """Overwrites."""
+    hot: Hot
+    """Hot and cold pages."""
+    discards: Discards
+    """Discards, nominal and effective."""
+    bursts: tuple[Burst, ...]
+    """Burstiness, in windows of 10 ms, 100 ms and 1 s."""
+    gaps: Distribution
+    """Times between one arrival and the next, nanoseconds."""
+    idle: Idle
+    """Idle periods."""
+    journal: Journal | None
+    """Journal share; None when no range was given."""
+    volumes: tuple[VolumeInfo, ...]
+    """By volume."""
+    table_bytes: int
+    """Memory that the table of pages took, bytes: 16 a page in areas of 128 KiB, and its index."""
+    json: dict[str, Any] = field(repr=False)
+    """Everything as JSON."""
+
+    def to_json(self) -> str:
+        """The text of `--json`."""
+        return json.dumps(self.json, indent=2, ensure_ascii=False) + "\n"
+
+    def __repr__(self) -> str:
+        return f"<Info {self.source.file}: {self.requests:,} requests>"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A trace file: block-event text, plain, .gz or .zst."""
+
+    path: str | Path
+    """Where it is; "-" is standard input."""
+
+    def info(
+        self,
+        *,
+        journal: Sequence[tuple[int, int]] = (),
+        memory_limit: int | None = None,
+        set: Mapping[str, object] | None = None,
+        progress: bool | Callable[[int], object] = False,
+    ) -> Info:
+        """Statistics of the trace.
+
+        `journal` holds ranges of sectors, ends excluded. `memory_limit` is what the table of pages
+        may take, bytes (default: half of what is available). `set` maps keys of `[workload]` that
+        say how the file is read (action, from, until, skip_bad) to values. `progress` shows a bar
+        on stderr, or is called with the bytes read.
+
+        Raises `ConfigError` and `WorkloadError`.
+        """
+        for start, end in journal:
+            if not 0 <= start < end < 2**64:
+                raise ConfigError([f"journal {start}:{end}: expected START:END, START below END"])
+        config = load_config(trace=self.path, set=set)
+        have = memory.available() or 8 << 30
+        limit = int(have * MEMORY_SHARE) if memory_limit is None else memory_limit
+        if not 0 < limit < 2**64:
+            raise ConfigError([f"memory {limit}: expected a positive number of bytes"])
+        with _watched(self.path, progress) as callback:
+            text = _read(config.text, list(journal), limit, callback)
+        return _info(json.loads(text))
+
+
+def _info(values: dict[str, Any]) -> Info:
+    kinds = typing.get_type_hints(Info)
+    parts = {f.name: made(kinds[f.name], values[f.name]) for f in fields(Info) if f.name != "json"}
+    return Info(**parts, json=values)
+
+
+@contextmanager
+def _watched(
+    path: str | Path, wanted: bool | Callable[[int], object]
+) -> Iterator[Callable[[int], object] | None]:
+    """What is to be called with the bytes read of the file."""
+    if not isinstance(wanted, bool):
+        yield wanted
+        return
+    if not wanted:
+        yield None
+        return
+    total: int | None = None
+    with suppress(OSError):
+        total = Path(path).stat().st_size or None
+    with display() as shown:
+        told = shown.run(Path(path).name)
+        yield lambda done: told("reading", done, total)
+
+
+def _read(
+    config: str,
+    journal: list[tuple[int, int]],
+    limit: int,
+    callback: Callable[[int], object] | None,
+) -> str:
+    try:
+        return _core.trace_info(config, journal=journal, memory=limit, progress=callback)
+    except _core.WorkloadError as error:
+        raise WorkloadError(str(error)) from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        message = f"{error} (at {_core.last_panic()})"
+        raise InternalError(message) from error

@@ -1,0 +1,270 @@
+"""Statistics of one trace, or of two side by side, as text and as JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from ssdlab import _core
+from ssdlab.trace_info import Distribution, Info, OpInfo
+
+WIDTH = 100
+PERCENTILES = ("p10", "p50", "p90", "p99", "p99_9")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One statistic of one trace."""
+
+    section: str
+    label: str
+    value: float | None
+    shown: Callable[[float], str]
+    column: str = ""
+    """Column of the section's table; empty if it has only one."""
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.1f} %" if value == 0 or value >= 0.001 else f"{100 * value:.2g} %"
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.2f}"
+
+
+def _size(value: float) -> str:
+    for limit, unit in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if value >= limit:
+            return f"{value / limit:,.4g} {unit}"
+    return f"{value:,.4g} B"
+
+
+def _rows(info: Info) -> Iterator[Row]:
+    """Everything that is shown of a trace, section by section."""
+    yield from _whole(info)
+    for name, op in (
+        ("read", info.ops.read),
+        ("write", info.ops.write),
+        ("discard", info.ops.trim),
+    ):
+        yield from _operation(name, op)
+    yield from _pages(info)
+    yield from _arrivals(info)
+    for volume in info.volumes if len(info.volumes) > 1 else ():
+        numbers = (
+            ("reads", volume.reads, _count),
+            ("writes", volume.writes, _count),
+            ("discards", volume.trims, _count),
+            ("written", volume.bytes_written, _size),
+            ("write share", volume.write_share, _share),
+            ("sequential", volume.sequential_share, _share),
+            ("pages written", volume.pages_written, _count),
+        )
+        for label, value, shown in numbers:
+            yield Row("volumes", f"volume {volume.volume}", value, shown, label)
+
+
+def _whole(info: Info) -> Iterator[Row]:
+    numbers: list[tuple[str, float | None, Callable[[float], str]]] = [
+        ("requests", info.requests, _count),
+        ("flushes", info.flushes, _count),
+        ("first arrival", info.first_ns, _core.duration),
+        ("duration", info.duration_ns, _core.duration),
+        ("requests per second", info.requests_per_s, _plain),
+        ("write share (of reads and writes)", info.write_share, _share),
+        ("sequential, by operation", info.sequential_share, _share),
+        ("sequential, any operation", info.sequential_any_share, _share),
+        ("doubled records", info.doubled_share, _share),
+    ]
+    if info.journal is not None:
+        numbers += [
+            ("journal: of all requests", info.journal.request_share, _share),
+            ("journal: of writes", info.journal.write_share, _share),
+            ("journal: of bytes written", info.journal.write_byte_share, _share),
+        ]
+    for label, value, shown in numbers:
+        yield Row("trace", label, value, shown)
+
+
+def _operation(name: str, op: OpInfo) -> Iterator[Row]:
+    numbers: list[tuple[str, float | None, Callable[[float], str]]] = [
+        ("requests", op.requests, _count),
+        ("of requests", op.request_share, _share),
+        ("bytes", op.bytes, _size),
+        ("of bytes", op.byte_share, _share),
+        ("4 KiB aligned", op.aligned_share, _share),
+        ("sequential", op.sequential_share, _share),
+        ("mean size of these", op.sequential_mean_bytes, _size),
+        ("mean run, requests", op.run_requests.mean, _plain),
+        ("longest run, requests", op.run_requests.max, _count),
+        ("mean run, bytes", op.run_bytes.mean, _size),
+    ]
+    for label, value, shown in numbers:
+        yield Row("operations", label, value, shown, name)
+    yield from _distribution("sizes", name, op.size, _size)
+
+
+def _distribution(
+    section: str, column: str, shape: Distribution, shown: Callable[[float], str]
+) -> Iterator[Row]:
+    yield Row(section, "count", shape.count, _count, column)
+    for label in ("min", "mean", *PERCENTILES, "max"):
+        value: float | None = getattr(shape, label)
+        yield Row(section, label.replace("_", "."), value, shown, column)
+
+
+def _pages(info: Info) -> Iterator[Row]:
+    found, updates, freed = info.footprint, info.updates, info.discards
+    numbers: list[tuple[str, float | None, Callable[[float], str]]] = [
+        ("read or written", found.pages_touched, _count),
+        ("read", found.pages_read, _count),
+        ("written", found.pages_written, _count),
+        ("read and written", found.pages_both, _count),
+        ("discarded", found.pages_trimmed, _count),
+        ("distinct bytes written", found.distinct_bytes_written, _size),
+        ("overwrite factor", found.overwrite_factor, _plain),
+        ("page writes that are rewrites", updates.rewrite_share, _share),
+        ("page reads after a write", found.read_after_write_share, _share),
+        ("discards, nominal", freed.nominal_bytes, _size),
+        ("discards, effective", freed.effective_bytes, _size),
+        ("discards, effective mean", freed.effective_mean_bytes, _size),
+        ("discards without effect", freed.without_effect, _count),
+    ]
+    for label, value, shown in numbers:
+        yield Row("pages of 4 KiB", label, value, shown)
+    for part, share in zip(info.hot.hottest, info.hot.write_share, strict=True):
+        label = f"writes to the hottest {100 * part:.0f} %"
+        yield Row("pages of 4 KiB", label, float(share), _share)
+    yield from _distribution("update intervals", "host pages", updates.interval_pages, _count)
+    yield from _distribution("update intervals", "time", updates.interval_ns, _core.duration)
+
+
+def _arrivals(info: Info) -> Iterator[Row]:
+    for burst in info.bursts:
+        column = _core.duration(float(burst.window_ns))
+        yield Row("arrivals in windows of", "mean", burst.mean, _plain, column)
+        yield Row("arrivals in windows of", "peak", burst.peak, _count, column)
+        yield Row("arrivals in windows of", "peak to mean", burst.peak_to_mean, _plain, column)
+        yield Row("arrivals in windows of", "dispersion", burst.dispersion, _plain, column)
+    yield from _distribution("gaps", "all", info.gaps, _core.duration)
+    yield from _distribution("gaps", "idle (1 ms up)", info.idle.periods, _core.duration)
+    idle = info.idle
+    for threshold, count, share in zip(idle.threshold_ns, idle.count, idle.time_share, strict=True):
+        label = f"at least {_core.duration(float(threshold))}"
+        yield Row("idle", label, int(count), _count, "periods")
+        yield Row("idle", label, float(share), _share, "of the duration")
+
+
+def _text(row: Row) -> str:
+    if row.value is None or math.isnan(row.value):
+        return "-"
+    return row.shown(row.value)
+
+
+def _table(title: str, columns: Sequence[str], first: str = "") -> Table:
+    table = Table(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        show_header=any(columns),
+        pad_edge=False,
+    )
+    table.add_column(first)
+    for column in columns:
+        table.add_column(column, justify="right")
+    return table
+
+
+def _one(info: Info) -> Iterator[Table]:
+    sections: dict[str, list[Row]] = {}
+    for row in _rows(info):
+        sections.setdefault(row.section, []).append(row)
+    for section, rows in sections.items():
+        yield _section(section, rows)
+        if section == "sizes":
+            yield _frequent(info)
+
+
+def _section(title: str, rows: Sequence[Row]) -> Table:
+    columns = list(dict.fromkeys(row.column for row in rows))
+    lines: dict[str, dict[str, str]] = {}
+    for row in rows:
+        lines.setdefault(row.label, {})[row.column] = _text(row)
+    table = _table(title, columns)
+    for label, cells in lines.items():
+        table.add_row(label, *(cells.get(column, "") for column in columns))
+    return table
+
+
+def _frequent(info: Info) -> Table:
+    table = _table("frequent sizes", ("read", "write", "discard"))
+    ops = (info.ops.read, info.ops.write, info.ops.trim)
+    for rank in range(max(len(op.frequent) for op in ops)):
+        cells = [
+            f"{_size(op.frequent[rank].bytes)}: {_share(op.frequent[rank].share)}"
+            if rank < len(op.frequent)
+            else ""
+            for op in ops
+        ]
+        table.add_row(str(rank + 1), *cells)
+    return table
+
+
+def _two(infos: Sequence[Info]) -> Iterator[Table]:
+    """Two traces, statistic by statistic, and the second over the first."""
+    left, right = ({(r.section, r.column, r.label): r for r in _rows(info)} for info in infos)
+    keys = list(dict.fromkeys([*left, *right]))
+    order = list(dict.fromkeys(section for section, _, _ in keys))
+    for section in order:
+        table = _table(section, ("first", "second", "ratio"))
+        for key in (key for key in keys if key[0] == section):
+            pair = [left.get(key), right.get(key)]
+            cells = ["-" if row is None else _text(row) for row in pair]
+            label = f"{key[1]}: {key[2]}" if key[1] else key[2]
+            table.add_row(label, *cells, _ratio(*pair))
+        yield table
+
+
+def _ratio(first: Row | None, second: Row | None) -> str:
+    if first is None or second is None or not first.value or second.value is None:
+        return "-"
+    ratio = second.value / first.value
+    return f"{ratio:.2f}x" if math.isfinite(ratio) else "-"
+
+
+def to_text(infos: Sequence[Info]) -> str:
+    """One trace, or two side by side, for people."""
+    out = io.StringIO()
+    console = Console(file=out, width=WIDTH, highlight=False, color_system=None, emoji=False)
+    for name, info in zip(("first", "second"), infos, strict=False):
+        head = f"{name}: " if len(infos) > 1 else ""
+        source = info.source
+        what = f"{source.lines:,} lines, action {source.action}"
+        console.print(f"{head}{source.file}, {what}", markup=False, soft_wrap=True)
+        if source.skipped_lines:
+            first = source.first_skipped
+            said = f"{source.skipped_lines:,} lines were skipped; the first: {first}"
+            console.print(said, markup=False, soft_wrap=True)
+    for table in _one(infos[0]) if len(infos) == 1 else _two(infos):
+        console.print(table)
+    return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
+
+
+def to_json(infos: Sequence[Info]) -> str:
+    """One trace as it is; of two, a list."""
+    if len(infos) == 1:
+        return infos[0].to_json()
+    both = {"version": 1, "traces": [info.json for info in infos]}
+    return json.dumps(both, indent=2, ensure_ascii=False) + "\n"
