@@ -6,8 +6,9 @@
     reason = "a measurement reads the clock and prints"
 )]
 
-use ssd_core::config::{Arrival, ArrivalKind, Fit, SizeShare, Workload, WorkloadKind};
-use ssd_trace::block_event::{Line, parse_line};
+use ssd_core::config::{Arrival, ArrivalKind, Fit, SizeShare, TraceFormat, Workload, WorkloadKind};
+use ssd_trace::formats::Line;
+use ssd_trace::formats::block_event::parse_line;
 use std::time::Instant;
 
 const REQUESTS: u64 = 1_000_000;
@@ -16,6 +17,8 @@ fn workload(kind: WorkloadKind) -> Workload {
     Workload {
         kind,
         trace: None,
+        format: TraceFormat::Auto,
+        volume: None,
         action: 'Q',
         from_ns: 0,
         until_ns: None,
@@ -23,6 +26,7 @@ fn workload(kind: WorkloadKind) -> Workload {
         loops: 1,
         time_scale: 1.0,
         skip_bad: false,
+        dedup: false,
         requests: REQUESTS,
         sizes: vec![SizeShare { bytes: 4096, weight: 1.0 }],
         read: 0.0,

@@ -1,12 +1,14 @@
 //! ssd-trace: where requests come from. Recorded traces and synthetic workloads.
 //!
 //! [`open`] turns `[workload]` into a [`Source`]. Route of a trace: `input` (file, decompression)
-//! -> `lines` -> [`block_event`] (one line) -> `scan` (the whole file: counts, errors with line
+//! -> `lines` -> [`formats`] (one line) -> `scan` (the whole file: counts, errors with line
 //! numbers) -> `fit` (onto the device's addresses) -> [`replay`] (loops, time scale) -> simulator.
 
-pub mod block_event;
+mod detect;
+mod doubles;
 pub mod facts;
 mod fit;
+pub mod formats;
 mod input;
 mod lines;
 pub mod logs;
@@ -14,6 +16,7 @@ mod page_runs;
 pub mod replay;
 mod scan;
 pub mod synthetic;
+mod volumes;
 
 pub use facts::TraceFacts;
 pub use replay::TraceSource;
