@@ -2,8 +2,10 @@
 //!
 //! `MAJ,MIN CPU SEQ TIME PID ACTION RWBS SECTOR + N [COMM]`, fields separated by blanks, TIME in
 //! seconds with up to nine decimals, SECTOR and N in 512-byte sectors; everything after N (an
-//! elapsed time, the process name, an error code) is ignored. Source: blkparse(1), and
-//! `blk_fill_rwbs` of the Linux kernel for RWBS, which is a set of letters and not a word:
+//! elapsed time, the process name, an error code) is ignored.
+//!
+//! Source: blkparse(1), and `blk_fill_rwbs` of the Linux kernel for RWBS, which is a set of letters
+//! and not a word. Decided, where they are silent:
 //!
 //! | letter | meaning here |
 //! |---|---|

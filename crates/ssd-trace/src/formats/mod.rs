@@ -9,7 +9,7 @@ mod cursor;
 mod iolog;
 
 use crate::scan::{Refusal, Scan, Tally};
-use ssd_core::config::TraceFormat;
+use ssd_core::config::{TraceFormat, Word};
 use ssd_core::host::request::{Op, SourceError};
 use std::borrow::Cow;
 use std::io::Read;
@@ -107,6 +107,21 @@ pub struct FormatInfo {
     pub source: &'static str,
     /// What is refused or decided, and why.
     pub traps: &'static str,
+}
+
+impl FormatInfo {
+    /// Its word in the config.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.format.word()
+    }
+
+    /// One line on what it is, as the config says it.
+    #[must_use]
+    pub fn summary(&self) -> &'static str {
+        let word = TraceFormat::WORDS.iter().find(|word| word.0 == self.name());
+        word.map_or(self.title, |word| word.1.trim())
+    }
 }
 
 /// A format: reads lines, one after the other.
