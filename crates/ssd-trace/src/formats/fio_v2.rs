@@ -19,7 +19,8 @@ pub const INFO: FormatInfo = FormatInfo {
     volume: "number of the file, from 0, in the order of the `add` lines",
     order: "ascending",
     source: "fio, HOWTO, trace file format v2",
-    traps: "without `wait` lines everything arrives at time 0: use the closed loop (host.mode); each file is a volume of its own",
+    traps: "without `wait` lines everything arrives at time 0: use the closed loop (host.mode); \
+            each file is a volume of its own",
 };
 
 /// The parser.
