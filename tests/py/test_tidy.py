@@ -201,13 +201,15 @@ PLUG_FOLDERS = [
     f"{CORE}/ftl/gc/concurrency",
     f"{CORE}/ftl/place",
     f"{CORE}/sched/order",
+    "crates/ssd-trace/src/formats",
 ]
 
 
 def _is_plug(name: str, text: str) -> bool:
-    """Whether it is the file of a policy; the others of these folders are shared by policies."""
+    """Whether it is the file of a plug; the others of these folders are shared by plugs."""
     folder, _, file = name.rpartition("/")
-    return folder in PLUG_FOLDERS and file != "mod.rs" and "PolicyInfo" in text
+    described = "PolicyInfo" in text or "const INFO: FormatInfo" in text
+    return folder in PLUG_FOLDERS and file != "mod.rs" and described
 
 
 def _plug_complaints(name: str, text: str) -> Iterator[str]:

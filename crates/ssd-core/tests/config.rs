@@ -98,10 +98,13 @@ snapshot = "none"
 [workload]
 trace = "FILE"
 kind = "trace"
+format = "msr"
+volume = 3
 action = "C"
 from = "1 s"
 until = "2 s"
 skip_bad = true
+dedup = true
 requests = 1_000
 size = [{ size = "4 KiB", weight = 3 }, { size = 512 }]
 read = 0.5

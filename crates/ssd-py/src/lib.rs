@@ -98,6 +98,22 @@ fn registry() -> String {
         .iter()
         .map(|p| json!({"name": p.name, "summary": p.summary(), "text": p.text}))
         .collect();
+    let formats: Vec<serde_json::Value> = ssd_trace::formats::ALL
+        .iter()
+        .map(|info| {
+            json!({
+                "name": info.name(),
+                "summary": info.summary(),
+                "form": info.form,
+                "units": info.units,
+                "clock": info.clock.name(),
+                "volume": info.volume,
+                "order": info.order,
+                "source": info.source,
+                "traps": info.traps,
+            })
+        })
+        .collect();
     json!({
         "policies": {
             "gc.trigger": described(ssd_core::ftl::gc::trigger::ALL),
@@ -107,10 +123,7 @@ fn registry() -> String {
             "sched.order": described(ssd_core::sched::order::ALL),
         },
         "presets": presets,
-        "formats": [{
-            "name": "block-event",
-            "summary": "text lines of blkparse and of kernel block events; plain, .gz or .zst",
-        }],
+        "formats": formats,
     })
     .to_string()
 }

@@ -6,10 +6,12 @@
     reason = "a measurement reads the clock and prints"
 )]
 
-use ssd_core::config::{Arrival, ArrivalKind, Fit, SizeShare, Workload, WorkloadKind};
+use ssd_core::config::{Arrival, ArrivalKind, Fit, SizeShare, TraceFormat, Workload, WorkloadKind};
 use ssd_core::host::request::{Source, SourceError};
-use ssd_trace::block_event::{Line, parse_line};
+use ssd_trace::TraceSource;
 use ssd_trace::columnar::Reader;
+use ssd_trace::formats::block_event::parse_line;
+use ssd_trace::formats::{Format, Line, alibaba, msr};
 use ssd_trace::write::{Columnar, Options, TraceWriter};
 use std::time::Instant;
 
@@ -19,6 +21,8 @@ fn workload(kind: WorkloadKind) -> Workload {
     Workload {
         kind,
         trace: None,
+        format: TraceFormat::Auto,
+        volume: None,
         action: 'Q',
         from_ns: 0,
         until_ns: None,
@@ -26,6 +30,7 @@ fn workload(kind: WorkloadKind) -> Workload {
         loops: 1,
         time_scale: 1.0,
         skip_bad: false,
+        dedup: false,
         requests: REQUESTS,
         sizes: vec![SizeShare { bytes: 4096, weight: 1.0 }],
         read: 0.0,
@@ -86,15 +91,52 @@ fn lines() {
     for (label, fit) in [("none", Fit::None), ("wrap", Fit::Wrap), ("compact", Fit::Compact)] {
         let workload = Workload { fit, ..workload.clone() };
         best(&format!("read trace, fit {label}"), count, 30, || {
-            let read = ssd_trace::TraceSource::read("text", &text[..], &workload, 4096, 1 << 24);
+            let read = TraceSource::read("text", &text[..], &workload, 4096, 1 << 24);
             read.expect("it parses").1.requests.total()
         });
     }
     let other = Workload { action: 'D', ..workload };
     best("scan for another action", count, 30, || {
-        ssd_trace::TraceSource::read("text", &text[..], &other, 4096, 1 << 24)
-            .err()
-            .map_or(0, |_| 1)
+        TraceSource::read("text", &text[..], &other, 4096, 1 << 24).err().map_or(0, |_| 1)
+    });
+}
+
+/// The same requests in other formats: one parser each, then the whole route.
+fn other_formats() {
+    let count = 400_000u64;
+    let (mut msr, mut alibaba) = (String::new(), String::new());
+    for i in 0..count {
+        let (micros, offset) = (1_577_808_000_000_046 + i * 100, i * 7919 % (1 << 24) * 4096);
+        let ticks = 116_444_736_000_000_000 + micros * 10;
+        let (word, letter) = if i % 4 == 0 { ("Read", 'R') } else { ("Write", 'W') };
+        msr += &format!("{ticks},hm,1,{word},{offset},4096,{}\n", i % 100_000);
+        alibaba += &format!("419,{letter},{offset},4096,{micros}\n");
+    }
+    parse::<msr::Parser>(&msr, count);
+    parse::<alibaba::Parser>(&alibaba, count);
+    let workload = workload(WorkloadKind::Trace);
+    for (label, text, format) in
+        [("msr", &msr, TraceFormat::Msr), ("alibaba", &alibaba, TraceFormat::Alibaba)]
+    {
+        let workload = Workload { format, ..workload.clone() };
+        best(&format!("read trace, {label}, fit compact"), count, 30, || {
+            let read = TraceSource::read("text", text.as_bytes(), &workload, 4096, 1 << 24);
+            read.expect("it parses").1.requests.total()
+        });
+    }
+}
+
+fn parse<F: Format>(text: &str, count: u64) {
+    let split: Vec<&[u8]> = text.lines().map(str::as_bytes).collect();
+    best(&format!("parse, {}", F::INFO.title), count, 30, || {
+        let mut parser = F::new(b'Q');
+        let mut sum = 0;
+        for line in &split {
+            if let Ok(Line::Event(event)) = parser.parse(line) {
+                sum += event.sector;
+            }
+        }
+        sum
     });
 }
 
@@ -150,6 +192,7 @@ fn trace_files() {
 fn main() {
     lines();
     trace_files();
+    other_formats();
     for (label, kind) in [
         ("uniform 4 KiB", WorkloadKind::Uniform),
         ("zipf 0.99 4 KiB", WorkloadKind::Zipf),

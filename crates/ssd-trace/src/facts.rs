@@ -12,6 +12,10 @@ use std::collections::BTreeMap;
 pub struct TraceFacts {
     /// Name of the file as it was given; "standard input" for "-".
     pub file: String,
+    /// Its format, as in `workload.format`.
+    pub format: &'static str,
+    /// Units in which the format counts times, addresses and lengths.
+    pub units: &'static str,
     /// Lines of the file, blank ones included.
     pub lines: u64,
     /// Lines that blkparse and blktrace print about themselves, such as the closing summary.
@@ -24,7 +28,21 @@ pub struct TraceFacts {
     pub events: BTreeMap<char, u64>,
     /// The action that was taken.
     pub action: char,
-    /// Device of the events taken, "MAJ,MIN".
+    /// Lines that belong to the format and hold no request: names of columns, pauses.
+    pub header_lines: u64,
+    /// Number of the volume used, as in `workload.volume`.
+    pub volume: u64,
+    /// Records of other volumes, which are not used.
+    pub events_of_other_volumes: u64,
+    /// Records that repeat an identical one of the same volume less than 1 ms earlier; all of them
+    /// with `dedup`, at least so many without.
+    pub doubled_records: u64,
+    /// Whether they were dropped.
+    pub dedup: bool,
+    /// Time of the file that is time 0 of `from` and `until`, nanoseconds in the file's clock: 0,
+    /// or that of the first record where the format counts from a distant date.
+    pub base_ns: u64,
+    /// Name of the volume used, such as "MAJ,MIN".
     pub device: String,
     /// Events of that action without data that are no flush: packet commands, ends of flush
     /// sequences. They are not replayed.
@@ -169,6 +187,14 @@ impl TraceFacts {
             all.push(format!(
                 "{}: {} lines could not be read and were skipped; the first: {first}",
                 self.file, self.skipped_lines
+            ));
+        }
+        let records = self.events.get(&self.action).copied().unwrap_or(0);
+        if !self.dedup && self.doubled_records > 0 && self.doubled_records * 100 >= records {
+            all.push(format!(
+                "{}: at least {} of {records} records repeat an identical one less than 1 ms \
+                 earlier, as logs of stacked devices do; workload.dedup = true drops them",
+                self.file, self.doubled_records
             ));
         }
         if self.empty_discards > 0 {

@@ -1,6 +1,6 @@
 //! A trace's addresses on the device: as they are, renumbered, or modulo its capacity.
 
-use crate::block_event::{Event, Reject};
+use crate::formats::{Event, Reject};
 use crate::page_runs::{PageRuns, RunCollector};
 use crate::scan::Refusal;
 use ssd_core::config::Fit;
@@ -213,7 +213,7 @@ mod tests {
         for limit in [1usize, 4096, 5000] {
             let mut fitter = Fitter { limit, ..Fitter::new(Fit::None, 8, 10) };
             let op = Op::Write;
-            let event = Event { at_ns: 0, device: (8, 0), sector: 8, sectors: 8, op, flags: 0 };
+            let event = Event { at_ns: 0, volume: 0, sector: 8, sectors: 8, op, flags: 0 };
             for at in 0..limit as u64 {
                 assert!(fitter.add(&event, at).is_ok(), "{at} of {limit}");
             }

@@ -1,14 +1,16 @@
 //! ssd-trace: where requests come from. Recorded traces and synthetic workloads.
 //!
 //! [`open`] turns `[workload]` into a [`Source`]. Route of a trace: `input` (file, decompression)
-//! -> `lines` -> [`block_event`] (one line) -> `scan` (the whole file: counts, errors with line
+//! -> `lines` -> [`formats`] (one line) -> `scan` (the whole file: counts, errors with line
 //! numbers) -> `fit` (onto the device's addresses) -> [`replay`] (loops, time scale) -> simulator.
 //! [`raw`] leaves that route after `scan`, for the statistics of [`info`].
 
-pub mod block_event;
 pub mod columnar;
+mod detect;
+mod doubles;
 pub mod facts;
 mod fit;
+pub mod formats;
 pub mod info;
 mod input;
 mod lines;
@@ -18,6 +20,7 @@ pub mod raw;
 pub mod replay;
 mod scan;
 pub mod synthetic;
+mod volumes;
 pub mod write;
 
 pub use facts::TraceFacts;

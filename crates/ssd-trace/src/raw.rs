@@ -1,9 +1,11 @@
 //! The requests of a trace as they stand in the file: neither fitted to a device nor repeated.
 
+use crate::detect;
+use crate::formats;
 use crate::input;
 use crate::scan::{Refusal, Scan};
 use serde::Serialize;
-use ssd_core::config::Workload;
+use ssd_core::config::{TraceFormat, Workload};
 use ssd_core::host::request::{Request, SourceError, TimedRequest};
 use ssd_core::units::Nanos;
 use std::cell::Cell;
@@ -85,8 +87,13 @@ pub fn each_request(
     })?;
     let (from, until) = (workload.from_ns, workload.until_ns.unwrap_or(u64::MAX));
     let (mut taken, mut outside, mut seen, mut interrupted) = (0u64, 0u64, 0u64, false);
-    let scan = Scan { file: &file, action: workload.action as u8, skip_bad: workload.skip_bad };
-    let done = scan.run(reader, |event| {
+    let (format, reader) = match workload.format {
+        TraceFormat::Auto => detect::format_of(&file, reader).map_err(Stopped::Refused)?,
+        format => (format, reader),
+    };
+    let Workload { skip_bad, volume, dedup, .. } = *workload;
+    let scan = Scan { file: &file, action: workload.action as u8, skip_bad, volume, dedup };
+    let done = formats::scan(format, &scan, reader, |event| {
         seen += 1;
         if seen.is_multiple_of(LOOK_EVERY) && progress(bytes.get()).is_break() {
             interrupted = true;

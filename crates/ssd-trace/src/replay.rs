@@ -1,10 +1,12 @@
 //! Replays a trace: time range, fit to the device, loops, time scale.
 
+use crate::detect;
 use crate::facts::{Digest, TraceFacts, Volume};
 use crate::fit::{Fitter, Record};
+use crate::formats;
 use crate::input;
 use crate::scan::{Scan, Tally};
-use ssd_core::config::Workload;
+use ssd_core::config::{TraceFormat, Word, Workload};
 use ssd_core::host::request::{Request, Source, SourceError, TimedRequest};
 use ssd_core::units::{Nanos, SECTOR_BYTES};
 use std::io::Read;
@@ -60,6 +62,15 @@ impl TraceSource {
         let reader = input::decompress(Box::new(raw)).map_err(|error| {
             SourceError(format!("{file}: cannot read the trace: {error}; check workload.trace"))
         })?;
+        let (format, reader) = match workload.format {
+            TraceFormat::Auto => detect::format_of(file, reader)?,
+            format => (format, reader),
+        };
+        let workload = &Workload { format, ..workload.clone() };
+        if workload.action != 'Q' && format != TraceFormat::BlockEvent {
+            let text = "only block-event text has actions; leave workload.action at \"Q\"";
+            return Err(SourceError(format!("{file} is of format {:?}: {text}", format.word())));
+        }
         let fitter = Fitter::new(workload.fit, sectors_per_page, user_pages);
         let used = used_events(file, reader, workload, action, fitter)?;
         let mut facts = used.facts(file, workload, action);
@@ -168,8 +179,9 @@ fn used_events(
 ) -> Result<Used, SourceError> {
     let (from, until) = (workload.from_ns, workload.until_ns.unwrap_or(u64::MAX));
     let (mut digest, mut taken, mut outside) = (Digest::new(), 0u64, 0u64);
-    let scan = Scan { file, action, skip_bad: workload.skip_bad };
-    let tally = scan.run(reader, |event| {
+    let Workload { skip_bad, volume, dedup, .. } = *workload;
+    let scan = Scan { file, action, skip_bad, volume, dedup };
+    let tally = formats::scan(workload.format, &scan, reader, |event| {
         if event.at_ns < from || event.at_ns >= until {
             outside += 1;
             return Ok(());
@@ -212,7 +224,7 @@ impl Used {
     /// What is known before the fit is finished.
     fn facts(&self, file: &str, workload: &Workload, action: u8) -> TraceFacts {
         let Used { fitter, tally, digest, outside } = self;
-        let (major, minor) = tally.device.unwrap_or_default();
+        let info = formats::info(workload.format);
         TraceFacts {
             file: file.to_owned(),
             lines: tally.lines,
@@ -221,7 +233,15 @@ impl Used {
             first_skipped: tally.first_skipped.clone(),
             events: tally.events(action),
             action: workload.action,
-            device: format!("{major},{minor}"),
+            format: workload.format.word(),
+            units: info.map_or("", |info| info.units),
+            volume: tally.volume.as_ref().map_or(0, |volume| volume.0),
+            device: tally.volume.as_ref().map_or(String::new(), |volume| volume.1.clone()),
+            base_ns: tally.base_ns.unwrap_or(0),
+            header_lines: tally.header_lines,
+            events_of_other_volumes: tally.other_volumes,
+            doubled_records: tally.doubled,
+            dedup: workload.dedup,
             dataless_events: tally.dataless,
             events_outside_range: *outside,
             requests: Default::default(),

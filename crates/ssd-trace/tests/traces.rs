@@ -135,7 +135,6 @@ fn bad_traces_are_refused_with_their_place() {
         ("8,0 0 0 0.6 0 Q R 8 + 0", "a read of at least one sector"),
         ("8,0 0 0 0.6 0 Q W 8 + 2097153", "1 GiB"),
         ("8,0 0 0 0.6 0 Q W 8388608 + 8", "last sector is 8388607"),
-        ("8,16 0 0 0.6 0 Q W 8 + 8", "the device of the first event, 8,0, alone"),
         ("Reads Queued: 7", "the device's major number"),
         ("\0\u{1}\u{2}", "the device's major number"),
     ] {

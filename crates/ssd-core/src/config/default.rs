@@ -88,6 +88,8 @@ fn workload() -> Workload {
     Workload {
         kind: WorkloadKind::Uniform,
         trace: None,
+        format: TraceFormat::Auto,
+        volume: None,
         action: 'Q',
         from_ns: 0,
         until_ns: None,
@@ -95,6 +97,7 @@ fn workload() -> Workload {
         loops: 1,
         time_scale: 1.0,
         skip_bad: false,
+        dedup: false,
         requests: 100_000,
         sizes: vec![SizeShare { bytes: 4096, weight: 1.0 }],
         read: 0.0,

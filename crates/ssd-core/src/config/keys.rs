@@ -227,6 +227,9 @@ keys! {
     workload.trace: special(special::TRACE)
         "Path of a trace; \"-\" reads standard input. Implies `kind = \"trace\"`.";
     workload.kind: word(kind, WorkloadKind) "A trace, or one of the synthetic kinds.";
+    workload.format: word(format, TraceFormat) "Format of the trace.";
+    workload.volume: special(special::VOLUME)
+        "The volume (disk, LUN, ASU) of a trace with several that is used, by its number there.";
     workload.action: special(special::ACTION)
         "Which action of block-event text is taken: queued, dispatched or completed.";
     workload.from: time(from_ns, 100 * YEAR) "First time of the trace that is used.";
@@ -237,6 +240,9 @@ keys! {
         "All arrival times of the trace are multiplied by this.";
     workload.skip_bad: flag(skip_bad)
         "Lines that cannot be parsed are counted and skipped instead of ending the run.";
+    workload.dedup: flag(dedup)
+        "Records that repeat an identical one less than 1 ms earlier are dropped (logs of stacked \
+        devices hold each request twice).";
     workload.requests: int64(requests, 1, 1 << 40) "Requests of a synthetic workload.";
     workload.size: special(special::SIZES)
         "Size of the requests, or a list of { size, weight }: multiples of 512 B up to 1 GiB.";

@@ -217,6 +217,10 @@ pub struct Workload {
     pub kind: WorkloadKind,
     /// Path of the trace (`kind = "trace"`); "-" reads standard input.
     pub trace: Option<String>,
+    /// Format of the trace; `auto` finds it out from the first lines.
+    pub format: TraceFormat,
+    /// The one volume of the trace that is used, by its number there; `None`: the only one.
+    pub volume: Option<u64>,
     /// Which action of block-event text is taken: "Q", "D" or "C".
     pub action: char,
     /// First time of the trace that is used, nanoseconds.
@@ -231,6 +235,8 @@ pub struct Workload {
     pub time_scale: f64,
     /// Lines that cannot be parsed are counted and skipped instead of ending the run.
     pub skip_bad: bool,
+    /// Records that repeat an identical one less than 1 ms earlier are dropped.
+    pub dedup: bool,
     /// Requests of a synthetic workload.
     pub requests: u64,
     /// Request sizes in bytes with their weights.

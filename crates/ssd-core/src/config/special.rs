@@ -297,6 +297,19 @@ pub(crate) static TRACE: Special = Special {
     types: TEXT,
 };
 
+pub(crate) static VOLUME: Special = Special {
+    form: "whole number below 2^63",
+    default: Some("none: the trace has one volume"),
+    read: |draft, errors, path, node| {
+        let set = read::int(node, 0, i64::MAX as u64)
+            .map(|volume| draft.config.workload.volume = Some(volume));
+        report(errors, path, node, set);
+    },
+    show: |config| config.workload.volume.map(|volume| volume.to_string()),
+    text: false,
+    types: &["integer"],
+};
+
 pub(crate) static ACTION: Special = Special {
     form: "\"Q\", \"D\" or \"C\"",
     default: None,

@@ -207,6 +207,40 @@ word_enum! {
 }
 
 word_enum! {
+    /// `workload.format`: one word for each plug of the trace crate, which says the rest.
+    TraceFormat {
+        /// Found out from the first lines.
+        Auto = "auto",
+        /// Alibaba block traces of 2020.
+        Alibaba = "alibaba",
+        /// Output of blkparse, and the same fields from tracefs.
+        BlockEvent = "block-event",
+        /// Load files of blkreplay.
+        Blkreplay = "blkreplay",
+        /// DiskSim's ASCII requests, times in ms.
+        Disksim = "disksim",
+        /// I/O log of fio, version 2.
+        FioV2 = "fio-v2",
+        /// I/O log of fio, version 3.
+        FioV3 = "fio-v3",
+        /// FIU traces (SRCMap, IODedup).
+        Fiu = "fiu",
+        /// MQSim's ASCII requests, times in ns.
+        Mqsim = "mqsim",
+        /// MSR Cambridge CSV.
+        Msr = "msr",
+        /// SPC text, as of the UMass repository.
+        Spc = "spc",
+        /// SSDSim's ASCII requests, times in ns.
+        Ssdsim = "ssdsim",
+        /// SYSTOR '17 LUN traces.
+        Systor17 = "systor17",
+        /// Tencent cloud block storage.
+        Tencent = "tencent",
+    }
+}
+
+word_enum! {
     /// `workload.fit`
     Fit {
         /// Addresses as they are; one beyond the device is an error.

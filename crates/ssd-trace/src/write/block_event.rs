@@ -1,4 +1,4 @@
-//! Block-event text, as `blkparse` prints it and [`crate::block_event`] reads it.
+//! Block-event text, as `blkparse` prints it and [`crate::formats::block_event`] reads it.
 //!
 //! `MAJ,MIN CPU SEQ TIME PID ACTION RWBS SECTOR + N [COMM]`, times in nanoseconds.
 //! Source: blkparse(1); `blk_fill_rwbs` of the Linux kernel for the letters.
@@ -8,7 +8,7 @@
 //! volume, stream, unknown flags, or a preflush on a flush.
 
 use super::text::{Form, put};
-use crate::block_event::MAX_TRANSFER_SECTORS;
+use crate::formats::MAX_TRANSFER_SECTORS;
 use ssd_core::host::request::{Op, Request, flags};
 
 /// Flags that have a letter.

@@ -1,6 +1,6 @@
 //! Workload configurations for the tests.
 
-use ssd_core::config::{Arrival, ArrivalKind, Fit, SizeShare, Workload, WorkloadKind};
+use ssd_core::config::{Arrival, ArrivalKind, Fit, SizeShare, TraceFormat, Workload, WorkloadKind};
 use ssd_core::host::request::{Source, TimedRequest};
 
 /// A plain workload of this kind: 4 KiB writes every 10 us, addresses as they are.
@@ -8,6 +8,8 @@ pub(crate) fn workload(kind: WorkloadKind) -> Workload {
     Workload {
         kind,
         trace: None,
+        format: TraceFormat::BlockEvent,
+        volume: None,
         action: 'Q',
         from_ns: 0,
         until_ns: None,
@@ -15,6 +17,7 @@ pub(crate) fn workload(kind: WorkloadKind) -> Workload {
         loops: 1,
         time_scale: 1.0,
         skip_bad: false,
+        dedup: false,
         requests: 10_000,
         sizes: vec![SizeShare { bytes: 4096, weight: 1.0 }],
         read: 0.0,

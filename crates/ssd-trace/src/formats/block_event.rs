@@ -2,8 +2,10 @@
 //!
 //! `MAJ,MIN CPU SEQ TIME PID ACTION RWBS SECTOR + N [COMM]`, fields separated by blanks, TIME in
 //! seconds with up to nine decimals, SECTOR and N in 512-byte sectors; everything after N (an
-//! elapsed time, the process name, an error code) is ignored. Source: blkparse(1), and
-//! `blk_fill_rwbs` of the Linux kernel for RWBS, which is a set of letters and not a word:
+//! elapsed time, the process name, an error code) is ignored.
+//!
+//! Source: blkparse(1), and `blk_fill_rwbs` of the Linux kernel for RWBS, which is a set of letters
+//! and not a word. Decided, where they are silent:
 //!
 //! | letter | meaning here |
 //! |---|---|
@@ -21,58 +23,45 @@
 //! becomes [`Op::Flush`]; packet commands (no `+ N`), `N` without a length, and at action C the
 //! end of a flush sequence (a zero-length write) are [`Line::Dataless`].
 
+use super::cursor::Cursor;
+use super::{Clock, Event, Format, FormatInfo, Line, MAX_TRANSFER_SECTORS, Reject};
+use ssd_core::config::TraceFormat;
 use ssd_core::host::request::{Op, flags};
-use std::borrow::Cow;
-
-/// Longest read or write that is believed, sectors (1 GiB).
-pub const MAX_TRANSFER_SECTORS: u64 = 1 << 21;
 
 /// What a line should look like, for error messages.
-pub const LINE_FORM: &str = "`MAJ,MIN CPU SEQ TIME PID ACTION RWBS SECTOR + N [COMM]`";
+const LINE_FORM: &str = "`MAJ,MIN CPU SEQ TIME PID ACTION RWBS SECTOR + N [COMM]`";
 
-/// One event of the chosen action.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Event {
-    /// Time of the event in the file's clock, nanoseconds.
-    pub at_ns: u64,
-    /// Major and minor number of the device.
-    pub device: (u32, u32),
-    /// First sector; 0 for a flush.
-    pub sector: u64,
-    /// Sectors, at least 1; 0 for a flush.
-    pub sectors: u32,
-    /// What was asked for.
-    pub op: Op,
-    /// Bits of [`ssd_core::host::request::flags`].
-    pub flags: u8,
-}
+/// The format.
+pub const INFO: FormatInfo = FormatInfo {
+    format: TraceFormat::BlockEvent,
+    title: "block-event text",
+    form: LINE_FORM,
+    units: "time in s with up to nine decimals, SECTOR and N in 512 B sectors",
+    clock: Clock::File,
+    volume: "MAJ * 2^32 + MIN",
+    order: "ascending",
+    source: "blkparse(1); blk_fill_rwbs of the Linux kernel",
+    traps: "RWBS is a set of letters; one action is used (workload.action); logs of stacked devices \
+            hold each request twice (workload.dedup)",
+};
 
-/// What a line turned out to be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Line {
-    /// Nothing but blanks.
-    Blank,
-    /// A request.
-    Event(Event),
-    /// Of the chosen action, without data and not a flush.
-    Dataless,
-    /// Of another action: its letter (the first one of `UT`).
-    Other(u8),
-}
+/// The parser: the letter of the chosen action.
+pub struct Parser(u8);
 
-/// Why a line was not accepted.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reject {
-    /// What should have stood there, or what is wrong, as in "expected ...".
-    pub expected: Cow<'static, str>,
-    /// Byte of the line, from 0, at which it should have stood.
-    pub column: usize,
-}
+impl Format for Parser {
+    const INFO: &'static FormatInfo = &INFO;
 
-impl Reject {
-    /// Expected `expected` at byte `column`.
-    pub(crate) fn new(expected: impl Into<Cow<'static, str>>, column: usize) -> Reject {
-        Reject { expected: expected.into(), column }
+    fn new(action: u8) -> Parser {
+        Parser(action)
+    }
+
+    #[inline(always)]
+    fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
+        parse_line(line, self.0)
+    }
+
+    fn volume_name(&self, volume: u64) -> String {
+        super::major_minor_name(volume)
     }
 }
 
@@ -104,29 +93,24 @@ pub fn parse_line(line: &[u8], action: u8) -> Result<Line, Reject> {
         return Ok(Line::Other(found[0]));
     }
     cursor.gap("a blank after the action")?;
-    request(&mut cursor, action, at_ns, (major, minor))
+    request(&mut cursor, action, at_ns, super::major_minor(major, minor))
 }
 
 /// The part after the action: RWBS, sector and length.
 #[inline(always)]
-fn request(
-    cursor: &mut Cursor<'_>,
-    action: u8,
-    at_ns: u64,
-    device: (u32, u32),
-) -> Result<Line, Reject> {
+fn request(cursor: &mut Cursor<'_>, action: u8, at_ns: u64, volume: u64) -> Result<Line, Reject> {
     let letters_at = cursor.at;
     let letters = cursor.word(8, "the operation (RWBS), up to eight letters")?;
     let rwbs = Rwbs::parse(letters).map_err(|text| Reject::new(text, letters_at))?;
     cursor.gap("a blank after the operation")?;
     let address_at = cursor.at;
-    let (sector, sectors) = match cursor.address()? {
+    let (sector, sectors) = match address(cursor)? {
         Some(address) => address,
         None if rwbs.flushes() => (0, 0),
         None => return Ok(Line::Dataless),
     };
     let event = |op, sector, sectors, flags| {
-        Ok(Line::Event(Event { at_ns, device, sector, sectors, op, flags }))
+        Ok(Line::Event(Event { at_ns, volume, sector, sectors, op, flags }))
     };
     let reject = |text: &'static str| Err(Reject::new(text, address_at));
     if sectors == 0 {
@@ -217,189 +201,25 @@ impl Rwbs {
     }
 }
 
-/// A place in a line.
-struct Cursor<'a> {
-    line: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Cursor<'a> {
-    #[inline(always)]
-    fn peek(&self) -> Option<u8> {
-        self.line.get(self.at).copied()
-    }
-
-    /// At the end of the line, but for a carriage return.
-    #[inline(always)]
-    fn is_end(&self) -> bool {
-        matches!(&self.line[self.at..], [] | [b'\r'])
-    }
-
-    /// Skips blanks and tabs.
-    #[inline(always)]
-    fn blanks(&mut self) {
-        while let Some(b' ' | b'\t') = self.peek() {
-            self.at += 1;
-        }
-    }
-
-    /// Skips at least one blank.
-    #[inline(always)]
-    fn gap(&mut self, expected: &'static str) -> Result<(), Reject> {
-        if !matches!(self.peek(), Some(b' ' | b'\t')) {
-            return Err(Reject::new(expected, self.at));
-        }
-        self.at += 1;
-        self.blanks();
-        Ok(())
-    }
-
-    /// One given byte.
-    #[inline(always)]
-    fn byte(&mut self, wanted: u8, expected: &'static str) -> Result<(), Reject> {
-        if self.peek() != Some(wanted) {
-            return Err(Reject::new(expected, self.at));
-        }
-        self.at += 1;
-        Ok(())
-    }
-
-    /// The eight bytes from here with `'0'` taken off each, and how many of them lead as digits;
-    /// `None` near the end of the line.
-    ///
-    /// A byte is a digit if nothing is left above 9: adding 0x76 then leaves its high bit clear.
-    /// Carries go upward only, so the first byte that is none is found exactly.
-    #[inline(always)]
-    fn eight(&self) -> Option<(u64, u32)> {
-        let bytes = self.line.get(self.at..)?.first_chunk::<8>()?;
-        let values = u64::from_le_bytes(*bytes) ^ 0x3030_3030_3030_3030;
-        let others = (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
-        Some((values, others.trailing_zeros() / 8))
-    }
-
-    /// Digits whose value nobody needs.
-    #[inline(always)]
-    fn digits(&mut self, expected: &'static str) -> Result<(), Reject> {
-        if let Some((_, digits @ 1..=7)) = self.eight() {
-            self.at += digits as usize;
-            return Ok(());
-        }
-        let start = self.at;
-        while let Some(b'0'..=b'9') = self.peek() {
-            self.at += 1;
-        }
-        if self.at == start { Err(Reject::new(expected, start)) } else { Ok(()) }
-    }
-
-    /// A decimal number and the count of its digits.
-    #[inline(always)]
-    fn number(&mut self, expected: &'static str) -> Result<(u64, usize), Reject> {
-        let start = self.at;
-        let mut value = 0u64;
-        match self.eight() {
-            Some((values, digits @ 1..=8)) => {
-                value = eight_digits(values << (64 - 8 * digits));
-                self.at += digits as usize;
-                if digits < 8 {
-                    return Ok((value, digits as usize));
-                }
-            }
-            Some(_) => return Err(Reject::new(expected, start)),
-            None => {}
-        }
-        while let Some(byte @ b'0'..=b'9') = self.peek() {
-            value = value.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
-            self.at += 1;
-        }
-        match self.at - start {
-            0 => Err(Reject::new(expected, start)),
-            digits @ 1..=19 => Ok((value, digits)),
-            digits => Ok((self.long_number(start)?, digits)),
-        }
-    }
-
-    /// The value of the more than 19 digits from `start`.
-    #[cold]
-    fn long_number(&self, start: usize) -> Result<u64, Reject> {
-        let digits = self.line[start..self.at].iter();
-        digits
-            .map(|byte| u64::from(byte - b'0'))
-            .try_fold(0u64, |value, digit| value.checked_mul(10)?.checked_add(digit))
-            .ok_or_else(|| Reject::new("a number below 2^64", start))
-    }
-
-    #[inline(always)]
-    fn u32(&mut self, expected: &'static str) -> Result<u32, Reject> {
-        let start = self.at;
-        let (value, _) = self.number(expected)?;
-        u32::try_from(value).map_err(|_| Reject::new("a number below 2^32", start))
-    }
-
-    /// `SECONDS` or `SECONDS.FRACTION`, in nanoseconds, exactly.
-    #[inline(always)]
-    fn time(&mut self) -> Result<u64, Reject> {
-        const POWERS: [u64; 10] =
-            [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
-        let start = self.at;
-        let (seconds, _) = self.number("the time, seconds")?;
-        let mut nanos = 0;
-        if self.peek() == Some(b'.') {
-            self.at += 1;
-            let (fraction, digits) = self.number("decimals of the time")?;
-            let Some(&power) = POWERS.get(digits) else {
-                return Err(Reject::new("a time with at most nine decimals", start));
-            };
-            nanos = fraction * power;
-        }
-        let whole = seconds.checked_mul(1_000_000_000);
-        let time = whole.and_then(|whole| whole.checked_add(nanos));
-        time.ok_or_else(|| Reject::new("a time below 2^64 ns (584 years)", start))
-    }
-
-    /// Letters, 1 to `most` of them, up to a blank or the end of the line.
-    #[inline(always)]
-    fn word(&mut self, most: usize, expected: &'static str) -> Result<&'a [u8], Reject> {
-        let start = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_alphabetic()) {
-            self.at += 1;
-        }
-        let word = &self.line[start..self.at];
-        let ends = self.is_end() || matches!(self.peek(), Some(b' ' | b'\t'));
-        if word.is_empty() || word.len() > most || !ends {
-            return Err(Reject::new(expected, start));
-        }
-        Ok(word)
-    }
-
-    /// `SECTOR + N`, or `None` where blkparse prints none: `[COMM]`, `BYTES (PACKET) [COMM]`,
-    /// `SECTOR [ERROR]`.
-    #[inline(always)]
-    fn address(&mut self) -> Result<Option<(u64, u64)>, Reject> {
-        if let Some(b'[' | b'(') = self.peek() {
-            return Ok(None);
-        }
-        let (sector, _) = self.number("the first sector")?;
-        self.gap("a blank after the sector")?;
-        if let Some(b'[' | b'(') = self.peek() {
-            return Ok(None);
-        }
-        self.byte(b'+', "`+` and the number of sectors")?;
-        self.gap("a blank after `+`")?;
-        let (sectors, _) = self.number("the number of sectors")?;
-        if !self.is_end() {
-            self.gap("a blank after the number of sectors")?;
-        }
-        Ok(Some((sector, sectors)))
-    }
-}
-
-/// The number that eight digit values make, the first one in the lowest byte: neighbours are joined
-/// to pairs, pairs to fours, fours to all.
+/// `SECTOR + N`, or `None` where blkparse prints none: `[COMM]`, `BYTES (PACKET) [COMM]`,
+/// `SECTOR [ERROR]`.
 #[inline(always)]
-const fn eight_digits(values: u64) -> u64 {
-    let pairs = (values.wrapping_mul(10) + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
-    let fours = (pairs.wrapping_mul(100) + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
-    (fours.wrapping_mul(10_000) + (fours >> 32)) & 0xffff_ffff
+fn address(cursor: &mut Cursor<'_>) -> Result<Option<(u64, u64)>, Reject> {
+    if let Some(b'[' | b'(') = cursor.peek() {
+        return Ok(None);
+    }
+    let (sector, _) = cursor.number("the first sector")?;
+    cursor.gap("a blank after the sector")?;
+    if let Some(b'[' | b'(') = cursor.peek() {
+        return Ok(None);
+    }
+    cursor.byte(b'+', "`+` and the number of sectors")?;
+    cursor.gap("a blank after `+`")?;
+    let (sectors, _) = cursor.number("the number of sectors")?;
+    if !cursor.is_end() {
+        cursor.gap("a blank after the number of sectors")?;
+    }
+    Ok(Some((sector, sectors)))
 }
 
 #[cfg(test)]

@@ -1,0 +1,82 @@
+//! Load files of blkreplay: `START ; SECTOR ; SECTORS ; R|W ; DELAY ; DURATION`.
+//!
+//! Source: blkreplay, scripts/conv_blktrace_to_load.sh. Times in seconds, address and length in
+//! 512-byte sectors, after free text. Decided: everything before the first line that begins with a
+//! digit is that text; RA is a read with the read-ahead flag; delay and duration, which belong to an
+//! earlier replay, are not used and may be missing.
+
+use super::cursor::Cursor;
+use super::{Clock, Format, FormatInfo, Line, Range, Reject, in_sectors};
+use ssd_core::config::TraceFormat;
+use ssd_core::host::request::{Op, flags};
+
+/// The format.
+pub const INFO: FormatInfo = FormatInfo {
+    format: TraceFormat::Blkreplay,
+    title: "a blkreplay load file",
+    form: "`START ; SECTOR ; SECTORS ; R|W|RA [; DELAY ; DURATION]`",
+    units: "time in s with up to nine decimals, address and length in 512 B sectors",
+    clock: Clock::File,
+    volume: "0, the only one",
+    order: "ascending",
+    source: "blkreplay, scripts/conv_blktrace_to_load.sh",
+    traps: "free text before the first record; RA is a read",
+};
+
+/// The parser.
+pub struct Parser {
+    /// A record, or what should be one, has been seen.
+    started: bool,
+}
+
+impl Format for Parser {
+    const INFO: &'static FormatInfo = &INFO;
+
+    fn new(_action: u8) -> Parser {
+        Parser { started: false }
+    }
+
+    fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
+        let mut cursor = Cursor { line, at: 0 };
+        cursor.blanks();
+        if cursor.is_end() {
+            return Ok(Line::Blank);
+        }
+        self.started |= cursor.peek().is_some_and(|byte| byte.is_ascii_digit());
+        if !self.started {
+            return Ok(Line::Header);
+        }
+        let exact = "a time in s with at most nine decimals";
+        let at_ns = cursor.decimal(1_000_000_000, "the start, seconds", exact)?;
+        semicolon(&mut cursor, "`;` after the start")?;
+        let start_at = cursor.at;
+        let start = cursor.value("the first sector")?;
+        semicolon(&mut cursor, "`;` after the first sector")?;
+        let length_at = cursor.at;
+        let length = cursor.value("the number of sectors")?;
+        semicolon(&mut cursor, "`;` after the number of sectors")?;
+        let op_at = cursor.at;
+        while cursor.peek().is_some_and(|byte| byte.is_ascii_alphabetic()) {
+            cursor.at += 1;
+        }
+        let (op, flags) = match &line[op_at..cursor.at] {
+            b"R" => (Op::Read, 0),
+            b"RA" => (Op::Read, flags::AHEAD),
+            b"W" => (Op::Write, 0),
+            _ => return Err(Reject::new("the operation, `R`, `W` or `RA`", op_at)),
+        };
+        cursor.blanks();
+        if !cursor.is_end() {
+            cursor.byte(b';', "the end of the line or `;` after the operation")?;
+        }
+        in_sectors(at_ns, 0, op, flags, Range { start, length, start_at, length_at })
+    }
+}
+
+/// A semicolon between blanks.
+fn semicolon(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<(), Reject> {
+    cursor.blanks();
+    cursor.byte(b';', expected)?;
+    cursor.blanks();
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! A place in a line, and what can be read from there: numbers, times, words, separators.
+
+use super::Reject;
+
+/// A time that does not fit.
+pub(crate) const TOO_LATE: &str = "a time below 2^64 ns (584 years)";
+
+/// A place in a line.
+pub(crate) struct Cursor<'a> {
+    /// The line.
+    pub(crate) line: &'a [u8],
+    /// The next byte.
+    pub(crate) at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    #[inline(always)]
+    pub(crate) fn peek(&self) -> Option<u8> {
+        self.line.get(self.at).copied()
+    }
+
+    /// At the end of the line, but for a carriage return.
+    #[inline(always)]
+    pub(crate) fn is_end(&self) -> bool {
+        matches!(&self.line[self.at..], [] | [b'\r'])
+    }
+
+    /// Skips blanks and tabs.
+    #[inline(always)]
+    pub(crate) fn blanks(&mut self) {
+        while let Some(b' ' | b'\t') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    /// Skips at least one blank.
+    #[inline(always)]
+    pub(crate) fn gap(&mut self, expected: &'static str) -> Result<(), Reject> {
+        if !matches!(self.peek(), Some(b' ' | b'\t')) {
+            return Err(Reject::new(expected, self.at));
+        }
+        self.at += 1;
+        self.blanks();
+        Ok(())
+    }
+
+    /// One given byte.
+    #[inline(always)]
+    pub(crate) fn byte(&mut self, wanted: u8, expected: &'static str) -> Result<(), Reject> {
+        if self.peek() != Some(wanted) {
+            return Err(Reject::new(expected, self.at));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// The eight bytes from here with `'0'` taken off each, and how many of them lead as digits;
+    /// `None` near the end of the line.
+    ///
+    /// A byte is a digit if nothing is left above 9: adding 0x76 then leaves its high bit clear.
+    /// Carries go upward only, so the first byte that is none is found exactly.
+    #[inline(always)]
+    pub(crate) fn eight(&self) -> Option<(u64, u32)> {
+        let bytes = self.line.get(self.at..)?.first_chunk::<8>()?;
+        let values = u64::from_le_bytes(*bytes) ^ 0x3030_3030_3030_3030;
+        let others = (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
+        Some((values, others.trailing_zeros() / 8))
+    }
+
+    /// Digits whose value nobody needs.
+    #[inline(always)]
+    pub(crate) fn digits(&mut self, expected: &'static str) -> Result<(), Reject> {
+        if let Some((_, digits @ 1..=7)) = self.eight() {
+            self.at += digits as usize;
+            return Ok(());
+        }
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        if self.at == start { Err(Reject::new(expected, start)) } else { Ok(()) }
+    }
+
+    /// A decimal number and the count of its digits.
+    #[inline(always)]
+    pub(crate) fn number(&mut self, expected: &'static str) -> Result<(u64, usize), Reject> {
+        let start = self.at;
+        let mut value = 0u64;
+        match self.eight() {
+            Some((values, digits @ 1..=8)) => {
+                value = eight_digits(values << (64 - 8 * digits));
+                self.at += digits as usize;
+                if digits < 8 {
+                    return Ok((value, digits as usize));
+                }
+            }
+            Some(_) => return Err(Reject::new(expected, start)),
+            None => {}
+        }
+        while let Some(byte @ b'0'..=b'9') = self.peek() {
+            value = value.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
+            self.at += 1;
+        }
+        match self.at - start {
+            0 => Err(Reject::new(expected, start)),
+            digits @ 1..=19 => Ok((value, digits)),
+            digits => Ok((self.long_number(start)?, digits)),
+        }
+    }
+
+    /// The value of the more than 19 digits from `start`.
+    #[cold]
+    pub(crate) fn long_number(&self, start: usize) -> Result<u64, Reject> {
+        let digits = self.line[start..self.at].iter();
+        digits
+            .map(|byte| u64::from(byte - b'0'))
+            .try_fold(0u64, |value, digit| value.checked_mul(10)?.checked_add(digit))
+            .ok_or_else(|| Reject::new("a number below 2^64", start))
+    }
+
+    #[inline(always)]
+    pub(crate) fn u32(&mut self, expected: &'static str) -> Result<u32, Reject> {
+        let start = self.at;
+        let (value, _) = self.number(expected)?;
+        u32::try_from(value).map_err(|_| Reject::new("a number below 2^32", start))
+    }
+
+    /// `SECONDS` or `SECONDS.FRACTION`, in nanoseconds, exactly.
+    #[inline(always)]
+    pub(crate) fn time(&mut self) -> Result<u64, Reject> {
+        const POWERS: [u64; 10] =
+            [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
+        let start = self.at;
+        let (seconds, _) = self.number("the time, seconds")?;
+        let mut nanos = 0;
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            let (fraction, digits) = self.number("decimals of the time")?;
+            let Some(&power) = POWERS.get(digits) else {
+                return Err(Reject::new("a time with at most nine decimals", start));
+            };
+            nanos = fraction * power;
+        }
+        let whole = seconds.checked_mul(1_000_000_000);
+        let time = whole.and_then(|whole| whole.checked_add(nanos));
+        time.ok_or_else(|| Reject::new("a time below 2^64 ns (584 years)", start))
+    }
+
+    /// Letters, 1 to `most` of them, up to a blank or the end of the line.
+    #[inline(always)]
+    pub(crate) fn word(&mut self, most: usize, expected: &'static str) -> Result<&'a [u8], Reject> {
+        let start = self.at;
+        while self.peek().is_some_and(|byte| byte.is_ascii_alphabetic()) {
+            self.at += 1;
+        }
+        let word = &self.line[start..self.at];
+        let ends = self.is_end() || matches!(self.peek(), Some(b' ' | b'\t'));
+        if word.is_empty() || word.len() > most || !ends {
+            return Err(Reject::new(expected, start));
+        }
+        Ok(word)
+    }
+
+    /// A number below 2^64 and the column of its first digit.
+    #[inline(always)]
+    pub(crate) fn value(&mut self, expected: &'static str) -> Result<u64, Reject> {
+        self.number(expected).map(|(value, _)| value)
+    }
+
+    /// A number with decimals of a unit of `unit_ns` nanoseconds (a power of ten), in nanoseconds,
+    /// exactly: no more decimals than the unit has in nanoseconds.
+    #[inline(always)]
+    pub(crate) fn decimal(
+        &mut self,
+        unit_ns: u64,
+        expected: &'static str,
+        exact: &'static str,
+    ) -> Result<u64, Reject> {
+        let start = self.at;
+        let whole = self.value(expected)?;
+        let mut nanos = 0;
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            let (fraction, digits) = self.number("decimals of the time")?;
+            let power = u32::try_from(digits).ok().and_then(|digits| 10u64.checked_pow(digits));
+            match power {
+                Some(power) if power <= unit_ns => nanos = fraction * (unit_ns / power),
+                _ => return Err(Reject::new(exact, start)),
+            }
+        }
+        let time = whole.checked_mul(unit_ns).and_then(|whole| whole.checked_add(nanos));
+        time.ok_or_else(|| Reject::new(TOO_LATE, start))
+    }
+
+    /// A comma.
+    #[inline(always)]
+    pub(crate) fn comma(&mut self, expected: &'static str) -> Result<(), Reject> {
+        self.byte(b',', expected)
+    }
+
+    /// The bytes up to `stop`, at least one, which is stepped over.
+    #[inline(always)]
+    pub(crate) fn until(&mut self, stop: u8, expected: &'static str) -> Result<&'a [u8], Reject> {
+        let rest = &self.line[self.at..];
+        match rest.iter().position(|&byte| byte == stop) {
+            Some(length @ 1..) => {
+                self.at += length + 1;
+                Ok(&rest[..length])
+            }
+            _ => Err(Reject::new(expected, self.at)),
+        }
+    }
+
+    /// The bytes up to a blank or the end of the line, at least one.
+    #[inline(always)]
+    pub(crate) fn token(&mut self, expected: &'static str) -> Result<&'a [u8], Reject> {
+        let start = self.at;
+        while !self.is_end() && !matches!(self.peek(), Some(b' ' | b'\t')) {
+            self.at += 1;
+        }
+        if self.at == start {
+            return Err(Reject::new(expected, start));
+        }
+        Ok(&self.line[start..self.at])
+    }
+
+    /// Nothing but blanks up to the end of the line.
+    #[inline(always)]
+    pub(crate) fn end(&mut self, expected: &'static str) -> Result<(), Reject> {
+        self.blanks();
+        if self.is_end() { Ok(()) } else { Err(Reject::new(expected, self.at)) }
+    }
+}
+
+/// The number that eight digit values make, the first one in the lowest byte: neighbours are joined
+/// to pairs, pairs to fours, fours to all.
+#[inline(always)]
+const fn eight_digits(values: u64) -> u64 {
+    let pairs = (values.wrapping_mul(10) + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs.wrapping_mul(100) + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    (fours.wrapping_mul(10_000) + (fours >> 32)) & 0xffff_ffff
+}

@@ -1,0 +1,61 @@
+//! DiskSim's ASCII requests: `TIME_MS DEVICE SECTOR SECTORS FLAGS`.
+//!
+//! Source: DiskSim's ASCII input as used by its SSD extension (valid/*.trace). Time in
+//! milliseconds with decimals, address and length in 512-byte sectors, FLAGS hexadecimal: bit 0 set
+//! is a read, clear a write. Decided: the other bits are hints for DiskSim's own scheduler and are
+//! not used. More than six decimals would be lost below a nanosecond: refused. Copies with sizes in
+//! pages (FlashSim) or bytes (Heimdall) have the same columns and cannot be told apart line by line;
+//! only what exceeds 1 GiB is refused.
+
+use super::cursor::Cursor;
+use super::{Clock, Format, FormatInfo, Line, Reject, ascii, in_sectors};
+use ssd_core::config::TraceFormat;
+use ssd_core::host::request::Op;
+
+/// The format.
+pub const INFO: FormatInfo = FormatInfo {
+    format: TraceFormat::Disksim,
+    title: "a DiskSim trace",
+    form: "`TIME_MS DEVICE SECTOR SECTORS FLAGS`",
+    units: "time in ms with up to six decimals, address and length in 512 B sectors",
+    clock: Clock::File,
+    volume: "DEVICE",
+    order: "ascending",
+    source: "DiskSim, ASCII input",
+    traps: "bit 0 of FLAGS (hexadecimal): 1 is a read, 0 a write; copies with lengths in pages \
+            (FlashSim) or in bytes (Heimdall) have the same columns: convert them first",
+};
+
+/// The parser.
+pub struct Parser;
+
+impl Format for Parser {
+    const INFO: &'static FormatInfo = &INFO;
+
+    fn new(_action: u8) -> Parser {
+        Parser
+    }
+
+    fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
+        let mut cursor = Cursor { line, at: 0 };
+        cursor.blanks();
+        if cursor.is_end() {
+            return Ok(Line::Blank);
+        }
+        let exact = "a time in ms with at most six decimals";
+        let at_ns = cursor.decimal(1_000_000, "the time, milliseconds", exact)?;
+        cursor.gap("a blank after the time")?;
+        let (device, range) = ascii::place(&mut cursor)?;
+        let flags_at = cursor.at;
+        let flags = cursor.token("the flags, hexadecimal")?;
+        let digits = flags.strip_prefix(b"0x").unwrap_or(flags);
+        let (Some(&last), true) =
+            (digits.last(), digits.len() <= 8 && digits.iter().all(u8::is_ascii_hexdigit))
+        else {
+            return Err(Reject::new("the flags, up to eight hexadecimal digits", flags_at));
+        };
+        cursor.end("the end of the line after the flags")?;
+        let odd = char::from(last).to_digit(16).is_some_and(|digit| digit % 2 == 1);
+        in_sectors(at_ns, device, if odd { Op::Read } else { Op::Write }, 0, range)
+    }
+}

@@ -1,0 +1,43 @@
+//! I/O log of fio, version 2: `FILE ACTION OFFSET LENGTH`.
+//!
+//! Source: HOWTO of fio, "Trace file format v2". Offset and length in bytes. The only times are
+//! those of `wait` lines, microseconds in the place of the offset. Decided: waits add up, short ones
+//! too (fio drops those below 100 us); what follows a wait arrives at its end. Sync and datasync are
+//! flushes.
+
+use super::iolog::Iolog;
+use super::{Clock, Format, FormatInfo, Line, Reject};
+use ssd_core::config::TraceFormat;
+
+/// The format.
+pub const INFO: FormatInfo = FormatInfo {
+    format: TraceFormat::FioV2,
+    title: "an I/O log of fio, version 2",
+    form: "`FILE ACTION [OFFSET LENGTH]`",
+    units: "time in us (only `wait` lines have one), offset and length in bytes",
+    clock: Clock::File,
+    volume: "number of the file, from 0, in the order of the `add` lines",
+    order: "ascending",
+    source: "fio, HOWTO, trace file format v2",
+    traps: "without `wait` lines everything arrives at time 0: use the closed loop (host.mode); \
+            each file is a volume of its own",
+};
+
+/// The parser.
+pub struct Parser(Iolog);
+
+impl Format for Parser {
+    const INFO: &'static FormatInfo = &INFO;
+
+    fn new(_action: u8) -> Parser {
+        Parser(Iolog::new("fio version 2 iolog", false))
+    }
+
+    fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
+        self.0.parse(line)
+    }
+
+    fn volume_name(&self, volume: u64) -> String {
+        self.0.name(volume)
+    }
+}

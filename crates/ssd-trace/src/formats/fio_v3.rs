@@ -1,0 +1,41 @@
+//! I/O log of fio, version 3: `TIME FILE ACTION OFFSET LENGTH`.
+//!
+//! Source: HOWTO of fio, "Trace file format v3", and its iolog.c. Offset and length in bytes, time
+//! from the start of the run. Decided: the HOWTO states no unit for the time; fio writes whole
+//! microseconds (`log_io_u`), and so it is read. Sync and datasync are flushes.
+
+use super::iolog::Iolog;
+use super::{Clock, Format, FormatInfo, Line, Reject};
+use ssd_core::config::TraceFormat;
+
+/// The format.
+pub const INFO: FormatInfo = FormatInfo {
+    format: TraceFormat::FioV3,
+    title: "an I/O log of fio, version 3",
+    form: "`TIME_US FILE ACTION [OFFSET LENGTH]`",
+    units: "time in us, offset and length in bytes",
+    clock: Clock::File,
+    volume: "number of the file, from 0, in the order of the `add` lines",
+    order: "ascending",
+    source: "fio, HOWTO, trace file format v3; iolog.c",
+    traps: "has no `wait`; the unit of the time is known from the program only; each file is a volume of its own",
+};
+
+/// The parser.
+pub struct Parser(Iolog);
+
+impl Format for Parser {
+    const INFO: &'static FormatInfo = &INFO;
+
+    fn new(_action: u8) -> Parser {
+        Parser(Iolog::new("fio version 3 iolog", true))
+    }
+
+    fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
+        self.0.parse(line)
+    }
+
+    fn volume_name(&self, volume: u64) -> String {
+        self.0.name(volume)
+    }
+}

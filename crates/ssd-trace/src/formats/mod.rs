@@ -1,0 +1,286 @@
+//! Trace formats. One file per format; the macro line below lists them.
+//!
+//! Beside them stand what several share: `cursor` (reading a line), `ascii` (five columns), `iolog`
+//! (both versions of fio's log). A plug turns one line into one [`Line`]; it reads no file, skips
+//! nothing and corrects nothing: what it cannot believe is a [`Reject`].
+
+mod ascii;
+mod cursor;
+mod iolog;
+
+use crate::scan::{Refusal, Scan, Tally};
+use ssd_core::config::{TraceFormat, Word};
+use ssd_core::host::request::{Op, SourceError};
+use std::borrow::Cow;
+use std::io::Read;
+
+/// Longest read or write that is believed, sectors (1 GiB).
+pub const MAX_TRANSFER_SECTORS: u64 = 1 << 21;
+
+/// One request of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// Time of the event in the file's clock, nanoseconds.
+    pub at_ns: u64,
+    /// Volume it went to, as [`FormatInfo::volume`] numbers them.
+    pub volume: u64,
+    /// First sector; 0 for a flush.
+    pub sector: u64,
+    /// Sectors, at least 1; 0 for a flush.
+    pub sectors: u32,
+    /// What was asked for.
+    pub op: Op,
+    /// Bits of [`ssd_core::host::request::flags`].
+    pub flags: u8,
+}
+
+/// What a line turned out to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Line {
+    /// Nothing but blanks.
+    Blank,
+    /// A request.
+    Event(Event),
+    /// Of the chosen action, without data and not a flush (block-event text).
+    Dataless,
+    /// Of another action: its letter, the first one of `UT` (block-event text).
+    Other(u8),
+    /// Part of the format, but no request: names of columns, free text before the first record,
+    /// the opening of a file, a pause.
+    Header,
+}
+
+/// Why a line was not accepted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reject {
+    /// What should have stood there, or what is wrong, as in "expected ...".
+    pub expected: Cow<'static, str>,
+    /// Byte of the line, from 0, at which it should have stood.
+    pub column: usize,
+}
+
+impl Reject {
+    /// Expected `expected` at byte `column`.
+    pub(crate) fn new(expected: impl Into<Cow<'static, str>>, column: usize) -> Reject {
+        Reject { expected: expected.into(), column }
+    }
+}
+
+/// What time 0 of a replay is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Clock {
+    /// Time 0 of the file, which is near its start.
+    File,
+    /// The first record of the chosen volume: the file's own time 0 is decades away.
+    FirstRecord,
+}
+
+impl Clock {
+    /// For the reference.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Clock::File => "time 0 of the file",
+            Clock::FirstRecord => "first record used",
+        }
+    }
+}
+
+/// What a format says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FormatInfo {
+    /// Its word in the config.
+    pub format: TraceFormat,
+    /// What messages call it.
+    pub title: &'static str,
+    /// What a line looks like.
+    pub form: &'static str,
+    /// Units of times, addresses and lengths.
+    pub units: &'static str,
+    /// What time 0 of a replay is.
+    pub clock: Clock,
+    /// Which number a volume has in `workload.volume`.
+    pub volume: &'static str,
+    /// Order of the records that is required.
+    pub order: &'static str,
+    /// Where the layout is defined.
+    pub source: &'static str,
+    /// What is refused or decided, and why.
+    pub traps: &'static str,
+}
+
+impl FormatInfo {
+    /// Its word in the config.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.format.word()
+    }
+
+    /// One line on what it is, as the config says it.
+    #[must_use]
+    pub fn summary(&self) -> &'static str {
+        let word = TraceFormat::WORDS.iter().find(|word| word.0 == self.name());
+        word.map_or(self.title, |word| word.1.trim())
+    }
+}
+
+/// A format: reads lines, one after the other.
+pub trait Format: Sized {
+    /// What it says of itself.
+    const INFO: &'static FormatInfo;
+
+    /// At the start of a file; `action` is the letter of the chosen action, which only block-event
+    /// text has.
+    fn new(action: u8) -> Self;
+
+    /// Reads the next line, without its newline: any bytes.
+    ///
+    /// # Errors
+    /// [`Reject`] says what was expected and where.
+    fn parse(&mut self, line: &[u8]) -> Result<Line, Reject>;
+
+    /// Name of a volume in messages.
+    fn volume_name(&self, volume: u64) -> String {
+        volume.to_string()
+    }
+
+    /// Share of the first lines of a file that are records of this format, per cent; lines that are
+    /// no records but may stand in the file do not count.
+    #[must_use]
+    fn detect(lines: &[&[u8]]) -> u32 {
+        let mut parser = Self::new(b'Q');
+        let (mut records, mut others) = (0, 0);
+        for line in lines {
+            match parser.parse(line) {
+                Ok(Line::Event(_) | Line::Dataless | Line::Other(_)) => records += 1,
+                Ok(Line::Blank | Line::Header) => {}
+                Err(_) => others += 1,
+            }
+        }
+        (records * 100u32).checked_div(records + others).unwrap_or(0)
+    }
+}
+
+macro_rules! formats {
+    ($($file:ident $variant:ident),+ $(,)?) => {
+        $(pub mod $file;)+
+
+        /// What the formats say of themselves, sorted by name.
+        pub const ALL: &[&FormatInfo] = &[$(&$file::INFO),+];
+
+        /// [`Format::detect`] of every format.
+        #[must_use]
+        pub fn detect(lines: &[&[u8]]) -> Vec<(TraceFormat, u32)> {
+            vec![$((TraceFormat::$variant, $file::Parser::detect(lines))),+]
+        }
+
+        /// Reads all of `reader` as `format`; see [`Scan::run`].
+        ///
+        /// # Panics
+        /// If the format is `auto`: it has been found out before.
+        pub(crate) fn scan(
+            format: TraceFormat,
+            scan: &Scan<'_>,
+            reader: impl Read,
+            take: impl FnMut(&Event) -> Result<(), Refusal>,
+        ) -> Result<Tally, SourceError> {
+            match format {
+                $(TraceFormat::$variant => {
+                    scan.run($file::Parser::new(scan.action), reader, take)
+                })+
+                TraceFormat::Auto => panic!("the format is found out before the trace is read"),
+            }
+        }
+    };
+}
+
+// One line a format, sorted by file name.
+formats! {
+    alibaba Alibaba,
+    blkreplay Blkreplay,
+    block_event BlockEvent,
+    disksim Disksim,
+    fio_v2 FioV2,
+    fio_v3 FioV3,
+    fiu Fiu,
+    mqsim Mqsim,
+    msr Msr,
+    spc Spc,
+    ssdsim Ssdsim,
+    systor17 Systor17,
+    tencent Tencent,
+}
+
+/// What `format` says of itself; `None` for `auto`.
+#[must_use]
+pub fn info(format: TraceFormat) -> Option<&'static FormatInfo> {
+    ALL.iter().copied().find(|info| info.format == format)
+}
+
+/// A read or write of an address and a length, and the columns where they stand.
+#[derive(Clone, Copy)]
+struct Range {
+    start: u64,
+    length: u64,
+    start_at: usize,
+    length_at: usize,
+}
+
+/// A request in sectors.
+#[inline(always)]
+fn in_sectors(at_ns: u64, volume: u64, op: Op, flags: u8, range: Range) -> Result<Line, Reject> {
+    let Range { start: sector, length: sectors, start_at, length_at } = range;
+    if sectors == 0 {
+        return Err(Reject::new("a length of at least one sector", length_at));
+    }
+    if sectors > MAX_TRANSFER_SECTORS && op != Op::Trim {
+        let expected = "a length of at most 2097152 sectors (1 GiB; is it another unit?)";
+        return Err(Reject::new(expected, length_at));
+    }
+    if sector.checked_add(sectors).is_none() {
+        return Err(Reject::new("a range that ends below sector 2^64", start_at));
+    }
+    match u32::try_from(sectors) {
+        Ok(sectors) => Ok(Line::Event(Event { at_ns, volume, sector, sectors, op, flags })),
+        Err(_) => Err(Reject::new("a discard of less than 2^32 sectors", length_at)),
+    }
+}
+
+/// A request in bytes. What is no whole number of sectors is no address of a block device, but
+/// what a copy of the format in other units looks like.
+#[inline(always)]
+fn in_bytes(at_ns: u64, volume: u64, op: Op, range: Range) -> Result<Line, Reject> {
+    if !range.start.is_multiple_of(512) {
+        let expected = "an offset in bytes, a multiple of 512 (is it in sectors or pages?)";
+        return Err(Reject::new(expected, range.start_at));
+    }
+    if !range.length.is_multiple_of(512) {
+        let expected = "a length in bytes, a multiple of 512 (is it in sectors or pages?)";
+        return Err(Reject::new(expected, range.length_at));
+    }
+    in_sectors(
+        at_ns,
+        volume,
+        op,
+        0,
+        Range { start: range.start / 512, length: range.length / 512, ..range },
+    )
+}
+
+/// A Linux device as one number.
+#[inline(always)]
+fn major_minor(major: u32, minor: u32) -> u64 {
+    u64::from(major) << 32 | u64::from(minor)
+}
+
+/// `MAJ,MIN` of such a number.
+fn major_minor_name(volume: u64) -> String {
+    format!("{},{}", volume >> 32, volume & 0xffff_ffff)
+}
+
+/// Whether `line` is the names of its columns and nothing else.
+#[inline(always)]
+fn is_header(line: &[u8], names: &str) -> bool {
+    line.first().is_some_and(|byte| !byte.is_ascii_digit())
+        && line.trim_ascii().eq_ignore_ascii_case(names.as_bytes())
+}

@@ -1,0 +1,42 @@
+//! MQSim's ASCII requests: `TIME DEVICE SECTOR SECTORS TYPE`.
+//!
+//! Source: README of MQSim (Request_Arrival_Time, Device_Number, Starting_Logical_Sector_Address,
+//! Request_Size_In_Sectors, Type). Address and length in 512-byte sectors, type 0 is a write and 1
+//! a read. Decided: the unit of the time stands in MQSim's workload file (Time_Unit) and not in the
+//! trace; it is nanoseconds, as in its samples. For another unit set `workload.time_scale`.
+
+use super::cursor::Cursor;
+use super::{Clock, Format, FormatInfo, Line, Reject, ascii};
+use ssd_core::config::TraceFormat;
+
+/// The format.
+pub const INFO: FormatInfo = FormatInfo {
+    format: TraceFormat::Mqsim,
+    title: "an MQSim trace",
+    form: "`TIME_NS DEVICE SECTOR SECTORS 0|1`",
+    units: "time in ns (another Time_Unit: workload.time_scale), address and length in 512 B sectors",
+    clock: Clock::File,
+    volume: "DEVICE",
+    order: "ascending",
+    source: "MQSim, README.md",
+    traps: "0 is a write and 1 a read; the time's unit does not stand in the file; it looks like \
+            SSDSim's, so workload.format must say which",
+};
+
+/// The parser.
+pub struct Parser;
+
+impl Format for Parser {
+    const INFO: &'static FormatInfo = &INFO;
+
+    fn new(_action: u8) -> Parser {
+        Parser
+    }
+
+    fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
+        let mut cursor = Cursor { line, at: 0 };
+        let Some(record) = ascii::record(&mut cursor)? else { return Ok(Line::Blank) };
+        cursor.end("the end of the line after the type")?;
+        Ok(record)
+    }
+}

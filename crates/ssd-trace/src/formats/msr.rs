@@ -1,0 +1,108 @@
+//! MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
+//!
+//! Source: Narayanan, Donnelly, Rowstron, "Write Off-Loading", FAST 2008; SNIA IOTTA trace 388.
+//! Timestamp is a Windows FILETIME (100 ns since 1601), Offset and Size are bytes.
+//! Decided: a timestamp before 1970 is no FILETIME but another unit: refused. One file is one host;
+//! a second host is refused, because disk numbers count per host. ResponseTime is not used.
+
+use super::cursor::{Cursor, TOO_LATE};
+use super::{Clock, Format, FormatInfo, Line, Range, Reject, in_bytes, is_header};
+use ssd_core::config::TraceFormat;
+use ssd_core::host::request::Op;
+
+/// The format.
+pub const INFO: FormatInfo = FormatInfo {
+    format: TraceFormat::Msr,
+    title: "an MSR Cambridge trace",
+    form: "`Timestamp,Hostname,DiskNumber,Read|Write,Offset,Size,ResponseTime`",
+    units: "time in 100 ns since 1601 (FILETIME), offset and size in bytes",
+    clock: Clock::FirstRecord,
+    volume: "DiskNumber",
+    order: "ascending",
+    source: "Narayanan, Donnelly, Rowstron, \"Write Off-Loading\", FAST 2008; SNIA IOTTA trace 388",
+    traps: "copies in seconds, milliseconds or sectors: refused, because their times lie before \
+            1970 or their offsets are no multiples of 512; several hosts in one file: refused",
+};
+
+/// 1970-01-01 in 100 ns since 1601-01-01.
+const YEAR_1970: u64 = 116_444_736_000_000_000;
+/// Longest host name, bytes.
+const MAX_HOST: usize = 255;
+
+/// The parser.
+pub struct Parser {
+    /// Of the first record; empty before.
+    host: Vec<u8>,
+}
+
+impl Format for Parser {
+    const INFO: &'static FormatInfo = &INFO;
+
+    fn new(_action: u8) -> Parser {
+        Parser { host: Vec::new() }
+    }
+
+    #[inline(always)]
+    fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
+        let mut cursor = Cursor { line, at: 0 };
+        cursor.blanks();
+        if cursor.is_end() {
+            return Ok(Line::Blank);
+        }
+        if is_header(line, "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime") {
+            return Ok(Line::Header);
+        }
+        let time_at = cursor.at;
+        let ticks = cursor.value("the timestamp, 100 ns since 1601")?;
+        if ticks < YEAR_1970 {
+            let expected = "a Windows FILETIME (100 ns since 1601) after 1970; is it another unit?";
+            return Err(Reject::new(expected, time_at));
+        }
+        let at_ns = ticks.checked_mul(100).ok_or_else(|| Reject::new(TOO_LATE, time_at))?;
+        cursor.comma("`,` after the timestamp, a whole number")?;
+        let host_at = cursor.at;
+        let host = cursor.until(b',', "the host name and `,`")?;
+        let disk = cursor.value("the disk number")?;
+        cursor.comma("`,` after the disk number")?;
+        let op = match cursor.line.get(cursor.at..) {
+            Some([b'R', b'e', b'a', b'd', b',', ..]) => Op::Read,
+            Some([b'W', b'r', b'i', b't', b'e', b',', ..]) => Op::Write,
+            _ => return Err(Reject::new("the type, `Read` or `Write`, and `,`", cursor.at)),
+        };
+        cursor.at += if op == Op::Read { 5 } else { 6 };
+        let start_at = cursor.at;
+        let start = cursor.value("the offset, bytes")?;
+        cursor.comma("`,` after the offset")?;
+        let length_at = cursor.at;
+        let length = cursor.value("the size, bytes")?;
+        cursor.comma("`,` after the size")?;
+        cursor.digits("the response time")?;
+        cursor.end("the end of the line after the response time")?;
+        let record = in_bytes(at_ns, disk, op, Range { start, length, start_at, length_at })?;
+        if self.host != host {
+            self.first_host(host, host_at)?;
+        }
+        Ok(record)
+    }
+
+    fn volume_name(&self, volume: u64) -> String {
+        format!("{} disk {volume}", String::from_utf8_lossy(&self.host).escape_debug())
+    }
+}
+
+impl Parser {
+    /// Keeps the host of the first record; no other may follow.
+    #[cold]
+    fn first_host(&mut self, host: &[u8], column: usize) -> Result<(), Reject> {
+        if host.len() > MAX_HOST {
+            return Err(Reject::new("a host name of at most 255 bytes", column));
+        }
+        if !self.host.is_empty() {
+            let first = String::from_utf8_lossy(&self.host).escape_debug().to_string();
+            let expected = format!("the host of the first record, {first} (cut the file by host)");
+            return Err(Reject::new(expected, column));
+        }
+        self.host = host.to_vec();
+        Ok(())
+    }
+}

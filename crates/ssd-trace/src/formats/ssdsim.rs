@@ -1,0 +1,48 @@
+//! SSDSim's ASCII requests: `TIME_NS DEVICE SECTOR SECTORS TYPE [DIGEST]`.
+//!
+//! Source: the requests that SSDSim reads (example.ascii of its distribution). Time in whole
+//! nanoseconds, address and length in 512-byte sectors, type 0 is a write and 1 a read.
+//! Decided: a sixth column, a digest of the data in some copies, is allowed and not used. A time
+//! with decimals is refused: it is a file for DiskSim, in milliseconds.
+
+use super::cursor::Cursor;
+use super::{Clock, Format, FormatInfo, Line, Reject, ascii};
+use ssd_core::config::TraceFormat;
+
+/// The format.
+pub const INFO: FormatInfo = FormatInfo {
+    format: TraceFormat::Ssdsim,
+    title: "an SSDSim trace",
+    form: "`TIME_NS DEVICE SECTOR SECTORS 0|1 [DIGEST]`",
+    units: "time in ns, address and length in 512 B sectors",
+    clock: Clock::File,
+    volume: "DEVICE",
+    order: "ascending",
+    source: "SSDSim, example.ascii",
+    traps: "0 is a write and 1 a read; decimals in the time are DiskSim's milliseconds: refused; \
+            five columns look like MQSim's, so workload.format must say which",
+};
+
+/// The parser.
+pub struct Parser;
+
+impl Format for Parser {
+    const INFO: &'static FormatInfo = &INFO;
+
+    fn new(_action: u8) -> Parser {
+        Parser
+    }
+
+    fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
+        let mut cursor = Cursor { line, at: 0 };
+        let Some(record) = ascii::record(&mut cursor)? else { return Ok(Line::Blank) };
+        if !cursor.is_end() {
+            cursor.gap("a blank after the type")?;
+            if !cursor.is_end() {
+                cursor.token("a digest")?;
+            }
+        }
+        cursor.end("the end of the line after the digest")?;
+        Ok(record)
+    }
+}

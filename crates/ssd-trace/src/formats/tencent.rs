@@ -1,0 +1,73 @@
+//! Tencent cloud block storage: `Timestamp,Offset,Size,IOType,VolumeID`.
+//!
+//! Source: Zhang et al., "OSCA: An Online-Model Based Cache Allocation Scheme in Cloud Block
+//! Storage Systems", USENIX ATC 2020; SNIA IOTTA. Time in seconds, offset and size in 512-byte
+//! sectors, IOType 0 is a read and 1 a write. Decided: the units are those of the readers in use;
+//! the data set itself states none.
+
+use super::cursor::Cursor;
+use super::{Clock, Format, FormatInfo, Line, Range, Reject, in_sectors, is_header};
+use ssd_core::config::TraceFormat;
+use ssd_core::host::request::Op;
+
+/// The format.
+pub const INFO: FormatInfo = FormatInfo {
+    format: TraceFormat::Tencent,
+    title: "a Tencent block trace",
+    form: "`Timestamp,Offset,Size,0|1,VolumeID`",
+    units: "time in s, offset and size in 512 B sectors",
+    clock: Clock::FirstRecord,
+    volume: "VolumeID",
+    order: "ascending within the volume used",
+    source: "Zhang et al., OSCA, USENIX ATC 2020; SNIA IOTTA",
+    traps: "0 is a read here and 1 a write, the other way round than in SSDSim and MQSim; times are \
+            whole seconds, so arrivals come in bursts; times in ms or us: refused; many volumes in \
+            one file: say workload.volume",
+};
+
+/// The parser.
+pub struct Parser;
+
+impl Format for Parser {
+    const INFO: &'static FormatInfo = &INFO;
+
+    fn new(_action: u8) -> Parser {
+        Parser
+    }
+
+    fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
+        let mut cursor = Cursor { line, at: 0 };
+        cursor.blanks();
+        if cursor.is_end() {
+            return Ok(Line::Blank);
+        }
+        if is_header(line, "Timestamp,Offset,Size,IOType,VolumeID") {
+            return Ok(Line::Header);
+        }
+        let exact = "a time in s with at most nine decimals";
+        let time_at = cursor.at;
+        let at_ns =
+            cursor.decimal(1_000_000_000, "the time, seconds", exact).map_err(|reject| {
+                let late = reject.expected == super::cursor::TOO_LATE;
+                let expected = "a time in seconds below 2^64 ns (is it in ms or us?)";
+                if late { Reject::new(expected, time_at) } else { reject }
+            })?;
+        cursor.comma("`,` after the time")?;
+        let start_at = cursor.at;
+        let start = cursor.value("the offset, sectors")?;
+        cursor.comma("`,` after the offset")?;
+        let length_at = cursor.at;
+        let length = cursor.value("the size, sectors")?;
+        cursor.comma("`,` after the size")?;
+        let op = match cursor.peek() {
+            Some(b'0') => Op::Read,
+            Some(b'1') => Op::Write,
+            _ => return Err(Reject::new("the type, 0 (read) or 1 (write)", cursor.at)),
+        };
+        cursor.at += 1;
+        cursor.comma("`,` after the type")?;
+        let volume = cursor.value("the volume number")?;
+        cursor.end("the end of the line after the volume number")?;
+        in_sectors(at_ns, volume, op, 0, Range { start, length, start_at, length_at })
+    }
+}

@@ -1,0 +1,46 @@
+//! How many records each volume of a trace has.
+
+use std::collections::BTreeMap;
+
+/// Numbers below this are counted in a list, which is faster.
+const SMALL: u64 = 1 << 16;
+/// Most volumes of larger numbers.
+const MOST: usize = 1 << 16;
+
+/// Records by volume.
+#[derive(Default)]
+pub(crate) struct Volumes {
+    small: Vec<u64>,
+    large: BTreeMap<u64, u64>,
+}
+
+impl Volumes {
+    /// Counts one record; false if there are too many volumes to be counted.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, volume: u64) -> bool {
+        if volume >= SMALL {
+            return self.add_large(volume);
+        }
+        // It fits: below 2^16.
+        let at = volume as usize;
+        if at >= self.small.len() {
+            self.small.resize(at + 1, 0);
+        }
+        self.small[at] += 1;
+        true
+    }
+
+    fn add_large(&mut self, volume: u64) -> bool {
+        if self.large.len() == MOST && !self.large.contains_key(&volume) {
+            return false;
+        }
+        *self.large.entry(volume).or_default() += 1;
+        true
+    }
+
+    /// Every volume with its records, ascending.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u64, u64)> {
+        let small = (0u64..).zip(self.small.iter().copied()).filter(|&(_, count)| count > 0);
+        small.chain(self.large.iter().map(|(&volume, &count)| (volume, count)))
+    }
+}

@@ -1,0 +1,395 @@
+//! Every format: what its lines become, what is refused and where, and how it is found out.
+
+mod workloads;
+
+use proptest::prelude::*;
+use ssd_core::config::{Fit, TraceFormat, Word, Workload, WorkloadKind};
+use ssd_core::host::request::{Op, TimedRequest, flags};
+use ssd_trace::formats::{self, Format};
+use ssd_trace::{TraceFacts, TraceSource};
+use workloads::{drain, workload};
+
+fn of(format: TraceFormat) -> Workload {
+    Workload { format, fit: Fit::Compact, ..workload(WorkloadKind::Trace) }
+}
+
+fn auto() -> Workload {
+    of(TraceFormat::Auto)
+}
+
+fn read(text: &[u8], workload: &Workload) -> Result<(Vec<TimedRequest>, TraceFacts), String> {
+    let read = TraceSource::read("t", text, workload, 4096, 1 << 20);
+    read.map(|(mut source, facts)| (drain(&mut source), facts)).map_err(|error| error.0)
+}
+
+/// The error of `text`, which must hold all of `parts`.
+fn refuse(text: &str, workload: &Workload, parts: &[&str]) {
+    let error = read(text.as_bytes(), workload).expect_err("it is refused");
+    for part in parts {
+        assert!(error.contains(part), "{part:?} is not in: {error}");
+    }
+    assert!(error.len() < 800, "{error}");
+}
+
+/// Time, operation, first sector, sectors.
+type Simple = (u64, Op, u64, u32);
+
+fn simple(requests: &[TimedRequest]) -> Vec<Simple> {
+    let one = |t: &TimedRequest| (t.at.0, t.request.op, t.request.sector, t.request.sectors);
+    requests.iter().map(one).collect()
+}
+
+type Sample = (TraceFormat, &'static str, Vec<Simple>);
+
+/// A small trace of every format, with what it says.
+fn samples() -> Vec<Sample> {
+    [samples_to_fio(), samples_from_fiu()].concat()
+}
+
+fn samples_to_fio() -> Vec<Sample> {
+    use Op::{Flush, Read, Trim, Write};
+    vec![
+        (
+            TraceFormat::Alibaba,
+            "419,W,8192,4096,1577808000000046\n419,R,512,1024,1577808000000050\n",
+            vec![(0, Write, 16, 8), (4000, Read, 1, 2)],
+        ),
+        (
+            TraceFormat::BlockEvent,
+            "8,0 1 1 0.000000100 7 Q W 16 + 8 [a]\n8,0 1 1 0.5 7 Q R 1 + 2 [a]\n",
+            vec![(100, Write, 16, 8), (500_000_000, Read, 1, 2)],
+        ),
+        (
+            TraceFormat::Blkreplay,
+            "made by hand\nstart ; sector ; length ; op\n0.000000100 ; 16 ; 8 ; W ; 0.0 ; 0.1\n\
+             1.5;1;2;RA\n",
+            vec![(100, Write, 16, 8), (1_500_000_000, Read, 1, 2)],
+        ),
+        (
+            TraceFormat::Disksim,
+            "0.500000 0 16 8 0\n1.250000 0 1 2 1\n2 0 1 2 b\n",
+            vec![(500_000, Write, 16, 8), (1_250_000, Read, 1, 2), (2_000_000, Read, 1, 2)],
+        ),
+        (
+            TraceFormat::FioV2,
+            "fio version 2 iolog\n/d add\n/d open\n/d write 8192 4096\n/d wait 150 0\n\
+             /d read 512 1024\n/d wait 50\n/d sync 0 0\n/d datasync\n/d trim 8192 4096\n/d close\n",
+            vec![
+                (0, Write, 16, 8),
+                (150_000, Read, 1, 2),
+                (200_000, Flush, 0, 0),
+                (200_000, Flush, 0, 0),
+                (200_000, Trim, 16, 8),
+            ],
+        ),
+        (
+            TraceFormat::FioV3,
+            "fio version 3 iolog\n0 /d add\n1 /d open\n100 /d write 8192 4096\n\
+             250 /d read 512 1024\n300 /d sync 0 0\n301 /d close\n",
+            vec![(100_000, Write, 16, 8), (250_000, Read, 1, 2), (300_000, Flush, 0, 0)],
+        ),
+    ]
+}
+
+fn samples_from_fiu() -> Vec<Sample> {
+    use Op::{Read, Write};
+    vec![
+        (
+            TraceFormat::Fiu,
+            "329131208190249 4892 syslogd 16 8 W 6 0 531e779a531e779a531e779a531e779a\n\
+             329131208190349 5 a 7 b 1 2 R 6 0 531E779A531e779a531e779a531e779a\n",
+            vec![(0, Write, 16, 8), (100, Read, 1, 2)],
+        ),
+        (
+            TraceFormat::Mqsim,
+            "100 0 16 8 0\n250 0 1 2 1\n",
+            vec![(100, Write, 16, 8), (250, Read, 1, 2)],
+        ),
+        (
+            TraceFormat::Msr,
+            "128166372003061629,hm,1,Write,8192,4096,2212\n\
+             128166372003061630,hm,1,Read,512,1024,22\n",
+            vec![(0, Write, 16, 8), (100, Read, 1, 2)],
+        ),
+        (
+            TraceFormat::Spc,
+            "0,16,4096,W,0.5\n0,1,1024,r,0.551706,extra\n",
+            vec![(500_000_000, Write, 16, 8), (551_706_000, Read, 1, 2)],
+        ),
+        (
+            TraceFormat::Ssdsim,
+            "100 0 16 8 0 5eb63bbbe01eeed0\n250 0 1 2 1 5eb63bbbe01eeed0\n",
+            vec![(100, Write, 16, 8), (250, Read, 1, 2)],
+        ),
+        (
+            TraceFormat::Systor17,
+            "Timestamp,Response,IOType,LUN,Offset,Size\n\
+             1455592315.217387915,0.000234,W,4,8192,4096\n1455592315.217388,,R,4,512,1024\n",
+            vec![(0, Write, 16, 8), (85, Read, 1, 2)],
+        ),
+        (
+            TraceFormat::Tencent,
+            "1538323200,16,8,1,1283\n1538323201,1,2,0,1283\n",
+            vec![(0, Write, 16, 8), (1_000_000_000, Read, 1, 2)],
+        ),
+    ]
+}
+
+/// Requests as they stand in the trace: nothing renumbered.
+fn as_it_is(format: TraceFormat) -> Workload {
+    Workload { fit: Fit::None, ..of(format) }
+}
+
+#[test]
+fn every_format_is_read() {
+    let samples = samples();
+    assert_eq!(samples.len(), formats::ALL.len());
+    // Every word of the config but `auto` is a plug.
+    assert_eq!(samples.len() + 1, TraceFormat::WORDS.len());
+    for (format, text, expected) in samples {
+        let (found, facts) = read(text.as_bytes(), &as_it_is(format)).unwrap();
+        assert_eq!(simple(&found), expected, "{}", format.word());
+        assert_eq!(facts.format, format.word());
+        assert!(!facts.units.is_empty() && facts.skipped_lines == 0);
+        // Line ends do not matter.
+        let dos = text.replace('\n', "\r\n");
+        assert_eq!(read(dos.as_bytes(), &as_it_is(format)).unwrap().0, found);
+    }
+}
+
+#[test]
+fn formats_are_found_out_or_asked_for() {
+    for (format, text, _) in samples() {
+        if format == TraceFormat::Mqsim {
+            let names = "\"disksim\" or \"mqsim\" or \"ssdsim\"";
+            refuse(text, &auto(), &[names, "workload.format"]);
+            continue;
+        }
+        let (_, facts) = read(text.as_bytes(), &auto()).unwrap();
+        assert_eq!(facts.format, format.word());
+    }
+    refuse("hello\nworld\n", &auto(), &["no known format", "workload.format", "alibaba", "msr"]);
+    refuse("", &auto(), &["empty"]);
+    // A few bad lines do not hide the format.
+    let text = "128166372003061629,hm,1,Read,0,4096,1\nbad\n128166372003061629,hm,1,Read,0,512,1\n";
+    refuse(text, &auto(), &["t, line 2", "the timestamp"]);
+}
+
+#[test]
+fn wrong_units_and_garbage_are_refused_by_line() {
+    use TraceFormat::*;
+    for (format, line, expected) in [
+        (Msr, "1166372003,hm,1,Read,0,4096,1", "FILETIME"),
+        (Msr, "5.5,hm,1,Read,0,4096,1", "FILETIME"),
+        (Msr, "128166372003061631,hm,1,Read,383,4096,22", "an offset in bytes, a multiple of 512"),
+        (Msr, "128166372003061631,hm,1,Read,512,8,22", "a length in bytes, a multiple of 512"),
+        (Msr, "128166372003061631,usr,1,Read,512,512,2", "the host of the first record, hm"),
+        (Msr, "128166372003061631,hm,1,read,512,512,2", "`Read` or `Write`"),
+        (Msr, "128166372003061631,hm,1,Read,-512,512,2", "the offset, bytes"),
+        (Msr, "128166372003061631,hm,1,Read,18446744073709551616,512,2", "below 2^64"),
+        (Msr, "928166372003061631,hm,1,Read,512,512,2", "584 years"),
+        (Msr, "128166372003061631,hm,1,Read,512,0,2", "at least one sector"),
+        (Msr, "128166372003061600,hm,1,Read,512,512,2", "a time not before"),
+        (Alibaba, "419,R,3,4096,1577808000000051", "a multiple of 512"),
+        (Alibaba, "419,R,512,512,1577808000.5", "whole microseconds"),
+        (Alibaba, "419,0,512,512,1577808000000051", "`R` or `W`"),
+        (Tencent, "1538323200123,1,2,0,1283", "is it in ms or us?"),
+        (Tencent, "1538323202,1,2,2,1283", "0 (read) or 1 (write)"),
+        (Tencent, "1538323202,1,4194304,0,1283", "1 GiB; is it another unit?"),
+        (Systor17, "1455592316.1,0.1,W,4,8191,4096", "a multiple of 512"),
+        (Systor17, "1455592316.1,x,W,4,8192,4096", "the response time"),
+        (Systor17, "1455592316.1,,T,4,8192,4096", "`R` or `W`"),
+        (Spc, "0,16,8,W,0.6", "a size in bytes, a multiple of 512"),
+        (Spc, "0,16,4096,T,0.6", "`R` or `W`"),
+        (Disksim, "3.1234567 0 16 8 0", "at most six decimals"),
+        (Disksim, "3.5 0 16 8 x", "hexadecimal"),
+        (Disksim, "3.5 0 1048576 4194304 1", "is it another unit?"),
+        (Ssdsim, "300.5 0 16 8 1", "DiskSim's milliseconds"),
+        (Ssdsim, "300 0 16 8 2", "0 (write) or 1 (read)"),
+        (Mqsim, "300.5 0 16 8 1", "DiskSim's milliseconds"),
+        (Mqsim, "300 0 16 8 1 5eb6", "the end of the line"),
+        (Fiu, "329131208.190 4 a 16 8 W 6 0 531e779a531e779a531e779a531e779a", "whole nanoseconds"),
+        (Fiu, "329131208190449 4 a 16 8 W 6 0 531e", "32 hexadecimal digits"),
+        (Fiu, "329131208190449 4 16 8 W 6 0 531e779a531e779a531e779a531e779a", "a process"),
+        (FioV2, "/e read 512 512", "an `add` line"),
+        (FioV2, "/d read 100 512", "a multiple of 512"),
+        (FioV2, "/d erase 512 512", "an action: add"),
+        (FioV3, "400 /d wait 5 0", "an action: add"),
+        (FioV3, "/d read 512 512", "the time, microseconds"),
+        (Blkreplay, "2.0 ; 16 ; 8 ; X ; 0 ; 0", "`R`, `W` or `RA`"),
+        (Blkreplay, "more text", "the start, seconds"),
+        (BlockEvent, "8,0 1 1 0.6 7 Q Y 16 + 8", "R, W, D, N or F"),
+    ] {
+        let (_, good, _) = samples().into_iter().find(|sample| sample.0 == format).unwrap();
+        let count = read(good.as_bytes(), &of(format)).unwrap().0.len();
+        let text = format!("{good}{line}\n");
+        let place = format!("t, line {}: expected ", good.lines().count() + 1);
+        refuse(&text, &of(format), &[&place, expected, "found \""]);
+        let skip = Workload { skip_bad: true, ..of(format) };
+        let (requests, facts) = read(text.as_bytes(), &skip).unwrap();
+        assert_eq!((requests.len(), facts.skipped_lines), (count, 1), "{line}");
+    }
+    // A garbage address is located by its line when it exceeds the device.
+    let text = "419,W,0,4096,1\n419,W,1125899906842624,4096,2\n";
+    refuse(text, &as_it_is(Alibaba), &["t, line 2:", "addresses on the device"]);
+    refuse("fio version 2 iolog\n", &of(FioV3), &["line 1", "fio version 3 iolog"]);
+    refuse("1,2,3\n", &of(Msr), &["line 1: this is not an MSR Cambridge trace", "Hostname"]);
+    let other = Workload { action: 'D', ..of(Alibaba) };
+    refuse("419,W,0,4096,1\n", &other, &["workload.action"]);
+}
+
+#[test]
+fn one_volume_of_several_is_named() {
+    let text = "7,W,0,4096,5\n3,R,0,4096,3\n7,W,4096,4096,6\n70000,R,0,512,9\n";
+    refuse(text, &auto(), &["3 volumes", "workload.volume", "3: 1, 7: 2, 70000: 1"]);
+    // The order counts within the volume only, and so does time 0.
+    let seven = Workload { volume: Some(7), ..auto() };
+    let (requests, facts) = read(text.as_bytes(), &seven).unwrap();
+    assert_eq!(simple(&requests), [(0, Op::Write, 0, 8), (1000, Op::Write, 8, 8)]);
+    assert_eq!((facts.volume, facts.events_of_other_volumes, facts.base_ns), (7, 2, 5000));
+    let four = Workload { volume: Some(4), ..auto() };
+    refuse(text, &four, &["no volume 4", "3: 1, 7: 2"]);
+    let events = "8,0 0 0 0.5 0 Q W 8 + 8\n8,16 0 0 0.6 0 Q W 8 + 8\n";
+    refuse(events, &auto(), &["2 volumes", "34359738368 (8,0): 1, 34359738384 (8,16): 1"]);
+    let second = Workload { volume: Some(34_359_738_384), ..auto() };
+    assert_eq!(read(events.as_bytes(), &second).unwrap().1.device, "8,16");
+    let fio = "fio version 2 iolog\n/a add\n/b add\n/a read 0 512\n/b read 0 512\n";
+    refuse(fio, &auto(), &["0 (/a): 1, 1 (/b): 1"]);
+    let many: String = (0..70_000).map(|i| format!("{},W,0,512,{i}\n", 100_000 + i)).collect();
+    refuse(&many, &auto(), &["more than 65536 volumes"]);
+}
+
+#[test]
+fn doubled_records_are_seen_and_dropped() {
+    // 0.9 ms later is a double, 1 ms later is not; another length is another record.
+    let text = "8,0 0 0 0.0000 0 Q W 8 + 8\n8,0 0 0 0.0009 0 Q W 8 + 8\n\
+                8,0 0 0 0.0009 0 Q W 8 + 16\n8,0 0 0 0.0010 0 Q W 8 + 8\n\
+                8,0 0 0 0.0010 0 Q R 8 + 8\n8,0 0 0 0.0010 0 Q FF 0 + 0\n\
+                8,0 0 0 0.0010 0 Q FF 0 + 0\n";
+    let (requests, facts) = read(text.as_bytes(), &auto()).unwrap();
+    assert_eq!((requests.len(), facts.doubled_records), (7, 1));
+    let warnings = facts.warnings().join("\n");
+    assert!(warnings.contains("1 of 7 records repeat"), "{warnings}");
+    assert!(warnings.contains("workload.dedup = true"), "{warnings}");
+    let (requests, facts) = read(text.as_bytes(), &Workload { dedup: true, ..auto() }).unwrap();
+    assert_eq!((requests.len(), facts.doubled_records), (6, 1));
+    assert!(facts.warnings().is_empty());
+}
+
+#[test]
+fn flags_of_blkreplay() {
+    let text = samples().into_iter().find(|sample| sample.0 == TraceFormat::Blkreplay).unwrap().1;
+    let (requests, facts) = read(text.as_bytes(), &auto()).unwrap();
+    assert_eq!(requests[1].request.flags, flags::AHEAD);
+    assert_eq!(facts.header_lines, 2);
+}
+
+/// Every parser, alone, on the lines of `text`: a rejected line is rejected at a byte of it.
+fn columns(text: &[u8]) {
+    fn one<F: Format>(text: &[u8]) {
+        let mut parser = F::new(b'Q');
+        for line in text.split(|&byte| byte == b'\n') {
+            if let Err(reject) = parser.parse(line) {
+                assert!(reject.column <= line.len(), "{reject:?} in {line:?}");
+            }
+        }
+    }
+    one::<formats::alibaba::Parser>(text);
+    one::<formats::blkreplay::Parser>(text);
+    one::<formats::block_event::Parser>(text);
+    one::<formats::disksim::Parser>(text);
+    one::<formats::fio_v2::Parser>(text);
+    one::<formats::fio_v3::Parser>(text);
+    one::<formats::fiu::Parser>(text);
+    one::<formats::mqsim::Parser>(text);
+    one::<formats::msr::Parser>(text);
+    one::<formats::spc::Parser>(text);
+    one::<formats::ssdsim::Parser>(text);
+    one::<formats::systor17::Parser>(text);
+    one::<formats::tencent::Parser>(text);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn any_bytes_are_read_or_refused(
+        bytes in proptest::collection::vec(any::<u8>(), 0..600),
+        format in 0..TraceFormat::WORDS.len(),
+        lead in any::<bool>(),
+    ) {
+        let format = TraceFormat::from_word(TraceFormat::WORDS[format].0).unwrap();
+        let sample = samples().into_iter().find(|sample| lead && sample.0 == format);
+        let text = [sample.map_or("", |sample| sample.1).as_bytes(), &bytes].concat();
+        for skip_bad in [false, true] {
+            if let Err(error) = read(&text, &Workload { skip_bad, ..of(format) }) {
+                prop_assert!(error.starts_with('t') && error.len() < 2000, "{}", error);
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_lines_are_read_or_refused(
+        sample in 0usize..13,
+        changes in proptest::collection::vec(
+            (any::<prop::sample::Index>(), prop::sample::select(b"0 9,;.-:\n\tRWx\xff".to_vec())),
+            1..4),
+        cut in any::<prop::sample::Index>(),
+        same in any::<bool>(),
+    ) {
+        let (format, text, _) = samples().swap_remove(sample);
+        let mut bytes = text.as_bytes().to_vec();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        bytes.truncate(cut.index(text.len() * 2));
+        let format = if same { format } else { TraceFormat::Auto };
+        for (skip_bad, dedup) in [(false, false), (true, true)] {
+            let _ = read(&bytes, &Workload { skip_bad, dedup, ..of(format) });
+        }
+    }
+
+    #[test]
+    fn columns_lie_within_the_line(
+        sample in 0usize..13,
+        at in any::<prop::sample::Index>(),
+        line in "[0-9RW,;. a-f\\x00-\\xff]{0,80}",
+    ) {
+        let text = samples().swap_remove(sample).1;
+        let cut = &text.as_bytes()[..at.index(text.len())];
+        for bytes in [line.as_bytes(), cut] {
+            columns(bytes);
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_what_is_read(
+        requests in proptest::collection::vec(
+            (0u64..5_000_000, any::<bool>(), 0u64..1_000_000, 1u32..2000), 1..30),
+    ) {
+        let mut micros = 1_577_808_000_000_000u64;
+        let (mut alibaba, mut msr, mut spc) = (String::new(), String::new(), String::new());
+        let (mut expected, first) = (Vec::new(), micros + requests[0].0);
+        for (gap, write, sector, sectors) in requests {
+            micros += gap;
+            let (op, letter) = if write { (Op::Write, 'W') } else { (Op::Read, 'R') };
+            let word = if write { "Write" } else { "Read" };
+            let (offset, length) = (sector * 512, u64::from(sectors) * 512);
+            alibaba += &format!("1,{letter},{offset},{length},{micros}\n");
+            let ticks = 116_444_736_000_000_000 + micros * 10;
+            msr += &format!("{ticks},h,1,{word},{offset},{length},0\n");
+            let from_first = micros - first;
+            let (s, us) = (from_first / 1_000_000, from_first % 1_000_000);
+            spc += &format!("1,{sector},{length},{letter},{s}.{us:06}\n");
+            expected.push((from_first * 1000, op, sector, sectors));
+        }
+        for (text, format) in
+            [(alibaba, TraceFormat::Alibaba), (msr, TraceFormat::Msr), (spc, TraceFormat::Spc)]
+        {
+            let (found, _) = read(text.as_bytes(), &as_it_is(format)).unwrap();
+            prop_assert_eq!(simple(&found), expected.clone());
+            prop_assert_eq!(read(text.as_bytes(), &auto()).unwrap().1.format, format.word());
+        }
+    }
+}
