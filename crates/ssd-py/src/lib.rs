@@ -131,5 +131,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(duration, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     module.add_function(wrap_pyfunction!(panics::last_panic, module)?)?;
+    module.add_function(wrap_pyfunction!(run::op_log_excerpt, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)
 }

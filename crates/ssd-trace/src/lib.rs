@@ -5,6 +5,7 @@
 //! numbers) -> `fit` (onto the device's addresses) -> [`replay`] (loops, time scale) -> simulator.
 
 pub mod block_event;
+pub mod excerpt;
 pub mod facts;
 mod fit;
 mod input;
