@@ -77,8 +77,8 @@ def ratio_interval(
 ) -> float | None:
     """Half width of the 95 % interval of `value / base`, both estimated independently.
 
-    First order: relative errors add in squares. Runs of the same work vary together, so the true
-    interval is rather narrower.
+    First order: relative errors add in squares. Where runs of the same work vary together, the
+    true interval is narrower.
     """
     if half is None or base_half is None or not value or not base:
         return None
@@ -116,9 +116,9 @@ def _ratios(done: Comparison, columns: list[str], base: int) -> str:
     )
     note = (
         "Value over that of the baseline. Means of latencies carry a 95 % interval: relative half"
-        " widths by batch means, added in squares. That takes the runs for independent; runs of the"
-        " same work vary together, so it is rather too wide. The other numbers are exact for the"
-        " run or have no known interval."
+        " widths by batch means, added in squares. That takes the runs for independent: where runs"
+        " of the same work vary together, it is too wide. The other numbers are exact for the run"
+        " or have no known interval."
     )
     choice = f'<p><label>Baseline <select id="baseline">{options}</select></label></p>'
     heads = ["run", *(COLUMNS[key] for key in keys)]
