@@ -22,16 +22,17 @@ HEAD = "<!-- Written by `make docs`: change the source, not this page. -->\n\n"
 
 FORMATS_HEAD = """# Trace formats
 
-`workload.format` names the format; `auto` finds it out from the first 64 lines of the file and asks
-where several fit. Files may be plain, `.gz` or `.zst`. A line that is not of the format, or says what
-cannot be, is an error with its number and byte; `workload.skip_bad` counts and skips such lines instead.
-Nothing is corrected, rounded or guessed. A trace with several volumes needs `workload.volume`; the error
-lists them. Records that repeat an identical one of the same volume less than 1 ms earlier are counted and
-warned of; `workload.dedup` drops them. Where time 0 is the first record, `workload.from` and
-`workload.until` count from there.
+`workload.format` names the format; `auto` finds it out from the first 64 lines of the file and
+asks where several fit. Files may be plain, `.gz` or `.zst`. A line that is not of the format,
+or says what cannot be, is an error with its number and byte; `workload.skip_bad` counts and
+skips such lines instead. Nothing is corrected, rounded or guessed. A trace with several volumes
+needs `workload.volume`; the error lists them. Records that repeat an identical one of the same
+volume less than 1 ms earlier are counted and warned of; `workload.dedup` drops them. Where time
+0 is the first record, `workload.from` and `workload.until` count from there.
 
-A new format is one file in `crates/ssd-trace/src/formats`, one line in the list of its `mod.rs`, one
-word in `TraceFormat` of the config, and one sample in `crates/ssd-trace/tests/formats.rs`.
+A new format is one file in `crates/ssd-trace/src/formats`, one line in the list of its
+`mod.rs`, one word in `TraceFormat` of the config, and one sample in
+`crates/ssd-trace/tests/formats.rs`.
 """
 FORMAT_ROWS = [
     ("form", "a line"),
@@ -96,9 +97,12 @@ def trace_info() -> str:
 def formats() -> str:
     """Every trace format, as its plug describes itself."""
     parts = [FORMATS_HEAD]
+    pipe = chr(92) + "|"
     for f in json.loads(_core.registry())["formats"]:
         rows = ["| | |", "|---|---|"]
-        rows += [f"| {label} | {f[key].replace('|', chr(92) + '|')} |" for key, label in FORMAT_ROWS]
+        rows += [
+            f"| {label} | {f[key].replace('|', chr(92) + '|')} |" for key, label in FORMAT_ROWS
+        ]
         parts.append(f"## {f['name']}\n\n{f['summary']}\n\n" + "\n".join(rows) + "\n")
     return "\n".join(parts)
 

@@ -16,6 +16,7 @@ __all__ = [
     "duration",
     "last_panic",
     "load",
+    "op_log_excerpt",
     "registry",
     "report_schema",
     "run",
@@ -50,6 +51,9 @@ class Finished:
     def series(self) -> str:
         """The time series as CSV."""
     @property
+    def distributions(self) -> str:
+        """The distributions behind means and percentiles, as CSV."""
+    @property
     def trace(self) -> str | None:
         """What was found in the trace, as JSON; None for a synthetic workload."""
 
@@ -83,6 +87,9 @@ def registry() -> str:
 
 def last_panic() -> str | None:
     """Source file, line and column of the last panic, if there was one."""
+
+def op_log_excerpt(path: Path | str, from_ns: int, most: int) -> str:
+    """Header of an operation log and its operations from `from_ns` on, at most `most` lines."""
 
 def run(
     config: str,

@@ -1,7 +1,8 @@
-"""`--set KEY=VALUE` and `--vary KEY=A,B,...` of the command line."""
+"""`--set KEY=VALUE`, `--vary KEY=A,B,...` and times of the command line."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from ssdlab.errors import ConfigError
@@ -66,3 +67,12 @@ def sector_ranges(said: Sequence[str] | None) -> list[tuple[int, int]]:
             raise ConfigError([f"--journal {one}: expected {form}"])
         ranges.append((int(start), int(end)))
     return ranges
+
+
+def nanoseconds(option: str, text: str) -> int:
+    """A time such as `1.5s` or `20 ms` as nanoseconds."""
+    units = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9}
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)\s*", text)
+    if not found:
+        raise ConfigError([f"{option} {text}: expected a time with its unit, such as 1.5s"])
+    return round(float(found[1]) * units[found[2]])

@@ -18,11 +18,12 @@ import typer
 
 import ssdlab
 from ssdlab import _core, versions
-from ssdlab.arguments import sector_ranges, set_values, vary_values
+from ssdlab.arguments import nanoseconds, sector_ranges, set_values, vary_values
 from ssdlab.compare_runs import plan, run_all
 from ssdlab.comparison import table
 from ssdlab.doctor import facts
 from ssdlab.errors import ConfigError, InternalError, Interrupted, OutputError, RunError
+from ssdlab.html.leave import report_folder
 from ssdlab.report import Report
 from ssdlab.trace_table import to_json, to_text
 
@@ -56,6 +57,9 @@ Out = Annotated[
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace the results in that folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+NoHtml = Annotated[
+    bool, typer.Option("--no-html", help="Leave out report.html, the page to look at.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print neither progress nor summary.")]
 
 
@@ -107,6 +111,7 @@ def run_command(
     json_: Json = False,
     quiet: Quiet = False,
     seed: Seed = None,
+    no_html: NoHtml = False,
 ) -> None:
     """Simulate one run."""
     loaded = ssdlab.load_config(config, trace=trace, set=set_values(sets), seed=seed)
@@ -119,7 +124,7 @@ def run_command(
             _say(f"results in {report.folder}")
 
     try:
-        shown(ssdlab.run(loaded, out=target, force=force, progress=not quiet))
+        shown(ssdlab.run(loaded, out=target, force=force, progress=not quiet, html=not no_html))
     except (RunError, OutputError) as error:
         shown(error.report)
         raise
@@ -156,13 +161,16 @@ def compare_command(
     json_: Json = False,
     quiet: Quiet = False,
     seed: Seed = None,
+    no_html: NoHtml = False,
 ) -> None:
     """Simulate the same work under several configurations, side by side."""
     planned = plan(
         configs, traces=traces or [], set=set_values(sets), vary=vary_values(vary), seed=seed
     )
     target = out or Path("runs") / f"{planned[0].config.name}-compared"
-    done = run_all(planned, jobs=jobs, out=target, force=force, progress=not quiet)
+    done = run_all(
+        planned, jobs=jobs, out=target, force=force, progress=not quiet, html=not no_html
+    )
     if json_ or not quiet:
         _put(done.to_json() if json_ else done.summary())
     if not quiet:
@@ -174,6 +182,32 @@ def compare_command(
         _say(f"error: {label}: {reason}")
     if done.failures:
         raise typer.Exit(UNFINISHED)
+
+
+@app.command("report")
+def report_command(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="What `run` or `compare` left.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="The page.  [default: FOLDER/report.html]"),
+    ] = None,
+    plots: Annotated[
+        Path | None,
+        typer.Option("--plots", metavar="DIR", help="Write the plots as SVG files instead."),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", metavar="RUN", help="What a comparison's ratios refer to."),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--from", metavar="TIME", help="Where the timeline begins, such as 1.5s."),
+    ] = None,
+) -> None:
+    """Write the page of a run or of a comparison again, or its plots as files."""
+    begin = None if since is None else nanoseconds("--from", since)
+    for file in report_folder(folder, out=out, plots=plots, baseline=baseline, since=begin):
+        _put(f"{file}\n")
 
 
 @app.command("list")

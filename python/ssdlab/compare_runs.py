@@ -16,6 +16,8 @@ from ssdlab.comparison import CSV, JSON, TEXT, Comparison, folder_name, labels_o
 from ssdlab.config_input import Config, ConfigLike, load_config, said
 from ssdlab.errors import ConfigError, Interrupted, RunError
 from ssdlab.folder import draft
+from ssdlab.html.compare_page import comparison_page
+from ssdlab.html.leave import keep_with_page
 from ssdlab.progress import Callback, Display, display
 from ssdlab.report import Report
 from ssdlab.simulate import run_loaded
@@ -84,6 +86,7 @@ def compare(
     out: str | Path | None = None,
     force: bool = False,
     progress: bool = True,
+    html: bool = True,
 ) -> Comparison:
     """Run several configurations and put their results side by side.
 
@@ -102,7 +105,7 @@ def compare(
         raise ConfigError(["compare either reports or configurations, not both at once"])
     named = [one for one in several if not isinstance(one, Report)]
     planned = plan(named, traces=traces, set=set, vary=vary, seed=seed)
-    done = run_all(planned, jobs=jobs, out=out, force=force, progress=progress)
+    done = run_all(planned, jobs=jobs, out=out, force=force, progress=progress, html=html)
     if done.interrupted:
         stopped = Interrupted(None, done.folder)
         stopped.comparison = done
@@ -117,18 +120,19 @@ def run_all(
     out: str | Path | None = None,
     force: bool = False,
     progress: bool = True,
+    html: bool = True,
 ) -> Comparison:
-    """Make the runs, leaving folders, compare.json, compare.csv and summary.txt in `out`."""
+    """Make the runs, leaving their folders, tables, summary and page (`html`) in `out`."""
     jobs = min(jobs or cores(), len(planned))
     memory.check([one.config for one in planned], jobs)
     if out is None:
-        return _shown(planned, jobs, None, progress)
+        return _shown(_Batch(planned, None, html), jobs, progress)
     with draft(Path(out), force) as made:
-        done = _shown(planned, jobs, made.path, progress)
+        done = _shown(_Batch(planned, made.path, html), jobs, progress)
         made.write(CSV, done.to_csv())
         made.write(TEXT, done.summary())
         made.write(JSON, done.to_json())
-        made.keep()
+        keep_with_page(made, (lambda: comparison_page(done)) if html else None)
     moved = {
         label: replace(report, folder=made.target / folder_name(label))
         for label, report in done.reports.items()
@@ -143,23 +147,20 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def _shown(
-    planned: Sequence[Planned], jobs: int, folder: Path | None, progress: bool
-) -> Comparison:
+def _shown(batch: _Batch, jobs: int, progress: bool) -> Comparison:
     with ExitStack() as stack:
-        shown = stack.enter_context(display()) if progress else None
-        return _Batch(planned, folder, shown).run(jobs)
+        batch.shown = stack.enter_context(display()) if progress else None
+        return batch.run(jobs)
 
 
 class _Batch:
     """Runs on threads that stop together."""
 
-    def __init__(
-        self, planned: Sequence[Planned], folder: Path | None, shown: Display | None
-    ) -> None:
+    def __init__(self, planned: Sequence[Planned], folder: Path | None, html: bool) -> None:
         self.planned = planned
         self.folder = folder
-        self.shown = shown
+        self.html = html
+        self.shown: Display | None = None
         self.stop = threading.Event()
         self.reports: dict[str, Report] = {}
         self.failures: dict[str, str] = {}
@@ -208,7 +209,8 @@ class _Batch:
         out = None if self.folder is None else self.folder / folder_name(one.label)
         how = "completed"
         try:
-            self.reports[one.label] = run_loaded(one.config, self._callback(one.label), out=out)
+            told = self._callback(one.label)
+            self.reports[one.label] = run_loaded(one.config, told, out=out, html=self.html)
         except Interrupted as stopped:
             how = "interrupted"
             if stopped.report:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from ssdlab import _core
 from ssdlab.measures import LatencyStats
 from ssdlab.progress import rate
-from ssdlab.report import Report
+from ssdlab.report import REPORT, Report
 
 Row: TypeAlias = "dict[str, str | int | float | bool | None]"
 STATISTICS = ("mean", "p50", "p99", "p99_9", "max")
@@ -80,6 +80,20 @@ class Comparison:
     """Ctrl-C ended it early: runs are missing or not completed."""
     folder: Path | None = None
     """Where the runs left their files."""
+
+    @staticmethod
+    def read(folder: str | Path) -> Comparison:
+        """The comparison that left its files in `folder`."""
+        folder = Path(folder)
+        told = json.loads((folder / JSON).read_text(encoding="utf-8"))
+        reports = {
+            label: Report.read(folder / name)
+            for label, name in told["folders"].items()
+            if (folder / name / REPORT).exists()
+        }
+        missing = len(told["folders"]) > len(reports)
+        early = not told["completed"] and not told["failures"]
+        return Comparison(reports, told["failures"], early or missing, folder)
 
     @property
     def completed(self) -> bool:

@@ -19,6 +19,8 @@ from ssdlab import _core, measures
 from ssdlab.config_input import Config
 
 REPORT, CONFIG, SERIES, SUMMARY = "report.json", "config.toml", "series.csv", "summary.txt"
+DISTRIBUTIONS = "distributions.csv"
+LOGS = {"ops": "ops.csv.zst", "state": "state.csv.zst", "requests": "requests.csv.zst"}
 
 
 @lru_cache(maxsize=64)
@@ -89,6 +91,8 @@ class Report:
     """report.json, parsed."""
     series_csv: str
     """The time series as CSV."""
+    distributions_csv: str
+    """The distributions behind means and percentiles as CSV; empty in a folder that has none."""
     trace: dict[str, Any] | None
     """What was found in the trace; None for a synthetic workload or when read from a folder."""
     folder: Path | None
@@ -98,14 +102,16 @@ class Report:
     def of(
         text: str,
         series_csv: str = "",
+        distributions_csv: str = "",
         *,
         trace: dict[str, Any] | None = None,
         folder: Path | None = None,
     ) -> Report:
-        """From the text of report.json and the CSV of the series."""
+        """From the text of report.json, the CSV of the series and that of the distributions."""
         values = json.loads(text)
         kinds = _kinds(Report)
         apart = {"json": values, "series_csv": series_csv, "trace": trace, "folder": folder}
+        apart["distributions_csv"] = distributions_csv
         parts = {
             f.name: made(kinds[f.name], values[f.name])
             for f in fields(Report)
@@ -117,9 +123,9 @@ class Report:
     def read(folder: str | Path) -> Report:
         """The report of a run that left its files in `folder`."""
         folder = Path(folder)
-        series = folder / SERIES
-        rows = series.read_text(encoding="utf-8") if series.exists() else ""
-        return Report.of((folder / REPORT).read_text(encoding="utf-8"), rows, folder=folder)
+        files = [folder / SERIES, folder / DISTRIBUTIONS]
+        tables = [file.read_text(encoding="utf-8") if file.exists() else "" for file in files]
+        return Report.of((folder / REPORT).read_text(encoding="utf-8"), *tables, folder=folder)
 
     @cached_property
     def config(self) -> Config:
@@ -135,6 +141,20 @@ class Report:
             return {name: np.empty(0, np.int64) for name in names}
         table = np.loadtxt(io.StringIO(rows), delimiter=",", dtype=np.int64, ndmin=2)
         return dict(zip(names, np.ascontiguousarray(table.T), strict=True))
+
+    @cached_property
+    def distributions(self) -> dict[str, npt.NDArray[np.int64]]:
+        """Distributions by name: rows of smallest value, largest value and how many lie there.
+
+        `latency_read` to `latency_flush` (nanoseconds), `victim_invalid` (invalid pages of each
+        victim when it was chosen) and `erases` (of each block within the measurement). Empty for a
+        folder that has none.
+        """
+        found: dict[str, list[tuple[int, ...]]] = {}
+        for line in self.distributions_csv.splitlines()[1:]:
+            name, *numbers = line.split(",")
+            found.setdefault(name, []).append(tuple(map(int, numbers)))
+        return {name: np.array(rows, np.int64) for name, rows in found.items()}
 
     @property
     def name(self) -> str:

@@ -20,10 +20,10 @@ from ssdlab.errors import (
     WorkloadError,
 )
 from ssdlab.folder import Draft, draft, written_not
+from ssdlab.html.leave import keep_with_page
+from ssdlab.html.run_page import run_page
 from ssdlab.progress import Callback, display
-from ssdlab.report import CONFIG, REPORT, SERIES, SUMMARY, Report
-
-LOGS = {"ops": "ops.csv.zst", "state": "state.csv.zst", "requests": "requests.csv.zst"}
+from ssdlab.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY, Report
 
 
 def run(
@@ -36,13 +36,15 @@ def run(
     force: bool = False,
     seed: int | None = None,
     progress: bool | Callback = True,
+    html: bool = True,
 ) -> Report:
     """Simulate one run and return its report.
 
     `config` is the name of a preset, the path of a TOML file, or a loaded `Config`; `set` maps
     dotted keys to values over it; `trace` is the path of a trace. With `out` the run leaves report,
-    resolved configuration, series, summary and the logs asked for in that folder (`force` replaces
-    a run that is there). `progress` shows a bar on stderr, or is called with stage, done, total.
+    resolved configuration, series, distributions, summary, a page to look at (unless `html` is
+    False) and the logs asked for in that folder (`force` replaces a run that is there). `progress`
+    shows a bar on stderr, or is called with stage, done, total.
 
     Raises `ConfigError`, `WorkloadError`, `OutputError` (nothing was run, or it could not be
     written), `RunError` (it could not finish) and `Interrupted` (Ctrl-C); the last two carry the
@@ -54,7 +56,7 @@ def run(
             callback: Callback | None = stack.enter_context(display()).run(loaded.name)
         else:
             callback = progress or None
-        return run_loaded(loaded, callback, out=out, force=force)
+        return run_loaded(loaded, callback, out=out, force=force, html=html)
 
 
 def run_loaded(
@@ -63,6 +65,7 @@ def run_loaded(
     *,
     out: str | Path | None = None,
     force: bool = False,
+    html: bool = True,
 ) -> Report:
     """Simulate a resolved configuration; as `run`, without any output on the terminal."""
     memory.check([config])
@@ -81,7 +84,7 @@ def run_loaded(
             try:
                 if finished.ending == "unwritable":
                     raise OutputError(finished.message)
-                _write(made, report)
+                _write(made, report, html)
             except OSError as error:
                 told = str(written_not(error, made.target))
                 failed = OutputError(told.replace(str(made.path), str(made.target)))
@@ -116,14 +119,16 @@ def _report(finished: _core.Finished, folder: Path | None) -> Report:
         wanted = {"ops": metrics["op_log"], "state": metrics["op_log"]}
         wanted["requests"] = metrics["request_log"]
         logs = {name: file for name, file in LOGS.items() if wanted[name]}
-        values["series"] = {"intervals": SERIES, **logs}
+        values["series"] = {"intervals": SERIES, "distributions": DISTRIBUTIONS, **logs}
     trace = json.loads(finished.trace) if finished.trace else None
-    return Report.of(json.dumps(values), finished.series, trace=trace, folder=folder)
+    tables = finished.series, finished.distributions
+    return Report.of(json.dumps(values), *tables, trace=trace, folder=folder)
 
 
-def _write(made: Draft, report: Report) -> None:
+def _write(made: Draft, report: Report, html: bool) -> None:
     made.write(CONFIG, report.config.toml())
     made.write(SERIES, report.series_csv)
+    made.write(DISTRIBUTIONS, report.distributions_csv)
     made.write(SUMMARY, report.summary())
     made.write(REPORT, report.to_json())
-    made.keep()
+    keep_with_page(made, (lambda: run_page(report, made.path)) if html else None)

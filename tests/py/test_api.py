@@ -87,7 +87,7 @@ def covered(kind: Any, schema: dict[str, Any], path: str) -> None:  # noqa: ANN4
     if dataclasses.is_dataclass(kind):
         names = {field.name for field in dataclasses.fields(kind)}
         if kind is Report:
-            names -= {"series_csv", "trace", "folder", "json"}
+            names -= {"series_csv", "distributions_csv", "trace", "folder", "json"}
             names |= {"config", "series"}
         assert names == set(schema["properties"]), path
         hints = typing.get_type_hints(kind)
@@ -111,7 +111,10 @@ def test_report_is_read_back(tmp_path: Path) -> None:
     assert again.series["time_ns"].tolist() == made.series["time_ns"].tolist()
     assert again.folder == tmp_path / "a"
     held = {file.name for file in (tmp_path / "a").iterdir()}
-    assert held == {"report.json", "config.toml", "series.csv", "summary.txt"}
+    assert held == {
+        *("report.json", "config.toml", "series.csv", "distributions.csv", "summary.txt"),
+        "report.html",
+    }
     assert ssdlab.load_config(tmp_path / "a/config.toml").values["gc"] == made.json["config"]["gc"]
 
 
@@ -245,7 +248,8 @@ def test_comparison(tmp_path: Path) -> None:
     assert done.completed
     assert done.folder == tmp_path / "c"
     assert {entry.name for entry in (tmp_path / "c").iterdir()} == {
-        *("greedy", "fifo", "d-choices-d=2", "compare.json", "compare.csv", "summary.txt")
+        *("greedy", "fifo", "d-choices-d=2", "compare.json", "compare.csv", "summary.txt"),
+        "report.html",
     }
     greedy = Report.read(tmp_path / "c/greedy")
     assert done.rows[0]["waf"] == greedy.waf.total == small().waf.total

@@ -52,7 +52,10 @@ def _named(*patterns: str) -> list[str]:
 RUST = _named("*.rs")
 PYTHON = _named("*.py", "*.pyi")
 CODE = [*RUST, *PYTHON, "Makefile"]
-TEXT = [*CODE, *_named("*.md", "*.toml", "*.lock", ".ci/*", ".gitignore", "LICENSE-*")]
+TEXT = [
+    *CODE,
+    *_named("*.md", "*.css", "*.js", "*.toml", "*.lock", ".ci/*", ".gitignore", "LICENSE-*"),
+]
 
 
 def _code_of(rust: str) -> str:
@@ -354,7 +357,7 @@ TEXT_RULES: list[tuple[Rule, list[str]]] = [
     (_arrow_complaints, RUST),
     (_ban_complaints, RUST),
     (_plug_complaints, RUST),
-    (_size_complaints, CODE),
+    (_size_complaints, [*CODE, *_named("*.css", "*.js")]),
     (_leftover_complaints, TEXT),
     (_link_complaints, TEXT),
 ]

@@ -12,6 +12,8 @@ use crate::host::request::{Op, Request, Source, TimedRequest};
 use crate::metrics::Measurements;
 use crate::metrics::build::{DeviceState, Inputs};
 use crate::metrics::counters::Cause;
+use crate::metrics::distributions;
+use crate::metrics::histogram::Histogram;
 use crate::metrics::report::{Provenance, Report};
 use crate::sim::functional::Functional;
 use crate::sim::log::OpRecord;
@@ -118,6 +120,8 @@ pub struct Finished {
     pub report: Report,
     /// Rows of the time series.
     pub series: crate::metrics::series::Series,
+    /// Distributions behind the report's means and percentiles, as CSV.
+    pub distributions: String,
     /// How it ended.
     pub ending: Ending,
     /// Digest of all events in order.
@@ -157,12 +161,13 @@ pub fn run(
     }
     let report = report_timed(config, &ssd, &told, &ending, clock);
     let series = ssd.measured.series.clone();
+    let distributions = distributions::csv(&ssd.measured, &ssd.erases());
     let event_digest = ssd.event_digest;
     let ending = match finish_logs(config, &mut ssd, watcher) {
         Err(message) if ending == Ending::Completed => Ending::Failed(message),
         _ => ending,
     };
-    Finished { report, series, ending, event_digest }
+    Finished { report, series, distributions, ending, event_digest }
 }
 
 /// The run ended before its workload began.
@@ -296,6 +301,7 @@ fn run_functional(
     };
     let clock = elapsed(start, watcher.clock());
     let t = f.tally;
+    measured.victim_invalid = std::mem::take(&mut f.victim_invalid);
     measured.host.pages_written = t.host_pages;
     measured.flash.programs[Cause::Host.at()] = t.host_pages;
     measured.flash.programs[Cause::Gc.at()] = t.gc_pages;
@@ -319,7 +325,8 @@ fn run_functional(
         clock,
     };
     let report = report(config, &f.ftl, &measured, &told, &ending, end);
-    Finished { report, series: measured.series, ending, event_digest: 0 }
+    let distributions = distributions::csv(&measured, &erased);
+    Finished { report, series: measured.series, distributions, ending, event_digest: 0 }
 }
 
 /// Where the measurement of a functional run starts.
@@ -332,6 +339,7 @@ impl Baseline {
     /// Here; what has been counted so far is forgotten.
     fn take(f: &mut Functional) -> Baseline {
         f.tally = Default::default();
+        f.victim_invalid = Histogram::new();
         f.ftl.space.restart_lowest();
         Baseline { sequence: f.sequence(), erases: f.ftl.blocks.erases.clone() }
     }

@@ -146,5 +146,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     module.add_function(wrap_pyfunction!(panics::last_panic, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info::trace_info, module)?)?;
+    module.add_function(wrap_pyfunction!(run::op_log_excerpt, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)
 }

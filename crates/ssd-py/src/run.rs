@@ -23,6 +23,8 @@ pub(crate) struct Finished {
     report: String,
     /// The time series as CSV.
     series: String,
+    /// The distributions behind means and percentiles, as CSV.
+    distributions: String,
     /// What was found in the trace, as JSON; None for a synthetic workload.
     trace: Option<String>,
 }
@@ -152,6 +154,20 @@ pub(crate) fn run(
         message,
         report: done.report.to_json(),
         series: done.series.to_csv(),
+        distributions: done.distributions,
         trace: opened.facts.map(|f| serde_json::json!(f).to_string()),
     })
+}
+
+/// Lines of an operation log: its header and the operations that start at `from_ns` or later, at
+/// most `most` of them. Raises `OSError` when it cannot be read.
+#[pyfunction]
+pub(crate) fn op_log_excerpt(
+    py: Python<'_>,
+    path: PathBuf,
+    from_ns: u64,
+    most: usize,
+) -> PyResult<String> {
+    py.detach(|| ssd_trace::excerpt::operations(&path, from_ns, most))
+        .map_err(|e| PyOSError::new_err(format!("{}: {e}", path.display())))
 }

@@ -8,6 +8,7 @@
 pub mod columnar;
 mod detect;
 mod doubles;
+pub mod excerpt;
 pub mod facts;
 mod fit;
 pub mod formats;

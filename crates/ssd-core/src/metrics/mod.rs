@@ -7,6 +7,7 @@
 pub mod batch;
 pub mod build;
 pub mod counters;
+pub mod distributions;
 pub mod histogram;
 pub mod latency;
 pub mod report;
@@ -22,6 +23,7 @@ mod tests;
 use crate::host::request::{Op, Request};
 use crate::units::Nanos;
 use counters::{FlashCounts, GcCounts, HostCounts, InSystem, PartSums, Parts};
+use histogram::Histogram;
 use latency::Latencies;
 use series::{Gauges, IntervalLatency, Sample, Series};
 use steady::Course;
@@ -37,6 +39,8 @@ pub struct Measurements {
     pub flash: FlashCounts,
     /// Garbage collection.
     pub gc: GcCounts,
+    /// Invalid pages of each victim when it was chosen.
+    pub victim_invalid: Histogram,
     /// Host requests and pages.
     pub host: HostCounts,
     /// Latencies.
@@ -64,6 +68,7 @@ impl Measurements {
             warmup: 0,
             flash: FlashCounts::default(),
             gc: GcCounts::default(),
+            victim_invalid: Histogram::new(),
             host: HostCounts::default(),
             latencies: Latencies::new(split),
             read_parts: PartSums::default(),

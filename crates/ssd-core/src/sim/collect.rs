@@ -293,8 +293,10 @@ impl Ssd {
         } else {
             gc.victims.policy += 1
         }
-        gc.victim_valid_sum += u64::from(self.ftl.blocks.valid[block.at()]);
+        let valid = u32::from(self.ftl.blocks.valid[block.at()]);
+        gc.victim_valid_sum += u64::from(valid);
         gc.victim_pages_sum += u64::from(self.ftl.geo.pages_per_block);
+        self.measured.victim_invalid.record(u64::from(self.ftl.geo.pages_per_block - valid));
         if !foreground {
             self.gc.background += 1;
         }

@@ -12,6 +12,7 @@ use crate::ftl::place::{Layout, Placement, PlacementPolicy};
 use crate::ftl::{Choice, Ftl};
 use crate::host::ahead::Ahead;
 use crate::host::device::DeviceError;
+use crate::metrics::histogram::Histogram;
 use crate::nand::media::Payload;
 pub use crate::nand::media::fill_digest;
 use crate::rng::Stream;
@@ -41,6 +42,8 @@ pub struct Functional {
     pub ftl: Ftl,
     /// What has been counted since the last reset.
     pub tally: Tally,
+    /// Invalid pages of each victim counted in the tally.
+    pub victim_invalid: Histogram,
     placement: Placement,
     layout: Layout,
     demands: Demands,
@@ -71,6 +74,7 @@ impl Functional {
         Functional {
             pages: Vec::new(),
             tally: Tally::default(),
+            victim_invalid: Histogram::new(),
             placement: Placement::build(&config.alloc.placement, &layout),
             layout,
             watches_pages: demands.watches_pages(),
@@ -221,7 +225,9 @@ impl Functional {
         self.tally.victims += 1;
         self.tally.foreground += u64::from(foreground);
         self.tally.by_reserve += u64::from(choice.by_reserve);
-        self.tally.victim_valid += u64::from(self.ftl.blocks.valid[block.at()]);
+        let valid = u32::from(self.ftl.blocks.valid[block.at()]);
+        self.tally.victim_valid += u64::from(valid);
+        self.victim_invalid.record(u64::from(self.ftl.geo.pages_per_block - valid));
         self.ftl.begin_collection(block);
         let mut pages = std::mem::take(&mut self.pages);
         self.ftl.valid_pages_ahead(block, &mut pages);

@@ -1,0 +1,9 @@
+"""Results as a page to look at: one HTML file that needs no other, and plots as SVG files.
+
+Route: `curves` (series and distributions) -> `run_plots`, `compare_plots` (what is shown) ->
+`svg` (how it is drawn) -> `run_page`, `compare_page` (the page). `page.css`, `plot.css`, `page.js`
+and `timeline.js` are put into the page.
+"""
+
+PAGE = "report.html"
+"""Name of the page in the folder of a run or of a comparison."""

@@ -1,0 +1,153 @@
+"""The page of a comparison."""
+
+from __future__ import annotations
+
+import json
+import math
+from html import escape
+
+from ssdlab.comparison import Comparison, Row, folder_name
+from ssdlab.html.compare_plots import comparison_figures
+from ssdlab.html.page import Section, document, figures, number, table, warnings_box
+from ssdlab.report import Report
+
+COLUMNS = {
+    "waf": "WAF",
+    "write_mean_ns": "mean write",
+    "write_p99_ns": "p99 write",
+    "write_p99_9_ns": "p99.9 write",
+    "write_max_ns": "longest write",
+    "read_mean_ns": "mean read",
+    "read_p99_ns": "p99 read",
+    "read_p99_9_ns": "p99.9 read",
+    "read_max_ns": "longest read",
+    "gc_calls": "GC calls",
+    "gc_foreground_share": "in foreground",
+    "gc_pages_moved": "pages moved",
+    "erases": "erases",
+    "simulated_ns": "simulated time",
+}
+"""Columns of compare.json that are shown, and how they are called."""
+RATIOS = [key for key in COLUMNS if key != "gc_foreground_share"]
+
+
+def comparison_page(done: Comparison, baseline: str | None = None) -> str:
+    """The page of a comparison; `baseline` is the label of the run that ratios refer to."""
+    labels = list(done.reports)
+    base = labels.index(baseline) if baseline in labels else 0
+    columns = [key for key in COLUMNS if any(row[key] is not None for row in done.rows)]
+    sections = [
+        Section("numbers", "Numbers", _failures(done) + _values(done.rows, columns)),
+        Section("ratios", "Ratios to a baseline", _ratios(done, columns, base)),
+        Section("plots", "Plots", figures(comparison_figures(done))),
+        Section("warnings", "Warnings", warnings_box(_warnings(done))),
+        Section("config", "Configurations", _configs(done)),
+        Section("provenance", "Provenance", _provenance(done)),
+    ]
+    first = next(iter(done.reports.values())).name if labels else "comparison"
+    state = "" if done.completed else ' · <strong class="bad">not completed</strong>'
+    names = f": {escape(', '.join(labels))}" if len(labels) <= 6 else ""
+    lead = f'<p class="lead">{len(labels)} runs{names}{state}</p>'
+    return document(f"{first}, compared", lead, sections)
+
+
+def _failures(done: Comparison) -> str:
+    texts = [f"{label} could not finish: {reason}" for label, reason in done.failures.items()]
+    if done.interrupted:
+        texts.append("Interrupted: runs are missing or not completed.")
+    return warnings_box(texts) if texts else ""
+
+
+def _values(rows: list[Row], columns: list[str]) -> str:
+    body = [
+        (str(row["label"]), [number(f"runs.{i}.{key}", row[key]) for key in columns])
+        for i, row in enumerate(rows)
+    ]
+    return table(["run", *(COLUMNS[key] for key in columns)], body, "Results of the runs")
+
+
+def half_width(report: Report, key: str) -> float | None:
+    """Half width of the 95 % confidence interval of a column, where there is one. Nanoseconds."""
+    stats = {"write_mean_ns": report.latency.write, "read_mean_ns": report.latency.read}.get(key)
+    return None if stats is None else stats.ci95
+
+
+def ratio_interval(
+    value: float, half: float | None, base: float, base_half: float | None
+) -> float | None:
+    """Half width of the 95 % interval of `value / base`, both estimated independently.
+
+    First order: relative errors add in squares. Where runs of the same work vary together, the
+    true interval is narrower.
+    """
+    if half is None or base_half is None or not value or not base:
+        return None
+    return value / base * math.hypot(half / value, base_half / base)
+
+
+def _ratio(
+    value: object, half: float | None, base: object, base_half: float | None, itself: bool
+) -> str:
+    if not isinstance(value, int | float) or not isinstance(base, int | float) or not base:
+        return "–"
+    text = f"{value / base:.3f}"
+    # A number has no uncertainty against itself.
+    width = None if itself else ratio_interval(value, half, base, base_half)
+    return text if width is None else f"{text} ± {width:.3f}"
+
+
+def _ratios(done: Comparison, columns: list[str], base: int) -> str:
+    if not done.rows:
+        return "<p>No run has results.</p>"
+    labels, reports, rows = list(done.reports), list(done.reports.values()), done.rows
+    keys = [key for key in RATIOS if key in columns]
+    body = []
+    for row, report in zip(rows, reports, strict=True):
+        cells = []
+        for key in keys:
+            half, base_half = half_width(report, key), half_width(reports[base], key)
+            text = _ratio(row[key], half, rows[base][key], base_half, row is rows[base])
+            raw, width = json.dumps(row[key]), json.dumps(half)
+            cells.append(f'<span class="ratio" data-raw="{raw}" data-half="{width}">{text}</span>')
+        body.append((str(row["label"]), cells))
+    options = "".join(
+        f'<option value="{i}"{" selected" if i == base else ""}>{escape(label)}</option>'
+        for i, label in enumerate(labels)
+    )
+    note = (
+        "Value over that of the baseline. Means of latencies carry a 95 % interval: relative half"
+        " widths by batch means, added in squares. That takes the runs for independent: where runs"
+        " of the same work vary together, it is too wide. The other numbers are exact for the run"
+        " or have no known interval."
+    )
+    choice = f'<p><label>Baseline <select id="baseline">{options}</select></label></p>'
+    heads = ["run", *(COLUMNS[key] for key in keys)]
+    return choice + table(heads, body, "Ratios", "ratio-table") + f'<p class="note">{note}</p>'
+
+
+def _warnings(done: Comparison) -> list[str]:
+    given: dict[str, list[str]] = {}
+    for label, report in done.reports.items():
+        for text in report.warnings:
+            given.setdefault(text, []).append(label)
+    return [f"{', '.join(labels)}: {text}" for text, labels in given.items()]
+
+
+def _configs(done: Comparison) -> str:
+    return "".join(
+        f"<details><summary>{escape(label)}: the resolved configuration</summary>"
+        f'<pre tabindex="0">{escape(report.config.toml())}</pre></details>'
+        for label, report in done.reports.items()
+    )
+
+
+def _provenance(done: Comparison) -> str:
+    keys = ("config_digest", "event_digest", "wall_ns", "requests_per_s")
+    rows = []
+    for i, (label, report) in enumerate(done.reports.items()):
+        cells = [number(f"runs.{i}.{key}", done.rows[i][key]) for key in keys]
+        known = report.provenance
+        cells += [escape(f"{known.ssdlab} {known.commit or ''}"), str(known.seed)]
+        rows.append((label, [*cells, escape(folder_name(label))]))
+    heads = ["run", "configuration", "events", "wall", "requests/s", "ssdlab", "seed", "folder"]
+    return table(heads, rows, "What the runs were made with")

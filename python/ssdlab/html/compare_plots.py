@@ -1,0 +1,137 @@
+"""The plots of a comparison: the runs' curves on shared axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ssdlab.comparison import Comparison
+from ssdlab.html.curves import Series
+from ssdlab.html.plot import Axis, Curve, Figure, Missing, Plot
+from ssdlab.html.run_plots import (
+    TIME,
+    WAF_AXIS,
+    distribution_figures,
+    no_series,
+    parts_figure,
+    waf_curve,
+)
+from ssdlab.report import Report
+
+MOST_RUNS = 14
+"""Runs that are drawn: two rounds of colours."""
+
+Make = Callable[[Series, str, int], Curve]
+
+
+def comparison_figures(done: Comparison) -> list[Figure]:
+    """Every plot of a comparison."""
+    reports = dict(list(done.reports.items())[:MOST_RUNS])
+    left = len(done.reports) - len(reports)
+    note = f" The first {MOST_RUNS} runs; the tables hold the other {left} too." if left else ""
+    found: list[Figure] = []
+    for op in ("write", "read"):
+        if any(getattr(r.latency, op).count for r in reports.values()):
+            found += distribution_figures(reports, [op], f"-{op}", f"{op.capitalize()} latency")
+            found.append(parts_figure(reports, (op,), f"-{op}"))
+    found += [
+        _over_time(reports, key, title, text, axis, make) for key, title, text, axis, make in _KINDS
+    ]
+    return [
+        one if isinstance(one, Missing) else replace(one, caption=one.caption + note)
+        for one in found
+    ]
+
+
+def _latency(op: str) -> Make:
+    def make(s: Series, name: str, tone: int) -> Curve:
+        return s.mean(name, tone, s[f"interval_{op}_sum_ns"], s[f"interval_{op}s"])
+
+    return make
+
+
+def _gauge(column: str) -> Make:
+    def make(s: Series, name: str, tone: int) -> Curve:
+        return s.mean(name, tone, s[column])
+
+    return make
+
+
+_KINDS: list[tuple[str, str, str, Axis, Make]] = [
+    (
+        "write-time",
+        "Mean write latency over time",
+        "Mean latency of the writes that completed within each interval.",
+        Axis("latency", "ns", log=True),
+        _latency("write"),
+    ),
+    (
+        "read-time",
+        "Mean read latency over time",
+        "Mean latency of the reads that completed within each interval.",
+        Axis("latency", "ns", log=True),
+        _latency("read"),
+    ),
+    (
+        "waf-time",
+        "Write amplification over time",
+        "Pages programmed over pages written by the host, within each interval.",
+        WAF_AXIS,
+        waf_curve,
+    ),
+    (
+        "free-time",
+        "Free blocks",
+        "Erased blocks at the end of each interval.",
+        Axis("erased blocks", "count", low=0.0),
+        _gauge("free_blocks"),
+    ),
+    (
+        "used-time",
+        "Used pages",
+        "Pages that are not erased, at the end of each interval.",
+        Axis("pages", "count"),
+        _gauge("used_pages"),
+    ),
+    (
+        "collecting-time",
+        "Pools being collected",
+        "Pools that are being collected at the end of each interval.",
+        Axis("pools", "count", low=0.0),
+        _gauge("gc_active_pools"),
+    ),
+    (
+        "pending-time",
+        "Pending requests",
+        "Requests submitted and not completed, at the end of each interval.",
+        Axis("requests", "count", low=0.0),
+        _gauge("pending_requests"),
+    ),
+]
+
+
+def _over_time(
+    reports: dict[str, Report], key: str, title: str, text: str, axis: Axis, make: Make
+) -> Figure:
+    curves, longest = [], 1
+    whys = []
+    for tone, (label, report) in enumerate(reports.items()):
+        why = no_series(report)
+        if why:
+            whys.append(why)
+            continue
+        s = Series(report)
+        curve = make(s, label, tone)
+        if (curve.y == curve.y).any():
+            # Bands of several runs would cover each other.
+            curves.append(replace(curve, low=None, high=None))
+            longest = max(longest, s.thinned)
+    if not curves:
+        return Missing(key, title, whys[0] if whys else "No run completed a request of this kind.")
+    if longest > 1:
+        text += (
+            f" Each point is the mean of up to {longest} intervals; the runs' pages show extremes."
+        )
+    if whys:
+        text += f" {len(whys)} runs have no series."
+    return Plot(key, title, text, TIME, axis, tuple(curves), linked=True)

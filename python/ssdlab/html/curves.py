@@ -1,0 +1,115 @@
+"""Curves from the series and the distributions of a report, thinned without hiding extremes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ssdlab.html.plot import Curve, Floats
+from ssdlab.report import Report
+
+MOST = 700
+"""Points of a curve: more than the pixels it is drawn on would show."""
+
+
+class Series:
+    """The rows of series.csv as floating point, with the intervals between them."""
+
+    def __init__(self, report: Report) -> None:
+        self.columns = {name: rows.astype(float) for name, rows in report.series.items()}
+        self.time = self.columns.get("time_ns", np.empty(0))
+        """End of each interval, nanoseconds of simulated time."""
+        self.start = float(report.time.measured_from)
+        self.seconds = self.steps(self.time, self.start) / 1e9
+        """Length of each interval."""
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __getitem__(self, name: str) -> Floats:
+        """A column as it stands."""
+        return self.columns[name]
+
+    def rise(self, name: str) -> Floats:
+        """How much a counter rose within each interval."""
+        return self.steps(self.columns[name], 0.0)
+
+    @staticmethod
+    def steps(values: Floats, first: float) -> Floats:
+        """Differences between neighbours; the first counts from `first`."""
+        return np.diff(values, prepend=first)
+
+    @property
+    def thinned(self) -> int:
+        """Intervals that a point of a curve stands for."""
+        return -(-len(self) // MOST)
+
+    @property
+    def note(self) -> str:
+        """What the reader of a caption must know about thinning; empty without it."""
+        if self.thinned < 2:
+            return ""
+        return (
+            f" Each point stands for {self.thinned} intervals: the line is their mean, the band"
+            " reaches from the lowest to the highest of them."
+        )
+
+    def mean(self, name: str, tone: int, top: Floats, bottom: Floats | None = None) -> Curve:
+        """Sums of `top` over sums of `bottom` (default: the mean); a gap where the latter is 0."""
+        bottom = np.ones_like(top) if bottom is None else bottom
+        each = _over(top, bottom)
+        if self.thinned < 2:
+            return Curve(name, self.time, each, tone)
+        firsts = self._firsts()
+        y = _over(np.add.reduceat(top, firsts), np.add.reduceat(bottom, firsts))
+        low, high = _lowest(each, firsts), -_lowest(-each, firsts)
+        return Curve(name, self._ends(firsts), y, tone, low, high)
+
+    def highest(self, name: str, tone: int, values: Floats) -> Curve:
+        """The largest of `values`, whose zeros mean that there was nothing."""
+        values = np.where(values > 0, values, np.nan)
+        if self.thinned < 2:
+            return Curve(name, self.time, values, tone)
+        firsts = self._firsts()
+        return Curve(name, self._ends(firsts), -_lowest(-values, firsts), tone)
+
+    def _firsts(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        return np.arange(0, len(self), self.thinned, dtype=np.int64)
+
+    def _ends(self, firsts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
+        ends: Floats = self.time[np.append(firsts[1:], len(self)) - 1]
+        return ends
+
+
+def _over(top: Floats, bottom: Floats) -> Floats:
+    shares: Floats = np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0)
+    return shares
+
+
+def _lowest(values: Floats, firsts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
+    """The smallest of each group; NaN for a group of gaps."""
+    found = np.minimum.reduceat(np.where(np.isnan(values), np.inf, values), firsts)
+    known: Floats = np.where(np.isinf(found), np.nan, found)
+    return known
+
+
+def cumulative(report: Report, distribution: str) -> tuple[Floats, Floats, Floats] | None:
+    """Largest value of each bucket, and the shares at or below and above it; None without values.
+
+    Begins with the lower end of the first bucket. Ends where the largest value is known to be.
+    """
+    rows = report.distributions.get(distribution)
+    if rows is None:
+        return None
+    counts = rows[:, 2].cumsum().astype(float)
+    x = np.concatenate([rows[:1, 0], rows[:, 1]]).astype(float)
+    below = np.concatenate([[0.0], counts / counts[-1]])
+    above = np.concatenate([[1.0], (counts[-1] - counts) / counts[-1]])
+    return x, below, above
+
+
+def fewer(x: Floats, *columns: Floats) -> tuple[Floats, ...]:
+    """Every so many rows of a rising curve, first and last included, so that at most MOST stay."""
+    if len(x) <= MOST:
+        return (x, *columns)
+    kept = np.unique(np.linspace(0, len(x) - 1, MOST).round().astype(int))
+    return tuple(column[kept] for column in (x, *columns))

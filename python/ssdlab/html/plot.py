@@ -1,0 +1,101 @@
+"""What a plot shows, apart from how it is drawn: axes, curves, bars, or why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
+Unit: TypeAlias = Literal["ns", "count", "share", "ratio"]
+
+READ, WRITE, TRIM, FLUSH = 0, 1, 2, 3
+HOST, GC, ERASE = 0, 1, 4
+TONES = 7
+"""Colours of the palette; further curves use them again, dashed."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis; `unit` is that of the values: nanoseconds, things, shares (0 to 1), or none."""
+
+    label: str
+    unit: Unit
+    log: bool = False
+    low: float | None = None
+    """Where it starts, if not where the values do."""
+    high: float | None = None
+    """Where it ends, if not where the values do."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Values over x; NaN leaves a gap. `low` and `high` bound a band around the line."""
+
+    name: str
+    x: Floats
+    y: Floats
+    tone: int
+    low: Floats | None = None
+    high: Floats | None = None
+    step: bool = False
+    """Keep each value until the next."""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Bars from `left` to `right` on the x axis, `height` high."""
+
+    name: str
+    left: Floats
+    right: Floats
+    height: Floats
+    tone: int
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Curves and bars over one pair of axes."""
+
+    key: str
+    """Its place in the page and the name of its file."""
+    title: str
+    caption: str
+    x: Axis
+    y: Axis
+    curves: tuple[Curve, ...] = ()
+    bars: tuple[Bars, ...] = ()
+    linked: bool = False
+    """Its x axis is that of all others that are linked: they are zoomed together."""
+
+    @property
+    def marks(self) -> list[Curve | Bars]:
+        """Everything drawn, in the order of the legend."""
+        return [*self.curves, *self.bars]
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """Rows of bars laid end to end: what a whole is made of. Nanoseconds."""
+
+    key: str
+    title: str
+    caption: str
+    parts: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[float, ...]], ...]
+    """Label and parts of each row."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A plot that cannot be drawn."""
+
+    key: str
+    title: str
+    why: str
+    """Why not, and how to get it."""
+
+
+Figure: TypeAlias = "Plot | Stacked | Missing"

@@ -1,0 +1,276 @@
+"""The page of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ssdlab.html.page import (
+    Section,
+    Value,
+    document,
+    duration,
+    figures,
+    number,
+    script_data,
+    table,
+    warnings_box,
+)
+from ssdlab.html.plot import Figure
+from ssdlab.html.run_plots import (
+    OPS,
+    PARTS,
+    device_figures,
+    latency_figures,
+    wear_figures,
+)
+from ssdlab.html.timeline import KINDS, Timeline, timeline, why_none
+from ssdlab.report import Report
+
+STATISTICS = (
+    "count",
+    "mean",
+    "ci95",
+    "min",
+    "p50",
+    "p90",
+    "p99",
+    "p99_9",
+    "p99_99",
+    "max",
+    "stddev",
+)
+SEPARATE = ("config", "provenance", "warnings", "series", "version")
+"""Parts of report.json that are not in the list of all numbers."""
+MOST_ROWS = 1500
+"""Numbers of one part that are listed: a trace may have thousands of volumes."""
+
+
+def run_figures(report: Report) -> list[Figure]:
+    """Every plot of a run, in the order of the page."""
+    return [*latency_figures(report), *device_figures(report), *wear_figures(report)]
+
+
+def run_page(report: Report, folder: Path | None = None, since: int | None = None) -> str:
+    """The page of a run whose files are in `folder`; the timeline begins at `since` nanoseconds."""
+    values = report.json
+    sections = [
+        Section("numbers", "Headline", _headline(report) + warnings_box(report.warnings)),
+        Section("latency", "Latency", _latencies(report) + figures(latency_figures(report))),
+        Section("device", "Device over time", figures(device_figures(report))),
+        Section("collection", "Collection and wear", _collection(report)),
+        Section("timeline", "Timeline", _timeline(report, folder, since)),
+        Section("all", "All numbers", _all_numbers(values)),
+        Section("config", "Configuration", _config(report)),
+        Section("provenance", "Provenance", _provenance(values)),
+    ]
+    return document(report.name, _lead(report), sections)
+
+
+def value_at(values: Any, key: str) -> Value:  # noqa: ANN401 - parsed JSON
+    """The value of a dotted key of report.json."""
+    for part in key.split("."):
+        values = values[int(part)] if isinstance(values, list) else values.get(part)
+        if values is None:
+            return None
+    assert isinstance(values, int | float | str | bool)
+    return values
+
+
+def _numbers(report: Report, keys: tuple[str, ...]) -> list[str]:
+    return [number(key, value_at(report.json, key)) for key in keys]
+
+
+def _lead(report: Report) -> str:
+    config = report.json["config"]
+    workload, device = config["workload"], config["device"]
+    work = workload.get("trace") or workload.get("kind") or "workload"
+    shape = f"{device['channels']} channels × {device['chips_per_channel']} chips"
+    words = [str(work), shape, f"victim: {config['gc']['victim']['policy']}"]
+    text = " · ".join(escape(word) for word in words)
+    if report.completed:
+        return f'<p class="lead">{text}</p>'
+    return f'<p class="lead">{text} · <strong class="bad">not completed</strong></p>'
+
+
+def _card(name: str, main: str, more: str = "") -> str:
+    rest = f"<small>{more}</small>" if more else ""
+    return f"<div><dt>{escape(name)}</dt><dd>{main}{rest}</dd></div>"
+
+
+def _headline(report: Report) -> str:
+    def of(key: str) -> str:
+        return number(key, value_at(report.json, key))
+
+    cards = [
+        _card("write amplification", of("waf.total"), f"of it GC {of('waf.gc')}"),
+        _card(
+            "requests completed",
+            of("requests.completed"),
+            f"of {of('requests.submitted')} submitted",
+        ),
+    ]
+    for op in ("write", "read"):
+        stats = getattr(report.latency, op)
+        if stats.count:
+            known = [p for p in ("p99_99", "p99_9", "p99", "p50") if getattr(stats, p) is not None]
+            ci = f"± {of(f'latency.{op}.ci95')} (95 %)" if stats.ci95 is not None else ""
+            cards.append(_card(f"mean {op} latency", of(f"latency.{op}.mean"), ci))
+            tail = known[1] if len(known) > 2 else known[0] if known else "max"
+            worst = f"longest {of(f'latency.{op}.max')}" if tail != "max" else ""
+            name = f"{tail.replace('_', '.')} {op} latency".replace("max", "longest")
+            cards.append(_card(name, of(f"latency.{op}.{tail}"), worst))
+    rates = ((f"host {op} rate", f"host.{op}_bytes_per_s") for op in ("write", "read"))
+    cards += [_card(name, of(key)) for name, key in rates if value_at(report.json, key)]
+    cards += [
+        _card("GC calls", of("gc.calls"), f"{of('gc.foreground')} in foreground"),
+        _card(
+            "pages moved",
+            of("gc.pages_moved"),
+            f"victims {of('gc.mean_victim_invalid_ratio')} invalid",
+        ),
+        _card("erases", of("flash.erases"), f"{of('device.erase_mean')} a block"),
+    ]
+    if report.time.simulated:
+        wall = f"{of('time.wall')} on the wall"
+        cards.append(_card("simulated time", of("time.simulated"), wall))
+    else:
+        cards.append(_card("time on the wall", of("time.wall")))
+    steady = report.steady_state
+    state = "reached" if steady.reached else "not reached"
+    note = f'<p class="note">Steady state {state}: {escape(steady.reason)}.</p>'
+    return f'<dl class="cards">{"".join(cards)}</dl>{note}'
+
+
+def _latencies(report: Report) -> str:
+    rows = []
+    for op in OPS:
+        if getattr(report.latency, op).count:
+            keys = tuple(f"latency.{op}.{name}" for name in STATISTICS)
+            rows.append((op, _numbers(report, keys)))
+    if not rows:
+        return ""
+    head = ["", *(name.replace("_", ".").replace("ci95", "± 95 %") for name in STATISTICS)]
+    parts = []
+    for op in ("read", "write"):
+        if getattr(report.latency_parts, op) is not None:
+            keys = tuple(f"latency_parts.{op}.{name}" for name in PARTS)
+            parts.append((op, _numbers(report, keys)))
+    text = table(head, rows, "Latency by operation")
+    if parts:
+        text += table(["", *PARTS.values()], parts, "Mean latency by what it was spent on")
+    return text
+
+
+def _collection(report: Report) -> str:
+    causes = [cause for cause in report.json["flash"]["programs"] if _any(report, cause)]
+    rows = [
+        (kind, _numbers(report, tuple(f"flash.{key}.{cause}" for cause in causes)))
+        for kind, key in (
+            ("pages read", "reads"),
+            ("pages programmed", "programs"),
+            ("blocks erased", "erases_by_cause"),
+        )
+    ]
+    text = table(["", *causes], rows, "Flash operations by cause") if causes else ""
+    keys = ("background", "foreground", "deferred", "pages_moved", "pages_dropped", "pages_stale")
+    names = ["", *(key.replace("_", " ") for key in keys), "mean job", "longest job"]
+    full = tuple(f"gc.{key}" for key in (*keys, "job_time_mean", "job_time_max"))
+    text += table(names, [("GC", _numbers(report, full))], "Garbage collection")
+    return text + figures(wear_figures(report))
+
+
+def _any(report: Report, cause: str) -> bool:
+    flash = report.json["flash"]
+    return any(flash[key].get(cause) for key in ("reads", "programs", "erases_by_cause"))
+
+
+def _timeline(report: Report, folder: Path | None, since: int | None) -> str:
+    made = timeline(report, folder, since)
+    title = "<h3>What every chip did</h3>"
+    if made is None:
+        why = escape(why_none(report, folder))
+        return f'<figure class="missing" id="lanes">{title}<p>{why}</p></figure>'
+    buttons = "".join(
+        f'<button type="button" data-do="{do}">{name}</button>'
+        for do, name in (
+            ("in", "Zoom in"),
+            ("out", "Zoom out"),
+            ("left", "Earlier"),
+            ("right", "Later"),
+            ("all", "All"),
+        )
+    )
+    legend = "".join(
+        f'<li><span class="k{kind}"></span>{escape(KINDS[kind])}</li>' for kind in made.kinds
+    )
+    return (
+        f'<figure id="lanes" class="wide">{title}<div class="tools">{buttons}'
+        '<output id="lanes-range"></output></div>'
+        '<canvas id="lanes-canvas" tabindex="0" role="img" aria-describedby="lanes-how"'
+        ' aria-label="Operations of every chip over time"></canvas>'
+        f'<ul class="kinds">{legend}</ul>{script_data(made.data, "operations")}'
+        f'<figcaption id="lanes-how">{escape(_window(made, report))}</figcaption></figure>'
+    )
+
+
+def _window(made: Timeline, report: Report) -> str:
+    span = f"{duration(made.first)} to {duration(made.last)}"
+    if made.whole:
+        what = f"All {made.operations:,} operations logged from {duration(made.first)} on."
+    else:
+        end = duration(report.time.measured_from + report.time.simulated)
+        what = (
+            f"{made.operations:,} operations from {span}; the run ends at {end}. Another part:"
+            " ssdlab report FOLDER --from TIME, such as --from 1.5s."
+        )
+    return (
+        f"{what} A lane is a chip, channels are set apart; blank is idle. Drag to move, use the"
+        " buttons, or the arrow keys, + and - with the picture focused; Home shows all."
+    )
+
+
+def flattened(values: Any, key: str = "") -> Iterator[tuple[str, Value]]:  # noqa: ANN401
+    """Every value of parsed JSON with its dotted key."""
+    if isinstance(values, dict | list):
+        pairs = values.items() if isinstance(values, dict) else enumerate(values)
+        for name, value in pairs:
+            yield from flattened(value, f"{key}.{name}" if key else str(name))
+    else:
+        yield key, values
+
+
+def _all_numbers(values: dict[str, Any]) -> str:
+    text = []
+    for name, part in values.items():
+        if name in SEPARATE:
+            continue
+        rows = [
+            (key, [number(key, value)])
+            for key, value in islice(flattened(part, name), MOST_ROWS + 1)
+            if not key.startswith("device.utilisation.chip.")
+        ]
+        text.append(table(["key of report.json", "value"], rows[:MOST_ROWS], name))
+        if len(rows) > MOST_ROWS:
+            text.append(f'<p class="note">{name}: the first {MOST_ROWS:,}; all in report.json.</p>')
+    body = f'<div class="tables">{"".join(text)}</div>'
+    return f"<details><summary>Every number of report.json</summary>{body}</details>"
+
+
+def _config(report: Report) -> str:
+    text = escape(report.config.toml())
+    return (
+        "<details><summary>The resolved configuration: every key with its value</summary>"
+        f'<pre tabindex="0">{text}</pre></details>'
+    )
+
+
+def _provenance(values: dict[str, Any]) -> str:
+    rows = [
+        (key.replace("_", " "), [number(f"provenance.{key}", value)])
+        for key, value in values["provenance"].items()
+    ]
+    return table(["", "value"], rows, "What the run was made with: enough to repeat it")

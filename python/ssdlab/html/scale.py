@@ -1,0 +1,124 @@
+"""From values to places on an axis, and the ticks that say so."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ssdlab.html.plot import Axis, Floats, Unit
+
+TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+COUNTS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+
+
+def _prefix(unit: Unit, largest: float) -> tuple[float, str]:
+    """What values up to `largest` are divided by to be written, and its name."""
+    table = {"ns": TIMES, "count": COUNTS}.get(unit)
+    if unit == "share":
+        return 0.01, "%"
+    if table is None:
+        return 1.0, ""
+    return next((row for row in table if largest >= row[0]), table[-1])
+
+
+def short(unit: Unit, value: float) -> str:
+    """`value` in at most four digits with its unit, for ticks of log axes and for labels."""
+    divisor, name = _prefix(unit, abs(value) * (1 + 1e-9))
+    text = f"{value / divisor:.4g}"
+    return f"{text} {name}" if name else text
+
+
+def _nice_step(span: float, most: int) -> float:
+    """The smallest of 1, 2, 5 times a power of ten that divides `span` into at most `most`."""
+    rough = span / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= rough * (1 - 1e-9))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The values from `low` to `high` on the places from `start` to `end`."""
+
+    axis: Axis
+    low: float
+    high: float
+    start: float
+    end: float
+
+    @staticmethod
+    def over(axis: Axis, values: Floats, start: float, end: float) -> Scale:
+        """A scale that holds the finite `values` and the bounds that the axis asks for."""
+        known = values[np.isfinite(values) & ((values > 0) | (not axis.log))]
+        low = axis.low if axis.low is not None else float(known.min()) if known.size else 0.1
+        high = axis.high if axis.high is not None else float(known.max()) if known.size else 1.0
+        if axis.log:
+            low, high = _decades(low, high)
+        elif high <= low:
+            high = low + (abs(low) or 1.0)
+        elif axis.high is None and start > end:
+            high += 0.04 * (high - low)  # Room above the highest line of a y axis.
+        return Scale(axis, low, high, start, end)
+
+    def at(self, values: Floats) -> Floats:
+        """Places of `values`; NaN where a log axis has none."""
+        if self.axis.log:
+            safe = np.where(values > 0, values, np.nan)
+            share = np.log(safe / self.low) / math.log(self.high / self.low)
+        else:
+            share = (values - self.low) / (self.high - self.low)
+        places: Floats = self.start + share * (self.end - self.start)
+        return places
+
+    @property
+    def divisor(self) -> float:
+        """What the numbers at the ticks of a linear axis are divided by."""
+        return self._written[0]
+
+    @property
+    def label(self) -> str:
+        """The label of the axis, with the unit where the ticks do not name it."""
+        name = self._written[1]
+        return f"{self.axis.label} ({name})" if name and not self.axis.log else self.axis.label
+
+    @property
+    def _written(self) -> tuple[float, str]:
+        return _prefix(self.axis.unit, max(abs(self.low), abs(self.high)))
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Values and texts of the ticks."""
+        most = 7 if self.end > self.start else 6
+        if self.axis.log:
+            return [(value, short(self.axis.unit, value)) for value in self._log_ticks(most)]
+        divisor = self.divisor
+        step = _nice_step((self.high - self.low) / divisor, most)
+        if self.axis.unit == "count" and divisor == 1:
+            step = max(1.0, step)
+        decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+        first = math.ceil(self.low / divisor / step - 1e-9)
+        last = math.floor(self.high / divisor / step + 1e-9)
+        return [(i * step * divisor, f"{i * step:,.{decimals}f}") for i in range(first, last + 1)]
+
+    def _log_ticks(self, most: int) -> list[float]:
+        first, last = math.log10(self.low), math.log10(self.high)
+        decades = range(math.ceil(first - 1e-9), math.floor(last + 1e-9) + 1)
+        if len(decades) < 3:
+            fine = [m * 10.0**e for e in range(math.floor(first), decades.stop) for m in (1, 2, 5)]
+            return [v for v in fine if self.low * (1 - 1e-9) <= v <= self.high * (1 + 1e-9)]
+        every = -(-len(decades) // most)
+        return [10.0**e for e in decades if e % every == 0]
+
+
+def _decades(low: float, high: float) -> tuple[float, float]:
+    """Bounds of a log axis: on a 1, 2 or 5 outside of the values."""
+
+    def outside(value: float, up: bool) -> float:
+        power = 10.0 ** math.floor(math.log10(value) + 1e-12)
+        steps = [m * power for m in (1.0, 2.0, 5.0, 10.0)]
+        if up:
+            return next(s for s in steps if s >= value * (1 - 1e-9))
+        return next(s for s in reversed(steps) if s <= value * (1 + 1e-9))
+
+    low, high = outside(low, False), outside(high, True)
+    return (low, high) if high > low else (low / 2, high * 2)

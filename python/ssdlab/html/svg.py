@@ -1,0 +1,235 @@
+"""Plots as SVG: text stays text, colours are names that the style sheet explains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+
+from ssdlab.html.plot import TONES, Bars, Curve, Floats, Missing, Plot, Stacked
+from ssdlab.html.scale import Scale, short
+
+WIDTH, HEIGHT = 560.0, 290.0
+LEFT, RIGHT, TOP, BOTTOM = 74.0, 18.0, 10.0, 46.0
+LINE = 18.0
+"""Height of a line of the legend."""
+LETTER = 7.3
+"""Width of a letter of the legend, a little more than the mean."""
+ROW = 26.0
+"""Height of a row of stacked bars."""
+
+
+@cache
+def style(name: str) -> str:
+    """A file of the package, such as `plot.css`."""
+    return (resources.files("ssdlab.html") / name).read_text(encoding="utf-8")
+
+
+def tone_class(tone: int) -> str:
+    """Classes of a colour; those of a second round are dashed too."""
+    return f"t{tone % TONES}" + (" dashed" if tone >= TONES else "")
+
+
+def drawn(figure: Plot | Stacked, *, alone: bool = False) -> str:
+    """The figure as an SVG element; `alone` as a file, with its title and its style."""
+    if isinstance(figure, Stacked):
+        height, body = _stacked(figure)
+    else:
+        height, body = _plot(figure)
+    head = 28.0 if alone else 0.0
+    size = f'viewBox="0 {-head:g} {WIDTH:g} {height + head:g}"'
+    name = f"{figure.title}. {figure.caption}" if alone else figure.title
+    if not alone:
+        return (
+            f'<svg class="plot" {size} role="img" tabindex="0" aria-label={quoteattr(name)}>'
+            f"{body}</svg>"
+        )
+    paper = f'<rect class="paper" y="{-head:g}" width="{WIDTH:g}" height="{height + head:g}"/>'
+    title = f'<text class="title" x="8" y="-9">{escape(figure.title)}</text>'
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="plot" {size} width="{2 * WIDTH:g}">'
+        f"<title>{escape(figure.title)}</title><desc>{escape(figure.caption)}</desc>"
+        f"<style>{escape(style('plot.css'))}</style>{paper}{title}{body}</svg>\n"
+    )
+
+
+def scales(plot: Plot) -> tuple[Scale, Scale, float]:
+    """The scales of a plot and its height."""
+    names = [mark.name for mark in plot.marks]
+    top = TOP + LINE * (_legend_lines(names) if len(names) > 1 else 0)
+    height = HEIGHT + top - TOP
+    xs = [c.x for c in plot.curves] + [edge for b in plot.bars for edge in (b.left, b.right)]
+    ys = [c.y for c in plot.curves] + [b.height for b in plot.bars]
+    ys += [band for c in plot.curves for band in (c.low, c.high) if band is not None]
+    x = Scale.over(plot.x, np.concatenate(xs), LEFT, WIDTH - RIGHT)
+    y = Scale.over(plot.y, np.concatenate(ys), height - BOTTOM, top)
+    return x, y, height
+
+
+def _plot(plot: Plot) -> tuple[float, str]:
+    x, y, height = scales(plot)
+    named = plot.marks
+    parts = [*_grid(x, y)]
+    clip = f"clip-{plot.key}"
+    width, tall = WIDTH - RIGHT - LEFT, y.start - y.end
+    box = f'x="{LEFT:g}" y="{y.end:g}" width="{width:g}" height="{tall:g}"'
+    parts.append(f'<clipPath id="{clip}"><rect {box}/></clipPath>')
+    parts.append(f'<g clip-path="url(#{clip})"><g class="marks">')
+    for i, one in enumerate(named):
+        inside = _bars(one, x, y) if isinstance(one, Bars) else _curve(one, x, y)
+        parts.append(f'<g class="mark {tone_class(one.tone)}" data-mark="{i}">{inside}</g>')
+    parts.append("</g></g>")
+    parts.append(f'<rect class="area" {box}/>')
+    if len(named) > 1:
+        parts += _legend([(one.name, one.tone) for one in named], TOP)
+    return height, "".join(parts)
+
+
+def _grid(x: Scale, y: Scale) -> Iterator[str]:
+    yield '<g class="y-axis">'
+    for value, text in y.ticks():
+        at = float(y.at(np.array([value]))[0])
+        yield f'<path class="grid" d="M{LEFT:g} {at:.1f}H{WIDTH - RIGHT:g}"/>'
+        yield f'<text class="tick end" x="{LEFT - 6:g}" y="{at + 4:.1f}">{escape(text)}</text>'
+    yield '</g><g class="x-axis">'
+    for value, text in x.ticks():
+        at = float(x.at(np.array([value]))[0])
+        yield f'<path class="grid" d="M{at:.1f} {y.start:g}V{y.end:g}"/>'
+        # At the right edge a centred text would be cut off.
+        side = "end" if at > WIDTH - RIGHT - 12 else "middle"
+        shift = 14 if side == "end" else 0
+        place = f'x="{at + shift:.1f}" y="{y.start + 16:g}"'
+        yield f'<text class="tick {side}" {place}>{escape(text)}</text>'
+    yield "</g>"
+    yield f'<path class="axis" d="M{LEFT:g} {y.end:g}V{y.start:g}H{WIDTH - RIGHT:g}"/>'
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    place = f'x="{middle:g}" y="{y.start + 37:g}"'
+    yield f'<text class="label middle" {place}>{escape(x.label)}</text>'
+    turn = f'transform="translate(14 {(y.start + y.end) / 2:g}) rotate(-90)"'
+    yield f'<text class="label middle" {turn}>{escape(y.label)}</text>'
+
+
+def _pairs(x: Floats, y: Floats) -> str:
+    return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
+
+
+def _runs(known: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Iterator[slice]:
+    """The stretches without a gap."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], known, [False]]).astype(np.int8)))
+    for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        yield slice(start, stop)
+
+
+def _curve(curve: Curve, x: Scale, y: Scale) -> str:
+    across, up = x.at(curve.x), y.at(curve.y)
+    parts = []
+    if curve.low is not None and curve.high is not None:
+        # A band that reaches zero reaches the foot of a log axis.
+        floor = np.maximum(curve.low, y.low) if y.axis.log else curve.low
+        low, high = y.at(floor), y.at(curve.high)
+        for run in _runs(np.isfinite(across + low + high)):
+            ring = _pairs(
+                np.concatenate([across[run], across[run][::-1]]),
+                np.concatenate([high[run], low[run][::-1]]),
+            )
+            parts.append(f'<polygon class="band" points="{ring}"/>')
+    for run in _runs(np.isfinite(across + up)):
+        a, b = across[run], up[run]
+        if len(a) == 1:
+            parts.append(f'<circle class="dot" cx="{a[0]:.1f}" cy="{b[0]:.1f}" r="2.5"/>')
+            continue
+        if curve.step:
+            a, b = np.repeat(a, 2)[1:], np.repeat(b, 2)[:-1]
+        parts.append(f'<polyline class="line" points="{_pairs(a, b)}"/>')
+    return "".join(parts)
+
+
+def _bars(bars: Bars, x: Scale, y: Scale) -> str:
+    left, right = x.at(bars.left), x.at(bars.right)
+    top = np.clip(y.at(bars.height), y.end, y.start)
+    # Neighbours keep a thin gap, as long as there is room for one.
+    gap = np.where(right - left > 4, 1.0, 0.0)
+    rows = zip(left.tolist(), (right - left - gap).tolist(), top.tolist(), strict=True)
+    return "".join(
+        f'<rect class="bar" x="{a:.1f}" y="{b:.1f}" width="{max(w, 0.6):.1f}"'
+        f' height="{y.start - b:.1f}"/>'
+        for a, w, b in rows
+    )
+
+
+def _legend_places(names: list[str]) -> list[tuple[float, int]]:
+    """Where each name of a legend starts, and in which line."""
+    widths = [34 + LETTER * len(name) for name in names]
+    # One line stands over the plot; several need the whole width.
+    left = LEFT if LEFT + sum(widths) <= WIDTH - RIGHT else 10.0
+    places, at, line = [], left, 0
+    for width in widths:
+        if at > left and at + width > WIDTH:
+            at, line = left, line + 1
+        places.append((at, line))
+        at += width
+    return places
+
+
+def _legend_lines(names: list[str]) -> int:
+    return _legend_places([_cut(name) for name in names])[-1][1] + 1
+
+
+def _cut(name: str, most: int = 58) -> str:
+    """`name` in at most so many letters: labels of runs differ at their ends."""
+    half = (most - 1) // 2
+    return name if len(name) <= most else f"{name[: most - 1 - half]}…{name[-half:]}"
+
+
+def _legend(entries: list[tuple[str, int]], top: float) -> Iterator[str]:
+    names = [_cut(name) for name, _ in entries]
+    for i, ((x, line), (name, (_, tone))) in enumerate(
+        zip(_legend_places(names), zip(names, entries, strict=True), strict=True)
+    ):
+        y = top + LINE * line
+        yield (
+            f'<g class="key {tone_class(tone)}" data-key-of="{i}">'
+            f'<path class="swatch" d="M{x:g} {y + 4:g}h16"/>'
+            f'<text class="legend" x="{x + 21:g}" y="{y + 8:g}">{escape(name)}</text></g>'
+        )
+
+
+def _stacked(figure: Stacked) -> tuple[float, str]:
+    names = list(figure.parts)
+    top = TOP + LINE * _legend_lines(names) + 6
+    labels = max(len(_cut(label, 26)) for label, _ in figure.rows)
+    left = min(max(LEFT, 12 + LETTER * labels), 200.0)
+    totals = [sum(parts) for _, parts in figure.rows]
+    high = max(totals) or 1.0
+    room = WIDTH - RIGHT - 70 - left
+    body = list(_legend([(name, i) for i, name in enumerate(names)], TOP))
+    for i, (label, parts) in enumerate(figure.rows):
+        y, at = top + ROW * i, left
+        text = escape(_cut(label, 26))
+        body.append(f'<text class="tick end" x="{left - 8:g}" y="{y + 15:g}">{text}</text>')
+        for tone, value in enumerate(parts):
+            width = room * value / high
+            if width > 0:
+                told = f"{label}, {names[tone]}: {short('ns', value)}"
+                if totals[i]:
+                    told += f" ({100 * value / totals[i]:.1f} %)"
+                body.append(
+                    f'<rect class="bar mark {tone_class(tone)}" data-mark="{tone}" x="{at:.1f}"'
+                    f' y="{y + 2:g}" width="{max(width, 0.4):.1f}" height="{ROW - 7:g}">'
+                    f"<title>{escape(told)}</title></rect>"
+                )
+            at += width
+        total = short("ns", totals[i])
+        body.append(f'<text class="tick" x="{at + 6:.1f}" y="{y + 15:g}">{escape(total)}</text>')
+    height = top + ROW * len(figure.rows) + 6
+    return height, "".join(body)
+
+
+def files(figures: list[Plot | Stacked | Missing]) -> dict[str, str]:
+    """The figures that exist as SVG files, by name."""
+    there = [one for one in figures if not isinstance(one, Missing)]
+    return {f"{one.key}.svg": drawn(one, alone=True) for one in there}

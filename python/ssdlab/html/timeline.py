@@ -1,0 +1,105 @@
+"""The operations of a run as lanes over time, for the page's canvas."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from ssdlab import _core
+from ssdlab.report import LOGS, Report
+
+MOST = 30_000
+"""Operations in the page: about one megabyte."""
+FIELDS = 7
+"""Numbers of an operation in the data: chip, kind, start, length, plane, block, page."""
+MOST_LANES = 128
+"""Lanes of chips; a device with more chips gets one lane a channel."""
+KINDS = (
+    "host read",
+    "host program",
+    "GC read",
+    "GC program",
+    "erase",
+    "other read",
+    "other program",
+)
+"""What an operation is shown as, by the number that stands for it in the data."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Operations in order of start; times in nanoseconds."""
+
+    operations: int
+    first: int
+    """Start of the first."""
+    last: int
+    """End of the last."""
+    whole: bool
+    """It holds every operation from `first` to the end of the run."""
+    kinds: tuple[int, ...]
+    """The numbers of the kinds that occur."""
+    data: str
+    """For the canvas, JSON."""
+
+
+def why_none(report: Report, folder: Path | None) -> str:
+    """Why there is no timeline, and how to get it."""
+    if report.json["config"]["run"]["mode"] == "functional":
+        return "A functional run has no time. Get it with --set run.mode=timed."
+    if not report.json["config"]["metrics"]["op_log"]:
+        return "The run kept no operation log. Get it with --set metrics.op_log=true."
+    where = f" in {folder.name}" if folder else ""
+    return f"{LOGS['ops']} is not{where}, or holds no operation from the time asked for on."
+
+
+def timeline(report: Report, folder: Path | None, since: int | None = None) -> Timeline | None:
+    """The first operations from `since` on (default: the start of the measurement)."""
+    log = folder / LOGS["ops"] if folder is not None else None
+    if log is None or not log.exists():
+        return None
+    since = report.time.measured_from if since is None else since
+    text = _core.op_log_excerpt(log, since, MOST)
+    head, _, rows = text.partition("\n")
+    if not rows:
+        return None
+    names = head.split(",")
+    at = {name: i for i, name in enumerate(names)}
+    lines = [line.split(",") for line in rows.splitlines()]
+    device = report.json["config"]["device"]
+    chips = int(device["chips_per_channel"])
+    channels = int(device["channels"])
+    start = [int(line[at["start"]]) for line in lines]
+    end = [int(line[at["end"]]) for line in lines]
+    first = start[0]
+    previous = first
+    flat: list[int] = []
+    for line, begins, ends in zip(lines, start, end, strict=True):
+        kind = _kind(line[at["op"]], line[at["cause"]])
+        chip = int(line[at["channel"]]) * chips + int(line[at["chip"]])
+        page = line[at["page"]]
+        place = [int(line[at["plane"]]), int(line[at["block"]]), int(page) if page else -1]
+        flat += [chip, kind, begins - previous, ends - begins, *place]
+        previous = begins
+    data = {
+        "channels": channels,
+        "chips": chips,
+        "lanes": chips if channels * chips <= MOST_LANES else 1,
+        "first": first,
+        "last": max(end),
+        "kinds": KINDS,
+        "ops": flat,
+    }
+    text = json.dumps(data, separators=(",", ":"))
+    kinds = tuple(sorted(set(flat[1::FIELDS])))
+    return Timeline(len(lines), first, max(end), len(lines) < MOST, kinds, text)
+
+
+def _kind(op: str, cause: str) -> int:
+    if op == "erase":
+        return 4
+    program = op == "program"
+    if cause == "host":
+        return int(program)
+    return (2 if cause == "gc" else 5) + program

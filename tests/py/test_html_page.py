@@ -1,0 +1,254 @@
+"""Pages of runs and comparisons: one well-formed file, the report's numbers, within its size."""
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ssdlab
+from running import SMALL, refused, report_of, sets, ssdlab_command
+from ssdlab.html.compare_page import comparison_page, ratio_interval
+from ssdlab.html.plot import Plot
+from ssdlab.html.run_page import flattened, run_figures, run_page, value_at
+
+LOGGED = {**SMALL, "metrics.op_log": True, "metrics.interval": "2 ms"}
+MOST_BYTES = 6_000_000
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+VICTIMS = ["greedy", "fifo", "random"]
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run") / "r"
+    ssdlab.run("greedy-8ch", set=LOGGED, out=folder, progress=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("compared") / "c"
+    values = {**SMALL, "metrics.interval": "2 ms"}
+    vary = {"gc.victim": VICTIMS}
+    ssdlab.compare("greedy-8ch", set=values, vary=vary, out=folder, progress=False)
+    return folder
+
+
+class Reader(HTMLParser):
+    """Elements of a page: complains of what is not closed, keeps the numbers and references."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.numbers: dict[str, list[str]] = {}
+        self.words: list[str] = []
+        self.feed(page)
+        self.close()
+        assert not self.open, f"not closed: {self.open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        assert len(values) == len(attrs), f"{tag}: an attribute twice: {attrs}"
+        if tag not in VOID:
+            self.open.append(tag)
+        if "id" in values:
+            self.ids.append(values["id"])
+        self.links += [
+            values[name]
+            for name in ("href", "src", "srcset", "xlink:href", "action")
+            if name in values
+        ]
+        if "data-key" in values:
+            self.numbers.setdefault(values["data-key"], []).append(values["value"])
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag, f"</{tag}> within {self.open}"
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def _page(folder: Path) -> str:
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("which", ["run_folder", "compared"])
+def test_a_page_is_one_well_formed_file(which: str, request: pytest.FixtureRequest) -> None:
+    text = _page(request.getfixturevalue(which))
+    page = Reader(text)
+    assert len(page.ids) == len(set(page.ids))
+    assert text.startswith("<!DOCTYPE html>")
+    inside = {f"#{name}" for name in page.ids}
+    assert set(page.links) <= inside | {"data:,"}
+    # Names of XML are no addresses; a plain page holds no other.
+    addresses = re.findall(r"https?://[^\s\"'<)]+", text)
+    assert set(addresses) <= {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"@import|url\((?!#)|fetch\(|XMLHttpRequest|import\(", text)
+    assert len(text.encode()) < MOST_BYTES
+
+
+def test_numbers_equal_the_report(run_folder: Path) -> None:
+    report = report_of(run_folder)
+    page = Reader(_page(run_folder))
+    assert len(page.numbers) > 150
+    for key, raws in page.numbers.items():
+        for raw in raws:
+            assert json.loads(raw) == value_at(report, key), key
+    listed = {key for key, _ in flattened({k: report[k] for k in ("latency", "waf", "gc")})}
+    assert listed <= set(page.numbers)
+
+
+def test_numbers_equal_the_comparison(compared: Path) -> None:
+    rows: list[dict[str, Any]] = json.loads((compared / "compare.json").read_text())["runs"]
+    page = Reader(_page(compared))
+    assert {"runs.0.waf", "runs.2.write_mean_ns"} <= set(page.numbers)
+    for key, raws in page.numbers.items():
+        _, i, name = key.split(".")
+        assert json.loads(raws[0]) == rows[int(i)][name], key
+
+
+def test_every_plot_is_a_file_of_its_own(run_folder: Path, compared: Path, tmp_path: Path) -> None:
+    for folder in (run_folder, compared):
+        done = ssdlab_command("report", folder, "--plots", tmp_path / folder.name, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        files = sorted((tmp_path / folder.name).iterdir())
+        assert len(files) >= 11
+        assert done.stdout.split() == sorted(map(str, files), key=done.stdout.index)
+        for file in files:
+            root = ElementTree.fromstring(file.read_text(encoding="utf-8"))
+            assert root.tag == "{http://www.w3.org/2000/svg}svg"
+            assert "nan" not in " ".join(root.itertext()).lower()
+            assert root.find("{http://www.w3.org/2000/svg}title") is not None
+
+
+def test_the_command_writes_the_page_again(run_folder: Path, tmp_path: Path) -> None:
+    page = tmp_path / "deep/page.html"
+    done = ssdlab_command("report", run_folder, "--out", page, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"{page}\n")
+    assert page.read_text(encoding="utf-8") == _page(run_folder)
+    later = ssdlab_command("report", run_folder, "--out", page, "--from", "20ms", cwd=tmp_path)
+    assert later.returncode == 0
+    first = re.search(r'"first":(\d+)', page.read_text(encoding="utf-8"))
+    assert first
+    assert int(first[1]) >= 20_000_000
+
+
+def test_bad_folders_and_times_are_refused(compared: Path, tmp_path: Path) -> None:
+    refused(ssdlab_command("report", tmp_path, cwd=tmp_path), 2, "neither report.json nor")
+    done = ssdlab_command("report", compared, "--baseline", "best", cwd=tmp_path)
+    refused(done, 2, "no such run", *VICTIMS)
+    done = ssdlab_command("report", compared, "--from", "soon", cwd=tmp_path)
+    refused(done, 2, "--from soon", "1.5s")
+    (tmp_path / "report.json").write_text('{"version": 1}')
+    refused(ssdlab_command("report", tmp_path, cwd=tmp_path), 2, "cannot be read")
+
+
+def test_no_html_leaves_the_page_out(tmp_path: Path) -> None:
+    options = [*sets(SMALL), "--quiet", "--no-html", "--out", "r"]
+    assert ssdlab_command("run", "greedy-8ch", *options, cwd=tmp_path).returncode == 0
+    assert not (tmp_path / "r/report.html").exists()
+
+
+@pytest.mark.parametrize("mode", ["functional", "short", "idle", "old"])
+def test_what_cannot_be_drawn_is_said(mode: str, tmp_path: Path) -> None:
+    """No empty frame: a figure has curves or bars, or words that say how to get them."""
+    changes: dict[str, dict[str, object]] = {
+        "functional": {"run.mode": "functional"},
+        "short": {"metrics.interval": "10 s"},
+        "idle": {"workload.read": 1.0},
+        "old": {},
+    }
+    ssdlab.run("greedy-8ch", set={**SMALL, **changes[mode]}, out=tmp_path / "r", progress=False)
+    if mode == "old":
+        (tmp_path / "r/distributions.csv").unlink()
+    text = run_page(ssdlab.Report.read(tmp_path / "r"), tmp_path / "r")
+    figures = re.findall(r"<figure.*?</figure>", text, flags=re.DOTALL)
+    missing = [f for f in figures if 'class="missing"' in f]
+    drawn = [f for f in figures if f not in missing]
+    assert all(re.search(r'class="(line|bar|dot)', f) for f in drawn)
+    assert all("<svg" not in f for f in missing)
+    words = {
+        "functional": "run.mode=timed",
+        "short": "metrics.interval=",
+        "idle": "Garbage collection took no block",
+        "old": "distributions.csv",
+    }
+    assert any(words[mode] in f for f in missing)
+    assert any("metrics.op_log=true" in f or "run.mode=timed" in f for f in missing)
+    Reader(text)
+
+
+def test_a_long_run_stays_small_and_keeps_its_extremes() -> None:
+    report = ssdlab.run("greedy-8ch", set={**SMALL, "metrics.interval": "20 us"}, progress=False)
+    assert len(report.series["time_ns"]) > 3000
+    assert len(run_page(report).encode()) < 1_500_000
+    (free,) = [one for one in run_figures(report) if one.key == "free"]
+    assert isinstance(free, Plot)
+    (curve,) = free.curves
+    assert curve.low is not None
+    assert curve.high is not None
+    assert len(curve.y) <= 700
+    assert curve.low.min() == report.series["free_blocks"].min()
+    assert curve.high.max() == report.series["free_blocks"].max()
+    assert "band" in free.caption
+
+
+def test_distributions_hold_what_the_report_counts() -> None:
+    report = ssdlab.run("greedy-8ch", set=SMALL, progress=False)
+    found = report.distributions
+    assert found["latency_write"][:, 2].sum() == report.latency.write.count
+    assert found["latency_read"][:, 2].sum() == report.latency.read.count
+    assert found["victim_invalid"][:, 2].sum() == report.gc.calls
+    assert found["erases"][:, 2].sum() == report.device.blocks
+    invalid = (found["victim_invalid"][:, 0] * found["victim_invalid"][:, 2]).sum()
+    assert report.gc.mean_victim_invalid_ratio == pytest.approx(invalid / report.gc.calls / 16)
+    slow = set_functional()
+    assert slow.distributions["victim_invalid"][:, 2].sum() == slow.gc.calls
+
+
+def set_functional() -> ssdlab.Report:
+    return ssdlab.run("greedy-8ch", set={**SMALL, "run.mode": "functional"}, progress=False)
+
+
+def test_ratios_refer_to_the_chosen_run(compared: Path) -> None:
+    done = ssdlab.Comparison.read(compared)
+    assert list(done.reports) == VICTIMS
+    means = [report.latency.write.mean or 0 for report in done.reports.values()]
+    text = comparison_page(done, "fifo")
+    assert '<option value="1" selected>fifo' in text
+    assert f">{means[2] / means[1]:.3f}" in text
+    assert ratio_interval(2.0, 0.2, 1.0, 0.1) == pytest.approx(2 * (0.1**2 + 0.1**2) ** 0.5)
+    assert ratio_interval(2.0, None, 1.0, 0.1) is None
+
+
+def test_markup_in_what_others_wrote_stays_text() -> None:
+    evil = '</script><b>"x"&'
+    report = ssdlab.run("greedy-8ch", set={**SMALL, "metrics.interval": "2 ms"}, progress=False)
+    values = {**report.json, "warnings": [evil]}
+    told = ssdlab.Report.of(json.dumps(values), report.series_csv, report.distributions_csv)
+    assert evil in Reader(run_page(told)).words
+    both = ssdlab.Comparison({evil: told, "b": report}, failures={"c": evil})
+    assert evil in Reader(comparison_page(both)).words
+
+
+def test_a_page_that_cannot_be_made_costs_no_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> str:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("ssdlab.simulate.run_page", broken)
+    with pytest.raises(ssdlab.InternalError, match="a bug"):
+        ssdlab.run("greedy-8ch", set=SMALL, out=tmp_path / "r", progress=False)
+    assert report_of(tmp_path / "r")["completed"]
