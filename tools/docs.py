@@ -97,7 +97,6 @@ def trace_info() -> str:
 def formats() -> str:
     """Every trace format, as its plug describes itself."""
     parts = [FORMATS_HEAD]
-    pipe = chr(92) + "|"
     for f in json.loads(_core.registry())["formats"]:
         rows = ["| | |", "|---|---|"]
         rows += [
