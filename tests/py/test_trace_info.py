@@ -247,7 +247,7 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other").write_text(text([(0, "W", 0, 8)]).replace(" Q ", " D "))
     for file, words in {
         "empty": "is empty",
-        "binary": "not block-event text",
+        "binary": "of no known format",
         "cut.zst": "cut short",
         "other": "found D: 1",
         "missing": "cannot open",

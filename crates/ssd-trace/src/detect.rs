@@ -32,7 +32,13 @@ pub(crate) fn format_of<'a>(
     lines.retain(|line| !line.trim_ascii().is_empty());
     lines.truncate(LINES);
     let format = if let Some(&first) = lines.first() {
-        best(&formats::detect(&lines)).map_err(|alike| message(file, first, &alike))?
+        let fits = best(&formats::detect(&lines));
+        match (fits, nearest(first)) {
+            (Ok(format), _) => format,
+            // Its own message says what is wrong with the line.
+            (Err(alike), Some(format)) if alike.is_empty() => format,
+            (Err(alike), _) => return Err(message(file, first, &alike)),
+        }
     } else {
         TraceFormat::BlockEvent
     };
@@ -48,6 +54,15 @@ fn best(found: &[(TraceFormat, u32)]) -> Result<TraceFormat, Vec<TraceFormat>> {
         [format] => Ok(format),
         _ => Err(alike),
     }
+}
+
+/// The one format that understands more than a third of a bad line, and more of it than any other.
+fn nearest(line: &[u8]) -> Option<TraceFormat> {
+    let all = formats::understood(line);
+    let most = all.iter().map(|&(_, bytes)| bytes).max()?;
+    let mut alike = all.iter().filter(|&&(_, bytes)| bytes == most);
+    let &(format, _) = alike.next()?;
+    (3 * most > line.len() && alike.next().is_none()).then_some(format)
 }
 
 /// The message when no format fits, or several do.

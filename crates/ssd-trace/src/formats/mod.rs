@@ -159,6 +159,12 @@ pub trait Format: Sized {
         }
         (records * 100u32).checked_div(records + others).unwrap_or(0)
     }
+
+    /// Bytes of a bad `line` up to what this format does not understand in it; none of another line.
+    #[must_use]
+    fn understood(line: &[u8]) -> usize {
+        Self::new(b'Q').parse(line).err().map_or(0, |reject| reject.column)
+    }
 }
 
 macro_rules! formats {
@@ -172,6 +178,12 @@ macro_rules! formats {
         #[must_use]
         pub fn detect(lines: &[&[u8]]) -> Vec<(TraceFormat, u32)> {
             vec![$((TraceFormat::$variant, $file::Parser::detect(lines))),+]
+        }
+
+        /// [`Format::understood`] of every format.
+        #[must_use]
+        pub fn understood(line: &[u8]) -> Vec<(TraceFormat, usize)> {
+            vec![$((TraceFormat::$variant, $file::Parser::understood(line))),+]
         }
 
         /// Reads all of `reader` as `format`; see [`Scan::run`].
