@@ -5,20 +5,22 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ssdlab import memory
+from ssdlab import memory, policy
 from ssdlab.comparison import CSV, JSON, TEXT, Comparison, folder_name, labels_of
 from ssdlab.config_input import Config, ConfigLike, load_config, said
 from ssdlab.errors import ConfigError, Interrupted, RunError
 from ssdlab.folder import draft
+from ssdlab.policy import Policies, is_policy, name_of
 from ssdlab.progress import Callback, Display, display
 from ssdlab.report import Report
-from ssdlab.simulate import run_loaded
+from ssdlab.simulate import NONE, Plugs, plugged, run_loaded
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class Planned:
 
     label: str
     config: Config
+    policies: Policies = NONE
 
 
 def plan(
@@ -36,6 +39,7 @@ def plan(
     set: Mapping[str, object] | None = None,
     vary: Mapping[str, Sequence[object]] | None = None,
     seed: int | None = None,
+    plugs: Plugs | None = None,
 ) -> list[Planned]:
     """Every configuration with every trace and every combination of varied values."""
     if not configs:
@@ -44,7 +48,7 @@ def plan(
     empty = [key for key, values in vary.items() if not values]
     if empty:
         raise ConfigError([f"{key}: nothing to vary: give its values" for key in empty])
-    loaded: list[Config] = []
+    loaded: list[tuple[Config, Policies]] = []
     parts: list[dict[str, str]] = []
     errors: dict[str, None] = {}
     sources: list[str | Path | None] = [*traces] or [None]
@@ -53,23 +57,27 @@ def plan(
     ):
         varied = dict(zip(vary, values, strict=True))
         try:
-            made = load_config(config, trace=trace, set={**(set or {}), **varied}, seed=seed)
+            sets, policies = plugged({**(set or {}), **varied}, plugs or {})
+            made = load_config(config, trace=trace, set=sets, seed=seed)
         except ConfigError as error:
             errors |= dict.fromkeys(error.messages)
             continue
-        loaded.append(made)
+        loaded.append((made, policies.copied()))
         part = {"config": made.name}
         if trace is not None:
             part["trace"] = Path(trace).name.partition(".")[0]
-        parts.append(part | {key: _short(said(value)) for key, value in varied.items()})
+        parts.append(part | {key: _short(value) for key, value in varied.items()})
     if errors:
         raise ConfigError(errors)
-    return [Planned(*both) for both in zip(labels_of(parts), loaded, strict=True)]
+    labels = labels_of(parts)
+    return [Planned(label, *both) for label, both in zip(labels, loaded, strict=True)]
 
 
-def _short(value: str) -> str:
+def _short(value: object) -> str:
     """A varied value in a label: `{ policy = "d-choices", d = 3 }` is `d-choices d=3`."""
-    text = value.strip().strip("{}[]").replace('"', "").replace("'", "").replace(",", " ")
+    if is_policy(value):
+        return name_of(value)
+    text = said(value).strip().strip("{}[]").replace('"', "").replace("'", "").replace(",", " ")
     return " ".join(text.replace("policy", "").replace(" = ", "=").split()).lstrip("=")
 
 
@@ -84,6 +92,10 @@ def compare(
     out: str | Path | None = None,
     force: bool = False,
     progress: bool = True,
+    victim: policy.VictimLike | None = None,
+    trigger: policy.Wants | None = None,
+    concurrency: policy.Limits | None = None,
+    placement: policy.Places | None = None,
 ) -> Comparison:
     """Run several configurations and put their results side by side.
 
@@ -92,7 +104,16 @@ def compare(
     (default: one for each processor); results do not depend on `jobs`. Reports of runs made before
     are compared as they are. A run that cannot finish is listed in `failures`; Ctrl-C raises
     `Interrupted` with the `comparison` of what was done.
+
+    Policies in Python (`ssdlab.policy`) are given to all runs as in `ssdlab.run`, or varied by key:
+    {"gc.victim": ["greedy", Mine()]}. Each run has its own copy of them.
     """
+    plugs: Plugs = {
+        "victim": victim,
+        "trigger": trigger,
+        "concurrency": concurrency,
+        "placement": placement,
+    }
     several = [configs] if isinstance(configs, str | Path | Config) else list(configs)
     reports = [one for one in several if isinstance(one, Report)]
     if reports and len(reports) == len(several):
@@ -101,7 +122,7 @@ def compare(
     if reports:
         raise ConfigError(["compare either reports or configurations, not both at once"])
     named = [one for one in several if not isinstance(one, Report)]
-    planned = plan(named, traces=traces, set=set, vary=vary, seed=seed)
+    planned = plan(named, traces=traces, set=set, vary=vary, seed=seed, plugs=plugs)
     done = run_all(planned, jobs=jobs, out=out, force=force, progress=progress)
     if done.interrupted:
         stopped = Interrupted(None, done.folder)
@@ -148,7 +169,11 @@ def _shown(
 ) -> Comparison:
     with ExitStack() as stack:
         shown = stack.enter_context(display()) if progress else None
-        return _Batch(planned, folder, shown).run(jobs)
+        batch = _Batch(planned, folder, shown)
+        done = batch.run(jobs)
+    for cause in batch.raised.values():
+        traceback.print_exception(cause)
+    return done
 
 
 class _Batch:
@@ -164,6 +189,8 @@ class _Batch:
         self.reports: dict[str, Report] = {}
         self.failures: dict[str, str] = {}
         self.interrupted = False
+        self.raised: dict[str, BaseException] = {}
+        """Exceptions of policies that ended a run, one for each message."""
 
     def run(self, jobs: int) -> Comparison:
         """All of them; the reports in the order of the plan."""
@@ -208,7 +235,9 @@ class _Batch:
         out = None if self.folder is None else self.folder / folder_name(one.label)
         how = "completed"
         try:
-            self.reports[one.label] = run_loaded(one.config, self._callback(one.label), out=out)
+            self.reports[one.label] = run_loaded(
+                one.config, self._callback(one.label), out=out, policies=one.policies
+            )
         except Interrupted as stopped:
             how = "interrupted"
             if stopped.report:
@@ -217,5 +246,7 @@ class _Batch:
             how = "failed"
             self.reports[one.label] = failed.report
             self.failures[one.label] = str(failed)
+            if failed.__cause__ is not None:
+                self.raised.setdefault(str(failed), failed.__cause__)
         if self.shown:
             self.shown.end(one.label, how)
