@@ -5,7 +5,7 @@ report = ssdlab.run("greedy-8ch", set={"gc.victim": "fifo"})
 report.waf.total, report.latency.write.p99
 """
 
-from ssdlab import versions
+from ssdlab import policy, versions
 from ssdlab.compare_runs import compare
 from ssdlab.comparison import Comparison
 from ssdlab.config_input import Config, load_config, preset_names
@@ -35,6 +35,7 @@ __all__ = [
     "__version__",
     "compare",
     "load_config",
+    "policy",
     "preset_names",
     "run",
 ]

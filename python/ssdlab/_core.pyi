@@ -4,9 +4,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, final
 
+import numpy as np
+import numpy.typing as npt
+
 __all__ = [
+    "ConcurrencyView",
     "ConfigError",
+    "Device",
     "Finished",
+    "TriggerView",
+    "VictimView",
     "WorkloadError",
     "__commit__",
     "__version__",
@@ -56,6 +63,140 @@ class Finished:
     @property
     def trace(self) -> str | None:
         """What was found in the trace, as JSON; None for a synthetic workload."""
+    @property
+    def error(self) -> BaseException | None:
+        """The exception of a policy in Python that ended the run; None: none did."""
+
+@final
+class Device:
+    """The device of a run, as policies see it when they start."""
+
+    @property
+    def channels(self) -> int:
+        """Channels."""
+    @property
+    def chips_per_channel(self) -> int:
+        """Chips on each channel."""
+    @property
+    def planes_per_chip(self) -> int:
+        """Planes in each chip."""
+    @property
+    def planes(self) -> int:
+        """Planes of the device."""
+    @property
+    def pools(self) -> int:
+        """Pools: each collects by itself."""
+    @property
+    def blocks_per_pool(self) -> int:
+        """Blocks (erase units) of each pool."""
+    @property
+    def pages_per_block(self) -> int:
+        """Pages of each block (erase unit)."""
+    @property
+    def page_bytes(self) -> int:
+        """Bytes of a page."""
+    @property
+    def user_pages(self) -> int:
+        """Pages that the host sees."""
+    @property
+    def striping(self) -> list[int]:
+        """Every plane once, in striping order: channels vary fastest, then chips, then planes."""
+    @property
+    def seed(self) -> int:
+        """Seed of the run."""
+
+@final
+class VictimView:
+    """The sealed blocks of one pool: arrays are copies, in ascending order of block ids."""
+
+    @property
+    def blocks(self) -> npt.NDArray[np.int64]:
+        """Ids of the candidates."""
+    @property
+    def valid(self) -> npt.NDArray[np.int64]:
+        """Valid pages of each."""
+    @property
+    def invalid(self) -> npt.NDArray[np.int64]:
+        """Invalid pages of each."""
+    @property
+    def erases(self) -> npt.NDArray[np.int64]:
+        """Erases of each so far."""
+    @property
+    def since_seal(self) -> npt.NDArray[np.int64]:
+        """Age of each: host pages written since its seal."""
+    @property
+    def since_invalidation(self) -> npt.NDArray[np.int64]:
+        """Host pages written since the last invalidation in it, or its seal if there was none."""
+    @property
+    def seal_order(self) -> npt.NDArray[np.int64]:
+        """Place of each in the order in which blocks were sealed."""
+    @property
+    def pages_per_block(self) -> int:
+        """Pages of a block."""
+    @property
+    def pool(self) -> int:
+        """The pool."""
+    @property
+    def clock(self) -> int:
+        """Host pages written so far."""
+    @property
+    def free_blocks(self) -> int:
+        """Erased blocks of the pool."""
+    @property
+    def rng(self) -> np.random.Generator:
+        """The policy's own random numbers, from the seed of the run."""
+
+@final
+class TriggerView:
+    """One pool and the device, as a trigger sees them."""
+
+    @property
+    def pool(self) -> int:
+        """The pool."""
+    @property
+    def clock(self) -> int:
+        """Host pages written so far."""
+    @property
+    def free_blocks(self) -> int:
+        """Erased blocks of the pool."""
+    @property
+    def blocks(self) -> int:
+        """Blocks of the pool."""
+    @property
+    def pool_used_pages(self) -> int:
+        """Pages of the pool that are not erased."""
+    @property
+    def pool_pages(self) -> int:
+        """Pages of the pool."""
+    @property
+    def used_pages(self) -> int:
+        """Pages of the device that are not erased."""
+    @property
+    def pages(self) -> int:
+        """Pages of the device."""
+    @property
+    def idle_ns(self) -> int | None:
+        """Time without host operations, ns; None during one and without `idle_after_ns`."""
+    @property
+    def rng(self) -> np.random.Generator:
+        """The policy's own random numbers, from the seed of the run."""
+
+@final
+class ConcurrencyView:
+    """The device, as a concurrency rule sees it."""
+
+    @property
+    def pools(self) -> int:
+        """Pools of the device."""
+    @property
+    def used_pages(self) -> int:
+        """Pages that are not erased."""
+    @property
+    def pages(self) -> int:
+        """All pages."""
+    @property
+    def rng(self) -> np.random.Generator:
+        """The policy's own random numbers, from the seed of the run."""
 
 def load(
     preset: str | None = None,
@@ -98,8 +239,12 @@ def run(
     folder: Path | str | None = None,
     commit: str | None = None,
     audit_every: int = 0,
+    policies: list[tuple[str, object, str]] = ...,
 ) -> Finished:
-    """Run a resolved configuration (JSON); logs go into `folder`, which must exist."""
+    """Run a resolved configuration (JSON); logs go into `folder`, which must exist.
+
+    `policies`: key of the configuration, the object that stands in for its policy, its name.
+    """
 
 def trace_info(
     config: str,

@@ -5,22 +5,24 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ssdlab import memory
+from ssdlab import memory, policy
 from ssdlab.comparison import CSV, JSON, TEXT, Comparison, folder_name, labels_of
 from ssdlab.config_input import Config, ConfigLike, load_config, said
 from ssdlab.errors import ConfigError, Interrupted, RunError
 from ssdlab.folder import draft
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.leave import keep_with_page
+from ssdlab.policy import Policies, is_policy, name_of
 from ssdlab.progress import Callback, Display, display
 from ssdlab.report import Report
-from ssdlab.simulate import run_loaded
+from ssdlab.simulate import NONE, Plugs, plugged, run_loaded
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Planned:
 
     label: str
     config: Config
+    policies: Policies = NONE
 
 
 def plan(
@@ -38,6 +41,7 @@ def plan(
     set: Mapping[str, object] | None = None,
     vary: Mapping[str, Sequence[object]] | None = None,
     seed: int | None = None,
+    plugs: Plugs | None = None,
 ) -> list[Planned]:
     """Every configuration with every trace and every combination of varied values."""
     if not configs:
@@ -46,7 +50,7 @@ def plan(
     empty = [key for key, values in vary.items() if not values]
     if empty:
         raise ConfigError([f"{key}: nothing to vary: give its values" for key in empty])
-    loaded: list[Config] = []
+    loaded: list[tuple[Config, Policies]] = []
     parts: list[dict[str, str]] = []
     errors: dict[str, None] = {}
     sources: list[str | Path | None] = [*traces] or [None]
@@ -55,23 +59,27 @@ def plan(
     ):
         varied = dict(zip(vary, values, strict=True))
         try:
-            made = load_config(config, trace=trace, set={**(set or {}), **varied}, seed=seed)
+            sets, policies = plugged({**(set or {}), **varied}, plugs or {})
+            made = load_config(config, trace=trace, set=sets, seed=seed)
         except ConfigError as error:
             errors |= dict.fromkeys(error.messages)
             continue
-        loaded.append(made)
+        loaded.append((made, policies.copied()))
         part = {"config": made.name}
         if trace is not None:
             part["trace"] = Path(trace).name.partition(".")[0]
-        parts.append(part | {key: _short(said(value)) for key, value in varied.items()})
+        parts.append(part | {key: _short(value) for key, value in varied.items()})
     if errors:
         raise ConfigError(errors)
-    return [Planned(*both) for both in zip(labels_of(parts), loaded, strict=True)]
+    labels = labels_of(parts)
+    return [Planned(label, *both) for label, both in zip(labels, loaded, strict=True)]
 
 
-def _short(value: str) -> str:
+def _short(value: object) -> str:
     """A varied value in a label: `{ policy = "d-choices", d = 3 }` is `d-choices d=3`."""
-    text = value.strip().strip("{}[]").replace('"', "").replace("'", "").replace(",", " ")
+    if is_policy(value):
+        return name_of(value)
+    text = said(value).strip().strip("{}[]").replace('"', "").replace("'", "").replace(",", " ")
     return " ".join(text.replace("policy", "").replace(" = ", "=").split()).lstrip("=")
 
 
@@ -87,6 +95,10 @@ def compare(
     force: bool = False,
     progress: bool = True,
     html: bool = True,
+    victim: policy.VictimLike | None = None,
+    trigger: policy.Wants | None = None,
+    concurrency: policy.Limits | None = None,
+    placement: policy.Places | None = None,
 ) -> Comparison:
     """Run several configurations and put their results side by side.
 
@@ -95,7 +107,16 @@ def compare(
     (default: one for each processor); results do not depend on `jobs`. Reports of runs made before
     are compared as they are. A run that cannot finish is listed in `failures`; Ctrl-C raises
     `Interrupted` with the `comparison` of what was done.
+
+    Policies in Python (`ssdlab.policy`) are given to all runs as in `ssdlab.run`, or varied by key:
+    {"gc.victim": ["greedy", Mine()]}. Each run has its own copy of them.
     """
+    plugs: Plugs = {
+        "victim": victim,
+        "trigger": trigger,
+        "concurrency": concurrency,
+        "placement": placement,
+    }
     several = [configs] if isinstance(configs, str | Path | Config) else list(configs)
     reports = [one for one in several if isinstance(one, Report)]
     if reports and len(reports) == len(several):
@@ -104,7 +125,7 @@ def compare(
     if reports:
         raise ConfigError(["compare either reports or configurations, not both at once"])
     named = [one for one in several if not isinstance(one, Report)]
-    planned = plan(named, traces=traces, set=set, vary=vary, seed=seed)
+    planned = plan(named, traces=traces, set=set, vary=vary, seed=seed, plugs=plugs)
     done = run_all(planned, jobs=jobs, out=out, force=force, progress=progress, html=html)
     if done.interrupted:
         stopped = Interrupted(None, done.folder)
@@ -150,7 +171,10 @@ def cores() -> int:
 def _shown(batch: _Batch, jobs: int, progress: bool) -> Comparison:
     with ExitStack() as stack:
         batch.shown = stack.enter_context(display()) if progress else None
-        return batch.run(jobs)
+        done = batch.run(jobs)
+    for cause in batch.raised.values():
+        traceback.print_exception(cause)
+    return done
 
 
 class _Batch:
@@ -165,6 +189,8 @@ class _Batch:
         self.reports: dict[str, Report] = {}
         self.failures: dict[str, str] = {}
         self.interrupted = False
+        self.raised: dict[str, BaseException] = {}
+        """Exceptions of policies that ended a run, one for each message."""
 
     def run(self, jobs: int) -> Comparison:
         """All of them; the reports in the order of the plan."""
@@ -210,7 +236,9 @@ class _Batch:
         how = "completed"
         try:
             told = self._callback(one.label)
-            self.reports[one.label] = run_loaded(one.config, told, out=out, html=self.html)
+            self.reports[one.label] = run_loaded(
+                one.config, told, out=out, html=self.html, policies=one.policies
+            )
         except Interrupted as stopped:
             how = "interrupted"
             if stopped.report:
@@ -219,5 +247,7 @@ class _Batch:
             how = "failed"
             self.reports[one.label] = failed.report
             self.failures[one.label] = str(failed)
+            if failed.__cause__ is not None:
+                self.raised.setdefault(str(failed), failed.__cause__)
         if self.shown:
             self.shown.end(one.label, how)

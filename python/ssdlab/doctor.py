@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-import numpy as np
-
 from ssdlab import memory, versions
 from ssdlab.compare_runs import cores
 from ssdlab.config_input import preset_names
@@ -40,8 +38,8 @@ def facts() -> Iterator[tuple[str, str]]:
     """Names and values, one line each."""
     yield "ssdlab", versions.described()
     yield "python", f"{platform.python_version()} ({sys.executable})"
-    packages = ", ".join(f"{name} {metadata.version(name)}" for name in ("rich", "typer"))
-    yield "packages", f"numpy {np.__version__}, {packages}"
+    packages = ", ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "rich", "typer"))
+    yield "packages", packages
     yield "system", platform.platform()
     yield "processor", f"{_processor()}, {cores()} usable"
     free = memory.available()

@@ -45,6 +45,8 @@ class Provenance:
     """Digest of the trace; None for a synthetic workload."""
     event_digest: str | None
     """Digest of all events of the run in order; None in functional mode."""
+    external_policies: dict[str, str]
+    """Policies in Python by the key that they stand in for; to repeat the run takes them."""
 
 
 @dataclass(frozen=True)

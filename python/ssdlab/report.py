@@ -10,13 +10,14 @@ import typing
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, get_args, get_origin
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from ssdlab import _core, measures
 from ssdlab.config_input import Config
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 REPORT, CONFIG, SERIES, SUMMARY = "report.json", "config.toml", "series.csv", "summary.txt"
 DISTRIBUTIONS = "distributions.csv"
@@ -135,6 +136,8 @@ class Report:
     @cached_property
     def series(self) -> dict[str, npt.NDArray[np.int64]]:
         """The time series: an array for each column; one row an interval (`metrics.interval`)."""
+        import numpy as np  # a quarter of the time that `import ssdlab` would take
+
         head, _, rows = self.series_csv.partition("\n")
         names = [name for name in head.split(",") if name]
         if not rows.strip():

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from ssdlab import _core, memory
+from ssdlab import _core, memory, policy
 from ssdlab.config_input import Config, ConfigLike, load_config
 from ssdlab.errors import (
     ConfigError,
@@ -22,8 +22,39 @@ from ssdlab.errors import (
 from ssdlab.folder import Draft, draft, written_not
 from ssdlab.html.leave import keep_with_page
 from ssdlab.html.run_page import run_page
+from ssdlab.policy import Policies
 from ssdlab.progress import Callback, display
 from ssdlab.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY, Report
+
+KEYS = {
+    "victim": "gc.victim",
+    "trigger": "gc.trigger",
+    "concurrency": "gc.concurrency",
+    "placement": "alloc.placement",
+}
+NONE = Policies({})
+
+
+class Plugs(TypedDict, total=False):
+    """Policies in Python, by argument of `run` and `compare`."""
+
+    victim: policy.VictimLike | None
+    trigger: policy.Wants | None
+    concurrency: policy.Limits | None
+    placement: policy.Places | None
+
+
+def plugged(set: Mapping[str, object] | None, plugs: Plugs) -> tuple[dict[str, object], Policies]:
+    """Keys to set, and the policies in Python said among them or as arguments of their own."""
+    values, policies = policy.split(set)
+    for name, given in plugs.items():
+        key = KEYS[name]
+        if given is None:
+            continue
+        if key in values or key in policies:
+            raise ConfigError([f"{key}: said twice, by set and by {name}="])
+        policies[key] = given
+    return values, Policies(policies)
 
 
 def run(
@@ -37,6 +68,10 @@ def run(
     seed: int | None = None,
     progress: bool | Callback = True,
     html: bool = True,
+    victim: policy.VictimLike | None = None,
+    trigger: policy.Wants | None = None,
+    concurrency: policy.Limits | None = None,
+    placement: policy.Places | None = None,
 ) -> Report:
     """Simulate one run and return its report.
 
@@ -45,18 +80,27 @@ def run(
     resolved configuration, series, distributions, summary, a page to look at (unless `html` is
     False) and the logs asked for in that folder (`force` replaces a run that is there). `progress`
     shows a bar on stderr, or is called with stage, done, total.
+    `victim`, `trigger`, `concurrency` and `placement` are policies in Python (`ssdlab.policy`) in
+    the place of those that the configuration names; `set` takes them too, by their keys.
 
     Raises `ConfigError`, `WorkloadError`, `OutputError` (nothing was run, or it could not be
     written), `RunError` (it could not finish) and `Interrupted` (Ctrl-C); the last two carry the
     report of what was done.
     """
-    loaded = load_config(config, trace=trace, set=set, preset=preset, seed=seed)
+    given: Plugs = {
+        "victim": victim,
+        "trigger": trigger,
+        "concurrency": concurrency,
+        "placement": placement,
+    }
+    values, policies = plugged(set, given)
+    loaded = load_config(config, trace=trace, set=values, preset=preset, seed=seed)
     with ExitStack() as stack:
         if progress is True:
             callback: Callback | None = stack.enter_context(display()).run(loaded.name)
         else:
             callback = progress or None
-        return run_loaded(loaded, callback, out=out, force=force, html=html)
+        return run_loaded(loaded, callback, out=out, force=force, html=html, policies=policies)
 
 
 def run_loaded(
@@ -66,20 +110,23 @@ def run_loaded(
     out: str | Path | None = None,
     force: bool = False,
     html: bool = True,
+    policies: Policies = NONE,
 ) -> Report:
     """Simulate a resolved configuration; as `run`, without any output on the terminal."""
     memory.check([config])
+    policy.check_known(config, policies)
+    config = policies.named_in(config)
     if out is None:
         wanted = [key for key in ("op_log", "request_log") if config.values["metrics"][key]]
         if wanted:
             raise ConfigError(
                 [f"metrics.{key}: a log needs a folder to go to (out)" for key in wanted]
             )
-        finished = _simulated(config, callback, None)
+        finished = _simulated(config, callback, None, policies)
         report = _report(finished, None)
     else:
         with draft(Path(out), force) as made:
-            finished = _simulated(config, callback, made.path)
+            finished = _simulated(config, callback, made.path, policies)
             report = _report(finished, made.target)
             try:
                 if finished.ending == "unwritable":
@@ -93,13 +140,21 @@ def run_loaded(
     if finished.ending == "interrupted":
         raise Interrupted(report, report.folder)
     if finished.ending == "failed":
-        raise RunError(finished.message, report, report.folder)
+        raise RunError(finished.message, report, report.folder) from finished.error
     return report
 
 
-def _simulated(config: Config, callback: Callback | None, folder: Path | None) -> _core.Finished:
+def _simulated(
+    config: Config, callback: Callback | None, folder: Path | None, policies: Policies
+) -> _core.Finished:
     try:
-        return _core.run(config.text, progress=callback, folder=folder, commit=_core.__commit__)
+        return _core.run(
+            config.text,
+            progress=callback,
+            folder=folder,
+            commit=_core.__commit__,
+            policies=policies.passed(),
+        )
     except _core.WorkloadError as error:
         raise WorkloadError(str(error)) from None
     except OSError as error:

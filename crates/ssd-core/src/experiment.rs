@@ -5,6 +5,7 @@
 
 use crate::config::{Config, Mode};
 use crate::ftl::Ftl;
+use crate::ftl::plugs::Plugs;
 use crate::host::ahead::Ahead;
 use crate::host::device::{Device, DeviceError};
 use crate::host::drive::{self, DriveError, Progress};
@@ -90,7 +91,7 @@ pub trait Watcher {
 pub struct Unwatched;
 impl Watcher for Unwatched {}
 
-/// What the caller knows of a run.
+/// What the caller knows of a run, and what it adds to it.
 #[derive(Clone, Debug, Default)]
 pub struct Circumstances {
     /// Commit of the program.
@@ -101,6 +102,8 @@ pub struct Circumstances {
     pub warnings: Vec<String>,
     /// Recompute all invariants every so many instants; 0: never.
     pub audit_every: u64,
+    /// Policies from outside, in the place of those that the configuration names.
+    pub plugs: Plugs,
 }
 
 /// How a run ended.
@@ -135,19 +138,19 @@ pub fn run(
     circumstances: &Circumstances,
     watcher: &mut dyn Watcher,
 ) -> Finished {
-    let mut functional = Functional::new(config, Ftl::new(config));
+    let mut functional = Functional::with_plugs(config, &circumstances.plugs);
     let mut keep_going =
         |done, total| watcher.progress(Stage::Precondition, done, Some(total)).is_continue();
     let ending = match functional.precondition(config, &mut keep_going) {
         Ok(true) => None,
-        Ok(false) => Some(Ending::Interrupted),
+        Ok(false) | Err(DeviceError::Interrupted) => Some(Ending::Interrupted),
         Err(e) => Some(Ending::Failed(format!("preconditioning failed: {e}"))),
     };
     if config.run.mode == Mode::Functional {
         return run_functional(config, functional, source, circumstances, watcher, ending);
     }
     let sequence = functional.sequence();
-    let mut ssd = Ssd::new(config, functional.ftl, sequence);
+    let mut ssd = Ssd::with_plugs(config, functional.ftl, sequence, &circumstances.plugs);
     ssd.audit_every(circumstances.audit_every);
     let before = watcher.clock();
     let mut told = circumstances.clone();
@@ -221,6 +224,7 @@ fn run_timed(
         (None, Ok(outcome)) if outcome.interrupted => Ending::Interrupted,
         (None, Ok(_)) => Ending::Completed,
         (None, Err(DriveError::Source(e))) => Ending::Failed(e.to_string()),
+        (None, Err(DriveError::Device(DeviceError::Interrupted))) => Ending::Interrupted,
         (None, Err(DriveError::Device(e))) => Ending::Failed(e.to_string()),
     }
 }
@@ -368,7 +372,7 @@ fn drive_functional(
             }
             match ahead.turn(|batch, most| source.fill(batch, most)) {
                 Ok(true) => {}
-                Ok(false) => return Ending::Completed,
+                Ok(false) => return ended(f.heed_policies()),
                 Err(e) => return Ending::Failed(e.to_string()),
             }
         };
@@ -382,11 +386,20 @@ fn drive_functional(
             let next_progress = (id / PROGRESS_EVERY + 1) * PROGRESS_EVERY;
             next_look = if id < warmup { next_progress.min(warmup) } else { next_progress };
         }
-        if let Err(e) = execute(f, &request.request, id, m) {
-            return Ending::Failed(e.to_string());
+        if let failed @ Err(_) = execute(f, &request.request, id, m) {
+            return ended(failed);
         }
     }
     unreachable!("requests end before their numbers do")
+}
+
+/// How a run ended whose last step was `done`.
+fn ended(done: Result<(), DeviceError>) -> Ending {
+    match done {
+        Ok(()) => Ending::Completed,
+        Err(DeviceError::Interrupted) => Ending::Interrupted,
+        Err(e) => Ending::Failed(e.to_string()),
+    }
 }
 
 /// The first page that `request` touches.
@@ -473,6 +486,7 @@ fn report(
             config_digest: crate::config::digest(config),
             trace_digest: circumstances.trace_digest.clone(),
             event_digest: None,
+            external_policies: circumstances.plugs.names(),
         },
         config: serde_json::to_value(config).expect("a config is plain data"),
         measured,

@@ -1,6 +1,7 @@
 //! Python bindings of ssdlab: conversions, nothing else.
 
 mod panics;
+mod policies;
 mod run;
 mod trace_info;
 
@@ -136,6 +137,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ConfigError", module.py().get_type::<ConfigError>())?;
     module.add("WorkloadError", module.py().get_type::<WorkloadError>())?;
     module.add_class::<run::Finished>()?;
+    module.add_class::<policies::Device>()?;
+    module.add_class::<policies::VictimView>()?;
+    module.add_class::<policies::TriggerView>()?;
+    module.add_class::<policies::ConcurrencyView>()?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(config_toml, module)?)?;
     module.add_function(wrap_pyfunction!(config_schema, module)?)?;

@@ -1,15 +1,18 @@
 //! A run, called from Python with the interpreter released and asked again for progress.
 #![allow(clippy::disallowed_types, reason = "wall time of a run is measured here, not in the core")]
 
+use crate::policies::Policies;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use ssd_core::config::{ArrivalKind, Config, HostMode, Mode};
 use ssd_core::experiment::{self, Circumstances, Ending, Stage, StateRow, Watcher};
+use ssd_core::ftl::plugs::Plugs;
 use ssd_core::sim::log::OpRecord;
 use ssd_core::sim::request::RequestRecord;
 use ssd_trace::logs::Logs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A finished run.
@@ -27,6 +30,8 @@ pub(crate) struct Finished {
     distributions: String,
     /// What was found in the trace, as JSON; None for a synthetic workload.
     trace: Option<String>,
+    /// The exception of a policy in Python that ended the run; None: none did.
+    error: Option<Py<PyAny>>,
 }
 
 /// Passes what happens on to Python.
@@ -99,10 +104,12 @@ impl Watcher for Bridge {
 ///
 /// `progress(stage, done, total)` is called every few thousand steps. Logs that the configuration asks
 /// for are written into `folder`, which must exist. `audit_every` recomputes all invariants every so
-/// many instants. Raises `WorkloadError` when the workload cannot be opened, `OSError` when a log
+/// many instants. `policies` holds a key of the configuration, the object that stands in for its policy,
+/// and its name. Raises `WorkloadError` when the workload cannot be opened, `OSError` when a log
 /// cannot be created; an interrupt ends the run early and is told in `ending`.
 #[pyfunction]
-#[pyo3(signature = (config, *, progress=None, folder=None, commit=None, audit_every=0))]
+#[pyo3(signature = (config, *, progress=None, folder=None, commit=None, audit_every=0, policies=Vec::new()))]
+#[allow(clippy::too_many_arguments, reason = "in Python they have names")]
 pub(crate) fn run(
     py: Python<'_>,
     config: &str,
@@ -110,6 +117,7 @@ pub(crate) fn run(
     folder: Option<PathBuf>,
     commit: Option<String>,
     audit_every: u64,
+    policies: Vec<(String, Py<PyAny>, String)>,
 ) -> PyResult<Finished> {
     let config: Config = crate::parsed("config", config)?;
     let (page_bytes, user_pages) = (config.device.page_bytes, config.device.user_pages);
@@ -130,7 +138,14 @@ pub(crate) fn run(
     };
     let mut bridge =
         Bridge { progress, logs, started: Instant::now(), raised: None, unwritable: None };
+    let outside = if policies.is_empty() {
+        None
+    } else {
+        Some(Arc::new(Policies::new(py, &config, policies)?))
+    };
+    let plugs = outside.clone().map_or_else(Plugs::default, |outside| Plugs::new(outside));
     let circumstances = Circumstances {
+        plugs,
         commit,
         trace_digest: opened.facts.as_ref().map(|f| f.trace_digest.clone()),
         warnings: opened.facts.as_ref().map_or_else(Vec::new, ssd_trace::TraceFacts::warnings),
@@ -156,6 +171,7 @@ pub(crate) fn run(
         series: done.series.to_csv(),
         distributions: done.distributions,
         trace: opened.facts.map(|f| serde_json::json!(f).to_string()),
+        error: outside.and_then(|o| o.exception()).map(|e| e.into_value(py).into_any()),
     })
 }
 

@@ -11,6 +11,7 @@ mod immediate;
 pub mod map;
 pub mod mean_field;
 pub mod place;
+pub mod plugs;
 pub mod snapshot;
 pub mod space;
 
@@ -24,6 +25,7 @@ use blocks::{BlockState, BlockTable};
 use gc::trigger::SpaceView;
 use gc::victim::{Victim, VictimPolicy};
 use map::{Entry, Map};
+use plugs::Plugs;
 use space::Space;
 
 /// A chosen victim.
@@ -61,10 +63,16 @@ impl Ftl {
     /// An erased device.
     #[must_use]
     pub fn new(config: &Config) -> Ftl {
+        Ftl::with_plugs(config, &Plugs::default())
+    }
+
+    /// The same with policies from outside.
+    #[must_use]
+    pub fn with_plugs(config: &Config, plugs: &Plugs) -> Ftl {
         let geo = Geometry::new(config);
         let pages = u16::try_from(geo.pages_per_block).expect("checked by the config layer");
         let blocks = BlockTable::new(geo.pools, geo.blocks_per_pool, pages);
-        let mut victim = Victim::build(&config.gc.victim, &blocks);
+        let mut victim = plugs.victim(&config.gc.victim, &blocks);
         victim.init(&blocks, 0);
         Ftl {
             map: Map::new(geo.user_pages, geo.pages),
@@ -244,6 +252,8 @@ impl Ftl {
     #[must_use]
     pub fn space_view(&self, pool: PoolId) -> SpaceView {
         SpaceView {
+            pool,
+            clock: self.clock,
             free_blocks: self.space.free_blocks(pool),
             blocks: self.geo.blocks_per_pool,
             pool_used_pages: self.space.used_in_pool(pool),

@@ -64,6 +64,12 @@ pub enum DeviceError {
         /// What they wait for.
         reason: String,
     },
+    /// A policy from outside failed or answered what it must not.
+    #[error("{0}")]
+    Policy(String),
+    /// The user interrupted a policy from outside.
+    #[error("interrupted in a policy")]
+    Interrupted,
     /// The device is not at rest.
     #[error("the device is not at rest: {0}")]
     Busy(String),

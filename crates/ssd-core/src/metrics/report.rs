@@ -68,6 +68,10 @@ pub struct Provenance {
     pub trace_digest: Option<String>,
     /// Digest of all events of the run in order; `null` in functional mode.
     pub event_digest: Option<String>,
+    /// Policies from outside (Python) by the key that they stand in for; nobody but their author can
+    /// repeat the run.
+    #[serde(default)]
+    pub external_policies: BTreeMap<String, String>,
 }
 
 /// Requests, by what became of them and by operation.

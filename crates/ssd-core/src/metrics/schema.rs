@@ -109,9 +109,12 @@ pub fn schema() -> Value {
         [
             (
                 "provenance",
-                object(
-                    "ssdlab:string commit:string? seed:count config_digest:string \
-                     trace_digest:string? event_digest:string?",
+                with(
+                    object(
+                        "ssdlab:string commit:string? seed:count config_digest:string \
+                         trace_digest:string? event_digest:string?",
+                    ),
+                    [("external_policies", map_of(&of_type("string")))],
                 ),
             ),
             (

@@ -72,6 +72,7 @@ fn inputs(m: &Measurements) -> Inputs<'_> {
             seed: 1,
             config_digest: "3f2a9c0d17be44aa".into(),
             event_digest: None,
+            external_policies: BTreeMap::new(),
             trace_digest: None,
         },
         config: json!({"run": {"name": "example", "seed": 1}}),

@@ -12,6 +12,7 @@ use crate::config::{Amount, Blocking, BlockingScope, Config, GcPath, Granularity
 use crate::ftl::Choice;
 use crate::ftl::gc::concurrency::{Concurrency, ConcurrencyPolicy, DeviceView};
 use crate::ftl::gc::{Demand, Demands};
+use crate::ftl::plugs::Plugs;
 use crate::metrics::counters::Parts;
 use crate::nand::geometry::Geometry;
 use crate::sched::order::{R_GC, W_GC};
@@ -68,15 +69,15 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    pub(crate) fn new(config: &Config, geo: &Geometry) -> Collector {
+    pub(crate) fn new(config: &Config, geo: &Geometry, plugs: &Plugs) -> Collector {
         let pools = geo.pools as usize;
         let mut consider = IdSet::new(geo.pools);
         (0..geo.pools).for_each(|p| consider.insert(p));
-        let demands = Demands::new(&config.gc);
+        let demands = Demands::new(&config.gc, plugs);
         Collector {
             watches_pages: demands.watches_pages(),
             demands,
-            concurrency: Concurrency::build(&config.gc.concurrency),
+            concurrency: plugs.concurrency(&config.gc.concurrency),
             blocking: config.gc.blocking,
             path: config.gc.path,
             window: config.gc.window,

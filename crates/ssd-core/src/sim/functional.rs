@@ -4,11 +4,13 @@
 //! then the pool's demand is met before the next write binds. Used for preconditioning and for studies
 //! of write amplification.
 
+use super::ssd::policy_error;
 use crate::config::{Amount, Config, FillOrder, SteadyStart};
 use crate::ftl::gc::trigger::SpaceView;
 use crate::ftl::gc::{Demand, Demands};
 use crate::ftl::map::Entry;
 use crate::ftl::place::{Layout, Placement, PlacementPolicy};
+use crate::ftl::plugs::Plugs;
 use crate::ftl::{Choice, Ftl};
 use crate::host::ahead::Ahead;
 use crate::host::device::DeviceError;
@@ -58,24 +60,36 @@ pub struct Functional {
     starving: u32,
     sequence: u64,
     victims: Option<Vec<BlockId>>,
+    plugs: Plugs,
 }
 
 impl Functional {
     /// Over the device `ftl` of `config`.
     #[must_use]
     pub fn new(config: &Config, ftl: Ftl) -> Functional {
+        Functional::over(config, ftl, &Plugs::default())
+    }
+
+    /// Over the erased device of `config`, with policies from outside.
+    #[must_use]
+    pub fn with_plugs(config: &Config, plugs: &Plugs) -> Functional {
+        plugs.begin();
+        Functional::over(config, Ftl::with_plugs(config, plugs), plugs)
+    }
+
+    fn over(config: &Config, ftl: Ftl, plugs: &Plugs) -> Functional {
         let d = &config.device;
         let layout = Layout {
             channels: d.channels,
             chips_per_channel: d.chips_per_channel,
             planes_per_chip: d.planes_per_chip,
         };
-        let demands = Demands::new(&config.gc);
+        let demands = Demands::new(&config.gc, plugs);
         Functional {
             pages: Vec::new(),
             tally: Tally::default(),
             victim_invalid: Histogram::new(),
-            placement: Placement::build(&config.alloc.placement, &layout),
+            placement: plugs.placement(&config.alloc.placement, &layout),
             layout,
             watches_pages: demands.watches_pages(),
             demands,
@@ -84,6 +98,7 @@ impl Functional {
             starving: 0,
             sequence: 0,
             victims: None,
+            plugs: plugs.clone(),
             ftl,
         }
     }
@@ -108,9 +123,19 @@ impl Functional {
     /// Write one page of request stream `stream`.
     ///
     /// # Errors
-    /// [`DeviceError::NoSpace`] when the pool cannot free a block.
+    /// [`DeviceError::NoSpace`] when the pool cannot free a block; [`DeviceError::Policy`] when a policy
+    /// from outside fails.
     #[inline]
     pub fn write(&mut self, lpn: Lpn, stream: u8) -> Result<(), DeviceError> {
+        let written = self.write_page(lpn, stream);
+        if self.plugs.any() {
+            self.heed_policies()?;
+        }
+        written
+    }
+
+    #[inline(always)]
+    fn write_page(&mut self, lpn: Lpn, stream: u8) -> Result<(), DeviceError> {
         assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
         self.sequence += 1;
         self.tally.host_pages += 1;
@@ -133,6 +158,16 @@ impl Functional {
             Some(old) if self.starving > 0 => self.look_again(old),
             _ => Ok(()),
         }
+    }
+
+    /// End the run if a policy from outside has failed.
+    ///
+    /// # Errors
+    /// [`DeviceError::Policy`] or [`DeviceError::Interrupted`].
+    #[inline(never)]
+    pub fn heed_policies(&self) -> Result<(), DeviceError> {
+        let place = || format!("without time, after {} host pages", self.sequence);
+        self.plugs.fault().map_or(Ok(()), |fault| Err(policy_error(fault, place)))
     }
 
     /// Unmap one page; whether it was mapped.
@@ -166,8 +201,18 @@ impl Functional {
                 return Ok(plane);
             }
             let choice = self.ftl.choose(pool, true);
-            let Some(choice) = choice else { return Err(no_space(&self.ftl, pool)) };
+            let Some(choice) = choice else { return Err(self.no_space(pool)) };
             self.collect(choice, true)?;
+        }
+    }
+
+    /// Why `pool` cannot free a block.
+    fn no_space(&self, pool: PoolId) -> DeviceError {
+        DeviceError::NoSpace {
+            pool: pool.0,
+            reason: no_space_reason(&self.ftl, pool, &self.plugs),
+            outstanding: 1,
+            first: 0,
         }
     }
 
@@ -352,18 +397,8 @@ pub(crate) fn gc_plane(ftl: &Ftl, home: PlaneId) -> Option<PlaneId> {
     ftl.geo.planes_of_pool(pool).map(PlaneId).find(|&p| ftl.space.gc_may_bind(p))
 }
 
-/// Why `pool` cannot free a block.
-pub(crate) fn no_space(ftl: &Ftl, pool: PoolId) -> DeviceError {
-    DeviceError::NoSpace {
-        pool: pool.0,
-        reason: no_space_reason(ftl, pool),
-        outstanding: 1,
-        first: 0,
-    }
-}
-
 /// The numbers behind [`DeviceError::NoSpace`], and the remedy.
-pub(crate) fn no_space_reason(ftl: &Ftl, pool: PoolId) -> String {
+pub(crate) fn no_space_reason(ftl: &Ftl, pool: PoolId, plugs: &Plugs) -> String {
     let view = ftl.space_view(pool);
     let invalid: u64 = ftl
         .blocks
@@ -373,8 +408,10 @@ pub(crate) fn no_space_reason(ftl: &Ftl, pool: PoolId) -> String {
         .sum();
     format!(
         "{} of {} blocks are erased and its sealed blocks hold {invalid} invalid pages; give the \
-         device more over-provisioning, a smaller reserve or fewer frontiers",
-        view.free_blocks, view.blocks
+         device more over-provisioning, a smaller reserve or fewer frontiers{}",
+        view.free_blocks,
+        view.blocks,
+        plugs.mention()
     )
 }
 

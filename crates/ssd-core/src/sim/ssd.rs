@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::ftl::Ftl;
 use crate::ftl::map::Entry;
 use crate::ftl::place::{Layout, Placement};
+use crate::ftl::plugs::{Fault, Plugs};
 use crate::ftl::snapshot::Snapshot;
 use crate::host::device::{Device, DeviceError};
 use crate::host::request::{Completion, Op as HostOp, Request, RequestId};
@@ -89,12 +90,20 @@ pub struct Ssd {
     erases_before: Vec<u32>,
     audit_every: u64,
     until_audit: u64,
+    plugs: Plugs,
 }
 
 impl Ssd {
     /// Over the device `ftl`, preconditioned or not, with `sequence` pages admitted so far.
     #[must_use]
-    pub fn new(config: &Config, mut ftl: Ftl, sequence: u64) -> Ssd {
+    pub fn new(config: &Config, ftl: Ftl, sequence: u64) -> Ssd {
+        Ssd::with_plugs(config, ftl, sequence, &Plugs::default())
+    }
+
+    /// The same with policies from outside.
+    #[must_use]
+    pub fn with_plugs(config: &Config, mut ftl: Ftl, sequence: u64, plugs: &Plugs) -> Ssd {
+        plugs.begin();
         let d = &config.device;
         let layout = Layout {
             channels: d.channels,
@@ -102,7 +111,7 @@ impl Ssd {
             planes_per_chip: d.planes_per_chip,
         };
         let geo = ftl.geo.clone();
-        ftl.set_victim(crate::ftl::gc::victim::Victim::build(&config.gc.victim, &ftl.blocks));
+        ftl.set_victim(plugs.victim(&config.gc.victim, &ftl.blocks));
         let channel_of = |u: u32| geo.channel_of(PlaneId(geo.planes_of_unit(UnitId(u)).start)).0;
         let interval = Nanos(config.metrics.interval_ns);
         let split = config.workload.kind == crate::config::WorkloadKind::Trace;
@@ -126,8 +135,8 @@ impl Ssd {
             arrivals: VecDeque::new(),
             ready: IdSet::new(geo.units),
             buses_to_grant: IdSet::new(geo.channels),
-            gc: Collector::new(config, &geo),
-            placement: Placement::build(&config.alloc.placement, &layout),
+            gc: Collector::new(config, &geo, plugs),
+            placement: plugs.placement(&config.alloc.placement, &layout),
             order: Order::build(&config.sched.order),
             multi_plane: config.timing.multi_plane,
             age: 0,
@@ -148,6 +157,7 @@ impl Ssd {
             erases_before: ftl.blocks.erases.clone(),
             audit_every: 0,
             until_audit: 0,
+            plugs: plugs.clone(),
             ftl,
         };
         // A unit that the host never uses is idle from the start.
@@ -385,7 +395,7 @@ impl Ssd {
         match self.starved_pool() {
             Some(pool) => DeviceError::NoSpace {
                 pool: pool.0,
-                reason: super::functional::no_space_reason(&self.ftl, pool),
+                reason: super::functional::no_space_reason(&self.ftl, pool, &self.plugs),
                 outstanding,
                 first,
             },
@@ -395,6 +405,13 @@ impl Ssd {
                 reason: format!("{} operations are queued or running", self.ops.len()),
             },
         }
+    }
+
+    /// End the run if a policy from outside has failed at this instant.
+    #[inline(never)]
+    fn heed_policies(&self) -> Result<(), DeviceError> {
+        let place = || format!("at {} ns", self.now.0);
+        self.plugs.fault().map_or(Ok(()), |fault| Err(policy_error(fault, place)))
     }
 
     /// The committed page under the newest admitted data of `lpn`, wherever those are.
@@ -435,6 +452,17 @@ pub(crate) fn check(geo: &Geometry, id: u64, r: &Request) -> Result<(), DeviceEr
     let inside = r.sector < capacity && u64::from(r.sectors) <= capacity - r.sector;
     let sized = r.sectors > 0 && (r.sectors <= MAX_SECTORS || r.op == HostOp::Trim);
     if (inside && sized) || r.op == HostOp::Flush { Ok(()) } else { refuse(capacity, id, r) }
+}
+
+/// The end of a run by the fault of a policy; `place`: when it was asked.
+pub(crate) fn policy_error(fault: Fault, place: impl FnOnce() -> String) -> DeviceError {
+    match fault {
+        Fault::Interrupted => DeviceError::Interrupted,
+        Fault::Failed { who, pool, what } => {
+            let pool = pool.map_or_else(String::new, |pool| format!(", pool {}", pool.0));
+            DeviceError::Policy(format!("{who}, {}{pool}: {what}", place()))
+        }
+    }
 }
 
 #[cold]
@@ -504,6 +532,9 @@ impl Device for Ssd {
         loop {
             if self.mid_instant {
                 self.end_instant();
+                if self.plugs.any() {
+                    self.heed_policies()?;
+                }
                 self.mid_instant = !self.done.is_empty();
             } else {
                 match self.next_event() {

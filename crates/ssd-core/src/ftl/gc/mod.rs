@@ -4,6 +4,7 @@ pub mod concurrency;
 pub mod trigger;
 pub mod victim;
 
+use super::plugs::Plugs;
 use crate::config::{Amount, Gc};
 use trigger::{SpaceView, Trigger, TriggerPolicy};
 
@@ -29,15 +30,11 @@ pub struct Demands {
 }
 
 impl Demands {
-    /// From `[gc]`.
+    /// From `[gc]`, with the trigger from outside if there is one.
     #[must_use]
-    pub fn new(gc: &Gc) -> Demands {
+    pub fn new(gc: &Gc, plugs: &Plugs) -> Demands {
         assert!(!gc.trigger.is_empty() && gc.reserve > 0, "the config layer has checked both");
-        Demands {
-            triggers: gc.trigger.iter().map(Trigger::build).collect(),
-            reserve: gc.reserve,
-            amount: gc.amount,
-        }
+        Demands { triggers: plugs.triggers(gc), reserve: gc.reserve, amount: gc.amount }
     }
 
     /// What the pool behind `view` wants now.

@@ -1,11 +1,15 @@
 //! When to start and when to stop? One file per trigger; several triggers must all hold.
 
 use crate::plug::{PolicyInfo, PolicySpec};
-use crate::units::Nanos;
+use crate::units::{Nanos, PoolId};
 
 /// What a trigger sees of one pool and of the device.
 #[derive(Clone, Copy, Debug)]
 pub struct SpaceView {
+    /// The pool.
+    pub pool: PoolId,
+    /// Host pages bound so far.
+    pub clock: u64,
     /// Erased blocks of the pool.
     pub free_blocks: u32,
     /// Blocks of the pool.

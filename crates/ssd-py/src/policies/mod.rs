@@ -1,0 +1,284 @@
+//! Policies written in Python: asked through the doors of the core, their answers checked here.
+//!
+//! A policy that raises or answers what it must not leaves a fault, which ends the run; until the core
+//! looks, nobody asks any policy again.
+
+mod others;
+mod victim;
+
+pub(crate) use others::{ConcurrencyView, TriggerView};
+pub(crate) use victim::VictimView;
+
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyTuple};
+use ssd_core::config::Config;
+use ssd_core::ftl::blocks::BlockTable;
+use ssd_core::ftl::gc::concurrency::ConcurrencyPolicy;
+use ssd_core::ftl::gc::trigger::TriggerPolicy;
+use ssd_core::ftl::gc::victim::VictimPolicy;
+use ssd_core::ftl::place::{Layout, PlacementPolicy};
+use ssd_core::ftl::plugs::{Fault, Outside};
+use ssd_core::nand::geometry::Geometry;
+use ssd_core::units::PoolId;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The device of a run, as policies see it when they start.
+#[pyclass(frozen, get_all, module = "ssdlab._core")]
+pub(crate) struct Device {
+    /// Channels.
+    channels: u32,
+    /// Chips on each channel.
+    chips_per_channel: u32,
+    /// Planes in each chip.
+    planes_per_chip: u32,
+    /// Planes of the device.
+    planes: u32,
+    /// Pools: each collects by itself.
+    pools: u32,
+    /// Blocks (erase units) of each pool.
+    blocks_per_pool: u32,
+    /// Pages of each block (erase unit).
+    pages_per_block: u32,
+    /// Bytes of a page.
+    page_bytes: u32,
+    /// Pages that the host sees.
+    user_pages: u32,
+    /// Every plane once, in striping order: channels vary fastest, then chips, then planes.
+    striping: Vec<u32>,
+    /// Seed of the run.
+    seed: u64,
+}
+
+impl Device {
+    fn new(config: &Config) -> Device {
+        let (d, geo) = (&config.device, Geometry::new(config));
+        let layout = Layout {
+            channels: d.channels,
+            chips_per_channel: d.chips_per_channel,
+            planes_per_chip: d.planes_per_chip,
+        };
+        Device {
+            channels: d.channels,
+            chips_per_channel: d.chips_per_channel,
+            planes_per_chip: d.planes_per_chip,
+            planes: layout.planes(),
+            pools: geo.pools,
+            blocks_per_pool: geo.blocks_per_pool,
+            pages_per_block: geo.pages_per_block,
+            page_bytes: d.page_bytes,
+            user_pages: d.user_pages,
+            striping: (0..layout.planes()).map(|i| layout.striped(i).0).collect(),
+            seed: config.run.seed,
+        }
+    }
+}
+
+/// What went wrong, shared by the policies of a run: the first fault counts.
+#[derive(Default)]
+struct Trouble(Mutex<(Option<Fault>, Option<PyErr>)>);
+
+impl Trouble {
+    fn keep(&self, fault: Fault, error: Option<PyErr>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.0.is_none() {
+            *kept = (Some(fault), error);
+        }
+    }
+
+    fn fault(&self) -> Option<Fault> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+}
+
+/// Why an answer is none.
+enum Refusal {
+    /// Python raised, in the method of this name.
+    Raised(&'static str, PyErr),
+    /// The answer is not one of those that are allowed.
+    Wrong(String),
+}
+
+/// One policy and what its questions need.
+#[derive(Clone)]
+struct Given {
+    object: Arc<Py<PyAny>>,
+    /// Module and class.
+    name: String,
+    /// What it is, for messages.
+    role: &'static str,
+    trouble: Arc<Trouble>,
+}
+
+impl Given {
+    /// Ask, unless a policy has failed before; a refusal becomes the fault of this policy.
+    fn ask<T>(
+        &self,
+        pool: Option<PoolId>,
+        question: impl FnOnce(Python<'_>) -> Result<T, Refusal>,
+    ) -> Option<T> {
+        if self.trouble.fault().is_some() {
+            return None;
+        }
+        Python::attach(|py| match question(py) {
+            Ok(answer) => Some(answer),
+            Err(refusal) => {
+                self.refuse(py, pool, refusal);
+                None
+            }
+        })
+    }
+
+    fn refuse(&self, py: Python<'_>, pool: Option<PoolId>, refusal: Refusal) {
+        let (what, error) = match refusal {
+            Refusal::Raised(_, error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => {
+                self.trouble.keep(Fault::Interrupted, None);
+                return;
+            }
+            Refusal::Raised(method, error) => (format!("{method}() raised {error}"), Some(error)),
+            Refusal::Wrong(what) => (what, None),
+        };
+        let who = format!("{} {}", self.role, self.name);
+        self.trouble.keep(Fault::Failed { who, pool, what }, error);
+    }
+
+    /// The answer of `method`.
+    fn call<'py>(
+        &self,
+        py: Python<'py>,
+        method: &'static str,
+        arguments: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+    ) -> Result<Bound<'py, PyAny>, Refusal> {
+        let raised = |error| Refusal::Raised(method, error);
+        let arguments = arguments.into_pyobject(py).map_err(raised)?;
+        self.object.bind(py).call_method1(method, arguments).map_err(raised)
+    }
+
+    /// Whether the policy has a method of this name.
+    fn has(&self, method: &'static str) -> bool {
+        Python::attach(|py| self.object.bind(py).hasattr(method)).unwrap_or(false)
+    }
+
+    /// The policy's own stream of random numbers, a `numpy.random.Generator`.
+    fn random(&self, seed: u64, stream: u64) -> Option<Py<PyAny>> {
+        self.ask(None, |py| {
+            let made = || -> PyResult<Py<PyAny>> {
+                let random = py.import("numpy.random")?;
+                let bits = random.getattr("PCG64")?.call1(([seed, stream],))?;
+                Ok(random.getattr("Generator")?.call1((bits,))?.unbind())
+            };
+            made().map_err(|error| Refusal::Raised("numpy.random.Generator", error))
+        })
+    }
+}
+
+/// `value` for a message: what it is, and of which type.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    let kind = value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
+    let text = value.repr().map_or_else(|_| "...".into(), |text| text.to_string());
+    let short: String = text.chars().take(60).collect();
+    let dots = if short.len() < text.len() { "..." } else { "" };
+    format!("{short}{dots} ({kind})")
+}
+
+/// `answer` as an integer: anything with `__index__`, but no bool.
+fn integer(method: &str, answer: &Bound<'_, PyAny>, expected: &str) -> Result<i64, Refusal> {
+    let number = if answer.is_instance_of::<PyBool>() { None } else { answer.extract().ok() };
+    number.ok_or_else(|| {
+        Refusal::Wrong(format!("{method}() returned {}: expected {expected}", shown(answer)))
+    })
+}
+
+/// The policies that a run takes from Python.
+pub(crate) struct Policies {
+    given: BTreeMap<&'static str, Given>,
+    device: Py<Device>,
+    seed: u64,
+    trouble: Arc<Trouble>,
+}
+
+/// Keys that a policy from outside may stand in for, and what it then is.
+const ROLES: [(&str, &str); 4] = [
+    ("gc.victim", "victim policy"),
+    ("gc.trigger", "trigger"),
+    ("gc.concurrency", "concurrency rule"),
+    ("alloc.placement", "placement"),
+];
+
+impl Policies {
+    /// `given`: key of the configuration, policy, its name.
+    pub(crate) fn new(
+        py: Python<'_>,
+        config: &Config,
+        given: Vec<(String, Py<PyAny>, String)>,
+    ) -> PyResult<Policies> {
+        let trouble = Arc::new(Trouble::default());
+        let role = |asked: &str| ROLES.into_iter().find(|(key, _)| *key == asked);
+        let given = given
+            .into_iter()
+            .filter_map(|(key, object, name)| {
+                let (key, role) = role(&key)?;
+                let (object, trouble) = (Arc::new(object), trouble.clone());
+                Some((key, Given { object, name, role, trouble }))
+            })
+            .collect();
+        let device = Py::new(py, Device::new(config))?;
+        Ok(Policies { given, device, seed: config.run.seed, trouble })
+    }
+
+    /// The exception behind the fault that ended the run.
+    pub(crate) fn exception(&self) -> Option<PyErr> {
+        self.trouble.0.lock().unwrap_or_else(PoisonError::into_inner).1.take()
+    }
+
+    /// The policy that stands in for `key`, with its random numbers.
+    fn of(&self, key: &'static str) -> Option<(Given, Py<PyAny>)> {
+        let given = self.given.get(key)?;
+        let stream = ROLES.iter().position(|(k, _)| *k == key)? as u64;
+        let random = given.random(self.seed, stream);
+        Some((given.clone(), random.unwrap_or_else(|| Python::attach(|py| py.None()))))
+    }
+}
+
+impl Outside for Policies {
+    fn begin(&self) {
+        let mut started: Vec<&Given> = Vec::new();
+        for given in self.given.values() {
+            // One object may answer several questions; it starts once.
+            if started.iter().any(|other| other.object.is(&*given.object)) || !given.has("start") {
+                continue;
+            }
+            given.ask(None, |py| given.call(py, "start", (&self.device,)).map(|_| ()));
+            started.push(given);
+        }
+    }
+
+    fn victim(&self, table: &BlockTable) -> Option<Box<dyn VictimPolicy>> {
+        let (given, random) = self.of("gc.victim")?;
+        Some(Box::new(victim::Victim::new(given, random, table)))
+    }
+
+    fn trigger(&self) -> Option<Box<dyn TriggerPolicy>> {
+        let (given, random) = self.of("gc.trigger")?;
+        Some(Box::new(others::Trigger::new(given, random)))
+    }
+
+    fn concurrency(&self) -> Option<Box<dyn ConcurrencyPolicy>> {
+        let (given, random) = self.of("gc.concurrency")?;
+        Some(Box::new(others::Concurrency::new(given, random)))
+    }
+
+    fn placement(&self, layout: &Layout) -> Option<Box<dyn PlacementPolicy>> {
+        let given = self.given.get("alloc.placement")?.clone();
+        Some(Box::new(others::Placement::new(given, layout.planes())))
+    }
+
+    fn fault(&self) -> Option<Fault> {
+        self.trouble.fault()
+    }
+
+    fn names(&self) -> BTreeMap<String, String> {
+        self.given.iter().map(|(key, given)| ((*key).to_string(), given.name.clone())).collect()
+    }
+}

@@ -1,0 +1,263 @@
+"""Policies of your own, in Python: which block, when, how many pools at once, and where to.
+
+Write a class with the methods of `Victim`, `Trigger`, `Concurrency` or `Placement` (deriving from
+them is not needed) and hand an instance to `ssdlab.run` or `ssdlab.compare`:
+
+    class Greedy(ssdlab.policy.Victim):
+        def score(self, view):
+            return view.valid
+
+    ssdlab.run("greedy-8ch", victim=Greedy())
+
+A policy decides and never acts; what it may not answer ends the run with a message that names it.
+Ages are counted in host pages written, never in time. See docs/python-policies.md.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+from ssdlab import _core
+from ssdlab._core import ConcurrencyView, Device, TriggerView, VictimView
+from ssdlab.config_input import Config
+from ssdlab.errors import ConfigError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+__all__ = [
+    "Concurrency",
+    "ConcurrencyView",
+    "Device",
+    "Placement",
+    "Trigger",
+    "TriggerView",
+    "Victim",
+    "VictimView",
+]
+
+
+class _Policy:
+    """What all policies may have."""
+
+    def start(self, device: Device) -> None:
+        """A machine begins: set up, or forget, what belongs to one.
+
+        Called when a run begins and, unless `run.mode` is "functional", once more between
+        preconditioning and workload, which are the work of two machines: so are all policies.
+        """
+
+
+class Victim(_Policy):
+    """Which block? Define `select` or `score`, not both.
+
+    `select(view) -> int | None` names the id of one of `view.blocks`, or says with None that
+    nothing is worth collecting. `score(view)` returns a number for each of `view.blocks`; the
+    lowest wins, of equal ones that of the lowest id. Either is called once for each block that is
+    collected, never without candidates. The arrays of the view are copies: keep them, change them.
+
+    With `gc.amount = "all-candidates"` a policy must have `score`, which orders them all.
+
+    When a pool is at its reserve and the policy names no block with an invalid page, the engine
+    takes the one with the fewest valid pages (`reserve-greedy` in the report).
+    """
+
+
+class Trigger(_Policy):
+    """When? It stands in the place of all configured triggers; the reserve is beside it.
+
+    Define `wants(view) -> bool`: whether the pool of `view` wants collection. It is asked whenever
+    something may have changed, and again after each block. `urgent(view) -> bool`, if there is one,
+    says whether collection then goes before operations of the host.
+    """
+
+    watches_pages: bool = True
+    """The answer may change with every page written, not only with every block opened or freed.
+    False makes runs faster."""
+    watches_device: bool = False
+    """The answer may change by what happens in other pools."""
+    idle_after_ns: int | None = None
+    """Ask again when the pool has been idle for so long, in ns; None: never for that reason."""
+
+    def wants(self, view: TriggerView) -> bool:
+        """Whether collection of the pool is wanted now."""
+        raise NotImplementedError
+
+
+class Concurrency(_Policy):
+    """How many at once? Jobs at the reserve are neither asked for nor counted."""
+
+    def limit(self, view: ConcurrencyView) -> int:
+        """Pools that may collect in the background at this instant; running jobs finish."""
+        raise NotImplementedError
+
+
+class Placement(_Policy):
+    """Where to? Asked for each page that the host writes."""
+
+    def place(self, lpn: int, loads: npt.NDArray[np.int64]) -> int:
+        """The plane that page `lpn` is queued for.
+
+        `loads` holds, for each plane, the operations waiting or running on its busy unit (all 0
+        without time). `device.striping`, given to `start`, has the planes in striping order.
+        """
+        raise NotImplementedError
+
+
+@runtime_checkable
+class Selects(Protocol):
+    """A victim policy that names a block."""
+
+    def select(self, view: VictimView, /) -> int | None:
+        """Id of a candidate, or None."""
+
+
+@runtime_checkable
+class Scores(Protocol):
+    """A victim policy that scores all candidates."""
+
+    def score(self, view: VictimView, /) -> npt.ArrayLike:
+        """A number for each of `view.blocks`; the lowest wins."""
+
+
+@runtime_checkable
+class Wants(Protocol):
+    """A trigger."""
+
+    def wants(self, view: TriggerView, /) -> bool:
+        """Whether collection of the pool is wanted now."""
+
+
+@runtime_checkable
+class Limits(Protocol):
+    """A concurrency rule."""
+
+    def limit(self, view: ConcurrencyView, /) -> int:
+        """Pools that may collect in the background."""
+
+
+@runtime_checkable
+class Places(Protocol):
+    """A placement."""
+
+    def place(self, lpn: int, loads: npt.NDArray[np.int64], /) -> int:
+        """The plane that page `lpn` is queued for."""
+
+
+VictimLike: TypeAlias = "Selects | Scores"
+"""What `victim=` takes."""
+PolicyLike: TypeAlias = "VictimLike | Wants | Limits | Places"
+"""Any policy in Python."""
+
+_METHODS = {
+    "gc.victim": ("select", "score"),
+    "gc.trigger": ("wants",),
+    "gc.concurrency": ("limit",),
+    "alloc.placement": ("place",),
+}
+
+
+class Policies:
+    """The policies in Python of one run, by the key of the configuration that they stand in for."""
+
+    def __init__(self, given: Mapping[str, object]) -> None:
+        self.given = {key: policy for key, policy in given.items() if policy is not None}
+        messages = [m for key, policy in self.given.items() for m in _complaints(key, policy)]
+        if messages:
+            raise ConfigError(messages)
+
+    def __bool__(self) -> bool:
+        return bool(self.given)
+
+    def named_in(self, config: Config) -> Config:
+        """`config` with the names of these policies in the place of those that it names."""
+        values: dict[str, Any] = json.loads(config.text)
+        for key, policy in self.given.items():
+            part, name = key.split(".")
+            spec = {"policy": name_of(policy)}
+            values[part][name] = [spec] if key == "gc.trigger" else spec
+        victim = self.given.get("gc.victim")
+        if values["gc"]["amount"] == "all-candidates" and hasattr(victim, "select"):
+            message = (
+                f"gc.victim: {name_of(victim)} has select(), which names one block; gc.amount ="
+                ' "all-candidates" takes them all, in the order of score()'
+            )
+            raise ConfigError([message])
+        if values["alloc"]["erase_unit"] == "superblock" and "alloc.placement" in self.given:
+            message = (
+                "alloc.placement: superblocks are filled plane after plane, by round-robin, and"
+                f" take no other placement; it is {name_of(self.given['alloc.placement'])}"
+            )
+            raise ConfigError([message])
+        return Config(json.dumps(values)) if self.given else config
+
+    def copied(self) -> Policies:
+        """The same with policies of its own, so that runs side by side do not share them."""
+        made = Policies({})
+        # At once, so that a policy that stands in for two keys stays one.
+        try:
+            made.given = copy.deepcopy(self.given)
+        except Exception as error:
+            names = ", ".join(name_of(policy) for policy in self.given.values())
+            message = f"{names}: each run needs its own copy, and copy.deepcopy failed: {error}"
+            raise ConfigError([message]) from error
+        return made
+
+    def passed(self) -> list[tuple[str, object, str]]:
+        """As the simulator takes them: key, policy, name."""
+        return [(key, policy, name_of(policy)) for key, policy in self.given.items()]
+
+
+def name_of(policy: object) -> str:
+    """Module and class of a policy."""
+    kind = type(policy)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def is_policy(value: object) -> bool:
+    """Whether `value` is a policy in Python, or the class of one."""
+    names = [name for methods in _METHODS.values() for name in methods]
+    return not isinstance(value, str) and any(hasattr(value, name) for name in names)
+
+
+def split(values: Mapping[str, object] | None) -> tuple[dict[str, object], dict[str, object]]:
+    """`values` without the policies among them, and these."""
+    all_of_them = dict(values or {})
+    policies = {key: value for key, value in all_of_them.items() if is_policy(value)}
+    return {key: value for key, value in all_of_them.items() if key not in policies}, policies
+
+
+def _complaints(key: str, policy: object) -> list[str]:
+    """What is wrong with `policy` standing in for `key`."""
+    methods = _METHODS.get(key)
+    if methods is None:
+        return [f"{key}: takes no policy in Python; these do: {', '.join(_METHODS)}"]
+    if isinstance(policy, type):
+        return [f"{key}: {policy.__name__} is a class: pass an instance, {policy.__name__}()"]
+    has = [name for name in methods if callable(getattr(policy, name, None))]
+    either = " or ".join(f"{name}()" for name in methods)
+    if not has:
+        hint = " (in the configuration, set it by its name)" if isinstance(policy, str) else ""
+        return [f"{key}: {name_of(policy)} has no {either}{hint}"]
+    if len(has) > 1:
+        return [f"{key}: {name_of(policy)} has both {' and '.join(has)}: define one of them"]
+    return []
+
+
+def check_known(config: Config, policies: Policies) -> None:
+    """Refuse a configuration that names a policy in Python which is not there."""
+    known: dict[str, Sequence[Mapping[str, str]]] = json.loads(_core.registry())["policies"]
+    missing = []
+    for key in _METHODS:
+        specs = config[key] if key == "gc.trigger" else [config[key]]
+        names = {entry["name"] for entry in known[key]}
+        unknown = [spec["policy"] for spec in specs if spec["policy"] not in names]
+        if unknown and key not in policies.given:
+            argument = key.split(".")[1]
+            missing.append(f"{key}: {unknown[0]} is a policy in Python: pass it with {argument}=")
+    if missing:
+        raise ConfigError(missing)

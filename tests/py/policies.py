@@ -1,0 +1,118 @@
+"""Policies in Python that say the same as policies of the core."""
+
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from ssdlab.policy import (
+    Concurrency,
+    ConcurrencyView,
+    Device,
+    Placement,
+    Trigger,
+    TriggerView,
+    Victim,
+    VictimView,
+)
+
+Numbers = npt.NDArray[np.int64]
+
+
+class GreedyBySelect(Victim):
+    def select(self, view: VictimView) -> int | None:
+        return int(view.blocks[view.valid.argmin()])
+
+
+class GreedyByScore(Victim):
+    def score(self, view: VictimView) -> Numbers:
+        return view.valid
+
+
+class Fifo(Victim):
+    def score(self, view: VictimView) -> Numbers:
+        return view.seal_order
+
+
+class CostBenefit(Victim):
+    """Exact, as the head of `cost_benefit.rs` says, by the age since the seal."""
+
+    def ages(self, view: VictimView) -> Numbers:
+        return view.since_seal
+
+    def select(self, view: VictimView) -> int | None:
+        columns = (view.valid, view.invalid, self.ages(view), view.seal_order, view.blocks)
+
+        def rank(row: tuple[int, ...]) -> tuple[bool, Fraction, int, int, int]:
+            valid, invalid, age, order, block = row
+            return valid > 0, -Fraction(invalid * age, max(valid, 1)), valid, order, block
+
+        rows: list[tuple[int, ...]] = list(zip(*(c.tolist() for c in columns), strict=True))
+        return min(rows, key=rank)[-1]
+
+
+class CostBenefitByInvalidation(CostBenefit):
+    def ages(self, view: VictimView) -> Numbers:
+        return view.since_invalidation
+
+
+class FreeBlocks(Trigger):
+    watches_pages = False
+
+    def __init__(self, soft: int, hard: int = 0) -> None:
+        self.soft, self.hard = soft, hard
+
+    def wants(self, view: TriggerView) -> bool:
+        return view.free_blocks <= self.soft
+
+    def urgent(self, view: TriggerView) -> bool:
+        return view.free_blocks <= self.hard
+
+
+class UsedSpace(Trigger):
+    watches_device = True
+
+    def wants(self, view: TriggerView) -> bool:
+        return view.used_pages * 10 >= view.pages * 9
+
+
+class Idle(Trigger):
+    idle_after_ns = 2_000_000
+
+    def wants(self, view: TriggerView) -> bool:
+        return view.idle_ns is not None and view.idle_ns >= 2_000_000
+
+
+class Fixed(Concurrency):
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+    def limit(self, view: ConcurrencyView) -> int:
+        assert view.pools > 0
+        return self.k
+
+
+class RoundRobin(Placement):
+    def start(self, device: Device) -> None:
+        self.order, self.next = device.striping, 0
+
+    def place(self, lpn: int, loads: Numbers) -> int:
+        assert lpn >= 0
+        assert len(loads) == len(self.order)
+        plane = self.order[self.next]
+        self.next = (self.next + 1) % len(self.order)
+        return plane
+
+
+class LeastBusy(Placement):
+    """The least loaded plane, in striping order from the one after the last."""
+
+    def start(self, device: Device) -> None:
+        self.order, self.next = device.striping, 0
+
+    def place(self, lpn: int, loads: Numbers) -> int:
+        assert lpn >= 0
+        n = len(self.order)
+        at = min(((self.next + i) % n for i in range(n)), key=lambda at: loads[self.order[at]])
+        self.next = (at + 1) % n
+        return self.order[at]

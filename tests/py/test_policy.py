@@ -1,0 +1,440 @@
+"""Policies in Python: equal to their twins in the core, and refused where they must be."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import policies
+import ssdlab
+from policies import FreeBlocks, GreedyByScore, GreedyBySelect
+from running import ROOT, SMALL
+from ssdlab.policy import Placement, Trigger, TriggerView, Victim, VictimView
+
+PLANES: dict[str, object] = {
+    "device.channels": 2,
+    "device.chips_per_channel": 1,
+    "device.planes_per_chip": 2,
+    "device.blocks_per_plane": 32,
+}
+DEVICES: dict[str, dict[str, object]] = {
+    "planes": {},
+    "chips": {**PLANES, "alloc.pool": "chip"},
+    "superblocks": {
+        **PLANES,
+        "alloc.pool": "chip",
+        "alloc.erase_unit": "superblock",
+        "alloc.placement": "round-robin",
+    },
+}
+FREE_BLOCKS = {"policy": "free-blocks", "soft": 6}
+
+
+def made(set: Mapping[str, object], **plugs: Any) -> ssdlab.Report:  # noqa: ANN401
+    return ssdlab.run(set={**SMALL, **set}, progress=False, **plugs)
+
+
+def numbers(report: ssdlab.Report) -> dict[str, Any]:
+    """All of a report but names and clocks."""
+    values: dict[str, Any] = json.loads(json.dumps(report.json))
+    for name in ("config", "speed", "warnings", "series"):
+        del values[name]
+    for name in ("config_digest", "external_policies"):
+        del values["provenance"][name]
+    for name in ("wall", "cpu"):
+        del values["time"][name]
+    victims = values["gc"]["victims_by_policy"]
+    values["gc"]["victims_by_policy"] = sorted(victims.values())
+    return values
+
+
+def same(core: Mapping[str, object], extra: Mapping[str, object], **plugs: object) -> None:
+    """A run of the core's policies is one of those in Python, with and without time."""
+    for mode in ("timed", "functional"):
+        settings = {**extra, "run.mode": mode}
+        ours, theirs = made({**settings, **core}), made(settings, **plugs)
+        assert ours.gc.calls > 100
+        assert numbers(ours) == numbers(theirs)
+        assert (ours.provenance.event_digest is None) == (mode == "functional")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("kind", [GreedyBySelect, GreedyByScore])
+def test_greedy_is_greedy(device: str, kind: type[Victim]) -> None:
+    same({"gc.victim": "greedy"}, DEVICES[device], victim=kind())
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_others_are_their_twins(device: str) -> None:
+    extra = DEVICES[device]
+    same({"gc.victim": "fifo"}, extra, victim=policies.Fifo())
+    same({"gc.victim": "cost-benefit"}, extra, victim=policies.CostBenefit())
+    aged = {"policy": "cost-benefit", "age": "invalidation"}
+    same({"gc.victim": aged}, extra, victim=policies.CostBenefitByInvalidation())
+    same({"gc.trigger": FREE_BLOCKS}, extra, trigger=FreeBlocks(6))
+    same({"gc.trigger": FREE_BLOCKS | {"hard": 4}}, extra, trigger=FreeBlocks(6, 4))
+    used = {"policy": "used-space", "at": 0.9}
+    same({"gc.trigger": used}, extra, trigger=policies.UsedSpace())
+    fixed = {"policy": "fixed", "k": 1}
+    same({"gc.concurrency": fixed}, extra, concurrency=policies.Fixed(1))
+    if device != "superblocks":
+        same({"alloc.placement": "round-robin"}, extra, placement=policies.RoundRobin())
+        same({"alloc.placement": "least-busy"}, extra, placement=policies.LeastBusy())
+
+
+def test_idle_trigger_is_its_twin() -> None:
+    idle = {"policy": "idle", "after": "2 ms"}
+    arrivals = {
+        "host.mode": "open",
+        "workload.arrival": {"kind": "poisson", "interval": "2500 us"},
+    }
+    ours, theirs = (
+        made({**arrivals, "gc.trigger": idle}),
+        made(arrivals, trigger=policies.Idle()),
+    )
+    assert numbers(ours) == numbers(theirs)
+
+
+def test_all_candidates_are_sorted_by_score() -> None:
+    amount = {"gc.amount": "all-candidates"}
+    same({"gc.victim": "greedy"}, amount, victim=GreedyByScore())
+    with pytest.raises(ssdlab.ConfigError, match=r"policies\.GreedyBySelect has select\(\)"):
+        made(amount, victim=GreedyBySelect())
+
+
+def test_all_at_once_and_again() -> None:
+    plugs = {
+        "victim": GreedyByScore(),
+        "trigger": FreeBlocks(6),
+        "concurrency": policies.Fixed(2),
+        "placement": policies.RoundRobin(),
+    }
+    first, second = made({}, **plugs), made({}, **plugs)
+    assert numbers(first) == numbers(second)
+    core = {
+        "gc.victim": "greedy",
+        "gc.trigger": FREE_BLOCKS,
+        "gc.concurrency": {"policy": "fixed", "k": 2},
+        "alloc.placement": "round-robin",
+    }
+    assert numbers(first) == numbers(made(core))
+
+
+def test_report_names_the_policy(tmp_path: Path) -> None:
+    report = ssdlab.run(set=SMALL, victim=GreedyByScore(), progress=False, out=tmp_path / "run")
+    name = "policies.GreedyByScore"
+    assert report.config["gc.victim.policy"] == name
+    assert report.provenance.external_policies == {"gc.victim": name}
+    assert report.gc.victims_by_policy[name] + report.gc.victims_by_policy["reserve-greedy"] > 0
+    assert made({}).provenance.external_policies == {}
+    assert ssdlab.Report.read(tmp_path / "run").provenance == report.provenance
+    with pytest.raises(ssdlab.ConfigError, match=rf"{name} is a policy in Python: pass it with"):
+        ssdlab.run(report.config, progress=False)
+    again = ssdlab.run(report.config, victim=GreedyByScore(), progress=False)
+    assert numbers(again) == numbers(report)
+
+
+def test_compare_takes_policies() -> None:
+    done = ssdlab.compare(
+        [ssdlab.load_config(set=SMALL)],
+        vary={"gc.victim": ["greedy", GreedyByScore(), policies.Fifo()]},
+        trigger=FreeBlocks(6),
+        progress=False,
+        jobs=2,
+    )
+    assert list(done.reports) == ["greedy", "policies.GreedyByScore", "policies.Fifo"]
+    greedy, ours, fifo = done.reports.values()
+    assert numbers(greedy) == numbers(ours)
+    assert fifo.waf.total != greedy.waf.total
+    assert set(fifo.provenance.external_policies) == {"gc.victim", "gc.trigger"}
+
+
+def test_random_numbers_come_from_the_seed() -> None:
+    class Lottery(Victim):
+        def select(self, view: VictimView) -> int | None:
+            return int(view.rng.choice(view.blocks))
+
+    one, two, other = (
+        made({"run.seed": seed, "workload.kind": "uniform"}, victim=Lottery()) for seed in (1, 1, 2)
+    )
+    assert numbers(one) == numbers(two)
+    assert one.provenance.event_digest != other.provenance.event_digest
+
+
+def test_views_may_be_kept() -> None:
+    class Keeping(GreedyBySelect):
+        def __init__(self) -> None:
+            self.kept: list[tuple[VictimView, list[int]]] = []
+
+        def select(self, view: VictimView) -> int | None:
+            view.invalid[:] = -1
+            if len(self.kept) < 200:
+                self.kept.append((view, view.valid.tolist()))
+            return super().select(view)
+
+    keeping = Keeping()
+    assert numbers(made({}, victim=keeping)) == numbers(made({}))
+    assert len(keeping.kept) == 200
+    for view, valid in keeping.kept:
+        columns = (view.blocks, view.erases, view.since_seal, view.since_invalidation)
+        assert {len(c) for c in columns} == {len(valid)}
+        assert view.valid.tolist() == valid
+        assert (view.invalid == -1).all()
+        assert (np.diff(view.blocks) > 0).all()
+        assert (view.since_seal >= view.since_invalidation).all()
+        assert view.valid.dtype == np.int64
+
+
+# ---------------------------------------------------------------- refusals
+
+
+class Answers(Victim):
+    """Answers what it is told to."""
+
+    def __init__(self, answer: Callable[[VictimView], Any]) -> None:
+        self.answer = answer
+
+    def select(self, view: VictimView) -> int | None:
+        chosen: int | None = self.answer(view)
+        return chosen
+
+
+class Scores(Victim):
+    """Scores what it is told to."""
+
+    def __init__(self, answer: Callable[[VictimView], Any]) -> None:
+        self.answer = answer
+
+    def score(self, view: VictimView) -> Any:  # noqa: ANN401
+        return self.answer(view)
+
+
+def not_candidate(view: VictimView) -> int:
+    """A block of the pool that is open or erased."""
+    first = view.pool * 32
+    return min(set(range(first, first + 32)) - set(view.blocks.tolist()))
+
+
+BAD: dict[str, tuple[Victim, str]] = {
+    "open or erased": (Answers(not_candidate), r"which is (open|erased).*; expected a block id"),
+    "foreign": (Answers(lambda v: (v.pool + 1) % 4 * 32), r"which is of pool \d: expected"),
+    "beyond": (Answers(lambda _: 1 << 40), "block 1099511627776, which does not exist"),
+    "negative": (Answers(lambda _: -1), "block -1, which does not exist"),
+    "float": (Answers(lambda v: float(v.blocks[0])), r"returned \d+\.0 \(float\): expected a"),
+    "bool": (Answers(lambda _: True), r"returned True \(bool\): expected a block id"),
+    "string": (Answers(lambda _: "x" * 900), r"returned 'x{59}\.\.\. \(str\): expected"),
+    "short": (Scores(lambda v: v.valid[1:]), r"score\(\) returned \d+ scores for \d+ candidates"),
+    "NaN": (Scores(lambda v: v.valid * np.nan), r"score\(\) returned NaN as score 0 \(of \d+\)"),
+    "no numbers": (Scores(lambda v: ["a"] * len(v.blocks)), r"score\(\) returned \["),
+    "complex": (Scores(lambda v: v.valid * 1j), r"score\(\) returned array.*one number for each"),
+    "two-dimensional": (Scores(lambda v: v.valid[None, :]), r"score\(\) returned array"),
+    "nothing": (Scores(lambda _: None), r"score\(\) returned None \(NoneType\)"),
+}
+
+
+@pytest.mark.parametrize("mode", ["timed", "functional"])
+@pytest.mark.parametrize("bad", BAD)
+def test_bad_victims_are_refused(bad: str, mode: str) -> None:
+    policy, words = BAD[bad]
+    with pytest.raises(ssdlab.RunError, match=words) as raised:
+        made({"run.mode": mode, "precondition.fill": 0.9}, victim=policy)
+    message = str(raised.value)
+    assert f"victim policy test_policy.{type(policy).__name__}" in message
+    assert ", pool " in message
+    assert " host pages" in message  # where it is when nothing has a time yet
+    assert not raised.value.report.completed
+
+
+def test_faults_have_a_time() -> None:
+    with pytest.raises(ssdlab.RunError, match=r"at [1-9]\d* ns, pool \d: select\(\) returned"):
+        made({"precondition.fill": 0, "precondition.overwrite": 0}, victim=BAD["bool"][0])
+
+
+def test_number_like_answers_are_taken() -> None:
+    plain = numbers(made({}))
+    as_floats = Scores(lambda v: v.valid.astype(np.float32))
+    for policy in (
+        as_floats,
+        Scores(lambda v: v.valid.tolist()),
+        Scores(lambda v: v.valid.astype(np.uint16)),
+        Scores(lambda v: np.repeat(v.valid * 1.0, 2)[::2]),
+        Answers(lambda v: v.blocks[v.valid.argmin()]),
+    ):
+        assert numbers(made({}, victim=policy)) == plain
+
+
+@pytest.mark.parametrize(
+    ("plugs", "words"),
+    [
+        ({"trigger": type("T", (), {"wants": lambda *_: 1})()}, r"wants gave 1 \(int\)"),
+        ({"trigger": type("T", (), {"wants": lambda *_: 1 / 0})()}, r"wants\(\) raised Zero"),
+        (
+            {"trigger": type("T", (), {"wants": lambda *_: False, "watches_pages": 3})()},
+            r"watches_pages gave 3 \(int\)",
+        ),
+        (
+            {"trigger": type("T", (), {"wants": lambda *_: False, "idle_after_ns": -3})()},
+            "idle_after_ns is -3",
+        ),
+        ({"concurrency": policies.Fixed(-1)}, r"limit\(\) returned -1: expected a number of pools"),
+        (
+            {"placement": type("P", (), {"place": lambda *_: 4})()},
+            r"plane 4: expected a plane, 0 to 3",
+        ),
+        (
+            {"placement": type("P", (), {"place": lambda *_: 0.5})()},
+            r"place\(\) returned 0\.5 \(fl",
+        ),
+        ({"victim": type("V", (), {"select": lambda *_: None, "start": 3})()}, r"start\(\) raised"),
+    ],
+)
+def test_bad_answers_of_others_are_refused(plugs: dict[str, Any], words: str) -> None:
+    with pytest.raises(ssdlab.RunError, match=words) as raised:
+        made({}, **plugs)
+    name = type(next(iter(plugs.values()))).__qualname__
+    assert f".{name}" in str(raised.value)
+
+
+def test_what_is_no_policy_is_refused() -> None:
+    class Both(GreedyBySelect, GreedyByScore):
+        pass
+
+    for victim, words in (
+        (Victim(), r"ssdlab\.policy\.Victim has no select\(\) or score\(\)"),
+        (GreedyByScore, r"is a class: pass an instance, GreedyByScore\(\)"),
+        ("greedy", "set it by its name"),
+        (Both(), r"has both select and score"),
+    ):
+        with pytest.raises(ssdlab.ConfigError, match=words):
+            made({}, victim=victim)
+    with pytest.raises(ssdlab.ConfigError, match=r"gc\.victim: said twice"):
+        made({"gc.victim": "fifo"}, victim=GreedyByScore())
+    loaded = ssdlab.load_config(set={**SMALL, **DEVICES["superblocks"]})
+    with pytest.raises(ssdlab.ConfigError, match="superblocks are filled plane after plane"):
+        ssdlab.run(loaded, placement=policies.RoundRobin(), progress=False)
+    with pytest.raises(ssdlab.ConfigError, match=r"sched\.order: takes no policy in Python"):
+        made({"sched.order": GreedyByScore()})
+
+
+def test_silent_policy_at_the_reserve_is_told() -> None:
+    report = made({}, victim=Answers(lambda _: None))
+    greedy = report.gc.victims_by_policy["reserve-greedy"]
+    assert greedy == report.gc.calls > 0
+    assert any("greedy the other" in warning for warning in report.warnings)
+
+
+@pytest.mark.parametrize("mode", ["timed", "functional"])
+def test_policy_that_frees_nothing_ends(mode: str) -> None:
+    fullest = Answers(lambda v: v.blocks[v.valid.argmax()])
+    always = type("Always", (Trigger,), {"wants": lambda *_: True})()
+    settings = {"run.mode": mode, "gc.blocking": {"scope": "device", "granularity": "job"}}
+    with pytest.raises(ssdlab.RunError, match=r"test_policy\.Answers.*never frees space"):
+        made({**settings, "device.over_provisioning": 0.4}, victim=fullest, trigger=always)
+
+
+def test_no_space_names_the_policy() -> None:
+    one_plane = type("OnePlane", (Placement,), {"place": lambda *_: 0})()
+    with pytest.raises(
+        ssdlab.RunError, match=r"cannot free.*alloc\.placement test_policy\.OnePlane"
+    ):
+        made({}, placement=one_plane)
+
+
+BROKEN = """
+import ssdlab
+from running import SMALL
+
+class Broken(ssdlab.policy.Victim):
+    calls = 0
+    def select(self, view):
+        self.calls += 1
+        if self.calls > 500:
+            raise ValueError("out of ideas")
+        return view.blocks[view.valid.argmin()]
+
+{call}
+"""
+
+
+def script(text: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "tests/py")}
+    command = [sys.executable, "-c", text]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_exception_is_shown_once() -> None:
+    done = script(BROKEN.format(call="ssdlab.run(set=SMALL, victim=Broken(), progress=False)"))
+    assert done.returncode == 1
+    assert done.stderr.count("ValueError: out of ideas\n") == 2  # the traceback, and the message
+    assert done.stderr.count("direct cause") == 1
+    assert "line 10, in select" in done.stderr
+    assert "RunError: " in done.stderr
+    assert "victim policy __main__.Broken, " in done.stderr
+    assert "panick" not in done.stderr
+
+
+def test_exception_in_a_comparison_is_shown_once() -> None:
+    call = """
+loaded = ssdlab.load_config(set=SMALL)
+done = ssdlab.compare([loaded, loaded], victim=Broken(), progress=False)
+assert len(done.failures) == 2 and "Broken" in str(done.failures), done.failures
+"""
+    done = script(BROKEN.format(call=call))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("Traceback") == 1
+    assert done.stderr.count("ValueError: out of ideas") == 1
+
+
+def test_interrupt_inside_a_policy() -> None:
+    class Slow(GreedyBySelect):
+        calls = 0
+
+        def select(self, view: VictimView) -> int | None:
+            self.calls += 1
+            if self.calls == 800:
+                main = threading.get_ident()
+                threading.Timer(0.05, signal.pthread_kill, [main, signal.SIGINT]).start()
+                time.sleep(30)
+            return super().select(view)
+
+    for mode in ("timed", "functional"):
+        start = time.monotonic()
+        with pytest.raises(ssdlab.Interrupted) as stopped:
+            made({"run.mode": mode}, victim=Slow())
+        assert time.monotonic() - start < 20
+        assert stopped.value.report is not None
+        assert not stopped.value.report.completed
+
+
+def test_trigger_that_never_wants_leaves_the_reserve() -> None:
+    class Never(Trigger):
+        def wants(self, view: TriggerView) -> bool:
+            return view.clock < 0
+
+    report = made({}, trigger=Never())
+    assert report.gc.foreground == report.gc.calls > 0
+
+
+# ---------------------------------------------------------------- documents and costs
+
+
+def test_the_page_runs() -> None:
+    page = (ROOT / "docs/python-policies.md").read_text(encoding="utf-8")
+    program = page.split("```python\n")[1].split("```")[0]
+    done = script(program)
+    assert done.returncode == 0, done.stderr
+    assert "LeastWorn" in done.stdout
+
+
+def test_numpy_is_imported_when_it_is_needed() -> None:
+    done = script("import ssdlab, ssdlab.cli, sys; assert 'numpy' not in sys.modules")
+    assert done.returncode == 0, done.stderr
