@@ -19,7 +19,7 @@ from ssdlab.errors import (
 )
 from ssdlab.report import Report
 from ssdlab.simulate import run
-from ssdlab.trace_info import Trace
+from ssdlab.trace import Trace
 
 __all__ = [
     "Comparison",

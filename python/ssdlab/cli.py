@@ -23,7 +23,6 @@ from ssdlab.compare_runs import plan, run_all
 from ssdlab.comparison import table
 from ssdlab.doctor import facts
 from ssdlab.errors import ConfigError, InternalError, Interrupted, OutputError, RunError
-from ssdlab.html.leave import report_folder
 from ssdlab.report import Report
 from ssdlab.trace_table import to_json, to_text
 
@@ -206,6 +205,8 @@ def report_command(
 ) -> None:
     """Write the page of a run or of a comparison again, or its plots as files."""
     begin = None if since is None else nanoseconds("--from", since)
+    from ssdlab.html.leave import report_folder  # needs numpy, which is slow to import
+
     for file in report_folder(folder, out=out, plots=plots, baseline=baseline, since=begin):
         _put(f"{file}\n")
 

@@ -16,9 +16,7 @@ from ssdlab import memory, policy
 from ssdlab.comparison import CSV, JSON, TEXT, Comparison, folder_name, labels_of
 from ssdlab.config_input import Config, ConfigLike, load_config, said
 from ssdlab.errors import ConfigError, Interrupted, RunError
-from ssdlab.folder import draft
-from ssdlab.html.compare_page import comparison_page
-from ssdlab.html.leave import keep_with_page
+from ssdlab.folder import draft, keep_with_page
 from ssdlab.policy import Policies, is_policy, name_of
 from ssdlab.progress import Callback, Display, display
 from ssdlab.report import Report
@@ -153,7 +151,7 @@ def run_all(
         made.write(CSV, done.to_csv())
         made.write(TEXT, done.summary())
         made.write(JSON, done.to_json())
-        keep_with_page(made, (lambda: comparison_page(done)) if html else None)
+        keep_with_page(made, (lambda: _page(done)) if html else None)
     moved = {
         label: replace(report, folder=made.target / folder_name(label))
         for label, report in done.reports.items()
@@ -166,6 +164,12 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _page(done: Comparison) -> str:
+    from ssdlab.html.compare_page import comparison_page  # needs numpy, which is slow to import
+
+    return comparison_page(done)
 
 
 def _shown(batch: _Batch, jobs: int, progress: bool) -> Comparison:

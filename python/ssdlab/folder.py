@@ -6,11 +6,12 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ssdlab.errors import OutputError
+from ssdlab.errors import InternalError, OutputError
+from ssdlab.html import PAGE
 from ssdlab.report import REPORT
 
 COMPARISON = "compare.json"
@@ -117,3 +118,25 @@ def draft(target: Path, force: bool) -> Iterator[Draft]:
     finally:
         with suppress(OSError):
             shutil.rmtree(made.path)
+
+
+def keep_with_page(made: Draft, page: Callable[[], str] | None) -> None:
+    """Put a draft in its place, with the page that `page` makes.
+
+    A page that cannot be made must not cost the results: they are kept, then the error is raised.
+    """
+    trouble = None
+    if page is not None:
+        try:
+            text = page()
+        except Exception as error:
+            trouble = error
+        else:
+            made.write(PAGE, text)
+    made.keep()
+    if trouble is not None:
+        message = (
+            f"{made.target} holds the results, but not their page:"
+            f" {type(trouble).__name__}: {trouble}"
+        )
+        raise InternalError(message) from trouble

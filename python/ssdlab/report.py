@@ -39,12 +39,15 @@ def made(kind: Any, value: Any) -> Any:  # noqa: ANN401 - whatever the form of r
     origin, args = get_origin(kind), get_args(kind)
     if origin is types.UnionType:
         return made(args[0], value)
-    if origin is np.ndarray:
-        return np.array(value, dtype=get_args(args[1])[0])
     if origin is tuple:
         return tuple(made(args[0], item) for item in value)
     if origin is dict:
         return {key: made(args[1], item) for key, item in value.items()}
+    if origin is not None:
+        import numpy as np
+
+        assert origin is np.ndarray, kind
+        return np.array(value, dtype=get_args(args[1])[0])
     return float(value) if kind is float else value
 
 
@@ -153,6 +156,8 @@ class Report:
         victim when it was chosen) and `erases` (of each block within the measurement). Empty for a
         folder that has none.
         """
+        import numpy as np
+
         found: dict[str, list[tuple[int, ...]]] = {}
         for line in self.distributions_csv.splitlines()[1:]:
             name, *numbers = line.split(",")

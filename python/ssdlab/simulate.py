@@ -19,9 +19,7 @@ from ssdlab.errors import (
     RunError,
     WorkloadError,
 )
-from ssdlab.folder import Draft, draft, written_not
-from ssdlab.html.leave import keep_with_page
-from ssdlab.html.run_page import run_page
+from ssdlab.folder import Draft, draft, keep_with_page, written_not
 from ssdlab.policy import Policies
 from ssdlab.progress import Callback, display
 from ssdlab.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY, Report
@@ -186,4 +184,10 @@ def _write(made: Draft, report: Report, html: bool) -> None:
     made.write(DISTRIBUTIONS, report.distributions_csv)
     made.write(SUMMARY, report.summary())
     made.write(REPORT, report.to_json())
-    keep_with_page(made, (lambda: run_page(report, made.path)) if html else None)
+    keep_with_page(made, (lambda: _page(report, made)) if html else None)
+
+
+def _page(report: Report, made: Draft) -> str:
+    from ssdlab.html.run_page import run_page  # needs numpy, which is slow to import
+
+    return run_page(report, made.path)

@@ -7,13 +7,16 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from ssdlab import _core
-from ssdlab.trace_info import Distribution, Info, OpInfo
+
+if TYPE_CHECKING:
+    from ssdlab.trace_info import Distribution, Info, OpInfo
 
 WIDTH = 100
 PERCENTILES = ("p10", "p50", "p90", "p99", "p99_9")

@@ -248,7 +248,7 @@ def test_a_page_that_cannot_be_made_costs_no_results(
     def broken(*_: object) -> str:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("ssdlab.simulate.run_page", broken)
+    monkeypatch.setattr("ssdlab.html.run_page.run_page", broken)
     with pytest.raises(ssdlab.InternalError, match="a bug"):
         ssdlab.run("greedy-8ch", set=SMALL, out=tmp_path / "r", progress=False)
     assert report_of(tmp_path / "r")["completed"]

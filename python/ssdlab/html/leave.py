@@ -1,4 +1,4 @@
-"""Writes pages and plots: into a folder of results, and where `ssdlab report` is told to."""
+"""Writes the pages and plots of `ssdlab report`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from ssdlab.comparison import JSON, Comparison
-from ssdlab.errors import InternalError, OutputError
-from ssdlab.folder import Draft
+from ssdlab.errors import OutputError
 from ssdlab.html import PAGE
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.compare_plots import comparison_figures
@@ -16,28 +15,6 @@ from ssdlab.html.plot import Figure
 from ssdlab.html.run_page import run_figures, run_page
 from ssdlab.html.svg import files
 from ssdlab.report import REPORT, Report
-
-
-def keep_with_page(made: Draft, page: Callable[[], str] | None) -> None:
-    """Put a draft in its place, with the page that `page` makes.
-
-    A page that cannot be made must not cost the results: they are kept, then the error is raised.
-    """
-    trouble = None
-    if page is not None:
-        try:
-            text = page()
-        except Exception as error:
-            trouble = error
-        else:
-            made.write(PAGE, text)
-    made.keep()
-    if trouble is not None:
-        message = (
-            f"{made.target} holds the results, but not their page:"
-            f" {type(trouble).__name__}: {trouble}"
-        )
-        raise InternalError(message) from trouble
 
 
 def report_folder(

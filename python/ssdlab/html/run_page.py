@@ -270,7 +270,7 @@ def _config(report: Report) -> str:
 
 def _provenance(values: dict[str, Any]) -> str:
     rows = [
-        (key.replace("_", " "), [number(f"provenance.{key}", value)])
-        for key, value in values["provenance"].items()
+        (key.removeprefix("provenance.").replace("_", " "), [number(key, value)])
+        for key, value in flattened(values["provenance"], "provenance")
     ]
     return table(["", "value"], rows, "What the run was made with: enough to repeat it")
