@@ -5,6 +5,7 @@
 //! numbers) -> `fit` (onto the device's addresses) -> [`replay`] (loops, time scale) -> simulator.
 //! [`raw`] leaves that route after `scan`, for the statistics of [`info`].
 
+pub mod app;
 pub mod columnar;
 mod detect;
 mod doubles;

@@ -1,0 +1,140 @@
+//! Draws without replacement: every pass through a deck has its shares exactly.
+//!
+//! Published statistics are to be met by traces of any length, so shares and mean sizes come from decks
+//! (stratified sampling) and not from independent draws, whose means are off by the square root of
+//! their number.
+
+use libm::log;
+use ssd_core::rng::Stream;
+use ssd_core::units::SECTOR_BYTES;
+
+/// Cards of a deck: shares are met to 0.05 %, means to a 2048th of a block.
+const CARDS: usize = 1024;
+/// A block of the file system, bytes and sectors.
+pub(super) const BLOCK_BYTES: u64 = 4096;
+pub(super) const BLOCK: u64 = BLOCK_BYTES / SECTOR_BYTES;
+
+/// Cards in random order, begun anew when all are drawn.
+pub(super) struct Deck<T> {
+    cards: Vec<T>,
+    drawn: usize,
+    random: Stream,
+}
+
+impl<T: Copy> Deck<T> {
+    fn new(cards: Vec<T>, random: Stream) -> Deck<T> {
+        assert_eq!(cards.len(), CARDS, "a deck is full");
+        Deck { cards, drawn: 0, random }
+    }
+
+    /// The next card.
+    #[inline]
+    pub(super) fn draw(&mut self) -> T {
+        let left = self.cards.len() - self.drawn;
+        let chosen = self.drawn + self.random.below(left as u64) as usize;
+        self.cards.swap(self.drawn, chosen);
+        let card = self.cards[self.drawn];
+        self.drawn = if left == 1 { 0 } else { self.drawn + 1 };
+        card
+    }
+}
+
+impl Deck<bool> {
+    /// True with this share, from 0 to 1.
+    pub(super) fn coin(share: f64, random: Stream) -> Deck<bool> {
+        assert!((0.0..=1.0).contains(&share), "{share} is no share");
+        let heads = (share * CARDS as f64).round() as usize;
+        Deck::new((0..CARDS).map(|card| card < heads).collect(), random)
+    }
+}
+
+impl Deck<u32> {
+    /// Sizes in sectors with this mean, at least 512 bytes: a geometric number of blocks from `least` on,
+    /// from 1 on where the mean is below that. Means below a block are made of parts of a block.
+    pub(super) fn sizes(mean_bytes: f64, least: u64, random: Stream) -> Deck<u32> {
+        let sector = SECTOR_BYTES as f64;
+        assert!((sector..=(1u64 << 30) as f64).contains(&mean_bytes), "a mean of {mean_bytes} B");
+        let block = BLOCK_BYTES as f64;
+        let cards = if mean_bytes < block {
+            // 2 KiB and a block; below 2 KiB, 512 B and 2 KiB.
+            let low = if mean_bytes < block / 2.0 { 1 } else { BLOCK / 2 };
+            let high = if mean_bytes < block / 2.0 { BLOCK / 2 } else { BLOCK };
+            let share = (mean_bytes / sector - low as f64) / (high - low) as f64;
+            let large = (share * CARDS as f64).round() as usize;
+            (0..CARDS).map(|card| if card < large { high as u32 } else { low as u32 }).collect()
+        } else {
+            let blocks = mean_bytes / block;
+            let least = if blocks < least as f64 { 1 } else { least };
+            geometric(blocks, least).into_iter().map(|n| (n * BLOCK) as u32).collect()
+        };
+        Deck::new(cards, random)
+    }
+
+    /// The largest card.
+    pub(super) fn largest(&self) -> u64 {
+        u64::from(self.cards.iter().copied().max().unwrap_or(0))
+    }
+}
+
+/// Quantiles of `least` plus a geometric number, ascending; their mean is `mean` but for rounding.
+fn geometric(mean: f64, least: u64) -> Vec<u64> {
+    let more = mean - least as f64;
+    assert!(more >= 0.0, "a mean of {mean} from {least} on");
+    // P(more than k) = (more / (1 + more))^(k + 1).
+    let ratio = log(more / (1.0 + more));
+    let quantile = |card: usize| {
+        let beyond = 1.0 - (card as f64 + 0.5) / CARDS as f64;
+        least + if more > 0.0 { (log(beyond) / ratio).floor() as u64 } else { 0 }
+    };
+    let mut cards: Vec<u64> = (0..CARDS).map(quantile).collect();
+    // Quantiles miss a little of the tail: what lacks is given to the largest, one each.
+    let wanted = (mean * CARDS as f64).round() as i64;
+    let mut lacking = wanted - cards.iter().sum::<u64>().cast_signed();
+    while lacking != 0 {
+        for card in cards.iter_mut().rev() {
+            if lacking > 0 {
+                (*card, lacking) = (*card + 1, lacking - 1);
+            } else if lacking < 0 && *card > least {
+                (*card, lacking) = (*card - 1, lacking + 1);
+            }
+        }
+    }
+    cards
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean(deck: &mut Deck<u32>) -> f64 {
+        (0..CARDS).map(|_| f64::from(deck.draw())).sum::<f64>() / CARDS as f64 * 512.0
+    }
+
+    #[test]
+    fn every_pass_has_the_mean_and_the_share() {
+        let random = || Stream::new(1, "deck test");
+        for bytes in [512.0, 1000.0, 2048.0, 3932.0, 4096.0, 4200.0, 12_288.0, 448_880.0, 9e6] {
+            for least in [1, 2] {
+                let mut deck = Deck::sizes(bytes, least, random());
+                for _ in 0..3 {
+                    let off = (mean(&mut deck) - bytes).abs();
+                    assert!(off <= 4.0, "{bytes} from {least} on: off by {off}");
+                }
+            }
+        }
+        for share in [0.0, 0.01, 0.5, 1.0] {
+            let mut deck = Deck::coin(share, random());
+            let heads = (0..CARDS).filter(|_| deck.draw()).count();
+            assert!((heads as f64 / CARDS as f64 - share).abs() <= 0.0005);
+        }
+    }
+
+    #[test]
+    fn sizes_start_where_they_are_told_to() {
+        let mut deck = Deck::sizes(12_000.0, 2, Stream::new(1, "deck test"));
+        let drawn: Vec<u32> = (0..CARDS).map(|_| deck.draw()).collect();
+        assert_eq!(drawn.iter().min(), Some(&16));
+        assert!(drawn.iter().all(|sectors| sectors % 8 == 0));
+        assert!(drawn.windows(2).any(|pair| pair[0] > pair[1]), "cards are shuffled");
+    }
+}

@@ -1,0 +1,224 @@
+//! Models of applications: block load as a file system makes it, to published statistics.
+//!
+//! [`Model`] holds the numbers (published, or [`fitted`] to a trace), [`App`] makes the requests: operations and arrivals by cycles of
+//! [`CYCLE`] requests, sizes and sequential runs from decks (so that statistics hold for short
+//! traces), places from `volume`. A request is *sequential* if it begins where the one before of the
+//! same operation ended: with this reading the papers' shares of all requests are the averages of their
+//! shares by operation.
+
+mod deck;
+mod fitted;
+mod model;
+mod published;
+mod volume;
+
+pub use fitted::Fitted;
+pub use model::{Model, NAMES, Pace, SETS, Shape};
+
+use deck::Deck;
+use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
+use ssd_core::rng::Stream;
+use ssd_core::units::{Nanos, SECTOR_BYTES};
+use volume::Volume;
+
+/// Requests of a cycle of arrivals: at a thousand requests a second a cycle is a second long.
+pub const CYCLE: u64 = 1024;
+/// Blocks that a sequential read or write has at least; deletes have one.
+const RUN_BLOCKS: u64 = 2;
+const OPS: [Op; 3] = [Op::Read, Op::Write, Op::Trim];
+
+/// What is drawn for the requests of one operation.
+struct Draws {
+    coin: Deck<bool>,
+    sequential: Deck<u32>,
+    random: Deck<u32>,
+    /// Whether the next request follows the last one.
+    follows: bool,
+}
+
+/// A generated trace of an application; the same model, size and seed give the same requests.
+pub struct App {
+    draws: [Option<Draws>; 3],
+    volume: Volume,
+    cycle: Cycle,
+    requests: u64,
+    made: u64,
+}
+
+impl App {
+    /// `requests` of `model` on the first `span_bytes` of a volume, `interval_ns` apart in the mean.
+    ///
+    /// # Errors
+    /// The numbers of the model cannot be met, or not in this space; the message says what would do.
+    pub fn new(
+        model: Model,
+        span_bytes: u64,
+        interval_ns: u64,
+        requests: u64,
+        seed: u64,
+    ) -> Result<App, SourceError> {
+        let model = model.checked()?;
+        let mut index = 0;
+        let draws = model.shapes.map(|shape| {
+            let op = OPS[index];
+            index += 1;
+            (shape.share > 0.0).then(|| Draws::new(op, &shape, seed))
+        });
+        let largest = draws.iter().flatten().map(Draws::largest).max().unwrap_or(1);
+        let files = draws[2].is_some();
+        let sectors = span_bytes / SECTOR_BYTES;
+        Ok(App {
+            volume: Volume::new(sectors, largest, model.journal, files, seed)?,
+            cycle: Cycle::new(&model, interval_ns, seed)?,
+            draws,
+            requests,
+            made: 0,
+        })
+    }
+
+    /// Sectors of the journal, at the start of the volume.
+    #[must_use]
+    pub fn journal(&self) -> std::ops::Range<u64> {
+        0..self.volume.journal_sectors()
+    }
+}
+
+impl Draws {
+    fn new(op: Op, shape: &Shape, seed: u64) -> Draws {
+        let stream = |what: &str| Stream::new(seed, &format!("app.{}.{what}", op.name()));
+        let least = if op == Op::Trim { 1 } else { RUN_BLOCKS };
+        // A mean that no request has is not checked.
+        let mean = |bytes: f64, used: bool| if used { bytes } else { SECTOR_BYTES as f64 };
+        let sequential = mean(shape.sequential_bytes, shape.sequential > 0.0);
+        let random = mean(shape.random_bytes, shape.sequential < 1.0);
+        Draws {
+            coin: Deck::coin(shape.sequential, stream("sequential")),
+            sequential: Deck::sizes(sequential, least, stream("sequential size")),
+            random: Deck::sizes(random, 1, stream("random size")),
+            follows: false,
+        }
+    }
+
+    fn largest(&self) -> u64 {
+        self.sequential.largest().max(self.random.largest())
+    }
+
+    /// Sectors of the next request, whether it follows the last one, and whether the next follows it.
+    #[inline]
+    fn draw(&mut self) -> (u32, bool, bool) {
+        let follows = self.follows;
+        self.follows = self.coin.draw();
+        let sectors = if follows { self.sequential.draw() } else { self.random.draw() };
+        (sectors, follows, self.follows)
+    }
+}
+
+impl Source for App {
+    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
+        if self.made == self.requests {
+            return Ok(None);
+        }
+        let (at, op) = self.cycle.next()?;
+        self.made += 1;
+        let draws = self.draws[op].as_mut().expect("a cycle has operations with a share");
+        let (sectors, follows, followed) = draws.draw();
+        let sector = match OPS[op] {
+            Op::Write => self.volume.write(sectors, follows, followed),
+            Op::Read => self.volume.read(sectors, follows),
+            _ => self.volume.delete(sectors, follows),
+        };
+        Ok(Some(TimedRequest { at: Nanos(at), request: Request::new(OPS[op], sector, sectors) }))
+    }
+
+    fn expected(&self) -> Option<u64> {
+        Some(self.requests)
+    }
+}
+
+/// Operations and arrivals.
+struct Cycle {
+    shares: [f64; 3],
+    pace: Pace,
+    interval_ns: u64,
+    /// Cycles made, and requests of each operation in them.
+    cycles: u64,
+    made: [u64; 3],
+    /// Arrival within the cycle, shifted by two bits, and the operation: the latest first.
+    waiting: Vec<u64>,
+    random: Stream,
+}
+
+impl Cycle {
+    fn new(model: &Model, interval_ns: u64, seed: u64) -> Result<Cycle, SourceError> {
+        if interval_ns > 1 << 40 {
+            let text = "workload.arrival.interval: expected at most 18 minutes for an application";
+            return Err(SourceError(text.to_owned()));
+        }
+        Ok(Cycle {
+            shares: model.shapes.map(|shape| shape.share),
+            pace: model.pace,
+            interval_ns,
+            cycles: 0,
+            made: [0; 3],
+            waiting: Vec::with_capacity(CYCLE as usize),
+            random: Stream::new(seed, "app.arrival"),
+        })
+    }
+
+    /// Arrival, ns, and the index of the operation.
+    #[inline]
+    fn next(&mut self) -> Result<(u64, usize), SourceError> {
+        if self.waiting.is_empty() {
+            self.begin();
+        }
+        let key = self.waiting.pop().expect("a cycle has requests");
+        let start = (self.cycles - 1).checked_mul(CYCLE * self.interval_ns);
+        match start.and_then(|start| start.checked_add(key >> 2)) {
+            Some(at) if at < 1 << 62 => Ok((at, (key & 3) as usize)),
+            _ => Err(SourceError(
+                "requests would arrive after 146 years; lower workload.arrival.interval or \
+                 workload.requests"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// Another cycle.
+    #[cold]
+    fn begin(&mut self) {
+        self.cycles += 1;
+        let all = self.cycles * CYCLE;
+        // Each operation has made its share of all requests so far, writes the rest.
+        let due = |share: f64| (share * all as f64).round() as u64;
+        let deletes = due(self.shares[2]);
+        let reads = due(self.shares[0]).min(all - deletes);
+        let due = [reads, all - reads - deletes, deletes];
+        let length = CYCLE * self.interval_ns;
+        let (active, first) = self.window();
+        for op in 0..3 {
+            let fewer = due[op].saturating_sub(self.made[op]);
+            let (active, first) = if op == 0 && self.pace == Pace::WriteSpikes {
+                (length, 0)
+            } else {
+                ((active * length as f64) as u64, (first * length as f64) as u64)
+            };
+            for _ in 0..fewer {
+                let at = first + self.random.below(active.max(1));
+                self.waiting.push(at << 2 | op as u64);
+            }
+            self.made[op] += fewer;
+        }
+        self.waiting.sort_unstable_by(|a, b| b.cmp(a));
+    }
+
+    /// Share of the cycle in which requests arrive, and where it begins.
+    fn window(&mut self) -> (f64, f64) {
+        let active = match self.pace {
+            Pace::Steady => 1.0,
+            Pace::Periodic => return (0.5, 0.0),
+            Pace::Dynamic => libm::pow(0.02, self.random.unit()),
+            Pace::WriteSpikes => 0.05,
+        };
+        (active, self.random.unit() * (1.0 - active))
+    }
+}

@@ -1,0 +1,98 @@
+//! What an application does to a volume, in numbers.
+
+use super::published;
+use ssd_core::host::request::SourceError;
+use ssd_core::units::SECTOR_BYTES;
+
+/// The applications.
+pub const NAMES: [&str; 7] =
+    ["cassandra", "mongodb", "mysql", "rocksdb", "sqlite", "dbench", "varmail"];
+
+/// The sets of parameters: the papers that the numbers are from.
+pub const SETS: [&str; 3] = ["adaptive-channel", "invalidation-rate", "noc-copyback"];
+
+/// Requests of one operation.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Shape {
+    /// Share of all requests, 0 to 1.
+    pub share: f64,
+    /// Share of these that begin where the one before (of this operation) ended.
+    pub sequential: f64,
+    /// Mean size of those, bytes.
+    pub sequential_bytes: f64,
+    /// Mean size of the others, bytes.
+    pub random_bytes: f64,
+}
+
+/// When requests arrive, within cycles of equal length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pace {
+    /// All the time.
+    Steady,
+    /// In the first half of each cycle, then not at all.
+    Periodic,
+    /// In a part of each cycle, between a fiftieth and all of it.
+    Dynamic,
+    /// Reads all the time, writes and deletes in a twentieth of each cycle.
+    WriteSpikes,
+}
+
+/// An application.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Model {
+    /// Its name, for messages.
+    pub name: String,
+    /// Reads, writes, deletes (TRIMs); their shares sum to 1.
+    pub shapes: [Shape; 3],
+    /// Share of the writes that go to a journal.
+    pub journal: f64,
+    /// Arrivals.
+    pub pace: Pace,
+}
+
+impl Model {
+    /// The application `name` by the numbers of `set`; see [`NAMES`] and [`SETS`].
+    ///
+    /// # Errors
+    /// There is no such application or set, or the set has no numbers for it.
+    pub fn published(name: &str, set: &str) -> Result<Model, SourceError> {
+        published::model(name, set)
+    }
+
+    /// The model, if its numbers can be met together.
+    ///
+    /// # Errors
+    /// Names the number that cannot be, and why.
+    pub fn checked(self) -> Result<Model, SourceError> {
+        let fail = |what: String| Err(SourceError(format!("application {}: {what}", self.name)));
+        let all: f64 = self.shapes.iter().map(|shape| shape.share).sum();
+        if (all - 1.0).abs() > 1e-3 {
+            return fail(format!(
+                "the shares of reads, writes and deletes sum to {all:.4}, not to 1"
+            ));
+        }
+        if !(0.0..=1.0).contains(&self.journal) {
+            return fail(format!("the journal's share is {}: expected 0 to 1", self.journal));
+        }
+        for (shape, op) in self.shapes.iter().zip(["reads", "writes", "deletes"]) {
+            for (what, share) in [("share", shape.share), ("sequential share", shape.sequential)] {
+                if !(0.0..=1.0).contains(&share) {
+                    return fail(format!("the {what} of {op} is {share}: expected 0 to 1"));
+                }
+            }
+            let means = [
+                ("sequential", shape.sequential_bytes, shape.sequential > 0.0),
+                ("random", shape.random_bytes, shape.sequential < 1.0),
+            ];
+            for (kind, bytes, used) in means {
+                let fits = (SECTOR_BYTES as f64..=(64 << 20) as f64).contains(&bytes);
+                if shape.share > 0.0 && used && !fits {
+                    return fail(format!(
+                        "{kind} {op} have {bytes:.0} bytes in the mean: expected 512 to 64 MiB"
+                    ));
+                }
+            }
+        }
+        Ok(self)
+    }
+}

@@ -1,0 +1,151 @@
+//! Models of applications meet the statistics that they are made to.
+
+use ssd_core::host::request::{Op, Source, TimedRequest};
+use ssd_trace::app::{App, Fitted, Model, NAMES, SETS, Shape};
+
+fn all(mut app: App) -> Vec<TimedRequest> {
+    let mut requests = Vec::new();
+    app.fill(&mut requests, usize::MAX).unwrap();
+    requests
+}
+
+/// Shapes as somebody measures them who sees the requests only.
+fn measured(requests: &[TimedRequest]) -> [Shape; 3] {
+    [Op::Read, Op::Write, Op::Trim].map(|op| {
+        let (mut end, mut counts, mut sectors) = (u64::MAX, [0u64; 2], [0u64; 2]);
+        for TimedRequest { request, .. } in requests.iter().filter(|one| one.request.op == op) {
+            let kind = usize::from(request.sector == end);
+            counts[kind] += 1;
+            sectors[kind] += u64::from(request.sectors);
+            end = request.sector + u64::from(request.sectors);
+        }
+        let mean = |kind: usize| sectors[kind] as f64 * 512.0 / counts[kind].max(1) as f64;
+        let all = (counts[0] + counts[1]) as f64;
+        Shape {
+            share: all / requests.len() as f64,
+            sequential: counts[1] as f64 / all.max(1.0),
+            sequential_bytes: mean(1),
+            random_bytes: mean(0),
+        }
+    })
+}
+
+fn mean(shape: &Shape) -> f64 {
+    shape.sequential * shape.sequential_bytes + (1.0 - shape.sequential) * shape.random_bytes
+}
+
+#[test]
+fn every_application_has_the_statistics_of_its_set() {
+    for set in SETS {
+        for name in NAMES {
+            let Ok(model) = Model::published(name, set) else {
+                assert!(name == "varmail" && set != "adaptive-channel");
+                continue;
+            };
+            for (span, requests) in [(2 << 30, 100_000), (64u64 << 30, 300_000)] {
+                let app = App::new(model.clone(), span, 1_000_000, requests, 3).unwrap();
+                let made = all(app);
+                assert_eq!(made.len() as u64, requests);
+                let found = measured(&made);
+                for (found, wanted) in found.iter().zip(&model.shapes) {
+                    let place = format!("{name} ({set}), {span} B: {found:?}, {wanted:?}");
+                    assert!((found.share - wanted.share).abs() < 0.001, "{place}");
+                    if wanted.share == 0.0 {
+                        continue;
+                    }
+                    assert!((found.sequential - wanted.sequential).abs() < 0.02, "{place}");
+                    assert!((mean(found) / mean(wanted) - 1.0).abs() < 0.02, "{place}");
+                    let followers = found.sequential_bytes / wanted.sequential_bytes - 1.0;
+                    assert!(wanted.sequential < 0.02 || followers.abs() < 0.02, "{place}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_model_made_of_a_trace_is_that_of_the_trace() {
+    for name in NAMES {
+        let model = Model::published(name, "adaptive-channel").unwrap();
+        let app = App::new(model.clone(), 4 << 30, 1_000_000, 200_000, 5).unwrap();
+        let mut fitted = Fitted::new(vec![app.journal()]);
+        all(app).iter().for_each(|request| fitted.see(request));
+        let found = fitted.model(name).unwrap();
+        assert_eq!(found.pace, model.pace, "{name}");
+        assert!((found.journal - model.journal).abs() < 0.01, "{name}: {}", found.journal);
+        for (found, wanted) in found.shapes.iter().zip(&model.shapes) {
+            assert!((found.share - wanted.share).abs() < 0.001);
+            assert!((found.sequential - wanted.sequential).abs() < 0.02);
+        }
+        let again = all(App::new(found, 1 << 30, 1_000_000, 50_000, 5).unwrap());
+        assert_eq!(again.len(), 50_000);
+    }
+}
+
+#[test]
+fn requests_are_in_order_within_the_span_and_equal_for_equal_seeds() {
+    for name in NAMES {
+        let model = Model::published(name, "adaptive-channel").unwrap();
+        let make = |seed| all(App::new(model.clone(), 1 << 30, 50_000, 30_000, seed).unwrap());
+        let made = make(1);
+        assert_eq!(made, make(1));
+        assert_ne!(made, make(2));
+        assert!(made.windows(2).all(|pair| pair[0].at <= pair[1].at));
+        let mean = made.last().unwrap().at.0 as f64 / 30_000.0;
+        assert!((mean / 50_000.0 - 1.0).abs() < 0.05, "{name}: {mean} ns apart");
+        for TimedRequest { request, .. } in &made {
+            assert!(request.sectors > 0 && request.sector + u64::from(request.sectors) <= 1 << 21);
+        }
+    }
+}
+
+/// What is in use stays what it was: files are created as fast as they are deleted.
+#[test]
+fn deletes_take_what_was_written() {
+    for name in NAMES {
+        let model = Model::published(name, "adaptive-channel").unwrap();
+        // Small enough for files to live and die many times.
+        let span = if name == "cassandra" { 1 << 30 } else { 96 << 20 };
+        let app = App::new(model, span, 1_000_000, 300_000, 1).unwrap();
+        let mut blocks = vec![true; span as usize >> 12];
+        let (mut deleted, mut wasted) = (0u64, 0u64);
+        let made = all(app);
+        for (index, TimedRequest { request, .. }) in made.iter().enumerate() {
+            let end = request.sector + u64::from(request.sectors);
+            for block in (request.sector / 8)..end.div_ceil(8) {
+                let in_use = &mut blocks[block as usize];
+                if request.op == Op::Trim && index > made.len() / 2 {
+                    deleted += 1;
+                    wasted += u64::from(!*in_use);
+                }
+                *in_use = request.op == Op::Write || (*in_use && request.op == Op::Read);
+            }
+        }
+        assert!(wasted * 50 <= deleted, "{name}: {wasted} of {deleted} deleted blocks were free");
+    }
+}
+
+#[test]
+fn numbers_that_cannot_be_are_refused() {
+    let model = Model::published("mysql", "adaptive-channel").unwrap();
+    let refused = |change: fn(&mut Model)| {
+        let mut changed = model.clone();
+        change(&mut changed);
+        App::new(changed, 1 << 30, 1, 1, 1).err().expect("refused").0
+    };
+    assert!(refused(|m| m.shapes[0].share = 0.5).contains("sum to 1.5"));
+    assert!(
+        refused(|m| m.shapes[1].sequential = 1.5).contains("sequential share of writes is 1.5")
+    );
+    assert!(refused(|m| m.shapes[1].random_bytes = -3.0).contains("random writes have -3 bytes"));
+    assert!(refused(|m| m.journal = f64::NAN).contains("journal"));
+    let small = App::new(model.clone(), 1 << 20, 1, 1, 1).err().unwrap().0;
+    assert!(small.contains("it needs about"), "{small}");
+    for (name, set, text) in [
+        ("oracle", "adaptive-channel", "cassandra, mongodb"),
+        ("mysql", "mine", "noc-copyback"),
+        ("varmail", "noc-copyback", "some in: adaptive-channel"),
+    ] {
+        assert!(Model::published(name, set).unwrap_err().0.contains(text));
+    }
+}
