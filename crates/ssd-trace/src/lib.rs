@@ -21,6 +21,7 @@ mod page_runs;
 pub mod raw;
 pub mod replay;
 mod scan;
+pub mod stand_in;
 pub mod synthetic;
 mod volumes;
 pub mod write;

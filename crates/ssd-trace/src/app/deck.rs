@@ -11,11 +11,11 @@ use ssd_core::units::SECTOR_BYTES;
 /// Cards of a deck: shares are met to 0.05 %, means to a 2048th of a block.
 const CARDS: usize = 1024;
 /// A block of the file system, bytes and sectors.
-pub(super) const BLOCK_BYTES: u64 = 4096;
-pub(super) const BLOCK: u64 = BLOCK_BYTES / SECTOR_BYTES;
+pub(crate) const BLOCK_BYTES: u64 = 4096;
+pub(crate) const BLOCK: u64 = BLOCK_BYTES / SECTOR_BYTES;
 
 /// Cards in random order, begun anew when all are drawn.
-pub(super) struct Deck<T> {
+pub(crate) struct Deck<T> {
     cards: Vec<T>,
     drawn: usize,
     random: Stream,
@@ -29,7 +29,7 @@ impl<T: Copy> Deck<T> {
 
     /// The next card.
     #[inline]
-    pub(super) fn draw(&mut self) -> T {
+    pub(crate) fn draw(&mut self) -> T {
         let left = self.cards.len() - self.drawn;
         let chosen = self.drawn + self.random.below(left as u64) as usize;
         self.cards.swap(self.drawn, chosen);
@@ -41,7 +41,7 @@ impl<T: Copy> Deck<T> {
 
 impl Deck<bool> {
     /// True with this share, from 0 to 1.
-    pub(super) fn coin(share: f64, random: Stream) -> Deck<bool> {
+    pub(crate) fn coin(share: f64, random: Stream) -> Deck<bool> {
         assert!((0.0..=1.0).contains(&share), "{share} is no share");
         let heads = (share * CARDS as f64).round() as usize;
         Deck::new((0..CARDS).map(|card| card < heads).collect(), random)
@@ -51,7 +51,7 @@ impl Deck<bool> {
 impl Deck<u32> {
     /// Sizes in sectors with this mean, at least 512 bytes: a geometric number of blocks from `least` on,
     /// from 1 on where the mean is below that. Means below a block are made of parts of a block.
-    pub(super) fn sizes(mean_bytes: f64, least: u64, random: Stream) -> Deck<u32> {
+    pub(crate) fn sizes(mean_bytes: f64, least: u64, random: Stream) -> Deck<u32> {
         let sector = SECTOR_BYTES as f64;
         assert!((sector..=(1u64 << 30) as f64).contains(&mean_bytes), "a mean of {mean_bytes} B");
         let block = BLOCK_BYTES as f64;
@@ -71,7 +71,7 @@ impl Deck<u32> {
     }
 
     /// The largest card.
-    pub(super) fn largest(&self) -> u64 {
+    pub(crate) fn largest(&self) -> u64 {
         u64::from(self.cards.iter().copied().max().unwrap_or(0))
     }
 }

@@ -6,7 +6,7 @@
 //! same operation ended: with this reading the papers' shares of all requests are the averages of their
 //! shares by operation.
 
-mod deck;
+pub(crate) mod deck;
 mod fitted;
 mod model;
 mod published;
@@ -195,8 +195,8 @@ impl Cycle {
         let due = [reads, all - reads - deletes, deletes];
         let length = CYCLE * self.interval_ns;
         let (active, first) = self.window();
-        for op in 0..3 {
-            let fewer = due[op].saturating_sub(self.made[op]);
+        for (op, due) in due.into_iter().enumerate() {
+            let fewer = due.saturating_sub(self.made[op]);
             let (active, first) = if op == 0 && self.pace == Pace::WriteSpikes {
                 (length, 0)
             } else {

@@ -1,0 +1,93 @@
+//! Stand-ins for MSR volumes meet the published figures, at their beginning and as a whole.
+
+use ssd_core::host::request::{Op, Source};
+use ssd_trace::stand_in::{FIRST_REQUESTS, StandIn, VOLUMES, Week};
+
+/// What is counted of a part of a trace.
+#[derive(Default)]
+struct Counts {
+    ops: [u64; 2],
+    sectors: [u64; 2],
+    rewritten_blocks: u64,
+    written_blocks: u64,
+}
+
+#[test]
+fn the_beginning_and_the_whole_have_the_published_figures() {
+    for volume in VOLUMES {
+        let week = Week::published(volume).unwrap();
+        let mut source = StandIn::new(&week, week.range_bytes, None, 7).unwrap();
+        let all = source.expected().unwrap();
+        let mut blocks = vec![false; week.range_bytes as usize / 4096 + 1];
+        let mut parts = [Counts::default(), Counts::default()];
+        let (mut n, mut last, mut first_ends) = (0, 0, 0);
+        while let Some(request) = source.next_request().unwrap() {
+            let (at, request) = (request.at.0, request.request);
+            assert!(
+                at >= last
+                    && (request.sector + u64::from(request.sectors)) * 512 <= week.range_bytes
+            );
+            last = at;
+            let part = &mut parts[usize::from(n >= FIRST_REQUESTS)];
+            let kind = usize::from(request.op == Op::Write);
+            part.ops[kind] += 1;
+            part.sectors[kind] += u64::from(request.sectors);
+            if request.op == Op::Write {
+                for block in
+                    request.sector / 8..(request.sector + u64::from(request.sectors)).div_ceil(8)
+                {
+                    part.written_blocks += 1;
+                    part.rewritten_blocks +=
+                        u64::from(std::mem::replace(&mut blocks[block as usize], true));
+                }
+            }
+            n += 1;
+            if n == FIRST_REQUESTS {
+                first_ends = at;
+            }
+        }
+        assert_eq!(n, all);
+        let close = |found: f64, wanted: f64, within: f64, what: &str| {
+            assert!(
+                (found / wanted - 1.0).abs() < within,
+                "{volume}: {what} {found}, published {wanted}"
+            );
+        };
+        let writes = (parts[0].ops[1] + parts[1].ops[1]) as f64;
+        let wanted: f64 = week.phases.iter().map(|phase| phase.write * phase.requests as f64).sum();
+        close(writes, wanted, 0.002, "writes");
+        let unique = blocks.iter().filter(|&&written| written).count() as f64 * 4096.0;
+        close(unique, week.unique_bytes as f64, 0.03, "unique write space");
+        close(last as f64, 7.0 * 86_400e9, 0.01, "length");
+        if week.phases.len() == 1 {
+            continue;
+        }
+        let (first, found) = (week.phases[0], &parts[0]);
+        let mean = |kind: usize| found.sectors[kind] as f64 * 512.0 / found.ops[kind] as f64;
+        close(found.ops[1] as f64, first.write * 1e6, 0.002, "writes at first");
+        close(mean(1), first.write_bytes, 0.02, "mean write");
+        close(mean(0), first.read_bytes, 0.02, "mean read");
+        let update = found.rewritten_blocks as f64 / found.written_blocks as f64;
+        assert!((update - first.update).abs() < 0.02, "{volume}: update {update}");
+        close(first_ends as f64, first.gap_ns * 1e6, 0.01, "gap");
+    }
+}
+
+#[test]
+fn figures_of_the_table() {
+    let found: Vec<u64> = VOLUMES
+        .iter()
+        .map(|volume| Week::published(volume).unwrap().phases.iter().map(|one| one.requests).sum())
+        .collect();
+    assert_eq!(found, [3_993_316, 2_030_915, 1_557_814, 1_433_655, 1_143_261]);
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let week = Week::published("hm_0").unwrap();
+    let text = StandIn::new(&week, 1 << 30, None, 1).err().unwrap().0;
+    assert!(text.contains("up to 14.0 GB"), "{text}");
+    let text = StandIn::new(&week, 1 << 40, Some(4_000_000), 1).err().unwrap().0;
+    assert!(text.contains("3993316 requests"), "{text}");
+    assert!(Week::published("prn_9").unwrap_err().0.contains("wdev_0"));
+}
