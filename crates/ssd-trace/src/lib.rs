@@ -12,6 +12,7 @@ mod doubles;
 pub mod excerpt;
 pub mod facts;
 mod fit;
+pub mod fio;
 pub mod formats;
 pub mod info;
 mod input;

@@ -104,7 +104,8 @@ pub(crate) fn did_you_mean<'a>(said: &str, words: impl IntoIterator<Item = &'a s
 }
 
 /// The word nearest to `said`, if it is near enough to be meant.
-pub(crate) fn nearest<'a>(said: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(said: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if said.len() > 64 {
         return None;
     }

@@ -22,7 +22,7 @@ mod shape;
 mod special;
 mod words;
 
-pub use error::ConfigError;
+pub use error::{ConfigError, nearest};
 pub use print::{digest, key_paths, to_toml};
 pub use resolve::{Input, load};
 pub use schema::{reference_markdown, schema};

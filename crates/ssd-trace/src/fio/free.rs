@@ -1,0 +1,126 @@
+//! The blocks of a file that a random job has not come to yet.
+
+use ssd_core::rng::Stream;
+
+/// Blocks of which each is taken once, until all are.
+pub(super) struct Free {
+    /// Bits by level: the lowest says which blocks are free, one above which words below are not empty.
+    levels: Vec<Vec<u64>>,
+    blocks: u64,
+    left: u64,
+}
+
+impl Free {
+    pub(super) fn new(blocks: u64) -> Free {
+        assert!(blocks > 0, "a file has blocks");
+        let mut free = Free { levels: Vec::new(), blocks, left: 0 };
+        free.fill();
+        free
+    }
+
+    /// All blocks are free again.
+    fn fill(&mut self) {
+        self.levels.clear();
+        let mut bits = self.blocks;
+        loop {
+            let mut words = vec![u64::MAX; bits.div_ceil(64) as usize];
+            if !bits.is_multiple_of(64) {
+                *words.last_mut().expect("there is a word") = (1 << (bits % 64)) - 1;
+            }
+            bits = words.len() as u64;
+            self.levels.push(words);
+            if bits == 1 {
+                break;
+            }
+        }
+        self.left = self.blocks;
+    }
+
+    /// A random free block, or the next one after it, and how many from there on are free, at most
+    /// `most`; all of these are taken.
+    pub(super) fn take(&mut self, most: u64, random: &mut Stream) -> (u64, u64) {
+        if self.left == 0 {
+            self.fill();
+        }
+        let from = random.below(self.blocks);
+        let first = self.next(from).or_else(|| self.next(0)).expect("a block is free");
+        let mut taken = 0;
+        while taken < most && first + taken < self.blocks && self.is_free(first + taken) {
+            self.clear(first + taken);
+            taken += 1;
+        }
+        (first, taken)
+    }
+
+    fn is_free(&self, block: u64) -> bool {
+        self.levels[0][(block / 64) as usize] >> (block % 64) & 1 == 1
+    }
+
+    fn clear(&mut self, block: u64) {
+        let mut at = block;
+        for words in &mut self.levels {
+            let word = &mut words[(at / 64) as usize];
+            *word &= !(1 << (at % 64));
+            if *word != 0 {
+                break;
+            }
+            at /= 64;
+        }
+        self.left -= 1;
+    }
+
+    /// The first free block from `from` on.
+    fn next(&self, from: u64) -> Option<u64> {
+        let (mut level, mut at) = (0, from);
+        // Up, until a word has a bit at or after the place; then down along the lowest bits.
+        loop {
+            let words = self.levels.get(level)?;
+            let found =
+                words.get((at / 64) as usize).map_or(0, |word| word & (u64::MAX << (at % 64)));
+            if found != 0 {
+                at = at / 64 * 64 + u64::from(found.trailing_zeros());
+                break;
+            }
+            (level, at) = (level + 1, at / 64 + 1);
+        }
+        while level > 0 {
+            level -= 1;
+            at = at * 64 + u64::from(self.levels[level][at as usize].trailing_zeros());
+        }
+        Some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_once_in_each_pass() {
+        let mut random = Stream::new(1, "free test");
+        for blocks in [1, 2, 63, 64, 65, 4096, 4097, 300_000] {
+            let mut free = Free::new(blocks);
+            for _ in 0..2 {
+                let mut seen = vec![false; blocks as usize];
+                for _ in 0..blocks {
+                    let (block, taken) = free.take(1, &mut random);
+                    assert_eq!(taken, 1);
+                    assert!(!std::mem::replace(&mut seen[block as usize], true));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn runs_end_where_a_block_is_taken() {
+        let mut random = Stream::new(2, "free test");
+        let mut free = Free::new(100);
+        let mut all = 0;
+        while all < 100 {
+            let (first, taken) = free.take(8, &mut random);
+            assert!((1..=8).contains(&taken) && first + taken <= 100);
+            all += taken;
+        }
+        assert_eq!(all, 100);
+    }
+}

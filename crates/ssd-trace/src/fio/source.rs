@@ -1,0 +1,243 @@
+//! Requests of jobs.
+
+use super::Trouble;
+use super::free::Free;
+use super::job::{Distribution, Job, Mix, Rate};
+use crate::synthetic::{Scatter, Zipf};
+use ssd_core::host::request::{Op, Request, SourceError, TimedRequest};
+use ssd_core::rng::Stream;
+use ssd_core::units::{Nanos, SECTOR_BYTES};
+
+/// One instance of a job.
+pub(super) struct Instance {
+    job: Job,
+    random: Stream,
+    /// First byte and bytes of the file that it works on.
+    region: (u64, u64),
+    /// Bytes and requests still to be made.
+    left_bytes: u64,
+    left_ios: u64,
+    /// Next byte of sequential reads, writes and trims, counted in the region.
+    next: [u64; 3],
+    places: Places,
+    /// A write that follows its trim.
+    follows: Option<Request>,
+    pub(super) at_ns: f64,
+    /// Group that it belongs to: groups run one after the other.
+    pub(super) group: usize,
+}
+
+/// Where random requests go: indices of blocks.
+enum Places {
+    Sequential,
+    /// Each block once, in units of the smallest size.
+    Map(Free, u64),
+    /// Independent draws.
+    Drawn(Vec<Drawn>),
+}
+
+/// Draws over the blocks of one size.
+struct Drawn {
+    bytes: u64,
+    blocks: u64,
+    scatter: Scatter,
+    zipf: Option<Zipf>,
+}
+
+impl Instance {
+    /// Instance `number` of `job` on its file at `base`, of `file_bytes`.
+    pub(super) fn new(
+        job: &Job,
+        number: u64,
+        base: u64,
+        file_bytes: u64,
+        group: usize,
+        seed: u64,
+    ) -> Result<Instance, Trouble> {
+        let fail = |text: String| Err(Trouble::at(job.line, &format!("job {}: {text}", job.name)));
+        let offset = job.offset.of(file_bytes) / SECTOR_BYTES * SECTOR_BYTES;
+        let rest = file_bytes.saturating_sub(offset);
+        let bytes = job.size.map_or(rest, |size| size.of(file_bytes)) / SECTOR_BYTES * SECTOR_BYTES;
+        let used = used(job.mix);
+        let sizes = used.iter().flat_map(|&op| &job.sizes[op]);
+        let largest = sizes.clone().map(|size| size.0).max().expect("a job has a size");
+        let smallest = sizes.map(|size| size.0).min().expect("a job has a size");
+        if bytes < largest {
+            return fail(format!(
+                "its file has {bytes} bytes from its offset on, its largest request {largest}"
+            ));
+        }
+        let all = job.io_size.map_or(Some(bytes), |size| Some(size.of(file_bytes)));
+        let Some(all) = all.and_then(|all| all.checked_mul(job.loops)) else {
+            return fail("its bytes times loops are beyond 2^64".to_owned());
+        };
+        let uniform = job.distribution == Distribution::Uniform;
+        let places = if !job.random {
+            Places::Sequential
+        } else if uniform && job.map {
+            if bytes / smallest > 1 << 34 {
+                return fail("too many blocks to visit each once: say norandommap".to_owned());
+            }
+            Places::Map(Free::new(bytes / smallest), smallest)
+        } else {
+            let sizes = used.iter().flat_map(|&op| &job.sizes[op]).map(|size| size.0);
+            let drawn = sizes.map(|size| Drawn::new(size, bytes, &job.distribution));
+            Places::Drawn(drawn.collect::<Result<_, SourceError>>().map_err(|error| {
+                Trouble::at(job.line, &format!("job {}: {}", job.name, error.0))
+            })?)
+        };
+        Ok(Instance {
+            random: Stream::new(seed, &format!("fio.{}.{number}", job.name)),
+            region: (base + offset, bytes),
+            left_bytes: all,
+            left_ios: job.number_ios.unwrap_or(u64::MAX),
+            next: [0; 3],
+            places,
+            follows: None,
+            at_ns: job.start_ns as f64,
+            group,
+            job: job.clone(),
+        })
+    }
+
+    /// The next request; `None`: it has ended.
+    pub(super) fn next_request(&mut self) -> Option<TimedRequest> {
+        let at = Nanos(self.at_ns as u64);
+        if let Some(request) = self.follows.take() {
+            return Some(self.timed(at, request));
+        }
+        if self.left_bytes == 0 || self.left_ios == 0 {
+            return None;
+        }
+        let op = match self.job.mix {
+            Mix::Read => Op::Read,
+            Mix::Write => Op::Write,
+            Mix::Trim | Mix::TrimWrite => Op::Trim,
+            Mix::ReadWrite if self.random.chance(self.job.read) => Op::Read,
+            Mix::ReadWrite => Op::Write,
+        };
+        let wanted = self.size(op);
+        let (start, bytes) = self.place(op, wanted);
+        self.left_bytes = self.left_bytes.saturating_sub(bytes);
+        self.left_ios -= 1;
+        let sector = (self.region.0 + start) / SECTOR_BYTES;
+        let request = Request::new(op, sector, (bytes / SECTOR_BYTES) as u32);
+        if self.job.mix == Mix::TrimWrite {
+            self.follows = Some(Request { op: Op::Write, ..request });
+        }
+        Some(self.timed(at, request))
+    }
+
+    /// `request` at `at`; the next one comes when the job's rate says.
+    fn timed(&mut self, at: Nanos, request: Request) -> TimedRequest {
+        let gap = match self.job.rate {
+            None => 0.0,
+            Some(Rate::RequestsPerS(rate)) => 1e9 / rate as f64,
+            Some(Rate::BytesPerS(rate)) => {
+                f64::from(request.sectors) * SECTOR_BYTES as f64 * 1e9 / rate as f64
+            }
+        };
+        self.at_ns += if self.job.poisson { gap * self.random.exponential() } else { gap };
+        TimedRequest { at, request }
+    }
+
+    /// Bytes of the next request of `op`.
+    fn size(&mut self, op: Op) -> u64 {
+        let sizes = &self.job.sizes[op as usize];
+        if let [(bytes, _)] = sizes[..] {
+            return bytes;
+        }
+        let mut draw = self.random.unit();
+        for &(bytes, weight) in sizes {
+            if draw < weight {
+                return bytes;
+            }
+            draw -= weight;
+        }
+        sizes[sizes.len() - 1].0
+    }
+
+    /// First byte in the region and bytes of a request that wants `bytes`.
+    fn place(&mut self, op: Op, bytes: u64) -> (u64, u64) {
+        let random = &mut self.random;
+        match &mut self.places {
+            Places::Sequential => {
+                let next = &mut self.next[op as usize];
+                if *next + bytes > self.region.1 {
+                    *next = 0;
+                }
+                let start = *next;
+                *next += bytes;
+                (start, bytes)
+            }
+            Places::Map(free, unit) => {
+                // A size that is no multiple of the smallest takes the blocks that it touches.
+                let (first, taken) = free.take(bytes.div_ceil(*unit), random);
+                (first * *unit, bytes.min(taken * *unit))
+            }
+            Places::Drawn(all) => {
+                let drawn = all.iter().find(|one| one.bytes == bytes).expect("a size of the job");
+                (drawn.draw(&self.job.distribution, random) * bytes, bytes)
+            }
+        }
+    }
+}
+
+/// Which of reads, writes and trims a mix has sizes of.
+fn used(mix: Mix) -> &'static [usize] {
+    match mix {
+        Mix::Read => &[0],
+        Mix::Write => &[1],
+        Mix::Trim | Mix::TrimWrite => &[2],
+        Mix::ReadWrite => &[0, 1],
+    }
+}
+
+impl Drawn {
+    fn new(bytes: u64, region: u64, distribution: &Distribution) -> Result<Drawn, SourceError> {
+        let blocks = region / bytes;
+        let zipf = match distribution {
+            Distribution::Zipf(theta) => Some(Zipf::new(blocks, *theta)?),
+            _ => None,
+        };
+        Ok(Drawn { bytes, blocks, scatter: Scatter::new(blocks), zipf })
+    }
+
+    /// Index of a block. Ranks are scattered over the file, as fio's hash does; zones are not.
+    fn draw(&self, distribution: &Distribution, random: &mut Stream) -> u64 {
+        let n = self.blocks as f64;
+        let rank = match distribution {
+            Distribution::Uniform => return random.below(self.blocks),
+            Distribution::Zipf(_) => self.zipf.as_ref().expect("built for it").rank(random) - 1,
+            Distribution::Pareto(h) => {
+                // P(rank <= x n) = x^(log(1 - h) / log(h)): h of the accesses go to 1 - h of the blocks.
+                let power = libm::log(*h) / libm::log(1.0 - *h);
+                ((n - 1.0) * libm::pow(random.unit(), power)) as u64
+            }
+            Distribution::Normal(deviation) => {
+                // Polar form of Box and Muller (Ann. Math. Stat. 29, 1958); beyond the file: again.
+                loop {
+                    let radius = libm::sqrt(2.0 * random.exponential());
+                    let angle = std::f64::consts::TAU * random.unit();
+                    let at = n * (0.5 + deviation * radius * libm::cos(angle));
+                    if at >= 0.0 && at < n {
+                        break at as u64;
+                    }
+                }
+            }
+            Distribution::Zoned(zones) => {
+                let mut draw = random.unit();
+                let mut before = 0.0;
+                for (i, &(access, space)) in zones.iter().enumerate() {
+                    if draw < access || i + 1 == zones.len() {
+                        let within = before + space * random.unit();
+                        return ((within * n) as u64).min(self.blocks - 1);
+                    }
+                    (draw, before) = (draw - access, before + space);
+                }
+                unreachable!("the last zone takes what is left")
+            }
+        };
+        self.scatter.place(rank.min(self.blocks - 1))
+    }
+}
