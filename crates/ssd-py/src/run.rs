@@ -4,11 +4,12 @@
 use crate::policies::Policies;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
-use ssd_core::config::{ArrivalKind, Config, HostMode, Mode};
+use ssd_core::config::{ArrivalKind, Config, Host, HostMode, Mode};
 use ssd_core::experiment::{self, Circumstances, Ending, Stage, StateRow, Watcher};
 use ssd_core::ftl::plugs::Plugs;
 use ssd_core::sim::log::OpRecord;
 use ssd_core::sim::request::RequestRecord;
+use ssd_trace::fio::Drive;
 use ssd_trace::logs::Logs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -119,7 +120,7 @@ pub(crate) fn run(
     audit_every: u64,
     policies: Vec<(String, Py<PyAny>, String)>,
 ) -> PyResult<Finished> {
-    let config: Config = crate::parsed("config", config)?;
+    let mut config: Config = crate::parsed("config", config)?;
     let (page_bytes, user_pages) = (config.device.page_bytes, config.device.user_pages);
     let mut workload = config.workload.clone();
     if config.host.mode == HostMode::Closed || config.run.mode == Mode::Functional {
@@ -129,6 +130,9 @@ pub(crate) fn run(
     let opened = py
         .detach(|| ssd_trace::open(&workload, page_bytes, user_pages, config.run.seed))
         .map_err(|e| crate::WorkloadError::new_err(e.to_string()))?;
+    if let Some(drive) = opened.drive {
+        follow(&mut config.host, drive).map_err(crate::WorkloadError::new_err)?;
+    }
     let m = &config.metrics;
     let logs = match &folder {
         Some(folder) if m.op_log || m.request_log => {
@@ -173,6 +177,31 @@ pub(crate) fn run(
         trace: opened.facts.map(|f| serde_json::json!(f).to_string()),
         error: outside.and_then(|o| o.exception()).map(|e| e.into_value(py).into_any()),
     })
+}
+
+/// `host` as a job file of fio wants it; what was said otherwise contradicts it.
+fn follow(host: &mut Host, drive: Drive) -> Result<(), String> {
+    let usual = Config::default().host;
+    let mut wanted = Host { mode: HostMode::Open, ..host.clone() };
+    if let Drive::Closed { depth, think_ns } = drive {
+        let most = "host.queue_depth: the job file asks for more than 65536 requests outstanding";
+        let depth = u32::try_from(depth).ok().filter(|&n| n <= 65_536).ok_or(most)?;
+        let is_free = |said: u64, usual: u64, wanted: u64| said == usual || said == wanted;
+        for (key, said, usual, wanted) in [
+            ("queue_depth", host.queue_depth.into(), usual.queue_depth.into(), depth.into()),
+            ("think_time", host.think_time_ns, usual.think_time_ns, think_ns),
+        ] {
+            if !is_free(said, usual, wanted) {
+                return Err(format!(
+                    "host.{key} is {said}, the job file says {wanted}: leave it out"
+                ));
+            }
+        }
+        wanted.mode = HostMode::Closed;
+        (wanted.queue_depth, wanted.think_time_ns) = (depth, think_ns);
+    }
+    *host = wanted;
+    Ok(())
 }
 
 /// Lines of an operation log: its header and the operations that start at `from_ns` or later, at

@@ -11,8 +11,8 @@ mod detect;
 mod doubles;
 pub mod excerpt;
 pub mod facts;
-mod fit;
 pub mod fio;
+mod fit;
 pub mod formats;
 pub mod info;
 mod input;
@@ -31,7 +31,7 @@ pub use facts::TraceFacts;
 pub use replay::TraceSource;
 pub use synthetic::Synthetic;
 
-use ssd_core::config::{Workload, WorkloadKind};
+use ssd_core::config::{ArrivalKind, Origin, TraceFormat, Word as _, Workload};
 use ssd_core::host::request::{Source, SourceError};
 use ssd_core::units::SECTOR_BYTES;
 
@@ -41,6 +41,8 @@ pub struct OpenedSource {
     pub source: Box<dyn Source + Send>,
     /// What was found in the trace; `None` for a synthetic workload.
     pub facts: Option<TraceFacts>,
+    /// How the requests reach the device, where the workload says it (a job file of fio).
+    pub drive: Option<fio::Drive>,
 }
 
 /// The source that `workload` describes, for a device of `user_pages` pages of `page_bytes` bytes
@@ -59,16 +61,69 @@ pub fn open(
     seed: u64,
 ) -> Result<OpenedSource, SourceError> {
     check_device(page_bytes, user_pages)?;
-    if workload.kind != WorkloadKind::Trace {
-        let source = Synthetic::new(workload, page_bytes, user_pages, seed)?;
-        return Ok(OpenedSource { source: Box::new(source), facts: None });
+    let span_bytes = (workload.span * f64::from(user_pages)) as u64 * u64::from(page_bytes);
+    match workload.kind.origin() {
+        Origin::Trace => open_trace(workload, page_bytes, user_pages),
+        Origin::Shares => made(Synthetic::new(workload, page_bytes, user_pages, seed)?),
+        Origin::Application(name) => {
+            let model = app::Model::published(name, workload.set.word())?;
+            let interval_ns = workload.arrival.interval_ns;
+            let app = app::App::new(model, span_bytes, interval_ns, workload.requests, seed)?;
+            arriving(app, workload, seed)
+        }
+        Origin::Volume(name) => match &workload.msr {
+            Some(folder) => {
+                let trace = Some(stand_in::real_file(folder, name)?);
+                let real = Workload { trace, format: TraceFormat::Msr, ..workload.clone() };
+                open_trace(&real, page_bytes, user_pages)
+            }
+            None => {
+                let week = stand_in::Week::published(name)?;
+                let requests = Some(workload.requests);
+                arriving(stand_in::StandIn::new(&week, span_bytes, requests, seed)?, workload, seed)
+            }
+        },
+        Origin::Jobs => {
+            let Some(path) = &workload.job else {
+                let text = "workload.kind = \"fio\" needs a job file; name one in workload.job";
+                return Err(SourceError(text.to_owned()));
+            };
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| SourceError(format!("{path}: cannot be read: {error}")))?;
+            let jobs = fio::JobFile::parse(&text, path)?;
+            let opened = made(jobs.source(span_bytes, seed)?)?;
+            Ok(OpenedSource { drive: Some(jobs.drive()), ..opened })
+        }
     }
+}
+
+fn made(source: impl Source + Send + 'static) -> Result<OpenedSource, SourceError> {
+    Ok(OpenedSource { source: Box::new(source), facts: None, drive: None })
+}
+
+/// A source with arrivals of its own, or with those that the workload says.
+fn arriving(
+    source: impl Source + Send + 'static,
+    workload: &Workload,
+    seed: u64,
+) -> Result<OpenedSource, SourceError> {
+    if workload.arrival.kind == ArrivalKind::Model {
+        return made(source);
+    }
+    made(synthetic::Arriving::new(source, workload, seed)?)
+}
+
+fn open_trace(
+    workload: &Workload,
+    page_bytes: u32,
+    user_pages: u32,
+) -> Result<OpenedSource, SourceError> {
     let Some(path) = &workload.trace else {
         let remedy = "name a file in workload.trace (\"-\" for standard input)";
         return Err(SourceError(format!("workload.kind = \"trace\" needs a trace; {remedy}")));
     };
     let (source, facts) = TraceSource::open(path, workload, page_bytes, user_pages)?;
-    Ok(OpenedSource { source: Box::new(source), facts: Some(facts) })
+    Ok(OpenedSource { source: Box::new(source), facts: Some(facts), drive: None })
 }
 
 /// Geometry that addresses can be computed with.

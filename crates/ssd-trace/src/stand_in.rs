@@ -121,6 +121,25 @@ impl Week {
     }
 }
 
+/// The file of a real `volume` in `folder`.
+///
+/// # Errors
+/// There is none; the message says which names were looked for.
+pub(crate) fn real_file(folder: &str, volume: &str) -> Result<String, SourceError> {
+    let names = ["csv", "csv.gz", "csv.zst"].map(|end| format!("{volume}.{end}"));
+    let mut paths = names.iter().map(|name| std::path::Path::new(folder).join(name));
+    if let Some(found) = paths.find(|path| path.is_file()) {
+        return Ok(found.to_string_lossy().into_owned());
+    }
+    let why = match std::fs::read_dir(folder).map(Iterator::count) {
+        Err(error) => format!("cannot be read: {error}"),
+        Ok(0) => "is empty".to_owned(),
+        Ok(_) => format!("has no volume {volume}"),
+    };
+    let expected = names.join(", ");
+    Err(SourceError(format!("workload.msr: {folder} {why}; expected one of {expected}")))
+}
+
 fn index(table: &toml::Value, key: &str, name: &str) -> Option<usize> {
     table[key]
         .as_array()

@@ -96,7 +96,9 @@ const CHECKS: &[Check] = &[
     ),
     check(&["gc.path", "alloc.pool"], copyback_pool),
     check(&["workload.read", "workload.trim"], shares),
-    check(&["workload.kind", "workload.trace"], trace_is_named),
+    check(&["workload.kind", "workload.trace", "workload.job"], file_is_named),
+    check(&["workload.arrival", "workload.kind"], arrivals_of_a_model),
+    check(&["workload.msr", "workload.kind"], real_volumes),
     check(&["workload.until", "workload.from"], window_of_trace),
     check(&["workload.warmup_requests", "workload.requests", "workload.kind"], warmup),
     check(&["workload.size", "workload.span", "workload.kind", "device"], sizes),
@@ -254,10 +256,31 @@ fn shares(draft: &Draft) -> Option<String> {
     })
 }
 
-fn trace_is_named(draft: &Draft) -> Option<String> {
+fn file_is_named(draft: &Draft) -> Option<String> {
     let workload = &draft.config.workload;
-    (workload.kind == WorkloadKind::Trace && workload.trace.is_none())
-        .then(|| "kind is \"trace\", but workload.trace names no file".to_string())
+    let nothing = |key: &str| {
+        let kind = workload.kind.word();
+        Some(format!("kind is {kind:?}, but workload.{key} names no file"))
+    };
+    match workload.kind {
+        WorkloadKind::Trace if workload.trace.is_none() => nothing("trace"),
+        WorkloadKind::Fio if workload.job.is_none() => nothing("job"),
+        _ => None,
+    }
+}
+
+fn arrivals_of_a_model(draft: &Draft) -> Option<String> {
+    let workload = &draft.config.workload;
+    let by_itself = !matches!(workload.kind.origin(), Origin::Trace | Origin::Shares);
+    (workload.arrival.kind == ArrivalKind::Model && !by_itself).then(|| {
+        "arrivals of kind \"model\" need an application, a volume or a job file".to_string()
+    })
+}
+
+fn real_volumes(draft: &Draft) -> Option<String> {
+    let workload = &draft.config.workload;
+    (workload.msr.is_some() && !matches!(workload.kind.origin(), Origin::Volume(_)))
+        .then(|| "real files take the place of a kind \"msr:...\", which is not said".to_string())
 }
 
 fn window_of_trace(draft: &Draft) -> Option<String> {
@@ -271,7 +294,8 @@ fn window_of_trace(draft: &Draft) -> Option<String> {
 fn warmup(draft: &Draft) -> Option<String> {
     let workload = &draft.config.workload;
     let (warmup, all) = (workload.warmup_requests, workload.requests);
-    (workload.kind != WorkloadKind::Trace && warmup >= all)
+    let by_file = matches!(workload.kind.origin(), Origin::Trace | Origin::Jobs);
+    (!by_file && warmup >= all)
         .then(|| format!("{warmup} of {all} requests are warm-up: none would be left to measure"))
 }
 
@@ -280,7 +304,7 @@ fn sizes(draft: &Draft) -> Option<String> {
     let user = u64::from(device.user_pages) * u64::from(device.page_bytes);
     let space = (user as f64 * workload.span) as u64;
     let largest = u64::from(workload.sizes.iter().map(|share| share.bytes).max()?);
-    (workload.kind != WorkloadKind::Trace && largest > space).then(|| {
+    (workload.kind.origin() == Origin::Shares && largest > space).then(|| {
         format!(
             "a request of {} does not fit into the addressed space of {space} bytes: use smaller \
              requests, a larger device or workload.span",

@@ -8,6 +8,8 @@ use super::*;
 use crate::plug::PolicyInfo;
 
 /// Default of `device.over_provisioning`.
+/// Mean time between the requests of an application: a thousand a second, which most devices can serve.
+pub(crate) const MODEL_INTERVAL_NS: u64 = 1_000_000;
 pub(crate) const OVER_PROVISIONING: &str = "0.15";
 /// Default of `timing.bus_rate`.
 pub(crate) const BUS_RATE: &str = "333 MB/s";
@@ -98,6 +100,9 @@ fn workload() -> Workload {
         time_scale: 1.0,
         skip_bad: false,
         dedup: false,
+        set: ParameterSet::AdaptiveChannel,
+        msr: None,
+        job: None,
         requests: 100_000,
         sizes: vec![SizeShare { bytes: 4096, weight: 1.0 }],
         read: 0.0,

@@ -243,6 +243,13 @@ keys! {
     workload.dedup: flag(dedup)
         "Records that repeat an identical one less than 1 ms earlier are dropped (logs of stacked \
         devices hold each request twice).";
+    workload.set: word(set, ParameterSet) "Whose statistics an application (`app:...`) is made to.";
+    workload.msr: special(special::MSR)
+        "Folder of real MSR Cambridge files (`hm_0.csv.gz` and so on), which take the place of \
+        stand-ins (`msr:...`).";
+    workload.job: special(special::JOB)
+        "Path of a job file of fio. Implies `kind = \"fio\"`. It says how many requests there are, \
+        and how they reach the device: `host.mode`, `queue_depth` and `think_time` follow it.";
     workload.requests: int64(requests, 1, 1 << 40) "Requests of a synthetic workload.";
     workload.size: special(special::SIZES)
         "Size of the requests, or a list of { size, weight }: multiples of 512 B up to 1 GiB.";

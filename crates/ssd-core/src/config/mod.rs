@@ -237,6 +237,12 @@ pub struct Workload {
     pub skip_bad: bool,
     /// Records that repeat an identical one less than 1 ms earlier are dropped.
     pub dedup: bool,
+    /// Whose statistics an application is made to.
+    pub set: ParameterSet,
+    /// Folder of real MSR Cambridge files, which take the place of stand-ins.
+    pub msr: Option<String>,
+    /// Path of a job file of fio (`kind = "fio"`).
+    pub job: Option<String>,
     /// Requests of a synthetic workload.
     pub requests: u64,
     /// Request sizes in bytes with their weights.

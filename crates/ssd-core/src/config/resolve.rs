@@ -7,7 +7,10 @@ use super::keys::{KEYS, Key, Num, SECTIONS, Slot};
 use super::parse::{self, Node, Said};
 use super::policy::{CONCURRENCIES, ORDERS, PLACEMENTS, TRIGGERS, VICTIMS};
 use super::quantity::Decimal;
-use super::{Config, DeviceConfig, HostMode, WorkloadKind, check, default, presets, read, special};
+use super::{
+    ArrivalKind, Config, DeviceConfig, HostMode, Origin, WorkloadKind, check, default, presets,
+    read, special,
+};
 use std::collections::BTreeMap;
 
 /// Everything that can be said of a run; each part over the one before it.
@@ -80,6 +83,8 @@ pub(crate) struct Draft {
     pub(crate) transfer: Transfer,
     /// As said; else it follows from the workload.
     pub(crate) host_mode: Option<HostMode>,
+    /// Whether kind and interval of the arrivals were said.
+    pub(crate) arrivals_said: (bool, bool),
     /// Where each key was said last.
     said: BTreeMap<String, Place>,
 }
@@ -112,6 +117,7 @@ pub fn load(input: &Input) -> Result<Config, Vec<ConfigError>> {
         capacity: Capacity::default(),
         transfer: Transfer::default(),
         host_mode: None,
+        arrivals_said: (false, false),
         said: BTreeMap::new(),
     };
     let file = input.file.as_ref().map(|(name, text)| {
@@ -236,17 +242,38 @@ fn apply_layer(draft: &mut Draft, errors: &mut Errors, trees: &[Tree]) {
             errors.add(place, key, message);
         }
     }
-    let workload = &mut draft.config.workload;
-    match (said.get("workload.trace"), said.get("workload.kind")) {
-        (Some(place), Some(_)) if workload.kind != WorkloadKind::Trace => {
-            let message = "a trace and a synthetic kind are both said; keep one of them";
-            errors.add(*place, "workload.trace", message);
-        }
-        (Some(_), _) => workload.kind = WorkloadKind::Trace,
-        (None, Some(_)) if workload.kind != WorkloadKind::Trace => workload.trace = None,
-        _ => {}
-    }
+    implied_kind(draft, errors, &said);
     draft.said.extend(said);
+}
+
+/// A file says the kind of the workload.
+fn implied_kind(draft: &mut Draft, errors: &mut Errors, said: &BTreeMap<String, Place>) {
+    let workload = &mut draft.config.workload;
+    let kind = said.get("workload.kind");
+    let (trace, job) = (said.get("workload.trace"), said.get("workload.job"));
+    if let (Some(_), Some(&place)) = (trace, job) {
+        errors.add(place, "workload.job", "a trace and a job file are both said; keep one of them");
+    }
+    for (key, file, implied) in
+        [("workload.trace", trace, WorkloadKind::Trace), ("workload.job", job, WorkloadKind::Fio)]
+    {
+        match file {
+            Some(&place) if kind.is_some() && workload.kind != implied => {
+                let what = key.trim_start_matches("workload.");
+                let message = format!("a {what} and another kind are both said; keep one of them");
+                errors.add(place, key, message);
+            }
+            Some(_) => workload.kind = implied,
+            None => {}
+        }
+    }
+    // A later layer with another kind has done with the file of an earlier one.
+    if workload.kind != WorkloadKind::Trace {
+        workload.trace = None;
+    }
+    if workload.kind != WorkloadKind::Fio {
+        workload.job = None;
+    }
 }
 
 fn apply_key(key: &'static Key, draft: &mut Draft, errors: &mut Errors, node: &Node) {
@@ -353,10 +380,20 @@ fn elsewhere(name: &str) -> Option<&'static str> {
 fn finish(draft: &mut Draft, errors: &mut Errors) {
     let config = &mut draft.config;
     config.timing.transfer_ns = draft.transfer.of_page(config.device.page_bytes);
-    config.host.mode = draft.host_mode.unwrap_or(match config.workload.kind {
-        WorkloadKind::Trace => HostMode::Open,
-        _ => HostMode::Closed,
+    let origin = config.workload.kind.origin();
+    config.host.mode = draft.host_mode.unwrap_or(match origin {
+        Origin::Trace | Origin::Application(_) | Origin::Volume(_) => HostMode::Open,
+        Origin::Shares | Origin::Jobs => HostMode::Closed,
     });
+    if !matches!(origin, Origin::Trace | Origin::Shares) {
+        let arrival = &mut config.workload.arrival;
+        if !draft.arrivals_said.0 {
+            arrival.kind = ArrivalKind::Model;
+        }
+        if !draft.arrivals_said.1 {
+            arrival.interval_ns = default::MODEL_INTERVAL_NS;
+        }
+    }
     // A capacity that does not fit is reported by the checks, from `draft.capacity`.
     let pages = draft.capacity.user_pages(&config.device);
     config.device.user_pages = pages.map_or(0, |pages| u32::try_from(pages).unwrap_or(u32::MAX));

@@ -145,7 +145,7 @@ pub(crate) static BUS_RATE: Special = Special {
 
 pub(crate) static HOST_MODE: Special = Special {
     form: "\"open\" or \"closed\"",
-    default: Some("open for a trace, closed for a synthetic workload"),
+    default: Some("closed for requests by shares, by the job file for `fio`, else open"),
     read: |draft, errors, path, node| {
         let words = HostMode::WORDS.iter().map(|&(word, _)| word);
         let set = read::word(node, words).map(|word| draft.host_mode = HostMode::from_word(word));
@@ -279,23 +279,32 @@ pub(crate) static BLOCKING: Special = Special {
     types: &["string", "object"],
 };
 
-pub(crate) static TRACE: Special = Special {
-    form: "string",
-    default: Some("none"),
-    read: |draft, errors, path, node| {
-        let set = read::text(node).and_then(|trace| {
-            if trace.is_empty() {
-                return Err("found \"\"; expected a path, or \"-\"".to_string());
-            }
-            draft.config.workload.trace = Some(trace.to_string());
-            Ok(())
-        });
-        report(errors, path, node, set);
-    },
-    show: |config| config.workload.trace.as_deref().map(quoted),
-    text: true,
-    types: TEXT,
-};
+/// A key that holds a path.
+macro_rules! path_key {
+    ($name:ident, $field:ident, $expected:literal) => {
+        pub(crate) static $name: Special = Special {
+            form: "string",
+            default: Some("none"),
+            read: |draft, errors, path, node| {
+                let set = read::text(node).and_then(|said| {
+                    if said.is_empty() {
+                        return Err(concat!("found \"\"; expected ", $expected).to_string());
+                    }
+                    draft.config.workload.$field = Some(said.to_string());
+                    Ok(())
+                });
+                report(errors, path, node, set);
+            },
+            show: |config| config.workload.$field.as_deref().map(quoted),
+            text: true,
+            types: TEXT,
+        };
+    };
+}
+
+path_key!(TRACE, trace, "a path, or \"-\"");
+path_key!(MSR, msr, "the path of a folder");
+path_key!(JOB, job, "a path");
 
 pub(crate) static VOLUME: Special = Special {
     form: "whole number below 2^63",
@@ -409,7 +418,6 @@ pub(crate) static ARRIVAL: Special = Special {
     form: "kind, or { kind, interval or rate, burst, pause }",
     default: None,
     read: |draft, errors, path, node| {
-        let arrival = &mut draft.config.workload.arrival;
         let names = ["kind", "interval", "rate", "burst", "pause"];
         let said = entries(errors, path, node, &names);
         if ["interval", "rate"].iter().all(|name| said.iter().any(|(key, _)| key == name)) {
@@ -417,7 +425,7 @@ pub(crate) static ARRIVAL: Special = Special {
             errors.add(node.place, path, message);
         }
         for (key, value) in said {
-            let set = set_arrival(arrival, &key, value);
+            let set = set_arrival(draft, &key, value);
             report(errors, &format!("{path}.{key}"), value, set);
         }
     },
@@ -432,7 +440,10 @@ pub(crate) static ARRIVAL: Special = Special {
     types: &["string", "object"],
 };
 
-fn set_arrival(arrival: &mut Arrival, key: &str, value: &Node) -> Result<(), String> {
+fn set_arrival(draft: &mut Draft, key: &str, value: &Node) -> Result<(), String> {
+    let arrival = &mut draft.config.workload.arrival;
+    draft.arrivals_said.0 |= key == "kind";
+    draft.arrivals_said.1 |= matches!(key, "interval" | "rate");
     match key {
         "kind" => set_word(&mut arrival.kind, value),
         "interval" => read::time(value, MAX_TIME).map(|ns| arrival.interval_ns = ns),

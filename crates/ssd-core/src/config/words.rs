@@ -203,6 +203,73 @@ word_enum! {
         HotCold = "hot-cold",
         /// Ascending, wrapping around.
         Sequential = "sequential",
+        /// As Cassandra.
+        AppCassandra = "app:cassandra",
+        /// As MongoDB.
+        AppMongodb = "app:mongodb",
+        /// As MySQL.
+        AppMysql = "app:mysql",
+        /// As RocksDB.
+        AppRocksdb = "app:rocksdb",
+        /// As SQLite.
+        AppSqlite = "app:sqlite",
+        /// As dbench.
+        AppDbench = "app:dbench",
+        /// As filebench's varmail.
+        AppVarmail = "app:varmail",
+        /// As volume hm_0 of the MSR Cambridge traces.
+        MsrHm0 = "msr:hm_0",
+        /// As volume stg_0.
+        MsrStg0 = "msr:stg_0",
+        /// As volume src2_0.
+        MsrSrc20 = "msr:src2_0",
+        /// As volume rsrch_0.
+        MsrRsrch0 = "msr:rsrch_0",
+        /// As volume wdev_0.
+        MsrWdev0 = "msr:wdev_0",
+        /// By a job file of fio.
+        Fio = "fio",
+    }
+}
+
+/// What stands behind a kind of workload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// A file of requests.
+    Trace,
+    /// Requests by shares, as `[workload]` says.
+    Shares,
+    /// The model of an application, by its name.
+    Application(&'static str),
+    /// A stand-in for a volume of the MSR Cambridge traces, by its name.
+    Volume(&'static str),
+    /// A job file of fio.
+    Jobs,
+}
+
+impl WorkloadKind {
+    /// What stands behind it.
+    #[must_use]
+    pub fn origin(self) -> Origin {
+        match (self, self.word().split_once(':')) {
+            (WorkloadKind::Trace, _) => Origin::Trace,
+            (WorkloadKind::Fio, _) => Origin::Jobs,
+            (_, Some(("app", name))) => Origin::Application(name),
+            (_, Some((_, name))) => Origin::Volume(name),
+            (_, None) => Origin::Shares,
+        }
+    }
+}
+
+word_enum! {
+    /// `workload.set`
+    ParameterSet {
+        /// Tables 4 and 5 of the adaptive-channel paper.
+        AdaptiveChannel = "adaptive-channel",
+        /// Table 3 of the invalidation-rate paper.
+        InvalidationRate = "invalidation-rate",
+        /// Table 3 of the noc-copyback paper.
+        NocCopyback = "noc-copyback",
     }
 }
 
@@ -261,6 +328,8 @@ word_enum! {
         Poisson = "poisson",
         /// Bursts of Poisson arrivals with pauses between them.
         Bursty = "bursty",
+        /// As the application, the volume or the job file does.
+        Model = "model",
     }
 }
 

@@ -1,7 +1,7 @@
 //! Arrival times of a synthetic workload: fixed, Poisson, or bursts of Poisson arrivals.
 
 use ssd_core::config::{Arrival, ArrivalKind, Workload};
-use ssd_core::host::request::SourceError;
+use ssd_core::host::request::{Source, SourceError, TimedRequest};
 use ssd_core::rng::Stream;
 use ssd_core::units::Nanos;
 
@@ -44,7 +44,8 @@ impl Arrivals {
     fn gap(&mut self) -> u64 {
         match self.arrival.kind {
             ArrivalKind::Fixed => self.arrival.interval_ns,
-            ArrivalKind::Poisson => self.exponential(),
+            // A workload with arrivals of its own does not ask here.
+            ArrivalKind::Poisson | ArrivalKind::Model => self.exponential(),
             ArrivalKind::Bursty if self.left_in_burst > 0 => {
                 self.left_in_burst -= 1;
                 self.exponential()
@@ -59,6 +60,37 @@ impl Arrivals {
     /// Exponential with the mean interval, rounded to nanoseconds.
     fn exponential(&mut self) -> u64 {
         (self.random.exponential() * self.arrival.interval_ns as f64 + 0.5) as u64
+    }
+}
+
+/// The requests of a source, at other times.
+pub struct Arriving<S> {
+    source: S,
+    arrivals: Arrivals,
+    made: u64,
+}
+
+impl<S: Source> Arriving<S> {
+    /// The requests of `source` at the times that `workload.arrival` says.
+    ///
+    /// # Errors
+    /// A value of `workload.arrival` is out of range.
+    pub fn new(source: S, workload: &Workload, seed: u64) -> Result<Arriving<S>, SourceError> {
+        let arrivals = Arrivals::new(workload, Stream::new(seed, "workload.arrival"))?;
+        Ok(Arriving { source, arrivals, made: 0 })
+    }
+}
+
+impl<S: Source> Source for Arriving<S> {
+    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
+        let Some(request) = self.source.next_request()? else { return Ok(None) };
+        let at = self.arrivals.next_arrival(self.made)?;
+        self.made += 1;
+        Ok(Some(TimedRequest { at, ..request }))
+    }
+
+    fn expected(&self) -> Option<u64> {
+        self.source.expected()
     }
 }
 

@@ -15,6 +15,7 @@ mod scatter;
 mod sequential;
 mod zipf;
 
+pub use arrivals::Arriving;
 pub use scatter::Scatter;
 pub use zipf::Zipf;
 
@@ -22,7 +23,7 @@ use arrivals::Arrivals;
 use hot_cold::HotCold;
 use mixture::{Operations, Sizes};
 use sequential::Sequential;
-use ssd_core::config::{Workload, WorkloadKind};
+use ssd_core::config::{Origin, Word as _, Workload, WorkloadKind};
 use ssd_core::host::request::{Request, Source, SourceError, TimedRequest};
 use ssd_core::rng::Stream;
 use ssd_core::units::SECTOR_BYTES;
@@ -81,8 +82,10 @@ impl Synthetic {
             WorkloadKind::Sequential => {
                 Addresses::Sequential(Sequential::new(span * sectors_per_page))
             }
-            WorkloadKind::Trace => {
-                return Err(SourceError("workload.kind = \"trace\" is not synthetic".to_owned()));
+            kind => {
+                assert_ne!(kind.origin(), Origin::Shares, "all kinds by shares are above");
+                let text = format!("workload.kind = {:?} is not made by shares", kind.word());
+                return Err(SourceError(text));
             }
         };
         Ok(Synthetic {
