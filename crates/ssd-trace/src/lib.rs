@@ -16,6 +16,7 @@ mod fit;
 pub mod formats;
 pub mod info;
 mod input;
+pub mod keys;
 mod lines;
 pub mod logs;
 mod page_runs;

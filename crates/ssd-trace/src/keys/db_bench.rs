@@ -1,0 +1,134 @@
+//! `LevelDB`'s `db_bench`: its benchmarks as streams of operations.
+
+use super::{KeyOp, KeyRequest};
+use ssd_core::host::request::SourceError;
+use ssd_core::rng::Stream;
+
+/// The benchmarks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bench {
+    /// Writes in ascending order of keys.
+    FillSeq,
+    /// Writes of random keys.
+    FillRandom,
+    /// Writes of random keys into a store that has them.
+    Overwrite,
+    /// A scan of all keys, upward.
+    ReadSeq,
+    /// Reads of random keys.
+    ReadRandom,
+    /// Reads of keys that are not there.
+    ReadMissing,
+    /// Reads of random keys among the first hundredth.
+    ReadHot,
+    /// Positions of random keys.
+    SeekRandom,
+    /// Deletes in ascending order.
+    DeleteSeq,
+    /// Deletes of random keys.
+    DeleteRandom,
+}
+
+/// Names and benchmarks.
+const NAMES: [(&str, Bench); 10] = [
+    ("fillseq", Bench::FillSeq),
+    ("fillrandom", Bench::FillRandom),
+    ("overwrite", Bench::Overwrite),
+    ("readseq", Bench::ReadSeq),
+    ("readrandom", Bench::ReadRandom),
+    ("readmissing", Bench::ReadMissing),
+    ("readhot", Bench::ReadHot),
+    ("seekrandom", Bench::SeekRandom),
+    ("deleteseq", Bench::DeleteSeq),
+    ("deleterandom", Bench::DeleteRandom),
+];
+
+impl Bench {
+    /// The benchmark called `name`.
+    ///
+    /// # Errors
+    /// There is no such benchmark.
+    pub fn named(name: &str) -> Result<Bench, SourceError> {
+        NAMES.iter().find(|one| one.0 == name).map(|one| one.1).ok_or_else(|| {
+            let known: Vec<&str> = NAMES.iter().map(|one| one.0).collect();
+            SourceError(format!("no benchmark {name:?}; there are: {}", known.join(", ")))
+        })
+    }
+}
+
+/// The key with this number as `db_bench` writes it; a missing one has a dot behind it.
+#[must_use]
+pub fn name(key: u64) -> String {
+    format!("{key:016}")
+}
+
+/// Operations of one benchmark.
+pub struct DbBench {
+    bench: Bench,
+    records: u64,
+    operations: u64,
+    value_bytes: u32,
+    made: u64,
+    random: Stream,
+}
+
+impl DbBench {
+    /// `operations` of `bench` over `records` keys, at least 1.
+    ///
+    /// # Errors
+    /// There are no keys.
+    pub fn new(
+        bench: Bench,
+        records: u64,
+        operations: u64,
+        value_bytes: u32,
+        seed: u64,
+    ) -> Result<DbBench, SourceError> {
+        if records == 0 {
+            return Err(SourceError("db_bench: expected at least one record".to_owned()));
+        }
+        let random = Stream::new(seed, "db_bench");
+        Ok(DbBench { bench, records, operations, value_bytes, made: 0, random })
+    }
+}
+
+impl Iterator for DbBench {
+    type Item = KeyRequest;
+
+    fn next(&mut self) -> Option<KeyRequest> {
+        if self.made == self.operations {
+            return None;
+        }
+        let index = self.made;
+        self.made += 1;
+        let request = |op, key| KeyRequest::new(op, key, self.value_bytes);
+        let records = self.records;
+        Some(match self.bench {
+            Bench::FillSeq => request(KeyOp::Update, index % records),
+            Bench::FillRandom | Bench::Overwrite => {
+                let key = self.random.below(records);
+                request(KeyOp::Update, key)
+            }
+            Bench::ReadSeq => {
+                self.made = self.operations;
+                KeyRequest {
+                    scan: u32::try_from(records).unwrap_or(u32::MAX),
+                    ..request(KeyOp::Scan, 0)
+                }
+            }
+            Bench::ReadRandom | Bench::ReadMissing => {
+                request(KeyOp::Read, self.random.below(records))
+            }
+            Bench::ReadHot => {
+                let key = self.random.below(records.div_ceil(100));
+                request(KeyOp::Read, key)
+            }
+            Bench::SeekRandom => {
+                let key = self.random.below(records);
+                KeyRequest { scan: 1, ..request(KeyOp::Scan, key) }
+            }
+            Bench::DeleteSeq => request(KeyOp::Delete, index % records),
+            Bench::DeleteRandom => request(KeyOp::Delete, self.random.below(records)),
+        })
+    }
+}
