@@ -24,7 +24,9 @@
 //! end of a flush sequence (a zero-length write) are [`Line::Dataless`].
 
 use super::cursor::Cursor;
-use super::{Clock, Event, Format, FormatInfo, Line, MAX_TRANSFER_SECTORS, Reject};
+use super::{
+    Clock, Event, Format, FormatInfo, Line, MAX_TRANSFER_SECTORS, Range, Reject, in_sectors,
+};
 use ssd_core::config::TraceFormat;
 use ssd_core::host::request::{Op, flags};
 
@@ -45,19 +47,28 @@ pub const INFO: FormatInfo = FormatInfo {
             hold each request twice (workload.dedup)",
 };
 
-/// The parser: the letter of the chosen action.
-pub struct Parser(u8);
+/// The parser.
+pub struct Parser {
+    /// Letter of the chosen action.
+    action: u8,
+}
+
+impl Default for Parser {
+    fn default() -> Parser {
+        Parser::new(b'Q')
+    }
+}
 
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
     fn new(action: u8) -> Parser {
-        Parser(action)
+        Parser { action }
     }
 
     #[inline(always)]
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
-        parse_line(line, self.0)
+        parse_line(line, self.action)
     }
 
     fn volume_name(&self, volume: u64) -> String {
@@ -71,11 +82,7 @@ impl Format for Parser {
 /// [`Reject`] says what was expected and where.
 #[inline]
 pub fn parse_line(line: &[u8], action: u8) -> Result<Line, Reject> {
-    let mut cursor = Cursor { line, at: 0 };
-    cursor.blanks();
-    if cursor.is_end() {
-        return Ok(Line::Blank);
-    }
+    let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
     let major = cursor.u32("the device's major number")?;
     cursor.byte(b',', "`,` and the device's minor number")?;
     let minor = cursor.u32("the device's minor number")?;
@@ -84,7 +91,8 @@ pub fn parse_line(line: &[u8], action: u8) -> Result<Line, Reject> {
     cursor.gap("a blank after the CPU")?;
     cursor.digits("the sequence number")?;
     cursor.gap("a blank after the sequence number")?;
-    let at_ns = cursor.time()?;
+    let exact = "a time with at most nine decimals";
+    let at_ns = cursor.decimal(1_000_000_000, "the time, seconds", exact)?;
     cursor.gap("a blank after the time")?;
     cursor.digits("the PID")?;
     cursor.gap("a blank after the PID")?;
@@ -109,14 +117,21 @@ fn request(cursor: &mut Cursor<'_>, action: u8, at_ns: u64, volume: u64) -> Resu
         None if rwbs.flushes() => (0, 0),
         None => return Ok(Line::Dataless),
     };
-    let event = |op, sector, sectors, flags| {
-        Ok(Line::Event(Event { at_ns, volume, sector, sectors, op, flags }))
-    };
     let reject = |text: &'static str| Err(Reject::new(text, address_at));
     if sectors == 0 {
         return match rwbs.verb {
             Verb::Write if action == b'C' => Ok(Line::Dataless),
-            _ if rwbs.flushes() => event(Op::Flush, 0, 0, rwbs.flags & !flags::PREFLUSH),
+            _ if rwbs.flushes() => {
+                let flags = rwbs.flags & !flags::PREFLUSH;
+                Ok(Line::Event(Event {
+                    at_ns,
+                    volume,
+                    sector: 0,
+                    sectors: 0,
+                    op: Op::Flush,
+                    flags,
+                }))
+            }
             Verb::Zeroes => Ok(Line::Dataless),
             Verb::Read => reject("a read of at least one sector"),
             Verb::Write => reject("a write of at least one sector"),
@@ -132,13 +147,9 @@ fn request(cursor: &mut Cursor<'_>, action: u8, at_ns: u64, volume: u64) -> Resu
     if sectors > MAX_TRANSFER_SECTORS && op != Op::Trim {
         return reject("a length of at most 2097152 sectors (1 GiB)");
     }
-    if sector.checked_add(sectors).is_none() {
-        return reject("a range that ends below sector 2^64");
-    }
-    match u32::try_from(sectors) {
-        Ok(sectors) => event(op, sector, sectors, rwbs.flags),
-        Err(_) => reject("a discard of less than 2^32 sectors"),
-    }
+    let range =
+        Range { start: sector, length: sectors, start_at: address_at, length_at: address_at };
+    in_sectors(at_ns, volume, op, rwbs.flags, range)
 }
 
 /// The operation letter.

@@ -125,13 +125,15 @@ impl FormatInfo {
 }
 
 /// A format: reads lines, one after the other.
-pub trait Format: Sized {
+pub trait Format: Default {
     /// What it says of itself.
     const INFO: &'static FormatInfo;
 
     /// At the start of a file; `action` is the letter of the chosen action, which only block-event
     /// text has.
-    fn new(action: u8) -> Self;
+    fn new(_action: u8) -> Self {
+        Self::default()
+    }
 
     /// Reads the next line, without its newline: any bytes.
     ///
@@ -148,7 +150,7 @@ pub trait Format: Sized {
     /// no records but may stand in the file do not count.
     #[must_use]
     fn detect(lines: &[&[u8]]) -> u32 {
-        let mut parser = Self::new(b'Q');
+        let mut parser = Self::default();
         let (mut records, mut others) = (0, 0);
         for line in lines {
             match parser.parse(line) {
@@ -163,7 +165,7 @@ pub trait Format: Sized {
     /// Bytes of a bad `line` up to what this format does not understand in it; none of another line.
     #[must_use]
     fn understood(line: &[u8]) -> usize {
-        Self::new(b'Q').parse(line).err().map_or(0, |reject| reject.column)
+        Self::default().parse(line).err().map_or(0, |reject| reject.column)
     }
 }
 
