@@ -151,32 +151,6 @@ impl Volume {
     }
 }
 
-/// Digest of a sequence of requests: FNV-1a over 64-bit words instead of bytes, each step followed
-/// by a shift so that high bits reach low ones (plain FNV-1a: 22 multiplications a request).
-pub(crate) struct Digest(u64);
-
-impl Digest {
-    /// Of nothing.
-    pub(crate) const fn new() -> Digest {
-        Digest(0xcbf2_9ce4_8422_2325)
-    }
-
-    /// Adds a record.
-    #[inline(always)]
-    pub(crate) fn add(&mut self, record: &Record) {
-        let kind = u64::from(record.flags) << 8 | record.op() as u64;
-        for word in [record.at, record.sector, u64::from(record.sectors) << 16 | kind] {
-            self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01b3);
-            self.0 ^= self.0 >> 32;
-        }
-    }
-
-    /// As 16 hexadecimal digits.
-    pub(crate) fn hex(&self) -> String {
-        format!("{:016x}", self.0)
-    }
-}
-
 impl TraceFacts {
     /// What a reader of the results should know of the trace.
     #[must_use]

@@ -76,21 +76,20 @@ impl Fitter {
 
     /// Takes one event that arrives at `at`.
     #[inline(always)]
-    pub(crate) fn add(&mut self, event: &Event, at: u64) -> Result<Record, Refusal> {
+    pub(crate) fn add(&mut self, event: &Event, at: u64) -> Result<(), Refusal> {
         let Event { sector, sectors, op, flags, .. } = *event;
         let record = Record { at, sector, sectors, op_index: op as u8, flags };
         let end = sector + u64::from(sectors);
         match self.fit {
-            Fit::None if end > self.capacity() => return Err(self.beyond(event)),
-            Fit::Wrap if end > self.capacity() => self.wrap(record)?,
+            Fit::None if end > self.capacity() => Err(self.beyond(event)),
+            Fit::Wrap if end > self.capacity() => self.wrap(record),
             Fit::Compact if matches!(op, Op::Read | Op::Write) => {
                 let (first, last) = record.pages(self.sectors_per_page);
                 self.touched.add(first, last);
-                self.push(record)?;
+                self.push(record)
             }
-            Fit::None | Fit::Wrap | Fit::Compact => self.push(record)?,
+            Fit::None | Fit::Wrap | Fit::Compact => self.push(record),
         }
-        Ok(record)
     }
 
     #[cold]

@@ -2,11 +2,13 @@
 //!
 //! [`open`] turns `[workload]` into a [`Source`]. Route of a trace: `input` (file, decompression)
 //! -> `lines` -> [`formats`] (one line) -> `scan` (the whole file: counts, errors with line
-//! numbers) -> `fit` (onto the device's addresses) -> [`replay`] (loops, time scale) -> simulator.
-//! [`raw`] leaves that route after `scan`, for the statistics of [`info`].
+//! numbers) -> `reading` (time range) -> `fit` (onto the device's addresses) -> [`replay`] (loops,
+//! time scale) -> simulator. [`raw`] leaves that route after `reading`, for the statistics of
+//! [`info`] and for [`mod@write`]. Trace files of ours ([`columnar`]) join it at `scan`.
 
 pub mod columnar;
 mod detect;
+mod digest;
 mod doubles;
 pub mod excerpt;
 pub mod facts;
@@ -18,6 +20,7 @@ mod lines;
 pub mod logs;
 mod page_runs;
 pub mod raw;
+mod reading;
 pub mod replay;
 mod scan;
 pub mod synthetic;

@@ -38,6 +38,17 @@ impl Volumes {
         true
     }
 
+    /// How many volumes there are.
+    pub(crate) fn count(&self) -> usize {
+        self.small.iter().filter(|&&count| count > 0).count() + self.large.len()
+    }
+
+    /// Whether `volume` has a record.
+    pub(crate) fn holds(&self, volume: u64) -> bool {
+        let small = usize::try_from(volume).ok().and_then(|at| self.small.get(at));
+        small.is_some_and(|&count| count > 0) || self.large.contains_key(&volume)
+    }
+
     /// Every volume with its records, ascending.
     pub(crate) fn all(&self) -> impl Iterator<Item = (u64, u64)> {
         let small = (0u64..).zip(self.small.iter().copied()).filter(|&(_, count)| count > 0);

@@ -233,6 +233,8 @@ word_enum! {
         Spc = "spc",
         /// SSDSim's ASCII requests, times in ns.
         Ssdsim = "ssdsim",
+        /// Our own trace files.
+        Ssdtrace = "ssdtrace",
         /// SYSTOR '17 LUN traces.
         Systor17 = "systor17",
         /// Tencent cloud block storage.

@@ -10,7 +10,8 @@ mod iolog;
 
 use crate::scan::{Refusal, Scan, Tally};
 use ssd_core::config::{TraceFormat, Word};
-use ssd_core::host::request::{Op, SourceError};
+use ssd_core::host::request::{Op, Request, SourceError, TimedRequest};
+use ssd_core::units::Nanos;
 use std::borrow::Cow;
 use std::io::Read;
 
@@ -32,6 +33,22 @@ pub struct Event {
     pub op: Op,
     /// Bits of [`ssd_core::host::request::flags`].
     pub flags: u8,
+}
+
+impl Event {
+    /// A request of a trace file.
+    pub(crate) fn of(timed: &TimedRequest) -> Event {
+        let Request { sector, sectors, op, volume, flags, .. } = timed.request;
+        Event { at_ns: timed.at.0, volume: u64::from(volume), sector, sectors, op, flags }
+    }
+
+    /// The request that arrives at `at` nanoseconds, of volume 0 and stream 0.
+    #[inline(always)]
+    pub(crate) fn request(&self, at: u64) -> TimedRequest {
+        let request =
+            Request { flags: self.flags, ..Request::new(self.op, self.sector, self.sectors) };
+        TimedRequest { at: Nanos(at), request }
+    }
 }
 
 /// What a line turned out to be.
@@ -173,8 +190,8 @@ macro_rules! formats {
     ($($file:ident $variant:ident),+ $(,)?) => {
         $(pub mod $file;)+
 
-        /// What the formats say of themselves, sorted by name.
-        pub const ALL: &[&FormatInfo] = &[$(&$file::INFO),+];
+        /// What the formats say of themselves: plugs, sorted by name, and our own.
+        pub const ALL: &[&FormatInfo] = &[$(&$file::INFO,)+ &crate::columnar::INFO];
 
         /// [`Format::detect`] of every format.
         #[must_use]
@@ -202,6 +219,7 @@ macro_rules! formats {
                 $(TraceFormat::$variant => {
                     scan.run($file::Parser::new(scan.action), reader, take)
                 })+
+                TraceFormat::Ssdtrace => scan.run_trace_file(reader, take),
                 TraceFormat::Auto => panic!("the format is found out before the trace is read"),
             }
         }
