@@ -1,7 +1,7 @@
 //! Which format a trace has, by its first lines.
 
 use crate::columnar::MAGIC;
-use crate::formats;
+use crate::formats::{self, Head};
 use crate::input::Whole;
 use crate::scan::{shown, unreadable};
 use ssd_core::config::{TraceFormat, Word};
@@ -30,17 +30,17 @@ pub(crate) fn format_of<R: Read>(
         return Ok((said, Cursor::new(head).chain(reader)));
     }
     let count = reader.by_ref().take(HEAD).read_to_end(&mut head);
-    let count = count.map_err(|error| unreadable(file, 1, &error))?;
+    let count = count.map_err(|error| unreadable(file, "line 1", &error))?;
     let format = if head.starts_with(&MAGIC) {
         TraceFormat::Ssdtrace
     } else {
-        format_of_text(file, &head, count as u64 == HEAD)?
+        format_of_plug(file, &head, count as u64 == HEAD)?
     };
     Ok((format, Cursor::new(head).chain(reader)))
 }
 
-/// The format of the text that begins with `head`, the last line of which may be `cut`.
-fn format_of_text(file: &str, head: &[u8], cut: bool) -> Result<TraceFormat, SourceError> {
+/// The format of the trace that begins with `head`, the last line of which may be `cut`.
+fn format_of_plug(file: &str, head: &[u8], cut: bool) -> Result<TraceFormat, SourceError> {
     let mut lines: Vec<&[u8]> = head.split(|&byte| byte == b'\n').collect();
     if cut && lines.len() > 1 {
         lines.pop();
@@ -48,7 +48,7 @@ fn format_of_text(file: &str, head: &[u8], cut: bool) -> Result<TraceFormat, Sou
     lines.retain(|line| !line.trim_ascii().is_empty());
     lines.truncate(LINES);
     let Some(&first) = lines.first() else { return Ok(TraceFormat::BlockEvent) };
-    best(&formats::detect(&lines)).or_else(|alike| {
+    best(&formats::detect(&Head { bytes: head, lines: &lines })).or_else(|alike| {
         // Its own message says what is wrong with the line.
         let near = if alike.is_empty() { nearest(first) } else { None };
         near.ok_or_else(|| message(file, first, &alike))

@@ -1,9 +1,12 @@
 //! Bytes of a trace: a file or standard input, plain, zstd or gzip.
 
+use crate::records::Part;
 use ssd_core::host::request::SourceError;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Chain, Cursor, ErrorKind, Read};
 use std::ops::ControlFlow;
+use std::path::Path;
 
 /// Largest zstd window that is accepted, as a power of two (2 GiB, the format's `--long=31`).
 const ZSTD_WINDOW_LOG: u32 = 31;
@@ -26,6 +29,47 @@ pub(crate) fn open(path: &str) -> Result<Box<dyn Read>, SourceError> {
             "{path}: cannot open the trace: {error}; check workload.trace"
         ))),
     }
+}
+
+/// The other files of a set that blktrace wrote, one for each CPU: if `path` is NAME.blktrace.N, all
+/// NAME.blktrace.M beside it that are compressed as it is.
+///
+/// # Errors
+/// One of them cannot be read.
+pub(crate) fn other_cpus(path: &str) -> Result<Vec<Part<'static>>, SourceError> {
+    let path = Path::new(path);
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Ok(Vec::new()) };
+    let Some((base, cpu, suffix)) = cpu_of(name) else { return Ok(Vec::new()) };
+    let folder = path.parent().filter(|folder| *folder != "").unwrap_or(Path::new("."));
+    let fail = |error| {
+        let folder = folder.display();
+        SourceError(format!("{folder}: cannot look for the files of the other CPUs: {error}"))
+    };
+    let mut found = BTreeMap::new();
+    for entry in folder.read_dir().map_err(fail)? {
+        let other = entry.map_err(fail)?.file_name();
+        let Some((its_base, its_cpu, its_suffix)) = other.to_str().and_then(cpu_of) else {
+            continue;
+        };
+        if (its_base, its_suffix) == (base, suffix) && its_cpu != cpu {
+            found.insert(its_cpu, path.with_file_name(&other).display().to_string());
+        }
+    }
+    let part = |path: String| {
+        let bytes = decompress(open(&path)?).map_err(|error| {
+            SourceError(format!("{path}: cannot read the trace: {error}; check workload.trace"))
+        })?;
+        Ok((path, Box::new(bytes) as Box<dyn Read>))
+    };
+    found.into_values().map(part).collect()
+}
+
+/// `NAME.blktrace.`, N and the suffix of compression of such a file's name.
+fn cpu_of(name: &str) -> Option<(&str, u32, &str)> {
+    let (base, rest) = name.split_at(name.rfind(".blktrace.")? + ".blktrace.".len());
+    let (digits, suffix) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
+    let cpu = digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+    ["", ".gz", ".zst"].contains(&suffix).then_some((base, cpu, suffix))
 }
 
 /// A reader that tells `watch` now and then how many bytes have passed, and fails once it says so.

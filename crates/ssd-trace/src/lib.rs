@@ -1,10 +1,11 @@
 //! ssd-trace: where requests come from. Recorded traces and synthetic workloads.
 //!
 //! [`open`] turns `[workload]` into a [`Source`]. Route of a trace: `input` (file, decompression)
-//! -> `lines` -> [`formats`] (one line) -> `scan` (the whole file: counts, errors with line
-//! numbers) -> `reading` (time range) -> `fit` (onto the device's addresses) -> [`replay`] (loops,
-//! time scale) -> simulator. [`raw`] leaves that route after `reading`, for the statistics of
-//! [`info`] and for [`mod@write`]. Trace files of ours ([`columnar`]) join it at `scan`.
+//! -> `lines` (of binary ones `records`) -> [`formats`] (one line) -> `scan` (the whole file: counts,
+//! errors with line numbers) -> `reading` (time range) -> `fit` (onto the device's addresses) ->
+//! [`replay`] (loops, time scale) -> simulator. [`raw`] leaves that route after `reading`, for the
+//! statistics of [`info`] and for [`mod@write`]. Trace files of ours ([`columnar`]) join it at
+//! `scan`.
 
 pub mod columnar;
 mod detect;
@@ -21,6 +22,7 @@ pub mod logs;
 mod page_runs;
 pub mod raw;
 mod reading;
+mod records;
 pub mod replay;
 mod scan;
 pub mod synthetic;

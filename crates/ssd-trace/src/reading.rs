@@ -36,8 +36,8 @@ pub(crate) fn each_event(
         SourceError(format!("{file}: cannot read the trace: {error}; check workload.trace"))
     })?;
     let (format, plain) = detect::format_of(file, workload.format, plain)?;
-    if action != 'Q' && format != TraceFormat::BlockEvent {
-        let text = "only block-event text has actions; leave workload.action at \"Q\"";
+    if action != 'Q' && !formats::has_actions(format) {
+        let text = "only traces of blktrace have actions; leave workload.action at \"Q\"";
         return Err(SourceError(format!("{file} is of format {:?}: {text}", format.word())));
     }
     let until = workload.until_ns.unwrap_or(u64::MAX);
@@ -78,7 +78,7 @@ fn check_options(workload: &Workload) -> Result<(), SourceError> {
 fn nothing(file: &str, tally: &Tally, format: TraceFormat, action: char) -> SourceError {
     let events: Vec<String> =
         tally.events(action as u8).iter().map(|(name, count)| format!("{name}: {count}")).collect();
-    let has_actions = format == TraceFormat::BlockEvent;
+    let has_actions = formats::has_actions(format);
     let wanted = if has_actions { format!("{action} events") } else { "requests".to_owned() };
     SourceError(if tally.lines == 0 && format == TraceFormat::Ssdtrace {
         format!("{file}: the trace file holds no requests; check workload.trace")

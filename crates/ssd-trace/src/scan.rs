@@ -3,8 +3,10 @@
 
 use crate::columnar::Reader;
 use crate::doubles::Doubles;
-use crate::formats::{Clock, Event, Format, Line, Reject};
-use crate::lines::{Lines, MAX_LINE, Text};
+use crate::formats::{Clock, Cut, Event, Format, Line, Reject};
+use crate::input;
+use crate::lines::{Lines, Pieces, Text};
+use crate::records::{Part, Records};
 use crate::volumes::Volumes;
 use ssd_core::config::TraceFormat;
 use ssd_core::host::request::{Source, SourceError};
@@ -16,7 +18,7 @@ const SHOWN: usize = 60;
 /// Requests of a trace file that are read at a time.
 const BATCH: usize = 4096;
 /// What to do about a line that is not wanted.
-const SKIP_REMEDY: &str = "set workload.skip_bad = true to count and skip such lines";
+const SKIP_REMEDY: &str = "set workload.skip_bad = true to count and skip such ones";
 /// Volumes that are listed in a message.
 const LISTED: usize = 8;
 
@@ -121,22 +123,43 @@ impl Scan<'_> {
     /// Events reach `take` in the replay's clock: see [`Clock`].
     pub(crate) fn run<P: Format>(
         &self,
-        mut parser: P,
+        parser: P,
         reader: impl Read,
+        take: impl FnMut(&Event) -> Result<(), Refusal>,
+    ) -> Result<Tally, SourceError> {
+        let Cut::Records(head) = P::CUT else {
+            return self.pass(parser, Lines::new(reader), take);
+        };
+        let mut parts: Vec<Part<'_>> = vec![(self.file.to_owned(), Box::new(reader))];
+        if P::INFO.format == TraceFormat::Blktrace {
+            parts.extend(input::other_cpus(self.file)?);
+        }
+        self.pass(parser, Records::new(parts, head), take)
+    }
+
+    /// Reads all of `pieces`.
+    #[inline(always)]
+    fn pass<P: Format, I: Pieces<P>>(
+        &self,
+        mut parser: P,
+        mut pieces: I,
         mut take: impl FnMut(&Event) -> Result<(), Refusal>,
     ) -> Result<Tally, SourceError> {
-        let mut lines = Lines::new(reader);
         let mut events = self.start();
         let mut in_summary = false;
         loop {
-            let number = lines.number() + 1;
-            let text = match lines.next_line() {
+            let number = pieces.number() + 1;
+            let text = match pieces.next_piece(&parser) {
                 Ok(Some(text)) => text,
                 Ok(None) => break,
-                Err(error) => return Err(unreadable(self.file, number, &error)),
+                Err(error) => {
+                    let place = format!("{} {number}", I::NOUN);
+                    return Err(unreadable(self.file, &place, &error));
+                }
             };
             events.tally.lines = number;
-            let reject = match self.line(&text, &mut parser, &mut events, &mut take) {
+            let line = self.line::<P, I>(&text, &mut parser, &mut events, &mut take);
+            let reject = match line {
                 Ok(event) => {
                     in_summary &= !event;
                     continue;
@@ -149,7 +172,8 @@ impl Scan<'_> {
                 events.tally.summary_lines += 1;
                 continue;
             }
-            let message = self.message::<P>(number, &text, &reject, &events.tally);
+            let bad = text.bytes.to_vec();
+            let message = self.message::<P, I>(&pieces, &bad, &reject, &events.tally);
             self.skip(message, &mut events.tally)?;
         }
         self.end(events.tally, |volume| parser.volume_name(volume))
@@ -209,7 +233,7 @@ impl Scan<'_> {
 
     /// One line; true if it is an event.
     #[inline(always)]
-    fn line<P: Format>(
+    fn line<P: Format, I: Pieces<P>>(
         &self,
         text: &Text<'_>,
         parser: &mut P,
@@ -217,8 +241,7 @@ impl Scan<'_> {
         take: &mut impl FnMut(&Event) -> Result<(), Refusal>,
     ) -> Result<bool, Refusal> {
         if !text.whole {
-            let expected = format!("a line of at most {MAX_LINE} bytes");
-            return Err(Refusal::Line(Reject::new(expected, 0)));
+            return Err(Refusal::Line(Reject::new(I::WHOLE, 0)));
         }
         let tally = &mut events.tally;
         match parser.parse(text.bytes).map_err(Refusal::Line)? {
@@ -333,33 +356,30 @@ impl Scan<'_> {
         }))
     }
 
-    /// The message for a bad line.
+    /// The message for a bad line (or record).
     #[cold]
-    fn message<P: Format>(
+    fn message<P: Format, I: Pieces<P>>(
         &self,
-        number: u64,
-        text: &Text<'_>,
+        pieces: &I,
+        bad: &[u8],
         reject: &Reject,
         tally: &Tally,
     ) -> String {
-        let Scan { file, .. } = self;
-        let found = shown(text.bytes);
+        let (file, place, noun, found) = (self.file, pieces.place(), I::NOUN, I::shown(bad));
+        let (expected, column) = (&reject.expected, reject.column + 1);
         let events: u64 = tally.chosen + tally.others.iter().sum::<u64>();
-        if events == 0 && tally.skipped_lines == 0 && P::new(0).parse(text.bytes).is_err() {
+        if events == 0 && tally.skipped_lines == 0 && P::new(0).parse(bad).is_err() {
             return format!(
-                "{file}, line {number}: this is not {}: expected {}, found {found}; give such a \
-                 trace, plain or as .zst or .gz, or say what it is in workload.format (line read \
-                 as far as byte {}: expected {})",
+                "{file}, {place}: this is not {}: expected {}, found {found}; give such a \
+                 trace, plain or as .zst or .gz, or say what it is in workload.format ({noun} read \
+                 as far as byte {column}: expected {expected})",
                 P::INFO.title,
                 P::INFO.form,
-                reject.column + 1,
-                reject.expected,
             );
         }
-        let (expected, column) = (&reject.expected, reject.column + 1);
         format!(
-            "{file}, line {number}: expected {expected} at byte {column}, found {found}; correct \
-             the line, or {SKIP_REMEDY}"
+            "{file}, {place}: expected {expected} at byte {column}, found {found}; correct the \
+             {noun}, or {SKIP_REMEDY}"
         )
     }
 }
@@ -371,7 +391,7 @@ fn has_report<P: Format>() -> bool {
 
 /// The message when bytes cannot be read or decompressed.
 #[cold]
-pub(crate) fn unreadable(file: &str, number: u64, error: &io::Error) -> SourceError {
+pub(crate) fn unreadable(file: &str, place: &str, error: &io::Error) -> SourceError {
     let cause = match error.kind() {
         io::ErrorKind::UnexpectedEof => "the compressed data are cut short",
         io::ErrorKind::Other | io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
@@ -380,7 +400,7 @@ pub(crate) fn unreadable(file: &str, number: u64, error: &io::Error) -> SourceEr
         _ => "reading failed",
     };
     let remedy = "copy the file again and check it with `zstd -t` or `gzip -t`";
-    SourceError(format!("{file}: {cause} ({error}) in or before line {number}; {remedy}"))
+    SourceError(format!("{file}: {cause} ({error}) in or before {place}; {remedy}"))
 }
 
 /// The beginning of a bad line, printable.

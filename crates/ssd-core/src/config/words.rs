@@ -213,12 +213,20 @@ word_enum! {
         Auto = "auto",
         /// Alibaba block traces of 2020.
         Alibaba = "alibaba",
+        /// BIOtracer, smartphone storage traces.
+        Biotracer = "biotracer",
         /// Output of blkparse, and the same fields from tracefs.
         BlockEvent = "block-event",
         /// Load files of blkreplay.
         Blkreplay = "blkreplay",
+        /// Binary files of blktrace.
+        Blktrace = "blktrace",
+        /// Windows DiskMon.
+        Diskmon = "diskmon",
         /// DiskSim's ASCII requests, times in ms.
         Disksim = "disksim",
+        /// Windows disk events (ETW) as CSV, Microsoft's servers.
+        Etw = "etw",
         /// I/O log of fio, version 2.
         FioV2 = "fio-v2",
         /// I/O log of fio, version 3.
@@ -239,6 +247,8 @@ word_enum! {
         Systor17 = "systor17",
         /// Tencent cloud block storage.
         Tencent = "tencent",
+        /// CloudPhysics vscsi traces, versions 1 and 2.
+        Vscsi = "vscsi",
     }
 }
 

@@ -112,49 +112,18 @@ fn request(cursor: &mut Cursor<'_>, action: u8, at_ns: u64, volume: u64) -> Resu
     let rwbs = Rwbs::parse(letters).map_err(|text| Reject::new(text, letters_at))?;
     cursor.gap("a blank after the operation")?;
     let address_at = cursor.at;
-    let (sector, sectors) = match address(cursor)? {
+    let (start, length) = match address(cursor)? {
         Some(address) => address,
         None if rwbs.flushes() => (0, 0),
         None => return Ok(Line::Dataless),
     };
-    let reject = |text: &'static str| Err(Reject::new(text, address_at));
-    if sectors == 0 {
-        return match rwbs.verb {
-            Verb::Write if action == b'C' => Ok(Line::Dataless),
-            _ if rwbs.flushes() => {
-                let flags = rwbs.flags & !flags::PREFLUSH;
-                Ok(Line::Event(Event {
-                    at_ns,
-                    volume,
-                    sector: 0,
-                    sectors: 0,
-                    op: Op::Flush,
-                    flags,
-                }))
-            }
-            Verb::Zeroes => Ok(Line::Dataless),
-            Verb::Read => reject("a read of at least one sector"),
-            Verb::Write => reject("a write of at least one sector"),
-            Verb::Discard | Verb::Flush => reject("a discard of at least one sector"),
-        };
-    }
-    let op = match rwbs.verb {
-        Verb::Read => Op::Read,
-        Verb::Write | Verb::Zeroes => Op::Write,
-        Verb::Discard => Op::Trim,
-        Verb::Flush => return reject("a flush without a length (`0 + 0`)"),
-    };
-    if sectors > MAX_TRANSFER_SECTORS && op != Op::Trim {
-        return reject("a length of at most 2097152 sectors (1 GiB)");
-    }
-    let range =
-        Range { start: sector, length: sectors, start_at: address_at, length_at: address_at };
-    in_sectors(at_ns, volume, op, rwbs.flags, range)
+    let range = Range { start, length, start_at: address_at, length_at: address_at };
+    rwbs.request(action, at_ns, volume, range)
 }
 
 /// The operation letter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Verb {
+pub(super) enum Verb {
     Read,
     Write,
     Discard,
@@ -164,15 +133,51 @@ enum Verb {
 
 /// A parsed RWBS field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Rwbs {
-    verb: Verb,
-    flags: u8,
+pub(super) struct Rwbs {
+    pub(super) verb: Verb,
+    pub(super) flags: u8,
 }
 
 impl Rwbs {
     /// A flush when it carries no data.
-    const fn flushes(self) -> bool {
+    pub(super) const fn flushes(self) -> bool {
         matches!(self.verb, Verb::Flush) || self.flags & flags::PREFLUSH != 0
+    }
+
+    /// The request that it makes of a range.
+    #[inline(always)]
+    pub(super) fn request(
+        self,
+        action: u8,
+        at_ns: u64,
+        volume: u64,
+        range: Range,
+    ) -> Result<Line, Reject> {
+        let reject = |text: &'static str| Err(Reject::new(text, range.length_at));
+        if range.length == 0 {
+            return match self.verb {
+                Verb::Write if action == b'C' => Ok(Line::Dataless),
+                _ if self.flushes() => {
+                    let flags = self.flags & !flags::PREFLUSH;
+                    let op = Op::Flush;
+                    Ok(Line::Event(Event { at_ns, volume, sector: 0, sectors: 0, op, flags }))
+                }
+                Verb::Zeroes => Ok(Line::Dataless),
+                Verb::Read => reject("a read of at least one sector"),
+                Verb::Write => reject("a write of at least one sector"),
+                Verb::Discard | Verb::Flush => reject("a discard of at least one sector"),
+            };
+        }
+        let op = match self.verb {
+            Verb::Read => Op::Read,
+            Verb::Write | Verb::Zeroes => Op::Write,
+            Verb::Discard => Op::Trim,
+            Verb::Flush => return reject("a flush without a length (`0 + 0`)"),
+        };
+        if range.length > MAX_TRANSFER_SECTORS && op != Op::Trim {
+            return reject("a length of at most 2097152 sectors (1 GiB)");
+        }
+        in_sectors(at_ns, volume, op, self.flags, range)
     }
 
     /// From its letters; the error says what was expected.
