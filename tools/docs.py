@@ -30,6 +30,12 @@ needs `workload.volume`; the error lists them. Records that repeat an identical 
 volume less than 1 ms earlier are counted and warned of; `workload.dedup` drops them. Where time
 0 is the first record, `workload.from` and `workload.until` count from there.
 
+`ssdlab trace convert FILE OUT --to FORMAT` writes a trace in one of the formats below that say
+what they are written with, in constant memory; `ssdlab trace split FILE --out DIR` writes a file
+for each volume. The result has one volume, number 0, and its time 0 is that of `workload.from`.
+What a format has no place for is refused with the number of the request, unless `--allow` permits
+that loss; then it is counted. A trace that is read more than once is best kept as `ssdtrace`.
+
 A new format is one file in `crates/ssd-trace/src/formats`, one line in the list of its
 `mod.rs`, one word in `TraceFormat` of the config, and one sample in
 `crates/ssd-trace/tests/formats.rs`.
@@ -97,11 +103,15 @@ def trace_info() -> str:
 def formats() -> str:
     """Every trace format, as its plug describes itself."""
     parts = [FORMATS_HEAD]
-    for f in json.loads(_core.registry())["formats"]:
+    known = json.loads(_core.registry())
+    carries = {target["name"]: target["carries"] for target in known["targets"]}
+    for f in known["formats"]:
         rows = ["| | |", "|---|---|"]
         rows += [
             f"| {label} | {f[key].replace('|', chr(92) + '|')} |" for key, label in FORMAT_ROWS
         ]
+        if f["name"] in carries:
+            rows.append(f"| written with | {carries[f['name']]} |")
         parts.append(f"## {f['name']}\n\n{f['summary']}\n\n" + "\n".join(rows) + "\n")
     return "\n".join(parts)
 

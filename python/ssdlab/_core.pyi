@@ -28,7 +28,10 @@ __all__ = [
     "report_schema",
     "run",
     "summary",
+    "trace_convert",
     "trace_info",
+    "trace_requests",
+    "trace_split",
 ]
 
 __version__: Final[str]
@@ -224,7 +227,7 @@ def duration(ns: float) -> str:
     """Nanoseconds as text with a unit that suits them."""
 
 def registry() -> str:
-    """Policies by question, presets, and trace formats, as JSON."""
+    """Policies by question, presets, trace formats that are read and those that are written, as JSON."""
 
 def last_panic() -> str | None:
     """Source file, line and column of the last panic, if there was one."""
@@ -254,3 +257,38 @@ def trace_info(
     progress: Callable[[int], object] | None = None,
 ) -> str:
     """Statistics of the trace that a resolved configuration (JSON) names, as JSON."""
+
+def trace_convert(
+    config: str,
+    out: Path | str,
+    *,
+    to: str,
+    replace: bool = False,
+    allow: list[str] = ...,
+    progress: Callable[[int], object] | None = None,
+) -> str:
+    """Write the trace that a resolved configuration (JSON) names to a file; JSON of what was done."""
+
+def trace_split(
+    config: str,
+    folder: Path | str,
+    *,
+    to: str,
+    allow: list[str] = ...,
+    progress: Callable[[int], object] | None = None,
+) -> str:
+    """Write every volume of a trace to a file in `folder`; JSON of what was done."""
+
+def trace_requests(
+    config: str,
+    *,
+    limit: int,
+    progress: Callable[[int], object] | None = None,
+) -> tuple[
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint8],
+    npt.NDArray[np.uint8],
+]:
+    """Arrivals (ns), first sectors, sectors, operations and flags of at most `limit` requests."""

@@ -11,6 +11,8 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal, TextIO
 
@@ -24,6 +26,7 @@ from ssdlab.comparison import table
 from ssdlab.doctor import facts
 from ssdlab.errors import ConfigError, InternalError, Interrupted, OutputError, RunError
 from ssdlab.report import Report
+from ssdlab.trace import Written
 from ssdlab.trace_table import to_json, to_text
 
 UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -263,11 +266,6 @@ def config_reference() -> None:
     _put(_core.config_reference())
 
 
-@trace_app.callback()
-def _trace() -> None:
-    """Keeps `info` a verb of its own while it is the only one."""
-
-
 @trace_app.command("info")
 def trace_info(
     file: Annotated[str, typer.Argument(metavar="FILE", help='Trace; "-" is standard input.')],
@@ -299,6 +297,74 @@ def trace_info(
         if path is not None
     ]
     _put(to_json(infos) if json_ else to_text(infos))
+
+
+To = Annotated[
+    str | None,
+    typer.Option(
+        "--to", metavar="FORMAT", help="Format to write.  [default: ssdtrace, if so named]"
+    ),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow",
+        metavar="LOSS",
+        help="Permit a loss that the format forces: drop-requests, round-times, forget-fields;"
+        " repeatable.",
+    ),
+]
+
+
+def _tell(written: Sequence[Written], json_: bool, quiet: bool) -> None:
+    """Say what was written."""
+    if json_:
+        _put(json.dumps([asdict(one) for one in written], indent=2, default=str) + "\n")
+    elif not quiet:
+        _put("".join(f"{one.summary()}\n" for one in written))
+    for warning in dict.fromkeys(text for one in written for text in one.warnings):
+        _say(f"warning: {warning}")
+
+
+@trace_app.command("convert")
+def trace_convert(
+    file: Annotated[str, typer.Argument(metavar="FILE", help='Trace; "-" is standard input.')],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; .zst compresses.")],
+    to: To = None,
+    allow: Allow = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
+    sets: Sets = None,
+    json_: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a trace in another format."""
+    done = ssdlab.Trace(file).convert(
+        out, to=to, allow=allow or (), force=force, set=set_values(sets), progress=not quiet
+    )
+    _tell([done], json_, quiet)
+
+
+@trace_app.command("split")
+def trace_split(
+    file: Annotated[str, typer.Argument(metavar="FILE", help='Trace; "-" is standard input.')],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="New folder for the files.")],
+    by: Annotated[
+        Literal["volume"], typer.Option("--by", help="What each file holds one of.")
+    ] = "volume",
+    to: Annotated[
+        str, typer.Option("--to", metavar="FORMAT", help="Format to write.")
+    ] = "ssdtrace",
+    allow: Allow = None,
+    sets: Sets = None,
+    json_: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write each volume of a trace to a file of its own."""
+    del by  # there is one way to split so far; the option leaves room for others
+    done = ssdlab.Trace(file).split(
+        out, to=to, allow=allow or (), set=set_values(sets), progress=not quiet
+    )
+    _tell(done, json_, quiet)
 
 
 @app.command()

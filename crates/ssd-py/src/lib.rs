@@ -4,6 +4,7 @@ mod panics;
 mod policies;
 mod run;
 mod trace_info;
+mod traces;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -92,7 +93,7 @@ fn described(policies: &[&PolicyInfo]) -> serde_json::Value {
     policies.iter().map(one).collect()
 }
 
-/// Policies by question, presets, and trace formats, as JSON.
+/// Policies by question, presets, trace formats that are read and those that are written, as JSON.
 #[pyfunction]
 fn registry() -> String {
     let presets: Vec<_> = config::presets::PRESETS
@@ -125,6 +126,8 @@ fn registry() -> String {
         },
         "presets": presets,
         "formats": formats,
+        "targets": traces::targets(),
+        "losses": ssd_trace::write::Allow::NAMES,
     })
     .to_string()
 }
@@ -151,6 +154,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     module.add_function(wrap_pyfunction!(panics::last_panic, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info::trace_info, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::trace_split, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::trace_requests, module)?)?;
     module.add_function(wrap_pyfunction!(run::op_log_excerpt, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)
 }

@@ -2,6 +2,7 @@
 
 use crate::fit::Record;
 use crate::page_runs::PageBits;
+use crate::reading;
 use serde::Serialize;
 use ssd_core::config::Fit;
 use ssd_core::host::request::Op;
@@ -155,22 +156,10 @@ impl TraceFacts {
     /// What a reader of the results should know of the trace.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let mut all = Vec::new();
-        if self.skipped_lines > 0 {
-            let first = self.first_skipped.as_deref().unwrap_or("not recorded");
-            all.push(format!(
-                "{}: {} lines could not be read and were skipped; the first: {first}",
-                self.file, self.skipped_lines
-            ));
-        }
         let records = self.events.get(&self.action).copied().unwrap_or(0);
-        if !self.dedup && self.doubled_records > 0 && self.doubled_records * 100 >= records {
-            all.push(format!(
-                "{}: at least {} of {records} records repeat an identical one less than 1 ms \
-                 earlier, as logs of stacked devices do; workload.dedup = true drops them",
-                self.file, self.doubled_records
-            ));
-        }
+        let doubled = if self.dedup { 0 } else { self.doubled_records };
+        let first = self.first_skipped.as_deref();
+        let mut all = reading::warnings(&self.file, self.skipped_lines, first, doubled, records);
         if self.empty_discards > 0 {
             all.push(format!(
                 "{}: {} discards touch no page that the trace reads or writes; left out by fit = \

@@ -4,7 +4,7 @@ use crate::input;
 use crate::reading::{self, Found};
 use crate::scan::{Chosen, Refusal};
 use serde::Serialize;
-use ssd_core::config::Workload;
+use ssd_core::config::{Word, Workload};
 use ssd_core::host::request::{SourceError, TimedRequest};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -14,7 +14,9 @@ use std::ops::ControlFlow;
 pub struct Reading {
     /// Name of the file; "standard input" for "-".
     pub file: String,
-    /// Lines of the file.
+    /// Its format, as in `workload.format`.
+    pub format: &'static str,
+    /// Lines of the file; requests of a trace file of ours.
     pub lines: u64,
     /// Lines that could not be used and were skipped.
     pub skipped_lines: u64,
@@ -28,6 +30,26 @@ pub struct Reading {
     pub dataless_events: u64,
     /// Events of that action outside the time range.
     pub events_outside_range: u64,
+    /// Number of the volume used, as in `workload.volume`; 0 if it is each of them.
+    pub volume: u64,
+    /// Name of the volume used, such as "MAJ,MIN".
+    pub device: String,
+    /// Records that repeat an identical one of the same volume less than 1 ms earlier; all of them
+    /// with `dedup`, at least so many without.
+    pub doubled_records: u64,
+    /// Whether they were dropped.
+    pub dedup: bool,
+}
+
+impl Reading {
+    /// What a reader of the results should know of the trace.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let Reading { file, skipped_lines, first_skipped, doubled_records, dedup, .. } = self;
+        let records = self.events.get(&self.action).copied().unwrap_or(0);
+        let doubled = if *dedup { 0 } else { *doubled_records };
+        reading::warnings(file, *skipped_lines, first_skipped.as_deref(), doubled, records)
+    }
 }
 
 /// Why reading ended early.
@@ -97,11 +119,18 @@ fn read(
     if stopped {
         return Err(Stopped::Interrupted);
     }
-    let Found { tally, outside, .. } = read.map_err(Stopped::Refused)?;
+    let Found { format, tally, outside } = read.map_err(Stopped::Refused)?;
+    let events = tally.events(workload.action as u8);
+    let (volume, device) = tally.volume.unwrap_or_default();
     let reading = Reading {
+        format: format.word(),
+        volume,
+        device,
+        doubled_records: tally.doubled,
+        dedup: workload.dedup,
         lines: tally.lines,
         skipped_lines: tally.skipped_lines,
-        events: tally.events(workload.action as u8),
+        events,
         first_skipped: tally.first_skipped,
         action: workload.action,
         dataless_events: tally.dataless,

@@ -101,3 +101,28 @@ fn nothing(file: &str, tally: &Tally, format: TraceFormat, action: char) -> Sour
         format!("{file}: no usable {wanted}; found {found}; change workload.action")
     })
 }
+
+/// What a reader of any results should know: lines of `file` that were skipped, the message for the
+/// `first` of them, and records that repeat another and were not dropped.
+pub(crate) fn warnings(
+    file: &str,
+    skipped: u64,
+    first: Option<&str>,
+    doubled: u64,
+    records: u64,
+) -> Vec<String> {
+    let mut all = Vec::new();
+    if skipped > 0 {
+        let first = first.unwrap_or("not recorded");
+        all.push(format!(
+            "{file}: {skipped} lines could not be read and were skipped; the first: {first}"
+        ));
+    }
+    if doubled > 0 && doubled * 100 >= records {
+        all.push(format!(
+            "{file}: at least {doubled} of {records} records repeat an identical one less than 1 ms \
+             earlier, as logs of stacked devices do; workload.dedup = true drops them"
+        ));
+    }
+    all
+}
