@@ -22,13 +22,14 @@ HEAD = "<!-- Written by `make docs`: change the source, not this page. -->\n\n"
 
 FORMATS_HEAD = """# Trace formats
 
-`workload.format` names the format; `auto` finds it out from the first 64 lines of the file and
-asks where several fit. Files may be plain, `.gz` or `.zst`. A line that is not of the format,
-or says what cannot be, is an error with its number and byte; `workload.skip_bad` counts and
-skips such lines instead. Nothing is corrected, rounded or guessed. A trace with several volumes
-needs `workload.volume`; the error lists them. Records that repeat an identical one of the same
-volume less than 1 ms earlier are counted and warned of; `workload.dedup` drops them. Where time
-0 is the first record, `workload.from` and `workload.until` count from there.
+`workload.format` names the format; `auto` finds it out from the first 64 lines of the file (of a
+binary one from the first record) and asks where several fit. Files may be plain, `.gz` or `.zst`.
+A line that is not of the format, or says what cannot be, is an error with its number and byte, a
+record one with its number and offset; `workload.skip_bad` counts and skips such ones instead.
+Nothing is corrected, rounded or guessed. A trace with several volumes needs `workload.volume`; the
+error lists them. Records that repeat an identical one of the same volume less than 1 ms earlier are
+counted and warned of; `workload.dedup` drops them. Where time 0 is the first record,
+`workload.from` and `workload.until` count from there.
 
 `ssdlab trace convert FILE OUT --to FORMAT` writes a trace in one of the formats below that say
 what they are written with, in constant memory; `ssdlab trace split FILE --out DIR` writes a file
@@ -38,10 +39,10 @@ that loss; then it is counted. A trace that is read more than once is best kept 
 
 A new format is one file in `crates/ssd-trace/src/formats`, one line in the list of its
 `mod.rs`, one word in `TraceFormat` of the config, and one sample in
-`crates/ssd-trace/tests/formats.rs`.
+`crates/ssd-trace/tests/samples/mod.rs`.
 """
 FORMAT_ROWS = [
-    ("form", "a line"),
+    ("form", "a line or record"),
     ("units", "units"),
     ("clock", "time 0"),
     ("volume", "volume number"),

@@ -266,7 +266,7 @@ class Source:
     file: str
     """Name of the file as it was given."""
     lines: int
-    """Lines of the file."""
+    """Lines of the file; records of a binary one, requests of a trace file of ours."""
     skipped_lines: int
     """Lines that could not be used and were skipped (`workload.skip_bad`)."""
     first_skipped: str | None

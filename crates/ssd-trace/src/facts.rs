@@ -17,7 +17,7 @@ pub struct TraceFacts {
     pub format: &'static str,
     /// Units in which the format counts times, addresses and lengths.
     pub units: &'static str,
-    /// Lines of the file, blank ones included.
+    /// Lines of the file, blank ones included; records of a binary one, here and below.
     pub lines: u64,
     /// Lines that blkparse and blktrace print about themselves, such as the closing summary.
     pub summary_lines: u64,

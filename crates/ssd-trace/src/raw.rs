@@ -16,7 +16,7 @@ pub struct Reading {
     pub file: String,
     /// Its format, as in `workload.format`.
     pub format: &'static str,
-    /// Lines of the file; requests of a trace file of ours.
+    /// Lines of the file; records of a binary one, requests of a trace file of ours.
     pub lines: u64,
     /// Lines that could not be used and were skipped.
     pub skipped_lines: u64,
