@@ -367,8 +367,8 @@ impl Scan<'_> {
     ) -> String {
         let (file, place, noun, found) = (self.file, pieces.place(), I::NOUN, I::shown(bad));
         let (expected, column) = (&reject.expected, reject.column + 1);
-        let events: u64 = tally.chosen + tally.others.iter().sum::<u64>();
-        if events == 0 && tally.skipped_lines == 0 && P::new(0).parse(bad).is_err() {
+        let good = tally.chosen + tally.header_lines + tally.others.iter().sum::<u64>();
+        if good == 0 && tally.skipped_lines == 0 && P::new(0).parse(bad).is_err() {
             return format!(
                 "{file}, {place}: this is not {}: expected {}, found {found}; give such a \
                  trace, plain or as .zst or .gz, or say what it is in workload.format ({noun} read \
