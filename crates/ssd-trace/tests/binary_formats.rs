@@ -184,10 +184,9 @@ fn printed(binary: &[u8]) -> String {
 }
 
 #[test]
-#[ignore = "needs blkparse, without which it proves nothing: part of `make test-all`"]
+#[ignore = "needs blkparse (Debian: blktrace), without which it proves nothing: part of `make test-all`"]
 fn blkparse_still_prints_this() {
     if Command::new("blkparse").arg("-V").output().is_err() {
-        eprintln!("blkparse is not installed (Debian: blktrace)");
         return;
     }
     for order in [Order::Little, Order::Big] {

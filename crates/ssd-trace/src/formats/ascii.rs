@@ -8,12 +8,7 @@ use super::{Line, Range, Reject, in_sectors};
 pub(super) fn place(cursor: &mut Cursor<'_>) -> Result<(u64, Range), Reject> {
     let device = cursor.value("the device number")?;
     cursor.gap("a blank after the device number")?;
-    let range = cursor.range(
-        "the first sector",
-        Cursor::gap,
-        "a blank after the first sector",
-        "the number of sectors",
-    )?;
+    let range = cursor.sectors()?;
     cursor.gap("a blank after the number of sectors")?;
     Ok((device, range))
 }

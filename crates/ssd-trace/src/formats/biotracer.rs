@@ -35,12 +35,7 @@ impl Format for Parser {
 
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
         let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
-        let range = cursor.range(
-            "the first sector",
-            Cursor::gap,
-            "a blank after the first sector",
-            "the number of sectors",
-        )?;
+        let range = cursor.sectors()?;
         cursor.gap("a blank after the number of sectors")?;
         let bytes_at = cursor.at;
         let bytes = cursor.value("the length, bytes")?;

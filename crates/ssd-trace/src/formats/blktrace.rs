@@ -159,16 +159,14 @@ impl Format for Parser {
         if action & bits::PACKET != 0 || (length == 0 && !rwbs.flushes()) {
             return Ok(Line::Dataless);
         }
-        if !length.is_multiple_of(512) {
-            return Err(Reject::new("a length in bytes, a multiple of 512", at::BYTES));
-        }
         let device = record.field::<4>(at::DEVICE);
         let range = Range {
             start: record.field::<8>(at::SECTOR),
-            length: length / 512,
+            length,
             start_at: at::SECTOR,
             length_at: at::BYTES,
         };
+        let range = range.of_bytes()?;
         let volume = (device >> 20) << 32 | device & 0xf_ffff;
         rwbs.request(self.action, record.field::<8>(at::TIME), volume, range)
     }

@@ -232,6 +232,17 @@ impl<'a> Cursor<'a> {
         Ok(Range { start, length, start_at, length_at })
     }
 
+    /// A first sector and a number of sectors, parted by blanks.
+    #[inline(always)]
+    pub(super) fn sectors(&mut self) -> Result<Range, Reject> {
+        self.range(
+            "the first sector",
+            Self::gap,
+            "a blank after the first sector",
+            "the number of sectors",
+        )
+    }
+
     /// The bytes up to `stop`, at least one, which is stepped over.
     #[inline(always)]
     pub(crate) fn until(&mut self, stop: u8, expected: &'static str) -> Result<&'a [u8], Reject> {

@@ -54,12 +54,7 @@ impl Format for Parser {
             _ => return Err(Reject::new("the request, `Read` or `Write`", op_at)),
         };
         cursor.gap("a blank after the request")?;
-        let range = cursor.range(
-            "the first sector",
-            Cursor::gap,
-            "a blank after the first sector",
-            "the number of sectors",
-        )?;
+        let range = cursor.sectors()?;
         cursor.end("the end of the line after the number of sectors")?;
         in_sectors(at_ns, disk, op, 0, range)
     }

@@ -309,6 +309,16 @@ struct Range {
     length_at: usize,
 }
 
+impl Range {
+    /// With its length, which is in bytes, in sectors.
+    fn of_bytes(self) -> Result<Range, Reject> {
+        if self.length.is_multiple_of(512) {
+            return Ok(Range { length: self.length / 512, ..self });
+        }
+        Err(Reject::new("a length in bytes, a multiple of 512", self.length_at))
+    }
+}
+
 /// A request in sectors.
 #[inline(always)]
 fn in_sectors(at_ns: u64, volume: u64, op: Op, flags: u8, range: Range) -> Result<Line, Reject> {

@@ -88,16 +88,13 @@ impl Format for Parser {
             }
         };
         self.layout = Some(layout);
-        let length = little_endian(&record[layout.length_at..][..4]);
-        if !length.is_multiple_of(512) {
-            return Err(Reject::new("a length in bytes, a multiple of 512", layout.length_at));
-        }
         let range = Range {
             start: little_endian(&record[SECTOR_AT..][..8]),
-            length: length / 512,
+            length: little_endian(&record[layout.length_at..][..4]),
             start_at: SECTOR_AT,
             length_at: layout.length_at,
         };
+        let range = range.of_bytes()?;
         let at_ns = little_endian(&record[TIME_AT..][..8]).checked_mul(1000);
         in_sectors(at_ns.ok_or_else(|| Reject::new(TOO_LATE, TIME_AT))?, 0, op, 0, range)
     }
