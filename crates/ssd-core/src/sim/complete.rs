@@ -62,12 +62,17 @@ impl Ssd {
         match kind {
             Kind::HostRead => {
                 self.check_read(slot);
-                self.finish_part(slot, &parts);
+                self.page_is_read(slot, &parts);
             }
+            Kind::RestRead => self.page_is_read(slot, &parts),
             Kind::RmwRead => {
                 self.check_read(slot);
                 self.ops[slot].parts = parts;
-                self.rmw_becomes_write(slot);
+                if self.times.host_ecc_ns > 0 {
+                    self.decode(slot, &parts);
+                } else {
+                    self.rmw_becomes_write(slot);
+                }
             }
             Kind::HostWrite => self.commit_host(slot, &parts),
             Kind::GcRead => self.gc_read_ends(slot),
@@ -92,7 +97,11 @@ impl Ssd {
         let pool = self.ftl.geo.pool_of(self.ops[slot].plane);
         let opened = self.ftl.space.take_opened(pool);
         self.gc.page_written(pool, opened);
-        self.finish_part(slot, parts);
+        if self.buffer.is_none() {
+            self.finish_part(slot, parts);
+        } else {
+            self.held_is_on_flash(slot, parts);
+        }
     }
 
     /// A copy has been programmed: it becomes the page's place if the page is still owned.
@@ -188,9 +197,14 @@ impl Ssd {
             match timer {
                 Timer::Served(slot) => {
                     let parts = self.ops[slot].parts;
+                    self.page_goes_out(slot, &parts);
+                }
+                Timer::WentOut(slot) => {
+                    let parts = self.ops[slot].parts;
                     self.finish_part(slot, &parts);
                 }
-                Timer::Decoded(slot) => self.gc_decoded(slot),
+                Timer::CameIn(slot) => self.page_is_in(slot),
+                Timer::Decoded(slot) => self.page_is_decoded(slot),
                 Timer::Idle(unit) => self.gc.idle_units.push(unit),
             }
         }
@@ -210,7 +224,7 @@ impl Ssd {
 
     /// One page operation of a request has finished, its time spent as `parts` says.
     #[inline(always)]
-    fn finish_part(&mut self, slot: u32, parts: &Parts) {
+    pub(crate) fn finish_part(&mut self, slot: u32, parts: &Parts) {
         let owner = self.ops[slot].owner;
         self.ops.remove(slot);
         let request = self.requests.get(owner);
@@ -255,9 +269,14 @@ impl Ssd {
     #[inline(never)]
     pub(crate) fn complete_flushes(&mut self) {
         while let Some(slot) = self.epochs.next_flush() {
-            let waited = self.now - self.requests.get(slot).arrival;
-            let parts = Parts { queue_ns: waited.0, ..Parts::default() };
-            self.complete_request(slot, &parts);
+            let request = self.requests.get(slot);
+            assert!(request.left > 0, "flush {} has completed", request.id);
+            request.left -= 1;
+            if request.left == 0 {
+                let waited = self.now - request.arrival;
+                let parts = Parts { queue_ns: waited.0, ..Parts::default() };
+                self.complete_request(slot, &parts);
+            }
         }
     }
 
@@ -296,9 +315,9 @@ impl Ssd {
         let [bus, array] = phase_times(phases);
         let erase = op.kind == Kind::Erase;
         let at = if erase { Ppn(op.base) } else { op.ppn };
-        let request = if op.kind.is_host() { Some(self.requests.get(op.owner).id) } else { None };
+        let request = op.kind.is_host().then(|| self.request_of(slot));
         let what = match op.kind {
-            Kind::HostRead | Kind::RmwRead | Kind::GcRead => FlashOp::Read,
+            Kind::HostRead | Kind::RestRead | Kind::RmwRead | Kind::GcRead => FlashOp::Read,
             Kind::HostWrite | Kind::GcWrite | Kind::GcCopyback => FlashOp::Program,
             Kind::Erase => FlashOp::Erase,
         };

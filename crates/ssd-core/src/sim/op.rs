@@ -26,25 +26,27 @@ pub(crate) enum Kind {
     GcCopyback,
     /// Erase the flash block of a victim on one plane.
     Erase,
+    /// Read a page for the host of which the write buffer holds a part.
+    RestRead,
 }
 
 impl Kind {
     /// Whether the host waits for it.
     #[inline(always)]
     pub(crate) fn is_host(self) -> bool {
-        matches!(self, Kind::HostRead | Kind::RmwRead | Kind::HostWrite)
+        matches!(self, Kind::HostRead | Kind::RestRead | Kind::RmwRead | Kind::HostWrite)
     }
     /// Whether it reads one page and programs none.
     #[inline(always)]
     pub(crate) fn is_read(self) -> bool {
-        matches!(self, Kind::HostRead | Kind::RmwRead | Kind::GcRead)
+        matches!(self, Kind::HostRead | Kind::RestRead | Kind::RmwRead | Kind::GcRead)
     }
     /// Why it happens.
     #[inline(always)]
     pub(crate) fn cause(self) -> Cause {
         match self {
             Kind::HostRead | Kind::HostWrite => Cause::Host,
-            Kind::RmwRead => Cause::Rmw,
+            Kind::RestRead | Kind::RmwRead => Cause::Rmw,
             Kind::GcRead | Kind::GcWrite | Kind::GcCopyback | Kind::Erase => Cause::Gc,
         }
     }
