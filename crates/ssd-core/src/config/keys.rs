@@ -215,9 +215,9 @@ keys! {
         retry fails with the same probability. 0 with `retry_growth` 0: no retries.";
     controller.retry_growth: real(retry_growth, SHARE)
         "What every erase of the block adds to `retry_probability`, up to 1 in all.";
-    controller.retry_limit: int32(retry_limit, 1, 1000)
+    controller.retry_limit: int32(retry_limit, 1, 100)
         "Most retries of one read; it returns the data after the last of them.";
-    controller.retry_factor: real(retry_factor, Span::above(0.0, 1000.0))
+    controller.retry_factor: real(retry_factor, Span::above(0.0, 10.0))
         "Array time of a retry in multiples of `timing.read`, to the nearest nanosecond; more than 1 \
         where it stands for the transfer and decoding of the failed attempt as well.";
     controller.buffers: reserved("unlimited") "Page buffers.";

@@ -50,7 +50,7 @@ impl Link {
         }
         let begin = way.next_whole();
         let scaled = bytes * NS_PER_S + way.rest;
-        way.free_at += Nanos(scaled / self.bytes_per_s);
+        way.free_at = Nanos(way.free_at.0.saturating_add(scaled / self.bytes_per_s));
         way.rest = scaled % self.bytes_per_s;
         let end = way.next_whole();
         assert!(now <= begin && begin <= end, "data cross the link backwards");
@@ -61,7 +61,7 @@ impl Link {
 impl Direction {
     /// The first whole nanosecond at which it is free.
     fn next_whole(self) -> Nanos {
-        Nanos(self.free_at.0 + u64::from(self.rest > 0))
+        Nanos(self.free_at.0.saturating_add(u64::from(self.rest > 0)))
     }
 }
 

@@ -4,7 +4,7 @@ use super::op::{Kind, NONE, Op};
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::ftl::place::PlacementPolicy;
-use crate::host::request::{Op as HostOp, Request, flags};
+use crate::host::request::{Op as HostOp, Request};
 use crate::metrics::counters::Parts;
 use crate::nand::geometry::Geometry;
 use crate::sched::order::{R_HOST, W_HOST};
@@ -63,16 +63,12 @@ impl Ssd {
                 }
             }
             HostOp::Write => {
-                let flushes_first = self.buffer.is_some() && request.flags & flags::PREFLUSH != 0;
-                if flushes_first {
-                    self.requests.get(slot).left = pages.count + 1;
-                    self.flush(slot);
+                if !self.writes_go_straight {
+                    self.flush_before(slot, request);
                 }
                 let epoch = self.epochs.write_arrives();
                 let inside = self.requests.get(slot);
-                if !flushes_first {
-                    inside.left = pages.count;
-                }
+                inside.left += pages.count;
                 inside.epoch = epoch;
                 self.measured.host.pages_written += u64::from(pages.count);
                 for part in 0..pages.count {
@@ -94,7 +90,8 @@ impl Ssd {
     }
 
     /// One part of the request in `slot` completes when every write admitted so far is on flash.
-    fn flush(&mut self, slot: u32) {
+    #[inline(never)]
+    pub(crate) fn flush(&mut self, slot: u32) {
         self.epochs.flush_arrives(slot);
         self.evict_all();
         self.complete_flushes();
@@ -181,7 +178,7 @@ impl Ssd {
         if self.writes_go_straight {
             self.enqueue(slot, if rmw.is_some() { R_HOST } else { W_HOST });
         } else {
-            self.page_comes_in(slot, old, range);
+            self.page_comes_in(slot, old);
         }
     }
 

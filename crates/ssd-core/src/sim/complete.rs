@@ -64,7 +64,6 @@ impl Ssd {
                 self.check_read(slot);
                 self.page_is_read(slot, &parts);
             }
-            Kind::RestRead => self.page_is_read(slot, &parts),
             Kind::RmwRead => {
                 self.check_read(slot);
                 self.ops[slot].parts = parts;
@@ -159,6 +158,9 @@ impl Ssd {
         let Some(content) = &mut self.content else { return };
         let expected = self.ops.detail(slot).expected;
         let op = &self.ops[slot];
+        if op.reads_rest() {
+            return;
+        }
         let payload = self.ftl.media.payload(op.ppn);
         if payload.digest != expected {
             self.failure.get_or_insert(DeviceError::Data(format!(
@@ -212,7 +214,8 @@ impl Ssd {
     }
 
     pub(crate) fn set_timer(&mut self, at: Nanos, timer: Timer) {
-        self.timers.push(at, timer);
+        // Too late a time ends the run when it comes; events have none beyond.
+        self.timers.push(at.min(Nanos(self.latest_ns + 1)), timer);
         self.arm_timers();
     }
 
@@ -317,13 +320,13 @@ impl Ssd {
         let at = if erase { Ppn(op.base) } else { op.ppn };
         let request = op.kind.is_host().then(|| self.request_of(slot));
         let what = match op.kind {
-            Kind::HostRead | Kind::RestRead | Kind::RmwRead | Kind::GcRead => FlashOp::Read,
+            Kind::HostRead | Kind::RmwRead | Kind::GcRead => FlashOp::Read,
             Kind::HostWrite | Kind::GcWrite | Kind::GcCopyback => FlashOp::Program,
             Kind::Erase => FlashOp::Erase,
         };
         let mut record = OpRecord {
             op: what,
-            cause: op.kind.cause(),
+            cause: op.cause(),
             place: self.ftl.geo.place(at),
             lpn: op.lpn.0,
             sequence: if erase { 0 } else { self.ftl.media.sequence(op.ppn) },

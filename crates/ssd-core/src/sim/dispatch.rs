@@ -222,7 +222,7 @@ impl Ssd {
     fn start(&mut self, unit: usize, found: Found) -> Option<(u64, u64)> {
         let slot = found.slot;
         match self.ops[slot].kind {
-            Kind::HostRead | Kind::RestRead | Kind::RmwRead => self.start_host_read(unit, slot),
+            Kind::HostRead | Kind::RmwRead => self.start_host_read(unit, slot),
             Kind::HostWrite => self.start_host_write(unit, slot, found.plane),
             Kind::GcRead | Kind::GcCopyback => self.start_gc_read(unit, slot),
             Kind::GcWrite => self.start_gc_write(unit, slot),
@@ -256,18 +256,14 @@ impl Ssd {
             let expected = content.expected(self.ops[slot].lpn);
             self.ops.detail(slot).expected = expected;
         }
-        let in_buffer =
-            self.buffer.is_some() && self.ftl.map.get(self.ops[slot].lpn) != Entry::Page(ppn);
-        if in_buffer && self.ops[slot].kind == Kind::HostRead {
-            // What it returns is complete only with what the buffer holds now.
-            self.check_served(slot);
-            self.ops[slot].kind = Kind::RestRead;
-        }
         let op = &mut self.ops[slot];
         (op.ppn, op.plane) = (ppn, plane);
-        let cause = op.kind.cause();
+        if self.buffer.is_some() && op.kind == Kind::HostRead {
+            self.note_rest_read(slot);
+        }
+        let cause = self.ops[slot].cause();
         self.measured.flash.reads[cause.at()] += 1;
-        Some((self.array_read_ns(ppn, cause), self.times.host_bus_ns))
+        Some((self.times.read_ns, self.times.host_bus_ns))
     }
 
     #[inline(always)]
@@ -347,13 +343,13 @@ impl Ssd {
         self.measured.flash.reads[Cause::Gc.at()] += 1;
         self.gc.pages_read += 1;
         if op.kind == Kind::GcRead {
-            return Some((self.array_read_ns(source, Cause::Gc), self.times.gc_bus_ns));
+            return Some((self.times.read_ns, self.times.gc_bus_ns));
         }
         let plane = op.plane;
         if !self.ftl.space.gc_may_bind(plane) {
             // No page of its plane is left for a copy-back: over the controller.
             op.kind = Kind::GcRead;
-            return Some((self.array_read_ns(source, Cause::Gc), self.times.gc_bus_ns));
+            return Some((self.times.read_ns, self.times.gc_bus_ns));
         }
         self.bind_gc(slot, plane);
         Some((self.times.read_ns + self.times.program_ns, 0))
@@ -419,6 +415,10 @@ impl Ssd {
             let plane = self.ops[slot].plane;
             self.activity_begins(plane);
         }
+        let array_ns = match &self.read_errors {
+            Some(_) if is_read => array_ns + self.retries_ns(slot),
+            _ => array_ns,
+        };
         let u = &mut self.units[unit];
         u.acquire(slot, self.now, host);
         (u.array_ns, u.bus_ns) = (array_ns, bus_ns);

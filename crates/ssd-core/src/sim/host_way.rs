@@ -7,14 +7,17 @@ use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::host::link::Toward;
 use crate::host::request::Op as HostOp;
-use crate::metrics::counters::{Cause, Parts};
+use crate::metrics::counters::Parts;
 use crate::sched::order::{R_HOST, W_HOST};
-use crate::units::{Nanos, Ppn};
+use crate::units::Nanos;
 
 impl Ssd {
-    /// The write of bytes `range` of a page in `slot` has been admitted over `old`.
+    /// The page of a write in `slot` has been admitted over `old`.
     #[inline(never)]
-    pub(crate) fn page_comes_in(&mut self, slot: u32, old: Entry, range: (usize, usize)) {
+    pub(crate) fn page_comes_in(&mut self, slot: u32, old: Entry) {
+        let op = &self.ops[slot];
+        let request = &self.requests.at(op.owner).request;
+        let (range, _) = byte_range(&self.ftl.geo, request, op.lpn);
         if self.buffer.is_some() {
             self.hold(slot, old, range);
         }
@@ -63,7 +66,7 @@ impl Ssd {
     pub(crate) fn page_is_decoded(&mut self, slot: u32) {
         let parts = self.ops[slot].parts;
         match self.ops[slot].kind {
-            Kind::HostRead | Kind::RestRead => self.page_goes_out(slot, &parts),
+            Kind::HostRead => self.page_goes_out(slot, &parts),
             Kind::RmwRead => self.rmw_becomes_write(slot),
             _ => self.gc_decoded(slot),
         }
@@ -95,22 +98,14 @@ impl Ssd {
         self.set_timer(end, Timer::WentOut(slot));
     }
 
-    /// Array time of a read of `ppn` for `cause`: with its retries.
-    #[inline(always)]
-    pub(crate) fn array_read_ns(&mut self, ppn: Ppn, cause: Cause) -> u64 {
-        if self.read_errors.is_none() {
-            self.times.read_ns
-        } else {
-            self.failing_read_ns(ppn, cause)
-        }
-    }
-
+    /// Array time of the retries of the read in `slot`, which is about to start.
     #[inline(never)]
-    fn failing_read_ns(&mut self, ppn: Ppn, cause: Cause) -> u64 {
-        let erases = self.ftl.blocks.erases[self.ftl.geo.block_of(ppn).at()];
+    pub(crate) fn retries_ns(&mut self, slot: u32) -> u64 {
+        let op = &self.ops[slot];
+        let erases = self.ftl.blocks.erases[self.ftl.geo.block_of(op.ppn).at()];
         let errors = self.read_errors.as_mut().expect("the caller has looked");
         let retries = u64::from(errors.retries(erases));
-        self.measured.flash.retries[cause.at()] += retries;
-        self.times.read_ns + retries * errors.retry_ns()
+        self.measured.flash.retries[op.cause().at()] += retries;
+        retries * errors.retry_ns()
     }
 }

@@ -26,27 +26,25 @@ pub(crate) enum Kind {
     GcCopyback,
     /// Erase the flash block of a victim on one plane.
     Erase,
-    /// Read a page for the host of which the write buffer holds a part.
-    RestRead,
 }
 
 impl Kind {
     /// Whether the host waits for it.
     #[inline(always)]
     pub(crate) fn is_host(self) -> bool {
-        matches!(self, Kind::HostRead | Kind::RestRead | Kind::RmwRead | Kind::HostWrite)
+        matches!(self, Kind::HostRead | Kind::RmwRead | Kind::HostWrite)
     }
     /// Whether it reads one page and programs none.
     #[inline(always)]
     pub(crate) fn is_read(self) -> bool {
-        matches!(self, Kind::HostRead | Kind::RestRead | Kind::RmwRead | Kind::GcRead)
+        matches!(self, Kind::HostRead | Kind::RmwRead | Kind::GcRead)
     }
     /// Why it happens.
     #[inline(always)]
     pub(crate) fn cause(self) -> Cause {
         match self {
             Kind::HostRead | Kind::HostWrite => Cause::Host,
-            Kind::RestRead | Kind::RmwRead => Cause::Rmw,
+            Kind::RmwRead => Cause::Rmw,
             Kind::GcRead | Kind::GcWrite | Kind::GcCopyback | Kind::Erase => Cause::Gc,
         }
     }
@@ -77,7 +75,8 @@ pub(crate) struct Op {
     pub(crate) lpn: Lpn,
     /// The page read or programmed, once started.
     pub(crate) ppn: Ppn,
-    /// Host write: the committed page under this slot. GC: the page copied. Else `NONE`.
+    /// Host write: the committed page under this slot. GC: the page copied. Host read: the page read, if
+    /// the write buffer holds a part of its LPN. Else `NONE`.
     pub(crate) base: u32,
     /// Slot of its request (host) or its pool (GC).
     pub(crate) owner: u32,
@@ -90,6 +89,19 @@ pub(crate) struct Op {
     pub(crate) host_busy_ns: u64,
     /// Where the time of a host operation went so far.
     pub(crate) parts: Parts,
+}
+
+impl Op {
+    /// A host read that returns what the write buffer holds, and the rest from flash.
+    pub(crate) fn reads_rest(&self) -> bool {
+        self.kind == Kind::HostRead && self.base != NONE
+    }
+
+    /// Why it happens.
+    #[inline(always)]
+    pub(crate) fn cause(&self) -> Cause {
+        if self.reads_rest() { Cause::Rmw } else { self.kind.cause() }
+    }
 }
 
 /// What only logs and data modes need to know of an operation, kept apart to keep [`Op`] small.

@@ -86,7 +86,7 @@ pub struct Ssd {
     /// Digest of all events so far: equal runs have equal digests.
     pub event_digest: u64,
     /// Half of what event keys can hold, so that no operation can end beyond them.
-    latest_ns: u64,
+    pub(crate) latest_ns: u64,
     mid_instant: bool,
     submitted: u64,
     last_arrival: Nanos,
@@ -433,17 +433,22 @@ impl Ssd {
     #[must_use]
     pub fn stalled(&self) -> DeviceError {
         let (outstanding, first) = (self.outstanding(), self.requests.oldest().unwrap_or(0));
+        let buffered = match self.buffered_pages() {
+            0 => String::new(),
+            pages => format!("; {pages} pages of the write buffer are not on flash"),
+        };
         match self.starved_pool() {
             Some(pool) => DeviceError::NoSpace {
                 pool: pool.0,
-                reason: super::functional::no_space_reason(&self.ftl, pool, &self.plugs),
+                reason: super::functional::no_space_reason(&self.ftl, pool, &self.plugs)
+                    + &buffered,
                 outstanding,
                 first,
             },
             None => DeviceError::Stalled {
                 outstanding,
                 first,
-                reason: format!("{} operations are queued or running", self.ops.len()),
+                reason: format!("{} operations are queued or running{buffered}", self.ops.len()),
             },
         }
     }

@@ -8,7 +8,7 @@ use super::op::{Kind, NONE};
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::host::device::DeviceError;
-use crate::host::request::flags;
+use crate::host::request::{Request, flags};
 use crate::host::write_buffer::{Held, Waiting};
 use crate::metrics::counters::Parts;
 use crate::sched::order::{R_HOST, W_HOST};
@@ -22,6 +22,17 @@ fn sectors((from, to): (usize, usize)) -> u128 {
 }
 
 impl Ssd {
+    /// A write in request slot `slot` is about to be admitted: what is here goes to flash first if it says so.
+    #[inline(never)]
+    pub(crate) fn flush_before(&mut self, slot: u32, request: &Request) {
+        if self.buffer.is_some() && request.flags & flags::PREFLUSH != 0 {
+            // One part for the flush, and one so that the request does not end with it.
+            self.requests.get(slot).left = 2;
+            self.flush(slot);
+            self.requests.get(slot).left -= 1;
+        }
+    }
+
     /// The write in `slot`, of bytes `range`, has been admitted over `old`.
     pub(crate) fn hold(&mut self, slot: u32, old: Entry, range: (usize, usize)) {
         let epoch = self.epochs.write_arrives();
@@ -73,6 +84,7 @@ impl Ssd {
     }
 
     /// `lpn`, whose newest data were in `slot`, has been trimmed.
+    #[inline(never)]
     pub(crate) fn trim_held(&mut self, slot: u32) {
         if self.forget_kept(slot) {
             self.measured.buffer.trimmed += 1;
@@ -156,6 +168,7 @@ impl Ssd {
     }
 
     /// Every page goes to flash.
+    #[inline(never)]
     pub(crate) fn evict_all(&mut self) {
         while let Some(slot) = self.buffer.as_mut().and_then(|buffer| buffer.evict()) {
             self.evict(slot);
@@ -163,6 +176,7 @@ impl Ssd {
     }
 
     /// The page in `slot` has been programmed, its time spent as the parts in its operation say.
+    #[inline(never)]
     pub(crate) fn held_is_on_flash(&mut self, slot: u32, parts: &Parts) {
         let held = self.held(slot);
         if held.fua {
@@ -179,6 +193,7 @@ impl Ssd {
     }
 
     /// The page on flash that request `owner` needs to read `lpn`, of which `slot` holds a part.
+    #[inline(never)]
     pub(crate) fn rest_on_flash(&self, slot: u32, owner: u32, lpn: Lpn) -> Option<Ppn> {
         let buffer = self.buffer.as_ref()?;
         if self.ops[slot].kind != Kind::RmwRead {
@@ -191,7 +206,18 @@ impl Ssd {
         (missing != 0).then(|| Ppn(self.ops[slot].base))
     }
 
+    /// The read in `slot` is about to read its page from flash: perhaps only for the rest of what the buffer
+    /// holds. What it returns is complete only with what is there now.
+    pub(crate) fn note_rest_read(&mut self, slot: u32) {
+        let (lpn, ppn) = (self.ops[slot].lpn, self.ops[slot].ppn);
+        if self.ftl.map.get(lpn) != Entry::Page(ppn) {
+            self.ops[slot].base = ppn.0;
+            self.check_served(slot);
+        }
+    }
+
     /// Number of the request behind the host operation in `slot`.
+    #[inline(never)]
     pub(crate) fn request_of(&self, slot: u32) -> u64 {
         let op = &self.ops[slot];
         match &self.buffer {
