@@ -34,7 +34,7 @@ from .capacity import (
     trim_live_fraction,
     user_pages,
 )
-from .host_side import buffer_miss_ratio, link_time, mean_retries
+from .host_side import buffer_hit_ratio, link_time, mean_retries
 from .queueing import (
     JobClass,
     busy_fraction,
@@ -65,7 +65,7 @@ __all__ = [
     "GREEDY",
     "Convention",
     "JobClass",
-    "buffer_miss_ratio",
+    "buffer_hit_ratio",
     "busy_fraction",
     "cache_program_rate",
     "closed_loop_throughput",

@@ -16,10 +16,10 @@ def mean_retries(probability: float, limit: int) -> float:
     return sum(probability**k for k in range(1, limit + 1))
 
 
-def buffer_miss_ratio(pages: int, kept: int) -> float:
-    """Return the share of uniform single-page writes that find their page not in the buffer.
+def buffer_hit_ratio(pages: int, kept: int) -> float:
+    """Return the share of uniform single-page writes that find their page in the buffer.
 
-    `kept` of `pages` pages are in the buffer, any set of them equally likely: a write misses with
-    probability 1 - kept / pages, and in the long run each miss is one program.
+    `kept` of `pages` pages are in it, any set of them equally likely (LRU of independent uniform
+    references).
     """
-    return 1.0 - kept / pages
+    return kept / pages
