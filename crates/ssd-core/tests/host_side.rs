@@ -4,8 +4,7 @@
 mod rig;
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
-use rig::any_config::{Drawn, Spare, any_config};
+use rig::any_config::{Drawn, Spare, any_config, cases};
 use rig::storm::{Storm, Weather};
 use rig::{PAGE, alone, closed, device, finish, whole};
 use ssd_core::config::{BusyUnit, Config, DataMode, Frontiers, LinkDuplex, TimingModel};
@@ -268,15 +267,6 @@ fn storm(mut c: Config, side: &Config, seed: u64, pause: u64, data: DataMode) {
             storm.ssd.ftl.page_of(lpn).map_or(0, |p| storm.ssd.ftl.media.payload(p).digest);
         let newest = storm.history.pages[lpn.at()].last().map_or(0, |v| v.digest);
         assert_eq!(digest, newest, "the newest data of {lpn:?} are not on flash");
-    }
-}
-
-fn cases(n: u32, seed: u64) -> ProptestConfig {
-    ProptestConfig {
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(seed),
-        max_global_rejects: 100_000,
-        ..ProptestConfig::with_cases(n)
     }
 }
 

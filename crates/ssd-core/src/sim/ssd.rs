@@ -404,7 +404,7 @@ impl Ssd {
         warming
     }
 
-    /// Run the next instant, of which there has to be one.
+    /// Run the next instant; where there is none, see whether there could be one.
     ///
     /// # Errors
     /// As [`Device::run_until`].
