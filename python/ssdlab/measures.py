@@ -92,6 +92,28 @@ class Host:
 
 
 @dataclass(frozen=True)
+class WriteBuffer:
+    """The write buffer: what became of the pages of writes.
+
+    Of a completed run without warm-up
+    `host.pages_written = pages_coalesced + pages_trimmed + pages_evicted`.
+    """
+
+    pages_read: int
+    """Pages of reads that it answered; those it holds in part are read from flash (cause `rmw`)."""
+    pages_coalesced: int
+    """Pages of writes that newer ones replaced before they were evicted."""
+    pages_trimmed: int
+    """Pages of writes that a TRIM dropped before they were evicted."""
+    pages_evicted: int
+    """Pages of writes sent to flash."""
+    pages_waited: int
+    """Pages of writes that waited for room."""
+    pages_left: int
+    """Pages in it at the end, on their way to flash or not: 0 unless the run did not complete."""
+
+
+@dataclass(frozen=True)
 class LatencyStats:
     """Statistics of one group of latencies, nanoseconds."""
 
@@ -165,6 +187,8 @@ class Flash:
     """Blocks erased."""
     erases_by_cause: Counts
     """Blocks erased, by cause."""
+    retries: Counts
+    """Retries of reads, by the cause of the read."""
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,8 @@ class Report:
     """Requests."""
     host: measures.Host
     """Host pages."""
+    write_buffer: measures.WriteBuffer | None
+    """The write buffer; None without one."""
     latency: measures.Latency
     """Latencies."""
     flash: measures.Flash
@@ -117,7 +119,7 @@ class Report:
         apart = {"json": values, "series_csv": series_csv, "trace": trace, "folder": folder}
         apart["distributions_csv"] = distributions_csv
         parts = {
-            f.name: made(kinds[f.name], values[f.name])
+            f.name: made(kinds[f.name], values.get(f.name))
             for f in fields(Report)
             if f.name not in apart
         }

@@ -119,7 +119,9 @@ class Operations:
             self.findings.add("request-window", place, f"an LPN of {first}..{last}", op.lpn)
         arrival, completion = table["arrival"][op.request], table["completion"][op.request]
         late = completion >= 0 and op.end > completion
-        if op.queued < arrival or (late and not (op.kind == "program" and self.requests.buffered)):
+        # With a write buffer a page goes to flash, and its rest is read, after its write completed.
+        evicted = self.requests.buffered and (op.kind == "program" or op.cause == "rmw")
+        if op.queued < arrival or (late and not evicted):
             expected = f"within {arrival}..{completion} of request {op.request}"
             self.findings.add("request-window", place, expected, (op.queued, op.end))
 

@@ -222,7 +222,7 @@ fn run_timed(
     match (trouble, outcome) {
         (Some(message), _) => Ending::Failed(message),
         (None, Ok(outcome)) if outcome.interrupted => Ending::Interrupted,
-        (None, Ok(_)) => Ending::Completed,
+        (None, Ok(_)) => ended(ssd.empty_buffer()),
         (None, Err(DriveError::Source(e))) => Ending::Failed(e.to_string()),
         (None, Err(DriveError::Device(DeviceError::Interrupted))) => Ending::Interrupted,
         (None, Err(DriveError::Device(e))) => Ending::Failed(e.to_string()),
@@ -324,6 +324,7 @@ fn run_functional(
         ended: Nanos::ZERO,
         at_rest: true,
         pages_before: start_of_measurement.sequence,
+        buffered_pages: None,
         erases: &erased,
         busy: (&[], &[]),
         clock,
@@ -442,6 +443,8 @@ struct End<'a> {
     ended: Nanos,
     at_rest: bool,
     pages_before: u64,
+    /// Pages in the write buffer; `None` without one.
+    buffered_pages: Option<u64>,
     erases: &'a [u32],
     /// Busy time of channels and chips.
     busy: (&'a [u64], &'a [u64]),
@@ -460,6 +463,7 @@ fn report_timed(
         ended: ssd.now(),
         at_rest: ssd.at_rest(),
         pages_before: ssd.pages_before(),
+        buffered_pages: (config.host.write_buffer_pages > 0).then(|| ssd.buffered_pages()),
         erases: &ssd.erases(),
         busy: (&ssd.channel_busy_ns(), &ssd.chip_busy_ns()),
         clock,
@@ -499,6 +503,7 @@ fn report(
             free_blocks: ftl.space.free_blocks_total(),
             lowest_free_blocks: ftl.space.lowest_free_blocks(),
             pages_before: end.pages_before,
+            buffered_pages: end.buffered_pages,
             erases: end.erases,
             channel_busy_ns: end.busy.0,
             chip_busy_ns: end.busy.1,

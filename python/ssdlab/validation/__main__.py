@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from . import latency, queues, saturation, uniform, workloads
+from . import host_side, latency, queues, saturation, uniform, workloads
 from .check import Check, carry_out
 from .page import markdown
 
@@ -19,6 +19,7 @@ def all_checks() -> list[Check]:
         *uniform.checks(),
         *workloads.checks(),
         *latency.checks(),
+        *host_side.checks(),
         *queues.checks(),
         *saturation.checks(),
     ]
@@ -30,6 +31,7 @@ def quick_checks() -> list[Check]:
         *uniform.quick_checks(),
         *workloads.quick_checks(),
         *latency.checks(),
+        *host_side.checks(),
         *queues.quick_checks(),
         *saturation.quick_checks(),
     ]

@@ -101,6 +101,7 @@ const CHECKS: &[Check] = &[
     check(&["workload.warmup_requests", "workload.requests", "workload.kind"], warmup),
     check(&["workload.size", "workload.span", "workload.kind", "device"], sizes),
     check(&["precondition.overwrite", "precondition.fill"], overwrite),
+    check(&["run.mode"], without_time),
 ];
 
 fn too_many_pages(draft: &Draft) -> Option<String> {
@@ -293,4 +294,23 @@ fn overwrite(draft: &Draft) -> Option<String> {
     let precondition = &draft.config.precondition;
     (precondition.fill <= 0.0 && precondition.overwrite > 0.0)
         .then(|| "nothing is filled that could be overwritten: say precondition.fill".to_string())
+}
+
+fn without_time(draft: &Draft) -> Option<String> {
+    let (host, controller) = (&draft.config.host, &draft.config.controller);
+    let on = [
+        ("host.write_buffer_pages", host.write_buffer_pages > 0),
+        ("host.link_rate", host.link_bytes_per_s.is_some()),
+        ("controller.host_ecc_time", controller.host_ecc_ns > 0),
+        ("controller.retry_probability", controller.retry_probability > 0.0),
+        ("controller.retry_growth", controller.retry_growth > 0.0),
+    ];
+    let on: Vec<&str> = on.iter().filter(|(_, on)| *on).map(|&(key, _)| key).collect();
+    (draft.config.run.mode == Mode::Functional && !on.is_empty()).then(|| {
+        format!(
+            "there is no time in functional mode, which gives {} no meaning: leave out what is \
+             said of it, or say \"timed\"",
+            on.join(", ")
+        )
+    })
 }

@@ -42,6 +42,10 @@ impl Default for Config {
                 queue_depth: 32,
                 think_time_ns: 0,
                 max_outstanding: 0,
+                link_bytes_per_s: None,
+                link_duplex: LinkDuplex::Full,
+                write_buffer_pages: 0,
+                write_buffer_threshold: 0.5,
             },
             alloc: Alloc {
                 placement: named(crate::ftl::place::ALL, "static"),
@@ -50,7 +54,14 @@ impl Default for Config {
                 erase_unit: EraseUnit::Block,
             },
             sched: Sched { order: named(crate::sched::order::ALL, "host-first") },
-            controller: Controller { ecc_ns: 0 },
+            controller: Controller {
+                ecc_ns: 0,
+                host_ecc_ns: 0,
+                retry_probability: 0.0,
+                retry_growth: 0.0,
+                retry_limit: 5,
+                retry_factor: 1.0,
+            },
             gc: gc(),
             wear: Wear { dynamic: true },
             precondition: Precondition {

@@ -181,8 +181,20 @@ keys! {
     host.max_outstanding: int32(max_outstanding, 0, 1 << 24)
         "Most requests outstanding in the open loop, 0: no limit. Later ones wait in the host; \
         their latency counts from the intended arrival.";
-    host.link_rate: reserved("unlimited") "Rate of the link to the host.";
-    host.write_buffer_pages: reserved("0") "Pages of a write buffer.";
+    host.link_rate: special(special::LINK_RATE)
+        "Rate of the serial link to the host, after coding and protocol: data of writes cross it page \
+        by page before anything else, data of reads after everything else, first come first served; \
+        commands cross it in no time. \"unlimited\": so do data.";
+    host.link_duplex: word(link_duplex, LinkDuplex) "Whether reads and writes share `link_rate`.";
+    host.write_buffer_pages: int32(write_buffer_pages, 0, 1 << 24)
+        "Pages of a write-back buffer, 0: none. A write completes when its pages are in the buffer; \
+        a page there is replaced by later writes of it, least recently written pages are evicted \
+        (LRU), a full buffer makes writes wait. FUA writes complete, and flushes are done, on flash. \
+        What is left at the end of the run is written to flash. Timed mode only.";
+    host.write_buffer_threshold: real(write_buffer_threshold, SHARE)
+        "Share of the write buffer that keeps pages for later writes to replace; pages beyond it are \
+        evicted, so that the rest is room for writes to come. 0: every page is evicted at once; 1: \
+        none before a write waits for room.";
 
     alloc.placement: policy(placement, PLACEMENTS) "Which plane an admitted write goes to.";
     alloc.frontiers: special(special::FRONTIERS)
@@ -195,6 +207,19 @@ keys! {
 
     controller.ecc_time: time(ecc_ns, MINUTE)
         "ECC decoding of a GC page between its read and its program.";
+    controller.host_ecc_time: time(host_ecc_ns, MINUTE)
+        "ECC decoding of a page read for the host, before it goes on (to the host, or into the rest \
+        of a page written in part).";
+    controller.retry_probability: real(retry_probability, SHARE)
+        "Probability that a read of a page has to be tried again, on a block without erases; each \
+        retry fails with the same probability. 0 with `retry_growth` 0: no retries.";
+    controller.retry_growth: real(retry_growth, SHARE)
+        "What every erase of the block adds to `retry_probability`, up to 1 in all.";
+    controller.retry_limit: int32(retry_limit, 1, 100)
+        "Most retries of one read; it returns the data after the last of them.";
+    controller.retry_factor: real(retry_factor, Span::above(0.0, 10.0))
+        "Array time of a retry in multiples of `timing.read`, to the nearest nanosecond; more than 1 \
+        where it stands for the transfer and decoding of the failed attempt as well.";
     controller.buffers: reserved("unlimited") "Page buffers.";
     controller.page_error_probability: reserved("0") "Probability that a GC page has bit errors.";
     controller.traversals_host: reserved("0") "Interconnect traversals of a host page.";

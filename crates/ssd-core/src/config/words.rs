@@ -55,6 +55,16 @@ word_enum! {
 }
 
 word_enum! {
+    /// `host.link_duplex`
+    LinkDuplex {
+        /// Each direction has the whole rate, as with PCIe (NVMe).
+        Full = "full",
+        /// Both directions take turns, as with SATA.
+        Half = "half",
+    }
+}
+
+word_enum! {
     /// `run.data`
     DataMode {
         /// No contents.

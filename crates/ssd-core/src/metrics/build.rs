@@ -6,6 +6,7 @@ use super::latency::{ByOp, Recorder};
 use super::report::{
     Device, Flash, Gc, Host, Latency, LatencyByOp, LatencyParts, LatencyStats, Little, PartMeans,
     Provenance, RESERVE_GREEDY, Report, Requests, Speed, Time, Utilisation, VERSION, Waf,
+    WriteBuffer,
 };
 use super::steady::{Evidence, SteadyState};
 use super::warnings;
@@ -65,6 +66,8 @@ pub struct DeviceState<'a> {
     pub lowest_free_blocks: u64,
     /// Pages written before the measurement: preconditioning and warm-up.
     pub pages_before: u64,
+    /// Pages in the write buffer; `None` without one.
+    pub buffered_pages: Option<u64>,
     /// Erases of every block.
     pub erases: &'a [u32],
     /// Time each channel was busy within the measurement, nanoseconds.
@@ -91,6 +94,7 @@ impl Report {
             completed: inputs.completed,
             requests: requests(inputs),
             host: host(inputs),
+            write_buffer: write_buffer(inputs),
             latency: latency(inputs),
             flash: flash(inputs),
             waf: waf(inputs),
@@ -145,6 +149,14 @@ pub fn audit(inputs: &Inputs) -> Vec<String> {
         let completed = m.host.completed.iter().sum::<u64>();
         equal("submitted = completed", submitted.into(), completed.into());
     }
+    if inputs.completed && inputs.device.buffered_pages == Some(0) && m.since == Nanos::ZERO {
+        let fates = m.buffer.coalesced + m.buffer.trimmed + m.buffer.evicted;
+        equal(
+            "pages written = coalesced + trimmed + evicted",
+            m.host.pages_written.into(),
+            fates.into(),
+        );
+    }
     let victims = m.gc.victims.policy + m.gc.victims.reserve_greedy;
     equal("GC calls = victims", m.gc.calls.into(), victims.into());
     let kinds = m.gc.foreground + m.gc.background;
@@ -197,6 +209,18 @@ fn host(inputs: &Inputs) -> Host {
         read_bytes_per_s: rate(host.pages_read),
         write_bytes_per_s: rate(host.pages_written),
     }
+}
+
+fn write_buffer(inputs: &Inputs) -> Option<WriteBuffer> {
+    let (m, left) = (inputs.measured, inputs.device.buffered_pages?);
+    Some(WriteBuffer {
+        pages_read: m.host.controller_pages_read,
+        pages_coalesced: m.buffer.coalesced,
+        pages_trimmed: m.buffer.trimmed,
+        pages_evicted: m.buffer.evicted,
+        pages_waited: m.buffer.waited,
+        pages_left: left,
+    })
 }
 
 /// Statistics of one group of latencies.
@@ -254,6 +278,7 @@ fn flash(inputs: &Inputs) -> Flash {
         programs: named(&f.programs),
         erases: f.all_erases(),
         erases_by_cause: named(&f.erases),
+        retries: named(&f.retries),
     }
 }
 

@@ -68,6 +68,8 @@ pub struct FlashCounts {
     pub programs: [u64; CAUSES],
     /// Blocks erased.
     pub erases: [u64; CAUSES],
+    /// Retries of the reads.
+    pub retries: [u64; CAUSES],
 }
 
 impl FlashCounts {
@@ -132,6 +134,20 @@ pub struct GcCounts {
     pub job_time_ns_max: u64,
     /// Times a pool's collection was promoted to foreground.
     pub reserve_promotions: u64,
+}
+
+/// Pages of writes in the write buffer. Without pages of writes before the measurement
+/// `host.pages_written = coalesced + trimmed + evicted + those still there`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BufferCounts {
+    /// Pages that a newer write replaced before they were evicted.
+    pub coalesced: u64,
+    /// Pages that a TRIM dropped before they were evicted.
+    pub trimmed: u64,
+    /// Pages sent to flash.
+    pub evicted: u64,
+    /// Pages that waited for room.
+    pub waited: u64,
 }
 
 /// Host requests and pages; the arrays are indexed by `op as usize`.

@@ -22,7 +22,7 @@ mod tests;
 
 use crate::host::request::{Op, Request};
 use crate::units::Nanos;
-use counters::{FlashCounts, GcCounts, HostCounts, InSystem, PartSums, Parts};
+use counters::{BufferCounts, FlashCounts, GcCounts, HostCounts, InSystem, PartSums, Parts};
 use histogram::Histogram;
 use latency::Latencies;
 use series::{Gauges, IntervalLatency, Sample, Series};
@@ -43,6 +43,8 @@ pub struct Measurements {
     pub victim_invalid: Histogram,
     /// Host requests and pages.
     pub host: HostCounts,
+    /// Pages in the write buffer.
+    pub buffer: BufferCounts,
     /// Latencies.
     pub latencies: Latencies,
     /// Where the time of reads went.
@@ -70,6 +72,7 @@ impl Measurements {
             gc: GcCounts::default(),
             victim_invalid: Histogram::new(),
             host: HostCounts::default(),
+            buffer: BufferCounts::default(),
             latencies: Latencies::new(split),
             read_parts: PartSums::default(),
             write_parts: PartSums::default(),

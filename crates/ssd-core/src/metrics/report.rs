@@ -27,6 +27,9 @@ pub struct Report {
     pub requests: Requests,
     /// Host pages.
     pub host: Host,
+    /// The write buffer; `null` without one.
+    #[serde(default)]
+    pub write_buffer: Option<WriteBuffer>,
     /// Latencies.
     pub latency: Latency,
     /// Flash operations.
@@ -203,6 +206,27 @@ pub struct Flash {
     pub erases: u64,
     /// Blocks erased, by cause.
     pub erases_by_cause: BTreeMap<Cause, u64>,
+    /// Retries of reads, by the cause of the read.
+    #[serde(default)]
+    pub retries: BTreeMap<Cause, u64>,
+}
+
+/// The write buffer: what became of the pages of writes. Of a completed run without warm-up
+/// `host.pages_written = pages_coalesced + pages_trimmed + pages_evicted`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct WriteBuffer {
+    /// Pages of reads that it answered; those it holds in part are read from flash (cause `rmw`).
+    pub pages_read: u64,
+    /// Pages of writes that newer ones replaced before they were evicted.
+    pub pages_coalesced: u64,
+    /// Pages of writes that a TRIM dropped before they were evicted.
+    pub pages_trimmed: u64,
+    /// Pages of writes sent to flash.
+    pub pages_evicted: u64,
+    /// Pages of writes that waited for room.
+    pub pages_waited: u64,
+    /// Pages in it at the end, on their way to flash or not: 0 unless the run did not complete.
+    pub pages_left: u64,
 }
 
 /// Write amplification: pages programmed over pages written by the host; `null` without host

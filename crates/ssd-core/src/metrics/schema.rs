@@ -72,7 +72,12 @@ fn flash() -> Value {
     let counts = with(object(""), by_cause("count"));
     with(
         object("erases:count"),
-        [("reads", counts.clone()), ("programs", counts.clone()), ("erases_by_cause", counts)],
+        [
+            ("reads", counts.clone()),
+            ("programs", counts.clone()),
+            ("erases_by_cause", counts.clone()),
+            ("retries", counts),
+        ],
     )
 }
 
@@ -130,6 +135,13 @@ pub fn schema() -> Value {
                      unmapped_pages_read:count controller_pages_read:count rmw:count \
                      read_bytes_per_s:number? write_bytes_per_s:number?",
                 ),
+            ),
+            (
+                "write_buffer",
+                or_null(object(
+                    "pages_read:count pages_coalesced:count pages_trimmed:count \
+                     pages_evicted:count pages_waited:count pages_left:count",
+                )),
             ),
             ("latency", latency()),
             ("flash", flash()),

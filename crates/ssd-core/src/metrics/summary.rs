@@ -152,6 +152,18 @@ fn requests(r: &Report, out: &mut String) {
     let rate = rate(r.little.throughput, "requests");
     let submitted = format!("of {} submitted   {rate}", count(q.submitted));
     line!(out, "  {:<12}{:>14}  {submitted}", "all", count(q.completed));
+    if let Some(b) = &r.write_buffer {
+        let text = format!(
+            "{} pages evicted, {} replaced, {} trimmed, {} waited for room, {} left; {} read",
+            count(b.pages_evicted),
+            count(b.pages_coalesced),
+            count(b.pages_trimmed),
+            count(b.pages_waited),
+            count(b.pages_left),
+            count(b.pages_read)
+        );
+        wrapped("write buffer    ", &text, out);
+    }
 }
 
 fn latency(r: &Report, out: &mut String) {
@@ -221,6 +233,10 @@ fn flash(r: &Report, out: &mut String) {
         let all = short_count(map.values().sum());
         let cells = causes.iter().map(|&c| format!("{:>11}", short_count(at(map, c).unwrap_or(0))));
         line!(out, "  {op:<9}{all:>11}{}", cells.collect::<String>());
+    }
+    let retries: u64 = f.retries.values().sum();
+    if retries > 0 {
+        line!(out, "  retries  {:>11}", short_count(retries));
     }
     let Some(total) = r.waf.total else { return };
     let parts: Vec<String> = Cause::ALL

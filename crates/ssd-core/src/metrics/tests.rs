@@ -86,6 +86,7 @@ fn inputs(m: &Measurements) -> Inputs<'_> {
             free_blocks: 2,
             lowest_free_blocks: 1,
             pages_before: 0,
+            buffered_pages: None,
             erases: &ERASES,
             channel_busy_ns: &[],
             chip_busy_ns: &[],

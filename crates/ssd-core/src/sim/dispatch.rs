@@ -144,6 +144,7 @@ impl Ssd {
         match self.ftl.map.get(op.lpn) {
             Entry::Page(ppn) if op.kind == Kind::HostRead => Some(ppn),
             Entry::Slot(s) if s == slot && op.base != NONE => Some(Ppn(op.base)),
+            Entry::Slot(s) if op.kind == Kind::HostRead => self.rest_on_flash(s, op.owner, op.lpn),
             // Also where a newer write, on flash by now, has overtaken a partial one.
             Entry::Page(_) | Entry::Slot(_) | Entry::Unmapped => None,
         }
@@ -257,7 +258,11 @@ impl Ssd {
         }
         let op = &mut self.ops[slot];
         (op.ppn, op.plane) = (ppn, plane);
-        self.measured.flash.reads[op.kind.cause().at()] += 1;
+        if self.buffer.is_some() && op.kind == Kind::HostRead {
+            self.note_rest_read(slot);
+        }
+        let cause = self.ops[slot].cause();
+        self.measured.flash.reads[cause.at()] += 1;
         Some((self.times.read_ns, self.times.host_bus_ns))
     }
 
@@ -410,6 +415,10 @@ impl Ssd {
             let plane = self.ops[slot].plane;
             self.activity_begins(plane);
         }
+        let array_ns = match &self.read_errors {
+            Some(_) if is_read => array_ns + self.retries_ns(slot),
+            _ => array_ns,
+        };
         let u = &mut self.units[unit];
         u.acquire(slot, self.now, host);
         (u.array_ns, u.bus_ns) = (array_ns, bus_ns);

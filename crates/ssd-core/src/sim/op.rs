@@ -75,7 +75,8 @@ pub(crate) struct Op {
     pub(crate) lpn: Lpn,
     /// The page read or programmed, once started.
     pub(crate) ppn: Ppn,
-    /// Host write: the committed page under this slot. GC: the page copied. Else `NONE`.
+    /// Host write: the committed page under this slot. GC: the page copied. Host read: the page read, if
+    /// the write buffer holds a part of its LPN. Else `NONE`.
     pub(crate) base: u32,
     /// Slot of its request (host) or its pool (GC).
     pub(crate) owner: u32,
@@ -88,6 +89,19 @@ pub(crate) struct Op {
     pub(crate) host_busy_ns: u64,
     /// Where the time of a host operation went so far.
     pub(crate) parts: Parts,
+}
+
+impl Op {
+    /// A host read that returns what the write buffer holds, and the rest from flash.
+    pub(crate) fn reads_rest(&self) -> bool {
+        self.kind == Kind::HostRead && self.base != NONE
+    }
+
+    /// Why it happens.
+    #[inline(always)]
+    pub(crate) fn cause(&self) -> Cause {
+        if self.reads_rest() { Cause::Rmw } else { self.kind.cause() }
+    }
 }
 
 /// What only logs and data modes need to know of an operation, kept apart to keep [`Op`] small.

@@ -18,10 +18,13 @@ use crate::ftl::place::{Layout, Placement};
 use crate::ftl::plugs::{Fault, Plugs};
 use crate::ftl::snapshot::Snapshot;
 use crate::host::device::{Device, DeviceError};
+use crate::host::link::Link;
 use crate::host::request::{Completion, Op as HostOp, Request, RequestId};
+use crate::host::write_buffer::WriteBuffer;
 use crate::metrics::Measurements;
 use crate::metrics::series::Gauges;
 use crate::nand::geometry::Geometry;
+use crate::nand::read_errors::ReadErrors;
 use crate::nand::timing::Times;
 use crate::sched::order::Order;
 use crate::units::{Lpn, Nanos, PlaneId, Ppn, UnitId};
@@ -75,10 +78,15 @@ pub struct Ssd {
     pub(crate) content: Option<Content>,
     pub(crate) log: Option<OpLog>,
     pub(crate) failure: Option<DeviceError>,
+    pub(crate) link: Option<Link>,
+    /// Neither link nor buffer lies between the admission of a write and its queue.
+    pub(crate) writes_go_straight: bool,
+    pub(crate) buffer: Option<WriteBuffer>,
+    pub(crate) read_errors: Option<ReadErrors>,
     /// Digest of all events so far: equal runs have equal digests.
     pub event_digest: u64,
     /// Half of what event keys can hold, so that no operation can end beyond them.
-    latest_ns: u64,
+    pub(crate) latest_ns: u64,
     mid_instant: bool,
     submitted: u64,
     last_arrival: Nanos,
@@ -145,6 +153,13 @@ impl Ssd {
             content: Content::new(config, &ftl),
             log: config.metrics.op_log.then(OpLog::default),
             failure: None,
+            link: config.host.link_bytes_per_s.map(|rate| Link::new(rate, config.host.link_duplex)),
+            buffer: (config.host.write_buffer_pages > 0).then(|| {
+                WriteBuffer::new(config.host.write_buffer_pages, config.host.write_buffer_threshold)
+            }),
+            writes_go_straight: config.host.link_bytes_per_s.is_none()
+                && config.host.write_buffer_pages == 0,
+            read_errors: ReadErrors::new(config),
             event_digest: 0xcbf2_9ce4_8422_2325,
             latest_ns,
             mid_instant: false,
@@ -189,6 +204,7 @@ impl Ssd {
             (base != NONE).then_some(Ppn(base))
         };
         self.ftl.audit(&base)?;
+        self.audit_buffer()?;
         self.audit_gc()
     }
 
@@ -388,21 +404,51 @@ impl Ssd {
         warming
     }
 
+    /// Run the next instant; where there is none, see whether there could be one.
+    ///
+    /// # Errors
+    /// As [`Device::run_until`].
+    pub(crate) fn step(&mut self) -> Result<(), DeviceError> {
+        match self.next_event() {
+            Some(next) => self.run_until(next, &mut Vec::new()).map(drop),
+            None => self.look_further(),
+        }
+    }
+
+    /// Nothing will happen by itself: perhaps an operation far back in a queue can start.
+    ///
+    /// # Errors
+    /// [`Ssd::stalled`] after it has been tried.
+    fn look_further(&mut self) -> Result<(), DeviceError> {
+        if self.look_ahead == u32::MAX {
+            return Err(self.stalled());
+        }
+        self.look_ahead = u32::MAX;
+        (0..self.ftl.geo.units).for_each(|u| self.ready.insert(u));
+        self.mid_instant = true;
+        Ok(())
+    }
+
     /// Why the requests in the device cannot complete.
     #[must_use]
     pub fn stalled(&self) -> DeviceError {
         let (outstanding, first) = (self.outstanding(), self.requests.oldest().unwrap_or(0));
+        let buffered = match self.buffered_pages() {
+            0 => String::new(),
+            pages => format!("; {pages} pages of the write buffer are not on flash"),
+        };
         match self.starved_pool() {
             Some(pool) => DeviceError::NoSpace {
                 pool: pool.0,
-                reason: super::functional::no_space_reason(&self.ftl, pool, &self.plugs),
+                reason: super::functional::no_space_reason(&self.ftl, pool, &self.plugs)
+                    + &buffered,
                 outstanding,
                 first,
             },
             None => DeviceError::Stalled {
                 outstanding,
                 first,
-                reason: format!("{} operations are queued or running", self.ops.len()),
+                reason: format!("{} operations are queued or running{buffered}", self.ops.len()),
             },
         }
     }
@@ -540,13 +586,7 @@ impl Device for Ssd {
                 match self.next_event() {
                     Some(t) if t <= limit => self.begin_instant(t)?,
                     None if limit == Nanos::NEVER && self.outstanding() > 0 => {
-                        if self.look_ahead == u32::MAX {
-                            return Err(self.stalled());
-                        }
-                        // An operation far back in a queue may be able to start.
-                        self.look_ahead = u32::MAX;
-                        (0..self.ftl.geo.units).for_each(|u| self.ready.insert(u));
-                        self.mid_instant = true;
+                        self.look_further()?
                     }
                     _ => return Ok(self.now),
                 }

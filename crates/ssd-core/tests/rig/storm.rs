@@ -43,6 +43,8 @@ pub(crate) struct Storm {
     pending: BTreeMap<u64, Pending>,
     user_pages: u64,
     with_bytes: bool,
+    /// Some requests are FUA or flush first: without a buffer that means nothing.
+    flags: bool,
     last: u64,
     /// Reads with too many explanations to try.
     pub(crate) unjudged: u64,
@@ -62,6 +64,7 @@ impl Storm {
             pending: BTreeMap::new(),
             user_pages: u64::from(config.device.user_pages),
             with_bytes: bytes,
+            flags: config.host.write_buffer_pages > 0,
             last: 0,
             unjudged: 0,
             completed: 0,
@@ -128,7 +131,9 @@ impl Storm {
             k if k < read + trim + flush => return Request::new(Op::Flush, 0, 0),
             _ => Op::Write,
         };
-        Request { stream: self.rng.below(5) as u8, ..Request::new(op, sector, count) }
+        let flags =
+            if self.flags { self.rng.below(16) as u8 & self.rng.below(16) as u8 } else { 0 };
+        Request { stream: self.rng.below(5) as u8, flags, ..Request::new(op, sector, count) }
     }
 
     fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
