@@ -223,6 +223,9 @@ def summary(report: str) -> str:
 def duration(ns: float) -> str:
     """Nanoseconds as text with a unit that suits them."""
 
+def student_t_95(freedom: int) -> float:
+    """The 97.5 % point of Student's t by degrees of freedom. `ValueError` for 0 of them."""
+
 def registry() -> str:
     """Policies by question, presets, and trace formats, as JSON."""
 
