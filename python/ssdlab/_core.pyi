@@ -27,6 +27,7 @@ __all__ = [
     "registry",
     "report_schema",
     "run",
+    "student_t_95",
     "summary",
     "trace_info",
 ]

@@ -47,6 +47,8 @@ def tables(done: Comparison) -> list[str]:
     labels = list(done.repetitions)
     lines = [*_head(done), ""]
     estimates = {label: done.estimates(label) for label in labels}
+    if not any(estimates.values()):
+        return [*lines, "Fewer than two repetitions completed: there are no means."]
     ratios = {label: done.ratios(label) for label in labels[1:]}
     several = len(labels) > 1
     head = ["", "mean", "95 % +-", "stddev", *([f"ratio to {labels[0]}"] if several else [])]
@@ -61,7 +63,7 @@ def tables(done: Comparison) -> list[str]:
                 known = ratios[label].get(key) if label in ratios else None
                 cells.append("" if label == labels[0] else ratio_text(known))
             rows.append([f"  {label}", *cells])
-    return lines + table(head, rows) + _notes(done)
+    return lines + table(head, rows) + _notes(done, estimates)
 
 
 def _cells(key: str, one: Estimate | None) -> list[str]:
@@ -71,19 +73,27 @@ def _cells(key: str, one: Estimate | None) -> list[str]:
     return [told(key, one.mean), told(key, one.ci95), spread]
 
 
+def _seeds(done: Comparison) -> list[int]:
+    return sorted({seed for by_seed in done.repetitions.values() for seed in by_seed})
+
+
 def _head(done: Comparison) -> Iterator[str]:
-    seeds = sorted({seed for by_seed in done.repetitions.values() for seed in by_seed})
+    seeds = _seeds(done)
     first = next(iter(next(iter(done.repetitions.values())).values()))
     count = len(done.repetitions)
     runs = f"{count} configurations" if count > 1 else "one configuration"
     mark = "" if done.completed else ", NOT COMPLETED"
-    yield f"{first.name}: {runs}, {len(seeds)} seeds ({seeds[0]} to {seeds[-1]}){mark}"
+    yield f"{first.name}: {runs}, seeds {seeds[0]} to {seeds[-1]}{mark}"
 
 
-def _notes(done: Comparison) -> list[str]:
+def _notes(done: Comparison, estimates: dict[str, dict[str, Estimate]]) -> list[str]:
     lines = ["", "Means over the seeds with 95 % confidence intervals (Student's t)."]
     if len(done.repetitions) > 1:
         lines.append("Ratios are paired by seed (geometric mean, interval of the logarithms).")
+    for label, found in estimates.items():
+        n = max((one.n for one in found.values()), default=0)
+        if n < len(_seeds(done)):
+            lines.append(f"Of {label} only {n} repetitions completed, and count.")
     if done.without_spread:
         equal = ", ".join(done.without_spread)
         lines.append(f"All repetitions are equal, nothing depends on the seed, in: {equal}.")

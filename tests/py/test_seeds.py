@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -139,8 +140,22 @@ def test_one_configuration_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL_TOML)
     done = ssdlab_command("run", "small.toml", "--seeds", "3", "--seed", "5", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "one configuration, 3 seeds (5 to 7)" in done.stdout
+    assert "one configuration, seeds 5 to 7" in done.stdout
     assert (tmp_path / "runs/small/small/seed-7/report.json").exists()
+
+
+def test_repetitions_that_did_not_complete_do_not_count() -> None:
+    done = compared()
+    broken = ssdlab.Report.of(json.dumps({**done.repetitions["fifo"][2].json, "completed": False}))
+    kept = {**done.repetitions, "fifo": {**done.repetitions["fifo"], 2: broken}}
+    part = replace(done, repetitions=kept)
+    assert part.estimates("fifo")["waf"].n == part.ratios("fifo")["waf"].n == 3
+    assert "Of fifo only 3 repetitions completed" in part.summary()
+    one = {label: {1: by_seed[1]} for label, by_seed in done.repetitions.items()}
+    alone = replace(done, repetitions=one)
+    assert "Fewer than two repetitions completed" in alone.summary()
+    assert "–" in comparison_page(alone)
+    assert json.loads(alone.to_json())["statistics"] == [{"label": label} for label in VICTIMS]
 
 
 def test_bad_seeds_are_refused(tmp_path: Path) -> None:

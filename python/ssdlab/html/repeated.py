@@ -37,7 +37,7 @@ def values_table(done: Comparison, columns: Mapping[str, str]) -> str:
     notes = [
         "Means over the seeds ± half the width of their 95 % confidence interval (Student's t)."
     ]
-    notes.append("Plots, warnings and configurations are those of the first seed.")
+    notes.append("Warnings, configurations and plots other than by seed are those of the first.")
     if done.without_spread:
         equal = ", ".join(done.without_spread)
         notes.append(
