@@ -27,6 +27,7 @@ __all__ = [
     "registry",
     "report_schema",
     "run",
+    "student_t_95",
     "summary",
     "trace_convert",
     "trace_info",
@@ -225,6 +226,9 @@ def summary(report: str) -> str:
 
 def duration(ns: float) -> str:
     """Nanoseconds as text with a unit that suits them."""
+
+def student_t_95(freedom: int) -> float:
+    """The 97.5 % point of Student's t by degrees of freedom. `ValueError` for 0 of them."""
 
 def registry() -> str:
     """Policies by question, presets, trace formats that are read and those that are written, as JSON."""

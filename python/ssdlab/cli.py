@@ -21,7 +21,7 @@ import typer
 import ssdlab
 from ssdlab import _core, versions
 from ssdlab.arguments import nanoseconds, sector_ranges, set_values, vary_values
-from ssdlab.compare_runs import plan, run_all
+from ssdlab.compare_runs import Planned, plan, run_all
 from ssdlab.comparison import table
 from ssdlab.doctor import facts
 from ssdlab.errors import ConfigError, InternalError, Interrupted, OutputError, RunError
@@ -53,9 +53,19 @@ Sets = Annotated[
 ]
 Trace = Annotated[str | None, typer.Option("--trace", metavar="FILE", help="Trace to replay.")]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the run.")]
+Seeds = Annotated[
+    int | None,
+    typer.Option(
+        "--seeds", min=2, metavar="N", help="Repeat with N seeds: means, ratios and intervals."
+    ),
+]
 Out = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", help="Folder of the results.  [default: runs/NAME]"),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, metavar="N", help="Runs at once.  [default: cores]"),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace the results in that folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -113,9 +123,20 @@ def run_command(
     json_: Json = False,
     quiet: Quiet = False,
     seed: Seed = None,
+    seeds: Seeds = None,
+    jobs: Jobs = None,
     no_html: NoHtml = False,
 ) -> None:
     """Simulate one run."""
+    if seeds is not None:
+        traces = [] if trace is None else [trace]
+        planned = plan([config], traces=traces, set=set_values(sets), seed=seed, seeds=seeds)
+        target = out or Path("runs") / planned[0].config.name
+        _compared(planned, jobs, target, force, json_, quiet, no_html)
+        return
+    if jobs is not None:
+        message = "one run takes one processor; --seeds makes several"
+        raise typer.BadParameter(message, param_hint="--jobs")
     loaded = ssdlab.load_config(config, trace=trace, set=set_values(sets), seed=seed)
     target = out or Path("runs") / loaded.name
 
@@ -154,22 +175,38 @@ def compare_command(
             help="Run each configuration with each of these values of a key; repeatable.",
         ),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", min=1, metavar="N", help="Runs at once.  [default: cores]"),
-    ] = None,
+    jobs: Jobs = None,
     out: Out = None,
     force: Force = False,
     json_: Json = False,
     quiet: Quiet = False,
     seed: Seed = None,
+    seeds: Seeds = None,
     no_html: NoHtml = False,
 ) -> None:
     """Simulate the same work under several configurations, side by side."""
     planned = plan(
-        configs, traces=traces or [], set=set_values(sets), vary=vary_values(vary), seed=seed
+        configs,
+        traces=traces or [],
+        set=set_values(sets),
+        vary=vary_values(vary),
+        seed=seed,
+        seeds=seeds,
     )
     target = out or Path("runs") / f"{planned[0].config.name}-compared"
+    _compared(planned, jobs, target, force, json_, quiet, no_html)
+
+
+def _compared(
+    planned: Sequence[Planned],
+    jobs: int | None,
+    target: Path,
+    force: bool,
+    json_: bool,
+    quiet: bool,
+    no_html: bool,
+) -> None:
+    """Make the runs and tell their results; ends the program where they are not complete."""
     done = run_all(
         planned, jobs=jobs, out=target, force=force, progress=not quiet, html=not no_html
     )

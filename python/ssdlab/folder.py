@@ -42,6 +42,18 @@ def written_not(error: OSError, folder: Path) -> OutputError:
     return OutputError(f"{place}: cannot be written: {reason}")
 
 
+def _prefix(target: Path) -> str:
+    """How the names of drafts of `target` begin."""
+    return f".{target.name}.unfinished-"
+
+
+def unfinished(target: Path) -> list[Path]:
+    """Drafts of the folder `target` that somebody left behind who was ended."""
+    prefix = _prefix(target)
+    beside = target.parent.iterdir() if target.parent.is_dir() else ()
+    return [entry for entry in beside if entry.name.startswith(prefix)]
+
+
 class Draft:
     """A folder being written beside the place where it will stand."""
 
@@ -50,7 +62,7 @@ class Draft:
         self.force = force
         self._check()
         target.parent.mkdir(parents=True, exist_ok=True)
-        self.path = Path(tempfile.mkdtemp(prefix=f".{target.name}.unfinished-", dir=target.parent))
+        self.path = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
         self.path.chmod(0o777 & ~_umask())
 
     def _check(self) -> None:

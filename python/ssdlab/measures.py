@@ -334,6 +334,19 @@ class SteadyState:
 
 
 @dataclass(frozen=True)
+class Warmup:
+    """The transient at the start of the measurement, and what to do about it."""
+
+    recommended_requests: int | None
+    """What `workload.warmup_requests` should be, those already left out included.
+
+    None where nothing can be said.
+    """
+    reason: str
+    """What was found, or why nothing can be said."""
+
+
+@dataclass(frozen=True)
 class Little:
     """Little's law: `mean_in_system = throughput * mean_response`.
 

@@ -27,6 +27,8 @@ Callback: TypeAlias = Callable[[str, int, int | None], object]
 
 REDRAW_S = 0.1
 LINE_S = 10.0
+MOST_BARS = 12
+"""With more runs, those that have ended leave the screen to the others."""
 UNITS = {"precondition": "pages", "workload": "requests", "reading": "bytes"}
 
 
@@ -79,7 +81,9 @@ class _Bars:
 
     def end(self, label: str, how: str) -> None:
         task = self.tasks[label]
-        if how == "completed":
+        if how == "completed" and len(self.tasks) > MOST_BARS:
+            self.bars.update(task, visible=False)
+        elif how == "completed":
             total = next(t.total for t in self.bars.tasks if t.id == task)
             if total is not None:
                 self.bars.update(task, completed=total)

@@ -120,11 +120,11 @@ def run_loaded(
             raise ConfigError(
                 [f"metrics.{key}: a log needs a folder to go to (out)" for key in wanted]
             )
-        finished = _simulated(config, callback, None, policies)
+        finished = simulated(config, callback, None, policies)
         report = _report(finished, None)
     else:
         with draft(Path(out), force) as made:
-            finished = _simulated(config, callback, made.path, policies)
+            finished = simulated(config, callback, made.path, policies)
             report = _report(finished, made.target)
             try:
                 if finished.ending == "unwritable":
@@ -142,9 +142,10 @@ def run_loaded(
     return report
 
 
-def _simulated(
+def simulated(
     config: Config, callback: Callback | None, folder: Path | None, policies: Policies
 ) -> _core.Finished:
+    """Run the simulator; its errors as those of `ssdlab.errors`."""
     try:
         return _core.run(
             config.text,

@@ -11,6 +11,7 @@ import pytest
 
 import ssdlab
 from running import SMALL
+from ssdlab.repeated_text import ratio_text
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next((path for path in map(shutil.which, NAMES) if path), None)
@@ -68,15 +69,26 @@ for (const [name, value] of Object.entries(facts)) document.body.dataset[name] =
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def repeated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("repeated") / "c"
+    config = ssdlab.load_config("greedy-8ch", set={**SMALL, "metrics.interval": "2 ms"})
+    vary = {"gc.victim": ["greedy", "fifo"]}
+    ssdlab.compare(config, vary=vary, seeds=3, out=folder, progress=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(repeated: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("pages")
     values = {**SMALL, "metrics.interval": "2 ms"}
     logged = {**values, "metrics.op_log": True}
     ssdlab.run("greedy-8ch", set=logged, out=folder / "run", progress=False)
     vary = {"gc.victim": ["greedy", "fifo"]}
     ssdlab.compare("greedy-8ch", set=values, vary=vary, out=folder / "compare", progress=False)
-    kinds = ("run", "compare")
-    return {kind: (folder / kind / "report.html").read_text(encoding="utf-8") for kind in kinds}
+    kinds = {"run": folder / "run", "compare": folder / "compare", "seeds": repeated}
+    return {
+        kind: (folder / "report.html").read_text(encoding="utf-8") for kind, folder in kinds.items()
+    }
 
 
 def _browse(folder: Path, page: str, width: int, *options: str) -> str:
@@ -100,10 +112,10 @@ def _browse(folder: Path, page: str, width: int, *options: str) -> str:
     return done.stdout.decode()
 
 
-@pytest.mark.parametrize("kind", ["run", "compare"])
+@pytest.mark.parametrize("kind", ["run", "compare", "seeds"])
 @pytest.mark.parametrize("width", [1400, 480])
 def test_used_with_keys_it_works_and_fits(
-    kind: str, width: int, pages: dict[str, str], tmp_path: Path
+    kind: str, width: int, pages: dict[str, str], repeated: Path, tmp_path: Path
 ) -> None:
     page = pages[kind].replace("<head>", "<head>" + LISTEN).replace("</body>", USE + "</body>")
     body = re.search(r"<body[^>]*>", _browse(tmp_path, page, width, "--dump-dom"))
@@ -118,6 +130,9 @@ def test_used_with_keys_it_works_and_fits(
     assert facts["tip"]
     if kind == "compare":
         assert facts["ratio"] != "1.000"
+    if kind == "seeds":
+        known = ssdlab.Comparison.read(repeated).ratios("greedy", "fifo")["waf"]
+        assert facts["ratio"] == ratio_text(known)
 
 
 def test_errors_would_be_seen(tmp_path: Path) -> None:

@@ -81,6 +81,15 @@ fn duration(ns: f64) -> String {
     ssd_core::metrics::summary::duration(ns)
 }
 
+/// The 97.5 % point of Student's t by degrees of freedom. Raises `ValueError` for 0 of them.
+#[pyfunction]
+fn student_t_95(freedom: u64) -> PyResult<f64> {
+    if freedom == 0 {
+        return Err(PyValueError::new_err("an interval needs at least two values"));
+    }
+    Ok(ssd_core::metrics::batch::student_t_95(freedom))
+}
+
 fn described(policies: &[&PolicyInfo]) -> serde_json::Value {
     let one = |p: &&PolicyInfo| {
         let param = |q: &ssd_core::plug::ParamInfo| {
@@ -151,6 +160,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(config_reference, module)?)?;
     module.add_function(wrap_pyfunction!(summary, module)?)?;
     module.add_function(wrap_pyfunction!(duration, module)?)?;
+    module.add_function(wrap_pyfunction!(student_t_95, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     module.add_function(wrap_pyfunction!(panics::last_panic, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info::trace_info, module)?)?;

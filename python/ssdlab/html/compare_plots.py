@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from ssdlab.comparison import Comparison
 from ssdlab.html.curves import Series
 from ssdlab.html.plot import Axis, Curve, Figure, Missing, Plot
@@ -29,7 +31,7 @@ def comparison_figures(done: Comparison) -> list[Figure]:
     reports = dict(list(done.reports.items())[:MOST_RUNS])
     left = len(done.reports) - len(reports)
     note = f" The first {MOST_RUNS} runs; the tables hold the other {left} too." if left else ""
-    found: list[Figure] = []
+    found = _by_seed(done)
     for op in ("write", "read"):
         if any(getattr(r.latency, op).count for r in reports.values()):
             found += distribution_figures(reports, [op], f"-{op}", f"{op.capitalize()} latency")
@@ -41,6 +43,38 @@ def comparison_figures(done: Comparison) -> list[Figure]:
         one if isinstance(one, Missing) else replace(one, caption=one.caption + note)
         for one in found
     ]
+
+
+def _by_seed(done: Comparison) -> list[Figure]:
+    """Numbers of the repetitions, with the intervals of their means as bands."""
+    found: list[Figure] = []
+    for key, (title, axis) in _BY_SEED.items():
+        curves = []
+        for tone, label in enumerate(list(done.repetitions)[:MOST_RUNS]):
+            one, values = done.estimates(label).get(key), done.values(label, key)
+            if one is None:
+                continue
+            seeds, low, high = np.array([*values], float), None, None
+            if one.ci95 is not None:
+                low = np.full(len(seeds), one.mean - one.ci95)
+                high = np.full(len(seeds), one.mean + one.ci95)
+            curves.append(Curve(label, seeds, np.array([*values.values()]), tone, low, high))
+        if curves:
+            text = f"{title} of each run; the bands are the 95 % confidence intervals of the means."
+            plot = Plot(f"{key}-seed", f"{title} by seed", text, SEED, axis, tuple(curves))
+            found.append(plot)
+    return found
+
+
+SEED = Axis("seed", "count")
+_BY_SEED = {
+    "waf": ("Write amplification", Axis("write amplification", "ratio")),
+    "write_mean_ns": ("Mean write latency", Axis("latency", "ns")),
+    "write_p99_ns": ("p99 write latency", Axis("latency", "ns")),
+    "read_mean_ns": ("Mean read latency", Axis("latency", "ns")),
+    "read_p99_ns": ("p99 read latency", Axis("latency", "ns")),
+}
+"""Columns that are drawn by seed: title and axis."""
 
 
 def _latency(op: str) -> Make:

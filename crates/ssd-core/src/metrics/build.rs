@@ -9,10 +9,15 @@ use super::report::{
     WriteBuffer,
 };
 use super::steady::{Evidence, SteadyState};
+use super::warmup::{self, Warmup};
 use super::warnings;
 use crate::host::request::Op;
 use crate::units::Nanos;
 use std::collections::BTreeMap;
+
+/// Stretches of the host's writes over which write amplification is looked at, at most: as many as
+/// there are batches of latencies.
+const MOST_SLOPES: usize = 63;
 
 /// All that a report is made of.
 #[derive(Clone, Debug)]
@@ -105,6 +110,7 @@ impl Report {
             },
             device: device(inputs),
             steady_state: steady_state(inputs),
+            warmup: warmup(inputs),
             little: little(inputs),
             time: Time {
                 measured_from: inputs.measured.since.0,
@@ -362,6 +368,20 @@ fn steady_state(inputs: &Inputs) -> SteadyState {
         user_pages: inputs.device.user_pages,
         gc_calls: m.gc.calls,
     })
+}
+
+fn warmup(inputs: &Inputs) -> Warmup {
+    let m = inputs.measured;
+    if inputs.config["workload"]["kind"] == "trace" {
+        return warmup::unknown("changes of a trace cannot be told from a transient of the device");
+    }
+    let latency = |op: Op| m.latencies.of(op).batches.means().unwrap_or_default();
+    let courses = [
+        ("write amplification", m.course.slopes(MOST_SLOPES)),
+        ("write latency", latency(Op::Write)),
+        ("read latency", latency(Op::Read)),
+    ];
+    warmup::judge(&courses, m.warmup, m.host.submitted.iter().sum())
 }
 
 fn little(inputs: &Inputs) -> Little {

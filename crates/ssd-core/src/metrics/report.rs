@@ -6,6 +6,7 @@
 
 use super::counters::Cause;
 use super::steady::SteadyState;
+use super::warmup::Warmup;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -44,6 +45,9 @@ pub struct Report {
     pub device: Device,
     /// Whether write amplification has settled.
     pub steady_state: SteadyState,
+    /// Whether the measurement begins with a transient.
+    #[serde(default)]
+    pub warmup: Warmup,
     /// Little's law.
     pub little: Little,
     /// Time.

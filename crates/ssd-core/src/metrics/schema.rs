@@ -153,6 +153,7 @@ pub fn schema() -> Value {
                 "steady_state",
                 object("reached:bool reason:string wa_first:number? wa_second:number?"),
             ),
+            ("warmup", object("recommended_requests:count? reason:string")),
             (
                 "little",
                 object(

@@ -334,6 +334,9 @@ fn steady_and_speed(r: &Report, out: &mut String) {
     line!(out, "");
     let answer = if r.steady_state.reached { "yes" } else { "no" };
     wrapped("steady state    ", &format!("{answer}: {}", r.steady_state.reason), out);
+    let more = r.warmup.recommended_requests.filter(|&n| n > r.requests.warmup);
+    let advice = more.map_or_else(String::new, |n| format!("; leave out {} requests", count(n)));
+    wrapped("warm-up         ", &format!("{}{advice}", r.warmup.reason), out);
     if let Some(wall) = r.time.wall {
         let bytes = r.speed.bytes_per_page;
         let memory = bytes.map_or_else(String::new, |b| format!(", {b:.1} bytes a page"));
