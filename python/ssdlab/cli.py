@@ -23,6 +23,7 @@ from ssdlab.compare_runs import plan, run_all
 from ssdlab.comparison import table
 from ssdlab.doctor import facts
 from ssdlab.errors import ConfigError, InternalError, Interrupted, OutputError, RunError
+from ssdlab.export import FORMATS, export_run
 from ssdlab.report import Report
 from ssdlab.trace_table import to_json, to_text
 
@@ -55,6 +56,10 @@ Out = Annotated[
     typer.Option("--out", metavar="DIR", help="Folder of the results.  [default: runs/NAME]"),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace the results in that folder.")]
+ForceFiles = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+PictureOption = Annotated[
+    Literal["svg", "png"], typer.Option("--picture", help="Kind of file of --plots.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 NoHtml = Annotated[
     bool, typer.Option("--no-html", help="Leave out report.html, the page to look at.")
@@ -192,8 +197,9 @@ def report_command(
     ] = None,
     plots: Annotated[
         Path | None,
-        typer.Option("--plots", metavar="DIR", help="Write the plots as SVG files instead."),
+        typer.Option("--plots", metavar="DIR", help="Write the plots as files instead."),
     ] = None,
+    picture: PictureOption = "svg",
     baseline: Annotated[
         str | None,
         typer.Option("--baseline", metavar="RUN", help="What a comparison's ratios refer to."),
@@ -202,13 +208,40 @@ def report_command(
         str | None,
         typer.Option("--from", metavar="TIME", help="Where the timeline begins, such as 1.5s."),
     ] = None,
+    force: ForceFiles = False,
 ) -> None:
     """Write the page of a run or of a comparison again, or its plots as files."""
     begin = None if since is None else nanoseconds("--from", since)
     from ssdlab.html.leave import report_folder  # needs numpy, which is slow to import
 
-    for file in report_folder(folder, out=out, plots=plots, baseline=baseline, since=begin):
-        _put(f"{file}\n")
+    files = report_folder(
+        folder,
+        out=out,
+        plots=plots,
+        picture=picture,
+        baseline=baseline,
+        since=begin,
+        force=force,
+    )
+    _put("".join(f"{file}\n" for file in files))
+
+
+@app.command("export")
+def export_command(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that `run` left.")],
+    to: Annotated[
+        str,
+        typer.Option("--to", metavar="FORMAT", help=f"{', '.join(sorted(FORMATS))}."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where the files go.  [default: RUN/export]"),
+    ] = None,
+    force: ForceFiles = False,
+) -> None:
+    """Write a run in a form that other tools read."""
+    files = export_run(folder, to, out=out, force=force)
+    _put("".join(f"{file}\n" for file in files))
 
 
 @app.command("list")
@@ -288,6 +321,16 @@ def trace_info(
     ] = None,
     sets: Sets = None,
     json_: Json = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write a page with plots instead."),
+    ] = None,
+    plots: Annotated[
+        Path | None,
+        typer.Option("--plots", metavar="DIR", help="Write the plots as files instead."),
+    ] = None,
+    picture: PictureOption = "svg",
+    force: ForceFiles = False,
     quiet: Quiet = False,
 ) -> None:
     """Say what a trace is like: mix, sizes, order, footprint, updates, bursts, discards."""
@@ -298,7 +341,13 @@ def trace_info(
         for path in (file, other)
         if path is not None
     ]
-    _put(to_json(infos) if json_ else to_text(infos))
+    if html is None and plots is None:
+        _put(to_json(infos) if json_ else to_text(infos))
+        return
+    from ssdlab.html.leave import trace_files  # needs numpy, which is slow to import
+
+    files = trace_files(infos, out=html, plots=plots, picture=picture, force=force)
+    _put("".join(f"{file}\n" for file in files))
 
 
 @app.command()

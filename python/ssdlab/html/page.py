@@ -15,6 +15,8 @@ from ssdlab.html.svg import drawn, scales, style
 
 Value: TypeAlias = "int | float | str | bool | None"
 TIME_PARTS = ("latency.", "latency_parts.", "time.", "little.mean_response", "gc.job_time")
+MADE_BY = '<meta name="generator" content="ssdlab'
+"""Begins the element by which a page of ours is known."""
 SHARES = ("ratio", "_share", "utilisation")
 
 
@@ -169,9 +171,9 @@ def document(title: str, lead: str, sections: Sequence[Section]) -> str:
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="ssdlab {escape(_core.__version__)}">
+{MADE_BY} {escape(_core.__version__)}">
 <title>{escape(title)} – ssdlab</title>{icon}
-<style>{style("plot.css")}{style("page.css")}</style></head>
+<style>{style("colours.css")}{style("plot.css")}{style("page.css")}</style></head>
 <body><a class="skip" href="#main">Skip to the results</a>
 <header><h1>{escape(title)}</h1>{lead}</header>
 <nav aria-label="Contents"><h2>Contents</h2><ol>{contents}</ol></nav>
