@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from html import escape
+from itertools import islice
 
 from ssdlab.comparison import Comparison, Row, folder_name
 from ssdlab.html.compare_plots import comparison_figures
-from ssdlab.html.page import Section, document, figures, number, table, warnings_box
+from ssdlab.html.page import (
+    Section,
+    document,
+    figures,
+    flattened,
+    number,
+    table,
+    warnings_box,
+)
 from ssdlab.report import Report
 
 COLUMNS = {
@@ -28,11 +38,16 @@ COLUMNS = {
     "simulated_ns": "simulated time",
 }
 """Columns of compare.json that are shown, and how they are called."""
+MOST_LISTED = 300
+"""Runs in the tables."""
+MOST_KEYS = 12
+"""Keys in which runs differ that are listed."""
 RATIOS = [key for key in COLUMNS if key != "gc_foreground_share"]
 
 
 def comparison_page(done: Comparison, baseline: str | None = None) -> str:
     """The page of a comparison; `baseline` is the label of the run that ratios refer to."""
+    everything, done = done, _listed(done, baseline)
     labels = list(done.reports)
     base = labels.index(baseline) if baseline in labels else 0
     columns = [key for key in COLUMNS if any(row[key] is not None for row in done.rows)]
@@ -47,8 +62,18 @@ def comparison_page(done: Comparison, baseline: str | None = None) -> str:
     first = next(iter(done.reports.values())).name if labels else "comparison"
     state = "" if done.completed else ' · <strong class="bad">not completed</strong>'
     names = f": {escape(', '.join(labels))}" if len(labels) <= 6 else ""
-    lead = f'<p class="lead">{len(labels)} runs{names}{state}</p>'
+    left = len(everything.reports) - len(labels)
+    more = f" · the tables hold {len(labels)} of them, compare.csv all" if left else ""
+    lead = f'<p class="lead">{len(everything.reports)} runs{names}{state}{more}</p>'
     return document(f"{first}, compared", lead, sections)
+
+
+def _listed(done: Comparison, baseline: str | None) -> Comparison:
+    """The first runs, and the baseline: a page of all may be too large to open."""
+    reports = dict(islice(done.reports.items(), MOST_LISTED))
+    if baseline in done.reports:
+        reports[baseline] = done.reports[baseline]
+    return replace(done, reports=reports)
 
 
 def _failures(done: Comparison) -> str:
@@ -133,8 +158,28 @@ def _warnings(done: Comparison) -> list[str]:
     return [f"{', '.join(labels)}: {text}" for text, labels in given.items()]
 
 
+def _differences(done: Comparison) -> str:
+    """A table of the keys that the runs do not share."""
+    configs = {
+        label: {key: json.dumps(value) for key, value in flattened(report.json["config"])}
+        for label, report in done.reports.items()
+    }
+    keys = dict.fromkeys(key for config in configs.values() for key in config)
+    apart = [key for key in keys if len({config.get(key) for config in configs.values()}) > 1]
+    if not apart:
+        return ""
+    rows = [
+        (label, [escape(config.get(key, "–").strip('"')) for key in apart[:MOST_KEYS]])
+        for label, config in configs.items()
+    ]
+    title = "Keys in which the runs differ"
+    if len(apart) > MOST_KEYS:
+        title += f": the first {MOST_KEYS} of {len(apart)}"
+    return table(["run", *apart[:MOST_KEYS]], rows, title)
+
+
 def _configs(done: Comparison) -> str:
-    return "".join(
+    return _differences(done) + "".join(
         f"<details><summary>{escape(label)}: the resolved configuration</summary>"
         f'<pre tabindex="0">{escape(report.config.toml())}</pre></details>'
         for label, report in done.reports.items()

@@ -171,7 +171,7 @@ def _bars(bars: Bars, x: Scale, y: Scale) -> str:
 
 def _legend_places(names: list[str]) -> list[tuple[float, int]]:
     """Where each name of a legend starts, and in which line."""
-    widths = [34 + LETTER * len(name) for name in names]
+    widths = [38 + LETTER * len(name) for name in names]
     # One line stands over the plot; several need the whole width.
     left = LEFT if LEFT + sum(widths) <= WIDTH - RIGHT else 10.0
     places, at, line = [], left, 0
