@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
@@ -13,28 +13,33 @@ from ssdlab.folder import written_not
 Write: TypeAlias = "Callable[[BinaryIO], object]"
 """Writes what a file shall hold."""
 
+Ours: TypeAlias = "Callable[[Path], bool]"
+"""Whether an existing file may be replaced unasked."""
+
 
 def text(content: str) -> Write:
     """Writes a text."""
     return lambda out: out.write(content.encode())
 
 
+def check(files: Iterable[Path], force: bool, ours: Ours = lambda _: False) -> None:
+    """Raise `OutputError` if a file is there and neither `force` nor `ours` lets it be replaced."""
+    for file in files:
+        if file.is_dir():
+            raise OutputError(f"{file}: is a folder; name a file")
+        if file.exists() and not force and not ours(file):
+            raise OutputError(f"{file}: exists; --force replaces it")
+
+
 def write_all(
-    files: Mapping[Path, Write],
-    *,
-    force: bool = False,
-    ours: Callable[[Path], bool] = lambda _: False,
+    files: Mapping[Path, Write], *, force: bool = False, ours: Ours = lambda _: False
 ) -> list[Path]:
     """Write every file and return their paths.
 
     A file that exists is replaced with `force`, or where `ours` says that it may be; otherwise
     nothing is written. Raises `OutputError`.
     """
-    for file in files:
-        if file.is_dir():
-            raise OutputError(f"{file}: is a folder; name a file")
-        if file.exists() and not force and not ours(file):
-            raise OutputError(f"{file}: exists; --force replaces it, --out names another place")
+    check(files, force, ours)
     drafts = {file: file.with_name(f".{file.name}.unfinished") for file in files}
     try:
         for file, write in files.items():

@@ -47,9 +47,13 @@ def report_folder(
     done = results.read(folder)
     with results.readable(folder):
         if isinstance(done, Report):
+            if baseline is not None:
+                raise OutputError(f"--baseline {baseline}: {folder} holds a run, no comparison")
             figures: list[Figure] = run_figures(done)
             page: Callable[[], str] = partial(run_page, done, folder, since)
         else:
+            if since is not None:
+                raise OutputError(f"--from: {folder} holds a comparison, which has no timeline")
             if baseline is not None and baseline not in done.reports:
                 known = ", ".join(done.reports)
                 raise OutputError(f"--baseline {baseline}: no such run; there are: {known}")
@@ -58,7 +62,7 @@ def report_folder(
         files = {} if plots is None else _pictures(figures, plots, picture)
         if out is not None or plots is None:
             files[out or folder / PAGE] = outputs.text(page())
-    return outputs.write_all(files, force=force, ours=_is_page)
+    return outputs.write_all(files, force=force, ours=is_page)
 
 
 def trace_files(
@@ -73,11 +77,11 @@ def trace_files(
     files = {} if plots is None else _pictures(trace_figures(infos), plots, picture)
     if out is not None:
         files[out] = outputs.text(trace_page(infos))
-    return outputs.write_all(files, force=force, ours=_is_page)
+    return outputs.write_all(files, force=force, ours=is_page)
 
 
-def _is_page(file: Path) -> bool:
-    """Whether ssdlab wrote it."""
+def is_page(file: Path) -> bool:
+    """Whether `file` is a page that ssdlab wrote, which may be written again."""
     with file.open("rb") as page:
         return MADE_BY.encode() in page.read(1000)
 
