@@ -60,6 +60,9 @@ Out = Annotated[
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace the results in that folder.")]
 ForceFiles = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+Plots = Annotated[
+    Path | None, typer.Option("--plots", metavar="DIR", help="Write the plots as files instead.")
+]
 PictureOption = Annotated[
     Literal["svg", "png"] | None,
     typer.Option("--picture", help="Kind of file of --plots.  [default: svg]"),
@@ -206,10 +209,7 @@ def report_command(
         Path | None,
         typer.Option("--out", metavar="FILE", help="The page.  [default: FOLDER/report.html]"),
     ] = None,
-    plots: Annotated[
-        Path | None,
-        typer.Option("--plots", metavar="DIR", help="Write the plots as files instead."),
-    ] = None,
+    plots: Plots = None,
     picture: PictureOption = None,
     baseline: Annotated[
         str | None,
@@ -337,10 +337,7 @@ def trace_info(
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write a page with plots instead."),
     ] = None,
-    plots: Annotated[
-        Path | None,
-        typer.Option("--plots", metavar="DIR", help="Write the plots as files instead."),
-    ] = None,
+    plots: Plots = None,
     picture: PictureOption = None,
     force: ForceFiles = False,
     quiet: Quiet = False,

@@ -15,7 +15,11 @@ class _Log(io.RawIOBase):
     """A compressed log, as a file of bytes."""
 
     def __init__(self, path: Path) -> None:
-        self._reader = _core.LogReader(path)
+        self.name = str(path)
+        try:
+            self._reader = _core.LogReader(path)
+        except OSError as error:
+            raise OutputError(str(error)) from error
 
     def readable(self) -> bool:
         return True

@@ -61,8 +61,12 @@ def _events(report: Report, logs: dict[str, io.BufferedReader | None]) -> Iterat
 
 def _rows(stream: io.BufferedReader) -> Iterator[dict[str, str]]:
     names = stream.readline().decode().strip().split(",")
-    for line in stream:
-        yield dict(zip(names, line.decode().strip().split(","), strict=True))
+    for number, line in enumerate(stream, 2):
+        cells = line.decode().strip().split(",")
+        if len(cells) != len(names):
+            what = f"expected {len(names)} values, found {len(cells)}"
+            raise OutputError(f"{stream.name}: line {number}: {what}")
+        yield dict(zip(names, cells, strict=True))
 
 
 def _micros(ns: int) -> float:
