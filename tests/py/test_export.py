@@ -170,6 +170,8 @@ def test_bad_input_is_named(folder: Path, tmp_path: Path) -> None:
     log.write_bytes(zstandard.ZstdCompressor().compress(b"op,start\nread\n"))
     done = ssdlab_command("export", "cut", "--to", "perfetto", "--out", "out", cwd=tmp_path)
     refused(done, 2, "ops.csv.zst: line 2", "expected 2 values, found 1")
+    (tmp_path / "cut/distributions.csv").unlink()
+    refused(ssdlab_command("export", "cut", "--to", "fio", cwd=tmp_path), 2, "distributions.csv")
     (tmp_path / "cut/series.csv").write_text("time_ns,used_pages\n1,x\n")
     done = ssdlab_command("export", "cut", "--to", "npz", cwd=tmp_path)
     refused(done, 2, "series.csv", "cannot be read")

@@ -25,6 +25,7 @@ Rows: TypeAlias = "npt.NDArray[np.int64]"
 PERCENTILES = (1, 5, *range(10, 100, 10), 95, 99, 99.5, 99.9, 99.95, 99.99)
 EDGES = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 """Upper ends of fio's classes of latencies, not included; of each unit of time."""
+UNITS = {"ns": 1, "us": 1000, "ms": 10**6}
 DEPTHS = ("1", "2", "4", "8", "16", "32")
 
 
@@ -32,6 +33,8 @@ def files(report: Report) -> dict[str, Write]:
     """fio.json."""
     if report.json["config"]["run"]["mode"] == "functional":
         raise OutputError("--to fio: a functional run has no time; make it with run.mode=timed")
+    if not report.distributions_csv:
+        raise OutputError("--to fio: the run has no distributions.csv; make it again")
     values = {"fio version": f"ssdlab-{_core.__version__}", "jobs": [_job(report)], "disk_util": []}
     return {"fio.json": text(json.dumps(values, indent=2) + "\n")}
 
@@ -145,9 +148,7 @@ def _over_time(report: Report, op: str) -> Part:
 
 def _percentiles(report: Report, op: str) -> dict[str, int]:
     """Upper ends of the buckets of the histogram, which are within 0.8 % of the values."""
-    rows = report.distributions.get(f"latency_{op}")
-    if rows is None:
-        return {}
+    rows = report.distributions[f"latency_{op}"]
     reached = rows[:, 2].cumsum() / rows[:, 2].sum()
     at = np.searchsorted(reached, np.array(PERCENTILES) / 100 - 1e-12)
     ends = rows[at.clip(max=len(rows) - 1), 1].tolist()
@@ -159,19 +160,15 @@ def _classes(report: Report) -> dict[str, dict[str, float]]:
     kinds = [report.distributions.get(f"latency_{op}") for op in ("read", "write", "trim")]
     there: list[Rows] = [rows for rows in kinds if rows is not None]
     rows = np.concatenate(there) if there else np.empty((0, 3), np.int64)
-    edges = [edge * unit for unit in (1, 1000, 10**6) for edge in EDGES] + [2 * 10**9]
-    ends = np.array(sorted({0, *edges}))
-    middle = (rows[:, 0] + rows[:, 1]) // 2
-    which = np.searchsorted(ends, middle, side="right") - 1
-    counts = np.bincount(which, weights=rows[:, 2], minlength=len(ends))
-    below = dict(
-        zip(ends[1:].tolist(), (100 * counts / max(1, counts.sum())).tolist(), strict=False)
-    )
+    # A class begins where the one below it ends, be it of a smaller unit.
+    ends = np.array(sorted({e * unit for unit in UNITS.values() for e in EDGES} | {2 * 10**9}))
+    which = np.searchsorted(ends, (rows[:, 0] + rows[:, 1]) // 2, side="right")
+    counts = np.bincount(which, weights=rows[:, 2], minlength=len(ends) + 1)
+    shares = (100 * counts / max(1, counts.sum())).tolist()
+    below = dict(zip(ends.tolist(), shares, strict=False))
     classes = {
         f"latency_{name}": {str(edge): below[edge * unit] for edge in EDGES}
-        for name, unit in (("ns", 1), ("us", 1000), ("ms", 10**6))
+        for name, unit in UNITS.items()
     }
-    # 2 and 4 of a unit begin where the thousand of the unit below ends.
-    classes["latency_ms"] |= {"2000": below[2 * 10**9]}
-    classes["latency_ms"][">=2000"] = float(100 * counts[-1] / max(1, counts.sum()))
+    classes["latency_ms"] |= {"2000": below[2 * 10**9], ">=2000": shares[-1]}
     return classes
