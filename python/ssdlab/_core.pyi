@@ -12,6 +12,7 @@ __all__ = [
     "ConfigError",
     "Device",
     "Finished",
+    "LogReader",
     "TriggerView",
     "VictimView",
     "WorkloadError",
@@ -44,6 +45,16 @@ class ConfigError(ValueError):
 
 class WorkloadError(ValueError):
     """A trace or workload that cannot be run."""
+
+@final
+class LogReader:
+    """The text of a compressed log, a piece at a time."""
+
+    def __new__(cls, path: Path | str) -> LogReader:
+        """The log at `path`. Raises `OSError` when it cannot be opened."""
+
+    def read(self, most: int) -> bytes:
+        """The next bytes, at most `most`; empty at the end. Raises `OSError` for a damaged log."""
 
 @final
 class Finished:

@@ -14,20 +14,24 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
 
 import ssdlab
-from ssdlab import _core, versions
+from ssdlab import _core, outputs, versions
 from ssdlab.arguments import nanoseconds, sector_ranges, set_values, vary_values
 from ssdlab.compare_runs import Planned, plan, run_all
 from ssdlab.comparison import table
 from ssdlab.doctor import facts
 from ssdlab.errors import ConfigError, InternalError, Interrupted, OutputError, RunError
+from ssdlab.export import FORMATS, export_run
 from ssdlab.report import Report
 from ssdlab.trace import Written
 from ssdlab.trace_table import to_json, to_text
+
+if TYPE_CHECKING:
+    from ssdlab.trace_info import Info
 
 UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 KEPT = "interrupted: what was done is kept"
@@ -68,11 +72,26 @@ Jobs = Annotated[
     typer.Option("--jobs", "-j", min=1, metavar="N", help="Runs at once.  [default: cores]"),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace the results in that folder.")]
+ForceFiles = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+Plots = Annotated[
+    Path | None, typer.Option("--plots", metavar="DIR", help="Write the plots as files instead.")
+]
+PictureOption = Annotated[
+    Literal["svg", "png"] | None,
+    typer.Option("--picture", help="Kind of file of --plots.  [default: svg]"),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 NoHtml = Annotated[
     bool, typer.Option("--no-html", help="Leave out report.html, the page to look at.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print neither progress nor summary.")]
+
+
+def _picture(plots: Path | None, kind: Literal["svg", "png"] | None) -> Literal["svg", "png"]:
+    """The kind of picture asked for."""
+    if kind is not None and plots is None:
+        raise ConfigError([f"--picture {kind}: say with --plots DIR where pictures go"])
+    return kind or "svg"
 
 
 def _print_version(wanted: bool) -> None:
@@ -230,10 +249,8 @@ def report_command(
         Path | None,
         typer.Option("--out", metavar="FILE", help="The page.  [default: FOLDER/report.html]"),
     ] = None,
-    plots: Annotated[
-        Path | None,
-        typer.Option("--plots", metavar="DIR", help="Write the plots as SVG files instead."),
-    ] = None,
+    plots: Plots = None,
+    picture: PictureOption = None,
     baseline: Annotated[
         str | None,
         typer.Option("--baseline", metavar="RUN", help="What a comparison's ratios refer to."),
@@ -242,13 +259,41 @@ def report_command(
         str | None,
         typer.Option("--from", metavar="TIME", help="Where the timeline begins, such as 1.5s."),
     ] = None,
+    force: ForceFiles = False,
 ) -> None:
     """Write the page of a run or of a comparison again, or its plots as files."""
     begin = None if since is None else nanoseconds("--from", since)
+    kind = _picture(plots, picture)
     from ssdlab.html.leave import report_folder  # needs numpy, which is slow to import
 
-    for file in report_folder(folder, out=out, plots=plots, baseline=baseline, since=begin):
-        _put(f"{file}\n")
+    files = report_folder(
+        folder,
+        out=out,
+        plots=plots,
+        picture=kind,
+        baseline=baseline,
+        since=begin,
+        force=force,
+    )
+    _put("".join(f"{file}\n" for file in files))
+
+
+@app.command("export")
+def export_command(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that `run` left.")],
+    to: Annotated[
+        str,
+        typer.Option("--to", metavar="FORMAT", help=f"{', '.join(sorted(FORMATS))}."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where the files go.  [default: RUN/export]"),
+    ] = None,
+    force: ForceFiles = False,
+) -> None:
+    """Write a run in a form that other tools read."""
+    files = export_run(folder, to, out=out, force=force)
+    _put("".join(f"{file}\n" for file in files))
 
 
 @app.command("list")
@@ -323,17 +368,39 @@ def trace_info(
     ] = None,
     sets: Sets = None,
     json_: Json = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write a page with plots instead."),
+    ] = None,
+    plots: Plots = None,
+    picture: PictureOption = None,
+    force: ForceFiles = False,
     quiet: Quiet = False,
 ) -> None:
     """Say what a trace is like: mix, sizes, order, footprint, updates, bursts, discards."""
-    ranges, values = sector_ranges(journal), set_values(sets)
+    ranges, values, kind = sector_ranges(journal), set_values(sets), _picture(plots, picture)
+    if json_ and (html or plots):
+        raise ConfigError(["--json prints, --html and --plots write files: say one of them"])
     limit = None if memory is None else memory << 20
-    infos = [
-        ssdlab.Trace(path).info(journal=ranges, memory_limit=limit, set=values, progress=not quiet)
-        for path in (file, other)
-        if path is not None
-    ]
-    _put(to_json(infos) if json_ else to_text(infos))
+
+    def infos() -> list[Info]:
+        return [
+            ssdlab.Trace(path).info(
+                journal=ranges, memory_limit=limit, set=values, progress=not quiet
+            )
+            for path in (file, other)
+            if path is not None
+        ]
+
+    if html is None and plots is None:
+        _put(to_json(infos()) if json_ else to_text(infos()))
+        return
+    from ssdlab.html.leave import is_page, trace_files  # needs numpy, which is slow to import
+
+    if html is not None:
+        outputs.check([html], force, is_page)  # Before a trace is read that may be long.
+    files = trace_files(infos(), out=html, plots=plots, picture=kind, force=force)
+    _put("".join(f"{file}\n" for file in files))
 
 
 To = Annotated[

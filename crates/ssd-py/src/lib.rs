@@ -1,5 +1,6 @@
 //! Python bindings of ssdlab: conversions, nothing else.
 
+mod log_reader;
 mod panics;
 mod policies;
 mod run;
@@ -149,6 +150,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ConfigError", module.py().get_type::<ConfigError>())?;
     module.add("WorkloadError", module.py().get_type::<WorkloadError>())?;
     module.add_class::<run::Finished>()?;
+    module.add_class::<log_reader::LogReader>()?;
     module.add_class::<policies::Device>()?;
     module.add_class::<policies::VictimView>()?;
     module.add_class::<policies::TriggerView>()?;

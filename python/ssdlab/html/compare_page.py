@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from html import escape
+from itertools import islice
 
 from ssdlab.comparison import Comparison, Row, run_folder
 from ssdlab.html.compare_plots import comparison_figures
-from ssdlab.html.page import Section, document, figures, number, table, warnings_box
+from ssdlab.html.page import (
+    Section,
+    document,
+    figures,
+    flattened,
+    number,
+    table,
+    warnings_box,
+)
 from ssdlab.html.repeated import RATIO_NOTE, quantiles, ratio_cells, values_table
 from ssdlab.report import Report
 
@@ -29,11 +39,16 @@ COLUMNS = {
     "simulated_ns": "simulated time",
 }
 """Columns of compare.json that are shown, and how they are called."""
+MOST_LISTED = 300
+"""Runs in the tables."""
+MOST_KEYS = 12
+"""Keys in which runs differ that are listed."""
 RATIOS = [key for key in COLUMNS if key != "gc_foreground_share"]
 
 
 def comparison_page(done: Comparison, baseline: str | None = None) -> str:
     """The page of a comparison; `baseline` is the label of the run that ratios refer to."""
+    everything, done = done, _listed(done, baseline)
     labels = list(done.repetitions or done.reports)
     base = labels.index(baseline) if baseline in labels else 0
     columns = [key for key in COLUMNS if any(row[key] is not None for row in done.rows)]
@@ -50,8 +65,21 @@ def comparison_page(done: Comparison, baseline: str | None = None) -> str:
     names = f": {escape(', '.join(labels))}" if len(labels) <= 6 else ""
     seeds = max((len(by_seed) for by_seed in done.repetitions.values()), default=0)
     each = f", {seeds} seeds each" if seeds else ""
-    lead = f'<p class="lead">{len(labels)} runs{each}{names}{state}</p>'
+    count = len(everything.repetitions or everything.reports)
+    left = count - len(labels)
+    more = f" · the tables hold {len(labels)} of them, compare.csv all" if left else ""
+    lead = f'<p class="lead">{count} runs{each}{names}{state}{more}</p>'
     return document(f"{first}, compared", lead, sections)
+
+
+def _listed(done: Comparison, baseline: str | None) -> Comparison:
+    """The first runs, and the baseline: a page of all may be too large to open."""
+    labels = list(islice(done.repetitions or done.reports, MOST_LISTED))
+    if baseline in done.reports and baseline not in labels:
+        labels.append(baseline)
+    reports = {label: done.reports[label] for label in labels if label in done.reports}
+    repetitions = {label: done.repetitions[label] for label in labels if done.repetitions}
+    return replace(done, reports=reports, repetitions=repetitions)
 
 
 def _failures(done: Comparison) -> str:
@@ -152,8 +180,28 @@ def _warnings(done: Comparison) -> list[str]:
     return [f"{', '.join(labels)}: {text}" for text, labels in given.items()]
 
 
+def _differences(done: Comparison) -> str:
+    """A table of the keys that the runs do not share."""
+    configs = {
+        label: {key: json.dumps(value) for key, value in flattened(report.json["config"])}
+        for label, report in done.reports.items()
+    }
+    keys = dict.fromkeys(key for config in configs.values() for key in config)
+    apart = [key for key in keys if len({config.get(key) for config in configs.values()}) > 1]
+    if not apart:
+        return ""
+    rows = [
+        (label, [escape(config.get(key, "–").strip('"')) for key in apart[:MOST_KEYS]])
+        for label, config in configs.items()
+    ]
+    title = "Keys in which the runs differ"
+    if len(apart) > MOST_KEYS:
+        title += f": the first {MOST_KEYS} of {len(apart)}"
+    return table(["run", *apart[:MOST_KEYS]], rows, title)
+
+
 def _configs(done: Comparison) -> str:
-    return "".join(
+    return _differences(done) + "".join(
         f"<details><summary>{escape(label)}: the resolved configuration</summary>"
         f'<pre tabindex="0">{escape(report.config.toml())}</pre></details>'
         for label, report in done.reports.items()

@@ -14,6 +14,7 @@
   const UNITS = {
     ns: [[1e9, " s"], [1e6, " ms"], [1e3, " µs"], [1, " ns"]],
     count: [[1e12, " T"], [1e9, " G"], [1e6, " M"], [1, ""]],
+    bytes: [[2 ** 40, " TiB"], [2 ** 30, " GiB"], [2 ** 20, " MiB"], [2 ** 10, " KiB"], [1, " B"]],
     share: [[0.01, " %"]],
     ratio: [[1, ""]],
   };
@@ -272,6 +273,7 @@
   }
 
   window.addEventListener("beforeprint", () => {
-    for (const part of document.querySelectorAll("details")) part.open = true;
+    // Of the configurations of many runs one is enough.
+    for (const part of document.querySelectorAll("section details:first-of-type")) part.open = true;
   });
 })();
