@@ -58,7 +58,7 @@ WIDE = """<script>addEventListener("load", () => {
 
 
 @pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
-@pytest.mark.parametrize("width", [1400, 500])
+@pytest.mark.parametrize("width", [1400, 1100, 500])
 @pytest.mark.parametrize("page", ["index", "docs/reference/python", "docs/reference/config"])
 def test_it_fits_the_window(site: Path, page: str, width: int, tmp_path: Path) -> None:
     assert BROWSER is not None
