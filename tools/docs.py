@@ -218,7 +218,9 @@ def formats() -> str:
     parts = [FORMATS_HEAD]
     for f in json.loads(_core.registry())["formats"]:
         rows = ["| | |", "|---|---|"]
-        rows += [f"| {label} | {f[key].replace('|', BAR)} |" for key, label in FORMAT_ROWS]
+        rows += [
+            f"| {label} | {f[key].replace('|', chr(92) + '|')} |" for key, label in FORMAT_ROWS
+        ]
         parts.append(f"## {f['name']}\n\n{f['summary']}\n\n" + "\n".join(rows) + "\n")
     return "\n".join(parts)
 

@@ -23,7 +23,7 @@ MEMORY_SHARE = 0.5
 
 @dataclass(frozen=True)
 class Trace:
-    """A trace file of one of our formats (docs/formats.md), plain, .gz or .zst."""
+    """A trace file: block-event text, plain, .gz or .zst."""
 
     path: str | Path
     """Where it is; "-" is standard input."""
