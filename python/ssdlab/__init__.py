@@ -1,8 +1,10 @@
 """ssdlab: a laboratory for the garbage collection of SSDs.
 
-import ssdlab
-report = ssdlab.run("greedy-8ch", set={"gc.victim": "fifo"})
-report.waf.total, report.latency.write.p99
+    import ssdlab
+    report = ssdlab.run("greedy-8ch", set={"gc.victim": "fifo"})
+    report.waf.total, report.latency.write.p99
+
+Wherever nothing else is said, times are integer nanoseconds and sizes bytes.
 """
 
 from ssdlab import policy, versions

@@ -150,8 +150,11 @@ def compare(
     Every one of `configs` (presets, files, loaded configurations) is run with every trace and with
     every combination of the values of `vary` ({"gc.victim": ["greedy", "fifo"]}), `jobs` at a time
     (default: one for each processor); results do not depend on `jobs`. Reports of runs made before
-    are compared as they are. A run that cannot finish is listed in `failures`; Ctrl-C raises
-    `Interrupted` with the `comparison` of what was done.
+    are compared as they are. `out` is the folder of the comparison, with one of each run in it;
+    `set`, `seed`, `force`, `progress` and `html` are those of `ssdlab.run`.
+
+    A run that cannot finish is listed in `failures`; Ctrl-C raises `Interrupted` with the
+    `comparison` of what was done. Otherwise raises as `ssdlab.run`.
 
     With `seeds` every run is made so many times, with seeds from `run.seed` upwards that are the
     same for all: `estimates` and `ratios` of the comparison then have confidence intervals.

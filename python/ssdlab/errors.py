@@ -55,6 +55,11 @@ class Interrupted(KeyboardInterrupt):
         self.report = report
         self.folder = folder
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: it was stopped on purpose, so where does not matter."""
+        held = "comparison" if self.report is None else "report"
+        return [f"Interrupted: sys.last_value.{held} holds what was done"]
+
 
 class InternalError(RuntimeError):
     """A bug in ssdlab, not in its input: please report it with the message."""

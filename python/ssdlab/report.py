@@ -143,7 +143,13 @@ class Report:
 
     @cached_property
     def series(self) -> dict[str, npt.NDArray[np.int64]]:
-        """The time series: an array for each column; one row an interval (`metrics.interval`)."""
+        """The time series: an array for each column; one value an interval (`metrics.interval`).
+
+        `time_ns` is the end of the interval; `used_pages` to `gc_active_pools` are the state there,
+        in pages, blocks, requests and pools. `host_pages_read` to `host_writes_completed` count
+        from the start of the measurement, so that differences are rates; columns that begin with
+        `interval_` are of the requests that completed within it, latencies in nanoseconds.
+        """
         import numpy as np  # a quarter of the time that `import ssdlab` would take
 
         head, _, rows = self.series_csv.partition("\n")
@@ -202,7 +208,7 @@ class Report:
         numbers = ", ".join(f"{name} {value}" for name, value in self._highlights())
         marks = "" if self.completed else ", NOT COMPLETED"
         if self.warnings:
-            marks += f", {len(self.warnings)} warnings"
+            marks += f", {len(self.warnings)} warning{'s' * (len(self.warnings) > 1)}"
         return f"<Report {self.name}: {numbers}{marks}>"
 
     def _repr_html_(self) -> str:

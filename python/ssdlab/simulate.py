@@ -74,10 +74,13 @@ def run(
     """Simulate one run and return its report.
 
     `config` is the name of a preset, the path of a TOML file, or a loaded `Config`; `set` maps
-    dotted keys to values over it; `trace` is the path of a trace. With `out` the run leaves report,
-    resolved configuration, series, distributions, summary, a page to look at (unless `html` is
-    False) and the logs asked for in that folder (`force` replaces a run that is there). `progress`
-    shows a bar on stderr, or is called with stage, done, total.
+    dotted keys to values over it; `trace` is the path of a trace; `seed` replaces `run.seed`.
+
+    With `out` the run leaves report, resolved configuration, series, distributions, summary, a page
+    to look at (unless `html` is False) and the logs asked for in that folder (`force` replaces a
+    run that is there). `progress` shows a bar on stderr, or lines in a notebook; or it is called
+    with stage ("precondition", "workload"), done, and total: pages or requests.
+
     `victim`, `trigger`, `concurrency` and `placement` are policies in Python (`ssdlab.policy`) in
     the place of those that the configuration names; `set` takes them too, by their keys.
 
