@@ -11,6 +11,7 @@ use crate::ftl::gc::{Demand, Demands};
 use crate::ftl::map::Entry;
 use crate::ftl::place::{Layout, Placement, PlacementPolicy};
 use crate::ftl::plugs::Plugs;
+use crate::ftl::snapshot::Snapshot;
 use crate::ftl::{Choice, Ftl};
 use crate::host::ahead::Ahead;
 use crate::host::device::DeviceError;
@@ -75,6 +76,21 @@ impl Functional {
     pub fn with_plugs(config: &Config, plugs: &Plugs) -> Functional {
         plugs.begin();
         Functional::over(config, Ftl::with_plugs(config, plugs), plugs)
+    }
+
+    /// Over a device of `config` in the state of `snapshot`, with policies from outside.
+    ///
+    /// # Errors
+    /// As [`Ftl::restore`].
+    pub fn restore(
+        config: &Config,
+        snapshot: &Snapshot,
+        plugs: &Plugs,
+    ) -> Result<Functional, String> {
+        plugs.begin();
+        let ftl = Ftl::restore_with_plugs(config, snapshot, plugs)?;
+        let sequence = snapshot.counters().sequence;
+        Ok(Functional { sequence, ..Functional::over(config, ftl, plugs) })
     }
 
     fn over(config: &Config, ftl: Ftl, plugs: &Plugs) -> Functional {
