@@ -9,6 +9,7 @@ from ssdlab import policy, versions
 from ssdlab.compare_runs import compare
 from ssdlab.comparison import Comparison
 from ssdlab.config_input import Config, load_config, preset_names
+from ssdlab.device import Completions, Device, SnapshotInfo, snapshot_info
 from ssdlab.errors import (
     ConfigError,
     InternalError,
@@ -23,13 +24,16 @@ from ssdlab.trace import Trace
 
 __all__ = [
     "Comparison",
+    "Completions",
     "Config",
     "ConfigError",
+    "Device",
     "InternalError",
     "Interrupted",
     "OutputError",
     "Report",
     "RunError",
+    "SnapshotInfo",
     "Trace",
     "WorkloadError",
     "__version__",
@@ -38,6 +42,7 @@ __all__ = [
     "policy",
     "preset_names",
     "run",
+    "snapshot_info",
 ]
 
 __version__ = versions.checked()

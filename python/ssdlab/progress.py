@@ -23,11 +23,16 @@ from rich.progress import (
 from rich.text import Text
 
 Callback: TypeAlias = Callable[[str, int, int | None], object]
-"""Called with the stage ("precondition", "workload", "reading"), what is done, and of how much."""
+"""Called with the stage (a key of `UNITS`), what is done, and of how much."""
 
 REDRAW_S = 0.1
 LINE_S = 10.0
-UNITS = {"precondition": "pages", "workload": "requests", "reading": "bytes"}
+UNITS = {
+    "precondition": "pages",
+    "workload": "requests",
+    "reading": "bytes",
+    "writing": "bytes",
+}
 
 
 def rate(per_second: float) -> str:
@@ -136,3 +141,13 @@ def display() -> Iterator[Display]:
     )
     with Progress(*columns, console=console, transient=True) as bars:
         yield _Bars(bars)
+
+
+@contextmanager
+def shown(label: str, progress: bool | Callback) -> Iterator[Callback | None]:
+    """What is to be called with the progress of one piece of work called `label`, if anything."""
+    if progress is True:
+        with display() as displayed:
+            yield displayed.run(label)
+    else:
+        yield progress or None

@@ -200,6 +200,21 @@ fn run_over(
     Finished { report, series, distributions, ending, event_digest }
 }
 
+/// What has happened so far on a device that somebody else drives; `Interrupted` while requests are under
+/// way.
+#[must_use]
+pub fn so_far(config: &Config, ssd: &Ssd, circumstances: &Circumstances) -> Finished {
+    let under_way = ssd.outstanding() > 0;
+    let ending = if under_way { Ending::Interrupted } else { Ending::Completed };
+    Finished {
+        report: report_timed(config, ssd, circumstances, &ending, None),
+        series: ssd.measured.series.clone(),
+        distributions: distributions::csv(&ssd.measured, &ssd.erases()),
+        ending,
+        event_digest: ssd.event_digest,
+    }
+}
+
 /// The run ended before its workload began.
 fn unfinished_precondition(ending: Ending, told: &mut Circumstances) -> Ending {
     if ending == Ending::Interrupted {

@@ -1,11 +1,12 @@
 //! Python bindings of ssdlab: conversions, nothing else.
 
+mod device;
 mod panics;
 mod policies;
 mod run;
 mod trace_info;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
 use ssd_core::config::{self, Config};
@@ -28,6 +29,8 @@ pyo3::create_exception!(
 fn parsed<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("{what}: {e}")))
 }
+
+pyo3::create_exception!(_core, StuckError, PyRuntimeError, "A simulation that cannot go on.");
 
 /// Resolve a configuration: its JSON. Raises `ConfigError` whose arguments are all messages.
 #[pyfunction]
@@ -137,7 +140,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ConfigError", module.py().get_type::<ConfigError>())?;
     module.add("WorkloadError", module.py().get_type::<WorkloadError>())?;
     module.add_class::<run::Finished>()?;
-    module.add_class::<policies::Device>()?;
+    module.add("StuckError", module.py().get_type::<StuckError>())?;
+    module.add_class::<device::Device>()?;
+    module.add_class::<policies::DeviceInfo>()?;
     module.add_class::<policies::VictimView>()?;
     module.add_class::<policies::TriggerView>()?;
     module.add_class::<policies::ConcurrencyView>()?;
@@ -151,6 +156,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     module.add_function(wrap_pyfunction!(panics::last_panic, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info::trace_info, module)?)?;
+    module.add_function(wrap_pyfunction!(device::snapshot_info, module)?)?;
     module.add_function(wrap_pyfunction!(run::op_log_excerpt, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)
 }

@@ -20,6 +20,7 @@ mod page_runs;
 pub mod raw;
 pub mod replay;
 mod scan;
+pub mod snapshots;
 pub mod synthetic;
 mod volumes;
 pub mod write;

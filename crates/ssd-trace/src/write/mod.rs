@@ -14,7 +14,7 @@ mod convert;
 mod fio;
 mod mqsim;
 mod msr;
-mod output;
+pub(crate) mod output;
 mod text;
 
 pub use block_event::BlockEvent;
