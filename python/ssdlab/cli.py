@@ -318,10 +318,16 @@ def snapshot_make(
     device = ssdlab.Device(config, set=set_values(sets), seed=seed)
     if device.config["precondition.snapshot"] is not None:
         raise ConfigError(["precondition.snapshot: it would only be copied; leave it out"])
+    if not out.parent.is_dir():
+        raise OutputError(f"{out}: cannot be written: {out.parent} is not a folder")
     if out.exists() and not force:
         raise OutputError(f"{out}: exists; --force replaces it, --out names another file")
-    device.precondition(progress=not quiet)
-    device.save(out, force=force, progress=not quiet)
+    try:
+        device.precondition(progress=not quiet)
+        device.save(out, force=force, progress=not quiet)
+    except KeyboardInterrupt:
+        _say("interrupted: no snapshot was made")
+        raise typer.Exit(INTERRUPTED) from None
     if json_ or not quiet:
         _put_info(out, json_)
     if not quiet:

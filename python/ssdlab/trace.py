@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ssdlab import _core, memory
 from ssdlab.config_input import load_config
-from ssdlab.errors import ConfigError, InternalError, WorkloadError
+from ssdlab.errors import ConfigError, translated
 from ssdlab.progress import display
 
 if TYPE_CHECKING:
@@ -85,12 +85,5 @@ def _read(
     limit: int,
     callback: Callable[[int], object] | None,
 ) -> str:
-    try:
+    with translated():
         return _core.trace_info(config, journal=journal, memory=limit, progress=callback)
-    except _core.WorkloadError as error:
-        raise WorkloadError(str(error)) from None
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
-        message = f"{error} (at {_core.last_panic()})"
-        raise InternalError(message) from error

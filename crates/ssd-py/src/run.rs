@@ -15,7 +15,8 @@ use ssd_trace::logs::Logs;
 use ssd_trace::snapshots;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 /// A finished run.
 #[pyclass(frozen, get_all, module = "ssdlab._core")]
@@ -69,6 +70,35 @@ pub(crate) fn tell(
             Some(callback) => callback.call1(py, (stage, done, total)).map(|_| ()),
             None => Ok(()),
         }
+    })
+}
+
+/// Time between two looks for signals.
+const POLL: Duration = Duration::from_millis(100);
+
+/// What `read` returns, which may take long or wait for input. It has a thread of its own, left behind
+/// when Python is interrupted meanwhile.
+#[allow(clippy::disallowed_methods, reason = "threads are banned in the core; this one only reads")]
+fn interruptible<T: Send + 'static>(
+    py: Python<'_>,
+    progress: Option<&Py<PyAny>>,
+    read: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    let (sender, receiver) = mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        // Nobody receives any more: then nobody wants it.
+        let _ = sender.send(read());
+    });
+    py.detach(move || {
+        loop {
+            match receiver.recv_timeout(POLL) {
+                Ok(value) => return Ok(value),
+                Err(RecvTimeoutError::Timeout) => tell(progress, "reading", 0, None)?,
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let panic = reader.join().expect_err("a thread that ends well has sent its value");
+        std::panic::resume_unwind(panic)
     })
 }
 
@@ -163,8 +193,9 @@ pub(crate) fn run(
         // Nobody looks at arrival times: spare the logarithms. Their stream is their own.
         workload.arrival.kind = ArrivalKind::Fixed;
     }
-    let opened = py
-        .detach(|| ssd_trace::open(&workload, page_bytes, user_pages, config.run.seed))
+    let seed = config.run.seed;
+    let open = move || ssd_trace::open(&workload, page_bytes, user_pages, seed);
+    let opened = interruptible(py, progress.as_ref(), open)?
         .map_err(|e| crate::WorkloadError::new_err(e.to_string()))?;
     let m = &config.metrics;
     let logs = match &folder {

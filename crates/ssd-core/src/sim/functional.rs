@@ -323,10 +323,10 @@ impl Functional {
         let overwrites = (pages as f64 * p.overwrite).round() as u64;
         let mut rng = Stream::new(config.run.seed, "precondition");
         if p.steady_state == SteadyStart::MeanField {
-            if !keep_going(0, pages + overwrites) {
+            let mut going = |done| keep_going(done, pages + overwrites);
+            if !self.build_steady_state(pages as u32, &mut rng, &mut going)? {
                 return Ok(false);
             }
-            self.build_steady_state(pages as u32, &mut rng)?;
             return self.overwrite(pages, overwrites, rng, keep_going);
         }
         let order = (p.order == FillOrder::Random).then(|| permutation(pages as u32, &mut rng));
@@ -342,7 +342,12 @@ impl Functional {
 
     /// The steady state of greedy collection under uniform writes, with as few erased blocks as no
     /// trigger minds.
-    fn build_steady_state(&mut self, pages: u32, rng: &mut Stream) -> Result<(), DeviceError> {
+    fn build_steady_state(
+        &mut self,
+        pages: u32,
+        rng: &mut Stream,
+        keep_going: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<bool, DeviceError> {
         let geo = &self.ftl.geo;
         let wants = |free_blocks: u32| {
             let blocks = u64::from(geo.blocks_per_pool - free_blocks);
@@ -355,7 +360,8 @@ impl Functional {
         let free = (0..geo.blocks_per_pool).find(|&free| !wants(free));
         let free = free.unwrap_or(geo.blocks_per_pool);
         self.sequence = u64::from(pages);
-        self.ftl.build_steady_state(&self.layout, pages, free, rng).map_err(|pool| {
+        let layout = &self.layout;
+        self.ftl.build_steady_state(layout, pages, free, rng, keep_going).map_err(|pool| {
             DeviceError::NoSpace {
                 pool: pool.0,
                 reason: format!(
