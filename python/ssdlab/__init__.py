@@ -11,6 +11,7 @@ from ssdlab import policy, versions
 from ssdlab.compare_runs import compare
 from ssdlab.comparison import Comparison
 from ssdlab.config_input import Config, load_config, preset_names
+from ssdlab.device import Completions, Device, SnapshotInfo, snapshot_info
 from ssdlab.errors import (
     ConfigError,
     InternalError,
@@ -25,13 +26,16 @@ from ssdlab.trace import Trace
 
 __all__ = [
     "Comparison",
+    "Completions",
     "Config",
     "ConfigError",
+    "Device",
     "InternalError",
     "Interrupted",
     "OutputError",
     "Report",
     "RunError",
+    "SnapshotInfo",
     "Trace",
     "WorkloadError",
     "__version__",
@@ -40,6 +44,7 @@ __all__ = [
     "policy",
     "preset_names",
     "run",
+    "snapshot_info",
 ]
 
 __version__ = versions.checked()

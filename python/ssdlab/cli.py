@@ -47,6 +47,8 @@ config_app = typer.Typer(no_args_is_help=True, help="Look at configurations.")
 app.add_typer(config_app, name="config")
 trace_app = typer.Typer(no_args_is_help=True, help="Look at traces.")
 app.add_typer(trace_app, name="trace")
+snapshot_app = typer.Typer(no_args_is_help=True, help="Make and look at snapshots of devices.")
+app.add_typer(snapshot_app, name="snapshot")
 
 ConfigArgument = Annotated[
     str, typer.Argument(metavar="CONFIG|PRESET", help="TOML file, or name of a preset.")
@@ -172,7 +174,7 @@ def run_command(
         raise
     except Interrupted as stopped:
         shown(stopped.report)
-        _say(KEPT)
+        _say(KEPT if stopped.report else "interrupted")
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -469,6 +471,57 @@ def trace_split(
         out, to=to, allow=allow or (), set=set_values(sets), progress=not quiet
     )
     _tell(done, json_, quiet)
+
+
+@snapshot_app.command("make")
+def snapshot_make(
+    config: ConfigArgument,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The snapshot.")],
+    sets: Sets = None,
+    seed: Seed = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
+    json_: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Precondition a device and keep its state, for runs with precondition.snapshot = "FILE"."""
+    device = ssdlab.Device(config, set=set_values(sets), seed=seed)
+    if device.config["precondition.snapshot"] is not None:
+        raise ConfigError(["precondition.snapshot: it would only be copied; leave it out"])
+    if not out.parent.is_dir():
+        raise OutputError(f"{out}: cannot be written: {out.parent} is not a folder")
+    if out.exists() and not force:
+        raise OutputError(f"{out}: exists; --force replaces it, --out names another file")
+    try:
+        device.precondition(progress=not quiet)
+        device.save(out, force=force, progress=not quiet)
+    except KeyboardInterrupt:
+        _say("interrupted: no snapshot was made")
+        raise typer.Exit(INTERRUPTED) from None
+    if json_ or not quiet:
+        _put_info(out, json_)
+    if not quiet:
+        _say(f"snapshot in {out}")
+
+
+@snapshot_app.command("info")
+def snapshot_info(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Snapshot.")], json_: Json = False
+) -> None:
+    """Check a snapshot and say what it holds and which devices can start from it."""
+    _put_info(file, json_)
+
+
+def _put_info(file: Path, as_json: bool) -> None:
+    info = asdict(ssdlab.snapshot_info(file))
+    if as_json:
+        _put(json.dumps(info, indent=2, ensure_ascii=False) + "\n")
+        return
+    keys = info.pop("config")
+    numbers = {
+        name.replace("_", " "): f"{value:,}" for name, value in info.items() if name != "digest"
+    }
+    for name, value in ({"digest": info["digest"]} | numbers | keys).items():
+        _put(f"{name:<26}{value}\n")
 
 
 @app.command()

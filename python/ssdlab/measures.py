@@ -43,6 +43,8 @@ class Provenance:
     """Digest of the resolved configuration."""
     trace_digest: str | None
     """Digest of the trace; None for a synthetic workload."""
+    snapshot_digest: str | None
+    """Digest of the snapshot that the run started from; None where it was preconditioned."""
     event_digest: str | None
     """Digest of all events of the run in order; None in functional mode."""
     external_policies: dict[str, str]

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from ssdlab import _core
-from ssdlab._core import ConcurrencyView, Device, TriggerView, VictimView
+from ssdlab._core import ConcurrencyView, DeviceInfo, TriggerView, VictimView
 from ssdlab.config_input import Config
 from ssdlab.errors import ConfigError
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Concurrency",
     "ConcurrencyView",
-    "Device",
+    "DeviceInfo",
     "Placement",
     "Trigger",
     "TriggerView",
@@ -44,7 +44,7 @@ __all__ = [
 class _Policy:
     """What all policies may have."""
 
-    def start(self, device: Device) -> None:
+    def start(self, device: DeviceInfo) -> None:
         """A machine begins: set up, or forget, what belongs to one.
 
         Called when a run begins and, unless `run.mode` is "functional", once more between

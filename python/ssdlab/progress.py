@@ -24,13 +24,18 @@ from rich.progress import (
 from rich.text import Text
 
 Callback: TypeAlias = Callable[[str, int, int | None], object]
-"""Called with the stage ("precondition", "workload", "reading"), what is done, and of how much."""
+"""Called with the stage (a key of `UNITS`), what is done, and of how much."""
 
 REDRAW_S = 0.1
 LINE_S = 10.0
 MOST_BARS = 12
 """With more runs, those that have ended leave the screen to the others."""
-UNITS = {"precondition": "pages", "workload": "requests", "reading": "bytes"}
+UNITS = {
+    "precondition": "pages",
+    "workload": "requests",
+    "reading": "bytes",
+    "writing": "bytes",
+}
 
 
 def rate(per_second: float) -> str:
@@ -180,3 +185,13 @@ def display() -> Iterator[Display]:
     )
     with Progress(*columns, console=console, transient=True) as bars:
         yield _Bars(bars)
+
+
+@contextmanager
+def shown(label: str, progress: bool | Callback) -> Iterator[Callback | None]:
+    """What is to be called with the progress of one piece of work called `label`, if anything."""
+    if progress is True:
+        with display() as displayed:
+            yield displayed.run(label)
+    else:
+        yield progress or None

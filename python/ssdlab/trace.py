@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ssdlab import _core, memory
 from ssdlab.config_input import Config, load_config
-from ssdlab.errors import ConfigError, InternalError, OutputError, WorkloadError
+from ssdlab.errors import ConfigError, OutputError, translated
 from ssdlab.folder import draft
 from ssdlab.progress import display
 
@@ -212,20 +212,8 @@ class Trace:
         for loss in allow:
             _known("allow", loss, json.loads(_core.registry())["losses"])
         config = load_config(trace=self.path, set=set)
-        try:
-            with _watched(self.path, wanted) as callback:
-                yield config, callback
-        except _core.WorkloadError as error:
-            raise WorkloadError(str(error)) from None
-        except OutputError:
-            raise
-        except OSError as error:
-            raise OutputError(str(error)) from None
-        except BaseException as error:
-            if type(error).__name__ != "PanicException":
-                raise
-            message = f"{error} (at {_core.last_panic()})"
-            raise InternalError(message) from error
+        with translated(), _watched(self.path, wanted) as callback:
+            yield config, callback
 
 
 def targets() -> list[dict[str, str]]:

@@ -98,6 +98,8 @@ pub struct Circumstances {
     pub commit: Option<String>,
     /// Digest of the trace.
     pub trace_digest: Option<String>,
+    /// Digest of the snapshot that the run starts from.
+    pub snapshot_digest: Option<String>,
     /// Warnings that go into the report.
     pub warnings: Vec<String>,
     /// Recompute all invariants every so many instants; 0: never.
@@ -131,13 +133,15 @@ pub struct Finished {
     pub event_digest: u64,
 }
 
-/// Run `source` on the device of `config`.
+/// Run `source` on the device of `config`, preconditioned first. (Where a snapshot takes that place, the
+/// caller loads it: [`run_from`].)
 pub fn run(
     config: &Config,
     source: &mut dyn Source,
     circumstances: &Circumstances,
     watcher: &mut dyn Watcher,
 ) -> Finished {
+    assert_eq!(config.precondition.snapshot, None, "whoever does I/O loads it");
     let mut functional = Functional::with_plugs(config, &circumstances.plugs);
     let mut keep_going =
         |done, total| watcher.progress(Stage::Precondition, done, Some(total)).is_continue();
@@ -146,6 +150,29 @@ pub fn run(
         Ok(false) | Err(DeviceError::Interrupted) => Some(Ending::Interrupted),
         Err(e) => Some(Ending::Failed(format!("preconditioning failed: {e}"))),
     };
+    run_over(config, functional, ending, source, circumstances, watcher)
+}
+
+/// Run `source` on a device of `config` as it is, such as one made by [`Functional::restore`].
+pub fn run_from(
+    config: &Config,
+    device: Functional,
+    source: &mut dyn Source,
+    circumstances: &Circumstances,
+    watcher: &mut dyn Watcher,
+) -> Finished {
+    run_over(config, device, None, source, circumstances, watcher)
+}
+
+/// Run on a preconditioned device, or report how its preconditioning has ended.
+fn run_over(
+    config: &Config,
+    functional: Functional,
+    ending: Option<Ending>,
+    source: &mut dyn Source,
+    circumstances: &Circumstances,
+    watcher: &mut dyn Watcher,
+) -> Finished {
     if config.run.mode == Mode::Functional {
         return run_functional(config, functional, source, circumstances, watcher, ending);
     }
@@ -171,6 +198,21 @@ pub fn run(
         _ => ending,
     };
     Finished { report, series, distributions, ending, event_digest }
+}
+
+/// What has happened so far on a device that somebody else drives; `Interrupted` while requests are under
+/// way.
+#[must_use]
+pub fn so_far(config: &Config, ssd: &Ssd, circumstances: &Circumstances) -> Finished {
+    let under_way = ssd.outstanding() > 0;
+    let ending = if under_way { Ending::Interrupted } else { Ending::Completed };
+    Finished {
+        report: report_timed(config, ssd, circumstances, &ending, None),
+        series: ssd.measured.series.clone(),
+        distributions: distributions::csv(&ssd.measured, &ssd.erases()),
+        ending,
+        event_digest: ssd.event_digest,
+    }
 }
 
 /// The run ended before its workload began.
@@ -489,6 +531,7 @@ fn report(
             seed: config.run.seed,
             config_digest: crate::config::digest(config),
             trace_digest: circumstances.trace_digest.clone(),
+            snapshot_digest: circumstances.snapshot_digest.clone(),
             event_digest: None,
             external_policies: circumstances.plugs.names(),
         },

@@ -1,5 +1,6 @@
 //! Python bindings of ssdlab: conversions, nothing else.
 
+mod device;
 mod log_reader;
 mod panics;
 mod policies;
@@ -7,7 +8,7 @@ mod run;
 mod trace_info;
 mod traces;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
 use ssd_core::config::{self, Config};
@@ -30,6 +31,8 @@ pyo3::create_exception!(
 fn parsed<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("{what}: {e}")))
 }
+
+pyo3::create_exception!(_core, StuckError, PyRuntimeError, "A simulation that cannot go on.");
 
 /// Resolve a configuration: its JSON. Raises `ConfigError` whose arguments are all messages.
 #[pyfunction]
@@ -150,8 +153,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ConfigError", module.py().get_type::<ConfigError>())?;
     module.add("WorkloadError", module.py().get_type::<WorkloadError>())?;
     module.add_class::<run::Finished>()?;
+    module.add("StuckError", module.py().get_type::<StuckError>())?;
     module.add_class::<log_reader::LogReader>()?;
-    module.add_class::<policies::Device>()?;
+    module.add_class::<device::Device>()?;
+    module.add_class::<policies::DeviceInfo>()?;
     module.add_class::<policies::VictimView>()?;
     module.add_class::<policies::TriggerView>()?;
     module.add_class::<policies::ConcurrencyView>()?;
@@ -169,6 +174,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_split, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_requests, module)?)?;
+    module.add_function(wrap_pyfunction!(device::snapshot_info, module)?)?;
     module.add_function(wrap_pyfunction!(run::op_log_excerpt, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)
 }

@@ -25,6 +25,7 @@ mod reading;
 mod records;
 pub mod replay;
 mod scan;
+pub mod snapshots;
 pub mod synthetic;
 mod volumes;
 pub mod write;

@@ -69,6 +69,7 @@ impl Default for Config {
                 order: FillOrder::Sequential,
                 overwrite: 0.0,
                 steady_state: SteadyStart::None,
+                snapshot: None,
             },
             workload: workload(),
             metrics: Metrics { interval_ns: 100_000_000, op_log: false, request_log: false },

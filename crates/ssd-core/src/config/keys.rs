@@ -247,7 +247,9 @@ keys! {
         "Uniformly random overwrites of the filled pages, in multiples of their number.";
     precondition.steady_state: word(steady_state, SteadyStart)
         "Steady state built at once, instead of the fill; overwrites come after it.";
-    precondition.snapshot: reserved("none") "Snapshot to start from.";
+    precondition.snapshot: special(special::SNAPSHOT)
+        "Snapshot to start from, made with `ssdlab snapshot make`: instead of all other keys of this \
+        table.";
 
     workload.trace: special(special::TRACE)
         "Path of a trace; \"-\" reads standard input. Implies `kind = \"trace\"`.";

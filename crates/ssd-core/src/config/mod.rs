@@ -23,7 +23,7 @@ mod special;
 mod words;
 
 pub use error::ConfigError;
-pub use print::{digest, key_paths, to_toml};
+pub use print::{digest, key_paths, shown, to_toml};
 pub use resolve::{Input, load};
 pub use schema::{reference_markdown, schema};
 pub use words::*;
@@ -226,6 +226,8 @@ pub struct Precondition {
     pub overwrite: f64,
     /// Steady state built at once.
     pub steady_state: SteadyStart,
+    /// Path of the snapshot to start from, instead of all of the above.
+    pub snapshot: Option<String>,
 }
 
 /// `[workload]`

@@ -298,6 +298,24 @@ pub(crate) static BLOCKING: Special = Special {
     types: &["string", "object"],
 };
 
+pub(crate) static SNAPSHOT: Special = Special {
+    form: "path of a file, or \"none\"",
+    default: Some("none"),
+    read: |draft, errors, path, node| {
+        let set = read::text(node).and_then(|file| {
+            if file.is_empty() {
+                return Err("found \"\"; expected the path of a snapshot, or \"none\"".to_string());
+            }
+            draft.config.precondition.snapshot = (file != "none").then(|| file.to_string());
+            Ok(())
+        });
+        report(errors, path, node, set);
+    },
+    show: |config| config.precondition.snapshot.as_deref().map(quoted),
+    text: true,
+    types: TEXT,
+};
+
 pub(crate) static TRACE: Special = Special {
     form: "string",
     default: Some("none"),

@@ -87,9 +87,21 @@ fn valid_counts(blocks: usize, pages: u32, valid: u64) -> Option<Vec<u16>> {
     Some(counts)
 }
 
+/// What the filling of one pool goes on with from the pool before it.
+struct Fill<'a> {
+    addresses: &'a mut Addresses,
+    rng: &'a mut Stream,
+    /// Valid pages, a random number, and the block, of all sealed ones.
+    sealed: &'a mut Vec<(u16, u64, usize)>,
+}
+
+/// Blocks filled between two questions whether to go on.
+const BLOCKS_AT_ONCE: usize = 512;
+
 impl Ftl {
     /// Bring an erased device into the steady state with its first `pages` user pages written, `free`
-    /// blocks of every pool erased.
+    /// blocks of every pool erased. `keep_going` is asked now and then with the pages written so far;
+    /// false ends early, which is returned.
     ///
     /// # Errors
     /// The pool in which the pages do not fit beside `free` blocks.
@@ -99,7 +111,8 @@ impl Ftl {
         pages: u32,
         free: u32,
         rng: &mut Stream,
-    ) -> Result<(), PoolId> {
+        keep_going: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<bool, PoolId> {
         assert_eq!(self.space.used(), 0, "the device has been written");
         let mut columns = vec![Vec::new(); self.geo.pools as usize];
         for i in 0..layout.planes() {
@@ -117,7 +130,10 @@ impl Ftl {
                 .min(u64::from(addresses.count));
             let valid = u64::from(addresses.count) - open;
             let counts = valid_counts(blocks, self.geo.pages_per_block, valid).ok_or(pool)?;
-            self.fill_sealed(pool, &counts, &mut addresses, rng, &mut sealed);
+            let fill = Fill { addresses: &mut addresses, rng, sealed: &mut sealed };
+            if !self.fill_sealed(pool, counts, fill, keep_going) {
+                return Ok(false);
+            }
             self.fill_open(&planes, open, &mut addresses);
         }
         sealed.sort_unstable();
@@ -129,19 +145,19 @@ impl Ftl {
         assert_eq!(self.valid_pages, u64::from(pages), "every page is somewhere");
         use super::gc::victim::VictimPolicy;
         self.victim.init(&self.blocks, self.clock);
-        Ok(())
+        Ok(true)
     }
 
-    /// The sealed blocks of `pool`, spread over its planes, with these counts in random order.
+    /// The sealed blocks of `pool`, spread over its planes, with these counts in random order; false if
+    /// `keep_going` says stop.
     fn fill_sealed(
         &mut self,
         pool: PoolId,
-        counts: &[u16],
-        addresses: &mut Addresses,
-        rng: &mut Stream,
-        sealed: &mut Vec<(u16, u64, usize)>,
-    ) {
-        let mut counts = counts.to_vec();
+        mut counts: Vec<u16>,
+        fill: Fill<'_>,
+        keep_going: &mut dyn FnMut(u64) -> bool,
+    ) -> bool {
+        let Fill { addresses, rng, sealed } = fill;
         for i in (1..counts.len()).rev() {
             counts.swap(i, rng.below(i as u64 + 1) as usize);
         }
@@ -150,6 +166,9 @@ impl Ftl {
         let per_home = all.len() / homes;
         let pages = self.geo.pages_per_block;
         for (i, &count) in counts.iter().enumerate() {
+            if i % BLOCKS_AT_ONCE == 0 && !keep_going(self.valid_pages) {
+                return false;
+            }
             let block = all[i % homes * per_home + i / homes];
             self.space.adopt(block, self.geo.first_plane(block), pages);
             for plane in self.geo.planes_of_block(block) {
@@ -172,6 +191,7 @@ impl Ftl {
             (self.blocks.bound[at], self.blocks.valid[at]) = (pages as u16, count);
             sealed.push((count, rng.bits(), at));
         }
+        true
     }
 
     /// The rest of the pool's pages, in open blocks of all frontiers.

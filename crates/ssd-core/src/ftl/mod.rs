@@ -26,6 +26,7 @@ use gc::trigger::SpaceView;
 use gc::victim::{Victim, VictimPolicy};
 use map::{Entry, Map};
 use plugs::Plugs;
+use snapshot::shape::Shape;
 use space::Space;
 
 /// A chosen victim.
@@ -57,6 +58,7 @@ pub struct Ftl {
     pub valid_pages: u64,
     seals: u64,
     rng: Stream,
+    shape: Shape,
 }
 
 impl Ftl {
@@ -83,6 +85,7 @@ impl Ftl {
             valid_pages: 0,
             seals: 0,
             rng: Stream::new(config.run.seed, "victim"),
+            shape: Shape::of(config),
             blocks,
             geo,
         }

@@ -4,6 +4,10 @@
 //! (erased blocks and its open block) never fall below what the running job still has to move, nor,
 //! without a job, below one whole block. The host may bind only what leaves that room.
 
+mod at_rest;
+
+pub(super) use at_rest::Ground;
+
 use super::blocks::{BlockState, BlockTable};
 use crate::config::{Config, Frontiers};
 use crate::nand::geometry::Geometry;

@@ -73,6 +73,9 @@ pub struct Provenance {
     pub config_digest: String,
     /// Digest of the trace; `null` for a synthetic workload.
     pub trace_digest: Option<String>,
+    /// Digest of the snapshot that the run started from; `null` where it was preconditioned.
+    #[serde(default)]
+    pub snapshot_digest: Option<String>,
     /// Digest of all events of the run in order; `null` in functional mode.
     pub event_digest: Option<String>,
     /// Policies from outside (Python) by the key that they stand in for; nobody but their author can

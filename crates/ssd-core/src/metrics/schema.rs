@@ -117,7 +117,8 @@ pub fn schema() -> Value {
                 with(
                     object(
                         "ssdlab:string commit:string? seed:count config_digest:string \
-                         trace_digest:string? event_digest:string?",
+                         trace_digest:string? \
+                         snapshot_digest:string? event_digest:string?",
                     ),
                     [("external_policies", map_of(&of_type("string")))],
                 ),

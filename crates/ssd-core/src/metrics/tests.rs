@@ -74,6 +74,7 @@ fn inputs(m: &Measurements) -> Inputs<'_> {
             event_digest: None,
             external_policies: BTreeMap::new(),
             trace_digest: None,
+            snapshot_digest: None,
         },
         config: json!({"run": {"name": "example", "seed": 1}}),
         measured: m,

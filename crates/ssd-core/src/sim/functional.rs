@@ -11,6 +11,7 @@ use crate::ftl::gc::{Demand, Demands};
 use crate::ftl::map::Entry;
 use crate::ftl::place::{Layout, Placement, PlacementPolicy};
 use crate::ftl::plugs::Plugs;
+use crate::ftl::snapshot::Snapshot;
 use crate::ftl::{Choice, Ftl};
 use crate::host::ahead::Ahead;
 use crate::host::device::DeviceError;
@@ -75,6 +76,21 @@ impl Functional {
     pub fn with_plugs(config: &Config, plugs: &Plugs) -> Functional {
         plugs.begin();
         Functional::over(config, Ftl::with_plugs(config, plugs), plugs)
+    }
+
+    /// Over a device of `config` in the state of `snapshot`, with policies from outside.
+    ///
+    /// # Errors
+    /// As [`Ftl::restore`].
+    pub fn restore(
+        config: &Config,
+        snapshot: &Snapshot,
+        plugs: &Plugs,
+    ) -> Result<Functional, String> {
+        plugs.begin();
+        let ftl = Ftl::restore_with_plugs(config, snapshot, plugs)?;
+        let sequence = snapshot.counters().sequence;
+        Ok(Functional { sequence, ..Functional::over(config, ftl, plugs) })
     }
 
     fn over(config: &Config, ftl: Ftl, plugs: &Plugs) -> Functional {
@@ -307,10 +323,10 @@ impl Functional {
         let overwrites = (pages as f64 * p.overwrite).round() as u64;
         let mut rng = Stream::new(config.run.seed, "precondition");
         if p.steady_state == SteadyStart::MeanField {
-            if !keep_going(0, pages + overwrites) {
+            let mut going = |done| keep_going(done, pages + overwrites);
+            if !self.build_steady_state(pages as u32, &mut rng, &mut going)? {
                 return Ok(false);
             }
-            self.build_steady_state(pages as u32, &mut rng)?;
             return self.overwrite(pages, overwrites, rng, keep_going);
         }
         let order = (p.order == FillOrder::Random).then(|| permutation(pages as u32, &mut rng));
@@ -326,7 +342,12 @@ impl Functional {
 
     /// The steady state of greedy collection under uniform writes, with as few erased blocks as no
     /// trigger minds.
-    fn build_steady_state(&mut self, pages: u32, rng: &mut Stream) -> Result<(), DeviceError> {
+    fn build_steady_state(
+        &mut self,
+        pages: u32,
+        rng: &mut Stream,
+        keep_going: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<bool, DeviceError> {
         let geo = &self.ftl.geo;
         let wants = |free_blocks: u32| {
             let blocks = u64::from(geo.blocks_per_pool - free_blocks);
@@ -339,7 +360,8 @@ impl Functional {
         let free = (0..geo.blocks_per_pool).find(|&free| !wants(free));
         let free = free.unwrap_or(geo.blocks_per_pool);
         self.sequence = u64::from(pages);
-        self.ftl.build_steady_state(&self.layout, pages, free, rng).map_err(|pool| {
+        let layout = &self.layout;
+        self.ftl.build_steady_state(layout, pages, free, rng, keep_going).map_err(|pool| {
             DeviceError::NoSpace {
                 pool: pool.0,
                 reason: format!(

@@ -185,7 +185,7 @@ impl Ssd {
     /// # Errors
     /// The snapshot does not fit the configuration.
     pub fn restore(config: &Config, snapshot: &Snapshot) -> Result<Ssd, String> {
-        Ok(Ssd::new(config, Ftl::restore(config, snapshot)?, snapshot.sequence))
+        Ok(Ssd::new(config, Ftl::restore(config, snapshot)?, snapshot.counters().sequence))
     }
 
     /// Recompute all invariants every `n` instants and panic on a violation; 0: never.

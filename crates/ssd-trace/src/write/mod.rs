@@ -15,7 +15,7 @@ mod convert;
 mod fio;
 mod mqsim;
 mod msr;
-mod output;
+pub(crate) mod output;
 mod target;
 mod text;
 mod traces;

@@ -32,7 +32,7 @@ impl Layout {
 }
 
 /// Chooses the plane of an admitted host write.
-pub trait PlacementPolicy {
+pub trait PlacementPolicy: Send {
     /// The plane for `lpn`. `load(plane)` is the number of operations waiting or running on the busy
     /// unit of a plane.
     fn place(&mut self, lpn: Lpn, load: &dyn Fn(PlaneId) -> u32) -> PlaneId;

@@ -29,7 +29,7 @@ pub struct SpaceView {
 
 /// When collection of a pool may start; it stops when the trigger no longer holds
 /// (`amount = "until-satisfied"`).
-pub trait TriggerPolicy {
+pub trait TriggerPolicy: Send {
     /// Whether collection is wanted.
     fn holds(&self, view: &SpaceView) -> bool;
 
