@@ -52,7 +52,13 @@ impl Default for Config {
             sched: Sched { order: named(crate::sched::order::ALL, "host-first") },
             controller: Controller { ecc_ns: 0 },
             gc: gc(),
-            wear: Wear { dynamic: true },
+            wear: Wear {
+                dynamic: true,
+                static_threshold: 0,
+                endurance: 0,
+                endurance_spread: 0.0,
+                factory_bad_blocks: 0.0,
+            },
             precondition: Precondition {
                 fill: 1.0,
                 order: FillOrder::Sequential,

@@ -8,6 +8,7 @@ use super::blocks::{BlockState, BlockTable};
 use super::gc::victim::{Victim, VictimPolicy};
 use super::map::Map;
 use super::space::Space;
+use super::wear::Wear;
 use super::{Ftl, Geometry, Media, Stream};
 use crate::config::Config;
 
@@ -76,6 +77,7 @@ impl Ftl {
             media: snapshot.media.clone(),
             blocks: snapshot.blocks.clone(),
             space: snapshot.space.clone(),
+            wear: Wear::new(config, &snapshot.geo),
             victim,
             clock: snapshot.clock,
             valid_pages: snapshot.valid_pages,

@@ -20,6 +20,7 @@ use crate::ftl::snapshot::Snapshot;
 use crate::host::device::{Device, DeviceError};
 use crate::host::request::{Completion, Op as HostOp, Request, RequestId};
 use crate::metrics::Measurements;
+use crate::metrics::counters::Cause;
 use crate::metrics::series::Gauges;
 use crate::nand::geometry::Geometry;
 use crate::nand::timing::Times;
@@ -104,12 +105,7 @@ impl Ssd {
     #[must_use]
     pub fn with_plugs(config: &Config, mut ftl: Ftl, sequence: u64, plugs: &Plugs) -> Ssd {
         plugs.begin();
-        let d = &config.device;
-        let layout = Layout {
-            channels: d.channels,
-            chips_per_channel: d.chips_per_channel,
-            planes_per_chip: d.planes_per_chip,
-        };
+        let layout = Layout::new(&config.device);
         let geo = ftl.geo.clone();
         ftl.set_victim(plugs.victim(&config.gc.victim, &ftl.blocks));
         let channel_of = |u: u32| geo.channel_of(PlaneId(geo.planes_of_unit(UnitId(u)).start)).0;
@@ -353,10 +349,10 @@ impl Ssd {
         self.pages_before
     }
 
-    /// GC pages read, or being read, and neither programmed nor dropped yet.
+    /// Pages read, or being read, for `cause` and neither programmed nor dropped yet.
     #[must_use]
-    pub fn gc_pages_in_flight(&self) -> u64 {
-        self.gc.pages_read
+    pub fn pages_in_flight(&self, cause: Cause) -> u64 {
+        self.gc.pages_read[cause.at()]
     }
 
     /// Whether no flash operation is queued or running.
@@ -393,12 +389,9 @@ impl Ssd {
     pub fn stalled(&self) -> DeviceError {
         let (outstanding, first) = (self.outstanding(), self.requests.oldest().unwrap_or(0));
         match self.starved_pool() {
-            Some(pool) => DeviceError::NoSpace {
-                pool: pool.0,
-                reason: super::functional::no_space_reason(&self.ftl, pool, &self.plugs),
-                outstanding,
-                first,
-            },
+            Some(pool) => {
+                super::functional::no_space(&self.ftl, pool, &self.plugs, outstanding, first)
+            }
             None => DeviceError::Stalled {
                 outstanding,
                 first,
@@ -536,6 +529,9 @@ impl Device for Ssd {
                     self.heed_policies()?;
                 }
                 self.mid_instant = !self.done.is_empty();
+                if !self.mid_instant && self.failure.is_some() {
+                    return Err(self.failure.take().expect("seen"));
+                }
             } else {
                 match self.next_event() {
                     Some(t) if t <= limit => self.begin_instant(t)?,
