@@ -285,6 +285,7 @@ impl Space {
     }
 
     /// Whether `plane` has a page for frontier `stream`, whoever else needs it.
+    #[inline(always)]
     #[must_use]
     pub fn has_page(&self, plane: PlaneId, stream: u32) -> bool {
         self.has_open(plane, stream) || !self.free[self.home(plane)].is_empty()
@@ -309,10 +310,10 @@ impl Space {
     fn bound(&mut self, pool: PoolId, stream: u32, pages: u32) {
         self.used_in_pool[pool.at()] += pages;
         self.used += u64::from(pages);
-        if stream == self.gc_stream() {
-            self.gc_open[pool.at()] -= pages;
-        } else if stream == self.wear_stream() {
-            self.wear_open[pool.at()] -= pages;
+        if stream >= self.gc_stream() {
+            let open =
+                if stream == self.gc_stream() { &mut self.gc_open } else { &mut self.wear_open };
+            open[pool.at()] -= pages;
         }
     }
 
@@ -400,14 +401,19 @@ impl Space {
 
     /// The plane of the pool of `home` where the next copy to frontier `stream` is bound, `home` first
     /// where it has a page.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn copy_plane(&self, home: PlaneId, stream: u32, blocks: &BlockTable) -> Option<PlaneId> {
+        if stream == self.gc_stream() && self.has_page(home, stream) {
+            return Some(home);
+        }
+        self.other_copy_plane(home, stream, blocks)
+    }
+
+    #[inline(never)]
+    fn other_copy_plane(&self, home: PlaneId, stream: u32, blocks: &BlockTable) -> Option<PlaneId> {
         if stream == self.wear_stream() {
             return self.wear_plane(home, blocks);
-        }
-        if self.has_page(home, stream) {
-            return Some(home);
         }
         self.planes_of(self.pool(home)).find(|&p| self.has_page(p, stream))
     }

@@ -241,7 +241,7 @@ impl Ssd {
                 self.timer_events();
             }
         }
-        if self.failure.is_some() { Err(self.failure.take().expect("seen")) } else { Ok(()) }
+        Ok(())
     }
 
     /// The rest of the instant: arrivals, idle timers, collection, dispatch.
@@ -370,7 +370,7 @@ impl Ssd {
             self.begin_instant(t)?;
             self.grant_buses();
         }
-        Ok(())
+        self.failure.take().map_or(Ok(()), Err)
     }
 
     /// Whether the run is still in its warm-up; if so, forget what has been measured.
@@ -528,10 +528,10 @@ impl Device for Ssd {
                 if self.plugs.any() {
                     self.heed_policies()?;
                 }
-                self.mid_instant = !self.done.is_empty();
-                if !self.mid_instant && self.failure.is_some() {
+                if self.failure.is_some() {
                     return Err(self.failure.take().expect("seen"));
                 }
+                self.mid_instant = !self.done.is_empty();
             } else {
                 match self.next_event() {
                     Some(t) if t <= limit => self.begin_instant(t)?,
