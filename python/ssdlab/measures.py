@@ -255,8 +255,8 @@ class Wear:
     erase_stddev: float
     """Standard deviation of the erases."""
     host_bytes_written: int
-    """Bytes that the host has written to the flash, in whole pages: the TBW of a device that is worn
-    out at the end of the run."""
+    """Bytes that the host has written to the flash, in whole pages: the TBW of a device that is
+    worn out at the end of the run."""
     host_bytes_at_even_wear: float | None
     """Bytes that the host could write in all if every block were erased as often as its endurance
     allows, at the write amplification of the measurement; None without an endurance."""

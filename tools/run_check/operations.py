@@ -193,7 +193,7 @@ class Operations:
                 self.findings.add("waf", f"{REPORT}:waf.{key}", value, found)
 
     def _compare_drops(self) -> None:
-        """Reads of copies = their programs + drops; reads before the measured interval may count or not."""
+        """Copies read = programmed + dropped; reads before the measurement may count or not."""
         if not self.requests.complete:
             return
         left = [start for sources in self.flash.copies.values() for _, start in sources]

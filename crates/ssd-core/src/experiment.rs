@@ -484,6 +484,7 @@ fn report(
     ending: &Ending,
     end: End<'_>,
 ) -> Report {
+    let bad = ftl.bad_blocks();
     Report::build(&Inputs {
         provenance: Provenance {
             ssdlab: env!("CARGO_PKG_VERSION").to_string(),
@@ -507,7 +508,8 @@ fn report(
             pages_before: end.pages_before,
             erases: end.erases,
             life_erases: &ftl.life_erases(),
-            bad: ftl.bad_blocks(),
+            factory_bad_blocks: bad.factory,
+            worn_out_blocks: bad.worn_out,
             endurance: config.wear.endurance,
             host_bytes_written: ftl.host_bytes_written(),
             channel_busy_ns: end.busy.0,

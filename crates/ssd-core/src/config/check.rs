@@ -5,8 +5,6 @@ use super::error::{Errors, Place};
 use super::quantity::show_size;
 use super::resolve::Draft;
 use super::words::*;
-use crate::ftl::wear::factory_bad_blocks;
-use crate::nand::geometry::Geometry;
 use std::cmp::Reverse;
 
 /// Most flash pages: page numbers beyond stand for writes in flight.
@@ -259,10 +257,9 @@ fn too_many_bad_blocks(draft: &Draft) -> Option<String> {
     if config.wear.factory_bad_blocks <= 0.0 || reserve_beyond_spare(draft).is_some() {
         return None;
     }
-    let geo = Geometry::new(config);
-    let mut bad = vec![0u64; geo.pools as usize];
-    for block in factory_bad_blocks(config, &geo) {
-        bad[(block.0 / geo.blocks_per_pool) as usize] += 1;
+    let mut bad = vec![0u64; config.pools() as usize];
+    for unit in config.factory_bad_units() {
+        bad[(u64::from(unit) / config.units_per_pool()) as usize] += 1;
     }
     let (pool, &most) = bad.iter().enumerate().max_by_key(|&(pool, n)| (n, Reverse(pool)))?;
     let (units, spare) = (config.units_per_pool(), config.spare_units_per_pool());

@@ -69,23 +69,6 @@ fn limits(config: &Config, geo: &Geometry) -> Vec<u32> {
     (0..units).map(|_| (0..geo.members).map(|_| draw()).min().expect("it has members")).collect()
 }
 
-/// The erase units that are bad from the factory, ascending.
-#[must_use]
-pub fn factory_bad_blocks(config: &Config, geo: &Geometry) -> Vec<BlockId> {
-    let share = config.wear.factory_bad_blocks;
-    if share <= 0.0 {
-        return Vec::new();
-    }
-    let mut flash_blocks: Vec<u32> = (0..geo.pools * geo.blocks_per_pool * geo.members).collect();
-    let count = (flash_blocks.len() as f64 * share).round() as usize;
-    Stream::new(config.run.seed, "factory bad blocks").shuffle(&mut flash_blocks);
-    let mut units: Vec<BlockId> =
-        flash_blocks[..count].iter().map(|&b| BlockId(b / geo.members)).collect();
-    units.sort_unstable();
-    units.dedup();
-    units
-}
-
 /// Bad erase units of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BadBlocks {
@@ -98,7 +81,7 @@ pub struct BadBlocks {
 impl Ftl {
     /// Mark the blocks that are bad from the factory.
     pub(super) fn begin_life(&mut self, config: &Config) {
-        for block in factory_bad_blocks(config, &self.geo) {
+        for block in config.factory_bad_units().into_iter().map(BlockId) {
             self.blocks.state[block.at()] = BlockState::Bad;
             self.space.never_good(block, self.geo.first_plane(block));
         }

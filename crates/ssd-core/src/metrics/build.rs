@@ -9,7 +9,6 @@ use super::report::{
 };
 use super::steady::{Evidence, SteadyState};
 use super::warnings;
-use crate::ftl::wear::BadBlocks;
 use crate::host::request::Op;
 use crate::units::Nanos;
 use std::collections::BTreeMap;
@@ -70,8 +69,10 @@ pub struct DeviceState<'a> {
     pub erases: &'a [u32],
     /// Erases since the device was new of every block that was good then.
     pub life_erases: &'a [u32],
-    /// Bad blocks.
-    pub bad: BadBlocks,
+    /// Blocks that were bad from the start.
+    pub factory_bad_blocks: u64,
+    /// Blocks that have reached their endurance.
+    pub worn_out_blocks: u64,
     /// Erases a block survives; 0: any number.
     pub endurance: u32,
     /// Bytes that the host has written to the flash since the device was new.
@@ -314,8 +315,8 @@ fn wear(inputs: &Inputs) -> Wear {
         pages_dropped: counts.pages.dropped,
         pages_stale: counts.pages.stale,
         pages_in_flight: 0,
-        factory_bad_blocks: d.bad.factory,
-        worn_out_blocks: d.bad.worn_out,
+        factory_bad_blocks: d.factory_bad_blocks,
+        worn_out_blocks: d.worn_out_blocks,
         erase_min: life.min,
         erase_max: life.max,
         erase_mean: life.mean,
@@ -374,7 +375,7 @@ fn device(inputs: &Inputs) -> Device {
         used_ratio: ratio(d.used_pages, d.physical_pages).unwrap_or(0.0),
         blocks: d.erases.len() as u64,
         free_blocks: d.free_blocks,
-        bad_blocks: d.bad.factory + d.bad.worn_out,
+        bad_blocks: d.factory_bad_blocks + d.worn_out_blocks,
         lowest_free_blocks: d.lowest_free_blocks,
         erase_min: erases.min,
         erase_max: erases.max,

@@ -6,7 +6,6 @@ use super::counters::{Cause, MoveCounts, Parts};
 use super::report::{Provenance, Report};
 use super::series::Gauges;
 use super::{schema, summary, warnings};
-use crate::ftl::wear::BadBlocks;
 use crate::host::request::{Op, Request};
 use crate::units::Nanos;
 use serde_json::{Value, json};
@@ -89,7 +88,8 @@ fn inputs(m: &Measurements) -> Inputs<'_> {
             pages_before: 0,
             erases: &ERASES,
             life_erases: &ERASES,
-            bad: BadBlocks::default(),
+            factory_bad_blocks: 0,
+            worn_out_blocks: 0,
             endurance: 0,
             host_bytes_written: 40_960_000,
             channel_busy_ns: &[],
