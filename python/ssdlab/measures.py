@@ -252,6 +252,43 @@ class Gc:
 
 
 @dataclass(frozen=True)
+class Wear:
+    """Static wear levelling within the measurement, and the life of the device.
+
+    Its life is counted since it was new, preconditioning and warm-up included.
+    """
+
+    calls: int
+    """Cold blocks whose collection has started."""
+    pages_moved: int
+    """Copies that became the page's place."""
+    pages_dropped: int
+    """Pages read, and overwritten or trimmed before their copy was programmed."""
+    pages_stale: int
+    """Copies programmed that nobody owned any more."""
+    pages_in_flight: int
+    """Pages read and, at the end of the run, neither programmed nor dropped yet."""
+    factory_bad_blocks: int
+    """Blocks (erase units) that were bad from the start."""
+    worn_out_blocks: int
+    """Blocks that have reached their endurance."""
+    erase_min: int
+    """Fewest erases of a block; like the three below without those bad from the start."""
+    erase_max: int
+    """Most erases of a block."""
+    erase_mean: float
+    """Mean erases of a block."""
+    erase_stddev: float
+    """Standard deviation of the erases."""
+    host_bytes_written: int
+    """Bytes that the host has written to the flash, in whole pages: the TBW of a device that is
+    worn out at the end of the run."""
+    host_bytes_at_even_wear: float | None
+    """Bytes that the host could write in all if every block were erased as often as its endurance
+    allows, at the write amplification of the measurement; None without an endurance."""
+
+
+@dataclass(frozen=True)
 class PartMeans:
     """Means over requests, nanoseconds; they sum to the mean latency."""
 
@@ -309,8 +346,11 @@ class Device:
     """Erased blocks."""
     lowest_free_blocks: int
     """The fewest there were."""
+    bad_blocks: int
+    """Blocks that are never used again: bad from the factory, or worn out."""
     erase_min: int
-    """Fewest erases of a block, preconditioning included, like the three below."""
+    """Fewest erases of a block within the measurement, like the three below; `wear` has those since
+    the device was new."""
     erase_max: int
     """Most erases of a block."""
     erase_mean: float

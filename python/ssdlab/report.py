@@ -79,6 +79,8 @@ class Report:
     """Write amplification."""
     gc: measures.Gc
     """Garbage collection."""
+    wear: measures.Wear
+    """Wear levelling and lifetime."""
     latency_parts: measures.LatencyParts
     """Where the time of requests went."""
     device: measures.Device

@@ -7,7 +7,7 @@ from array import array
 from collections import Counter
 from pathlib import Path
 
-from .flash import Flash
+from .flash import COPIES, Flash
 from .inputs import (
     CAUSES,
     OP_COLUMNS,
@@ -195,13 +195,13 @@ class Operations:
                 self.findings.add("waf", f"{REPORT}:waf.{key}", value, found)
 
     def _compare_drops(self) -> None:
-        """GC reads = GC programs + drops; reads before the measured interval may count or not."""
+        """Copies read = programmed + dropped; reads before the measurement may count or not."""
         if not self.requests.complete:
             return
         left = [start for sources in self.flash.copies.values() for _, start in sources]
         least = sum(1 for start in left if start >= self.measured_from)
-        dropped = self.report.whole("gc.pages_dropped", 0)
-        dropped += self.report.whole("gc.pages_in_flight", 0)
+        fields = [f"{of}.pages_{fate}" for of in COPIES for fate in ("dropped", "in_flight")]
+        dropped = sum(self.report.whole(field, 0) for field in fields)
         if not least <= dropped <= len(left):
             expected = f"{least} to {len(left)} copies that were read and not programmed"
             self.findings.add("gc-balance", f"{REPORT}:gc.pages_dropped", expected, dropped)

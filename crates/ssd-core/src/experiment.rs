@@ -353,11 +353,16 @@ fn run_functional(
     measured.flash.programs[Cause::Gc.at()] = t.gc_pages;
     measured.flash.reads[Cause::Gc.at()] = t.gc_pages;
     measured.flash.erases[Cause::Gc.at()] = t.victims * u64::from(f.ftl.geo.members);
+    measured.flash.programs[Cause::Wear.at()] = t.wear_pages;
+    measured.flash.reads[Cause::Wear.at()] = t.wear_pages;
+    measured.flash.erases[Cause::Wear.at()] = t.levelled * u64::from(f.ftl.geo.members);
+    measured.wear.calls = t.levelled;
+    measured.wear.pages.moved = t.wear_pages;
     let gc = &mut measured.gc;
     (gc.calls, gc.foreground, gc.background) = (t.victims, t.foreground, t.victims - t.foreground);
     gc.victims.reserve_greedy = t.by_reserve;
     gc.victims.policy = t.victims - t.by_reserve;
-    gc.pages_moved = t.gc_pages;
+    gc.pages.moved = t.gc_pages;
     gc.victim_valid_sum = t.victim_valid;
     gc.victim_pages_sum = t.victims * u64::from(f.ftl.geo.pages_per_block);
     let erased: Vec<u32> =
@@ -467,7 +472,7 @@ fn execute(
             for i in 0..pages.count {
                 f.write(Lpn(pages.first + i), r.stream)?;
             }
-            m.course.record(f.tally.host_pages, f.tally.host_pages + f.tally.gc_pages);
+            m.course.record(f.tally.host_pages, f.tally.programs());
         }
         Op::Trim => {
             for i in 0..pages.count {
@@ -511,7 +516,8 @@ fn report_timed(
         clock,
     };
     let mut report = report(config, &ssd.ftl, &ssd.measured, c, ending, end);
-    report.gc.pages_in_flight = ssd.gc_pages_in_flight();
+    report.gc.pages_in_flight = ssd.pages_in_flight(Cause::Gc);
+    report.wear.pages_in_flight = ssd.pages_in_flight(Cause::Wear);
     report.provenance.event_digest = Some(format!("{:016x}", ssd.event_digest));
     report
 }
@@ -524,6 +530,7 @@ fn report(
     ending: &Ending,
     end: End<'_>,
 ) -> Report {
+    let bad = ftl.bad_blocks();
     Report::build(&Inputs {
         provenance: Provenance {
             ssdlab: env!("CARGO_PKG_VERSION").to_string(),
@@ -548,6 +555,11 @@ fn report(
             pages_before: end.pages_before,
             buffered_pages: end.buffered_pages,
             erases: end.erases,
+            life_erases: &ftl.life_erases(),
+            factory_bad_blocks: bad.factory,
+            worn_out_blocks: bad.worn_out,
+            endurance: config.wear.endurance,
+            host_bytes_written: ftl.host_bytes_written(),
             channel_busy_ns: end.busy.0,
             chip_busy_ns: end.busy.1,
         },

@@ -94,8 +94,10 @@ blocking = { scope = "plane", granularity = "step" }
 window = 1
 [wear]
 dynamic = false
-static_threshold = 0
-endurance = 0
+static_threshold = 20
+endurance = 3000
+endurance_spread = 0.1
+factory_bad_blocks = 0.002
 [precondition]
 fill = 1.0
 order = "random"

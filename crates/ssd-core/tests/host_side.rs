@@ -124,7 +124,7 @@ fn sustained_writes_one_at_a_time_keep_every_chip_busy() {
     let took = ssd.now().0 as f64;
     assert!(ideal <= took, "faster than the chips");
     let erases: u64 = ssd.measured.flash.all_erases();
-    let collection = (erases * 2000 + ssd.measured.gc.pages_moved * (50 + 500 + 46)) as f64;
+    let collection = (erases * 2000 + ssd.measured.gc.pages.moved * (50 + 500 + 46)) as f64;
     assert!(took < ideal + collection + 64.0 * PROGRAM as f64, "{took} of {ideal}");
 }
 

@@ -5,6 +5,7 @@ use super::error::{Errors, Place};
 use super::quantity::show_size;
 use super::resolve::Draft;
 use super::words::*;
+use std::cmp::Reverse;
 
 /// Most flash pages: page numbers beyond stand for writes in flight.
 const MAX_PAGES: u128 = 1 << 31;
@@ -95,6 +96,8 @@ const CHECKS: &[Check] = &[
         multi_plane,
     ),
     check(&["gc.path", "alloc.pool"], copyback_pool),
+    check(&["wear.endurance_spread", "wear.endurance"], spread_of_nothing),
+    check(&["wear.factory_bad_blocks", "run.seed", "gc.reserve", "device"], too_many_bad_blocks),
     check(&["workload.read", "workload.trim"], shares),
     check(&["workload.kind", "workload.trace"], trace_is_named),
     check(&["workload.until", "workload.from"], window_of_trace),
@@ -240,6 +243,36 @@ fn copyback_pool(draft: &Draft) -> Option<String> {
         "copy-back stays inside a plane, but free blocks are shared among several: say \
          alloc.pool = \"plane\" or gc.path = \"controller\""
             .to_string()
+    })
+}
+
+fn spread_of_nothing(draft: &Draft) -> Option<String> {
+    let wear = &draft.config.wear;
+    (wear.endurance_spread > 0.0 && wear.endurance == 0)
+        .then(|| "blocks differ in their endurance, but wear.endurance is not said".to_string())
+}
+
+fn too_many_bad_blocks(draft: &Draft) -> Option<String> {
+    let config = &draft.config;
+    // Without bad blocks, and what `reserve_beyond_spare` has refused already.
+    if config.wear.factory_bad_blocks <= 0.0 || reserve_beyond_spare(draft).is_some() {
+        return None;
+    }
+    let mut bad = vec![0u64; config.pools() as usize];
+    for unit in config.factory_bad_units() {
+        bad[(u64::from(unit) / config.units_per_pool()) as usize] += 1;
+    }
+    let (pool, &most) = bad.iter().enumerate().max_by_key(|&(pool, n)| (n, Reverse(pool)))?;
+    let (units, spare) = (config.units_per_pool(), config.spare_units_per_pool());
+    (spare < most + u64::from(config.gc.reserve)).then(|| {
+        format!(
+            "of the {units} erase units of pool {pool} {most} would be bad (run.seed = {}) and user \
+             data fill {}, which leaves too few for a gc.reserve of {}: say a smaller share, raise \
+             device.over_provisioning, or use a larger alloc.pool",
+            config.run.seed,
+            units - spare,
+            config.gc.reserve
+        )
     })
 }
 

@@ -65,7 +65,7 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ("sched", "Who goes first on a busy unit."),
     ("controller", "The controller on the way of every page."),
     ("gc", "Garbage collection: the seven questions."),
-    ("wear", "Wear levelling."),
+    ("wear", "Wear levelling, endurance and bad blocks."),
     ("precondition", "State of the device before the workload, made in functional mode."),
     ("workload", "The requests: a trace or a synthetic kind."),
     ("metrics", "What is measured and logged."),
@@ -238,8 +238,15 @@ keys! {
 
     wear.dynamic: flag(dynamic)
         "The erased block with the fewest erases is opened next (else the one erased first).";
-    wear.static_threshold: reserved("0") "Erase difference at which cold blocks are moved.";
-    wear.endurance: reserved("0") "Erases a block survives.";
+    wear.static_threshold: int32(static_threshold, 0, 1 << 31)
+        "Static wear levelling: cold data of a block move to an erased block of its pool with more than \
+        this many erases more; 0: never.";
+    wear.endurance: int32(endurance, 0, 1 << 31)
+        "Erases a block survives; it is bad after the last one. 0: any number.";
+    wear.endurance_spread: real(endurance_spread, Span::closed(0.0, 1.0))
+        "Half the width of the range, in multiples of `endurance`, in which blocks differ (uniform).";
+    wear.factory_bad_blocks: real(factory_bad_blocks, SHARE)
+        "Share of the blocks that are bad from the start, at random places.";
 
     precondition.fill: real(fill, SHARE) "Share of the user pages written once.";
     precondition.order: word(order, FillOrder) "Order of the fill.";

@@ -52,7 +52,7 @@ pub struct Config {
     pub controller: Controller,
     /// Garbage collection: the seven questions.
     pub gc: Gc,
-    /// Wear levelling.
+    /// Wear levelling, endurance and bad blocks.
     pub wear: Wear,
     /// State of the device before the workload.
     pub precondition: Precondition,
@@ -208,11 +208,20 @@ pub struct Blocking {
 }
 
 /// `[wear]`
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Wear {
     /// Dynamic wear levelling: the erased block with the fewest erases is opened next (else the one
     /// erased first).
     pub dynamic: bool,
+    /// Static wear levelling: cold data move when an erased block of the pool has more than this many
+    /// erases more than theirs; 0: never.
+    pub static_threshold: u32,
+    /// Erases a block survives; 0: any number.
+    pub endurance: u32,
+    /// Blocks survive from `1 - endurance_spread` to `1 + endurance_spread` times `endurance`, 0 to 1.
+    pub endurance_spread: f64,
+    /// Share of the blocks that are bad from the start, 0 to 1.
+    pub factory_bad_blocks: f64,
 }
 
 /// `[precondition]`, in functional mode before the clock starts.

@@ -11,11 +11,13 @@
 
 use super::Ftl;
 use super::blocks::BlockState;
+use super::gc::victim::VictimPolicy;
 use super::map::Entry;
 use super::place::Layout;
 use crate::nand::media::{Payload, fill_digest};
 use crate::rng::Stream;
 use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
+use std::cmp::Reverse;
 
 /// The addresses of one pool, in an order without pattern.
 struct Addresses {
@@ -125,7 +127,7 @@ impl Ftl {
             let planes: Vec<PlaneId> = self.geo.planes_of_pool(pool).map(PlaneId).collect();
             // With superblocks a frontier's block spans the planes.
             let frontiers = self.space.streams() * planes.len() as u32 / self.geo.members;
-            let blocks = self.geo.blocks_per_pool.saturating_sub(free + frontiers) as usize;
+            let blocks = self.space.good_blocks(pool).saturating_sub(free + frontiers) as usize;
             let open = (u64::from(frontiers) * u64::from(self.geo.pages_per_block) / 2)
                 .min(u64::from(addresses.count));
             let valid = u64::from(addresses.count) - open;
@@ -143,7 +145,6 @@ impl Ftl {
         self.seals = sealed.len() as u64;
         self.clock = u64::from(pages);
         assert_eq!(self.valid_pages, u64::from(pages), "every page is somewhere");
-        use super::gc::victim::VictimPolicy;
         self.victim.init(&self.blocks, self.clock);
         Ok(true)
     }
@@ -158,18 +159,13 @@ impl Ftl {
         keep_going: &mut dyn FnMut(u64) -> bool,
     ) -> bool {
         let Fill { addresses, rng, sealed } = fill;
-        for i in (1..counts.len()).rev() {
-            counts.swap(i, rng.below(i as u64 + 1) as usize);
-        }
-        let all: Vec<BlockId> = self.blocks.of_pool(pool).collect();
-        let homes = if self.geo.members > 1 { 1 } else { self.geo.planes_per_pool() as usize };
-        let per_home = all.len() / homes;
+        rng.shuffle(&mut counts);
+        let blocks = self.spread_over_planes(pool);
         let pages = self.geo.pages_per_block;
-        for (i, &count) in counts.iter().enumerate() {
+        for (i, (&block, &count)) in blocks.iter().zip(&counts).enumerate() {
             if i % BLOCKS_AT_ONCE == 0 && !keep_going(self.valid_pages) {
                 return false;
             }
-            let block = all[i % homes * per_home + i / homes];
             self.space.adopt(block, self.geo.first_plane(block), pages);
             for plane in self.geo.planes_of_block(block) {
                 self.media.program_run(&self.geo, block, plane, self.geo.pages_per_flash_block);
@@ -194,13 +190,30 @@ impl Ftl {
         true
     }
 
+    /// The good blocks of `pool`, plane by plane in turn, so that the last ones leave every plane as many
+    /// as its bad blocks allow.
+    fn spread_over_planes(&self, pool: PoolId) -> Vec<BlockId> {
+        let mut after = vec![0; self.geo.planes as usize];
+        let mut blocks = Vec::new();
+        for block in self.blocks.of_pool(pool).rev().filter(|&b| !self.blocks.is_bad(b)) {
+            let plane = self.geo.first_plane(block);
+            blocks.push((Reverse(after[plane.at()]), plane, block));
+            after[plane.at()] += 1;
+        }
+        blocks.sort_unstable();
+        blocks.into_iter().map(|(_, _, block)| block).collect()
+    }
+
     /// The rest of the pool's pages, in open blocks of all frontiers.
     fn fill_open(&mut self, planes: &[PlaneId], open: u64, addresses: &mut Addresses) {
         let streams = u64::from(self.space.streams());
         for i in 0..open {
-            let plane = planes[(i / streams % planes.len() as u64) as usize];
-            let (_, ppn) = self.program_now(plane, (i % streams) as u32, addresses.here());
-            self.map.unmark(ppn);
+            let (turn, stream) = ((i / streams) as usize, (i % streams) as u32);
+            // A plane may have lost too many blocks.
+            let mut in_turn = planes.iter().cycle().skip(turn % planes.len()).take(planes.len());
+            let plane =
+                in_turn.find(|&&p| self.space.has_page(p, stream)).expect("blocks are left");
+            let (_, ppn) = self.program_now(*plane, stream, addresses.here());
             self.own(addresses.here(), ppn);
             addresses.advance();
         }

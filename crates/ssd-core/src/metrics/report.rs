@@ -39,6 +39,9 @@ pub struct Report {
     pub waf: Waf,
     /// Garbage collection.
     pub gc: Gc,
+    /// Wear levelling and lifetime.
+    #[serde(default)]
+    pub wear: Wear,
     /// Where the time of requests went.
     pub latency_parts: LatencyParts,
     /// The device at the end.
@@ -281,6 +284,40 @@ pub struct Gc {
     pub job_time_max: Option<u64>,
 }
 
+/// Static wear levelling within the measurement, and what the device has lived through since it was
+/// new (preconditioning and warm-up included).
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Wear {
+    /// Cold blocks whose collection has started.
+    pub calls: u64,
+    /// Copies that became the page's place.
+    pub pages_moved: u64,
+    /// Pages read, and overwritten or trimmed before their copy was programmed.
+    pub pages_dropped: u64,
+    /// Copies programmed that nobody owned any more.
+    pub pages_stale: u64,
+    /// Pages read and, at the end of the run, neither programmed nor dropped yet.
+    pub pages_in_flight: u64,
+    /// Blocks (erase units) that were bad from the start.
+    pub factory_bad_blocks: u64,
+    /// Blocks that have reached their endurance.
+    pub worn_out_blocks: u64,
+    /// Fewest erases of a block; like the three below without those bad from the start.
+    pub erase_min: u64,
+    /// Most erases of a block.
+    pub erase_max: u64,
+    /// Mean erases of a block.
+    pub erase_mean: f64,
+    /// Standard deviation of the erases.
+    pub erase_stddev: f64,
+    /// Bytes that the host has written to the flash, in whole pages: the TBW of a device that is worn
+    /// out at the end of the run.
+    pub host_bytes_written: u64,
+    /// Bytes that the host could write in all if every block were erased as often as its endurance
+    /// allows, at the write amplification of the measurement; `null` without an endurance.
+    pub host_bytes_at_even_wear: Option<f64>,
+}
+
 /// Name under which greedy victims of the reserve are counted.
 pub const RESERVE_GREEDY: &str = "reserve-greedy";
 
@@ -343,6 +380,9 @@ pub struct Device {
     pub free_blocks: u64,
     /// The fewest there were.
     pub lowest_free_blocks: u64,
+    /// Blocks that are never used again: bad from the factory, or worn out.
+    #[serde(default)]
+    pub bad_blocks: u64,
     /// Fewest erases of a block within the measurement, like the three below.
     pub erase_min: u64,
     /// Most erases of a block.

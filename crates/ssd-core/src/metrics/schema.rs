@@ -92,12 +92,21 @@ fn gc() -> Value {
     )
 }
 
+fn wear() -> Value {
+    object(
+        "calls:count pages_moved:count pages_dropped:count pages_stale:count \
+         pages_in_flight:count factory_bad_blocks:count worn_out_blocks:count \
+         erase_min:count erase_max:count erase_mean:number erase_stddev:number \
+         host_bytes_written:count host_bytes_at_even_wear:number?",
+    )
+}
+
 fn device() -> Value {
     with(
         object(
             "page_bytes:count user_pages:count physical_pages:count used_pages:count \
              valid_pages:count used_ratio:share blocks:count free_blocks:count \
-             lowest_free_blocks:count erase_min:count erase_max:count erase_mean:number \
+             lowest_free_blocks:count bad_blocks:count erase_min:count erase_max:count erase_mean:number \
              erase_stddev:number",
         ),
         [("utilisation", object("channel:shares chip:shares"))],
@@ -148,6 +157,7 @@ pub fn schema() -> Value {
             ("flash", flash()),
             ("waf", with(object("total:number?"), by_cause("number?"))),
             ("gc", gc()),
+            ("wear", wear()),
             ("latency_parts", with(object(""), [("read", parts.clone()), ("write", parts)])),
             ("device", device()),
             (

@@ -307,6 +307,7 @@ fn device(r: &Report, out: &mut String) {
         count(d.erase_max),
         d.erase_stddev
     );
+    wear(r, out);
     let rows = [("channels busy", &d.utilisation.channel), ("chips busy", &d.utilisation.chip)];
     for (name, shares) in rows.into_iter().filter(|(_, shares)| !shares.is_empty()) {
         let mean = shares.iter().sum::<f64>() / shares.len() as f64;
@@ -328,6 +329,43 @@ fn device(r: &Report, out: &mut String) {
             count(r.little.peak_in_system)
         );
     }
+}
+
+/// Where blocks have worn out, are bad or have been levelled.
+fn wear(r: &Report, out: &mut String) {
+    let w = &r.wear;
+    if w.calls > 0 {
+        line!(
+            out,
+            "  levelling     {} cold blocks, {} pages moved, {} dropped, {} stale",
+            count(w.calls),
+            count(w.pages_moved),
+            count(w.pages_dropped),
+            count(w.pages_stale)
+        );
+    }
+    if r.device.bad_blocks == 0 && w.calls == 0 && w.host_bytes_at_even_wear.is_none() {
+        return;
+    }
+    line!(
+        out,
+        "  since new     {:.2} erases mean, {} min, {} max, {:.2} stddev a good block",
+        w.erase_mean,
+        count(w.erase_min),
+        count(w.erase_max),
+        w.erase_stddev
+    );
+    line!(
+        out,
+        "  bad blocks    {} worn out, {} from the factory",
+        count(w.worn_out_blocks),
+        count(w.factory_bad_blocks)
+    );
+    let gib = |bytes: f64| format!("{:.3} GiB", bytes / f64::from(1 << 30));
+    let limit = w.host_bytes_at_even_wear.map_or_else(String::new, |bytes| {
+        format!(" of {} at even wear and this write amplification", gib(bytes))
+    });
+    line!(out, "  host wrote    {}{limit}, since new", gib(w.host_bytes_written as f64));
 }
 
 fn steady_and_speed(r: &Report, out: &mut String) {

@@ -103,6 +103,7 @@ impl Ssd {
         Op {
             next: NONE,
             kind,
+            levels: false,
             stream: 0,
             part,
             plane,

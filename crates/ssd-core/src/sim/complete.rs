@@ -107,6 +107,7 @@ impl Ssd {
     fn commit_copy(&mut self, slot: u32) {
         let op = &self.ops[slot];
         let (lpn, source, target) = (op.lpn, Ppn(op.base), op.ppn);
+        let cause = op.job_cause();
         if self.ftl.map.is_valid(source) {
             match self.ftl.map.get(lpn) {
                 Entry::Page(ppn) => {
@@ -121,9 +122,9 @@ impl Ssd {
             }
             self.release(source);
             self.ftl.validate(target);
-            self.measured.gc.pages_moved += 1;
+            self.measured.moves(cause).moved += 1;
         } else {
-            self.measured.gc.pages_stale += 1;
+            self.measured.moves(cause).stale += 1;
         }
         self.settle(target);
         self.gc_page_ends(slot);

@@ -39,15 +39,6 @@ impl Kind {
     pub(crate) fn is_read(self) -> bool {
         matches!(self, Kind::HostRead | Kind::RmwRead | Kind::GcRead)
     }
-    /// Why it happens.
-    #[inline(always)]
-    pub(crate) fn cause(self) -> Cause {
-        match self {
-            Kind::HostRead | Kind::HostWrite => Cause::Host,
-            Kind::RmwRead => Cause::Rmw,
-            Kind::GcRead | Kind::GcWrite | Kind::GcCopyback | Kind::Erase => Cause::Gc,
-        }
-    }
 }
 
 /// Times of the phases of an operation on its unit and channel (zero where it has none).
@@ -68,6 +59,8 @@ pub(crate) struct Phases {
 pub(crate) struct Op {
     pub(crate) next: u32,
     pub(crate) kind: Kind,
+    /// It belongs to a job of static wear levelling.
+    pub(crate) levels: bool,
     pub(crate) stream: u8,
     /// Page of the request it belongs to, counted from 0.
     pub(crate) part: u32,
@@ -100,7 +93,19 @@ impl Op {
     /// Why it happens.
     #[inline(always)]
     pub(crate) fn cause(&self) -> Cause {
-        if self.reads_rest() { Cause::Rmw } else { self.kind.cause() }
+        match self.kind {
+            Kind::HostRead if self.base != NONE => Cause::Rmw,
+            Kind::HostRead | Kind::HostWrite => Cause::Host,
+            Kind::RmwRead => Cause::Rmw,
+            Kind::GcRead | Kind::GcWrite | Kind::GcCopyback | Kind::Erase => self.job_cause(),
+        }
+    }
+
+    /// Why its job runs, if it belongs to one.
+    #[inline(always)]
+    pub(crate) fn job_cause(&self) -> Cause {
+        debug_assert!(!self.kind.is_host(), "{:?} belongs to no job", self.kind);
+        if self.levels { Cause::Wear } else { Cause::Gc }
     }
 }
 

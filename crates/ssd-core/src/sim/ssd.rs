@@ -22,6 +22,7 @@ use crate::host::link::Link;
 use crate::host::request::{Completion, Op as HostOp, Request, RequestId};
 use crate::host::write_buffer::WriteBuffer;
 use crate::metrics::Measurements;
+use crate::metrics::counters::Cause;
 use crate::metrics::series::Gauges;
 use crate::nand::geometry::Geometry;
 use crate::nand::read_errors::ReadErrors;
@@ -112,12 +113,7 @@ impl Ssd {
     #[must_use]
     pub fn with_plugs(config: &Config, mut ftl: Ftl, sequence: u64, plugs: &Plugs) -> Ssd {
         plugs.begin();
-        let d = &config.device;
-        let layout = Layout {
-            channels: d.channels,
-            chips_per_channel: d.chips_per_channel,
-            planes_per_chip: d.planes_per_chip,
-        };
+        let layout = Layout::new(&config.device);
         let geo = ftl.geo.clone();
         ftl.set_victim(plugs.victim(&config.gc.victim, &ftl.blocks));
         let channel_of = |u: u32| geo.channel_of(PlaneId(geo.planes_of_unit(UnitId(u)).start)).0;
@@ -261,7 +257,7 @@ impl Ssd {
                 self.timer_events();
             }
         }
-        if self.failure.is_some() { Err(self.failure.take().expect("seen")) } else { Ok(()) }
+        Ok(())
     }
 
     /// The rest of the instant: arrivals, idle timers, collection, dispatch.
@@ -369,10 +365,10 @@ impl Ssd {
         self.pages_before
     }
 
-    /// GC pages read, or being read, and neither programmed nor dropped yet.
+    /// Pages read, or being read, for `cause` and neither programmed nor dropped yet.
     #[must_use]
-    pub fn gc_pages_in_flight(&self) -> u64 {
-        self.gc.pages_read
+    pub fn pages_in_flight(&self, cause: Cause) -> u64 {
+        self.gc.pages_read[cause.at()]
     }
 
     /// Whether no flash operation is queued or running.
@@ -390,7 +386,7 @@ impl Ssd {
             self.begin_instant(t)?;
             self.grant_buses();
         }
-        Ok(())
+        self.failure.take().map_or(Ok(()), Err)
     }
 
     /// Whether the run is still in its warm-up; if so, forget what has been measured.
@@ -438,13 +434,10 @@ impl Ssd {
             pages => format!("; {pages} pages of the write buffer are not on flash"),
         };
         match self.starved_pool() {
-            Some(pool) => DeviceError::NoSpace {
-                pool: pool.0,
-                reason: super::functional::no_space_reason(&self.ftl, pool, &self.plugs)
-                    + &buffered,
-                outstanding,
-                first,
-            },
+            Some(pool) => {
+                let waiting = (outstanding, first);
+                super::functional::no_space(&self.ftl, pool, &self.plugs, waiting, &buffered)
+            }
             None => DeviceError::Stalled {
                 outstanding,
                 first,
@@ -580,6 +573,9 @@ impl Device for Ssd {
                 self.end_instant();
                 if self.plugs.any() {
                     self.heed_policies()?;
+                }
+                if self.failure.is_some() {
+                    return Err(self.failure.take().expect("seen"));
                 }
                 self.mid_instant = !self.done.is_empty();
             } else {

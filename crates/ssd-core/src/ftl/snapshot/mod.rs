@@ -91,7 +91,7 @@ impl Snapshot {
     }
 
     /// The column sizes are those of the device `geo`.
-    fn check_sizes(&self, geo: &Geometry, streams: u32) -> Result<(), String> {
+    fn check_sizes(&self, geo: &Geometry, frontiers: u32) -> Result<(), String> {
         let (pages, blocks) = (geo.pages as usize, (geo.pools * geo.blocks_per_pool) as usize);
         let (c, kept) = (&self.columns, |is: bool| if is { pages } else { 0 });
         let sizes = [
@@ -102,8 +102,9 @@ impl Snapshot {
             ("erases", c.erases.len(), blocks),
             ("seal_order", c.seal_order.len(), blocks),
             ("free_order", c.free_order.len(), blocks),
-            ("frontiers", c.frontiers.len(), 2 * (geo.planes * streams) as usize),
+            ("frontiers", c.frontiers.len(), 2 * (geo.planes * frontiers) as usize),
             ("opened", c.opened.len(), geo.pools as usize),
+            ("level_due", c.level_due.len(), geo.pools as usize),
             ("sequence", c.sequence.len(), kept(self.keeps.sequence)),
             ("digest", c.digest.len(), kept(self.keeps.digest)),
         ];
@@ -123,6 +124,7 @@ impl Snapshot {
                 0 => BlockState::Free,
                 1 => BlockState::Open,
                 2 => BlockState::Sealed,
+                5 => BlockState::Bad,
                 _ => return Err(format!("block {at} is in state {state}, which is none at rest")),
             };
             let members = geo.members as usize;
@@ -193,6 +195,7 @@ impl Ftl {
             columns.contents.extend_from_slice(bytes);
         }
         self.space.save(self.blocks.len(), &mut columns);
+        columns.level_due = self.wear.due().iter().map(|&due| u8::from(due)).collect();
         let [sequence_kept, digest, bytes] = self.media.keeps();
         Ok(Snapshot {
             shape: self.shape.clone(),
@@ -234,7 +237,7 @@ impl Ftl {
 
     fn load(&mut self, snapshot: &Snapshot) -> Result<(), String> {
         let (c, counters) = (&snapshot.columns, &snapshot.counters);
-        snapshot.check_sizes(&self.geo, self.space.streams())?;
+        snapshot.check_sizes(&self.geo, self.space.frontiers())?;
         if [counters.sequence, counters.clock, counters.seals].iter().any(|&n| n > MOST) {
             return Err(format!("{counters:?} are no counters of a run"));
         }
@@ -250,6 +253,7 @@ impl Ftl {
         }
         let ground = Ground { geo: &self.geo, blocks: &self.blocks, media: &self.media };
         self.space.load(&ground, c, counters.releases, counters.lowest_free_blocks)?;
+        self.wear.load(c.level_due.iter().map(|&due| due != 0).collect());
         (self.clock, self.seals) = (counters.clock, counters.seals);
         self.audit_blocks_and_space()
     }

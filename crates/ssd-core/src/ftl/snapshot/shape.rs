@@ -18,6 +18,9 @@ const KEYS: &[&str] = &[
     "device.planes_per_chip",
     "device.user_capacity",
     "wear.dynamic",
+    "wear.endurance",
+    "wear.endurance_spread",
+    "wear.factory_bad_blocks",
 ];
 
 /// These keys with their values as TOML.

@@ -54,7 +54,11 @@ impl Space {
         }
         self.load_superblocks(ground, &columns.open_superblocks)?;
         self.check_frontiers(ground)?;
-        self.count_gc_open(ground);
+        for pool in (0..ground.geo.pools).map(PoolId) {
+            self.gc_open[pool.at()] = self.count_open(ground, pool, self.gc_stream());
+            self.wear_open[pool.at()] = self.count_open(ground, pool, self.wear_stream());
+            self.keep(pool, self.pages_per_block);
+        }
         self.opened = columns.opened.iter().map(|&opened| opened != 0).collect();
         (self.releases, self.lowest_free) = (releases, lowest_free);
         Ok(())
@@ -63,6 +67,7 @@ impl Space {
     fn load_free(&mut self, ground: &Ground<'_>, order: &[u32]) {
         self.free.iter_mut().for_each(std::collections::BTreeSet::clear);
         self.free_in_pool.fill(0);
+        self.good_in_pool.fill(0);
         self.used_in_pool.fill(0);
         for (at, &state) in ground.blocks.state.iter().enumerate() {
             let block = BlockId(at as u32);
@@ -72,8 +77,10 @@ impl Space {
                 self.free[home].insert((order[at], block.0));
                 self.free_in_pool[pool] += 1;
             }
+            self.good_in_pool[pool] += u32::from(state != BlockState::Bad);
             self.used_in_pool[pool] += u32::from(ground.blocks.bound[at]);
         }
+        self.good_total = self.good_in_pool.iter().map(|&n| u64::from(n)).sum();
         self.free_total = self.free_in_pool.iter().map(|&n| u64::from(n)).sum();
         self.used = self.used_in_pool.iter().map(|&n| u64::from(n)).sum();
     }
@@ -89,7 +96,7 @@ impl Space {
             let (&count, tail) = rest.split_first().ok_or_else(short)?;
             let (ids, tail) = tail.split_at_checked(count as usize).ok_or_else(short)?;
             rest = tail;
-            let pool = PoolId(at as u32 / self.streams);
+            let pool = PoolId(at as u32 / self.frontiers);
             for &id in ids {
                 let open = ground.blocks.state.get(id as usize) == Some(&BlockState::Open);
                 let here = open && ground.blocks.pool_of(BlockId(id)) == pool;
@@ -111,7 +118,7 @@ impl Space {
     fn check_frontiers(&self, ground: &Ground<'_>) -> Result<(), String> {
         let mut taken = 0;
         for (at, open) in self.open.iter().enumerate() {
-            let (plane, stream) = (at as u32 / self.streams, at as u32 % self.streams);
+            let (plane, stream) = (at as u32 / self.frontiers, at as u32 % self.frontiers);
             let wrong =
                 || format!("frontier {stream} of plane {plane} is not where its block ends");
             let known = (open.block as usize) < ground.blocks.len();
@@ -146,8 +153,8 @@ impl Space {
         plane: PlaneId,
         stream: u32,
     ) -> Option<()> {
-        let open = self.open[(plane.0 * self.streams + stream) as usize];
-        let list = &self.open_supers[(self.pool(plane).0 * self.streams + stream) as usize];
+        let open = self.open[self.frontier_at(plane, stream)];
+        let list = &self.open_supers[self.supers_at(self.pool(plane), stream)];
         let current = list.iter().position(|block| block.0 == open.block);
         let sound = list.iter().enumerate().all(|(i, &block)| {
             let expected = match current {
@@ -160,19 +167,14 @@ impl Space {
         (sound && (current.is_some() || open.left == 0)).then_some(())
     }
 
-    fn count_gc_open(&mut self, ground: &Ground<'_>) {
-        let (stream, streams) = (self.gc_stream(), self.streams as usize);
-        for pool in (0..ground.geo.pools).map(PoolId) {
-            let left = if self.superblock {
-                let unbound = |block: &BlockId| {
-                    self.pages_per_block - u32::from(ground.blocks.bound[block.at()])
-                };
-                self.open_supers[pool.at() * streams + stream as usize].iter().map(unbound).sum()
-            } else {
-                let left = |plane: u32| self.open[(plane * self.streams + stream) as usize].left;
-                ground.geo.planes_of_pool(pool).map(left).sum()
-            };
-            self.gc_open[pool.at()] = left;
+    /// Unbound pages in the open blocks of a frontier.
+    fn count_open(&self, ground: &Ground<'_>, pool: PoolId, stream: u32) -> u32 {
+        if self.superblock {
+            let unbound =
+                |block: &BlockId| self.pages_per_block - u32::from(ground.blocks.bound[block.at()]);
+            return self.open_supers[self.supers_at(pool, stream)].iter().map(unbound).sum();
         }
+        let left = |plane: u32| self.open[self.frontier_at(PlaneId(plane), stream)].left;
+        ground.geo.planes_of_pool(pool).map(left).sum()
     }
 }
