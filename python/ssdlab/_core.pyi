@@ -227,7 +227,7 @@ def duration(ns: float) -> str:
     """Nanoseconds as text with a unit that suits them."""
 
 def registry() -> str:
-    """Policies by question, presets, trace formats that are read and those that are written, as JSON."""
+    """Policies by question, presets, trace formats to read and to write, as JSON."""
 
 def last_panic() -> str | None:
     """Source file, line and column of the last panic, if there was one."""
@@ -267,7 +267,7 @@ def trace_convert(
     allow: list[str] = ...,
     progress: Callable[[int], object] | None = None,
 ) -> str:
-    """Write the trace that a resolved configuration (JSON) names to a file; JSON of what was done."""
+    """Write the trace that a configuration (JSON) names to a file; JSON of what was done."""
 
 def trace_split(
     config: str,
