@@ -254,8 +254,10 @@ def to_text(infos: Sequence[Info]) -> str:
     for name, info in zip(("first", "second"), infos, strict=False):
         head = f"{name}: " if len(infos) > 1 else ""
         source = info.source
-        what = f"{source.lines:,} lines, action {source.action}"
-        console.print(f"{head}{source.file}, {what}", markup=False, soft_wrap=True)
+        what = f"{source.format}, {source.lines:,} lines"
+        if source.format == "block-event":
+            what += f", action {source.action}"
+        console.print(f"{head}{source.file}: {what}", markup=False, soft_wrap=True)
         if source.skipped_lines:
             first = source.first_skipped
             said = f"{source.skipped_lines:,} lines were skipped; the first: {first}"
