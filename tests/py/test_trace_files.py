@@ -112,7 +112,7 @@ def test_damaged_files_are_located(folder: Path) -> None:
     for number, damaged in enumerate((bytes_[:-1], bytes_ + b"x", changed)):
         bad = folder / f"{number}.ssdtrace"
         bad.write_bytes(damaged)
-        for verb in (["trace", "info", bad], ["trace", "convert", bad, folder / "x.ssdtrace"]):
+        for verb in (["trace", "info", bad.name], ["trace", "convert", bad.name, "x.ssdtrace"]):
             refused(ssdlab_command(*verb, cwd=folder), 2, bad.name, "not a whole trace file")
     (folder / "cut.zst").write_bytes(zstandard.compress(bytes_ * 9)[:-9])
     done = ssdlab_command("trace", "convert", "cut.zst", "x.ssdtrace", cwd=folder)
@@ -159,7 +159,8 @@ def test_requests_are_arrays(folder: Path) -> None:
     assert [found.OPS[op] for op in found.op] == ["write", "read", "flush", "trim"]
     assert (found.sector.tolist(), found.sectors.tolist()) == ([16, 1, 0, 8], [8, 2, 0, 16])
     assert found.flags.tolist() == [2, 0, 0, 0]
-    assert (found.at_ns.dtype, found.op.dtype) == (np.uint64, np.uint8)
+    assert found.at_ns.dtype == np.dtype(np.uint64)
+    assert found.op.dtype == np.dtype(np.uint8)
     with pytest.raises(ssdlab.WorkloadError, match="more than limit = 3 requests"):
         trace.requests(limit=3)
     with pytest.raises(ssdlab.ConfigError, match="limit 0"):
