@@ -309,7 +309,7 @@ def student_t_95(freedom: int) -> float:
     """The 97.5 % point of Student's t by degrees of freedom. `ValueError` for 0 of them."""
 
 def registry() -> str:
-    """Policies by question, presets, trace formats that are read and those that are written, as JSON."""
+    """Policies by question, presets, trace formats to read and to write, as JSON."""
 
 def last_panic() -> str | None:
     """Source file, line and column of the last panic, if there was one."""
@@ -356,7 +356,7 @@ def trace_convert(
     allow: list[str] = ...,
     progress: Callable[[int], object] | None = None,
 ) -> str:
-    """Write the trace that a resolved configuration (JSON) names to a file; JSON of what was done."""
+    """Write the trace that a configuration (JSON) names to a file; JSON of what was done."""
 
 def trace_split(
     config: str,

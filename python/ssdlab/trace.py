@@ -96,7 +96,8 @@ class Trace:
 
     `set` of the methods maps keys of `[workload]` that say how the file is read (format, action,
     volume, from, until, skip_bad, dedup) to values. `progress` shows a bar on stderr, or is called
-    with the bytes read. All raise `ConfigError` and `WorkloadError`; those that write, `OutputError`.
+    with the bytes read. All raise `ConfigError` and `WorkloadError`; those that write also
+    `OutputError`.
     """
 
     path: str | Path
@@ -195,7 +196,7 @@ class Trace:
         set: Mapping[str, object] | None = None,
         progress: Progress = False,
     ) -> Requests:
-        """The requests as numpy arrays, 22 bytes each; a trace with more than `limit` is refused."""
+        """The requests as numpy arrays, 22 bytes each; refused if there are more than `limit`."""
         if not 0 < limit < 2**63:
             raise ConfigError([f"limit {limit}: expected a positive number of requests"])
         with self._read(set, progress) as (config, callback):

@@ -106,7 +106,7 @@ fn described(policies: &[&PolicyInfo]) -> serde_json::Value {
     policies.iter().map(one).collect()
 }
 
-/// Policies by question, presets, trace formats that are read and those that are written, as JSON.
+/// Policies by question, presets, trace formats to read and to write, as JSON.
 #[pyfunction]
 fn registry() -> String {
     let presets: Vec<_> = config::presets::PRESETS

@@ -1,7 +1,7 @@
 //! A trace's addresses on the device: as they are, renumbered, or modulo its capacity.
 
 use crate::formats::{Event, Reject};
-use crate::page_runs::{PageRuns, RunCollector};
+use crate::page_set::{NumberedPages, PageSet};
 use crate::scan::Refusal;
 use ssd_core::config::Fit;
 use ssd_core::host::request::{Op, SourceError, flags};
@@ -51,7 +51,7 @@ pub(crate) struct Fitter {
     fit: Fit,
     sectors_per_page: u64,
     user_pages: u32,
-    touched: RunCollector,
+    touched: PageSet,
 }
 
 impl Fitter {
@@ -65,7 +65,7 @@ impl Fitter {
             fit,
             sectors_per_page,
             user_pages,
-            touched: RunCollector::default(),
+            touched: PageSet::default(),
         }
     }
 
@@ -180,7 +180,7 @@ impl Fitter {
 /// A read or write lies within one run of touched pages, so its pages stay adjacent. The touched
 /// pages inside a discard are adjacent after renumbering, because the order is kept. Where the
 /// first or last page of the request is touched, its offset within that page is kept.
-fn compact(record: &mut Record, touched: &PageRuns, sectors_per_page: u64) -> bool {
+fn compact(record: &mut Record, touched: &NumberedPages, sectors_per_page: u64) -> bool {
     if record.op() == Op::Flush {
         return true;
     }

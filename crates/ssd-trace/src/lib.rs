@@ -20,6 +20,7 @@ mod input;
 mod lines;
 pub mod logs;
 mod page_runs;
+mod page_set;
 pub mod raw;
 mod reading;
 mod records;

@@ -35,9 +35,11 @@ pub struct Reading {
     /// Name of the volume used, such as "MAJ,MIN".
     pub device: String,
     /// Records that repeat an identical one of the same volume less than 1 ms earlier; all of them
-    /// with `dedup`, at least so many without.
+    /// with `dedup`, at least so many without. For [`Reading::warnings`]; [`crate::info`] has its own.
+    #[serde(skip)]
     pub doubled_records: u64,
     /// Whether they were dropped.
+    #[serde(skip)]
     pub dedup: bool,
 }
 
