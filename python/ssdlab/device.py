@@ -211,7 +211,8 @@ class Device:
     def run_until_idle(self) -> Completions:
         """Run until nothing is left to do; the requests that completed since the last call.
 
-        Ctrl-C stops between two instants: calling it again goes on.
+        Ctrl-C stops between two instants, and calling it again goes on, unless it came while a
+        policy in Python was asked.
         """
         import numpy as np
 

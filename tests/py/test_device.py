@@ -119,6 +119,8 @@ def test_a_device_that_is_stuck_says_so_with_its_report() -> None:
     with pytest.raises(ssdlab.RunError, match="no idea"):
         other.run_until_idle()
     assert not caught.value.report.host.pages_written
+    with pytest.raises(ssdlab.WorkloadError, match="cannot go on"):
+        ssdlab.run(device=other, victim=Wrong(), progress=False)
 
 
 def test_only_an_erased_device_is_preconditioned() -> None:

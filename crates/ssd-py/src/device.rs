@@ -121,9 +121,6 @@ pub(crate) struct Device {
     machine: Mutex<Machine>,
 }
 
-/// One operation of each request as the index of its name.
-const OPS: [Op; 4] = Op::ALL;
-
 impl Device {
     fn lock(&self) -> PyResult<MutexGuard<'_, Machine>> {
         self.machine.try_lock().map_err(|error| match error {
@@ -132,9 +129,31 @@ impl Device {
         })
     }
 
-    /// A device of its own kind in the state of this one.
+    /// The same, of a device that can go on.
+    fn lock_going(&self) -> PyResult<MutexGuard<'_, Machine>> {
+        let machine = self.lock()?;
+        match &machine.stuck {
+            Some(why) => Err(crate::StuckError::new_err(why.clone())),
+            None => Ok(machine),
+        }
+    }
+
+    /// The same, of a device that nothing has been done with.
+    fn lock_unused(&self) -> PyResult<MutexGuard<'_, Machine>> {
+        let machine = self.lock_going()?;
+        let used = |ssd: &Ssd| ssd.submitted() > 0 || ssd.ftl.space.used() > 0;
+        if machine.ssd.as_ref().is_some_and(used) {
+            return Err(wrong("the device has been written or used already: make a new one"));
+        }
+        Ok(machine)
+    }
+
+    /// The state of a device at rest.
     pub(crate) fn snapshot(&self) -> PyResult<Snapshot> {
         let mut machine = self.lock()?;
+        if let Some(why) = &machine.stuck {
+            return Err(wrong(format!("the device cannot go on: {why}")));
+        }
         let taken = self.ssd(&mut machine).snapshot();
         taken.map_err(|error| wrong(format!("{error}; let it run until it is idle")))
     }
@@ -171,12 +190,13 @@ impl Device {
         Ok(Request { stream, ..Request::new(op, (lpn * page_sectors) as u64, sectors) })
     }
 
-    /// The end of a call in which the device failed.
-    fn failed(&self, py: Python<'_>, machine: &mut Machine, error: &DeviceError) -> PyErr {
+    /// The end of a call in which the device failed. (One interrupted inside of a policy has lost its
+    /// answer and cannot go on either.)
+    fn failed(py: Python<'_>, machine: &mut Machine, error: &DeviceError) -> PyErr {
+        machine.stuck = Some(error.to_string());
         if *error == DeviceError::Interrupted {
             return PyKeyboardInterrupt::new_err(());
         }
-        machine.stuck = Some(error.to_string());
         let raised = crate::StuckError::new_err(error.to_string());
         raised.set_cause(py, machine.outside.as_ref().and_then(|policies| policies.exception()));
         raised
@@ -250,7 +270,7 @@ impl Device {
         if let Some(file) = &self.config.precondition.snapshot {
             return self.load(py, file.into(), progress);
         }
-        let mut machine = self.unused()?;
+        let mut machine = self.lock_unused()?;
         let (mut raised, plugs) = (None, machine.plugs.clone());
         let made = py.detach(|| {
             let mut device = Functional::with_plugs(&self.config, &plugs);
@@ -271,14 +291,14 @@ impl Device {
                 Ok(())
             }
             Ok(None) => Err(raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err(()))),
-            Err(error) => Err(self.failed(py, &mut machine, &error)),
+            Err(error) => Err(Device::failed(py, &mut machine, &error)),
         }
     }
 
     /// Take over the state in the snapshot `path`.
     #[pyo3(signature = (path, *, progress=None))]
     fn load(&self, py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<()> {
-        let mut machine = self.unused()?;
+        let mut machine = self.lock_unused()?;
         let (snapshot, digest) = loaded(py, "", &path, Some(&self.config), progress.as_ref())?;
         let plugs = machine.plugs.clone();
         let restored = py.detach(|| {
@@ -328,10 +348,7 @@ impl Device {
         arrivals_ns: Option<PyReadonlyArray1<'_, i64>>,
         stream: u8,
     ) -> PyResult<u64> {
-        let mut machine = self.lock()?;
-        if let Some(why) = &machine.stuck {
-            return Err(crate::StuckError::new_err(why.clone()));
-        }
+        let mut machine = self.lock_going()?;
         let last = machine.last_ns;
         let ssd = self.ssd(&mut machine);
         let (ops, lpns, pages) = (ops.as_array(), lpns.as_array(), pages.as_array());
@@ -339,7 +356,7 @@ impl Device {
         let (mut requests, mut earliest) = (Vec::with_capacity(ops.len()), last);
         for i in 0..ops.len() {
             let bad = |why: String| wrong(format!("request {i}: {why}"));
-            let op = usize::try_from(ops[i]).ok().and_then(|op| OPS.get(op));
+            let op = usize::try_from(ops[i]).ok().and_then(|op| Op::ALL.get(op));
             let &op = op.ok_or_else(|| bad(format!("there is no operation {}", ops[i])))?;
             let request = self.request(op, lpns[i], pages[i], stream).map_err(bad)?;
             let at = match &arrivals {
@@ -363,16 +380,13 @@ impl Device {
 
     /// Run until nothing is left to do: what has completed since the last call, as arrays.
     fn run_until_idle<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let mut machine = self.lock()?;
-        if let Some(why) = &machine.stuck {
-            return Err(crate::StuckError::new_err(why.clone()));
-        }
+        let mut machine = self.lock_going()?;
         let ssd = self.ssd(&mut machine);
         let mut raised = None;
         let run = py.detach(|| run_until_idle(ssd, &mut raised));
         match (run, raised) {
             (_, Some(error)) => Err(error),
-            (Err(error), None) => Err(self.failed(py, &mut machine, &error)),
+            (Err(error), None) => Err(Device::failed(py, &mut machine, &error)),
             (Ok(()), None) => {
                 let mut records = Vec::new();
                 ssd.drain_requests(&mut records);
@@ -451,15 +465,5 @@ impl Device {
         let ftl = &self.ssd(&mut machine).ftl;
         let page = |lpn| ftl.page_of(Lpn(lpn)).map_or(-1, |page| i64::from(page.0));
         Ok(PyArray1::from_iter(py, (0..ftl.geo.user_pages).map(page)))
-    }
-}
-
-impl Device {
-    fn unused(&self) -> PyResult<MutexGuard<'_, Machine>> {
-        let machine = self.lock()?;
-        if machine.ssd.as_ref().is_some_and(|ssd| ssd.submitted() > 0 || ssd.ftl.space.used() > 0) {
-            return Err(wrong("the device has been written or used already: make a new one"));
-        }
-        Ok(machine)
     }
 }
