@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ssdlab import _core, memory
 from ssdlab.config_input import Config, load_config
-from ssdlab.errors import ConfigError, OutputError, translated
+from ssdlab.errors import ConfigError, translated
 from ssdlab.folder import draft
 from ssdlab.progress import display
 
