@@ -2,14 +2,13 @@
 
 import re
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import ssdlab
 from policies import GreedyByScore
-from running import ROOT, SMALL
+from running import SMALL
 
 
 def device(**more: object) -> ssdlab.Device:
@@ -201,16 +200,3 @@ def test_python_greedy_is_greedy_on_a_device() -> None:
     ours.precondition(progress=False)
     assert (worked(ours).mapping == worked(device()).mapping).all()
     assert ours.report().provenance.external_policies
-
-
-# ---------------------------------------------------------------- the page
-
-
-def test_the_page_shows_what_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (ROOT / "docs/devices.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    assert blocks
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for block in blocks:
-        exec(block, names)

@@ -94,7 +94,7 @@ BAD = [
     (["t.trace", "x.ssdtrace", "--set", "workload.until=1ns"], ["no Q events in the time range"]),
     (
         ["two.csv", "x.ssdtrace", "--set", "workload.action=D"],
-        ["only block-event text has actions"],
+        ["only traces of blktrace have actions"],
     ),
 ]
 
