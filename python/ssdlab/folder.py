@@ -61,6 +61,8 @@ class Draft:
         self.target = target
         self.force = force
         self._check()
+        above = [target.parent, *target.parent.parents]
+        self.made = [folder for folder in above if not folder.exists()]
         target.parent.mkdir(parents=True, exist_ok=True)
         self.path = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
         self.path.chmod(0o777 & ~_umask())
@@ -130,6 +132,10 @@ def draft(target: Path, force: bool) -> Iterator[Draft]:
     finally:
         with suppress(OSError):
             shutil.rmtree(made.path)
+        # Nothing was kept: neither are the folders that were made for it.
+        with suppress(OSError):
+            for folder in made.made:
+                folder.rmdir()
 
 
 def keep_with_page(made: Draft, page: Callable[[], str] | None) -> None:

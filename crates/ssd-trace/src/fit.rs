@@ -19,6 +19,8 @@ pub(crate) struct Record {
     pub(crate) op_index: u8,
     /// Bits of [`flags`].
     pub(crate) flags: u8,
+    /// Stream hint.
+    pub(crate) stream: u8,
 }
 
 const _: () = assert!(size_of::<Record>() == 24, "a trace of n requests takes 24 n bytes");
@@ -77,8 +79,8 @@ impl Fitter {
     /// Takes one event that arrives at `at`.
     #[inline(always)]
     pub(crate) fn add(&mut self, event: &Event, at: u64) -> Result<(), Refusal> {
-        let Event { sector, sectors, op, flags, .. } = *event;
-        let record = Record { at, sector, sectors, op_index: op as u8, flags };
+        let Event { sector, sectors, op, flags, stream, .. } = *event;
+        let record = Record { at, sector, sectors, op_index: op as u8, flags, stream };
         let end = sector + u64::from(sectors);
         match self.fit {
             Fit::None if end > self.capacity() => Err(self.beyond(event)),
@@ -212,7 +214,8 @@ mod tests {
         for limit in [1usize, 4096, 5000] {
             let mut fitter = Fitter { limit, ..Fitter::new(Fit::None, 8, 10) };
             let op = Op::Write;
-            let event = Event { at_ns: 0, volume: 0, sector: 8, sectors: 8, op, flags: 0 };
+            let event =
+                Event { at_ns: 0, volume: 0, sector: 8, sectors: 8, op, flags: 0, stream: 0 };
             for at in 0..limit as u64 {
                 assert!(fitter.add(&event, at).is_ok(), "{at} of {limit}");
             }

@@ -121,9 +121,9 @@ impl Source for TraceSource {
             (self.round, self.next) = (self.round + 1, 0);
         }
         let record = self.records[self.next];
-        let Record { at, sector, sectors, flags, .. } = record;
+        let Record { at, sector, sectors, flags, stream, .. } = record;
         self.next += 1;
-        let request = Request { flags, ..Request::new(record.op(), sector, sectors) };
+        let request = Request { flags, stream, ..Request::new(record.op(), sector, sectors) };
         Ok(Some(TimedRequest { at: self.arrival(at), request }))
     }
 

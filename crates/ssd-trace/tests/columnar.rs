@@ -267,3 +267,16 @@ fn the_digest_is_that_of_the_trace_it_was_made_from() {
     let (both, _) = stream(bytes_of(&others)).unwrap();
     assert!(header.digest != streamed.digest && streamed.digest != both.digest);
 }
+
+#[test]
+fn streams_are_replayed() {
+    let mut list = vec![timed(10, Op::Write, 8, 8), timed(20, Op::Write, 8, 8)];
+    list[1].request.stream = 3;
+    let mut workload = workloads::workload(ssd_core::config::WorkloadKind::Trace);
+    workload.format = ssd_core::config::TraceFormat::Auto;
+    let bytes = std::io::Cursor::new(bytes_of(&list));
+    let (mut source, _) = ssd_trace::TraceSource::read("t", bytes, &workload, 4096, 64).unwrap();
+    let streams: Vec<u8> =
+        workloads::drain(&mut source).iter().map(|one| one.request.stream).collect();
+    assert_eq!(streams, [0, 3]);
+}

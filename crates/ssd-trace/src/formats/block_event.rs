@@ -160,7 +160,15 @@ impl Rwbs {
                 _ if self.flushes() => {
                     let flags = self.flags & !flags::PREFLUSH;
                     let op = Op::Flush;
-                    Ok(Line::Event(Event { at_ns, volume, sector: 0, sectors: 0, op, flags }))
+                    Ok(Line::Event(Event {
+                        at_ns,
+                        volume,
+                        sector: 0,
+                        sectors: 0,
+                        op,
+                        flags,
+                        stream: 0,
+                    }))
                 }
                 Verb::Zeroes => Ok(Line::Dataless),
                 Verb::Read => reject("a read of at least one sector"),

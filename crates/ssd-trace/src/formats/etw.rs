@@ -93,7 +93,15 @@ impl Format for Parser {
         }
         match range {
             Some(range) => in_bytes(at_ns, volume, op, range),
-            None => Ok(Line::Event(Event { at_ns, volume, sector: 0, sectors: 0, op, flags: 0 })),
+            None => Ok(Line::Event(Event {
+                at_ns,
+                volume,
+                sector: 0,
+                sectors: 0,
+                op,
+                flags: 0,
+                stream: 0,
+            })),
         }
     }
 

@@ -157,5 +157,13 @@ fn flush(cursor: &mut Cursor<'_>, at_ns: u64, volume: u64) -> Result<Line, Rejec
         }
     }
     cursor.end("the end of the line after the length")?;
-    Ok(Line::Event(Event { at_ns, volume, sector: 0, sectors: 0, op: Op::Flush, flags: 0 }))
+    Ok(Line::Event(Event {
+        at_ns,
+        volume,
+        sector: 0,
+        sectors: 0,
+        op: Op::Flush,
+        flags: 0,
+        stream: 0,
+    }))
 }

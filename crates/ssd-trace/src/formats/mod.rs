@@ -33,20 +33,22 @@ pub struct Event {
     pub op: Op,
     /// Bits of [`ssd_core::host::request::flags`].
     pub flags: u8,
+    /// Stream hint; only trace files of ours have one.
+    pub stream: u8,
 }
 
 impl Event {
     /// A request of a trace file.
     pub(crate) fn of(timed: &TimedRequest) -> Event {
-        let Request { sector, sectors, op, volume, flags, .. } = timed.request;
-        Event { at_ns: timed.at.0, volume: u64::from(volume), sector, sectors, op, flags }
+        let Request { sector, sectors, op, volume, stream, flags } = timed.request;
+        Event { at_ns: timed.at.0, volume: u64::from(volume), sector, sectors, op, flags, stream }
     }
 
-    /// The request that arrives at `at` nanoseconds, of volume 0 and stream 0.
+    /// The request that arrives at `at` nanoseconds, of volume 0.
     #[inline(always)]
     pub(crate) fn request(&self, at: u64) -> TimedRequest {
-        let request =
-            Request { flags: self.flags, ..Request::new(self.op, self.sector, self.sectors) };
+        let Event { sector, sectors, op, flags, stream, .. } = *self;
+        let request = Request { flags, stream, ..Request::new(op, sector, sectors) };
         TimedRequest { at: Nanos(at), request }
     }
 }
@@ -334,7 +336,9 @@ fn in_sectors(at_ns: u64, volume: u64, op: Op, flags: u8, range: Range) -> Resul
         return Err(Reject::new("a range that ends below sector 2^64", start_at));
     }
     match u32::try_from(sectors) {
-        Ok(sectors) => Ok(Line::Event(Event { at_ns, volume, sector, sectors, op, flags })),
+        Ok(sectors) => {
+            Ok(Line::Event(Event { at_ns, volume, sector, sectors, op, flags, stream: 0 }))
+        }
         Err(_) => Err(Reject::new("a discard of less than 2^32 sectors", length_at)),
     }
 }
