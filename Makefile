@@ -27,7 +27,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 export PYTHONUTF8 := 1
 unexport PYTHONPATH PYTHONHOME
 
-.PHONY: help demo test test-all check fmt lint golden bench docs build lock clean
+.PHONY: help demo test test-all check fmt lint golden bench docs site build lock clean
 .PHONY: lint-rust lint-python rust-tests python-tests docs-check tools-present
 
 help: ## show this list
@@ -41,7 +41,7 @@ test: lint rust-tests python-tests docs-check ## every check but the slow ones
 
 test-all: PYTEST_ARGS := -m ""
 test-all: test ## every check, slow ones too
-	$(CARGO) test -p ssd-core --locked --quiet -- --ignored
+	$(CARGO) test -p ssd-core -p ssd-trace --locked --quiet -- --ignored
 	$(BIN)/python tools/seeded_bugs.py
 
 check: lint docs-check ## the quick ones: format, lints, types, tidiness, generated docs
@@ -64,13 +64,17 @@ bench: build ## measure speed and append a line to bench/history.jsonl
 docs: build ## write the generated pages of docs/
 	$(BIN)/python tools/docs.py
 
+site: docs .venv/checks.stamp ## build the documentation into the folder site
+	$(BIN)/sphinx-build -W --keep-going --quiet --fresh-env --write-all -d target/doctrees -c docs . site
+	@echo "site/index.html"
+
 build: .venv/extension.stamp ## build and install the package into .venv
 
 lock: .venv/checks.stamp ## resolve the Python packages anew into the lock files
 	$(BIN)/python tools/lock.py
 
 clean: ## remove everything that make has built
-	rm -rf .venv target .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv target site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # The parts of `lint` and `test`.
 

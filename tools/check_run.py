@@ -22,8 +22,8 @@ starts and committed at its end; at one instant commits come before starts.
 Sequences. Compared only within one LPN: greater is newer. Copies (causes gc, wear) keep lpn and
 sequence. Parity and metadata hold no LPN's data. Every other program with an LPN is host data.
 Without a write buffer (`host.write_buffer_pages` 0 or absent) a write completes after its
-programs, and the newest write of an LPN is on flash when the run is complete, unless trimmed. A
-host read is translated when it starts: it returns the newest data committed by then.
+programs. The newest write of an LPN is on flash when the run is complete, unless trimmed. A host
+read of cause `host` is translated when it starts: it returns the newest data committed by then.
 
 Report. `requests.warmup` counts the requests with the lowest ids; all numbers but
 `requests.warmup` leave them out. `time.measured_from` (ns, default 0) opens the measured interval,

@@ -6,36 +6,72 @@ A page is one entry of PAGES: its path and the function that returns its text.
 import argparse
 import ast
 import difflib
+import inspect
 import itertools
 import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
+import ssdlab
 from ssdlab import _core
 
 ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "python/ssdlab"
 HEAD = "<!-- Written by `make docs`: change the source, not this page. -->\n\n"
 
 
 FORMATS_HEAD = """# Trace formats
 
-`workload.format` names the format; `auto` finds it out from the first 64 lines of the file and
-asks where several fit. Files may be plain, `.gz` or `.zst`. A line that is not of the format,
-or says what cannot be, is an error with its number and byte; `workload.skip_bad` counts and
-skips such lines instead. Nothing is corrected, rounded or guessed. A trace with several volumes
-needs `workload.volume`; the error lists them. Records that repeat an identical one of the same
-volume less than 1 ms earlier are counted and warned of; `workload.dedup` drops them. Where time
-0 is the first record, `workload.from` and `workload.until` count from there.
+`workload.format` names the format; `auto` finds it out from the first 64 lines of the file (of a
+binary one from the first record) and asks where several fit. Files may be plain, `.gz` or `.zst`.
+A line that is not of the format, or says what cannot be, is an error with its number and byte, a
+record one with its number and offset; `workload.skip_bad` counts and skips such ones instead.
+Nothing is corrected, rounded or guessed. A trace with several volumes needs `workload.volume`; the
+error lists them. Records that repeat an identical one of the same volume less than 1 ms earlier are
+counted and warned of; `workload.dedup` drops them. Where time 0 is the first record,
+`workload.from` and `workload.until` count from there.
+
+`ssdlab trace convert FILE OUT --to FORMAT` writes a trace in one of the formats below that say
+what they are written with, in constant memory; `ssdlab trace split FILE --out DIR` writes a file
+for each volume. The result has one volume, number 0, and its time 0 is that of `workload.from`.
+What a format has no place for is refused with the number of the request, unless `--allow` permits
+that loss; then it is counted. A trace that is read more than once is best kept as `ssdtrace`.
 
 A new format is one file in `crates/ssd-trace/src/formats`, one line in the list of its
 `mod.rs`, one word in `TraceFormat` of the config, and one sample in
-`crates/ssd-trace/tests/formats.rs`.
+`crates/ssd-trace/tests/samples/mod.rs`.
 """
+TRACE_INFO_HEAD = """# What a trace is like
+
+`ssdlab trace info FILE [FILE2]`, and `ssdlab.Trace(path).info()` in Python. The names
+are those of the JSON (`--json`). "The papers" are those of the presets: a statistic that
+they publish for their workloads is defined as they use it.
+
+A statistic is of the file as it stands, before anything is fitted to a device. Pages are
+4 KiB. Memory: 16 bytes for each page of every 128 KiB area that the trace reads or
+writes (and at most 2 of index), 16 bytes for each separate run of discarded pages, and
+a constant for the rest; a trace that needs more than `--memory` is refused."""
+REPORT_HEAD = """# What a report holds
+
+`report.json` in the folder of a run, `--json` on standard output, and `ssdlab.Report` in Python:
+the same names, so `report.latency.read.p99` is `"latency": {"read": {"p99": ...}}`. Besides the
+fields below the file holds `config`, the resolved configuration, and `series`, the names of the
+files beside it.
+
+Integers are bytes, pages, blocks or nanoseconds; means and ratios are floating point; what cannot
+be said is null (None in Python)."""
+REPORT_ONLY_IN_PYTHON = ("json", "series_csv", "distributions_csv", "trace", "folder")
+PYTHON_HEAD = """# Python
+
+What `import ssdlab` offers. The parts of a report are in [What a report holds](report.md), the
+statistics of a trace in [What a trace is like](../trace-info.md), and how policies are written in
+[Policies in Python](../python-policies.md)."""
+BAR = "\\|"
 FORMAT_ROWS = [
-    ("form", "a line"),
+    ("form", "a line or record"),
     ("units", "units"),
     ("clock", "time 0"),
     ("volume", "volume number"),
@@ -49,7 +85,9 @@ def command_line() -> str:
     """Every verb and option of the `ssdlab` command, as it describes itself."""
     command = [sys.executable, "-m", "typer", "ssdlab.cli", "utils", "docs", "--name", "ssdlab"]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    return done.stdout.strip() + "\n"
+    usage = r"\*\*Usage\*\*:\n\n```console\n\$ (.*)\n```"
+    text = re.sub(usage, r"**Usage**: `\1`", done.stdout.strip())
+    return text.replace("# `ssdlab`", "# Command line", 1) + "\n"
 
 
 def config() -> str:
@@ -64,44 +102,136 @@ def presets() -> str:
     return "\n".join(["# Presets\n", *parts])
 
 
-def trace_info() -> str:
-    """Every statistic of `ssdlab trace info`, from the texts below its fields."""
-    module = ast.parse((ROOT / "python/ssdlab/trace_info.py").read_text(encoding="utf-8"))
-    classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
-    lines = [
-        "# What a trace is like\n",
-        "`ssdlab trace info FILE [FILE2]`, and `ssdlab.Trace(path).info()` in Python. The names",
-        'are those of the JSON (`--json`). "The papers" are those of the presets: a statistic that',
-        "they publish for their workloads is defined as they use it.\n",
-        "A statistic is of the file as it stands, before anything is fitted to a device. Pages are",
-        "4 KiB. Memory: 16 bytes for each page of every 128 KiB area that the trace reads or",
-        "writes (and at most 2 of index), 16 bytes for each separate run of discarded pages, and",
-        "a constant for the rest; a trace that needs more than `--memory` is refused.",
-    ]
+def _classes(*modules: str) -> dict[str, ast.ClassDef]:
+    """The classes of some modules of the package, by name."""
+    trees = [ast.parse((PACKAGE / name).read_text(encoding="utf-8")) for name in modules]
+    return {node.name: node for t in trees for node in t.body if isinstance(node, ast.ClassDef)}
+
+
+def _told(node: ast.ClassDef | ast.FunctionDef) -> str:
+    return ast.get_docstring(node) or ""
+
+
+def _fields(body: list[ast.stmt]) -> Iterator[tuple[str, str, str]]:
+    """Name, type and definition of every field: the text below it."""
+    for one, after in itertools.pairwise(body):
+        match one, after:
+            case ast.AnnAssign(), ast.Expr(value=ast.Constant(value=str(text))):
+                kind = ast.unparse(one.annotation)
+                yield ast.unparse(one.target), kind, " ".join(text.split())
+
+
+def _form(classes: dict[str, ast.ClassDef], root: str, but: Collection[str] = ()) -> list[str]:
+    """A table for each class that `root` is made of, without the fields `but` of `root`."""
     # Breadth first from the whole, so that the parts come in the order of its fields.
-    names = ["Info"]
+    names, lines = [root], []
     for name in names:
-        body = classes[name].body
-        about = " ".join((ast.get_docstring(classes[name]) or "").split())
+        about = " ".join(_told(classes[name]).split())
         lines += [f"\n## {name}\n", about, "\n| field | definition and unit |", "|---|---|"]
-        for one, after in itertools.pairwise(body):
-            if not (isinstance(one, ast.AnnAssign) and isinstance(after, ast.Expr)):
+        for field, kind, text in _fields(classes[name].body):
+            if name == root and field in but:
                 continue
-            kind, text = ast.unparse(one.annotation), ast.literal_eval(after.value)
-            lines.append(f"| `{ast.unparse(one.target)}` | {' '.join(text.split())} |")
+            lines.append(f"| `{field}` | {text} |")
             inner = [word for word in re.findall(r"\w+", kind) if word in classes]
             names += [word for word in inner if word not in names]
+    return lines
+
+
+def trace_info() -> str:
+    """Every statistic of `ssdlab trace info`, from the texts below its fields."""
+    lines = [TRACE_INFO_HEAD, *_form(_classes("trace_info.py"), "Info")]
     return "\n".join(lines) + "\n"
+
+
+def report() -> str:
+    """Every field of a report, from the texts below the fields of `ssdlab.Report`."""
+    classes = _classes("report.py", "measures.py")
+    lines = [REPORT_HEAD, *_form(classes, "Report", REPORT_ONLY_IN_PYTHON)]
+    return "\n".join(lines) + "\n"
+
+
+def python() -> str:
+    """Everything in `ssdlab.__all__` and `ssdlab.policy.__all__`, as it describes itself."""
+    lines = [PYTHON_HEAD]
+    for module in (ssdlab, ssdlab.policy):
+        lines += [f"\n## {module.__name__}\n", inspect.getdoc(module) or ""]
+        for name in sorted(module.__all__, key=lambda name: (name[0].isupper(), name)):
+            thing = getattr(module, name)
+            if hasattr(thing, "__module__"):
+                lines += _described(f"{module.__name__}.{name}", _definition(thing))
+    return "\n".join(lines) + "\n"
+
+
+def _definition(thing: type | Callable[..., object]) -> ast.ClassDef | ast.FunctionDef:
+    """Where a class or a function of the package is defined."""
+    file = PACKAGE / thing.__module__.removeprefix("ssdlab.").replace(".", "/")
+    file = next(f for f in (file.with_suffix(".py"), file.with_suffix(".pyi")) if f.exists())
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == thing.__name__:
+            return node
+    raise SystemExit(f"{file}: no {thing.__name__}")
+
+
+def _described(name: str, node: ast.ClassDef | ast.FunctionDef) -> list[str]:
+    """A function, or a class with its fields and methods."""
+    if isinstance(node, ast.FunctionDef):
+        return [f"\n### {name}\n", _signature(node), "", _told(node)]
+    lines = [f"\n### {name}\n", _told(node)]
+    methods = [one for one in node.body if isinstance(one, ast.FunctionDef) and _told(one)]
+    methods = [one for one in methods if not one.name.startswith("_")]
+    properties = [
+        one for one in methods if "property" in "".join(map(ast.unparse, one.decorator_list))
+    ]
+    rows = list(_fields(node.body))
+    for one in properties:
+        kind = ast.unparse(one.returns) if one.returns else ""
+        rows.append((one.name, kind, " ".join(_told(one).split())))
+    if rows:
+        lines += ["\n| attribute | type | what it is |", "|---|---|---|"]
+        lines += [f"| `{a}` | `{kind.replace('|', BAR)}` | {text} |" for a, kind, text in rows]
+    for one in methods:
+        if one not in properties:
+            owner = f"{node.name}." if one.decorator_list else ""
+            lines += ["", _signature(one, owner), "", _told(one)]
+    return lines
+
+
+def _signature(node: ast.FunctionDef, owner: str = "") -> str:
+    """How a function is called, without `self`; after its class, if it is a static method."""
+    words = ast.unparse(node.args).removeprefix("self, ").removeprefix("self")
+    # unparse leaves no blanks around `=`, even behind a type.
+    parts = [re.sub(r"^(\w+: [^=]+)=", r"\1 = ", part) for part in _split(words)]
+    returned = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    inside = ", ".join(parts)
+    if len(inside) > 80:
+        inside = "\n" + "".join(f"    {part},\n" for part in parts)
+    return f"```py\n{owner}{node.name}({inside}){returned}\n```"
+
+
+def _split(words: str) -> list[str]:
+    """Arguments at the commas that are in no bracket."""
+    parts, depth = [""], 0
+    for letter in words:
+        depth += (letter in "[(") - (letter in ")]")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
 
 
 def formats() -> str:
     """Every trace format, as its plug describes itself."""
     parts = [FORMATS_HEAD]
-    for f in json.loads(_core.registry())["formats"]:
+    known = json.loads(_core.registry())
+    carries = {target["name"]: target["carries"] for target in known["targets"]}
+    for f in known["formats"]:
         rows = ["| | |", "|---|---|"]
         rows += [
             f"| {label} | {f[key].replace('|', chr(92) + '|')} |" for key, label in FORMAT_ROWS
         ]
+        if f["name"] in carries:
+            rows.append(f"| written with | {carries[f['name']]} |")
         parts.append(f"## {f['name']}\n\n{f['summary']}\n\n" + "\n".join(rows) + "\n")
     return "\n".join(parts)
 
@@ -111,6 +241,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/presets.md": presets,
     "docs/formats.md": formats,
     "docs/reference/command-line.md": command_line,
+    "docs/reference/python.md": python,
+    "docs/reference/report.md": report,
     "docs/trace-info.md": trace_info,
 }
 

@@ -38,7 +38,13 @@ def requirements_of(project: dict[str, object], groups: list[str]) -> list[str]:
 
 def resolve(wanted: list[str], python: str) -> Resolution:
     """What pip would install for `wanted` on `python`."""
-    wanted = list(wanted)
+    environment = _environment(python)
+    direct = [Requirement(line) for line in wanted]
+    wanted = [
+        f"{r.name}{r.specifier}"
+        for r in direct
+        if r.marker is None or r.marker.evaluate(environment)
+    ]
     while True:
         installs = _ask_pip(wanted, python)
         found = {
@@ -48,6 +54,12 @@ def resolve(wanted: list[str], python: str) -> Resolution:
         if not missing:
             return found
         wanted += missing
+
+
+def _environment(python: str) -> dict[str, str]:
+    """What environment markers are judged by on `python`."""
+    there = {str(k): str(v) for k, v in default_environment().items()}
+    return there | {"python_version": python, "python_full_version": f"{python}.0", "extra": ""}
 
 
 def _ask_pip(wanted: list[str], python: str) -> list[dict[str, dict[str, str]]]:
@@ -64,8 +76,7 @@ def _ask_pip(wanted: list[str], python: str) -> list[dict[str, dict[str, str]]]:
 def _missing(
     installs: list[dict[str, dict[str, str]]], found: Resolution, python: str
 ) -> list[str]:
-    there = {str(k): str(v) for k, v in default_environment().items()}
-    there |= {"python_version": python, "python_full_version": f"{python}.0", "extra": ""}
+    there = _environment(python)
     needed = [Requirement(r) for i in installs for r in i["metadata"].get("requires_dist", [])]
     names = {
         f"{r.name}{r.specifier}"
@@ -103,7 +114,7 @@ def main() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     for file, groups in [
         ("requirements.lock", ["build"]),
-        ("requirements-dev.lock", ["build", "checks"]),
+        ("requirements-dev.lock", ["build", "checks", "site"]),
     ]:
         wanted = requirements_of(project, groups)
         by_python = {python: resolve(wanted, python) for python in PYTHONS}

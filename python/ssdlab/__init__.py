@@ -1,14 +1,17 @@
 """ssdlab: a laboratory for the garbage collection of SSDs.
 
-import ssdlab
-report = ssdlab.run("greedy-8ch", set={"gc.victim": "fifo"})
-report.waf.total, report.latency.write.p99
+    import ssdlab
+    report = ssdlab.run("greedy-8ch", set={"gc.victim": "fifo"})
+    report.waf.total, report.latency.write.p99
+
+Wherever nothing else is said, times are integer nanoseconds and sizes bytes.
 """
 
 from ssdlab import policy, versions
 from ssdlab.compare_runs import compare
 from ssdlab.comparison import Comparison
 from ssdlab.config_input import Config, load_config, preset_names
+from ssdlab.device import Completions, Device, SnapshotInfo, snapshot_info
 from ssdlab.errors import (
     ConfigError,
     InternalError,
@@ -23,13 +26,16 @@ from ssdlab.trace import Trace
 
 __all__ = [
     "Comparison",
+    "Completions",
     "Config",
     "ConfigError",
+    "Device",
     "InternalError",
     "Interrupted",
     "OutputError",
     "Report",
     "RunError",
+    "SnapshotInfo",
     "Trace",
     "WorkloadError",
     "__version__",
@@ -38,6 +44,7 @@ __all__ = [
     "policy",
     "preset_names",
     "run",
+    "snapshot_info",
 ]
 
 __version__ = versions.checked()

@@ -11,7 +11,10 @@ __all__ = [
     "ConcurrencyView",
     "ConfigError",
     "Device",
+    "DeviceInfo",
     "Finished",
+    "LogReader",
+    "StuckError",
     "TriggerView",
     "VictimView",
     "WorkloadError",
@@ -27,8 +30,13 @@ __all__ = [
     "registry",
     "report_schema",
     "run",
+    "snapshot_info",
+    "student_t_95",
     "summary",
+    "trace_convert",
     "trace_info",
+    "trace_requests",
+    "trace_split",
 ]
 
 __version__: Final[str]
@@ -40,6 +48,19 @@ class ConfigError(ValueError):
 
 class WorkloadError(ValueError):
     """A trace or workload that cannot be run."""
+
+class StuckError(RuntimeError):
+    """A simulation that cannot go on."""
+
+@final
+class LogReader:
+    """The text of a compressed log, a piece at a time."""
+
+    def __new__(cls, path: Path | str) -> LogReader:
+        """The log at `path`. Raises `OSError` when it cannot be opened."""
+
+    def read(self, most: int) -> bytes:
+        """The next bytes, at most `most`; empty at the end. Raises `OSError` for a damaged log."""
 
 @final
 class Finished:
@@ -69,6 +90,67 @@ class Finished:
 
 @final
 class Device:
+    """A simulated device; `ssdlab.Device` is the way to it."""
+
+    def __new__(cls, config: str, *, policies: list[tuple[str, object, str]] = ...) -> Device: ...
+    def precondition(
+        self, *, progress: Callable[[str, int, int | None], object] | None = None
+    ) -> None:
+        """Write it as the configuration says, without time, or load the snapshot it names."""
+    def load(
+        self,
+        path: Path | str,
+        *,
+        progress: Callable[[str, int, int | None], object] | None = None,
+    ) -> None:
+        """Take over the state in a snapshot."""
+    def save(
+        self,
+        path: Path | str,
+        *,
+        replace: bool = False,
+        progress: Callable[[str, int, int | None], object] | None = None,
+    ) -> str:
+        """Save its state at rest; the digest."""
+    def submit(
+        self,
+        ops: npt.NDArray[np.int64],
+        lpns: npt.NDArray[np.int64],
+        pages: npt.NDArray[np.int64],
+        arrivals_ns: npt.NDArray[np.int64] | None,
+        stream: int,
+    ) -> int:
+        """Submit requests, all or none: operations by number; the number of the first."""
+    def run_until_idle(self) -> dict[str, npt.NDArray[np.int64]]:
+        """Run until nothing is left to do; what has completed since the last call."""
+    def report(self, *, commit: str | None = None) -> Finished:
+        """What has happened so far, as a finished run."""
+    def audit(self) -> str | None:
+        """The first invariant that does not hold; None: all do."""
+    @property
+    def now_ns(self) -> int:
+        """Simulated time, ns."""
+    @property
+    def outstanding(self) -> int:
+        """Requests submitted and not completed."""
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Pools, and blocks of each."""
+    @property
+    def valid_pages(self) -> npt.NDArray[np.int64]:
+        """Valid pages of each block."""
+    @property
+    def erases(self) -> npt.NDArray[np.int64]:
+        """Erases of each block."""
+    @property
+    def free_blocks(self) -> npt.NDArray[np.int64]:
+        """Erased blocks of each pool."""
+    @property
+    def mapping(self) -> npt.NDArray[np.int64]:
+        """Flash page of each user page; -1 where it has none."""
+
+@final
+class DeviceInfo:
     """The device of a run, as policies see it when they start."""
 
     @property
@@ -223,8 +305,11 @@ def summary(report: str) -> str:
 def duration(ns: float) -> str:
     """Nanoseconds as text with a unit that suits them."""
 
+def student_t_95(freedom: int) -> float:
+    """The 97.5 % point of Student's t by degrees of freedom. `ValueError` for 0 of them."""
+
 def registry() -> str:
-    """Policies by question, presets, and trace formats, as JSON."""
+    """Policies by question, presets, trace formats to read and to write, as JSON."""
 
 def last_panic() -> str | None:
     """Source file, line and column of the last panic, if there was one."""
@@ -240,11 +325,18 @@ def run(
     commit: str | None = None,
     audit_every: int = 0,
     policies: list[tuple[str, object, str]] = ...,
+    device: Device | None = None,
 ) -> Finished:
     """Run a resolved configuration (JSON); logs go into `folder`, which must exist.
 
-    `policies`: key of the configuration, the object that stands in for its policy, its name.
+    `policies`: key of the configuration, the object that stands in for its policy, its name. The
+    run starts from the state of `device`, which stays as it is.
     """
+
+def snapshot_info(
+    path: Path | str, *, progress: Callable[[str, int, int | None], object] | None = None
+) -> str:
+    """What the snapshot in a file is of, as JSON."""
 
 def trace_info(
     config: str,
@@ -254,3 +346,38 @@ def trace_info(
     progress: Callable[[int], object] | None = None,
 ) -> str:
     """Statistics of the trace that a resolved configuration (JSON) names, as JSON."""
+
+def trace_convert(
+    config: str,
+    out: Path | str,
+    *,
+    to: str,
+    replace: bool = False,
+    allow: list[str] = ...,
+    progress: Callable[[int], object] | None = None,
+) -> str:
+    """Write the trace that a configuration (JSON) names to a file; JSON of what was done."""
+
+def trace_split(
+    config: str,
+    folder: Path | str,
+    *,
+    to: str,
+    allow: list[str] = ...,
+    progress: Callable[[int], object] | None = None,
+) -> str:
+    """Write every volume of a trace to a file in `folder`; JSON of what was done."""
+
+def trace_requests(
+    config: str,
+    *,
+    limit: int,
+    progress: Callable[[int], object] | None = None,
+) -> tuple[
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint8],
+    npt.NDArray[np.uint8],
+]:
+    """Arrivals (ns), first sectors, sectors, operations and flags of at most `limit` requests."""

@@ -11,20 +11,27 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
 
 import ssdlab
-from ssdlab import _core, versions
+from ssdlab import _core, outputs, versions
 from ssdlab.arguments import nanoseconds, sector_ranges, set_values, vary_values
-from ssdlab.compare_runs import plan, run_all
+from ssdlab.compare_runs import Planned, plan, run_all
 from ssdlab.comparison import table
 from ssdlab.doctor import facts
 from ssdlab.errors import ConfigError, InternalError, Interrupted, OutputError, RunError
+from ssdlab.export import FORMATS, export_run
 from ssdlab.report import Report
+from ssdlab.trace import Written
 from ssdlab.trace_table import to_json, to_text
+
+if TYPE_CHECKING:
+    from ssdlab.trace_info import Info
 
 UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 KEPT = "interrupted: what was done is kept"
@@ -40,6 +47,8 @@ config_app = typer.Typer(no_args_is_help=True, help="Look at configurations.")
 app.add_typer(config_app, name="config")
 trace_app = typer.Typer(no_args_is_help=True, help="Look at traces.")
 app.add_typer(trace_app, name="trace")
+snapshot_app = typer.Typer(no_args_is_help=True, help="Make and look at snapshots of devices.")
+app.add_typer(snapshot_app, name="snapshot")
 
 ConfigArgument = Annotated[
     str, typer.Argument(metavar="CONFIG|PRESET", help="TOML file, or name of a preset.")
@@ -50,16 +59,41 @@ Sets = Annotated[
 ]
 Trace = Annotated[str | None, typer.Option("--trace", metavar="FILE", help="Trace to replay.")]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the run.")]
+Seeds = Annotated[
+    int | None,
+    typer.Option(
+        "--seeds", min=2, metavar="N", help="Repeat with N seeds: means, ratios and intervals."
+    ),
+]
 Out = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", help="Folder of the results.  [default: runs/NAME]"),
 ]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, metavar="N", help="Runs at once.  [default: cores]"),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace the results in that folder.")]
+ForceFiles = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+Plots = Annotated[
+    Path | None, typer.Option("--plots", metavar="DIR", help="Write the plots as files instead.")
+]
+PictureOption = Annotated[
+    Literal["svg", "png"] | None,
+    typer.Option("--picture", help="Kind of file of --plots.  [default: svg]"),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 NoHtml = Annotated[
     bool, typer.Option("--no-html", help="Leave out report.html, the page to look at.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print neither progress nor summary.")]
+
+
+def _picture(plots: Path | None, kind: Literal["svg", "png"] | None) -> Literal["svg", "png"]:
+    """The kind of picture asked for."""
+    if kind is not None and plots is None:
+        raise ConfigError([f"--picture {kind}: say with --plots DIR where pictures go"])
+    return kind or "svg"
 
 
 def _print_version(wanted: bool) -> None:
@@ -110,9 +144,20 @@ def run_command(
     json_: Json = False,
     quiet: Quiet = False,
     seed: Seed = None,
+    seeds: Seeds = None,
+    jobs: Jobs = None,
     no_html: NoHtml = False,
 ) -> None:
     """Simulate one run."""
+    if seeds is not None:
+        traces = [] if trace is None else [trace]
+        planned = plan([config], traces=traces, set=set_values(sets), seed=seed, seeds=seeds)
+        target = out or Path("runs") / planned[0].config.name
+        _compared(planned, jobs, target, force, json_, quiet, no_html)
+        return
+    if jobs is not None:
+        message = "one run takes one processor; --seeds makes several"
+        raise typer.BadParameter(message, param_hint="--jobs")
     loaded = ssdlab.load_config(config, trace=trace, set=set_values(sets), seed=seed)
     target = out or Path("runs") / loaded.name
 
@@ -129,7 +174,7 @@ def run_command(
         raise
     except Interrupted as stopped:
         shown(stopped.report)
-        _say(KEPT)
+        _say(KEPT if stopped.report else "interrupted")
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -151,22 +196,38 @@ def compare_command(
             help="Run each configuration with each of these values of a key; repeatable.",
         ),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", min=1, metavar="N", help="Runs at once.  [default: cores]"),
-    ] = None,
+    jobs: Jobs = None,
     out: Out = None,
     force: Force = False,
     json_: Json = False,
     quiet: Quiet = False,
     seed: Seed = None,
+    seeds: Seeds = None,
     no_html: NoHtml = False,
 ) -> None:
     """Simulate the same work under several configurations, side by side."""
     planned = plan(
-        configs, traces=traces or [], set=set_values(sets), vary=vary_values(vary), seed=seed
+        configs,
+        traces=traces or [],
+        set=set_values(sets),
+        vary=vary_values(vary),
+        seed=seed,
+        seeds=seeds,
     )
     target = out or Path("runs") / f"{planned[0].config.name}-compared"
+    _compared(planned, jobs, target, force, json_, quiet, no_html)
+
+
+def _compared(
+    planned: Sequence[Planned],
+    jobs: int | None,
+    target: Path,
+    force: bool,
+    json_: bool,
+    quiet: bool,
+    no_html: bool,
+) -> None:
+    """Make the runs and tell their results; ends the program where they are not complete."""
     done = run_all(
         planned, jobs=jobs, out=target, force=force, progress=not quiet, html=not no_html
     )
@@ -190,10 +251,8 @@ def report_command(
         Path | None,
         typer.Option("--out", metavar="FILE", help="The page.  [default: FOLDER/report.html]"),
     ] = None,
-    plots: Annotated[
-        Path | None,
-        typer.Option("--plots", metavar="DIR", help="Write the plots as SVG files instead."),
-    ] = None,
+    plots: Plots = None,
+    picture: PictureOption = None,
     baseline: Annotated[
         str | None,
         typer.Option("--baseline", metavar="RUN", help="What a comparison's ratios refer to."),
@@ -202,13 +261,41 @@ def report_command(
         str | None,
         typer.Option("--from", metavar="TIME", help="Where the timeline begins, such as 1.5s."),
     ] = None,
+    force: ForceFiles = False,
 ) -> None:
     """Write the page of a run or of a comparison again, or its plots as files."""
     begin = None if since is None else nanoseconds("--from", since)
+    kind = _picture(plots, picture)
     from ssdlab.html.leave import report_folder  # needs numpy, which is slow to import
 
-    for file in report_folder(folder, out=out, plots=plots, baseline=baseline, since=begin):
-        _put(f"{file}\n")
+    files = report_folder(
+        folder,
+        out=out,
+        plots=plots,
+        picture=kind,
+        baseline=baseline,
+        since=begin,
+        force=force,
+    )
+    _put("".join(f"{file}\n" for file in files))
+
+
+@app.command("export")
+def export_command(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that `run` left.")],
+    to: Annotated[
+        str,
+        typer.Option("--to", metavar="FORMAT", help=f"{', '.join(sorted(FORMATS))}."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where the files go.  [default: RUN/export]"),
+    ] = None,
+    force: ForceFiles = False,
+) -> None:
+    """Write a run in a form that other tools read."""
+    files = export_run(folder, to, out=out, force=force)
+    _put("".join(f"{file}\n" for file in files))
 
 
 @app.command("list")
@@ -263,11 +350,6 @@ def config_reference() -> None:
     _put(_core.config_reference())
 
 
-@trace_app.callback()
-def _trace() -> None:
-    """Keeps `info` a verb of its own while it is the only one."""
-
-
 @trace_app.command("info")
 def trace_info(
     file: Annotated[str, typer.Argument(metavar="FILE", help='Trace; "-" is standard input.')],
@@ -288,17 +370,158 @@ def trace_info(
     ] = None,
     sets: Sets = None,
     json_: Json = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write a page with plots instead."),
+    ] = None,
+    plots: Plots = None,
+    picture: PictureOption = None,
+    force: ForceFiles = False,
     quiet: Quiet = False,
 ) -> None:
     """Say what a trace is like: mix, sizes, order, footprint, updates, bursts, discards."""
-    ranges, values = sector_ranges(journal), set_values(sets)
+    ranges, values, kind = sector_ranges(journal), set_values(sets), _picture(plots, picture)
+    if json_ and (html or plots):
+        raise ConfigError(["--json prints, --html and --plots write files: say one of them"])
     limit = None if memory is None else memory << 20
-    infos = [
-        ssdlab.Trace(path).info(journal=ranges, memory_limit=limit, set=values, progress=not quiet)
-        for path in (file, other)
-        if path is not None
-    ]
-    _put(to_json(infos) if json_ else to_text(infos))
+
+    def infos() -> list[Info]:
+        return [
+            ssdlab.Trace(path).info(
+                journal=ranges, memory_limit=limit, set=values, progress=not quiet
+            )
+            for path in (file, other)
+            if path is not None
+        ]
+
+    if html is None and plots is None:
+        _put(to_json(infos()) if json_ else to_text(infos()))
+        return
+    from ssdlab.html.leave import is_page, trace_files  # needs numpy, which is slow to import
+
+    if html is not None:
+        outputs.check([html], force, is_page)  # Before a trace is read that may be long.
+    files = trace_files(infos(), out=html, plots=plots, picture=kind, force=force)
+    _put("".join(f"{file}\n" for file in files))
+
+
+To = Annotated[
+    str | None,
+    typer.Option(
+        "--to", metavar="FORMAT", help="Format to write.  [default: ssdtrace, if so named]"
+    ),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow",
+        metavar="LOSS",
+        help="Permit a loss that the format forces: drop-requests, round-times, forget-fields;"
+        " repeatable.",
+    ),
+]
+
+
+def _tell(written: Sequence[Written], json_: bool, quiet: bool) -> None:
+    """Say what was written."""
+    if json_:
+        _put(json.dumps([asdict(one) for one in written], indent=2, default=str) + "\n")
+    elif not quiet:
+        _put("".join(f"{one.summary()}\n" for one in written))
+    for warning in dict.fromkeys(text for one in written for text in one.warnings):
+        _say(f"warning: {warning}")
+
+
+@trace_app.command("convert")
+def trace_convert(
+    file: Annotated[str, typer.Argument(metavar="FILE", help='Trace; "-" is standard input.')],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; .zst compresses.")],
+    to: To = None,
+    allow: Allow = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
+    sets: Sets = None,
+    json_: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a trace in another format."""
+    done = ssdlab.Trace(file).convert(
+        out, to=to, allow=allow or (), force=force, set=set_values(sets), progress=not quiet
+    )
+    _tell([done], json_, quiet)
+
+
+@trace_app.command("split")
+def trace_split(
+    file: Annotated[str, typer.Argument(metavar="FILE", help='Trace; "-" is standard input.')],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="New folder for the files.")],
+    by: Annotated[
+        Literal["volume"], typer.Option("--by", help="What each file holds one of.")
+    ] = "volume",
+    to: Annotated[
+        str, typer.Option("--to", metavar="FORMAT", help="Format to write.")
+    ] = "ssdtrace",
+    allow: Allow = None,
+    sets: Sets = None,
+    json_: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write each volume of a trace to a file of its own."""
+    del by  # there is one way to split so far; the option leaves room for others
+    done = ssdlab.Trace(file).split(
+        out, to=to, allow=allow or (), set=set_values(sets), progress=not quiet
+    )
+    _tell(done, json_, quiet)
+
+
+@snapshot_app.command("make")
+def snapshot_make(
+    config: ConfigArgument,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The snapshot.")],
+    sets: Sets = None,
+    seed: Seed = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
+    json_: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Precondition a device and keep its state, for runs with precondition.snapshot = "FILE"."""
+    device = ssdlab.Device(config, set=set_values(sets), seed=seed)
+    if device.config["precondition.snapshot"] is not None:
+        raise ConfigError(["precondition.snapshot: it would only be copied; leave it out"])
+    if not out.parent.is_dir():
+        raise OutputError(f"{out}: cannot be written: {out.parent} is not a folder")
+    if out.exists() and not force:
+        raise OutputError(f"{out}: exists; --force replaces it, --out names another file")
+    try:
+        device.precondition(progress=not quiet)
+        device.save(out, force=force, progress=not quiet)
+    except KeyboardInterrupt:
+        _say("interrupted: no snapshot was made")
+        raise typer.Exit(INTERRUPTED) from None
+    if json_ or not quiet:
+        _put_info(out, json_)
+    if not quiet:
+        _say(f"snapshot in {out}")
+
+
+@snapshot_app.command("info")
+def snapshot_info(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Snapshot.")], json_: Json = False
+) -> None:
+    """Check a snapshot and say what it holds and which devices can start from it."""
+    _put_info(file, json_)
+
+
+def _put_info(file: Path, as_json: bool) -> None:
+    info = asdict(ssdlab.snapshot_info(file))
+    if as_json:
+        _put(json.dumps(info, indent=2, ensure_ascii=False) + "\n")
+        return
+    keys = info.pop("config")
+    numbers = {
+        name.replace("_", " "): f"{value:,}" for name, value in info.items() if name != "digest"
+    }
+    for name, value in ({"digest": info["digest"]} | numbers | keys).items():
+        _put(f"{name:<26}{value}\n")
 
 
 @app.command()

@@ -1,11 +1,15 @@
-"""Runs several configurations at once, on threads: the simulator works without the interpreter."""
+"""Runs several configurations at once, on threads: the simulator works without the interpreter.
+
+Policies in Python need it, so runs that have them get processes of their own (`processes`).
+"""
 
 from __future__ import annotations
 
 import itertools
 import os
+import shutil
+import sys
 import threading
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
@@ -13,14 +17,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ssdlab import memory, policy
-from ssdlab.comparison import CSV, JSON, TEXT, Comparison, folder_name, labels_of
+from ssdlab.comparison import CSV, JSON, TEXT, Comparison, labels_of, run_folder
 from ssdlab.config_input import Config, ConfigLike, load_config, said
 from ssdlab.errors import ConfigError, Interrupted, RunError
-from ssdlab.folder import draft, keep_with_page
-from ssdlab.policy import Policies, is_policy, name_of
+from ssdlab.folder import draft, keep_with_page, unfinished
+from ssdlab.policy import is_policy, name_of
+from ssdlab.processes import Died, run_apart
 from ssdlab.progress import Callback, Display, display
 from ssdlab.report import Report
-from ssdlab.simulate import NONE, Plugs, plugged, run_loaded
+from ssdlab.simulate import Plugs, plugged, run_loaded
 
 
 @dataclass(frozen=True)
@@ -28,8 +33,24 @@ class Planned:
     """A run that is to be made."""
 
     label: str
+    """Its configuration among those compared."""
     config: Config
-    policies: Policies = NONE
+    policies: bytes = b""
+    """`Policies.packed()` of those in Python."""
+    seed: int | None = None
+    """Which repetition it is; None: there is one only."""
+    first: bool = True
+    """The first repetition stands for all of them in plots."""
+
+    @property
+    def title(self) -> str:
+        """What it is called in messages."""
+        return self.label if self.seed is None else f"{self.label}, seed {self.seed}"
+
+    @property
+    def folder(self) -> Path:
+        """Where its files lie in the folder of the comparison."""
+        return run_folder(self.label, self.seed)
 
 
 def plan(
@@ -39,16 +60,20 @@ def plan(
     set: Mapping[str, object] | None = None,
     vary: Mapping[str, Sequence[object]] | None = None,
     seed: int | None = None,
+    seeds: int | None = None,
     plugs: Plugs | None = None,
 ) -> list[Planned]:
-    """Every configuration with every trace and every combination of varied values."""
+    """Every configuration with every trace and every combination of varied values.
+
+    With `seeds`, so many times each: all configurations with the first seed, then with the next.
+    """
     if not configs:
         raise ConfigError(["nothing to compare: name at least one configuration"])
     vary = vary or {}
     empty = [key for key, values in vary.items() if not values]
     if empty:
         raise ConfigError([f"{key}: nothing to vary: give its values" for key in empty])
-    loaded: list[tuple[Config, Policies]] = []
+    loaded: list[tuple[Config, bytes]] = []
     parts: list[dict[str, str]] = []
     errors: dict[str, None] = {}
     sources: list[str | Path | None] = [*traces] or [None]
@@ -62,7 +87,7 @@ def plan(
         except ConfigError as error:
             errors |= dict.fromkeys(error.messages)
             continue
-        loaded.append((made, policies.copied()))
+        loaded.append((made, policies.packed()))
         part = {"config": made.name}
         if trace is not None:
             part["trace"] = Path(trace).name.partition(".")[0]
@@ -70,7 +95,28 @@ def plan(
     if errors:
         raise ConfigError(errors)
     labels = labels_of(parts)
-    return [Planned(label, *both) for label, both in zip(labels, loaded, strict=True)]
+    planned = [Planned(label, *both) for label, both in zip(labels, loaded, strict=True)]
+    return planned if seeds is None else _repeated(planned, seeds)
+
+
+def _repeated(planned: list[Planned], seeds: int) -> list[Planned]:
+    """Every run with the seeds `run.seed`, `run.seed` + 1, ...: the same ones for all."""
+    if seeds < 2:
+        raise ConfigError([f"seeds: {seeds}: expected at least 2, for intervals between them"])
+    begins = {one.config["run.seed"]: one.label for one in planned}
+    if len(begins) > 1:
+        (a, of_a), (b, of_b), *_ = begins.items()
+        message = (
+            f"run.seed: {a} in {of_a}, {b} in {of_b}: repetitions compare all configurations under"
+            " the same seeds; say the first one (--seed) and do not vary it"
+        )
+        raise ConfigError([message])
+    begin = next(iter(begins))
+    return [
+        replace(one, config=load_config(one.config, seed=seed), seed=seed, first=seed == begin)
+        for seed in range(begin, begin + seeds)
+        for one in planned
+    ]
 
 
 def _short(value: object) -> str:
@@ -88,6 +134,7 @@ def compare(
     set: Mapping[str, object] | None = None,
     vary: Mapping[str, Sequence[object]] | None = None,
     seed: int | None = None,
+    seeds: int | None = None,
     jobs: int | None = None,
     out: str | Path | None = None,
     force: bool = False,
@@ -103,11 +150,18 @@ def compare(
     Every one of `configs` (presets, files, loaded configurations) is run with every trace and with
     every combination of the values of `vary` ({"gc.victim": ["greedy", "fifo"]}), `jobs` at a time
     (default: one for each processor); results do not depend on `jobs`. Reports of runs made before
-    are compared as they are. A run that cannot finish is listed in `failures`; Ctrl-C raises
-    `Interrupted` with the `comparison` of what was done.
+    are compared as they are. `out` is the folder of the comparison, with one of each run in it;
+    `set`, `seed`, `force`, `progress` and `html` are those of `ssdlab.run`.
+
+    A run that cannot finish is listed in `failures`; Ctrl-C raises `Interrupted` with the
+    `comparison` of what was done. Otherwise raises as `ssdlab.run`.
+
+    With `seeds` every run is made so many times, with seeds from `run.seed` upwards that are the
+    same for all: `estimates` and `ratios` of the comparison then have confidence intervals.
 
     Policies in Python (`ssdlab.policy`) are given to all runs as in `ssdlab.run`, or varied by key:
-    {"gc.victim": ["greedy", Mine()]}. Each run has its own copy of them.
+    {"gc.victim": ["greedy", Mine()]}. Each run has its own copy of them, in
+    a process of its own.
     """
     plugs: Plugs = {
         "victim": victim,
@@ -123,7 +177,7 @@ def compare(
     if reports:
         raise ConfigError(["compare either reports or configurations, not both at once"])
     named = [one for one in several if not isinstance(one, Report)]
-    planned = plan(named, traces=traces, set=set, vary=vary, seed=seed, plugs=plugs)
+    planned = plan(named, traces=traces, set=set, vary=vary, seed=seed, seeds=seeds, plugs=plugs)
     done = run_all(planned, jobs=jobs, out=out, force=force, progress=progress, html=html)
     if done.interrupted:
         stopped = Interrupted(None, done.folder)
@@ -152,11 +206,7 @@ def run_all(
         made.write(TEXT, done.summary())
         made.write(JSON, done.to_json())
         keep_with_page(made, (lambda: _page(done)) if html else None)
-    moved = {
-        label: replace(report, folder=made.target / folder_name(label))
-        for label, report in done.reports.items()
-    }
-    return replace(done, reports=moved, folder=made.target)
+    return done.moved(made.target)
 
 
 def cores() -> int:
@@ -176,13 +226,13 @@ def _shown(batch: _Batch, jobs: int, progress: bool) -> Comparison:
     with ExitStack() as stack:
         batch.shown = stack.enter_context(display()) if progress else None
         done = batch.run(jobs)
-    for cause in batch.raised.values():
-        traceback.print_exception(cause)
+    for trace in batch.raised.values():
+        print(trace, end="", file=sys.stderr, flush=True)
     return done
 
 
 class _Batch:
-    """Runs on threads that stop together."""
+    """Runs on threads that stop together; a thread waits for the process of its run, if any."""
 
     def __init__(self, planned: Sequence[Planned], folder: Path | None, html: bool) -> None:
         self.planned = planned
@@ -190,11 +240,11 @@ class _Batch:
         self.html = html
         self.shown: Display | None = None
         self.stop = threading.Event()
-        self.reports: dict[str, Report] = {}
+        self.reports: dict[Planned, Report] = {}
         self.failures: dict[str, str] = {}
         self.interrupted = False
-        self.raised: dict[str, BaseException] = {}
-        """Exceptions of policies that ended a run, one for each message."""
+        self.raised: dict[str, str] = {}
+        """Tracebacks of policies that ended a run, one for each message."""
 
     def run(self, jobs: int) -> Comparison:
         """All of them; the reports in the order of the plan."""
@@ -210,9 +260,22 @@ class _Batch:
                 self.stop.set()
         for future in waiting:
             future.result()
-        order = [one.label for one in self.planned if one.label in self.reports]
-        reports = {label: self.reports[label] for label in order}
-        return Comparison(reports, self.failures, self.interrupted)
+        reports, repetitions = self._sorted()
+        return Comparison(reports, self.failures, self.interrupted, repetitions=repetitions)
+
+    def _sorted(self) -> tuple[dict[str, Report], dict[str, dict[int, Report]]]:
+        """Reports by label, and by label and seed, in the order of the plan."""
+        reports: dict[str, Report] = {}
+        repetitions: dict[str, dict[int, Report]] = {}
+        for one in self.planned:
+            report = self.reports.get(one)
+            if report is None:
+                continue
+            if one.first:
+                reports[one.label] = report
+            if one.seed is not None:
+                repetitions.setdefault(one.label, {})[one.seed] = report
+        return reports, repetitions
 
     def _wait(self, waiting: list[Future[None]]) -> None:
         done, _ = wait(waiting, return_when=FIRST_EXCEPTION)
@@ -236,22 +299,31 @@ class _Batch:
     def _one(self, one: Planned) -> None:
         if self.stop.is_set():
             return
-        out = None if self.folder is None else self.folder / folder_name(one.label)
         how = "completed"
         try:
-            told = self._callback(one.label)
-            self.reports[one.label] = run_loaded(
-                one.config, told, out=out, html=self.html, policies=one.policies
-            )
+            self.reports[one] = self._made(one)
         except Interrupted as stopped:
             how = "interrupted"
             if stopped.report:
-                self.reports[one.label] = stopped.report
+                self.reports[one] = stopped.report
         except RunError as failed:
             how = "failed"
-            self.reports[one.label] = failed.report
-            self.failures[one.label] = str(failed)
+            self.reports[one] = failed.report
+            self.failures[one.title] = str(failed)
             if failed.__cause__ is not None:
-                self.raised.setdefault(str(failed), failed.__cause__)
+                self.raised.setdefault(str(failed), str(failed.__cause__))
+        except Died as died:
+            how = "failed"
+            self.failures[one.title] = str(died)
+            if self.folder is not None:
+                for left in unfinished(self.folder / one.folder):
+                    shutil.rmtree(left, ignore_errors=True)
         if self.shown:
-            self.shown.end(one.label, how)
+            self.shown.end(one.title, how)
+
+    def _made(self, one: Planned) -> Report:
+        out = None if self.folder is None else self.folder / one.folder
+        told, html = self._callback(one.title), self.html and one.first
+        if one.policies:
+            return run_apart(one.config, one.policies, told, self.stop, out=out, html=html)
+        return run_loaded(one.config, told, out=out, html=html)

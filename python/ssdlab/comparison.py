@@ -8,11 +8,12 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from ssdlab import _core
+from ssdlab.intervals import Estimate, Ratio, estimate, paired_ratio
 from ssdlab.measures import LatencyStats
 from ssdlab.progress import rate
 from ssdlab.report import REPORT, Report
@@ -21,6 +22,18 @@ Row: TypeAlias = "dict[str, str | int | float | bool | None]"
 STATISTICS = ("mean", "p50", "p99", "p99_9", "max")
 JSON, CSV, TEXT = "compare.json", "compare.csv", "summary.txt"
 WIDTH = 100
+LATENCIES = tuple(f"{op}_{name}_ns" for op in ("write", "read") for name in STATISTICS)
+MEASURES = (
+    "waf",
+    *LATENCIES,
+    "gc_calls",
+    "gc_foreground",
+    "gc_foreground_share",
+    "gc_pages_moved",
+    "erases",
+    "simulated_ns",
+)
+"""Columns of which repetitions have means and ratios: what is simulated, not how fast."""
 
 
 def _row(label: str, report: Report) -> Row:
@@ -41,6 +54,7 @@ def _row(label: str, report: Report) -> Row:
         "gc_pages_moved": gc.pages_moved,
         "erases": report.flash.erases,
         "simulated_ns": report.time.simulated,
+        "seed": report.provenance.seed,
         "config_digest": report.provenance.config_digest,
         "event_digest": report.provenance.event_digest,
         "wall_ns": report.time.wall,
@@ -80,6 +94,8 @@ class Comparison:
     """Ctrl-C ended it early: runs are missing or not completed."""
     folder: Path | None = None
     """Where the runs left their files."""
+    repetitions: dict[str, dict[int, Report]] = field(default_factory=dict)
+    """With several seeds: all reports, by label and seed; `reports` has those of the first seed."""
 
     @staticmethod
     def read(folder: str | Path) -> Comparison:
@@ -91,31 +107,132 @@ class Comparison:
             for label, name in told["folders"].items()
             if (folder / name / REPORT).exists()
         }
+        repetitions = {
+            label: {int(seed): Report.read(folder / name) for seed, name in by_seed.items()}
+            for label, by_seed in told.get("repetitions", {}).items()
+        }
         missing = len(told["folders"]) > len(reports)
         early = not told["completed"] and not told["failures"]
-        return Comparison(reports, told["failures"], early or missing, folder)
+        return Comparison(reports, told["failures"], early or missing, folder, repetitions)
+
+    def moved(self, folder: Path) -> Comparison:
+        """The same with its files in `folder`."""
+        repetitions = {
+            label: {
+                seed: replace(report, folder=folder / run_folder(label, seed))
+                for seed, report in by_seed.items()
+            }
+            for label, by_seed in self.repetitions.items()
+        }
+        reports = {
+            label: replace(report, folder=folder / self._folder(label))
+            for label, report in self.reports.items()
+        }
+        return replace(self, reports=reports, folder=folder, repetitions=repetitions)
+
+    def _folder(self, label: str) -> Path:
+        """The folder of the report that stands for `label`, below that of the comparison."""
+        seed = self.reports[label].provenance.seed if label in self.repetitions else None
+        return run_folder(label, seed)
+
+    @property
+    def runs(self) -> list[tuple[str, Report]]:
+        """Label and report of every run, repetitions included."""
+        if not self.repetitions:
+            return list(self.reports.items())
+        return [
+            (label, report)
+            for label, by_seed in self.repetitions.items()
+            for report in by_seed.values()
+        ]
+
+    def values(self, label: str, key: str) -> dict[int, float]:
+        """A column of `rows` by seed, of the repetitions that completed.
+
+        Empty where one of them has no value: the others would not stand for all.
+        """
+        found = {
+            seed: _row(label, report)[key]
+            for seed, report in self.repetitions.get(label, {}).items()
+            if report.completed
+        }
+        numbers = {s: float(v) for s, v in found.items() if isinstance(v, int | float)}
+        return numbers if len(numbers) == len(found) else {}
+
+    def estimates(self, label: str) -> dict[str, Estimate]:
+        """Mean over the seeds, with its interval, of every column that all repetitions have.
+
+        Empty without repetitions (`seeds`).
+        """
+        values = {key: list(self.values(label, key).values()) for key in MEASURES}
+        return {key: estimate(found) for key, found in values.items() if len(found) > 1}
+
+    def ratios(self, label: str, baseline: str | None = None) -> dict[str, Ratio]:
+        """Every column over that of `baseline` (default: the first), paired by seed.
+
+        Empty without repetitions; columns that are not positive in all pairs are left out.
+        """
+        baseline = next(iter(self.repetitions), "") if baseline is None else baseline
+        found = {}
+        for key in MEASURES:
+            values, base = self.values(label, key), self.values(baseline, key)
+            common = [seed for seed in values if seed in base]
+            if len(common) > 1:
+                found[key] = paired_ratio([values[s] for s in common], [base[s] for s in common])
+        return {key: ratio for key, ratio in found.items() if ratio is not None}
+
+    @property
+    def without_spread(self) -> list[str]:
+        """Labels whose repetitions are all equal: nothing in them depends on the seed."""
+        every = {label: self.estimates(label) for label in self.repetitions}
+        return [
+            label
+            for label, found in every.items()
+            if found and all(one.ci95 is None for one in found.values())
+        ]
 
     @property
     def completed(self) -> bool:
         """Every run completed."""
-        whole = all(report.completed for report in self.reports.values())
+        whole = all(report.completed for _, report in self.runs)
         return whole and not self.failures and not self.interrupted
 
     @property
     def rows(self) -> list[Row]:
-        """One row a run: the numbers that are compared."""
-        return [_row(label, report) for label, report in self.reports.items()]
+        """One row a run, repetitions included: the numbers that are compared."""
+        return [_row(label, report) for label, report in self.runs]
 
     @property
     def json(self) -> dict[str, Any]:
         """What compare.json holds."""
-        return {
+        told = {
             "version": 1,
             "completed": self.completed,
             "runs": self.rows,
             "failures": self.failures,
-            "folders": {label: folder_name(label) for label in self.reports},
+            "folders": {label: self._folder(label).as_posix() for label in self.reports},
             "warnings": dict(self._warnings()),
+        }
+        return told | self._repeated() if self.repetitions else told
+
+    def _repeated(self) -> dict[str, Any]:
+        """What compare.json holds of repetitions."""
+        labels = list(self.repetitions)
+
+        def plain(found: Mapping[str, Estimate | Ratio]) -> dict[str, Any]:
+            return {key: asdict(one) for key, one in found.items()}
+
+        return {
+            "repetitions": {
+                label: {seed: run_folder(label, seed).as_posix() for seed in by_seed}
+                for label, by_seed in self.repetitions.items()
+            },
+            "statistics": [{"label": one, **plain(self.estimates(one))} for one in labels],
+            "ratios": [
+                {"label": one, "baseline": labels[0], **plain(self.ratios(one))}
+                for one in labels[1:]
+            ],
+            "without_spread": self.without_spread,
         }
 
     def to_json(self) -> str:
@@ -134,15 +251,20 @@ class Comparison:
 
     def summary(self) -> str:
         """The comparison as text, for people: at most about 100 columns."""
-        lines = [*self._head(), "", *self._overview()]
-        for op in ("write", "read"):
-            lines += self._latencies(op)
-        lines += ["", *self._verdict()] if len(self.reports) > 1 else []
+        if self.repetitions:
+            from ssdlab.repeated_text import tables
+
+            lines = tables(self)
+        else:
+            lines = [*self._head(), "", *self._overview()]
+            for op in ("write", "read"):
+                lines += self._latencies(op)
+            lines += ["", *self._verdict()] if len(self.reports) > 1 else []
         for label, reason in self.failures.items():
             lines += ["", f"{label} could not finish: {reason}"]
         warnings = list(self._warnings())
         if warnings:
-            lines += ["", "warnings"]
+            lines += ["", "warnings (first seed)" if self.repetitions else "warnings"]
         for text, labels in warnings:
             every = len(labels) == len(self.reports)
             whose = "all" if every else ", ".join(labels)
@@ -245,6 +367,12 @@ def _wrapped(label: str, text: str) -> Iterator[str]:
 def folder_name(label: str) -> str:
     """The folder of a run below that of the comparison."""
     return re.sub(r"[^\w.+=-]+", "-", label).strip("-.") or "run"
+
+
+def run_folder(label: str, seed: int | None) -> Path:
+    """The folder of a run below that of the comparison; `seed`: of which repetition, if several."""
+    folder = Path(folder_name(label))
+    return folder if seed is None else folder / f"seed-{seed}"
 
 
 def labels_of(parts: Sequence[Mapping[str, str]]) -> list[str]:

@@ -16,7 +16,8 @@ class Config:
     """A resolved, checked configuration. `config["gc.victim.policy"]` is a value of it.
 
     Values are as in a report: times in nanoseconds (`timing.read_ns`), sizes in bytes
-    (`device.page_bytes`), the capacity in pages (`device.user_pages`).
+    (`device.page_bytes`), the capacity in pages (`device.user_pages`). `values` is all of it,
+    by section; `text` is the same as JSON.
     """
 
     def __init__(self, text: str) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ssdlab import _core
 
 if TYPE_CHECKING:
     from ssdlab.comparison import Comparison
@@ -55,6 +58,29 @@ class Interrupted(KeyboardInterrupt):
         self.report = report
         self.folder = folder
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: it was stopped on purpose, so where does not matter."""
+        held = "comparison" if self.report is None else "report"
+        return [f"Interrupted: sys.last_value.{held} holds what was done"]
+
 
 class InternalError(RuntimeError):
     """A bug in ssdlab, not in its input: please report it with the message."""
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Exceptions of the simulator as ours."""
+    try:
+        yield
+    except _core.ConfigError as error:
+        raise ConfigError(error.args[0]) from None
+    except _core.WorkloadError as error:
+        raise WorkloadError(str(error)) from None
+    except OSError as error:
+        raise OutputError(str(error)) from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        message = f"{error} (at {_core.last_panic()})"
+        raise InternalError(message) from error

@@ -42,6 +42,18 @@ def written_not(error: OSError, folder: Path) -> OutputError:
     return OutputError(f"{place}: cannot be written: {reason}")
 
 
+def _prefix(target: Path) -> str:
+    """How the names of drafts of `target` begin."""
+    return f".{target.name}.unfinished-"
+
+
+def unfinished(target: Path) -> list[Path]:
+    """Drafts of the folder `target` that somebody left behind who was ended."""
+    prefix = _prefix(target)
+    beside = target.parent.iterdir() if target.parent.is_dir() else ()
+    return [entry for entry in beside if entry.name.startswith(prefix)]
+
+
 class Draft:
     """A folder being written beside the place where it will stand."""
 
@@ -49,8 +61,10 @@ class Draft:
         self.target = target
         self.force = force
         self._check()
+        above = [target.parent, *target.parent.parents]
+        self.made = [folder for folder in above if not folder.exists()]
         target.parent.mkdir(parents=True, exist_ok=True)
-        self.path = Path(tempfile.mkdtemp(prefix=f".{target.name}.unfinished-", dir=target.parent))
+        self.path = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
         self.path.chmod(0o777 & ~_umask())
 
     def _check(self) -> None:
@@ -118,6 +132,10 @@ def draft(target: Path, force: bool) -> Iterator[Draft]:
     finally:
         with suppress(OSError):
             shutil.rmtree(made.path)
+        # Nothing was kept: neither are the folders that were made for it.
+        with suppress(OSError):
+            for folder in made.made:
+                folder.rmdir()
 
 
 def keep_with_page(made: Draft, page: Callable[[], str] | None) -> None:

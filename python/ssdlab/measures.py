@@ -43,6 +43,8 @@ class Provenance:
     """Digest of the resolved configuration."""
     trace_digest: str | None
     """Digest of the trace; None for a synthetic workload."""
+    snapshot_digest: str | None
+    """Digest of the snapshot that the run started from; None where it was preconditioned."""
     event_digest: str | None
     """Digest of all events of the run in order; None in functional mode."""
     external_policies: dict[str, str]
@@ -89,6 +91,28 @@ class Host:
     """Bytes read a second of simulated time, in whole pages."""
     write_bytes_per_s: float | None
     """Bytes written a second of simulated time, in whole pages."""
+
+
+@dataclass(frozen=True)
+class WriteBuffer:
+    """The write buffer: what became of the pages of writes.
+
+    Of a completed run without warm-up
+    `host.pages_written = pages_coalesced + pages_trimmed + pages_evicted`.
+    """
+
+    pages_read: int
+    """Pages of reads that it answered; those it holds in part are read from flash (cause `rmw`)."""
+    pages_coalesced: int
+    """Pages of writes that newer ones replaced before they were evicted."""
+    pages_trimmed: int
+    """Pages of writes that a TRIM dropped before they were evicted."""
+    pages_evicted: int
+    """Pages of writes sent to flash."""
+    pages_waited: int
+    """Pages of writes that waited for room."""
+    pages_left: int
+    """Pages in it at the end, on their way to flash or not: 0 unless the run did not complete."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +189,8 @@ class Flash:
     """Blocks erased."""
     erases_by_cause: Counts
     """Blocks erased, by cause."""
+    retries: Counts
+    """Retries of reads, by the cause of the read."""
 
 
 @dataclass(frozen=True)
@@ -226,6 +252,43 @@ class Gc:
 
 
 @dataclass(frozen=True)
+class Wear:
+    """Static wear levelling within the measurement, and the life of the device.
+
+    Its life is counted since it was new, preconditioning and warm-up included.
+    """
+
+    calls: int
+    """Cold blocks whose collection has started."""
+    pages_moved: int
+    """Copies that became the page's place."""
+    pages_dropped: int
+    """Pages read, and overwritten or trimmed before their copy was programmed."""
+    pages_stale: int
+    """Copies programmed that nobody owned any more."""
+    pages_in_flight: int
+    """Pages read and, at the end of the run, neither programmed nor dropped yet."""
+    factory_bad_blocks: int
+    """Blocks (erase units) that were bad from the start."""
+    worn_out_blocks: int
+    """Blocks that have reached their endurance."""
+    erase_min: int
+    """Fewest erases of a block; like the three below without those bad from the start."""
+    erase_max: int
+    """Most erases of a block."""
+    erase_mean: float
+    """Mean erases of a block."""
+    erase_stddev: float
+    """Standard deviation of the erases."""
+    host_bytes_written: int
+    """Bytes that the host has written to the flash, in whole pages: the TBW of a device that is
+    worn out at the end of the run."""
+    host_bytes_at_even_wear: float | None
+    """Bytes that the host could write in all if every block were erased as often as its endurance
+    allows, at the write amplification of the measurement; None without an endurance."""
+
+
+@dataclass(frozen=True)
 class PartMeans:
     """Means over requests, nanoseconds; they sum to the mean latency."""
 
@@ -283,8 +346,11 @@ class Device:
     """Erased blocks."""
     lowest_free_blocks: int
     """The fewest there were."""
+    bad_blocks: int
+    """Blocks that are never used again: bad from the factory, or worn out."""
     erase_min: int
-    """Fewest erases of a block, preconditioning included, like the three below."""
+    """Fewest erases of a block within the measurement, like the three below; `wear` has those since
+    the device was new."""
     erase_max: int
     """Most erases of a block."""
     erase_mean: float
@@ -307,6 +373,19 @@ class SteadyState:
     """Write amplification over the third quarter of the host's writes."""
     wa_second: float | None
     """Write amplification over the fourth quarter."""
+
+
+@dataclass(frozen=True)
+class Warmup:
+    """The transient at the start of the measurement, and what to do about it."""
+
+    recommended_requests: int | None
+    """What `workload.warmup_requests` should be, those already left out included.
+
+    None where nothing can be said.
+    """
+    reason: str
+    """What was found, or why nothing can be said."""
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ Ages are counted in host pages written, never in time. See docs/python-policies.
 
 from __future__ import annotations
 
-import copy
 import json
+import pickle
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from ssdlab import _core
-from ssdlab._core import ConcurrencyView, Device, TriggerView, VictimView
+from ssdlab._core import ConcurrencyView, DeviceInfo, TriggerView, VictimView
 from ssdlab.config_input import Config
 from ssdlab.errors import ConfigError
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Concurrency",
     "ConcurrencyView",
-    "Device",
+    "DeviceInfo",
     "Placement",
     "Trigger",
     "TriggerView",
@@ -44,7 +44,7 @@ __all__ = [
 class _Policy:
     """What all policies may have."""
 
-    def start(self, device: Device) -> None:
+    def start(self, device: DeviceInfo) -> None:
         """A machine begins: set up, or forget, what belongs to one.
 
         Called when a run begins and, unless `run.mode` is "functional", once more between
@@ -195,17 +195,31 @@ class Policies:
             raise ConfigError([message])
         return Config(json.dumps(values)) if self.given else config
 
-    def copied(self) -> Policies:
-        """The same with policies of its own, so that runs side by side do not share them."""
-        made = Policies({})
+    def packed(self) -> bytes:
+        """The policies as bytes, for a run of a comparison; empty without policies.
+
+        Each run has its own: what one changes in its policies, no other sees.
+        """
+        if not self.given:
+            return b""
+        import cloudpickle  # type: ignore[import-untyped]  # takes classes of notebooks too
+
         # At once, so that a policy that stands in for two keys stays one.
         try:
-            made.given = copy.deepcopy(self.given)
+            data: bytes = cloudpickle.dumps(self.given)
         except Exception as error:
             names = ", ".join(name_of(policy) for policy in self.given.values())
-            message = f"{names}: each run needs its own copy, and copy.deepcopy failed: {error}"
+            message = (
+                f"{names}: each run of a comparison needs its own copy, in a process of its own,"
+                f" and copying failed: {error}"
+            )
             raise ConfigError([message]) from error
-        return made
+        return data
+
+    @staticmethod
+    def unpacked(data: bytes) -> Policies:
+        """What `packed` made bytes of."""
+        return Policies(pickle.loads(data))
 
     def passed(self) -> list[tuple[str, object, str]]:
         """As the simulator takes them: key, policy, name."""

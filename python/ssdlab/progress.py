@@ -1,7 +1,8 @@
-"""Progress of runs on stderr: bars on a terminal, sparse lines elsewhere."""
+"""Progress of runs: bars on a terminal, lines in the cell of a notebook, sparse ones elsewhere."""
 
 from __future__ import annotations
 
+import html
 import sys
 import threading
 import time
@@ -23,11 +24,18 @@ from rich.progress import (
 from rich.text import Text
 
 Callback: TypeAlias = Callable[[str, int, int | None], object]
-"""Called with the stage ("precondition", "workload", "reading"), what is done, and of how much."""
+"""Called with the stage (a key of `UNITS`), what is done, and of how much."""
 
 REDRAW_S = 0.1
 LINE_S = 10.0
-UNITS = {"precondition": "pages", "workload": "requests", "reading": "bytes"}
+MOST_BARS = 12
+"""With more runs, those that have ended leave the screen to the others."""
+UNITS = {
+    "precondition": "pages",
+    "workload": "requests",
+    "reading": "bytes",
+    "writing": "bytes",
+}
 
 
 def rate(per_second: float) -> str:
@@ -79,7 +87,9 @@ class _Bars:
 
     def end(self, label: str, how: str) -> None:
         task = self.tasks[label]
-        if how == "completed":
+        if how == "completed" and len(self.tasks) > MOST_BARS:
+            self.bars.update(task, visible=False)
+        elif how == "completed":
             total = next(t.total for t in self.bars.tasks if t.id == task)
             if total is not None:
                 self.bars.update(task, completed=total)
@@ -88,12 +98,14 @@ class _Bars:
 
 
 class _Lines:
+    every_s = LINE_S
+
     def __init__(self) -> None:
         self.lock = threading.Lock()
 
-    def _say(self, line: str) -> None:
+    def _say(self, label: str, line: str) -> None:
         with self.lock:
-            print(line, file=sys.stderr, flush=True)
+            print(f"{label}: {line}", file=sys.stderr, flush=True)
 
     def run(self, label: str) -> Callback:
         began = last = time.monotonic()
@@ -104,27 +116,64 @@ class _Lines:
             now = time.monotonic()
             if stage != stage_now:
                 stage_now, began = stage, now
-            if now - last < LINE_S or now == began:
+            if now - last < self.every_s or now == began:
                 return
             last = now
             speed = done / (now - began)
-            line = f"{label}: {stage} {done:,} {UNITS.get(stage, '')}, {rate(speed)}/s"
+            line = f"{stage} {done:,} {UNITS.get(stage, '')}, {rate(speed)}/s"
             if total and speed > 0:
                 line += f", {100 * done / total:.0f} %, {(total - done) / speed:.0f} s left"
-            self._say(line)
+            self._say(label, line)
 
         return told
 
     def end(self, label: str, how: str) -> None:
         if how != "completed":
-            self._say(f"{label}: {how}")
+            self._say(label, how)
+
+
+class _Cell(_Lines):
+    """One output of a notebook's cell, rewritten: it needs no widgets, unlike the bars of rich."""
+
+    every_s = 2 * REDRAW_S
+
+    def __init__(self) -> None:
+        super().__init__()
+        from IPython.display import display
+
+        self.lines: dict[str, str] = {}
+        self.output = display(self._shown(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+
+    def _shown(self) -> dict[str, str]:
+        text = "\n".join(f"{label}: {line}" for label, line in self.lines.items())
+        return {"text/plain": text, "text/html": f"<pre>{html.escape(text)}</pre>" if text else ""}
+
+    def _say(self, label: str, line: str) -> None:
+        with self.lock:
+            self.lines[label] = line
+            self.output.update(self._shown(), raw=True)
+
+    def end(self, label: str, how: str) -> None:
+        self._say(label, how)
+
+    def clear(self) -> None:
+        """Leave no trace in the notebook."""
+        self.lines.clear()
+        self.output.update(self._shown(), raw=True)
 
 
 @contextmanager
 def display() -> Iterator[Display]:
-    """Progress on stderr, while the context lasts."""
+    """Progress on stderr, or in the cell of a notebook, while the context lasts."""
     console = Console(stderr=True)
-    if not (console.is_terminal or console.is_jupyter):
+    if console.is_jupyter:
+        cell = _Cell()
+        try:
+            yield cell
+        finally:
+            cell.clear()
+        return
+    if not console.is_terminal:
         yield _Lines()
         return
     columns = (
@@ -136,3 +185,13 @@ def display() -> Iterator[Display]:
     )
     with Progress(*columns, console=console, transient=True) as bars:
         yield _Bars(bars)
+
+
+@contextmanager
+def shown(label: str, progress: bool | Callback) -> Iterator[Callback | None]:
+    """What is to be called with the progress of one piece of work called `label`, if anything."""
+    if progress is True:
+        with display() as displayed:
+            yield displayed.run(label)
+    else:
+        yield progress or None

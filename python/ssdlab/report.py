@@ -69,6 +69,8 @@ class Report:
     """Requests."""
     host: measures.Host
     """Host pages."""
+    write_buffer: measures.WriteBuffer | None
+    """The write buffer; None without one."""
     latency: measures.Latency
     """Latencies."""
     flash: measures.Flash
@@ -77,12 +79,16 @@ class Report:
     """Write amplification."""
     gc: measures.Gc
     """Garbage collection."""
+    wear: measures.Wear
+    """Wear levelling and lifetime."""
     latency_parts: measures.LatencyParts
     """Where the time of requests went."""
     device: measures.Device
     """The device at the end."""
     steady_state: measures.SteadyState
     """Whether write amplification has settled."""
+    warmup: measures.Warmup
+    """Whether the measurement begins with a transient."""
     little: measures.Little
     """Little's law."""
     time: measures.Time
@@ -116,8 +122,9 @@ class Report:
         kinds = _kinds(Report)
         apart = {"json": values, "series_csv": series_csv, "trace": trace, "folder": folder}
         apart["distributions_csv"] = distributions_csv
+        held = {"warmup": {"reason": "this report is older than the question"}, **values}
         parts = {
-            f.name: made(kinds[f.name], values[f.name])
+            f.name: made(kinds[f.name], held.get(f.name))
             for f in fields(Report)
             if f.name not in apart
         }
@@ -138,7 +145,13 @@ class Report:
 
     @cached_property
     def series(self) -> dict[str, npt.NDArray[np.int64]]:
-        """The time series: an array for each column; one row an interval (`metrics.interval`)."""
+        """The time series: an array for each column; one value an interval (`metrics.interval`).
+
+        `time_ns` is the end of the interval; `used_pages` to `gc_active_pools` are the state there,
+        in pages, blocks, requests and pools. `host_pages_read` to `host_writes_completed` count
+        from the start of the measurement, so that differences are rates; columns that begin with
+        `interval_` are of the requests that completed within it, latencies in nanoseconds.
+        """
         import numpy as np  # a quarter of the time that `import ssdlab` would take
 
         head, _, rows = self.series_csv.partition("\n")
@@ -197,7 +210,7 @@ class Report:
         numbers = ", ".join(f"{name} {value}" for name, value in self._highlights())
         marks = "" if self.completed else ", NOT COMPLETED"
         if self.warnings:
-            marks += f", {len(self.warnings)} warnings"
+            marks += f", {len(self.warnings)} warning{'s' * (len(self.warnings) > 1)}"
         return f"<Report {self.name}: {numbers}{marks}>"
 
     def _repr_html_(self) -> str:

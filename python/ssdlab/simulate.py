@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from ssdlab import _core, memory, policy
 from ssdlab.config_input import Config, ConfigLike, load_config
-from ssdlab.errors import (
-    ConfigError,
-    InternalError,
-    Interrupted,
-    OutputError,
-    RunError,
-    WorkloadError,
-)
+from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError, translated
 from ssdlab.folder import Draft, draft, keep_with_page, written_not
 from ssdlab.policy import Policies
-from ssdlab.progress import Callback, display
+from ssdlab.progress import Callback, shown
 from ssdlab.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY, Report
+
+if TYPE_CHECKING:
+    from ssdlab.device import Device
 
 KEYS = {
     "victim": "gc.victim",
@@ -66,6 +61,7 @@ def run(
     seed: int | None = None,
     progress: bool | Callback = True,
     html: bool = True,
+    device: Device | None = None,
     victim: policy.VictimLike | None = None,
     trigger: policy.Wants | None = None,
     concurrency: policy.Limits | None = None,
@@ -74,12 +70,17 @@ def run(
     """Simulate one run and return its report.
 
     `config` is the name of a preset, the path of a TOML file, or a loaded `Config`; `set` maps
-    dotted keys to values over it; `trace` is the path of a trace. With `out` the run leaves report,
-    resolved configuration, series, distributions, summary, a page to look at (unless `html` is
-    False) and the logs asked for in that folder (`force` replaces a run that is there). `progress`
-    shows a bar on stderr, or is called with stage, done, total.
+    dotted keys to values over it; `trace` is the path of a trace; `seed` replaces `run.seed`.
+
+    With `out` the run leaves report, resolved configuration, series, distributions, summary, a page
+    to look at (unless `html` is False) and the logs asked for in that folder (`force` replaces a
+    run that is there). `progress` shows a bar on stderr, or lines in a notebook; or it is called
+    with stage ("precondition", "workload"), done, and total: pages or requests.
+
     `victim`, `trigger`, `concurrency` and `placement` are policies in Python (`ssdlab.policy`) in
     the place of those that the configuration names; `set` takes them too, by their keys.
+    With `device` the run starts from the state of that idle device instead of preconditioning one,
+    without `config` under the device's configuration; the device stays as it is.
 
     Raises `ConfigError`, `WorkloadError`, `OutputError` (nothing was run, or it could not be
     written), `RunError` (it could not finish) and `Interrupted` (Ctrl-C); the last two carry the
@@ -92,13 +93,13 @@ def run(
         "placement": placement,
     }
     values, policies = plugged(set, given)
+    if device is not None and config is None and preset is None:
+        config = device.config
     loaded = load_config(config, trace=trace, set=values, preset=preset, seed=seed)
-    with ExitStack() as stack:
-        if progress is True:
-            callback: Callback | None = stack.enter_context(display()).run(loaded.name)
-        else:
-            callback = progress or None
-        return run_loaded(loaded, callback, out=out, force=force, html=html, policies=policies)
+    with shown(loaded.name, progress) as callback:
+        return run_loaded(
+            loaded, callback, out=out, force=force, html=html, policies=policies, device=device
+        )
 
 
 def run_loaded(
@@ -109,6 +110,7 @@ def run_loaded(
     force: bool = False,
     html: bool = True,
     policies: Policies = NONE,
+    device: Device | None = None,
 ) -> Report:
     """Simulate a resolved configuration; as `run`, without any output on the terminal."""
     memory.check([config])
@@ -120,11 +122,11 @@ def run_loaded(
             raise ConfigError(
                 [f"metrics.{key}: a log needs a folder to go to (out)" for key in wanted]
             )
-        finished = _simulated(config, callback, None, policies)
+        finished = simulated(config, callback, None, policies, device)
         report = _report(finished, None)
     else:
         with draft(Path(out), force) as made:
-            finished = _simulated(config, callback, made.path, policies)
+            finished = simulated(config, callback, made.path, policies, device)
             report = _report(finished, made.target)
             try:
                 if finished.ending == "unwritable":
@@ -142,26 +144,27 @@ def run_loaded(
     return report
 
 
-def _simulated(
-    config: Config, callback: Callback | None, folder: Path | None, policies: Policies
+def simulated(
+    config: Config,
+    callback: Callback | None,
+    folder: Path | None,
+    policies: Policies,
+    device: Device | None = None,
 ) -> _core.Finished:
+    """Run the simulator; its errors as those of `ssdlab.errors`."""
     try:
-        return _core.run(
-            config.text,
-            progress=callback,
-            folder=folder,
-            commit=_core.__commit__,
-            policies=policies.passed(),
-        )
-    except _core.WorkloadError as error:
-        raise WorkloadError(str(error)) from None
-    except OSError as error:
-        raise OutputError(str(error)) from None
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
-        message = f"{error} (at {_core.last_panic()})"
-        raise InternalError(message) from error
+        with translated():
+            return _core.run(
+                config.text,
+                progress=callback,
+                folder=folder,
+                commit=_core.__commit__,
+                policies=policies.passed(),
+                device=None if device is None else device.core,
+            )
+    except KeyboardInterrupt as stopped:
+        # While it was still being prepared: there is nothing to report.
+        raise Interrupted(None) from stopped
 
 
 def _report(finished: _core.Finished, folder: Path | None) -> Report:

@@ -6,24 +6,99 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ssdlab import _core, memory
-from ssdlab.config_input import load_config
-from ssdlab.errors import ConfigError, InternalError, WorkloadError
+from ssdlab.config_input import Config, load_config
+from ssdlab.errors import ConfigError, translated
+from ssdlab.folder import draft
 from ssdlab.progress import display
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from ssdlab.trace_info import Info
 
 MEMORY_SHARE = 0.5
 """Of the memory that is available, what the table of pages may take unless it is said."""
+EXTENSION = ".ssdtrace"
+"""Files of this name are trace files of ours unless another format is said."""
+OWN = "ssdtrace"
+
+Progress: TypeAlias = "bool | Callable[[int], object]"
+"""A bar on stderr, or what is called with the bytes read of the file."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A trace file that was written."""
+
+    path: Path
+    """Where it is."""
+    requests: int
+    """Requests in it."""
+    bytes: int
+    """Length of the file, bytes."""
+    dropped: dict[str, int]
+    """Requests left out because the format has no place for them, by operation."""
+    times_rounded: int
+    """Requests whose time was rounded down to the format's unit."""
+    fields_forgotten: int
+    """Requests without the flags or stream that the format has no place for."""
+    format: str
+    """Its format."""
+    volume: int
+    """Number of the volume in the trace that was read."""
+    name: str
+    """Name of that volume, such as "8,0"."""
+    warnings: tuple[str, ...]
+    """What a reader of the results should know of the trace that was read."""
+
+    def summary(self) -> str:
+        """One sentence for people, with every loss."""
+        text = f"{self.path}: {self.requests:,} requests, {self.bytes:,} bytes ({self.format})"
+        left_out = [f"{count:,} {op}" for op, count in self.dropped.items() if count]
+        losses = [f"left out: {', '.join(left_out)}"] if left_out else []
+        if self.times_rounded:
+            losses.append(f"times rounded down: {self.times_rounded:,}")
+        if self.fields_forgotten:
+            losses.append(f"without their flags or stream: {self.fields_forgotten:,}")
+        return "; ".join([text, *losses])
+
+
+@dataclass(frozen=True, eq=False)
+class Requests:
+    """The requests of a trace in order of arrival: arrays of equal length."""
+
+    at_ns: npt.NDArray[np.uint64]
+    """Arrivals, nanoseconds after `workload.from`."""
+    sector: npt.NDArray[np.uint64]
+    """First sectors, 512 bytes each; 0 for a flush."""
+    sectors: npt.NDArray[np.uint32]
+    """Lengths, sectors; 0 for a flush."""
+    op: npt.NDArray[np.uint8]
+    """What is asked for, an index into `OPS`."""
+    flags: npt.NDArray[np.uint8]
+    """Sums of 1 (FUA), 2 (sync), 4 (metadata), 8 (preflush), 16 (read-ahead)."""
+
+    OPS = ("read", "write", "trim", "flush")
+
+    def __len__(self) -> int:
+        return len(self.at_ns)
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A trace file: block-event text, plain, .gz or .zst."""
+    """A trace file in any format of docs/formats.md, plain, .gz or .zst.
+
+    `set` of the methods maps keys of `[workload]` that say how the file is read (format, action,
+    volume, from, until, skip_bad, dedup) to values. `progress` shows a bar on stderr, or is called
+    with the bytes read. All raise `ConfigError` and `WorkloadError`; those that write also
+    `OutputError`.
+    """
 
     path: str | Path
     """Where it is; "-" is standard input."""
@@ -34,30 +109,142 @@ class Trace:
         journal: Sequence[tuple[int, int]] = (),
         memory_limit: int | None = None,
         set: Mapping[str, object] | None = None,
-        progress: bool | Callable[[int], object] = False,
+        progress: Progress = False,
     ) -> Info:
         """Statistics of the trace.
 
         `journal` holds ranges of sectors, ends excluded. `memory_limit` is what the table of pages
-        may take, bytes (default: half of what is available). `set` maps keys of `[workload]` that
-        say how the file is read (action, from, until, skip_bad) to values. `progress` shows a bar
-        on stderr, or is called with the bytes read.
-
-        Raises `ConfigError` and `WorkloadError`.
+        may take, bytes (default: half of what is available).
         """
         for start, end in journal:
             if not 0 <= start < end < 2**64:
                 raise ConfigError([f"journal {start}:{end}: expected START:END, START below END"])
-        config = load_config(trace=self.path, set=set)
         have = memory.available() or 8 << 30
         limit = int(have * MEMORY_SHARE) if memory_limit is None else memory_limit
         if not 0 < limit < 2**64:
             raise ConfigError([f"memory {limit}: expected a positive number of bytes"])
-        with _watched(self.path, progress) as callback:
-            text = _read(config.text, list(journal), limit, callback)
+        with self._read(set, progress) as (config, callback):
+            text = _core.trace_info(
+                config.text, journal=list(journal), memory=limit, progress=callback
+            )
         from ssdlab.trace_info import info_of  # needs numpy, which is slow to import
 
         return info_of(json.loads(text))
+
+    def convert(
+        self,
+        out: str | Path,
+        *,
+        to: str | None = None,
+        allow: Sequence[str] = (),
+        force: bool = False,
+        set: Mapping[str, object] | None = None,
+        progress: Progress = False,
+    ) -> Written:
+        """Write the trace to the file `out` in the format `to`, in constant memory.
+
+        `to` is one of those that docs/formats.md lists as written; a name that ends in .ssdtrace
+        says it itself. Text is compressed if the name ends in .zst. `allow` names losses that the
+        format may make: "drop-requests", "round-times", "forget-fields"; each is counted, and what
+        is not allowed is refused. `force` replaces a file of that name. The file appears when it is
+        complete. Its times count from `workload.from`, it has one volume, number 0.
+        """
+        target = _target(Path(out), to)
+        with self._read(set, progress, allow) as (config, callback):
+            text = _core.trace_convert(
+                config.text,
+                str(out),
+                to=target,
+                replace=force,
+                allow=list(allow),
+                progress=callback,
+            )
+        done = json.loads(text)
+        source = done["source"]
+        of_volume = {"volume": source["volume"], "name": source["device"]}
+        return _written(done["written"] | of_volume, target, source["warnings"])
+
+    def split(
+        self,
+        out: str | Path,
+        *,
+        to: str = OWN,
+        allow: Sequence[str] = (),
+        set: Mapping[str, object] | None = None,
+        progress: Progress = False,
+    ) -> tuple[Written, ...]:
+        """Write each volume of the trace to a file of its own in the new folder `out`.
+
+        A file is called volume-NUMBER, with the extension of the format, and is what `convert`
+        writes of that volume. The folder appears when it is complete. The rest as in `convert`.
+        """
+        target, folder = _target(Path(out), to), Path(out)
+        with self._read(set, progress, allow) as (config, callback), draft(folder, False) as made:
+            text = _core.trace_split(
+                config.text, str(made.path), to=target, allow=list(allow), progress=callback
+            )
+            made.keep()
+        done = json.loads(text)
+        warnings = done["source"]["warnings"]
+        files = (one | {"path": folder / Path(one["path"]).name} for one in done["volumes"])
+        return tuple(_written(one, target, warnings) for one in files)
+
+    def requests(
+        self,
+        *,
+        limit: int = 10_000_000,
+        set: Mapping[str, object] | None = None,
+        progress: Progress = False,
+    ) -> Requests:
+        """The requests as numpy arrays, 22 bytes each; refused if there are more than `limit`."""
+        if not 0 < limit < 2**63:
+            raise ConfigError([f"limit {limit}: expected a positive number of requests"])
+        with self._read(set, progress) as (config, callback):
+            return Requests(*_core.trace_requests(config.text, limit=limit, progress=callback))
+
+    @contextmanager
+    def _read(
+        self,
+        set: Mapping[str, object] | None,
+        wanted: Progress,
+        allow: Sequence[str] = (),
+    ) -> Iterator[tuple[Config, Callable[[int], object] | None]]:
+        """The configuration that reads the trace, and what is to be called with the bytes read."""
+        for loss in allow:
+            _known("allow", loss, json.loads(_core.registry())["losses"])
+        config = load_config(trace=self.path, set=set)
+        with translated(), _watched(self.path, wanted) as callback:
+            yield config, callback
+
+
+def targets() -> list[dict[str, str]]:
+    """The formats that can be written: `name`, `extension` and what each `carries`."""
+    found: list[dict[str, str]] = json.loads(_core.registry())["targets"]
+    return found
+
+
+def _target(out: Path, said: str | None) -> str:
+    """The format in which `out` is written."""
+    names = [target["name"] for target in targets()]
+    if said is not None:
+        return _known("to", said, names)
+    if out.suffix == EXTENSION:
+        return OWN
+    message = f"{out}: its name does not say a format; give --to (to=): {', '.join(names)}"
+    raise ConfigError([message])
+
+
+def _known(what: str, said: str, names: Sequence[str]) -> str:
+    if said in names:
+        return said
+    near = get_close_matches(said, names, 1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise ConfigError([f"{what} {said}: expected one of {', '.join(names)}{hint}"])
+
+
+def _written(values: Mapping[str, Any], target: str, warnings: Sequence[str]) -> Written:
+    values = {**values, "path": Path(values["path"])}
+    return Written(**values, format=target, warnings=tuple(warnings))
 
 
 @contextmanager
@@ -77,20 +264,3 @@ def _watched(
     with display() as shown:
         told = shown.run(Path(path).name)
         yield lambda done: told("reading", done, total)
-
-
-def _read(
-    config: str,
-    journal: list[tuple[int, int]],
-    limit: int,
-    callback: Callable[[int], object] | None,
-) -> str:
-    try:
-        return _core.trace_info(config, journal=journal, memory=limit, progress=callback)
-    except _core.WorkloadError as error:
-        raise WorkloadError(str(error)) from None
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
-        message = f"{error} (at {_core.last_panic()})"
-        raise InternalError(message) from error

@@ -265,8 +265,14 @@ class Source:
 
     file: str
     """Name of the file as it was given."""
+    format: str
+    """Its format, as in `workload.format`."""
+    volume: int
+    """Number of the volume, as in `workload.volume`."""
+    device: str
+    """Name of the volume, such as "8,0"."""
     lines: int
-    """Lines of the file."""
+    """Lines of the file; records of a binary one, requests of a trace file of ours."""
     skipped_lines: int
     """Lines that could not be used and were skipped (`workload.skip_bad`)."""
     first_skipped: str | None

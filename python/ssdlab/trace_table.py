@@ -175,69 +175,69 @@ def _text(row: Row) -> str:
     return row.shown(row.value)
 
 
-def _table(title: str, columns: Sequence[str], first: str = "") -> Table:
-    table = Table(
-        title=title or None,
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        show_header=any(columns),
-        pad_edge=False,
-    )
-    table.add_column(first)
-    for column in columns:
-        table.add_column(column, justify="right")
-    return table
+@dataclass(frozen=True)
+class Grid:
+    """A table of statistics in words."""
+
+    title: str
+    columns: tuple[str, ...]
+    """Heads of the columns; one empty head if there is but one column."""
+    lines: tuple[tuple[str, tuple[str, ...]], ...]
+    """Label and cells of each line."""
 
 
-def _one(info: Info) -> Iterator[Table]:
+def grids(infos: Sequence[Info]) -> Iterator[Grid]:
+    """Everything that is shown of one trace, or of two side by side."""
+    if len(infos) > 1:
+        yield from _two(infos)
+        return
     sections: dict[str, list[Row]] = {}
-    for row in _rows(info):
+    for row in _rows(infos[0]):
         sections.setdefault(row.section, []).append(row)
     for section, rows in sections.items():
         yield _section(section, rows)
         if section == "sizes":
-            yield _frequent(info)
+            yield _frequent(infos[0])
 
 
-def _section(title: str, rows: Sequence[Row]) -> Table:
-    columns = list(dict.fromkeys(row.column for row in rows))
+def _section(title: str, rows: Sequence[Row]) -> Grid:
+    columns = tuple(dict.fromkeys(row.column for row in rows))
     lines: dict[str, dict[str, str]] = {}
     for row in rows:
         lines.setdefault(row.label, {})[row.column] = _text(row)
-    table = _table(title, columns)
-    for label, cells in lines.items():
-        table.add_row(label, *(cells.get(column, "") for column in columns))
-    return table
+    told = (
+        (label, tuple(cells.get(column, "") for column in columns))
+        for label, cells in lines.items()
+    )
+    return Grid(title, columns, tuple(told))
 
 
-def _frequent(info: Info) -> Table:
-    table = _table("frequent sizes", ("read", "write", "discard"))
+def _frequent(info: Info) -> Grid:
     ops = (info.ops.read, info.ops.write, info.ops.trim)
+    lines = []
     for rank in range(max(len(op.frequent) for op in ops)):
-        cells = [
+        cells = (
             f"{_size(op.frequent[rank].bytes)}: {_share(op.frequent[rank].share)}"
             if rank < len(op.frequent)
             else ""
             for op in ops
-        ]
-        table.add_row(str(rank + 1), *cells)
-    return table
+        )
+        lines.append((str(rank + 1), tuple(cells)))
+    return Grid("frequent sizes", ("read", "write", "discard"), tuple(lines))
 
 
-def _two(infos: Sequence[Info]) -> Iterator[Table]:
+def _two(infos: Sequence[Info]) -> Iterator[Grid]:
     """Two traces, statistic by statistic, and the second over the first."""
     left, right = ({(r.section, r.column, r.label): r for r in _rows(info)} for info in infos)
     keys = list(dict.fromkeys([*left, *right]))
-    order = list(dict.fromkeys(section for section, _, _ in keys))
-    for section in order:
-        table = _table(section, ("first", "second", "ratio"))
+    for section in dict.fromkeys(section for section, _, _ in keys):
+        lines = []
         for key in (key for key in keys if key[0] == section):
             pair = [left.get(key), right.get(key)]
-            cells = ["-" if row is None else _text(row) for row in pair]
+            cells = ("-" if row is None else _text(row) for row in pair)
             label = f"{key[1]}: {key[2]}" if key[1] else key[2]
-            table.add_row(label, *cells, _ratio(*pair))
-        yield table
+            lines.append((label, (*cells, _ratio(*pair))))
+        yield Grid(section, ("first", "second", "ratio"), tuple(lines))
 
 
 def _ratio(first: Row | None, second: Row | None) -> str:
@@ -247,21 +247,43 @@ def _ratio(first: Row | None, second: Row | None) -> str:
     return f"{ratio:.2f}x" if math.isfinite(ratio) else "-"
 
 
+def sources(infos: Sequence[Info]) -> Iterator[str]:
+    """What was read, and what of it could not be used."""
+    for name, info in zip(("first", "second"), infos, strict=False):
+        head = f"{name}: " if len(infos) > 1 else ""
+        source = info.source
+        action = f", action {source.action}" if source.format == "block-event" else ""
+        yield f"{head}{source.file}: {source.format}, {source.lines:,} lines{action}"
+        if source.skipped_lines:
+            skipped = f"{source.skipped_lines:,} lines were skipped; the first:"
+            yield f"{skipped} {source.first_skipped}"
+
+
+def _table(grid: Grid) -> Table:
+    table = Table(
+        title=grid.title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        show_header=any(grid.columns),
+        pad_edge=False,
+    )
+    table.add_column("")
+    for column in grid.columns:
+        table.add_column(column, justify="right")
+    for label, cells in grid.lines:
+        table.add_row(label, *cells)
+    return table
+
+
 def to_text(infos: Sequence[Info]) -> str:
     """One trace, or two side by side, for people."""
     out = io.StringIO()
     console = Console(file=out, width=WIDTH, highlight=False, color_system=None, emoji=False)
-    for name, info in zip(("first", "second"), infos, strict=False):
-        head = f"{name}: " if len(infos) > 1 else ""
-        source = info.source
-        what = f"{source.lines:,} lines, action {source.action}"
-        console.print(f"{head}{source.file}, {what}", markup=False, soft_wrap=True)
-        if source.skipped_lines:
-            first = source.first_skipped
-            said = f"{source.skipped_lines:,} lines were skipped; the first: {first}"
-            console.print(said, markup=False, soft_wrap=True)
-    for table in _one(infos[0]) if len(infos) == 1 else _two(infos):
-        console.print(table)
+    for line in sources(infos):
+        console.print(line, markup=False, soft_wrap=True)
+    for grid in grids(infos):
+        console.print(_table(grid))
     return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
 
 

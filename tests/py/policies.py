@@ -8,7 +8,7 @@ import numpy.typing as npt
 from ssdlab.policy import (
     Concurrency,
     ConcurrencyView,
-    Device,
+    DeviceInfo,
     Placement,
     Trigger,
     TriggerView,
@@ -93,7 +93,7 @@ class Fixed(Concurrency):
 
 
 class RoundRobin(Placement):
-    def start(self, device: Device) -> None:
+    def start(self, device: DeviceInfo) -> None:
         self.order, self.next = device.striping, 0
 
     def place(self, lpn: int, loads: Numbers) -> int:
@@ -107,7 +107,7 @@ class RoundRobin(Placement):
 class LeastBusy(Placement):
     """The least loaded plane, in striping order from the one after the last."""
 
-    def start(self, device: Device) -> None:
+    def start(self, device: DeviceInfo) -> None:
         self.order, self.next = device.striping, 0
 
     def place(self, lpn: int, loads: Numbers) -> int:

@@ -264,10 +264,17 @@ LONG: dict[str, dict[str, object]] = {
 }
 
 
-def stopped(words: list[str], folder: Path, signal_: int) -> subprocess.CompletedProcess[str]:
+def stopped(
+    words: list[str], folder: Path, signal_: int, stdin: int | None = None
+) -> subprocess.CompletedProcess[str]:
     """Start a long run, wait until it is under way, send `signal_`."""
     started = subprocess.Popen(
-        [*COMMAND, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COMMAND, *words],
+        cwd=folder,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     deadline = time.monotonic() + 60
     while not list(folder.glob(".o.unfinished-*")) and time.monotonic() < deadline:
@@ -292,6 +299,19 @@ def test_interrupt(verb: str, stage: str, tmp_path: Path) -> None:
     if verb == "compare":
         assert json.loads((tmp_path / "o/compare.json").read_text())["completed"] is False
     nothing_left(tmp_path, "o", "small.toml")
+
+
+def test_an_interrupt_ends_the_wait_for_a_trace(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    try:
+        # Nothing ever comes, and the end does not either.
+        words = ["run", "greedy-8ch", "--trace", "-", "--out", "o"]
+        done = stopped(words, tmp_path, signal.SIGINT, reading)
+    finally:
+        os.close(reading)
+        os.close(writing)
+    refused(done, 130, "interrupted")
+    nothing_left(tmp_path)
 
 
 def test_small_runs_are_sound(tmp_path: Path) -> None:

@@ -39,6 +39,11 @@ OPEN: dict[str, object] = {
     "host.mode": "open",
     "workload.arrival": {"kind": "poisson", "interval": "1500 us"},
 }
+BUFFER: dict[str, object] = {
+    "host.write_buffer_pages": 64,
+    "workload.kind": "hot-cold",
+    "workload.read": 0.3,
+}
 
 
 def blocking(scope: str, granularity: str) -> dict[str, object]:
@@ -86,6 +91,13 @@ CASES: dict[str, dict[str, object]] = {
     "ecc": {"controller.ecc_time": "40 us", "gc.window": 2, "alloc.pool": "chip"},
     "digests": {"run.data": "digest"},
     "skewed": {"workload.kind": "hot-cold", "host.think_time": "30 us", "host.queue_depth": 3},
+    "buffer": BUFFER,
+    "buffer-partial-pages": {**BUFFER, "device.page_size": "16 KiB", "workload.requests": 2500},
+    "buffer-of-one": {**BUFFER, "host.write_buffer_pages": 1, "timing.busy_unit": "plane"},
+    "buffer-full": {**BUFFER, "host.write_buffer_threshold": 1.0, "workload.warmup_requests": 500},
+    "link": {"host.link_rate": "60 MB/s", "host.link_duplex": "half"},
+    "link-and-buffer": {**BUFFER, **SERIAL, "host.link_rate": "200 MB/s", "run.data": "digest"},
+    "retries": {"controller.retry_probability": 0.2, "controller.host_ecc_time": "10 us"},
     "nothing-written-before": {"precondition.fill": 0, "precondition.overwrite": 0},
 }
 

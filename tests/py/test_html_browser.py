@@ -10,13 +10,17 @@ from pathlib import Path
 import pytest
 
 import ssdlab
-from running import SMALL
+from running import ROOT, SMALL
+from ssdlab.html.leave import trace_files
+from ssdlab.repeated_text import ratio_text
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next((path for path in map(shutil.which, NAMES) if path), None)
 pytestmark = pytest.mark.skipif(
     BROWSER is None, reason="no chromium: the page was not looked at in a browser"
 )
+
+TRACES = ("sqlite", "dbench")
 
 # Errors are collected from the very start; at the end the script uses what there is to use.
 LISTEN = """<script>window.trouble = [];
@@ -31,11 +35,13 @@ for (const svg of document.querySelectorAll("svg.plot")) {
   svg.dispatchEvent(new PointerEvent("pointermove",
     { clientX: box.left + box.width / 2, clientY: box.top + 60, bubbles: true }));
 }
-const linked = document.querySelector("#used .marks, #free-time .marks");
-facts.zoomed = linked.getAttribute("transform");
 facts.tip = document.getElementById("tip").textContent;
-press(linked.ownerSVGElement, "Escape");
-facts.reset = linked.getAttribute("transform");
+const linked = document.querySelector("#used .marks, #free-time .marks");
+if (linked) {
+  facts.zoomed = linked.getAttribute("transform");
+  press(linked.ownerSVGElement, "Escape");
+  facts.reset = linked.getAttribute("transform");
+}
 const key = document.querySelector(".key");
 press(key, "Enter");
 facts.hidden = document.querySelectorAll(".mark.off").length;
@@ -68,15 +74,29 @@ for (const [name, value] of Object.entries(facts)) document.body.dataset[name] =
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def repeated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("repeated") / "c"
+    config = ssdlab.load_config("greedy-8ch", set={**SMALL, "metrics.interval": "2 ms"})
+    vary = {"gc.victim": ["greedy", "fifo"]}
+    ssdlab.compare(config, vary=vary, seeds=3, out=folder, progress=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(repeated: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("pages")
     values = {**SMALL, "metrics.interval": "2 ms"}
     logged = {**values, "metrics.op_log": True}
     ssdlab.run("greedy-8ch", set=logged, out=folder / "run", progress=False)
     vary = {"gc.victim": ["greedy", "fifo"]}
     ssdlab.compare("greedy-8ch", set=values, vary=vary, out=folder / "compare", progress=False)
-    kinds = ("run", "compare")
-    return {kind: (folder / kind / "report.html").read_text(encoding="utf-8") for kind in kinds}
+    files = {kind: folder / kind / "report.html" for kind in ("run", "compare")}
+    files["seeds"] = repeated / "report.html"
+    traces = [ssdlab.Trace(ROOT / f"traces/{name}.trace.zst").info() for name in TRACES]
+    for kind, infos in (("trace", traces[:1]), ("traces", traces)):
+        files[kind] = folder / f"{kind}.html"
+        trace_files(infos, out=files[kind])
+    return {kind: file.read_text(encoding="utf-8") for kind, file in files.items()}
 
 
 def _browse(folder: Path, page: str, width: int, *options: str) -> str:
@@ -100,10 +120,10 @@ def _browse(folder: Path, page: str, width: int, *options: str) -> str:
     return done.stdout.decode()
 
 
-@pytest.mark.parametrize("kind", ["run", "compare"])
+@pytest.mark.parametrize("kind", ["run", "compare", "seeds", "trace", "traces"])
 @pytest.mark.parametrize("width", [1400, 480])
 def test_used_with_keys_it_works_and_fits(
-    kind: str, width: int, pages: dict[str, str], tmp_path: Path
+    kind: str, width: int, pages: dict[str, str], repeated: Path, tmp_path: Path
 ) -> None:
     page = pages[kind].replace("<head>", "<head>" + LISTEN).replace("</body>", USE + "</body>")
     body = re.search(r"<body[^>]*>", _browse(tmp_path, page, width, "--dump-dom"))
@@ -112,12 +132,16 @@ def test_used_with_keys_it_works_and_fits(
     assert facts["trouble"] == ""
     assert facts["cut"] == ""
     assert int(facts["wide"]) <= 0
-    assert "scale(" in facts["zoomed"]
-    assert "scale(1 " in facts["reset"]
+    if kind in ("run", "compare"):
+        assert "scale(" in facts["zoomed"]
+        assert "scale(1 " in facts["reset"]
     assert int(facts["hidden"]) >= 1
     assert facts["tip"]
     if kind == "compare":
         assert facts["ratio"] != "1.000"
+    if kind == "seeds":
+        known = ssdlab.Comparison.read(repeated).ratios("greedy", "fifo")["waf"]
+        assert facts["ratio"] == ratio_text(known)
 
 
 def test_errors_would_be_seen(tmp_path: Path) -> None:
@@ -125,10 +149,13 @@ def test_errors_would_be_seen(tmp_path: Path) -> None:
         _browse(tmp_path, "<!DOCTYPE html><script>absent()</script>", 480, "--dump-dom")
 
 
+@pytest.mark.parametrize("kind", ["run", "compare", "trace"])
 @pytest.mark.parametrize("width", [1400, 480])
-def test_a_screenshot_can_be_taken(width: int, pages: dict[str, str], tmp_path: Path) -> None:
+def test_a_screenshot_can_be_taken(
+    kind: str, width: int, pages: dict[str, str], tmp_path: Path
+) -> None:
     picture = tmp_path / "page.png"
-    _browse(tmp_path, pages["run"], width, f"--screenshot={picture}")
+    _browse(tmp_path, pages[kind], width, f"--screenshot={picture}")
     head = picture.read_bytes()[:24]
     assert head[1:4] == b"PNG"
     assert struct.unpack(">I", head[16:20]) == (width,)

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 import ssdlab
-from running import SMALL, refused, report_of, sets, ssdlab_command
+from running import SMALL, nothing_left, refused, report_of, sets, ssdlab_command
 from ssdlab.html.compare_page import comparison_page, ratio_interval
-from ssdlab.html.plot import Plot
-from ssdlab.html.run_page import flattened, run_figures, run_page, value_at
+from ssdlab.html.page import flattened
+from ssdlab.html.plot import Missing, Plot
+from ssdlab.html.run_page import run_figures, run_page, value_at
+from ssdlab.html.svg import drawn
 
 LOGGED = {**SMALL, "metrics.op_log": True, "metrics.interval": "2 ms"}
 MOST_BYTES = 6_000_000
@@ -150,8 +152,50 @@ def test_bad_folders_and_times_are_refused(compared: Path, tmp_path: Path) -> No
     refused(done, 2, "no such run", *VICTIMS)
     done = ssdlab_command("report", compared, "--from", "soon", cwd=tmp_path)
     refused(done, 2, "--from soon", "1.5s")
-    (tmp_path / "report.json").write_text('{"version": 1}')
-    refused(ssdlab_command("report", tmp_path, cwd=tmp_path), 2, "cannot be read")
+    broken = tmp_path / "broken"
+    refused(ssdlab_command("report", broken, cwd=tmp_path), 2, "no such folder")
+    broken.mkdir()
+    file = broken / "report.json"
+    for text in ('{"version": 1}', "[]", "null", '{"version', "\udcff", '{"config": {}}'):
+        file.write_text(text, encoding="utf-8", errors="surrogateescape")
+        refused(ssdlab_command("report", broken, cwd=tmp_path), 2, "cannot be read", "broken")
+    refused(ssdlab_command("report", file, cwd=tmp_path), 2, "is not a folder")
+    nothing_left(broken, "report.json")
+
+
+def test_files_of_others_are_not_replaced(run_folder: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("mine")
+    done = ssdlab_command("report", run_folder, "--out", notes, cwd=tmp_path)
+    refused(done, 2, "notes.txt: exists", "--force")
+    assert notes.read_text() == "mine"
+    refused(ssdlab_command("report", run_folder, "--out", tmp_path, cwd=tmp_path), 2, "is a folder")
+    plots = ("report", run_folder, "--plots", notes)
+    refused(ssdlab_command(*plots, cwd=tmp_path), 2, "notes.txt: is not a folder")
+    done = ssdlab_command("report", run_folder, "--out", notes, "--force", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert notes.read_text(encoding="utf-8") == _page(run_folder)
+    nothing_left(tmp_path, "notes.txt")
+
+
+def test_plots_as_pictures(run_folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("resvg_py")
+    picture = ("report", run_folder, "--plots", "p", "--picture", "png")
+    done = ssdlab_command(*picture, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for file in (tmp_path / "p").iterdir():
+        assert file.suffix == ".png"
+        assert file.read_bytes()[1:4] == b"PNG"
+        assert file.stat().st_size > 3000
+    refused(ssdlab_command(*picture, cwd=tmp_path), 2, "exists", "--force")
+
+
+def test_plots_as_files_need_no_variables(run_folder: Path) -> None:
+    for one in run_figures(ssdlab.Report.read(run_folder)):
+        if not isinstance(one, Missing):
+            text = drawn(one, alone=True)
+            assert "var(" not in text
+            assert "--" not in text
 
 
 def test_no_html_leaves_the_page_out(tmp_path: Path) -> None:
@@ -202,6 +246,32 @@ def test_a_long_run_stays_small_and_keeps_its_extremes() -> None:
     assert curve.low.min() == report.series["free_blocks"].min()
     assert curve.high.max() == report.series["free_blocks"].max()
     assert "band" in free.caption
+
+
+def test_a_page_of_anything_stays_below_its_size() -> None:
+    logged = {**SMALL, "metrics.interval": "20 us"}
+    report = ssdlab.run("greedy-8ch", set=logged, progress=False)
+    values = json.loads(report.to_json())
+    latency = {op: values["latency"][op] for op in ("read", "write", "trim", "flush")}
+    values["latency"]["by_volume"] = {str(i): latency for i in range(3000)}
+    values["warnings"] = [f"volume {i}: too few samples" for i in range(9000)]
+    many = ssdlab.Report.of(json.dumps(values), report.series_csv, report.distributions_csv)
+    page = run_page(many)
+    assert len(page.encode()) < MOST_BYTES / 2
+    assert "And 8,900 more." in page
+    runs = ssdlab.Comparison({f"victim=greedy, seed={i}": report for i in range(1000)})
+    page = comparison_page(runs, "victim=greedy, seed=999")
+    assert len(page.encode()) < MOST_BYTES
+    assert "hold 301 of them" in page
+    assert "seed=999</option>" in page
+
+
+def test_what_differs_between_runs_is_listed(compared: Path) -> None:
+    page = _page(compared)
+    found = re.search(r"Keys in which the runs differ</caption>(.*?)</table>", page)
+    assert found
+    assert re.findall(r"<td>(.*?)</td>", found[1]) == VICTIMS
+    assert "gc.victim.policy" in found[1]
 
 
 def test_distributions_hold_what_the_report_counts() -> None:

@@ -424,15 +424,7 @@ def test_trigger_that_never_wants_leaves_the_reserve() -> None:
     assert report.gc.foreground == report.gc.calls > 0
 
 
-# ---------------------------------------------------------------- documents and costs
-
-
-def test_the_page_runs() -> None:
-    page = (ROOT / "docs/python-policies.md").read_text(encoding="utf-8")
-    program = page.split("```python\n")[1].split("```")[0]
-    done = script(program)
-    assert done.returncode == 0, done.stderr
-    assert "LeastWorn" in done.stdout
+# ---------------------------------------------------------------- costs
 
 
 def test_numpy_is_imported_when_it_is_needed() -> None:

@@ -216,7 +216,7 @@ class Flash:
         self._commit(sys.maxsize if self.requests.complete else end)
         if self.requests.buffered:
             self._clear_buffered()
-        elif self.requests.complete:
+        if self.requests.complete:
             self._find_lost()
         for lpn, suspect in self.suspects.items():
             expected = f"LPN {lpn} sequence {suspect.sequence} copied, overwritten or trimmed"
@@ -236,7 +236,7 @@ class Flash:
             self.findings.add("valid-pages", f"{REPORT}:device.valid_pages", live, found)
 
     def _find_lost(self) -> None:
-        """Without a write buffer each acknowledged write ends on flash, unless overtaken."""
+        """Each acknowledged write ends on flash, unless overtaken."""
         for lpn, arrival in enumerate(self.requests.last_write["arrival"]):
             if arrival < 0 or self.requests.trimmed(lpn, arrival, sys.maxsize):
                 continue

@@ -7,7 +7,7 @@ from array import array
 from collections import Counter
 from pathlib import Path
 
-from .flash import Flash
+from .flash import COPIES, Flash
 from .inputs import (
     CAUSES,
     OP_COLUMNS,
@@ -119,7 +119,9 @@ class Operations:
             self.findings.add("request-window", place, f"an LPN of {first}..{last}", op.lpn)
         arrival, completion = table["arrival"][op.request], table["completion"][op.request]
         late = completion >= 0 and op.end > completion
-        if op.queued < arrival or (late and not (op.kind == "program" and self.requests.buffered)):
+        # With a write buffer a page goes to flash, and its rest is read, after its write completed.
+        evicted = self.requests.buffered and (op.kind == "program" or op.cause == "rmw")
+        if op.queued < arrival or (late and not evicted):
             expected = f"within {arrival}..{completion} of request {op.request}"
             self.findings.add("request-window", place, expected, (op.queued, op.end))
 
@@ -193,13 +195,13 @@ class Operations:
                 self.findings.add("waf", f"{REPORT}:waf.{key}", value, found)
 
     def _compare_drops(self) -> None:
-        """GC reads = GC programs + drops; reads before the measured interval may count or not."""
+        """Copies read = programmed + dropped; reads before the measurement may count or not."""
         if not self.requests.complete:
             return
         left = [start for sources in self.flash.copies.values() for _, start in sources]
         least = sum(1 for start in left if start >= self.measured_from)
-        dropped = self.report.whole("gc.pages_dropped", 0)
-        dropped += self.report.whole("gc.pages_in_flight", 0)
+        fields = [f"{of}.pages_{fate}" for of in COPIES for fate in ("dropped", "in_flight")]
+        dropped = sum(self.report.whole(field, 0) for field in fields)
         if not least <= dropped <= len(left):
             expected = f"{least} to {len(left)} copies that were read and not programmed"
             self.findings.add("gc-balance", f"{REPORT}:gc.pages_dropped", expected, dropped)

@@ -98,6 +98,8 @@ pub struct Circumstances {
     pub commit: Option<String>,
     /// Digest of the trace.
     pub trace_digest: Option<String>,
+    /// Digest of the snapshot that the run starts from.
+    pub snapshot_digest: Option<String>,
     /// Warnings that go into the report.
     pub warnings: Vec<String>,
     /// Recompute all invariants every so many instants; 0: never.
@@ -131,13 +133,15 @@ pub struct Finished {
     pub event_digest: u64,
 }
 
-/// Run `source` on the device of `config`.
+/// Run `source` on the device of `config`, preconditioned first. (Where a snapshot takes that place, the
+/// caller loads it: [`run_from`].)
 pub fn run(
     config: &Config,
     source: &mut dyn Source,
     circumstances: &Circumstances,
     watcher: &mut dyn Watcher,
 ) -> Finished {
+    assert_eq!(config.precondition.snapshot, None, "whoever does I/O loads it");
     let mut functional = Functional::with_plugs(config, &circumstances.plugs);
     let mut keep_going =
         |done, total| watcher.progress(Stage::Precondition, done, Some(total)).is_continue();
@@ -146,6 +150,29 @@ pub fn run(
         Ok(false) | Err(DeviceError::Interrupted) => Some(Ending::Interrupted),
         Err(e) => Some(Ending::Failed(format!("preconditioning failed: {e}"))),
     };
+    run_over(config, functional, ending, source, circumstances, watcher)
+}
+
+/// Run `source` on a device of `config` as it is, such as one made by [`Functional::restore`].
+pub fn run_from(
+    config: &Config,
+    device: Functional,
+    source: &mut dyn Source,
+    circumstances: &Circumstances,
+    watcher: &mut dyn Watcher,
+) -> Finished {
+    run_over(config, device, None, source, circumstances, watcher)
+}
+
+/// Run on a preconditioned device, or report how its preconditioning has ended.
+fn run_over(
+    config: &Config,
+    functional: Functional,
+    ending: Option<Ending>,
+    source: &mut dyn Source,
+    circumstances: &Circumstances,
+    watcher: &mut dyn Watcher,
+) -> Finished {
     if config.run.mode == Mode::Functional {
         return run_functional(config, functional, source, circumstances, watcher, ending);
     }
@@ -171,6 +198,21 @@ pub fn run(
         _ => ending,
     };
     Finished { report, series, distributions, ending, event_digest }
+}
+
+/// What has happened so far on a device that somebody else drives; `Interrupted` while requests are under
+/// way.
+#[must_use]
+pub fn so_far(config: &Config, ssd: &Ssd, circumstances: &Circumstances) -> Finished {
+    let under_way = ssd.outstanding() > 0;
+    let ending = if under_way { Ending::Interrupted } else { Ending::Completed };
+    Finished {
+        report: report_timed(config, ssd, circumstances, &ending, None),
+        series: ssd.measured.series.clone(),
+        distributions: distributions::csv(&ssd.measured, &ssd.erases()),
+        ending,
+        event_digest: ssd.event_digest,
+    }
 }
 
 /// The run ended before its workload began.
@@ -222,7 +264,7 @@ fn run_timed(
     match (trouble, outcome) {
         (Some(message), _) => Ending::Failed(message),
         (None, Ok(outcome)) if outcome.interrupted => Ending::Interrupted,
-        (None, Ok(_)) => Ending::Completed,
+        (None, Ok(_)) => ended(ssd.empty_buffer()),
         (None, Err(DriveError::Source(e))) => Ending::Failed(e.to_string()),
         (None, Err(DriveError::Device(DeviceError::Interrupted))) => Ending::Interrupted,
         (None, Err(DriveError::Device(e))) => Ending::Failed(e.to_string()),
@@ -311,11 +353,16 @@ fn run_functional(
     measured.flash.programs[Cause::Gc.at()] = t.gc_pages;
     measured.flash.reads[Cause::Gc.at()] = t.gc_pages;
     measured.flash.erases[Cause::Gc.at()] = t.victims * u64::from(f.ftl.geo.members);
+    measured.flash.programs[Cause::Wear.at()] = t.wear_pages;
+    measured.flash.reads[Cause::Wear.at()] = t.wear_pages;
+    measured.flash.erases[Cause::Wear.at()] = t.levelled * u64::from(f.ftl.geo.members);
+    measured.wear.calls = t.levelled;
+    measured.wear.pages.moved = t.wear_pages;
     let gc = &mut measured.gc;
     (gc.calls, gc.foreground, gc.background) = (t.victims, t.foreground, t.victims - t.foreground);
     gc.victims.reserve_greedy = t.by_reserve;
     gc.victims.policy = t.victims - t.by_reserve;
-    gc.pages_moved = t.gc_pages;
+    gc.pages.moved = t.gc_pages;
     gc.victim_valid_sum = t.victim_valid;
     gc.victim_pages_sum = t.victims * u64::from(f.ftl.geo.pages_per_block);
     let erased: Vec<u32> =
@@ -324,6 +371,7 @@ fn run_functional(
         ended: Nanos::ZERO,
         at_rest: true,
         pages_before: start_of_measurement.sequence,
+        buffered_pages: None,
         erases: &erased,
         busy: (&[], &[]),
         clock,
@@ -424,7 +472,7 @@ fn execute(
             for i in 0..pages.count {
                 f.write(Lpn(pages.first + i), r.stream)?;
             }
-            m.course.record(f.tally.host_pages, f.tally.host_pages + f.tally.gc_pages);
+            m.course.record(f.tally.host_pages, f.tally.programs());
         }
         Op::Trim => {
             for i in 0..pages.count {
@@ -442,6 +490,8 @@ struct End<'a> {
     ended: Nanos,
     at_rest: bool,
     pages_before: u64,
+    /// Pages in the write buffer; `None` without one.
+    buffered_pages: Option<u64>,
     erases: &'a [u32],
     /// Busy time of channels and chips.
     busy: (&'a [u64], &'a [u64]),
@@ -460,12 +510,14 @@ fn report_timed(
         ended: ssd.now(),
         at_rest: ssd.at_rest(),
         pages_before: ssd.pages_before(),
+        buffered_pages: (config.host.write_buffer_pages > 0).then(|| ssd.buffered_pages()),
         erases: &ssd.erases(),
         busy: (&ssd.channel_busy_ns(), &ssd.chip_busy_ns()),
         clock,
     };
     let mut report = report(config, &ssd.ftl, &ssd.measured, c, ending, end);
-    report.gc.pages_in_flight = ssd.gc_pages_in_flight();
+    report.gc.pages_in_flight = ssd.pages_in_flight(Cause::Gc);
+    report.wear.pages_in_flight = ssd.pages_in_flight(Cause::Wear);
     report.provenance.event_digest = Some(format!("{:016x}", ssd.event_digest));
     report
 }
@@ -478,6 +530,7 @@ fn report(
     ending: &Ending,
     end: End<'_>,
 ) -> Report {
+    let bad = ftl.bad_blocks();
     Report::build(&Inputs {
         provenance: Provenance {
             ssdlab: env!("CARGO_PKG_VERSION").to_string(),
@@ -485,6 +538,7 @@ fn report(
             seed: config.run.seed,
             config_digest: crate::config::digest(config),
             trace_digest: circumstances.trace_digest.clone(),
+            snapshot_digest: circumstances.snapshot_digest.clone(),
             event_digest: None,
             external_policies: circumstances.plugs.names(),
         },
@@ -499,7 +553,13 @@ fn report(
             free_blocks: ftl.space.free_blocks_total(),
             lowest_free_blocks: ftl.space.lowest_free_blocks(),
             pages_before: end.pages_before,
+            buffered_pages: end.buffered_pages,
             erases: end.erases,
+            life_erases: &ftl.life_erases(),
+            factory_bad_blocks: bad.factory,
+            worn_out_blocks: bad.worn_out,
+            endurance: config.wear.endurance,
+            host_bytes_written: ftl.host_bytes_written(),
             channel_busy_ns: end.busy.0,
             chip_busy_ns: end.busy.1,
         },

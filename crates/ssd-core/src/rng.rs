@@ -48,6 +48,13 @@ impl Stream {
         self.unit() < p
     }
 
+    /// Bring `items` into a uniformly random order (Fisher-Yates, from the end).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for i in (1..items.len()).rev() {
+            items.swap(i, self.below(i as u64 + 1) as usize);
+        }
+    }
+
     /// Exponential with mean 1.
     #[inline]
     pub fn exponential(&mut self) -> f64 {

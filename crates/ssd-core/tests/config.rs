@@ -62,8 +62,10 @@ mode = "open"
 queue_depth = 8
 think_time = "0 s"
 max_outstanding = 100
-link_rate = "unlimited"
-write_buffer_pages = 0
+link_rate = "3.2 GB/s"
+link_duplex = "half"
+write_buffer_pages = 64
+write_buffer_threshold = 0.25
 [alloc]
 placement = "least-busy"
 frontiers = "streams:4"
@@ -74,6 +76,11 @@ order = "read-first"
 [controller]
 buffers = "unlimited"
 ecc_time = "5 us"
+host_ecc_time = "3 us"
+retry_probability = 0.01
+retry_growth = 1e-5
+retry_limit = 8
+retry_factor = 1.25
 page_error_probability = 0.0
 traversals_host = 0
 [gc]
@@ -87,8 +94,10 @@ blocking = { scope = "plane", granularity = "step" }
 window = 1
 [wear]
 dynamic = false
-static_threshold = 0
-endurance = 0
+static_threshold = 20
+endurance = 3000
+endurance_spread = 0.1
+factory_bad_blocks = 0.002
 [precondition]
 fill = 1.0
 order = "random"

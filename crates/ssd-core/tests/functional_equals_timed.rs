@@ -95,6 +95,8 @@ fn timed(c: &Config, steps: &[Step]) -> (Vec<BlockId>, Tally, Ssd) {
         foreground: m.gc.foreground,
         by_reserve: m.gc.victims.reserve_greedy,
         victim_valid: m.gc.victim_valid_sum,
+        levelled: m.wear.calls,
+        wear_pages: m.flash.programs[Cause::Wear.at()],
     };
     (victims, tally, ssd)
 }

@@ -5,8 +5,7 @@
 mod rig;
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
-use rig::any_config::{Drawn, Spare, any_config};
+use rig::any_config::{Drawn, Spare, any_config, cases};
 use rig::storm::{Storm, Weather};
 use rig::{alone, device, finish, free_blocks, named, pages_of, victim, whole};
 use ssd_core::config::{
@@ -18,15 +17,6 @@ use ssd_core::ftl::gc::victim::ALL;
 use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::request::{Op, Request};
 use ssd_core::sim::ssd::Ssd;
-
-fn cases(n: u32, seed: u64) -> ProptestConfig {
-    ProptestConfig {
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(seed),
-        max_global_rejects: 100_000,
-        ..ProptestConfig::with_cases(n)
-    }
-}
 
 /// Pages placed by load or in turn can crowd one pool of several: only there may room run out.
 fn may_run_out(c: &Config) -> bool {

@@ -83,5 +83,8 @@ fn a_busy_device_and_another_shape_are_refused() {
     assert!(matches!(ssd.snapshot(), Err(DeviceError::Busy(_))));
     let mut other = c.clone();
     other.device.pages_per_block = 32;
-    assert!(Ssd::restore(&other, &empty).is_err_and(|e| e.contains("geometry")));
+    assert!(
+        Ssd::restore(&other, &empty)
+            .is_err_and(|e| e.contains("device.pages_per_block is 16 in the snapshot and 32 here"))
+    );
 }

@@ -1,11 +1,14 @@
 //! Python bindings of ssdlab: conversions, nothing else.
 
+mod device;
+mod log_reader;
 mod panics;
 mod policies;
 mod run;
 mod trace_info;
+mod traces;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
 use ssd_core::config::{self, Config};
@@ -28,6 +31,8 @@ pyo3::create_exception!(
 fn parsed<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("{what}: {e}")))
 }
+
+pyo3::create_exception!(_core, StuckError, PyRuntimeError, "A simulation that cannot go on.");
 
 /// Resolve a configuration: its JSON. Raises `ConfigError` whose arguments are all messages.
 #[pyfunction]
@@ -80,6 +85,15 @@ fn duration(ns: f64) -> String {
     ssd_core::metrics::summary::duration(ns)
 }
 
+/// The 97.5 % point of Student's t by degrees of freedom. Raises `ValueError` for 0 of them.
+#[pyfunction]
+fn student_t_95(freedom: u64) -> PyResult<f64> {
+    if freedom == 0 {
+        return Err(PyValueError::new_err("an interval needs at least two values"));
+    }
+    Ok(ssd_core::metrics::batch::student_t_95(freedom))
+}
+
 fn described(policies: &[&PolicyInfo]) -> serde_json::Value {
     let one = |p: &&PolicyInfo| {
         let param = |q: &ssd_core::plug::ParamInfo| {
@@ -92,7 +106,7 @@ fn described(policies: &[&PolicyInfo]) -> serde_json::Value {
     policies.iter().map(one).collect()
 }
 
-/// Policies by question, presets, and trace formats, as JSON.
+/// Policies by question, presets, trace formats to read and to write, as JSON.
 #[pyfunction]
 fn registry() -> String {
     let presets: Vec<_> = config::presets::PRESETS
@@ -125,6 +139,8 @@ fn registry() -> String {
         },
         "presets": presets,
         "formats": formats,
+        "targets": traces::targets(),
+        "losses": ssd_trace::write::Allow::NAMES,
     })
     .to_string()
 }
@@ -137,7 +153,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ConfigError", module.py().get_type::<ConfigError>())?;
     module.add("WorkloadError", module.py().get_type::<WorkloadError>())?;
     module.add_class::<run::Finished>()?;
-    module.add_class::<policies::Device>()?;
+    module.add("StuckError", module.py().get_type::<StuckError>())?;
+    module.add_class::<log_reader::LogReader>()?;
+    module.add_class::<device::Device>()?;
+    module.add_class::<policies::DeviceInfo>()?;
     module.add_class::<policies::VictimView>()?;
     module.add_class::<policies::TriggerView>()?;
     module.add_class::<policies::ConcurrencyView>()?;
@@ -148,9 +167,14 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(config_reference, module)?)?;
     module.add_function(wrap_pyfunction!(summary, module)?)?;
     module.add_function(wrap_pyfunction!(duration, module)?)?;
+    module.add_function(wrap_pyfunction!(student_t_95, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     module.add_function(wrap_pyfunction!(panics::last_panic, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info::trace_info, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::trace_split, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::trace_requests, module)?)?;
+    module.add_function(wrap_pyfunction!(device::snapshot_info, module)?)?;
     module.add_function(wrap_pyfunction!(run::op_log_excerpt, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)
 }

@@ -1,20 +1,23 @@
 //! A run, called from Python with the interpreter released and asked again for progress.
 #![allow(clippy::disallowed_types, reason = "wall time of a run is measured here, not in the core")]
 
-use crate::policies::Policies;
+use crate::device::{self, Device};
+use crate::policies::{self, Policies};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use ssd_core::config::{ArrivalKind, Config, Host, HostMode, Mode};
 use ssd_core::experiment::{self, Circumstances, Ending, Stage, StateRow, Watcher};
 use ssd_core::ftl::plugs::Plugs;
+use ssd_core::sim::functional::Functional;
 use ssd_core::sim::log::OpRecord;
 use ssd_core::sim::request::RequestRecord;
 use ssd_trace::fio::Drive;
 use ssd_trace::logs::Logs;
+use ssd_trace::snapshots;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 /// A finished run.
 #[pyclass(frozen, get_all, module = "ssdlab._core")]
@@ -33,6 +36,71 @@ pub(crate) struct Finished {
     trace: Option<String>,
     /// The exception of a policy in Python that ended the run; None: none did.
     error: Option<Py<PyAny>>,
+}
+
+impl Finished {
+    /// Of a run whose logs, trace and policies are nobody's concern.
+    pub(crate) fn of(done: experiment::Finished) -> Finished {
+        let (ending, message) = match done.ending {
+            Ending::Completed => ("completed", String::new()),
+            Ending::Interrupted => ("interrupted", String::new()),
+            Ending::Failed(message) => ("failed", message),
+        };
+        Finished {
+            ending: ending.to_string(),
+            message,
+            report: done.report.to_json(),
+            series: done.series.to_csv(),
+            distributions: done.distributions,
+            trace: None,
+            error: None,
+        }
+    }
+}
+
+/// Let Python heed signals and tell it how far the work is; what either raises.
+pub(crate) fn tell(
+    progress: Option<&Py<PyAny>>,
+    stage: &str,
+    done: u64,
+    total: Option<u64>,
+) -> PyResult<()> {
+    Python::attach(|py| {
+        py.check_signals()?;
+        match progress {
+            Some(callback) => callback.call1(py, (stage, done, total)).map(|_| ()),
+            None => Ok(()),
+        }
+    })
+}
+
+/// Time between two looks for signals.
+const POLL: Duration = Duration::from_millis(100);
+
+/// What `read` returns, which may take long or wait for input. It has a thread of its own, left behind
+/// when Python is interrupted meanwhile.
+#[allow(clippy::disallowed_methods, reason = "threads are banned in the core; this one only reads")]
+fn interruptible<T: Send + 'static>(
+    py: Python<'_>,
+    progress: Option<&Py<PyAny>>,
+    read: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    let (sender, receiver) = mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        // Nobody receives any more: then nobody wants it.
+        let _ = sender.send(read());
+    });
+    py.detach(move || {
+        loop {
+            match receiver.recv_timeout(POLL) {
+                Ok(value) => return Ok(value),
+                Err(RecvTimeoutError::Timeout) => tell(progress, "reading", 0, None)?,
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let panic = reader.join().expect_err("a thread that ends well has sent its value");
+        std::panic::resume_unwind(panic)
+    })
 }
 
 /// Passes what happens on to Python.
@@ -70,14 +138,9 @@ impl Watcher for Bridge {
             Stage::Precondition => "precondition",
             Stage::Workload => "workload",
         };
-        let asked = Python::attach(|py| {
-            py.check_signals()?;
-            match &self.progress {
-                Some(callback) => callback.call1(py, (name, done, total)).map(|_| ()),
-                None => Ok(()),
-            }
-        });
-        let Err(error) = asked else { return ControlFlow::Continue(()) };
+        let Err(error) = tell(self.progress.as_ref(), name, done, total) else {
+            return ControlFlow::Continue(());
+        };
         let interrupt = Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py));
         if !interrupt {
             self.raised = Some(error);
@@ -106,10 +169,13 @@ impl Watcher for Bridge {
 /// `progress(stage, done, total)` is called every few thousand steps. Logs that the configuration asks
 /// for are written into `folder`, which must exist. `audit_every` recomputes all invariants every so
 /// many instants. `policies` holds a key of the configuration, the object that stands in for its policy,
-/// and its name. Raises `WorkloadError` when the workload cannot be opened, `OSError` when a log
-/// cannot be created; an interrupt ends the run early and is told in `ending`.
+/// and its name. The run starts from the state of `device`, which stays as it is, or from the snapshot
+/// that the configuration names, else by preconditioning. Raises `ConfigError` when that does not fit,
+/// `WorkloadError` when the workload cannot be opened, `OSError` when a log cannot be created; an
+/// interrupt ends the run early and is told in `ending`, but while a snapshot is read it is raised.
 #[pyfunction]
-#[pyo3(signature = (config, *, progress=None, folder=None, commit=None, audit_every=0, policies=Vec::new()))]
+#[pyo3(signature = (config, *, progress=None, folder=None, commit=None, audit_every=0,
+    policies=Vec::new(), device=None))]
 #[allow(clippy::too_many_arguments, reason = "in Python they have names")]
 pub(crate) fn run(
     py: Python<'_>,
@@ -118,7 +184,8 @@ pub(crate) fn run(
     folder: Option<PathBuf>,
     commit: Option<String>,
     audit_every: u64,
-    policies: Vec<(String, Py<PyAny>, String)>,
+    policies: Vec<policies::Said>,
+    device: Option<&Device>,
 ) -> PyResult<Finished> {
     let mut config: Config = crate::parsed("config", config)?;
     let (page_bytes, user_pages) = (config.device.page_bytes, config.device.user_pages);
@@ -127,8 +194,9 @@ pub(crate) fn run(
         // Nobody looks at arrival times: spare the logarithms. Their stream is their own.
         workload.arrival.kind = ArrivalKind::Fixed;
     }
-    let opened = py
-        .detach(|| ssd_trace::open(&workload, page_bytes, user_pages, config.run.seed))
+    let seed = config.run.seed;
+    let open = move || ssd_trace::open(&workload, page_bytes, user_pages, seed);
+    let opened = interruptible(py, progress.as_ref(), open)?
         .map_err(|e| crate::WorkloadError::new_err(e.to_string()))?;
     if let Some(drive) = opened.drive {
         follow(&mut config.host, drive).map_err(crate::WorkloadError::new_err)?;
@@ -142,41 +210,62 @@ pub(crate) fn run(
     };
     let mut bridge =
         Bridge { progress, logs, started: Instant::now(), raised: None, unwritable: None };
-    let outside = if policies.is_empty() {
-        None
-    } else {
-        Some(Arc::new(Policies::new(py, &config, policies)?))
-    };
-    let plugs = outside.clone().map_or_else(Plugs::default, |outside| Plugs::new(outside));
+    let (outside, plugs) = Policies::plugs(py, &config, policies)?;
+    let start = start(py, &config, device, &plugs, bridge.progress.as_ref())?;
     let circumstances = Circumstances {
         plugs,
         commit,
         trace_digest: opened.facts.as_ref().map(|f| f.trace_digest.clone()),
+        snapshot_digest: start.as_ref().map(|(_, digest)| digest.clone()),
         warnings: opened.facts.as_ref().map_or_else(Vec::new, ssd_trace::TraceFacts::warnings),
         audit_every,
     };
     let mut source = opened.source;
-    let done = py.detach(|| experiment::run(&config, &mut *source, &circumstances, &mut bridge));
+    let done = py.detach(|| match start {
+        Some((device, _)) => {
+            experiment::run_from(&config, device, &mut *source, &circumstances, &mut bridge)
+        }
+        None => experiment::run(&config, &mut *source, &circumstances, &mut bridge),
+    });
     if let Some(error) = bridge.raised {
         return Err(error);
     }
     let finished = bridge.logs.take().map_or(Ok(()), Logs::finish);
     let unwritable = bridge.unwritable.or(finished.err());
-    let (ending, message) = match (unwritable, done.ending) {
-        (Some(message), _) => ("unwritable", message),
-        (None, Ending::Completed) => ("completed", String::new()),
-        (None, Ending::Interrupted) => ("interrupted", String::new()),
-        (None, Ending::Failed(message)) => ("failed", message),
+    let mut told = Finished::of(done);
+    if let Some(message) = unwritable {
+        (told.ending, told.message) = ("unwritable".to_string(), message);
+    }
+    told.trace = opened.facts.map(|f| serde_json::json!(f).to_string());
+    told.error = outside.and_then(|o| o.exception()).map(|e| e.into_value(py).into_any());
+    Ok(told)
+}
+
+/// The device that a run starts from instead of preconditioning one, and the digest of its state: that
+/// of `device`, or the one in the file that the configuration names.
+fn start(
+    py: Python<'_>,
+    config: &Config,
+    device: Option<&Device>,
+    plugs: &Plugs,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<Option<(Functional, String)>> {
+    let (snapshot, digest, place) = match (device, &config.precondition.snapshot) {
+        (Some(device), _) => {
+            let snapshot = device.snapshot()?;
+            let digest = snapshots::hex(snapshot.digest());
+            (snapshot, digest, "device".to_string())
+        }
+        (None, Some(file)) => {
+            let key = "precondition.snapshot: ";
+            let loaded = device::loaded(py, key, file.as_ref(), Some(config), progress)?;
+            (loaded.0, loaded.1, format!("{key}{file}"))
+        }
+        (None, None) => return Ok(None),
     };
-    Ok(Finished {
-        ending: ending.to_string(),
-        message,
-        report: done.report.to_json(),
-        series: done.series.to_csv(),
-        distributions: done.distributions,
-        trace: opened.facts.map(|f| serde_json::json!(f).to_string()),
-        error: outside.and_then(|o| o.exception()).map(|e| e.into_value(py).into_any()),
-    })
+    let restored = py.detach(|| Functional::restore(config, &snapshot, plugs));
+    let device = restored.map_err(|why| device::refused(format!("{place}: {why}")))?;
+    Ok(Some((device, digest)))
 }
 
 /// `host` as a job file of fio wants it; what was said otherwise contradicts it.

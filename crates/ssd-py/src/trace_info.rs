@@ -1,12 +1,11 @@
-//! The statistics of a trace, with the interpreter released and asked again for progress.
+//! The statistics of a trace.
 
-use pyo3::exceptions::PyKeyboardInterrupt;
+use crate::traces::{refused, watched};
 use pyo3::prelude::*;
 use serde_json::json;
 use ssd_core::config::Config;
 use ssd_trace::info::{Collector, Options};
 use ssd_trace::raw::{Stopped, each_request};
-use std::ops::ControlFlow;
 
 /// Statistics of the trace that a resolved configuration (JSON) names, as JSON.
 ///
@@ -23,38 +22,18 @@ pub(crate) fn trace_info(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let config: Config = crate::parsed("config", config)?;
-    let mut raised = None;
-    let read = py.detach(|| {
+    let read = watched(py, progress, |watch| {
         let mut collector = Collector::new(Options { journal, memory });
-        let watch = |done: u64| {
-            let asked = Python::attach(|py| {
-                py.check_signals()?;
-                match &progress {
-                    Some(callback) => callback.call1(py, (done,)).map(|_| ()),
-                    None => Ok(()),
-                }
-            });
-            match asked {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    raised = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
-        };
-        let reading = each_request(&config.workload, watch, |timed| collector.push(timed))?;
-        Ok((reading, collector.finish()))
-    });
-    match read {
-        Ok((reading, info)) => {
-            let mut values = json!(info);
-            values["version"] = json!(1);
-            values["source"] = json!(reading);
-            Ok(values.to_string())
+        let read = each_request(&config.workload, watch, |timed| collector.push(timed));
+        match read {
+            Ok(reading) => Ok(Some((reading, collector.finish()))),
+            Err(Stopped::Refused(error)) => Err(refused(&error)),
+            Err(Stopped::Interrupted) => Ok(None),
         }
-        Err(Stopped::Refused(error)) => Err(crate::WorkloadError::new_err(error.to_string())),
-        Err(Stopped::Interrupted) => {
-            Err(raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err("interrupted")))
-        }
-    }
+    })?;
+    let (reading, info) = read;
+    let mut values = json!(info);
+    values["version"] = json!(1);
+    values["source"] = json!(reading);
+    Ok(values.to_string())
 }

@@ -140,7 +140,7 @@ fn parse<F: Format>(text: &str, count: u64) {
     });
 }
 
-/// A trace file of the usual 12 bytes a request: written, and read mapped, buffered and as zstd.
+/// A trace file of the usual 12 bytes a request: written, and read plain and as zstd.
 fn trace_files() {
     let count = 4_000_000u64;
     let folder = std::env::temp_dir();
@@ -174,10 +174,9 @@ fn trace_files() {
             }
         });
     };
-    read("trace file: read, mapped", &|| Reader::open(&path));
-    read("trace file: read, buffered", &|| Reader::open_buffered(&path));
+    read("trace file: read", &|| Reader::open(&path));
     read("trace file: read, zstd", &|| Reader::open(&packed));
-    best("trace file: next_request, mapped", count, 15, || {
+    best("trace file: next_request", count, 15, || {
         let (mut reader, mut check) = (Reader::open(&path).expect("it opens"), 0u64);
         while let Some(timed) = reader.next_request().expect("it goes on") {
             check = check.rotate_left(1) ^ timed.request.sector ^ timed.at.0;

@@ -1,6 +1,8 @@
 //! Which format a trace has, by its first lines.
 
-use crate::formats;
+use crate::columnar::MAGIC;
+use crate::formats::{self, Head};
+use crate::input::Whole;
 use crate::scan::{shown, unreadable};
 use ssd_core::config::{TraceFormat, Word};
 use ssd_core::host::request::SourceError;
@@ -13,36 +15,44 @@ const LINES: usize = 64;
 /// Share of them that must be records of the format, per cent.
 const MOST: u32 = 50;
 
-/// The format of `reader`, and the same bytes once more. A file without any lines is taken for
-/// block-event text, whose messages say what is wrong.
+/// The format of `reader`, found out unless it was `said`, and the same bytes once more. A file
+/// without any lines is taken for block-event text, whose messages say what is wrong.
 ///
 /// # Errors
 /// No format or several fit; the message names them and the key that decides.
-pub(crate) fn format_of<'a>(
+pub(crate) fn format_of<R: Read>(
     file: &str,
-    mut reader: Box<dyn Read + 'a>,
-) -> Result<(TraceFormat, Box<dyn Read + 'a>), SourceError> {
+    said: TraceFormat,
+    mut reader: R,
+) -> Result<(TraceFormat, Whole<R>), SourceError> {
     let mut head = Vec::new();
+    if said != TraceFormat::Auto {
+        return Ok((said, Cursor::new(head).chain(reader)));
+    }
     let count = reader.by_ref().take(HEAD).read_to_end(&mut head);
-    let count = count.map_err(|error| unreadable(file, 1, &error))?;
+    let count = count.map_err(|error| unreadable(file, "line 1", &error))?;
+    let format = if head.starts_with(&MAGIC) {
+        TraceFormat::Ssdtrace
+    } else {
+        format_of_plug(file, &head, count as u64 == HEAD)?
+    };
+    Ok((format, Cursor::new(head).chain(reader)))
+}
+
+/// The format of the trace that begins with `head`, the last line of which may be `cut`.
+fn format_of_plug(file: &str, head: &[u8], cut: bool) -> Result<TraceFormat, SourceError> {
     let mut lines: Vec<&[u8]> = head.split(|&byte| byte == b'\n').collect();
-    if count as u64 == HEAD && lines.len() > 1 {
-        lines.pop(); // cut by the end of the head
+    if cut && lines.len() > 1 {
+        lines.pop();
     }
     lines.retain(|line| !line.trim_ascii().is_empty());
     lines.truncate(LINES);
-    let format = if let Some(&first) = lines.first() {
-        let fits = best(&formats::detect(&lines));
-        match (fits, nearest(first)) {
-            (Ok(format), _) => format,
-            // Its own message says what is wrong with the line.
-            (Err(alike), Some(format)) if alike.is_empty() => format,
-            (Err(alike), _) => return Err(message(file, first, &alike)),
-        }
-    } else {
-        TraceFormat::BlockEvent
-    };
-    Ok((format, Box::new(Cursor::new(head).chain(reader))))
+    let Some(&first) = lines.first() else { return Ok(TraceFormat::BlockEvent) };
+    best(&formats::detect(&Head { bytes: head, lines: &lines })).or_else(|alike| {
+        // Its own message says what is wrong with the line.
+        let near = if alike.is_empty() { nearest(first) } else { None };
+        near.ok_or_else(|| message(file, first, &alike))
+    })
 }
 
 /// The one format that fits best, or all that do.
@@ -73,7 +83,7 @@ fn message(file: &str, first: &[u8], alike: &[TraceFormat]) -> SourceError {
         let all: Vec<&str> = formats::ALL.iter().map(|info| info.format.word()).collect();
         return SourceError(format!(
             "{file}: its first lines are of no known format (it begins {}); set workload.format to \
-             see what one of them expects: {}; give a text trace, plain or as .zst or .gz",
+             see what one of them expects: {}; give a trace, plain or as .zst or .gz",
             shown(first),
             all.join(", ")
         ));

@@ -1,9 +1,21 @@
-//! A part of an operation log, for a picture of it.
+//! The logs of a run, read again: as a stream of bytes, or a part of one for a picture of it.
 
 use crate::input::decompress;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
+use zstd::Decoder;
+
+/// A log that is being read, decompressed: CSV.
+pub type LogText = Decoder<'static, BufReader<File>>;
+
+/// The log at `path` from its beginning.
+///
+/// # Errors
+/// The file cannot be read. What is no zstd shows when it is read.
+pub fn text(path: &Path) -> io::Result<LogText> {
+    Decoder::new(File::open(path)?)
+}
 
 /// The header of the log at `path` and its operations that start at `from_ns` or later, at most
 /// `most` lines of them. The log is in order of start: what comes after is not read.

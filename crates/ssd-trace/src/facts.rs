@@ -2,6 +2,7 @@
 
 use crate::fit::Record;
 use crate::page_runs::PageBits;
+use crate::reading;
 use serde::Serialize;
 use ssd_core::config::Fit;
 use ssd_core::host::request::Op;
@@ -16,7 +17,7 @@ pub struct TraceFacts {
     pub format: &'static str,
     /// Units in which the format counts times, addresses and lengths.
     pub units: &'static str,
-    /// Lines of the file, blank ones included.
+    /// Lines of the file, blank ones included; records of a binary one, here and below.
     pub lines: u64,
     /// Lines that blkparse and blktrace print about themselves, such as the closing summary.
     pub summary_lines: u64,
@@ -151,52 +152,14 @@ impl Volume {
     }
 }
 
-/// Digest of a sequence of requests: FNV-1a over 64-bit words instead of bytes, each step followed
-/// by a shift so that high bits reach low ones (plain FNV-1a: 22 multiplications a request).
-pub(crate) struct Digest(u64);
-
-impl Digest {
-    /// Of nothing.
-    pub(crate) const fn new() -> Digest {
-        Digest(0xcbf2_9ce4_8422_2325)
-    }
-
-    /// Adds a record.
-    #[inline(always)]
-    pub(crate) fn add(&mut self, record: &Record) {
-        let kind = u64::from(record.flags) << 8 | record.op() as u64;
-        for word in [record.at, record.sector, u64::from(record.sectors) << 16 | kind] {
-            self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01b3);
-            self.0 ^= self.0 >> 32;
-        }
-    }
-
-    /// As 16 hexadecimal digits.
-    pub(crate) fn hex(&self) -> String {
-        format!("{:016x}", self.0)
-    }
-}
-
 impl TraceFacts {
     /// What a reader of the results should know of the trace.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let mut all = Vec::new();
-        if self.skipped_lines > 0 {
-            let first = self.first_skipped.as_deref().unwrap_or("not recorded");
-            all.push(format!(
-                "{}: {} lines could not be read and were skipped; the first: {first}",
-                self.file, self.skipped_lines
-            ));
-        }
         let records = self.events.get(&self.action).copied().unwrap_or(0);
-        if !self.dedup && self.doubled_records > 0 && self.doubled_records * 100 >= records {
-            all.push(format!(
-                "{}: at least {} of {records} records repeat an identical one less than 1 ms \
-                 earlier, as logs of stacked devices do; workload.dedup = true drops them",
-                self.file, self.doubled_records
-            ));
-        }
+        let doubled = if self.dedup { 0 } else { self.doubled_records };
+        let first = self.first_skipped.as_deref();
+        let mut all = reading::warnings(&self.file, self.skipped_lines, first, doubled, records);
         if self.empty_discards > 0 {
             all.push(format!(
                 "{}: {} discards touch no page that the trace reads or writes; left out by fit = \

@@ -1,7 +1,7 @@
 //! A trace's addresses on the device: as they are, renumbered, or modulo its capacity.
 
 use crate::formats::{Event, Reject};
-use crate::page_runs::{PageRuns, RunCollector};
+use crate::page_set::{NumberedPages, PageSet};
 use crate::scan::Refusal;
 use ssd_core::config::Fit;
 use ssd_core::host::request::{Op, SourceError, flags};
@@ -19,6 +19,8 @@ pub(crate) struct Record {
     pub(crate) op_index: u8,
     /// Bits of [`flags`].
     pub(crate) flags: u8,
+    /// Stream hint.
+    pub(crate) stream: u8,
 }
 
 const _: () = assert!(size_of::<Record>() == 24, "a trace of n requests takes 24 n bytes");
@@ -51,7 +53,7 @@ pub(crate) struct Fitter {
     fit: Fit,
     sectors_per_page: u64,
     user_pages: u32,
-    touched: RunCollector,
+    touched: PageSet,
 }
 
 impl Fitter {
@@ -65,7 +67,7 @@ impl Fitter {
             fit,
             sectors_per_page,
             user_pages,
-            touched: RunCollector::default(),
+            touched: PageSet::default(),
         }
     }
 
@@ -76,21 +78,20 @@ impl Fitter {
 
     /// Takes one event that arrives at `at`.
     #[inline(always)]
-    pub(crate) fn add(&mut self, event: &Event, at: u64) -> Result<Record, Refusal> {
-        let Event { sector, sectors, op, flags, .. } = *event;
-        let record = Record { at, sector, sectors, op_index: op as u8, flags };
+    pub(crate) fn add(&mut self, event: &Event, at: u64) -> Result<(), Refusal> {
+        let Event { sector, sectors, op, flags, stream, .. } = *event;
+        let record = Record { at, sector, sectors, op_index: op as u8, flags, stream };
         let end = sector + u64::from(sectors);
         match self.fit {
-            Fit::None if end > self.capacity() => return Err(self.beyond(event)),
-            Fit::Wrap if end > self.capacity() => self.wrap(record)?,
+            Fit::None if end > self.capacity() => Err(self.beyond(event)),
+            Fit::Wrap if end > self.capacity() => self.wrap(record),
             Fit::Compact if matches!(op, Op::Read | Op::Write) => {
                 let (first, last) = record.pages(self.sectors_per_page);
                 self.touched.add(first, last);
-                self.push(record)?;
+                self.push(record)
             }
-            Fit::None | Fit::Wrap | Fit::Compact => self.push(record)?,
+            Fit::None | Fit::Wrap | Fit::Compact => self.push(record),
         }
-        Ok(record)
     }
 
     #[cold]
@@ -181,7 +182,7 @@ impl Fitter {
 /// A read or write lies within one run of touched pages, so its pages stay adjacent. The touched
 /// pages inside a discard are adjacent after renumbering, because the order is kept. Where the
 /// first or last page of the request is touched, its offset within that page is kept.
-fn compact(record: &mut Record, touched: &PageRuns, sectors_per_page: u64) -> bool {
+fn compact(record: &mut Record, touched: &NumberedPages, sectors_per_page: u64) -> bool {
     if record.op() == Op::Flush {
         return true;
     }
@@ -213,7 +214,8 @@ mod tests {
         for limit in [1usize, 4096, 5000] {
             let mut fitter = Fitter { limit, ..Fitter::new(Fit::None, 8, 10) };
             let op = Op::Write;
-            let event = Event { at_ns: 0, volume: 0, sector: 8, sectors: 8, op, flags: 0 };
+            let event =
+                Event { at_ns: 0, volume: 0, sector: 8, sectors: 8, op, flags: 0, stream: 0 };
             for at in 0..limit as u64 {
                 assert!(fitter.add(&event, at).is_ok(), "{at} of {limit}");
             }

@@ -1,11 +1,17 @@
 //! Bytes of a trace: a file or standard input, plain, zstd or gzip.
 
+use crate::records::Part;
 use ssd_core::host::request::SourceError;
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, BufReader, Chain, Cursor, ErrorKind, Read};
+use std::ops::ControlFlow;
+use std::path::Path;
 
 /// Largest zstd window that is accepted, as a power of two (2 GiB, the format's `--long=31`).
 const ZSTD_WINDOW_LOG: u32 = 31;
+/// Bytes of a file between two looks at the progress.
+const LOOK_EVERY: u64 = 1 << 18;
 
 /// Name of a trace in messages.
 pub(crate) fn display_name(path: &str) -> String {
@@ -25,19 +31,123 @@ pub(crate) fn open(path: &str) -> Result<Box<dyn Read>, SourceError> {
     }
 }
 
-/// Decompresses what its first bytes say is zstd or gzip, several frames or members included;
-/// passes everything else on as it is.
-pub(crate) fn decompress<'a>(mut raw: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
+/// The other files of a set that blktrace wrote, one for each CPU: if `path` is NAME.blktrace.N, all
+/// NAME.blktrace.M beside it that are compressed as it is.
+///
+/// # Errors
+/// One of them cannot be read.
+pub(crate) fn other_cpus(path: &str) -> Result<Vec<Part<'static>>, SourceError> {
+    let path = Path::new(path);
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Ok(Vec::new()) };
+    let Some((base, cpu, suffix)) = cpu_of(name) else { return Ok(Vec::new()) };
+    let folder = path.parent().filter(|folder| *folder != "").unwrap_or(Path::new("."));
+    let fail = |error| {
+        let folder = folder.display();
+        SourceError(format!("{folder}: cannot look for the files of the other CPUs: {error}"))
+    };
+    let mut found = BTreeMap::new();
+    for entry in folder.read_dir().map_err(fail)? {
+        let other = entry.map_err(fail)?.file_name();
+        let Some((its_base, its_cpu, its_suffix)) = other.to_str().and_then(cpu_of) else {
+            continue;
+        };
+        if (its_base, its_suffix) == (base, suffix) && its_cpu != cpu {
+            found.insert(its_cpu, path.with_file_name(&other).display().to_string());
+        }
+    }
+    let part = |path: String| {
+        let bytes = decompress(open(&path)?).map_err(|error| {
+            SourceError(format!("{path}: cannot read the trace: {error}; check workload.trace"))
+        })?;
+        Ok((path, Box::new(bytes) as Box<dyn Read>))
+    };
+    found.into_values().map(part).collect()
+}
+
+/// `NAME.blktrace.`, N and the suffix of compression of such a file's name.
+fn cpu_of(name: &str) -> Option<(&str, u32, &str)> {
+    let (base, rest) = name.split_at(name.rfind(".blktrace.")? + ".blktrace.".len());
+    let (digits, suffix) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
+    let cpu = digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+    ["", ".gz", ".zst"].contains(&suffix).then_some((base, cpu, suffix))
+}
+
+/// A reader that tells `watch` now and then how many bytes have passed, and fails once it says so.
+pub(crate) struct Watched<'a, R> {
+    reader: R,
+    bytes: u64,
+    next_look: u64,
+    watch: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
+    /// Whether `watch` has stopped it: the error is then no fault of the file.
+    stopped: &'a mut bool,
+}
+
+impl<'a, R> Watched<'a, R> {
+    pub(crate) fn new(
+        reader: R,
+        watch: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
+        stopped: &'a mut bool,
+    ) -> Watched<'a, R> {
+        Watched { reader, bytes: 0, next_look: 0, watch, stopped }
+    }
+}
+
+impl<R: Read> Read for Watched<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let result = self.reader.read(buffer);
+        // A pipe that brings nothing is left by a signal: somebody may want to stop waiting.
+        let signal = matches!(&result, Err(error) if error.kind() == ErrorKind::Interrupted);
+        self.bytes += result.as_ref().map_or(0, |&count| count as u64);
+        if signal || self.bytes >= self.next_look {
+            self.next_look = self.bytes + LOOK_EVERY;
+            if (self.watch)(self.bytes).is_break() {
+                *self.stopped = true;
+                return Err(io::Error::other("interrupted"));
+            }
+        }
+        result
+    }
+}
+
+/// A reader whose first bytes have been looked at.
+pub(crate) type Whole<R> = Chain<Cursor<Vec<u8>>, R>;
+
+/// The bytes inside of what may be compressed.
+pub(crate) enum Plain<R: Read> {
+    /// Not compressed.
+    Same(Whole<R>),
+    /// zstd, several frames included.
+    Zstd(zstd::Decoder<'static, BufReader<Whole<R>>>),
+    /// gzip, several members included.
+    Gzip(Box<flate2::bufread::MultiGzDecoder<BufReader<Whole<R>>>>),
+}
+
+impl<R: Read> Read for Plain<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Plain::Same(reader) => reader.read(buffer),
+            Plain::Zstd(reader) => reader.read(buffer),
+            Plain::Gzip(reader) => reader.read(buffer),
+        }
+    }
+}
+
+/// Decompresses what its first bytes say is zstd (also in skippable frames) or gzip; passes
+/// everything else on as it is.
+pub(crate) fn decompress<R: Read>(mut raw: R) -> io::Result<Plain<R>> {
     let mut magic = Vec::with_capacity(4);
     raw.by_ref().take(4).read_to_end(&mut magic)?;
-    let whole = Cursor::new(magic.clone()).chain(raw);
-    Ok(match magic[..] {
+    let start = magic.clone();
+    let whole = Cursor::new(magic).chain(raw);
+    Ok(match start[..] {
         [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => {
             let mut decoder = zstd::Decoder::new(whole)?;
             decoder.window_log_max(ZSTD_WINDOW_LOG)?;
-            Box::new(decoder)
+            Plain::Zstd(decoder)
         }
-        [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::new(whole))),
-        _ => Box::new(whole),
+        [0x1f, 0x8b, ..] => {
+            Plain::Gzip(Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::new(whole))))
+        }
+        _ => Plain::Same(whole),
     })
 }

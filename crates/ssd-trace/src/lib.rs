@@ -1,13 +1,16 @@
 //! ssd-trace: where requests come from. Recorded traces and synthetic workloads.
 //!
 //! [`open`] turns `[workload]` into a [`Source`]. Route of a trace: `input` (file, decompression)
-//! -> `lines` -> [`formats`] (one line) -> `scan` (the whole file: counts, errors with line
-//! numbers) -> `fit` (onto the device's addresses) -> [`replay`] (loops, time scale) -> simulator.
-//! [`raw`] leaves that route after `scan`, for the statistics of [`info`].
+//! -> `lines` (of binary ones `records`) -> [`formats`] (one line) -> `scan` (the whole file: counts,
+//! errors with line numbers) -> `reading` (time range) -> `fit` (onto the device's addresses) ->
+//! [`replay`] (loops, time scale) -> simulator. [`raw`] leaves that route after `reading`, for the
+//! statistics of [`info`] and for [`mod@write`]. Trace files of ours ([`columnar`]) join it at
+//! `scan`.
 
 pub mod app;
 pub mod columnar;
 mod detect;
+mod digest;
 mod doubles;
 pub mod excerpt;
 pub mod facts;
@@ -20,9 +23,13 @@ pub mod keys;
 mod lines;
 pub mod logs;
 mod page_runs;
+mod page_set;
 pub mod raw;
+mod reading;
+mod records;
 pub mod replay;
 mod scan;
+pub mod snapshots;
 pub mod stand_in;
 pub mod synthetic;
 mod volumes;

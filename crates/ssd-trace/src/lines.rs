@@ -1,5 +1,6 @@
 //! Lines of a byte stream: any bytes, bounded length, counted from 1.
 
+use crate::scan::shown;
 use std::io::{self, ErrorKind, Read};
 
 /// Longest line that is handed out whole, bytes.
@@ -9,12 +10,32 @@ const HEAD: usize = 256;
 /// Bytes read at a time; more than one longest line.
 const BUFFER: usize = 1 << 20;
 
-/// A line without its newline.
+/// A line without its newline, or a binary record.
 pub(crate) struct Text<'a> {
-    /// Its bytes; the first ones only if it is too long.
+    /// Its bytes; the first ones only if it is not whole.
     pub(crate) bytes: &'a [u8],
-    /// At most [`MAX_LINE`] bytes long.
+    /// It is as [`Pieces::WHOLE`] says.
     pub(crate) whole: bool,
+}
+
+/// Cuts a stream into the lines or records of a format.
+pub(crate) trait Pieces<P> {
+    /// What messages call one.
+    const NOUN: &'static str;
+    /// What a whole one is.
+    const WHOLE: &'static str;
+
+    /// The next one; `parser` knows how long a record is.
+    fn next_piece(&mut self, parser: &P) -> io::Result<Option<Text<'_>>>;
+
+    /// Number of the one handed out last, from 1.
+    fn number(&self) -> u64;
+
+    /// Where that one stands, for messages.
+    fn place(&self) -> String;
+
+    /// The beginning of a bad one, printable.
+    fn shown(bytes: &[u8]) -> String;
 }
 
 /// Splits a reader into lines.
@@ -34,11 +55,6 @@ impl<R: Read> Lines<R> {
     pub(crate) fn new(reader: R) -> Lines<R> {
         let buffer = vec![0; BUFFER];
         Lines { reader, buffer, head: Vec::new(), start: 0, end: 0, searched: 0, number: 0 }
-    }
-
-    /// Number of the line handed out last, from 1.
-    pub(crate) const fn number(&self) -> u64 {
-        self.number
     }
 
     /// The next line; a last one without a newline counts.
@@ -110,6 +126,29 @@ impl<R: Read> Lines<R> {
     }
 }
 
+impl<P, R: Read> Pieces<P> for Lines<R> {
+    const NOUN: &'static str = "line";
+    const WHOLE: &'static str = "a line of at most 65536 bytes";
+
+    #[inline(always)]
+    fn next_piece(&mut self, _parser: &P) -> io::Result<Option<Text<'_>>> {
+        self.next_line()
+    }
+
+    #[inline(always)]
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn place(&self) -> String {
+        format!("line {}", self.number)
+    }
+
+    fn shown(bytes: &[u8]) -> String {
+        shown(bytes)
+    }
+}
+
 /// Where the first newline is, eight bytes at a time.
 ///
 /// Exact zero-byte test: a byte of `x` is 0 where the high bit is set in
@@ -152,7 +191,7 @@ mod tests {
         while let Some(text) = lines.next_line().unwrap() {
             found.push((text.bytes.to_vec(), text.whole));
         }
-        assert_eq!(lines.number(), found.len() as u64);
+        assert_eq!(lines.number, found.len() as u64);
         found
     }
 

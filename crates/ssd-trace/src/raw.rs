@@ -1,28 +1,22 @@
 //! The requests of a trace as they stand in the file: neither fitted to a device nor repeated.
 
-use crate::detect;
-use crate::formats;
 use crate::input;
-use crate::scan::{Refusal, Scan};
+use crate::reading::{self, Found};
+use crate::scan::{Chosen, Refusal};
 use serde::Serialize;
-use ssd_core::config::{TraceFormat, Workload};
-use ssd_core::host::request::{Request, SourceError, TimedRequest};
-use ssd_core::units::Nanos;
-use std::cell::Cell;
+use ssd_core::config::{Word, Workload};
+use ssd_core::host::request::{SourceError, TimedRequest};
 use std::collections::BTreeMap;
-use std::io::{self, Read};
 use std::ops::ControlFlow;
-use std::rc::Rc;
-
-/// Requests between two looks at the progress.
-const LOOK_EVERY: u64 = 1 << 15;
 
 /// What was read.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Reading {
     /// Name of the file; "standard input" for "-".
     pub file: String,
-    /// Lines of the file.
+    /// Its format, as in `workload.format`.
+    pub format: &'static str,
+    /// Lines of the file; records of a binary one, requests of a trace file of ours.
     pub lines: u64,
     /// Lines that could not be used and were skipped.
     pub skipped_lines: u64,
@@ -36,6 +30,28 @@ pub struct Reading {
     pub dataless_events: u64,
     /// Events of that action outside the time range.
     pub events_outside_range: u64,
+    /// Number of the volume used, as in `workload.volume`; 0 if it is each of them.
+    pub volume: u64,
+    /// Name of the volume used, such as "MAJ,MIN".
+    pub device: String,
+    /// Records that repeat an identical one of the same volume less than 1 ms earlier; all of them
+    /// with `dedup`, at least so many without. For [`Reading::warnings`]; [`crate::info`] has its own.
+    #[serde(skip)]
+    pub doubled_records: u64,
+    /// Whether they were dropped.
+    #[serde(skip)]
+    pub dedup: bool,
+}
+
+impl Reading {
+    /// What a reader of the results should know of the trace.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let Reading { file, skipped_lines, first_skipped, doubled_records, dedup, .. } = self;
+        let records = self.events.get(&self.action).copied().unwrap_or(0);
+        let doubled = if *dedup { 0 } else { *doubled_records };
+        reading::warnings(file, *skipped_lines, first_skipped.as_deref(), doubled, records)
+    }
 }
 
 /// Why reading ended early.
@@ -47,108 +63,81 @@ pub enum Stopped {
     Interrupted,
 }
 
-/// Counts the bytes that pass.
-struct Counted<R> {
-    reader: R,
-    bytes: Rc<Cell<u64>>,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.reader.read(buffer)?;
-        self.bytes.set(self.bytes.get() + count as u64);
-        Ok(count)
-    }
+/// A trace that was read volume by volume.
+#[derive(Clone, PartialEq, Debug)]
+pub struct VolumesReading {
+    /// What was read.
+    pub reading: Reading,
+    /// Name of each volume, such as "MAJ,MIN", by its number.
+    pub names: BTreeMap<u64, String>,
 }
 
 /// Reads the trace that `workload` names and hands every request in its time range to `take`, in
 /// order; time 0 is the start of the range. Of `workload` only the keys that say how to read count:
-/// action, range, bad lines. `progress` is told the bytes read of the file now and then.
+/// format, action, volume, range, bad lines, doubled records. `progress` is told the bytes read of
+/// the file now and then.
 ///
 /// # Errors
 /// The file cannot be read, a line is bad, there are no requests, or `take` refused one.
 pub fn each_request(
     workload: &Workload,
-    mut progress: impl FnMut(u64) -> ControlFlow<()>,
+    progress: impl FnMut(u64) -> ControlFlow<()>,
     mut take: impl FnMut(&TimedRequest) -> Result<(), SourceError>,
 ) -> Result<Reading, Stopped> {
-    let refused = |text: String| Stopped::Refused(SourceError(text));
+    let volume = workload.volume.map_or(Chosen::Only, Chosen::One);
+    read(workload, volume, progress, |_, timed| take(timed)).map(|found| found.reading)
+}
+
+/// As [`each_request`], of every volume: `take` is told its number too. The requests of a volume
+/// come as they would if it were the only one.
+///
+/// # Errors
+/// As [`each_request`].
+pub fn each_request_by_volume(
+    workload: &Workload,
+    progress: impl FnMut(u64) -> ControlFlow<()>,
+    take: impl FnMut(u64, &TimedRequest) -> Result<(), SourceError>,
+) -> Result<VolumesReading, Stopped> {
+    read(workload, Chosen::Each, progress, take)
+}
+
+fn read(
+    workload: &Workload,
+    volume: Chosen,
+    mut progress: impl FnMut(u64) -> ControlFlow<()>,
+    mut take: impl FnMut(u64, &TimedRequest) -> Result<(), SourceError>,
+) -> Result<VolumesReading, Stopped> {
     let path = workload.trace.as_deref().unwrap_or("-");
     let file = input::display_name(path);
-    if !matches!(workload.action, 'Q' | 'D' | 'C') {
-        let text = format!("workload.action is {:?}; it must be Q, D or C", workload.action);
-        return Err(refused(text));
-    }
-    let bytes = Rc::new(Cell::new(0));
     let raw = input::open(path).map_err(Stopped::Refused)?;
-    let counted = Counted { reader: raw, bytes: Rc::clone(&bytes) };
-    let reader = input::decompress(Box::new(counted)).map_err(|error| {
-        refused(format!("{file}: cannot read the trace: {error}; check the file"))
-    })?;
-    let (from, until) = (workload.from_ns, workload.until_ns.unwrap_or(u64::MAX));
-    let (mut taken, mut outside, mut seen, mut interrupted) = (0u64, 0u64, 0u64, false);
-    let (format, reader) = match workload.format {
-        TraceFormat::Auto => detect::format_of(&file, reader).map_err(Stopped::Refused)?,
-        format => (format, reader),
-    };
-    let Workload { skip_bad, volume, dedup, .. } = *workload;
-    let scan = Scan { file: &file, action: workload.action as u8, skip_bad, volume, dedup };
-    let done = formats::scan(format, &scan, reader, |event| {
-        seen += 1;
-        if seen.is_multiple_of(LOOK_EVERY) && progress(bytes.get()).is_break() {
-            interrupted = true;
-            return Err(Refusal::Trace(SourceError(String::new())));
-        }
-        if event.at_ns < from || event.at_ns >= until {
-            outside += 1;
-            return Ok(());
-        }
+    let (mut taken, mut stopped) = (0u64, false);
+    let watched = input::Watched::new(raw, &mut progress, &mut stopped);
+    let read = reading::each_event(&file, watched, workload, volume, |event, at| {
         taken += 1;
-        let request =
-            Request { flags: event.flags, ..Request::new(event.op, event.sector, event.sectors) };
-        let timed = TimedRequest { at: Nanos(event.at_ns - from), request };
-        take(&timed).map_err(|SourceError(why)| {
+        take(event.volume, &event.request(at)).map_err(|SourceError(why)| {
             Refusal::Trace(SourceError(format!("{file}, request {taken}: {why}")))
         })
     });
-    if interrupted {
+    if stopped {
         return Err(Stopped::Interrupted);
     }
-    let tally = done.map_err(Stopped::Refused)?;
+    let Found { format, tally, outside } = read.map_err(Stopped::Refused)?;
     let events = tally.events(workload.action as u8);
+    let (volume, device) = tally.volume.unwrap_or_default();
     let reading = Reading {
+        format: format.word(),
+        volume,
+        device,
+        doubled_records: tally.doubled,
+        dedup: workload.dedup,
         lines: tally.lines,
         skipped_lines: tally.skipped_lines,
-        first_skipped: tally.first_skipped,
         events,
+        first_skipped: tally.first_skipped,
         action: workload.action,
         dataless_events: tally.dataless,
         events_outside_range: outside,
         file,
     };
-    if taken == 0 { Err(refused(reading.nothing())) } else { Ok(reading) }
-}
-
-impl Reading {
-    /// The message when there is no request.
-    fn nothing(&self) -> String {
-        let Reading { file, lines, action, events, .. } = self;
-        if *lines == 0 {
-            return format!("{file}: the trace is empty (0 bytes); check the file");
-        }
-        if self.events_outside_range > 0 {
-            let remedy = "change workload.from and workload.until";
-            return format!("{file}: no {action} events in the time range; {remedy}");
-        }
-        if let Some(message) = &self.first_skipped {
-            return format!("{file}: no usable {action} events; the first line skipped: {message}");
-        }
-        if events.is_empty() {
-            return format!("{file}: no events in {lines} lines; check the file");
-        }
-        let found: Vec<String> =
-            events.iter().map(|(name, count)| format!("{name}: {count}")).collect();
-        let found = found.join(", ");
-        format!("{file}: no usable {action} events; found {found}; set workload.action")
-    }
+    Ok(VolumesReading { reading, names: tally.names })
 }

@@ -1,12 +1,13 @@
 //! Replays a trace: time range, fit to the device, loops, time scale.
 
-use crate::detect;
-use crate::facts::{Digest, TraceFacts, Volume};
+use crate::digest::Digest;
+use crate::facts::{TraceFacts, Volume};
 use crate::fit::{Fitter, Record};
 use crate::formats;
 use crate::input;
-use crate::scan::{Scan, Tally};
-use ssd_core::config::{TraceFormat, Word, Workload};
+use crate::reading::{self, Found};
+use crate::scan::Chosen;
+use ssd_core::config::{Word, Workload};
 use ssd_core::host::request::{Request, Source, SourceError, TimedRequest};
 use ssd_core::units::{Nanos, SECTOR_BYTES};
 use std::io::Read;
@@ -49,32 +50,25 @@ impl TraceSource {
     ///
     /// # Errors
     /// As [`TraceSource::open`].
-    pub fn read<'a>(
+    pub fn read(
         file: &str,
-        raw: impl Read + 'a,
+        raw: impl Read,
         workload: &Workload,
         page_bytes: u32,
         user_pages: u32,
     ) -> Result<(TraceSource, TraceFacts), SourceError> {
         crate::check_device(page_bytes, user_pages)?;
-        let action = check_options(workload)?;
+        check_options(workload)?;
         let sectors_per_page = u64::from(page_bytes) / SECTOR_BYTES;
-        let reader = input::decompress(Box::new(raw)).map_err(|error| {
-            SourceError(format!("{file}: cannot read the trace: {error}; check workload.trace"))
+        let mut fitter = Fitter::new(workload.fit, sectors_per_page, user_pages);
+        let mut digest = Digest::new();
+        let volume = workload.volume.map_or(Chosen::Only, Chosen::One);
+        let found = reading::each_event(file, raw, workload, volume, |event, at| {
+            fitter.add(event, at)?;
+            digest.add(&event.request(at));
+            Ok(())
         })?;
-        let (format, reader) = match workload.format {
-            TraceFormat::Auto => detect::format_of(file, reader)?,
-            format => (format, reader),
-        };
-        let workload = &Workload { format, ..workload.clone() };
-        if workload.action != 'Q' && format != TraceFormat::BlockEvent {
-            let text = "only block-event text has actions; leave workload.action at \"Q\"";
-            return Err(SourceError(format!("{file} is of format {:?}: {text}", format.word())));
-        }
-        let fitter = Fitter::new(workload.fit, sectors_per_page, user_pages);
-        let used = used_events(file, reader, workload, action, fitter)?;
-        let mut facts = used.facts(file, workload, action);
-        let mut fitter = used.fitter;
+        let mut facts = TraceFacts::of(file, workload, &found, &fitter, digest);
         let records = fitter.finish().map_err(|error| SourceError(format!("{file}: {error}")))?;
         facts.empty_discards = fitter.empty_discards;
         let (Some(first), Some(last)) = (records.first(), records.last()) else {
@@ -127,9 +121,9 @@ impl Source for TraceSource {
             (self.round, self.next) = (self.round + 1, 0);
         }
         let record = self.records[self.next];
-        let Record { at, sector, sectors, flags, .. } = record;
+        let Record { at, sector, sectors, flags, stream, .. } = record;
         self.next += 1;
-        let request = Request { flags, ..Request::new(record.op(), sector, sectors) };
+        let request = Request { flags, stream, ..Request::new(record.op(), sector, sectors) };
         Ok(Some(TimedRequest { at: self.arrival(at), request }))
     }
 
@@ -138,102 +132,39 @@ impl Source for TraceSource {
     }
 }
 
-/// Checks the keys that need no trace; the action as a byte.
-fn check_options(workload: &Workload) -> Result<u8, SourceError> {
-    let fail = |text: String| Err(SourceError(text));
-    let Workload { action, from_ns, until_ns, loops, time_scale, .. } = workload;
-    if !matches!(action, 'Q' | 'D' | 'C') {
-        return fail(format!("workload.action is {action:?}; it must be \"Q\", \"D\" or \"C\""));
-    }
+/// Checks the keys of the replay.
+fn check_options(workload: &Workload) -> Result<(), SourceError> {
+    let Workload { loops, time_scale, .. } = workload;
     if *loops == 0 {
-        return fail("workload.loops is 0; it must be at least 1".to_owned());
+        return Err(SourceError("workload.loops is 0; it must be at least 1".to_owned()));
     }
     if !(time_scale.is_finite() && *time_scale > 0.0) {
-        return fail(format!("workload.time_scale is {time_scale}; it must be above 0"));
+        let text = format!("workload.time_scale is {time_scale}; it must be above 0");
+        return Err(SourceError(text));
     }
-    if let Some(until) = until_ns
-        && until <= from_ns
-    {
-        return fail(format!(
-            "workload.until ({until} ns) is not after workload.from ({from_ns} ns); give a range"
-        ));
-    }
-    Ok(*action as u8)
+    Ok(())
 }
 
-/// The events of the chosen action in the time range.
-struct Used {
-    fitter: Fitter,
-    tally: Tally,
-    digest: Digest,
-    outside: u64,
-}
-
-/// Reads the trace.
-fn used_events(
-    file: &str,
-    reader: impl Read,
-    workload: &Workload,
-    action: u8,
-    mut fitter: Fitter,
-) -> Result<Used, SourceError> {
-    let (from, until) = (workload.from_ns, workload.until_ns.unwrap_or(u64::MAX));
-    let (mut digest, mut taken, mut outside) = (Digest::new(), 0u64, 0u64);
-    let Workload { skip_bad, volume, dedup, .. } = *workload;
-    let scan = Scan { file, action, skip_bad, volume, dedup };
-    let tally = formats::scan(workload.format, &scan, reader, |event| {
-        if event.at_ns < from || event.at_ns >= until {
-            outside += 1;
-            return Ok(());
-        }
-        digest.add(&fitter.add(event, event.at_ns - from)?);
-        taken += 1;
-        Ok(())
-    })?;
-    if taken == 0 {
-        return Err(nothing(file, &tally, workload, action));
-    }
-    Ok(Used { fitter, tally, digest, outside })
-}
-
-/// The message when no event can be used.
-fn nothing(file: &str, tally: &Tally, workload: &Workload, action: u8) -> SourceError {
-    let wanted = workload.action;
-    let events: Vec<String> =
-        tally.events(action).iter().map(|(name, count)| format!("{name}: {count}")).collect();
-    SourceError(if tally.lines == 0 {
-        format!("{file}: the trace is empty (0 bytes); check workload.trace")
-    } else if let Some((first, last)) = tally.times {
-        format!(
-            "{file}: no {wanted} events in the time range; they run from {first} ns to {last} ns; \
-             change workload.from and workload.until"
-        )
-    } else if let Some(message) = &tally.first_skipped
-        && events.is_empty()
-    {
-        format!("{file}: all {} lines were skipped; the first: {message}", tally.skipped_lines)
-    } else if events.is_empty() {
-        format!("{file}: no events in {} lines; check workload.trace", tally.lines)
-    } else {
-        let found = events.join(", ");
-        format!("{file}: no usable {wanted} events; found {found}; change workload.action")
-    })
-}
-
-impl Used {
+impl TraceFacts {
     /// What is known before the fit is finished.
-    fn facts(&self, file: &str, workload: &Workload, action: u8) -> TraceFacts {
-        let Used { fitter, tally, digest, outside } = self;
-        let info = formats::info(workload.format);
+    fn of(
+        file: &str,
+        workload: &Workload,
+        found: &Found,
+        fitter: &Fitter,
+        digest: Digest,
+    ) -> TraceFacts {
+        let Found { format, tally, outside } = found;
+        let info = formats::info(*format);
         TraceFacts {
             file: file.to_owned(),
             lines: tally.lines,
             summary_lines: tally.summary_lines,
             skipped_lines: tally.skipped_lines,
             first_skipped: tally.first_skipped.clone(),
-            events: tally.events(action),
+            events: tally.events(workload.action as u8),
             action: workload.action,
-            format: workload.format.word(),
+            format: format.word(),
             units: info.map_or("", |info| info.units),
             volume: tally.volume.as_ref().map_or(0, |volume| volume.0),
             device: tally.volume.as_ref().map_or(String::new(), |volume| volume.1.clone()),
@@ -262,9 +193,7 @@ impl Used {
             time_scale: workload.time_scale,
         }
     }
-}
 
-impl TraceFacts {
     fn add_volume(&mut self, volume: &Volume) {
         self.requests = volume.requests;
         self.bytes_read = volume.bytes_read;

@@ -1,17 +1,24 @@
 //! A whole trace: every line is an event, a part of the format, of blkparse's own report, blank, or an
 //! error.
 
+use crate::columnar::Reader;
 use crate::doubles::Doubles;
-use crate::formats::{Clock, Event, Format, Line, Reject};
-use crate::lines::{Lines, MAX_LINE, Text};
+use crate::formats::{Clock, Cut, Event, Format, Line, Reject};
+use crate::input;
+use crate::lines::{Lines, Pieces, Text};
+use crate::records::{Part, Records};
 use crate::volumes::Volumes;
 use ssd_core::config::TraceFormat;
-use ssd_core::host::request::SourceError;
+use ssd_core::host::request::{Source, SourceError};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 /// Characters of a bad line that are shown.
 const SHOWN: usize = 60;
+/// Requests of a trace file that are read at a time.
+const BATCH: usize = 4096;
+/// What to do about a line that is not wanted.
+const SKIP_REMEDY: &str = "set workload.skip_bad = true to count and skip such ones";
 /// Volumes that are listed in a message.
 const LISTED: usize = 8;
 
@@ -43,6 +50,8 @@ pub(crate) struct Tally {
     pub(crate) other_volumes: u64,
     /// Records that repeat an identical one less than 1 ms earlier.
     pub(crate) doubled: u64,
+    /// With [`Chosen::Each`] the name of every volume.
+    pub(crate) names: BTreeMap<u64, String>,
     volumes: Volumes,
     /// A second volume has been seen, and none was chosen.
     several: bool,
@@ -65,6 +74,17 @@ impl Tally {
     }
 }
 
+/// Which volumes of a trace are used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    /// The only one: a second one is an error.
+    Only,
+    /// The one of this number.
+    One(u64),
+    /// Each for itself.
+    Each,
+}
+
 /// One pass over a trace.
 pub(crate) struct Scan<'a> {
     /// Name in messages.
@@ -73,19 +93,28 @@ pub(crate) struct Scan<'a> {
     pub(crate) action: u8,
     /// Count and skip lines that cannot be used.
     pub(crate) skip_bad: bool,
-    /// The volume that is used; `None`: the only one.
-    pub(crate) volume: Option<u64>,
+    /// The volumes that are used.
+    pub(crate) volume: Chosen,
     /// Drop doubled records.
     pub(crate) dedup: bool,
 }
 
-/// What a pass carries from line to line.
-struct State<P> {
-    parser: P,
-    tally: Tally,
+/// What a pass carries from event to event of one volume.
+struct Track {
     doubles: Doubles,
     /// Time of the event above, nanoseconds.
     after: Option<u64>,
+    /// Time of the first record, which [`Clock::FirstRecord`] makes time 0; nanoseconds.
+    base_ns: Option<u64>,
+}
+
+/// What a pass carries from event to event.
+struct Events {
+    tally: Tally,
+    /// Of the volume used.
+    track: Track,
+    /// With [`Chosen::Each`] of every volume.
+    tracks: BTreeMap<u64, Track>,
 }
 
 impl Scan<'_> {
@@ -96,22 +125,41 @@ impl Scan<'_> {
         &self,
         parser: P,
         reader: impl Read,
+        take: impl FnMut(&Event) -> Result<(), Refusal>,
+    ) -> Result<Tally, SourceError> {
+        let Cut::Records(head) = P::CUT else {
+            return self.pass(parser, Lines::new(reader), take);
+        };
+        let mut parts: Vec<Part<'_>> = vec![(self.file.to_owned(), Box::new(reader))];
+        if P::INFO.format == TraceFormat::Blktrace {
+            parts.extend(input::other_cpus(self.file)?);
+        }
+        self.pass(parser, Records::new(parts, head), take)
+    }
+
+    /// Reads all of `pieces`.
+    #[inline(always)]
+    fn pass<P: Format, I: Pieces<P>>(
+        &self,
+        mut parser: P,
+        mut pieces: I,
         mut take: impl FnMut(&Event) -> Result<(), Refusal>,
     ) -> Result<Tally, SourceError> {
-        let mut lines = Lines::new(reader);
-        let tally = Tally { others: vec![0; 128], ..Tally::default() };
-        let doubles = Doubles::new(self.dedup);
-        let mut state = State { parser, tally, doubles, after: None };
+        let mut events = self.start();
         let mut in_summary = false;
         loop {
-            let number = lines.number() + 1;
-            let text = match lines.next_line() {
+            let number = pieces.number() + 1;
+            let text = match pieces.next_piece(&parser) {
                 Ok(Some(text)) => text,
                 Ok(None) => break,
-                Err(error) => return Err(unreadable(self.file, number, &error)),
+                Err(error) => {
+                    let place = format!("{} {number}", I::NOUN);
+                    return Err(unreadable(self.file, &place, &error));
+                }
             };
-            state.tally.lines = number;
-            let reject = match self.line(&text, &mut state, &mut take) {
+            events.tally.lines = number;
+            let line = self.line::<P, I>(&text, &mut parser, &mut events, &mut take);
+            let reject = match line {
                 Ok(event) => {
                     in_summary &= !event;
                     continue;
@@ -121,53 +169,111 @@ impl Scan<'_> {
             };
             in_summary |= has_report::<P>() && starts_report(text.bytes);
             if in_summary && is_report(&text) {
-                state.tally.summary_lines += 1;
+                events.tally.summary_lines += 1;
                 continue;
             }
-            let message = self.message::<P>(number, &text, &reject, &state.tally);
-            if !self.skip_bad {
-                return Err(SourceError(message));
-            }
-            state.tally.skipped_lines += 1;
-            state.tally.first_skipped.get_or_insert(message);
+            let bad = text.bytes.to_vec();
+            let message = self.message::<P, I>(&pieces, &bad, &reject, &events.tally);
+            self.skip(message, &mut events.tally)?;
         }
-        self.check_volumes(&mut state)?;
-        Ok(state.tally)
+        self.end(events.tally, |volume| parser.volume_name(volume))
+    }
+
+    /// As [`Scan::run`], of a trace file of ours; a line is a request of it.
+    pub(crate) fn run_trace_file(
+        &self,
+        reader: impl Read,
+        mut take: impl FnMut(&Event) -> Result<(), Refusal>,
+    ) -> Result<Tally, SourceError> {
+        let mut reader = Reader::of(self.file, reader)?;
+        let mut events = self.start();
+        let mut batch = Vec::with_capacity(BATCH);
+        loop {
+            batch.clear();
+            reader.fill(&mut batch, BATCH)?;
+            if batch.is_empty() {
+                break;
+            }
+            for timed in &batch {
+                events.tally.lines += 1;
+                match self.event(Event::of(timed), Clock::File, &mut events, &mut take) {
+                    Ok(()) => {}
+                    Err(Refusal::Trace(error)) => return Err(error),
+                    Err(Refusal::Line(Reject { expected, .. })) => {
+                        let (file, number) = (self.file, events.tally.lines);
+                        let message =
+                            format!("{file}, request {number}: expected {expected}; {SKIP_REMEDY}");
+                        self.skip(message, &mut events.tally)?;
+                    }
+                }
+            }
+        }
+        self.end(events.tally, |volume| volume.to_string())
+    }
+
+    fn start(&self) -> Events {
+        let tally = Tally { others: vec![0; 128], ..Tally::default() };
+        Events { tally, track: self.track(), tracks: BTreeMap::new() }
+    }
+
+    fn track(&self) -> Track {
+        Track { doubles: Doubles::new(self.dedup), after: None, base_ns: None }
+    }
+
+    /// Counts a bad line, or refuses the trace for it.
+    #[cold]
+    fn skip(&self, message: String, tally: &mut Tally) -> Result<(), SourceError> {
+        if !self.skip_bad {
+            return Err(SourceError(message));
+        }
+        tally.skipped_lines += 1;
+        tally.first_skipped.get_or_insert(message);
+        Ok(())
     }
 
     /// One line; true if it is an event.
     #[inline(always)]
-    fn line<P: Format>(
+    fn line<P: Format, I: Pieces<P>>(
         &self,
         text: &Text<'_>,
-        state: &mut State<P>,
+        parser: &mut P,
+        events: &mut Events,
         take: &mut impl FnMut(&Event) -> Result<(), Refusal>,
     ) -> Result<bool, Refusal> {
         if !text.whole {
-            let expected = format!("a line of at most {MAX_LINE} bytes");
-            return Err(Refusal::Line(Reject::new(expected, 0)));
+            return Err(Refusal::Line(Reject::new(I::WHOLE, 0)));
         }
-        let State { parser, tally, doubles, after } = state;
-        let mut event = match parser.parse(text.bytes).map_err(Refusal::Line)? {
+        let tally = &mut events.tally;
+        match parser.parse(text.bytes).map_err(Refusal::Line)? {
             Line::Blank => return Ok(false),
-            Line::Header => {
-                tally.header_lines += 1;
-                return Ok(true);
-            }
-            Line::Other(letter) => {
-                tally.others[usize::from(letter & 127)] += 1;
-                return Ok(true);
-            }
+            Line::Header => tally.header_lines += 1,
+            Line::Other(letter) => tally.others[usize::from(letter & 127)] += 1,
             Line::Dataless => {
                 (tally.dataless, tally.chosen) = (tally.dataless + 1, tally.chosen + 1);
-                return Ok(true);
             }
-            Line::Event(event) => event,
-        };
-        if !self.is_chosen(event.volume, tally)? {
-            return Ok(true);
+            Line::Event(event) => self.event(event, P::INFO.clock, events, take)?,
         }
-        if let Some(earliest) = *after
+        Ok(true)
+    }
+
+    /// One event, whose times count from the `clock`.
+    #[inline(always)]
+    fn event(
+        &self,
+        mut event: Event,
+        clock: Clock,
+        events: &mut Events,
+        take: &mut impl FnMut(&Event) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let Events { tally, track, tracks } = events;
+        if !self.is_chosen(event.volume, tally)? {
+            return Ok(());
+        }
+        let track = match self.volume {
+            Chosen::Each => tracks.entry(event.volume).or_insert_with(|| self.track()),
+            Chosen::Only | Chosen::One(_) => track,
+        };
+        if let Some(earliest) = track.after
             && event.at_ns < earliest
         {
             let expected =
@@ -175,18 +281,19 @@ impl Scan<'_> {
             return Err(Refusal::Line(Reject::new(expected, 0)));
         }
         let at_ns = event.at_ns;
-        let double = doubles.found(&event);
+        let double = track.doubles.found(&event);
         tally.doubled += u64::from(double);
-        if P::INFO.clock == Clock::FirstRecord {
-            event.at_ns -= *tally.base_ns.get_or_insert(at_ns);
+        if clock == Clock::FirstRecord {
+            event.at_ns -= *track.base_ns.get_or_insert(at_ns);
+            tally.base_ns = track.base_ns;
         }
         if !(double && self.dedup) {
             take(&event)?;
         }
-        *after = Some(at_ns);
+        track.after = Some(at_ns);
         tally.chosen += 1;
         tally.times = Some((tally.times.map_or(event.at_ns, |times| times.0), event.at_ns));
-        Ok(true)
+        Ok(())
     }
 
     /// Counts a record of `volume`; whether it is used.
@@ -196,33 +303,39 @@ impl Scan<'_> {
             let text = "more than 65536 volumes; set workload.format if it is another format";
             return Err(Refusal::Trace(SourceError(format!("{}: {text}", self.file))));
         }
-        if let Some(chosen) = self.volume {
-            tally.other_volumes += u64::from(chosen != volume);
-            return Ok(chosen == volume);
-        }
-        match &tally.volume {
-            Some((first, _)) => tally.several |= *first != volume,
-            None => tally.volume = Some((volume, String::new())),
+        match (self.volume, &tally.volume) {
+            (Chosen::Each, _) => return Ok(true),
+            (Chosen::One(chosen), _) => {
+                tally.other_volumes += u64::from(chosen != volume);
+                return Ok(chosen == volume);
+            }
+            (Chosen::Only, Some((first, _))) => tally.several |= *first != volume,
+            (Chosen::Only, None) => tally.volume = Some((volume, String::new())),
         }
         Ok(!tally.several)
     }
 
-    /// One volume must be left; gives it its name.
-    fn check_volumes<P: Format>(&self, state: &mut State<P>) -> Result<(), SourceError> {
-        let State { parser, tally, .. } = state;
-        let chosen = self.volume.or(tally.volume.as_ref().map(|volume| volume.0));
-        let Some(chosen) = chosen else { return Ok(()) };
-        let known = tally.volumes.all().any(|(volume, _)| volume == chosen);
-        let all = tally.volumes.all().count();
+    /// The volumes that were asked for must be there; gives them their names.
+    fn end(&self, mut tally: Tally, name: impl Fn(u64) -> String) -> Result<Tally, SourceError> {
+        if self.volume == Chosen::Each {
+            tally.names = tally.volumes.all().map(|(volume, _)| (volume, name(volume))).collect();
+        }
+        let chosen = match self.volume {
+            Chosen::Only => tally.volume.as_ref().map(|volume| volume.0),
+            Chosen::One(volume) => Some(volume),
+            Chosen::Each => None,
+        };
+        let Some(chosen) = chosen else { return Ok(tally) };
+        let (known, all) = (tally.volumes.holds(chosen), tally.volumes.count());
         if (known && !tally.several) || all == 0 {
-            tally.volume = Some((chosen, parser.volume_name(chosen)));
-            return Ok(());
+            tally.volume = Some((chosen, name(chosen)));
+            return Ok(tally);
         }
         let mut listed: Vec<String> = tally
             .volumes
             .all()
             .take(LISTED)
-            .map(|(volume, count)| match parser.volume_name(volume) {
+            .map(|(volume, count)| match name(volume) {
                 name if name == volume.to_string() => format!("{volume}: {count}"),
                 name => format!("{volume} ({name:.60}): {count}"),
             })
@@ -243,34 +356,30 @@ impl Scan<'_> {
         }))
     }
 
-    /// The message for a bad line.
+    /// The message for a bad line (or record).
     #[cold]
-    fn message<P: Format>(
+    fn message<P: Format, I: Pieces<P>>(
         &self,
-        number: u64,
-        text: &Text<'_>,
+        pieces: &I,
+        bad: &[u8],
         reject: &Reject,
         tally: &Tally,
     ) -> String {
-        let Scan { file, .. } = self;
-        let found = shown(text.bytes);
-        let events: u64 = tally.chosen + tally.others.iter().sum::<u64>();
-        if events == 0 && tally.skipped_lines == 0 && P::new(0).parse(text.bytes).is_err() {
+        let (file, place, noun, found) = (self.file, pieces.place(), I::NOUN, I::shown(bad));
+        let (expected, column) = (&reject.expected, reject.column + 1);
+        let good = tally.chosen + tally.header_lines + tally.others.iter().sum::<u64>();
+        if good == 0 && tally.skipped_lines == 0 && P::new(0).parse(bad).is_err() {
             return format!(
-                "{file}, line {number}: this is not {}: expected {}, found {found}; give such a \
-                 trace, plain or as .zst or .gz, or say what it is in workload.format (line read \
-                 as far as byte {}: expected {})",
+                "{file}, {place}: this is not {}: expected {}, found {found}; give such a \
+                 trace, plain or as .zst or .gz, or say what it is in workload.format ({noun} read \
+                 as far as byte {column}: expected {expected})",
                 P::INFO.title,
                 P::INFO.form,
-                reject.column + 1,
-                reject.expected,
             );
         }
-        let (expected, column) = (&reject.expected, reject.column + 1);
-        let remedy =
-            "correct the line, or set workload.skip_bad = true to count and skip such lines";
         format!(
-            "{file}, line {number}: expected {expected} at byte {column}, found {found}; {remedy}"
+            "{file}, {place}: expected {expected} at byte {column}, found {found}; correct the \
+             {noun}, or {SKIP_REMEDY}"
         )
     }
 }
@@ -282,7 +391,7 @@ fn has_report<P: Format>() -> bool {
 
 /// The message when bytes cannot be read or decompressed.
 #[cold]
-pub(crate) fn unreadable(file: &str, number: u64, error: &io::Error) -> SourceError {
+pub(crate) fn unreadable(file: &str, place: &str, error: &io::Error) -> SourceError {
     let cause = match error.kind() {
         io::ErrorKind::UnexpectedEof => "the compressed data are cut short",
         io::ErrorKind::Other | io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
@@ -291,7 +400,7 @@ pub(crate) fn unreadable(file: &str, number: u64, error: &io::Error) -> SourceEr
         _ => "reading failed",
     };
     let remedy = "copy the file again and check it with `zstd -t` or `gzip -t`";
-    SourceError(format!("{file}: {cause} ({error}) in or before line {number}; {remedy}"))
+    SourceError(format!("{file}: {cause} ({error}) in or before {place}; {remedy}"))
 }
 
 /// The beginning of a bad line, printable.

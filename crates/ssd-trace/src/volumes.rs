@@ -1,7 +1,5 @@
 //! How many records each volume of a trace has.
 
-use std::collections::BTreeMap;
-
 /// Numbers below this are counted in a list, which is faster.
 const SMALL: u64 = 1 << 16;
 /// Most volumes of larger numbers.
@@ -11,7 +9,10 @@ const MOST: usize = 1 << 16;
 #[derive(Default)]
 pub(crate) struct Volumes {
     small: Vec<u64>,
-    large: BTreeMap<u64, u64>,
+    /// Larger numbers with their records, ascending.
+    large: Vec<(u64, u64)>,
+    /// Where the larger number counted last stands: most traces have one.
+    last: usize,
 }
 
 impl Volumes {
@@ -19,6 +20,12 @@ impl Volumes {
     #[inline(always)]
     pub(crate) fn add(&mut self, volume: u64) -> bool {
         if volume >= SMALL {
+            if let Some((number, count)) = self.large.get_mut(self.last)
+                && *number == volume
+            {
+                *count += 1;
+                return true;
+            }
             return self.add_large(volume);
         }
         // It fits: below 2^16.
@@ -31,16 +38,32 @@ impl Volumes {
     }
 
     fn add_large(&mut self, volume: u64) -> bool {
-        if self.large.len() == MOST && !self.large.contains_key(&volume) {
-            return false;
+        let found = self.large.binary_search_by_key(&volume, |&(number, _)| number);
+        if let Err(at) = found {
+            if self.large.len() == MOST {
+                return false;
+            }
+            self.large.insert(at, (volume, 0));
         }
-        *self.large.entry(volume).or_default() += 1;
+        self.last = found.unwrap_or_else(|at| at);
+        self.large[self.last].1 += 1;
         true
+    }
+
+    /// How many volumes there are.
+    pub(crate) fn count(&self) -> usize {
+        self.small.iter().filter(|&&count| count > 0).count() + self.large.len()
+    }
+
+    /// Whether `volume` has a record.
+    pub(crate) fn holds(&self, volume: u64) -> bool {
+        let small = usize::try_from(volume).ok().and_then(|at| self.small.get(at));
+        small.is_some_and(|&count| count > 0) || self.large.iter().any(|one| one.0 == volume)
     }
 
     /// Every volume with its records, ascending.
     pub(crate) fn all(&self) -> impl Iterator<Item = (u64, u64)> {
         let small = (0u64..).zip(self.small.iter().copied()).filter(|&(_, count)| count > 0);
-        small.chain(self.large.iter().map(|(&volume, &count)| (volume, count)))
+        small.chain(self.large.iter().copied())
     }
 }

@@ -1,11 +1,13 @@
 //! Every format: what its lines become, what is refused and where, and how it is found out.
 
+mod samples;
 mod workloads;
 
 use proptest::prelude::*;
+use samples::{Simple, sample, samples, texts};
 use ssd_core::config::{Fit, TraceFormat, Word, Workload, WorkloadKind};
 use ssd_core::host::request::{Op, TimedRequest, flags};
-use ssd_trace::formats::{self, Format};
+use ssd_trace::formats;
 use ssd_trace::{TraceFacts, TraceSource};
 use workloads::{drain, workload};
 
@@ -31,108 +33,9 @@ fn refuse(text: &str, workload: &Workload, parts: &[&str]) {
     assert!(error.len() < 800, "{error}");
 }
 
-/// Time, operation, first sector, sectors.
-type Simple = (u64, Op, u64, u32);
-
 fn simple(requests: &[TimedRequest]) -> Vec<Simple> {
     let one = |t: &TimedRequest| (t.at.0, t.request.op, t.request.sector, t.request.sectors);
     requests.iter().map(one).collect()
-}
-
-type Sample = (TraceFormat, &'static str, Vec<Simple>);
-
-/// A small trace of every format, with what it says.
-fn samples() -> Vec<Sample> {
-    [samples_to_fio(), samples_from_fiu()].concat()
-}
-
-fn samples_to_fio() -> Vec<Sample> {
-    use Op::{Flush, Read, Trim, Write};
-    vec![
-        (
-            TraceFormat::Alibaba,
-            "419,W,8192,4096,1577808000000046\n419,R,512,1024,1577808000000050\n",
-            vec![(0, Write, 16, 8), (4000, Read, 1, 2)],
-        ),
-        (
-            TraceFormat::BlockEvent,
-            "8,0 1 1 0.000000100 7 Q W 16 + 8 [a]\n8,0 1 1 0.5 7 Q R 1 + 2 [a]\n",
-            vec![(100, Write, 16, 8), (500_000_000, Read, 1, 2)],
-        ),
-        (
-            TraceFormat::Blkreplay,
-            "made by hand\nstart ; sector ; length ; op\n0.000000100 ; 16 ; 8 ; W ; 0.0 ; 0.1\n\
-             1.5;1;2;RA\n",
-            vec![(100, Write, 16, 8), (1_500_000_000, Read, 1, 2)],
-        ),
-        (
-            TraceFormat::Disksim,
-            "0.500000 0 16 8 0\n1.250000 0 1 2 1\n2 0 1 2 b\n",
-            vec![(500_000, Write, 16, 8), (1_250_000, Read, 1, 2), (2_000_000, Read, 1, 2)],
-        ),
-        (
-            TraceFormat::FioV2,
-            "fio version 2 iolog\n/d add\n/d open\n/d write 8192 4096\n/d wait 150 0\n\
-             /d read 512 1024\n/d wait 50\n/d sync 0 0\n/d datasync\n/d trim 8192 4096\n/d close\n",
-            vec![
-                (0, Write, 16, 8),
-                (150_000, Read, 1, 2),
-                (200_000, Flush, 0, 0),
-                (200_000, Flush, 0, 0),
-                (200_000, Trim, 16, 8),
-            ],
-        ),
-        (
-            TraceFormat::FioV3,
-            "fio version 3 iolog\n0 /d add\n1 /d open\n100 /d write 8192 4096\n\
-             250 /d read 512 1024\n300 /d sync 0 0\n301 /d close\n",
-            vec![(100_000, Write, 16, 8), (250_000, Read, 1, 2), (300_000, Flush, 0, 0)],
-        ),
-    ]
-}
-
-fn samples_from_fiu() -> Vec<Sample> {
-    use Op::{Read, Write};
-    vec![
-        (
-            TraceFormat::Fiu,
-            "329131208190249 4892 syslogd 16 8 W 6 0 531e779a531e779a531e779a531e779a\n\
-             329131208190349 5 a 7 b 1 2 R 6 0 531E779A531e779a531e779a531e779a\n",
-            vec![(0, Write, 16, 8), (100, Read, 1, 2)],
-        ),
-        (
-            TraceFormat::Mqsim,
-            "100 0 16 8 0\n250 0 1 2 1\n",
-            vec![(100, Write, 16, 8), (250, Read, 1, 2)],
-        ),
-        (
-            TraceFormat::Msr,
-            "128166372003061629,hm,1,Write,8192,4096,2212\n\
-             128166372003061630,hm,1,Read,512,1024,22\n",
-            vec![(0, Write, 16, 8), (100, Read, 1, 2)],
-        ),
-        (
-            TraceFormat::Spc,
-            "0,16,4096,W,0.5\n0,1,1024,r,0.551706,extra\n",
-            vec![(500_000_000, Write, 16, 8), (551_706_000, Read, 1, 2)],
-        ),
-        (
-            TraceFormat::Ssdsim,
-            "100 0 16 8 0 5eb63bbbe01eeed0\n250 0 1 2 1 5eb63bbbe01eeed0\n",
-            vec![(100, Write, 16, 8), (250, Read, 1, 2)],
-        ),
-        (
-            TraceFormat::Systor17,
-            "Timestamp,Response,IOType,LUN,Offset,Size\n\
-             1455592315.217387915,0.000234,W,4,8192,4096\n1455592315.217388,,R,4,512,1024\n",
-            vec![(0, Write, 16, 8), (85, Read, 1, 2)],
-        ),
-        (
-            TraceFormat::Tencent,
-            "1538323200,16,8,1,1283\n1538323201,1,2,0,1283\n",
-            vec![(0, Write, 16, 8), (1_000_000_000, Read, 1, 2)],
-        ),
-    ]
 }
 
 /// Requests as they stand in the trace: nothing renumbered.
@@ -143,29 +46,53 @@ fn as_it_is(format: TraceFormat) -> Workload {
 #[test]
 fn every_format_is_read() {
     let samples = samples();
-    assert_eq!(samples.len(), formats::ALL.len());
-    // Every word of the config but `auto` is a plug.
-    assert_eq!(samples.len() + 1, TraceFormat::WORDS.len());
-    for (format, text, expected) in samples {
-        let (found, facts) = read(text.as_bytes(), &as_it_is(format)).unwrap();
+    // Every word of the config but `auto` is a format; our own trace files have tests of their own.
+    assert_eq!(formats::ALL.len() + 1, TraceFormat::WORDS.len());
+    assert_eq!(samples.len() + 1, formats::ALL.len());
+    for (format, bytes, expected) in samples {
+        let (found, facts) = read(&bytes, &as_it_is(format)).unwrap();
         assert_eq!(simple(&found), expected, "{}", format.word());
         assert_eq!(facts.format, format.word());
         assert!(!facts.units.is_empty() && facts.skipped_lines == 0);
-        // Line ends do not matter.
+    }
+}
+
+#[test]
+fn line_ends_do_not_matter() {
+    for (format, text, expected) in texts() {
         let dos = text.replace('\n', "\r\n");
-        assert_eq!(read(dos.as_bytes(), &as_it_is(format)).unwrap().0, found);
+        let (found, _) = read(dos.as_bytes(), &as_it_is(format)).unwrap();
+        assert_eq!(simple(&found), expected, "{}", format.word());
+    }
+}
+
+#[test]
+fn every_sample_is_of_one_format() {
+    use TraceFormat::{Disksim, Mqsim, Ssdsim};
+    for (own, bytes, _) in samples() {
+        let lines: Vec<&[u8]> =
+            bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();
+        for (other, share) in formats::detect(&formats::Head { bytes: &bytes, lines: &lines }) {
+            // Five whole numbers are a line of three formats: the file cannot say of which.
+            let alike = [Disksim, Ssdsim];
+            let expected =
+                if own == other || (own == Mqsim && alike.contains(&other)) { 100 } else { 0 };
+            let one = own == Disksim && [Mqsim, Ssdsim].contains(&other);
+            assert!(share == expected || (one && share < 50), "{own:?} as {other:?}: {share} %");
+        }
     }
 }
 
 #[test]
 fn formats_are_found_out_or_asked_for() {
-    for (format, text, _) in samples() {
+    for (format, bytes, _) in samples() {
         if format == TraceFormat::Mqsim {
+            let error = read(&bytes, &auto()).unwrap_err();
             let names = "\"disksim\" or \"mqsim\" or \"ssdsim\"";
-            refuse(text, &auto(), &[names, "workload.format"]);
+            assert!(error.contains(names) && error.contains("workload.format"), "{error}");
             continue;
         }
-        let (_, facts) = read(text.as_bytes(), &auto()).unwrap();
+        let (_, facts) = read(&bytes, &auto()).unwrap();
         assert_eq!(facts.format, format.word());
     }
     refuse("hello\nworld\n", &auto(), &["no known format", "workload.format", "alibaba", "msr"]);
@@ -175,10 +102,24 @@ fn formats_are_found_out_or_asked_for() {
     refuse(text, &auto(), &["t, line 2", "the timestamp"]);
 }
 
+/// Every line, after the sample of its format, is an error where it stands, or skipped and counted.
+fn refuse_lines(lines: &[(TraceFormat, &str, &str)]) {
+    for &(format, line, expected) in lines {
+        let (_, good, _) = texts().into_iter().find(|sample| sample.0 == format).unwrap();
+        let count = read(good.as_bytes(), &of(format)).unwrap().0.len();
+        let text = format!("{good}{line}\n");
+        let place = format!("t, line {}: expected ", good.lines().count() + 1);
+        refuse(&text, &of(format), &[&place, expected, "found \""]);
+        let skip = Workload { skip_bad: true, ..of(format) };
+        let (requests, facts) = read(text.as_bytes(), &skip).unwrap();
+        assert_eq!((requests.len(), facts.skipped_lines), (count, 1), "{line}");
+    }
+}
+
 #[test]
 fn wrong_units_and_garbage_are_refused_by_line() {
     use TraceFormat::*;
-    for (format, line, expected) in [
+    refuse_lines(&[
         (Msr, "1166372003,hm,1,Read,0,4096,1", "FILETIME"),
         (Msr, "5.5,hm,1,Read,0,4096,1", "FILETIME"),
         (Msr, "128166372003061631,hm,1,Read,383,4096,22", "an offset in bytes, a multiple of 512"),
@@ -219,16 +160,7 @@ fn wrong_units_and_garbage_are_refused_by_line() {
         (Blkreplay, "2.0 ; 16 ; 8 ; X ; 0 ; 0", "`R`, `W` or `RA`"),
         (Blkreplay, "more text", "the start, seconds"),
         (BlockEvent, "8,0 1 1 0.6 7 Q Y 16 + 8", "R, W, D, N or F"),
-    ] {
-        let (_, good, _) = samples().into_iter().find(|sample| sample.0 == format).unwrap();
-        let count = read(good.as_bytes(), &of(format)).unwrap().0.len();
-        let text = format!("{good}{line}\n");
-        let place = format!("t, line {}: expected ", good.lines().count() + 1);
-        refuse(&text, &of(format), &[&place, expected, "found \""]);
-        let skip = Workload { skip_bad: true, ..of(format) };
-        let (requests, facts) = read(text.as_bytes(), &skip).unwrap();
-        assert_eq!((requests.len(), facts.skipped_lines), (count, 1), "{line}");
-    }
+    ]);
     // A garbage address is located by its line when it exceeds the device.
     let text = "419,W,0,4096,1\n419,W,1125899906842624,4096,2\n";
     refuse(text, &as_it_is(Alibaba), &["t, line 2:", "addresses on the device"]);
@@ -236,6 +168,27 @@ fn wrong_units_and_garbage_are_refused_by_line() {
     refuse("1,2,3\n", &of(Msr), &["line 1: this is not an MSR Cambridge trace", "Hostname"]);
     let other = Workload { action: 'D', ..of(Alibaba) };
     refuse("419,W,0,4096,1\n", &other, &["workload.action"]);
+}
+
+#[test]
+fn more_garbage_is_refused_by_line() {
+    use TraceFormat::*;
+    refuse_lines(&[
+        (Diskmon, "2\t10:15:02 AM\t0.1\t1\tRead\t1\t2", "times of day"),
+        (Diskmon, "2\t0,6\t0.1\t1\tRead\t1\t2", "times of day"),
+        (Diskmon, "2\t0.6\t0.1\t1\tread\t1\t2", "`Read` or `Write`"),
+        (Diskmon, "2\t0.6\t-1\t1\tRead\t1\t2", "the duration"),
+        (Diskmon, "2\t0.6\t0.1\t1\tRead\t1\t4194304", "is it another unit?"),
+        (Biotracer, "1\t\t2\t\t4096\t\t0\t\t0.9\t\t1\t\t1\t\t1", "512 bytes for each"),
+        (Biotracer, "1\t\t2\t\t1024\t\tW\t\t0.9\t\t1\t\t1\t\t1", "the type, a number"),
+        (Biotracer, "1\t\t2\t\t1024\t\t0\t\t0.9\t\t1\t\t1", "a blank and a time"),
+        (Biotracer, "1\t\t2\t\t1024\t\t0\t\t0.4\t\t1\t\t1\t\t1", "sort it"),
+        (Etw, "DiskRead, 160, a (7), 7, 0xf, 512, 0x400, 5, 0", "ByteOffset, hexadecimal"),
+        (Etw, "DiskRead, 160.5, a (7), 7, 0xf, 0x200, 0x400, 5, 0", "whole microseconds"),
+        (Etw, "DiskRead, 160, a (7), 7, 0xf, 0x201, 0x400, 5, 0", "a multiple of 512"),
+        (Etw, "DiskRead, 160, a (7), 7, 0xf, 0x200, 0xfffffffffffffffff, 5, 0", "IOSize"),
+        (Etw, "DiskReed, 160, a (7), 7, 0xf, 0x200, 0x400, 5, 0", "an event of the disk"),
+    ]);
 }
 
 #[test]
@@ -278,90 +231,13 @@ fn doubled_records_are_seen_and_dropped() {
 
 #[test]
 fn flags_of_blkreplay() {
-    let text = samples().into_iter().find(|sample| sample.0 == TraceFormat::Blkreplay).unwrap().1;
-    let (requests, facts) = read(text.as_bytes(), &auto()).unwrap();
+    let (requests, facts) = read(&sample(TraceFormat::Blkreplay).1, &auto()).unwrap();
     assert_eq!(requests[1].request.flags, flags::AHEAD);
     assert_eq!(facts.header_lines, 2);
 }
 
-/// Every parser, alone, on the lines of `text`: a rejected line is rejected at a byte of it.
-fn columns(text: &[u8]) {
-    fn one<F: Format>(text: &[u8]) {
-        let mut parser = F::new(b'Q');
-        for line in text.split(|&byte| byte == b'\n') {
-            if let Err(reject) = parser.parse(line) {
-                assert!(reject.column <= line.len(), "{reject:?} in {line:?}");
-            }
-        }
-    }
-    one::<formats::alibaba::Parser>(text);
-    one::<formats::blkreplay::Parser>(text);
-    one::<formats::block_event::Parser>(text);
-    one::<formats::disksim::Parser>(text);
-    one::<formats::fio_v2::Parser>(text);
-    one::<formats::fio_v3::Parser>(text);
-    one::<formats::fiu::Parser>(text);
-    one::<formats::mqsim::Parser>(text);
-    one::<formats::msr::Parser>(text);
-    one::<formats::spc::Parser>(text);
-    one::<formats::ssdsim::Parser>(text);
-    one::<formats::systor17::Parser>(text);
-    one::<formats::tencent::Parser>(text);
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
-
-    #[test]
-    fn any_bytes_are_read_or_refused(
-        bytes in proptest::collection::vec(any::<u8>(), 0..600),
-        format in 0..TraceFormat::WORDS.len(),
-        lead in any::<bool>(),
-    ) {
-        let format = TraceFormat::from_word(TraceFormat::WORDS[format].0).unwrap();
-        let sample = samples().into_iter().find(|sample| lead && sample.0 == format);
-        let text = [sample.map_or("", |sample| sample.1).as_bytes(), &bytes].concat();
-        for skip_bad in [false, true] {
-            if let Err(error) = read(&text, &Workload { skip_bad, ..of(format) }) {
-                prop_assert!(error.starts_with('t') && error.len() < 2000, "{}", error);
-            }
-        }
-    }
-
-    #[test]
-    fn damaged_lines_are_read_or_refused(
-        sample in 0usize..13,
-        changes in proptest::collection::vec(
-            (any::<prop::sample::Index>(), prop::sample::select(b"0 9,;.-:\n\tRWx\xff".to_vec())),
-            1..4),
-        cut in any::<prop::sample::Index>(),
-        same in any::<bool>(),
-    ) {
-        let (format, text, _) = samples().swap_remove(sample);
-        let mut bytes = text.as_bytes().to_vec();
-        for (at, byte) in changes {
-            let at = at.index(bytes.len());
-            bytes[at] = byte;
-        }
-        bytes.truncate(cut.index(text.len() * 2));
-        let format = if same { format } else { TraceFormat::Auto };
-        for (skip_bad, dedup) in [(false, false), (true, true)] {
-            let _ = read(&bytes, &Workload { skip_bad, dedup, ..of(format) });
-        }
-    }
-
-    #[test]
-    fn columns_lie_within_the_line(
-        sample in 0usize..13,
-        at in any::<prop::sample::Index>(),
-        line in "[0-9RW,;. a-f\\x00-\\xff]{0,80}",
-    ) {
-        let text = samples().swap_remove(sample).1;
-        let cut = &text.as_bytes()[..at.index(text.len())];
-        for bytes in [line.as_bytes(), cut] {
-            columns(bytes);
-        }
-    }
 
     #[test]
     fn what_is_written_is_what_is_read(

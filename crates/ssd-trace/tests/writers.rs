@@ -383,8 +383,7 @@ fn a_long_trace_needs_little_memory() {
     let writer = Box::new(Columnar::create(&path, Options::default()).unwrap());
     let counts = convert(&mut *source, writer, &mut |_| ControlFlow::Continue(())).unwrap();
     assert!(counts.bytes > 150 << 20, "{counts:?}");
-    // Mapped, its pages would count as ours, though the system may take them back at any time.
-    let mut reader = Reader::open_buffered(&path).unwrap();
+    let mut reader = Reader::open(&path).unwrap();
     let form = BlockEvent::new('Q').unwrap();
     let text = folder.file("t.txt.zst");
     let writer = Box::new(TextWriter::create(&text, form, Options::default()).unwrap());

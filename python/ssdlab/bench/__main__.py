@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -41,13 +42,23 @@ def main() -> int:
         history.append(options.history, case.name, asdict(figures))
         done.append((case, figures))
     Console().print(_table(done))
-    for case, _ in done:
-        sys.stdout.write(f"{case.name}: {case.what}\n")
+    for case, figures in done:
+        sys.stdout.write(f"{case.name}: {case.what}")
+        if case.build_required_s is not None:
+            spent, most = figures.build_cpu_s, case.build_required_s
+            sys.stdout.write(f": {spent:.1f} s of the processor, required {most:g} s")
+        sys.stdout.write("\n")
     short = [case.name for case, figures in done if figures.writes_per_cpu_s < case.required]
     complaints += [f"{name}: slower than required" for name in short]
+    slow = [case.name for case, figures in done if figures.build_cpu_s > _most_build_s(case)]
+    complaints += [f"{name}: built more slowly than required" for name in slow]
     for complaint in complaints:
         sys.stderr.write(complaint + "\n")
     return 1 if complaints else 0
+
+
+def _most_build_s(case: Case) -> float:
+    return math.inf if case.build_required_s is None else case.build_required_s
 
 
 def _options() -> argparse.Namespace:

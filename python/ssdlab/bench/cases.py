@@ -35,6 +35,10 @@ class Case:
     """Requests outstanding."""
     overwrite: float | None = None
     """Preconditioning: a fill and so many times the user pages; None: an empty device."""
+    built: bool = False
+    """Preconditioning: the steady state built at once from the mean field, before any overwrite."""
+    build_required_s: float | None = None
+    """Most processor time until the workload begins."""
     functional: bool = False
     soft: int = 12
     """Erased blocks of a plane at which its collection starts."""
@@ -80,6 +84,7 @@ class Case:
             "gc.trigger": f'{{ policy = "free-blocks", soft = {self.soft} }}',
             "precondition.fill": 1.0 if filled else 0.0,
             "precondition.overwrite": self.overwrite or 0.0,
+            "precondition.steady_state": "mean-field" if self.built else "none",
             "workload.kind": "uniform",
             "workload.size": f"{PAGE_BYTES} B",
             "workload.requests": self.writes,
@@ -100,6 +105,8 @@ SMALL_USER = 85
 """Per cent of raw that the small cases show the host."""
 BIG_CHIPS, BIG_BLOCKS, BIG_PAGES = 8, 4096, 128
 """128 GiB of raw flash on 64 planes."""
+TIB_BLOCKS = 8 * BIG_BLOCKS
+"""1 TiB of raw flash on as many planes."""
 
 
 def _small(name: str, what: str, pages: int, writes: int, warmup: int) -> Case:
@@ -118,9 +125,9 @@ def _small(name: str, what: str, pages: int, writes: int, warmup: int) -> Case:
     )
 
 
-def _big_user(rho: float) -> int:
+def _big_user(rho: float, blocks: int = BIG_BLOCKS) -> int:
     """Return user pages for a load of the effective blocks, as many on every plane."""
-    return 8 * BIG_CHIPS * int(rho * (BIG_BLOCKS - 13.5) * BIG_PAGES)
+    return 8 * BIG_CHIPS * int(rho * (blocks - 13.5) * BIG_PAGES)
 
 
 def _big(name: str, amplification: float, required: float) -> Case:
@@ -157,6 +164,21 @@ CASES = (
         aim=12e6,
         overwrite=2.0,
         functional=True,
+    ),
+    Case(
+        "timed-1tib",
+        "1 TiB raw, its steady state at WA of about 2.5 built from the mean field",
+        chips=BIG_CHIPS,
+        blocks=TIB_BLOCKS,
+        pages=BIG_PAGES,
+        user=_big_user(_load_for(2.5, BIG_PAGES), TIB_BLOCKS),
+        writes=4_000_000,
+        required=1e6,
+        aim=2e6,
+        depth=128,
+        overwrite=0.0,
+        built=True,
+        build_required_s=15.0,
     ),
 )
 BYTES_PER_PAGE = 10.0

@@ -16,7 +16,7 @@ import ssdlab
 from ssdlab.policy import (
     Concurrency,
     ConcurrencyView,
-    Device,
+    DeviceInfo,
     Placement,
     Trigger,
     TriggerView,
@@ -67,7 +67,7 @@ class _Concurrency(Concurrency):
 class _Placement(Placement):
     calls = 0
 
-    def start(self, device: Device) -> None:
+    def start(self, device: DeviceInfo) -> None:
         self.order, self.next = device.striping, 0
 
     def place(self, lpn: int, loads: npt.NDArray[np.int64]) -> int:  # noqa: ARG002

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from html import escape
+from itertools import islice
 
-from ssdlab.comparison import Comparison, Row, folder_name
+from ssdlab.comparison import Comparison, Row, run_folder
 from ssdlab.html.compare_plots import comparison_figures
-from ssdlab.html.page import Section, document, figures, number, table, warnings_box
+from ssdlab.html.page import (
+    Section,
+    document,
+    figures,
+    flattened,
+    number,
+    table,
+    warnings_box,
+)
+from ssdlab.html.repeated import RATIO_NOTE, quantiles, ratio_cells, values_table
 from ssdlab.report import Report
 
 COLUMNS = {
@@ -28,27 +39,47 @@ COLUMNS = {
     "simulated_ns": "simulated time",
 }
 """Columns of compare.json that are shown, and how they are called."""
+MOST_LISTED = 300
+"""Runs in the tables."""
+MOST_KEYS = 12
+"""Keys in which runs differ that are listed."""
 RATIOS = [key for key in COLUMNS if key != "gc_foreground_share"]
 
 
 def comparison_page(done: Comparison, baseline: str | None = None) -> str:
     """The page of a comparison; `baseline` is the label of the run that ratios refer to."""
-    labels = list(done.reports)
+    everything, done = done, _listed(done, baseline)
+    labels = list(done.repetitions or done.reports)
     base = labels.index(baseline) if baseline in labels else 0
     columns = [key for key in COLUMNS if any(row[key] is not None for row in done.rows)]
     sections = [
-        Section("numbers", "Numbers", _failures(done) + _values(done.rows, columns)),
+        Section("numbers", "Numbers", _failures(done) + _values(done, columns)),
         Section("ratios", "Ratios to a baseline", _ratios(done, columns, base)),
         Section("plots", "Plots", figures(comparison_figures(done))),
         Section("warnings", "Warnings", warnings_box(_warnings(done))),
         Section("config", "Configurations", _configs(done)),
         Section("provenance", "Provenance", _provenance(done)),
     ]
-    first = next(iter(done.reports.values())).name if labels else "comparison"
+    first = done.runs[0][1].name if labels else "comparison"
     state = "" if done.completed else ' · <strong class="bad">not completed</strong>'
     names = f": {escape(', '.join(labels))}" if len(labels) <= 6 else ""
-    lead = f'<p class="lead">{len(labels)} runs{names}{state}</p>'
+    seeds = max((len(by_seed) for by_seed in done.repetitions.values()), default=0)
+    each = f", {seeds} seeds each" if seeds else ""
+    count = len(everything.repetitions or everything.reports)
+    left = count - len(labels)
+    more = f" · the tables hold {len(labels)} of them, compare.csv all" if left else ""
+    lead = f'<p class="lead">{count} runs{each}{names}{state}{more}</p>'
     return document(f"{first}, compared", lead, sections)
+
+
+def _listed(done: Comparison, baseline: str | None) -> Comparison:
+    """The first runs, and the baseline: a page of all may be too large to open."""
+    labels = list(islice(done.repetitions or done.reports, MOST_LISTED))
+    if baseline in done.reports and baseline not in labels:
+        labels.append(baseline)
+    reports = {label: done.reports[label] for label in labels if label in done.reports}
+    repetitions = {label: done.repetitions[label] for label in labels if done.repetitions}
+    return replace(done, reports=reports, repetitions=repetitions)
 
 
 def _failures(done: Comparison) -> str:
@@ -58,7 +89,10 @@ def _failures(done: Comparison) -> str:
     return warnings_box(texts) if texts else ""
 
 
-def _values(rows: list[Row], columns: list[str]) -> str:
+def _values(done: Comparison, columns: list[str]) -> str:
+    if done.repetitions:
+        return values_table(done, {key: COLUMNS[key] for key in columns})
+    rows: list[Row] = done.rows
     body = [
         (str(row["label"]), [number(f"runs.{i}.{key}", row[key]) for key in columns])
         for i, row in enumerate(rows)
@@ -99,8 +133,33 @@ def _ratio(
 def _ratios(done: Comparison, columns: list[str], base: int) -> str:
     if not done.rows:
         return "<p>No run has results.</p>"
-    labels, reports, rows = list(done.reports), list(done.reports.values()), done.rows
+    labels = list(done.repetitions or done.reports)
     keys = [key for key in RATIOS if key in columns]
+    if done.repetitions:
+        rows = [(label, ratio_cells(done, label, labels[base], keys)) for label in labels]
+        note, known = RATIO_NOTE, f' data-t="{quantiles(done)}"'
+    else:
+        rows, note, known = _ratio_rows(done, keys, base), NOTE, ""
+    options = "".join(
+        f'<option value="{i}"{" selected" if i == base else ""}>{escape(label)}</option>'
+        for i, label in enumerate(labels)
+    )
+    choice = f'<p><label>Baseline <select id="baseline"{known}>{options}</select></label></p>'
+    heads = ["run", *(COLUMNS[key] for key in keys)]
+    return choice + table(heads, rows, "Ratios", "ratio-table") + f'<p class="note">{note}</p>'
+
+
+NOTE = (
+    "Value over that of the baseline. Means of latencies carry a 95 % interval: relative half"
+    " widths by batch means, added in squares. That takes the runs for independent: where runs"
+    " of the same work vary together, it is too wide (--seeds pairs them). The other numbers are"
+    " exact for the run or have no known interval."
+)
+"""What the table of ratios shows of single runs."""
+
+
+def _ratio_rows(done: Comparison, keys: list[str], base: int) -> list[tuple[str, list[str]]]:
+    reports, rows = list(done.reports.values()), done.rows
     body = []
     for row, report in zip(rows, reports, strict=True):
         cells = []
@@ -110,19 +169,7 @@ def _ratios(done: Comparison, columns: list[str], base: int) -> str:
             raw, width = json.dumps(row[key]), json.dumps(half)
             cells.append(f'<span class="ratio" data-raw="{raw}" data-half="{width}">{text}</span>')
         body.append((str(row["label"]), cells))
-    options = "".join(
-        f'<option value="{i}"{" selected" if i == base else ""}>{escape(label)}</option>'
-        for i, label in enumerate(labels)
-    )
-    note = (
-        "Value over that of the baseline. Means of latencies carry a 95 % interval: relative half"
-        " widths by batch means, added in squares. That takes the runs for independent: where runs"
-        " of the same work vary together, it is too wide. The other numbers are exact for the run"
-        " or have no known interval."
-    )
-    choice = f'<p><label>Baseline <select id="baseline">{options}</select></label></p>'
-    heads = ["run", *(COLUMNS[key] for key in keys)]
-    return choice + table(heads, body, "Ratios", "ratio-table") + f'<p class="note">{note}</p>'
+    return body
 
 
 def _warnings(done: Comparison) -> list[str]:
@@ -133,8 +180,28 @@ def _warnings(done: Comparison) -> list[str]:
     return [f"{', '.join(labels)}: {text}" for text, labels in given.items()]
 
 
+def _differences(done: Comparison) -> str:
+    """A table of the keys that the runs do not share."""
+    configs = {
+        label: {key: json.dumps(value) for key, value in flattened(report.json["config"])}
+        for label, report in done.reports.items()
+    }
+    keys = dict.fromkeys(key for config in configs.values() for key in config)
+    apart = [key for key in keys if len({config.get(key) for config in configs.values()}) > 1]
+    if not apart:
+        return ""
+    rows = [
+        (label, [escape(config.get(key, "–").strip('"')) for key in apart[:MOST_KEYS]])
+        for label, config in configs.items()
+    ]
+    title = "Keys in which the runs differ"
+    if len(apart) > MOST_KEYS:
+        title += f": the first {MOST_KEYS} of {len(apart)}"
+    return table(["run", *apart[:MOST_KEYS]], rows, title)
+
+
 def _configs(done: Comparison) -> str:
-    return "".join(
+    return _differences(done) + "".join(
         f"<details><summary>{escape(label)}: the resolved configuration</summary>"
         f'<pre tabindex="0">{escape(report.config.toml())}</pre></details>'
         for label, report in done.reports.items()
@@ -143,11 +210,12 @@ def _configs(done: Comparison) -> str:
 
 def _provenance(done: Comparison) -> str:
     keys = ("config_digest", "event_digest", "wall_ns", "requests_per_s")
-    rows = []
-    for i, (label, report) in enumerate(done.reports.items()):
-        cells = [number(f"runs.{i}.{key}", done.rows[i][key]) for key in keys]
+    rows, values = [], done.rows
+    for i, (label, report) in enumerate(done.runs):
+        cells = [number(f"runs.{i}.{key}", values[i][key]) for key in keys]
         known = report.provenance
         cells += [escape(f"{known.ssdlab} {known.commit or ''}"), str(known.seed)]
-        rows.append((label, [*cells, escape(folder_name(label))]))
+        folder = run_folder(label, known.seed if done.repetitions else None)
+        rows.append((label, [*cells, escape(folder.as_posix())]))
     heads = ["run", "configuration", "events", "wall", "requests/s", "ssdlab", "seed", "folder"]
     return table(heads, rows, "What the runs were made with")

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from ssdlab.comparison import Comparison
-from ssdlab.html.curves import Series
+from ssdlab.html.curves import Series, cumulative, fewer, points
 from ssdlab.html.plot import Axis, Curve, Figure, Missing, Plot
 from ssdlab.html.run_plots import (
     TIME,
     WAF_AXIS,
     distribution_figures,
+    no_distributions,
     no_series,
     parts_figure,
     waf_curve,
@@ -21,6 +24,9 @@ from ssdlab.report import Report
 MOST_RUNS = 14
 """Runs that are drawn: two rounds of colours."""
 
+OPS = ("write", "read")
+"""Operations whose latencies are compared."""
+
 Make = Callable[[Series, str, int], Curve]
 
 
@@ -29,18 +35,51 @@ def comparison_figures(done: Comparison) -> list[Figure]:
     reports = dict(list(done.reports.items())[:MOST_RUNS])
     left = len(done.reports) - len(reports)
     note = f" The first {MOST_RUNS} runs; the tables hold the other {left} too." if left else ""
-    found: list[Figure] = []
-    for op in ("write", "read"):
-        if any(getattr(r.latency, op).count for r in reports.values()):
-            found += distribution_figures(reports, [op], f"-{op}", f"{op.capitalize()} latency")
-            found.append(parts_figure(reports, (op,), f"-{op}"))
+    found = _by_seed(done)
+    ops = [op for op in OPS if any(getattr(r.latency, op).count for r in reports.values())]
+    for op in ops:
+        found += distribution_figures(reports, [op], f"-{op}", f"{op.capitalize()} latency")
+    found += [parts_figure(reports, (op,), f"-{op}") for op in ops]
     found += [
         _over_time(reports, key, title, text, axis, make) for key, title, text, axis, make in _KINDS
     ]
+    found += [_distribution(reports, *kind) for kind in _DISTRIBUTIONS]
     return [
         one if isinstance(one, Missing) else replace(one, caption=one.caption + note)
         for one in found
     ]
+
+
+def _by_seed(done: Comparison) -> list[Figure]:
+    """Numbers of the repetitions, with the intervals of their means as bands."""
+    found: list[Figure] = []
+    for key, (title, axis) in _BY_SEED.items():
+        curves = []
+        for tone, label in enumerate(list(done.repetitions)[:MOST_RUNS]):
+            one, values = done.estimates(label).get(key), done.values(label, key)
+            if one is None:
+                continue
+            seeds, low, high = np.array([*values], float), None, None
+            if one.ci95 is not None:
+                low = np.full(len(seeds), one.mean - one.ci95)
+                high = np.full(len(seeds), one.mean + one.ci95)
+            curves.append(Curve(label, seeds, np.array([*values.values()]), tone, low, high))
+        if curves:
+            text = f"{title} of each run; the bands are the 95 % confidence intervals of the means."
+            plot = Plot(f"{key}-seed", f"{title} by seed", text, SEED, axis, tuple(curves))
+            found.append(plot)
+    return found
+
+
+SEED = Axis("seed", "count")
+_BY_SEED = {
+    "waf": ("Write amplification", Axis("write amplification", "ratio")),
+    "write_mean_ns": ("Mean write latency", Axis("latency", "ns")),
+    "write_p99_ns": ("p99 write latency", Axis("latency", "ns")),
+    "read_mean_ns": ("Mean read latency", Axis("latency", "ns")),
+    "read_p99_ns": ("p99 read latency", Axis("latency", "ns")),
+}
+"""Columns that are drawn by seed: title and axis."""
 
 
 def _latency(op: str) -> Make:
@@ -110,6 +149,43 @@ _KINDS: list[tuple[str, str, str, Axis, Make]] = [
 ]
 
 
+_DISTRIBUTIONS = [
+    (
+        "victims",
+        "victim_invalid",
+        "Invalid pages of the victims: CDF",
+        "Share of the victims with at most so many invalid pages when they were chosen. What is"
+        " invalid need not be moved: the further right, the cheaper.",
+        Axis("invalid pages of the victim", "count", low=0.0),
+        Axis("share of victims", "share", low=0.0, high=1.0),
+    ),
+    (
+        "erases",
+        "erases",
+        "Erases of blocks: CDF",
+        "Share of the blocks that were erased at most so often within the measurement: the"
+        " steeper, the more even.",
+        Axis("erases of a block", "count"),
+        Axis("share of blocks", "share", low=0.0, high=1.0),
+    ),
+]
+
+
+def _distribution(
+    reports: dict[str, Report], key: str, name: str, title: str, text: str, x: Axis, y: Axis
+) -> Figure:
+    curves = []
+    for tone, (label, report) in enumerate(reports.items()):
+        found = cumulative(report, name)
+        if found is not None:
+            at, below, _ = fewer(points(len(reports)), *found)
+            curves.append(Curve(label, at, below, tone, step=True))
+    if not curves:
+        whys = [no_distributions(report) for report in reports.values()]
+        return Missing(key, title, next(filter(None, whys), "Garbage collection took no block."))
+    return Plot(key, title, text, x, y, tuple(curves))
+
+
 def _over_time(
     reports: dict[str, Report], key: str, title: str, text: str, axis: Axis, make: Make
 ) -> Figure:
@@ -120,7 +196,7 @@ def _over_time(
         if why:
             whys.append(why)
             continue
-        s = Series(report)
+        s = Series(report, points(len(reports)))
         curve = make(s, label, tone)
         if (curve.y == curve.y).any():
             # Bands of several runs would cover each other.

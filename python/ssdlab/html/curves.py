@@ -9,12 +9,23 @@ from ssdlab.report import Report
 
 MOST = 700
 """Points of a curve: more than the pixels it is drawn on would show."""
+MOST_TOGETHER = 4200
+"""Points of all curves of a plot: what bounds the size of a page of many runs."""
+
+
+def points(curves: int) -> int:
+    """Points of each of so many curves in one plot."""
+    return max(100, min(MOST, MOST_TOGETHER // max(1, curves)))
 
 
 class Series:
-    """The rows of series.csv as floating point, with the intervals between them."""
+    """The rows of series.csv as floating point, with the intervals between them.
 
-    def __init__(self, report: Report) -> None:
+    Curves made of them have at most `most` points.
+    """
+
+    def __init__(self, report: Report, most: int = MOST) -> None:
+        self.most = most
         self.columns = {name: rows.astype(float) for name, rows in report.series.items()}
         self.time = self.columns.get("time_ns", np.empty(0))
         """End of each interval, nanoseconds of simulated time."""
@@ -41,7 +52,7 @@ class Series:
     @property
     def thinned(self) -> int:
         """Intervals that a point of a curve stands for."""
-        return -(-len(self) // MOST)
+        return -(-len(self) // self.most)
 
     @property
     def note(self) -> str:
@@ -107,9 +118,9 @@ def cumulative(report: Report, distribution: str) -> tuple[Floats, Floats, Float
     return x, below, above
 
 
-def fewer(x: Floats, *columns: Floats) -> tuple[Floats, ...]:
-    """Every so many rows of a rising curve, first and last included, so that at most MOST stay."""
-    if len(x) <= MOST:
+def fewer(most: int, x: Floats, *columns: Floats) -> tuple[Floats, ...]:
+    """Every so many rows of a rising curve, first and last included: at most `most` stay."""
+    if len(x) <= most:
         return (x, *columns)
-    kept = np.unique(np.linspace(0, len(x) - 1, MOST).round().astype(int))
+    kept = np.unique(np.linspace(0, len(x) - 1, most).round().astype(int))
     return tuple(column[kept] for column in (x, *columns))

@@ -1,20 +1,31 @@
-"""Writes the pages and plots of `ssdlab report`."""
+"""Writes the pages and plots of `ssdlab report` and `ssdlab trace info`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from ssdlab.comparison import JSON, Comparison
+from ssdlab import outputs, results
 from ssdlab.errors import OutputError
 from ssdlab.html import PAGE
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.compare_plots import comparison_figures
-from ssdlab.html.plot import Figure
+from ssdlab.html.page import MADE_BY
+from ssdlab.html.plot import Figure, Missing
+from ssdlab.html.png import png
 from ssdlab.html.run_page import run_figures, run_page
-from ssdlab.html.svg import files
-from ssdlab.report import REPORT, Report
+from ssdlab.html.svg import drawn
+from ssdlab.html.trace_page import trace_page
+from ssdlab.html.trace_plots import trace_figures
+from ssdlab.report import Report
+
+if TYPE_CHECKING:
+    from ssdlab.trace_info import Info
+
+Picture: TypeAlias = Literal["svg", "png"]
+"""How plots are written as files."""
 
 
 def report_folder(
@@ -22,38 +33,63 @@ def report_folder(
     *,
     out: Path | None = None,
     plots: Path | None = None,
+    picture: Picture = "svg",
     baseline: str | None = None,
     since: int | None = None,
+    force: bool = False,
 ) -> list[Path]:
     """Write the page of the run or comparison in `folder`, and its plots; the files written.
 
-    The page goes to `out` (default: into the folder), the plots as SVG files into `plots`; with
-    `plots` alone no page is written. `since` is where a run's timeline begins, nanoseconds.
+    The page goes to `out` (default: into the folder), the plots as `picture` files into `plots`;
+    with `plots` alone no page is written. `since` is where a run's timeline begins, nanoseconds.
+    Pages of ssdlab are replaced, other files that exist with `force` only. Raises `OutputError`.
     """
-    try:
-        if (folder / JSON).exists():
-            done = Comparison.read(folder)
+    done = results.read(folder)
+    with results.readable(folder):
+        if isinstance(done, Report):
+            if baseline is not None:
+                raise OutputError(f"--baseline {baseline}: {folder} holds a run, no comparison")
+            figures: list[Figure] = run_figures(done)
+            page: Callable[[], str] = partial(run_page, done, folder, since)
+        else:
+            if since is not None:
+                raise OutputError(f"--from: {folder} holds a comparison, which has no timeline")
             if baseline is not None and baseline not in done.reports:
                 known = ", ".join(done.reports)
                 raise OutputError(f"--baseline {baseline}: no such run; there are: {known}")
-            figures: list[Figure] = comparison_figures(done)
-            page: Callable[[], str] = partial(comparison_page, done, baseline)
-        elif (folder / REPORT).exists():
-            report = Report.read(folder)
-            figures, page = run_figures(report), partial(run_page, report, folder, since)
-        else:
-            raise OutputError(f"{folder}: holds neither {REPORT} nor {JSON}: no run, no comparison")
-    except (KeyError, TypeError, ValueError) as error:
-        raise OutputError(f"{folder}: its results cannot be read: {error}") from error
-    texts = {}
-    if plots is not None:
-        texts = {plots / name: text for name, text in files(figures).items()}
-    if out is not None or plots is None:
-        texts[out or folder / PAGE] = page()
-    for file, text in texts.items():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        # Whoever looks at the old page meanwhile sees all of it.
-        fresh = file.with_name(f".{file.name}.unfinished")
-        fresh.write_text(text, encoding="utf-8", newline="\n")
-        fresh.replace(file)
-    return list(texts)
+            figures = comparison_figures(done)
+            page = partial(comparison_page, done, baseline)
+        files = {} if plots is None else _pictures(figures, plots, picture)
+        if out is not None or plots is None:
+            files[out or folder / PAGE] = outputs.text(page())
+    return outputs.write_all(files, force=force, ours=is_page)
+
+
+def trace_files(
+    infos: Sequence[Info],
+    *,
+    out: Path | None = None,
+    plots: Path | None = None,
+    picture: Picture = "svg",
+    force: bool = False,
+) -> list[Path]:
+    """Write the page of one trace or two to `out`, the plots into `plots`; the files written."""
+    files = {} if plots is None else _pictures(trace_figures(infos), plots, picture)
+    if out is not None:
+        files[out] = outputs.text(trace_page(infos))
+    return outputs.write_all(files, force=force, ours=is_page)
+
+
+def is_page(file: Path) -> bool:
+    """Whether `file` is a page that ssdlab wrote, which may be written again."""
+    with file.open("rb") as page:
+        return MADE_BY.encode() in page.read(1000)
+
+
+def _pictures(figures: Sequence[Figure], folder: Path, kind: Picture) -> dict[Path, outputs.Write]:
+    write = png if kind == "png" else outputs.text
+    return {
+        folder / f"{one.key}.{kind}": write(drawn(one, alone=True))
+        for one in figures
+        if not isinstance(one, Missing)
+    }

@@ -14,6 +14,7 @@
   const UNITS = {
     ns: [[1e9, " s"], [1e6, " ms"], [1e3, " µs"], [1, " ns"]],
     count: [[1e12, " T"], [1e9, " G"], [1e6, " M"], [1, ""]],
+    bytes: [[2 ** 40, " TiB"], [2 ** 30, " GiB"], [2 ** 20, " MiB"], [2 ** 10, " KiB"], [1, " B"]],
     share: [[0.01, " %"]],
     ratio: [[1, ""]],
   };
@@ -227,6 +228,20 @@
     if (figure.querySelector("svg.plot")) new Chart(figure);
   }
 
+  // As ssdlab.intervals.paired_ratio.
+  const pairedRatio = (values, base, t) => {
+    const seeds = Object.keys(values).filter((seed) => seed in base);
+    const logs = seeds.map((seed) => Math.log(values[seed] / base[seed]));
+    const n = logs.length;
+    if (n < 2 || seeds.some((seed) => values[seed] <= 0 || base[seed] <= 0)) return "–";
+    const mean = logs.reduce((sum, x) => sum + x, 0) / n;
+    if (logs.every((x) => x === logs[0])) return `${Math.exp(mean).toFixed(3)} in all pairs`;
+    const square = logs.reduce((sum, x) => sum + (x - mean) ** 2, 0);
+    const width = t[n - 2] * Math.sqrt(square / (n - 1) / n);
+    const [centre, low, high] = [0, -width, width].map((x) => Math.exp(mean + x).toFixed(3));
+    return `${centre} [${low}, ${high}]`;
+  };
+
   const choice = document.getElementById("baseline");
   const compare = () => {
     const rows = [...document.querySelectorAll("#ratio-table tbody tr")];
@@ -235,6 +250,11 @@
     rows.forEach((row, i) => {
       row.classList.toggle("base", i === +choice.value);
       cells[i].forEach((cell, column) => {
+        if (cell.dataset.bySeed) {
+          const [values, other] = [cell, cells[+choice.value][column]].map((c) => JSON.parse(c.dataset.bySeed));
+          cell.textContent = i === +choice.value ? "1" : pairedRatio(values, other, JSON.parse(choice.dataset.t));
+          return;
+        }
         const [value, half] = of(cell);
         const [base, baseHalf] = of(cells[+choice.value][column]);
         if (value === null || !base) { cell.textContent = "–"; return; }
@@ -253,6 +273,7 @@
   }
 
   window.addEventListener("beforeprint", () => {
-    for (const part of document.querySelectorAll("details")) part.open = true;
+    // Of the configurations of many runs one is enough.
+    for (const part of document.querySelectorAll("section details:first-of-type")) part.open = true;
   });
 })();

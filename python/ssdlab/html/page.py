@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ssdlab import _core
 from ssdlab.html.plot import Curve, Figure, Floats, Missing, Plot
@@ -15,6 +15,10 @@ from ssdlab.html.svg import drawn, scales, style
 
 Value: TypeAlias = "int | float | str | bool | None"
 TIME_PARTS = ("latency.", "latency_parts.", "time.", "little.mean_response", "gc.job_time")
+MOST_WARNINGS = 100
+"""Warnings that are shown."""
+MADE_BY = '<meta name="generator" content="ssdlab'
+"""Begins the element by which a page of ours is known."""
 SHARES = ("ratio", "_share", "utilisation")
 
 
@@ -44,10 +48,22 @@ def told(key: str, value: Value) -> str:
     return f"{value:,.{0 if size >= 10_000 else 1 if size >= 100 else 3}f}"
 
 
+def flattened(values: Any, key: str = "") -> Iterator[tuple[str, Value]]:  # noqa: ANN401
+    """Every value of parsed JSON with its dotted key."""
+    if isinstance(values, dict | list):
+        pairs = values.items() if isinstance(values, dict) else enumerate(values)
+        for name, value in pairs:
+            yield from flattened(value, f"{key}.{name}" if key else str(name))
+    else:
+        yield key, values
+
+
 def number(key: str, value: Value) -> str:
     """A number of report.json or compare.json, with its key and its value as it stands there."""
     raw = json.dumps(value, ensure_ascii=False)
     shown = escape(told(key, value))
+    if not isinstance(value, str):
+        shown = shown.replace(" ", "\u00a0")  # A number and its unit stay in one line.
     return f'<data data-key="{escape(key)}" value="{escape(raw)}">{shown}</data>'
 
 
@@ -152,7 +168,10 @@ def warnings_box(warnings: Sequence[str]) -> str:
     """What a reader should know before using the numbers."""
     if not warnings:
         return '<p class="fine">No warnings.</p>'
-    items = "".join(f"<li>{escape(text)}</li>" for text in warnings)
+    items = "".join(f"<li>{escape(text)}</li>" for text in warnings[:MOST_WARNINGS])
+    left = len(warnings) - MOST_WARNINGS
+    if left > 0:
+        items += f"<li>And {left:,} more.</li>"
     return f'<ul class="warnings">{items}</ul>'
 
 
@@ -169,9 +188,9 @@ def document(title: str, lead: str, sections: Sequence[Section]) -> str:
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="ssdlab {escape(_core.__version__)}">
+{MADE_BY} {escape(_core.__version__)}">
 <title>{escape(title)} – ssdlab</title>{icon}
-<style>{style("plot.css")}{style("page.css")}</style></head>
+<style>{style("colours.css")}{style("plot.css")}{style("page.css")}</style></head>
 <body><a class="skip" href="#main">Skip to the results</a>
 <header><h1>{escape(title)}</h1>{lead}</header>
 <nav aria-label="Contents"><h2>Contents</h2><ol>{contents}</ol></nav>

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats: TypeAlias = "npt.NDArray[np.float64]"
-Unit: TypeAlias = Literal["ns", "count", "share", "ratio"]
+Unit: TypeAlias = Literal["ns", "count", "bytes", "share", "ratio"]
 
 READ, WRITE, TRIM, FLUSH = 0, 1, 2, 3
 HOST, GC, ERASE = 0, 1, 4
@@ -19,7 +19,7 @@ TONES = 7
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis; `unit` is that of the values: nanoseconds, things, shares (0 to 1), or none."""
+    """One axis; `unit` is that of the values: nanoseconds, things, bytes, shares (0 to 1), none."""
 
     label: str
     unit: Unit

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from html import escape
 from itertools import islice
 from pathlib import Path
@@ -14,6 +13,7 @@ from ssdlab.html.page import (
     document,
     duration,
     figures,
+    flattened,
     number,
     script_data,
     table,
@@ -231,16 +231,6 @@ def _window(made: Timeline, report: Report) -> str:
         f"{what} A lane is a chip, channels are set apart; blank is idle. Drag to move, use the"
         " buttons, or the arrow keys, + and - with the picture focused; Home shows all."
     )
-
-
-def flattened(values: Any, key: str = "") -> Iterator[tuple[str, Value]]:  # noqa: ANN401
-    """Every value of parsed JSON with its dotted key."""
-    if isinstance(values, dict | list):
-        pairs = values.items() if isinstance(values, dict) else enumerate(values)
-        for name, value in pairs:
-            yield from flattened(value, f"{key}.{name}" if key else str(name))
-    else:
-        yield key, values
 
 
 def _all_numbers(values: dict[str, Any]) -> str:

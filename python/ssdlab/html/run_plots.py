@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssdlab.html.curves import Series, cumulative, fewer
+from ssdlab.html.curves import Series, cumulative, fewer, points
 from ssdlab.html.page import duration
 from ssdlab.html.plot import (
     ERASE,
@@ -89,7 +89,7 @@ def distribution_figures(
             found = cumulative(report, f"latency_{op}")
             if found is None:
                 continue
-            x, below, above = fewer(*found)
+            x, below, above = fewer(points(len(reports)), *found)
             name, tone = (label, i) if label else (op, OPS[op])
             if x[0] == 0 and below[1] > 0 and x[1] == 0:
                 zeros.append(f"{100 * below[1]:.2g} % of {name}")

@@ -11,11 +11,12 @@ from ssdlab.html.plot import Axis, Floats, Unit
 
 TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 COUNTS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
 
 
 def _prefix(unit: Unit, largest: float) -> tuple[float, str]:
     """What values up to `largest` are divided by to be written, and its name."""
-    table = {"ns": TIMES, "count": COUNTS}.get(unit)
+    table = {"ns": TIMES, "count": COUNTS, "bytes": BYTES}.get(unit)
     if unit == "share":
         return 0.01, "%"
     if table is None:
@@ -54,7 +55,7 @@ class Scale:
         low = axis.low if axis.low is not None else float(known.min()) if known.size else 0.1
         high = axis.high if axis.high is not None else float(known.max()) if known.size else 1.0
         if axis.log:
-            low, high = _decades(low, high)
+            low, high = _octaves(low, high) if axis.unit == "bytes" else _decades(low, high)
         elif high <= low:
             high = low + (abs(low) or 1.0)
         elif axis.high is None and start > end:
@@ -101,6 +102,10 @@ class Scale:
         return [(i * step * divisor, f"{i * step:,.{decimals}f}") for i in range(first, last + 1)]
 
     def _log_ticks(self, most: int) -> list[float]:
+        if self.axis.unit == "bytes":
+            powers = range(round(math.log2(self.low)), round(math.log2(self.high)) + 1)
+            every = -(-len(powers) // most)
+            return [2.0**e for e in powers if e % every == 0]
         first, last = math.log10(self.low), math.log10(self.high)
         decades = range(math.ceil(first - 1e-9), math.floor(last + 1e-9) + 1)
         if len(decades) < 3:
@@ -108,6 +113,12 @@ class Scale:
             return [v for v in fine if self.low * (1 - 1e-9) <= v <= self.high * (1 + 1e-9)]
         every = -(-len(decades) // most)
         return [10.0**e for e in decades if e % every == 0]
+
+
+def _octaves(low: float, high: float) -> tuple[float, float]:
+    """Bounds of a log axis of bytes: powers of two outside of the values."""
+    first, last = math.floor(math.log2(low)), math.ceil(math.log2(high))
+    return (2.0**first, 2.0**last) if last > first else (2.0 ** (first - 1), 2.0 ** (first + 1))
 
 
 def _decades(low: float, high: float) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
@@ -9,7 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from ssdlab.html.plot import TONES, Bars, Curve, Floats, Missing, Plot, Stacked
+from ssdlab.html.plot import TONES, Bars, Curve, Floats, Plot, Stacked
 from ssdlab.html.scale import Scale, short
 
 WIDTH, HEIGHT = 560.0, 290.0
@@ -26,6 +27,13 @@ ROW = 26.0
 def style(name: str) -> str:
     """A file of the package, such as `plot.css`."""
     return (resources.files("ssdlab.html") / name).read_text(encoding="utf-8")
+
+
+@cache
+def _file_style() -> str:
+    """The style of a plot as a file, with its colours spelt out."""
+    colours = dict(re.findall(r"(--\w+): (#\w+)", style("colours.css").partition("}")[0]))
+    return re.sub(r"var\((--\w+)\)", lambda found: colours[found[1]], style("plot.css"))
 
 
 def tone_class(tone: int) -> str:
@@ -53,7 +61,7 @@ def drawn(figure: Plot | Stacked, *, alone: bool = False) -> str:
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<svg xmlns="http://www.w3.org/2000/svg" class="plot" {size} width="{2 * WIDTH:g}">'
         f"<title>{escape(figure.title)}</title><desc>{escape(figure.caption)}</desc>"
-        f"<style>{escape(style('plot.css'))}</style>{paper}{title}{body}</svg>\n"
+        f"<style>{escape(_file_style())}</style>{paper}{title}{body}</svg>\n"
     )
 
 
@@ -163,7 +171,7 @@ def _bars(bars: Bars, x: Scale, y: Scale) -> str:
 
 def _legend_places(names: list[str]) -> list[tuple[float, int]]:
     """Where each name of a legend starts, and in which line."""
-    widths = [34 + LETTER * len(name) for name in names]
+    widths = [38 + LETTER * len(name) for name in names]
     # One line stands over the plot; several need the whole width.
     left = LEFT if LEFT + sum(widths) <= WIDTH - RIGHT else 10.0
     places, at, line = [], left, 0
@@ -227,9 +235,3 @@ def _stacked(figure: Stacked) -> tuple[float, str]:
         body.append(f'<text class="tick" x="{at + 6:.1f}" y="{y + 15:g}">{escape(total)}</text>')
     height = top + ROW * len(figure.rows) + 6
     return height, "".join(body)
-
-
-def files(figures: list[Plot | Stacked | Missing]) -> dict[str, str]:
-    """The figures that exist as SVG files, by name."""
-    there = [one for one in figures if not isinstance(one, Missing)]
-    return {f"{one.key}.svg": drawn(one, alone=True) for one in there}

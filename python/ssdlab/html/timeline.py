@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab import _core
+from ssdlab.errors import OutputError
 from ssdlab.report import LOGS, Report
 
 MOST = 30_000
@@ -60,7 +61,10 @@ def timeline(report: Report, folder: Path | None, since: int | None = None) -> T
     if log is None or not log.exists():
         return None
     since = report.time.measured_from if since is None else since
-    text = _core.op_log_excerpt(log, since, MOST)
+    try:
+        text = _core.op_log_excerpt(log, since, MOST)
+    except OSError as error:
+        raise OutputError(f"{error}: the log is damaged") from error
     head, _, rows = text.partition("\n")
     if not rows:
         return None

@@ -5,6 +5,7 @@
 - `skewed`: the same for hot/cold, Zipf and any independent references (needs numpy).
 - `queueing`: M/D/1, M/G/1, priorities, Lindley's recursion, Little's law.
 - `saturation`: idle latencies and saturated throughputs.
+- `host_side`: link, write buffer, read retries.
 
 A test reads as: `rho = load(user, effective_blocks("dwfK", blocks, reserve=2), pages)`, then
 `greedy(rho, pages)` against the simulated WA.
@@ -33,6 +34,7 @@ from .capacity import (
     trim_live_fraction,
     user_pages,
 )
+from .host_side import buffer_hit_ratio, link_time, mean_retries
 from .queueing import (
     JobClass,
     busy_fraction,
@@ -63,6 +65,7 @@ __all__ = [
     "GREEDY",
     "Convention",
     "JobClass",
+    "buffer_hit_ratio",
     "busy_fraction",
     "cache_program_rate",
     "closed_loop_throughput",
@@ -84,12 +87,14 @@ __all__ = [
     "jobs_in_system",
     "lindley",
     "lindley_completions",
+    "link_time",
     "load",
     "load_from_over_provisioning",
     "load_from_spare_factor",
     "md1_mean_wait",
     "md1_wait_cdf",
     "md1_wait_percentile",
+    "mean_retries",
     "mg1_mean_wait",
     "multi_plane_program_rate",
     "priority_mean_waits",

@@ -1,4 +1,7 @@
-"""`python -m ssdlab.validation [--quick] [--jobs N] [--write PAGE]`; status 1 outside a bound."""
+"""`python -m ssdlab.validation [--quick] [--only TOPIC] [--jobs N] [--write PAGE]`.
+
+Status 1 outside a bound. `--only` leaves the other topics of a page as they are.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from . import latency, queues, saturation, uniform, workloads
+from . import built, host_side, latency, queues, saturation, uniform, workloads
 from .check import Check, carry_out
 from .page import markdown
 
@@ -17,8 +20,10 @@ def all_checks() -> list[Check]:
     """Return the checks of the page."""
     return [
         *uniform.checks(),
+        *built.checks(),
         *workloads.checks(),
         *latency.checks(),
+        *host_side.checks(),
         *queues.checks(),
         *saturation.checks(),
     ]
@@ -28,8 +33,10 @@ def quick_checks() -> list[Check]:
     """Return a part that takes some seconds."""
     return [
         *uniform.quick_checks(),
+        *built.quick_checks(),
         *workloads.quick_checks(),
         *latency.checks(),
+        *host_side.checks(),
         *queues.quick_checks(),
         *saturation.quick_checks(),
     ]
@@ -39,15 +46,23 @@ def main() -> int:
     """Run the checks, tell each line, write the page."""
     parser = argparse.ArgumentParser(prog="python -m ssdlab.validation", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a part that takes some seconds")
+    parser.add_argument("--only", metavar="TOPIC", default="", help="topics that begin so")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="write the page there")
     options = parser.parse_args()
     started = time.monotonic()
-    checks = quick_checks() if options.quick else all_checks()
+    everything = quick_checks() if options.quick else all_checks()
+    topics = dict.fromkeys(check.topic for check in everything)
+    checks = [check for check in everything if check.topic.startswith(options.only)]
+    if not checks:
+        sys.stderr.write(f"no topic begins with {options.only!r}; topics: {'; '.join(topics)}\n")
+        return 2
     outcome = carry_out(checks, options.jobs, lambda text: print(text, flush=True))
     failed = [line for line in outcome.lines if not line.ok]
     if options.write is not None:
-        options.write.write_text(markdown(outcome), encoding="utf-8")
+        keeps = bool(options.only) and options.write.exists()
+        before = options.write.read_text(encoding="utf-8") if keeps else ""
+        options.write.write_text(markdown(outcome, topics, before), encoding="utf-8")
     sys.stdout.write(
         f"{len(outcome.lines)} lines, {len(failed)} outside their bounds, "
         f"{time.monotonic() - started:.0f} s\n"

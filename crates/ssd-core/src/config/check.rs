@@ -5,6 +5,7 @@ use super::error::{Errors, Place};
 use super::quantity::show_size;
 use super::resolve::Draft;
 use super::words::*;
+use std::cmp::Reverse;
 
 /// Most flash pages: page numbers beyond stand for writes in flight.
 const MAX_PAGES: u128 = 1 << 31;
@@ -95,6 +96,8 @@ const CHECKS: &[Check] = &[
         multi_plane,
     ),
     check(&["gc.path", "alloc.pool"], copyback_pool),
+    check(&["wear.endurance_spread", "wear.endurance"], spread_of_nothing),
+    check(&["wear.factory_bad_blocks", "run.seed", "gc.reserve", "device"], too_many_bad_blocks),
     check(&["workload.read", "workload.trim"], shares),
     check(&["workload.kind", "workload.trace", "workload.job"], file_is_named),
     check(&["workload.arrival", "workload.kind"], arrivals_of_a_model),
@@ -103,6 +106,7 @@ const CHECKS: &[Check] = &[
     check(&["workload.warmup_requests", "workload.requests", "workload.kind"], warmup),
     check(&["workload.size", "workload.span", "workload.kind", "device"], sizes),
     check(&["precondition.overwrite", "precondition.fill"], overwrite),
+    check(&["run.mode"], without_time),
 ];
 
 fn too_many_pages(draft: &Draft) -> Option<String> {
@@ -244,6 +248,36 @@ fn copyback_pool(draft: &Draft) -> Option<String> {
     })
 }
 
+fn spread_of_nothing(draft: &Draft) -> Option<String> {
+    let wear = &draft.config.wear;
+    (wear.endurance_spread > 0.0 && wear.endurance == 0)
+        .then(|| "blocks differ in their endurance, but wear.endurance is not said".to_string())
+}
+
+fn too_many_bad_blocks(draft: &Draft) -> Option<String> {
+    let config = &draft.config;
+    // Without bad blocks, and what `reserve_beyond_spare` has refused already.
+    if config.wear.factory_bad_blocks <= 0.0 || reserve_beyond_spare(draft).is_some() {
+        return None;
+    }
+    let mut bad = vec![0u64; config.pools() as usize];
+    for unit in config.factory_bad_units() {
+        bad[(u64::from(unit) / config.units_per_pool()) as usize] += 1;
+    }
+    let (pool, &most) = bad.iter().enumerate().max_by_key(|&(pool, n)| (n, Reverse(pool)))?;
+    let (units, spare) = (config.units_per_pool(), config.spare_units_per_pool());
+    (spare < most + u64::from(config.gc.reserve)).then(|| {
+        format!(
+            "of the {units} erase units of pool {pool} {most} would be bad (run.seed = {}) and user \
+             data fill {}, which leaves too few for a gc.reserve of {}: say a smaller share, raise \
+             device.over_provisioning, or use a larger alloc.pool",
+            config.run.seed,
+            units - spare,
+            config.gc.reserve
+        )
+    })
+}
+
 fn shares(draft: &Draft) -> Option<String> {
     let workload = &draft.config.workload;
     let sum = workload.read + workload.trim;
@@ -317,4 +351,23 @@ fn overwrite(draft: &Draft) -> Option<String> {
     let precondition = &draft.config.precondition;
     (precondition.fill <= 0.0 && precondition.overwrite > 0.0)
         .then(|| "nothing is filled that could be overwritten: say precondition.fill".to_string())
+}
+
+fn without_time(draft: &Draft) -> Option<String> {
+    let (host, controller) = (&draft.config.host, &draft.config.controller);
+    let on = [
+        ("host.write_buffer_pages", host.write_buffer_pages > 0),
+        ("host.link_rate", host.link_bytes_per_s.is_some()),
+        ("controller.host_ecc_time", controller.host_ecc_ns > 0),
+        ("controller.retry_probability", controller.retry_probability > 0.0),
+        ("controller.retry_growth", controller.retry_growth > 0.0),
+    ];
+    let on: Vec<&str> = on.iter().filter(|(_, on)| *on).map(|&(key, _)| key).collect();
+    (draft.config.run.mode == Mode::Functional && !on.is_empty()).then(|| {
+        format!(
+            "there is no time in functional mode, which gives {} no meaning: leave out what is \
+             said of it, or say \"timed\"",
+            on.join(", ")
+        )
+    })
 }

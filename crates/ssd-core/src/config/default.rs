@@ -39,12 +39,7 @@ impl Default for Config {
                 sram_ns: 0,
                 multi_plane: false,
             },
-            host: Host {
-                mode: HostMode::Closed,
-                queue_depth: 32,
-                think_time_ns: 0,
-                max_outstanding: 0,
-            },
+            host: host(),
             alloc: Alloc {
                 placement: named(crate::ftl::place::ALL, "static"),
                 frontiers: Frontiers::HostGc,
@@ -52,14 +47,28 @@ impl Default for Config {
                 erase_unit: EraseUnit::Block,
             },
             sched: Sched { order: named(crate::sched::order::ALL, "host-first") },
-            controller: Controller { ecc_ns: 0 },
+            controller: Controller {
+                ecc_ns: 0,
+                host_ecc_ns: 0,
+                retry_probability: 0.0,
+                retry_growth: 0.0,
+                retry_limit: 5,
+                retry_factor: 1.0,
+            },
             gc: gc(),
-            wear: Wear { dynamic: true },
+            wear: Wear {
+                dynamic: true,
+                static_threshold: 0,
+                endurance: 0,
+                endurance_spread: 0.0,
+                factory_bad_blocks: 0.0,
+            },
             precondition: Precondition {
                 fill: 1.0,
                 order: FillOrder::Sequential,
                 overwrite: 0.0,
                 steady_state: SteadyStart::None,
+                snapshot: None,
             },
             workload: workload(),
             metrics: Metrics { interval_ns: 100_000_000, op_log: false, request_log: false },
@@ -70,6 +79,19 @@ impl Default for Config {
             .expect("the default device has a capacity");
         config.timing.transfer_ns = Transfer::default().of_page(config.device.page_bytes);
         config
+    }
+}
+
+fn host() -> Host {
+    Host {
+        mode: HostMode::Closed,
+        queue_depth: 32,
+        think_time_ns: 0,
+        max_outstanding: 0,
+        link_bytes_per_s: None,
+        link_duplex: LinkDuplex::Full,
+        write_buffer_pages: 0,
+        write_buffer_threshold: 0.5,
     }
 }
 

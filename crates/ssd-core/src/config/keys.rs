@@ -65,7 +65,7 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ("sched", "Who goes first on a busy unit."),
     ("controller", "The controller on the way of every page."),
     ("gc", "Garbage collection: the seven questions."),
-    ("wear", "Wear levelling."),
+    ("wear", "Wear levelling, endurance and bad blocks."),
     ("precondition", "State of the device before the workload, made in functional mode."),
     ("workload", "The requests: a trace or a synthetic kind."),
     ("metrics", "What is measured and logged."),
@@ -181,8 +181,20 @@ keys! {
     host.max_outstanding: int32(max_outstanding, 0, 1 << 24)
         "Most requests outstanding in the open loop, 0: no limit. Later ones wait in the host; \
         their latency counts from the intended arrival.";
-    host.link_rate: reserved("unlimited") "Rate of the link to the host.";
-    host.write_buffer_pages: reserved("0") "Pages of a write buffer.";
+    host.link_rate: special(special::LINK_RATE)
+        "Rate of the serial link to the host, after coding and protocol: data of writes cross it page \
+        by page before anything else, data of reads after everything else, first come first served; \
+        commands cross it in no time. \"unlimited\": so do data.";
+    host.link_duplex: word(link_duplex, LinkDuplex) "Whether reads and writes share `link_rate`.";
+    host.write_buffer_pages: int32(write_buffer_pages, 0, 1 << 24)
+        "Pages of a write-back buffer, 0: none. A write completes when its pages are in the buffer; \
+        a page there is replaced by later writes of it, least recently written pages are evicted \
+        (LRU), a full buffer makes writes wait. FUA writes complete, and flushes are done, on flash. \
+        What is left at the end of the run is written to flash. Timed mode only.";
+    host.write_buffer_threshold: real(write_buffer_threshold, SHARE)
+        "Share of the write buffer that keeps pages for later writes to replace; pages beyond it are \
+        evicted, so that the rest is room for writes to come. 0: every page is evicted at once; 1: \
+        none before a write waits for room.";
 
     alloc.placement: policy(placement, PLACEMENTS) "Which plane an admitted write goes to.";
     alloc.frontiers: special(special::FRONTIERS)
@@ -195,6 +207,19 @@ keys! {
 
     controller.ecc_time: time(ecc_ns, MINUTE)
         "ECC decoding of a GC page between its read and its program.";
+    controller.host_ecc_time: time(host_ecc_ns, MINUTE)
+        "ECC decoding of a page read for the host, before it goes on (to the host, or into the rest \
+        of a page written in part).";
+    controller.retry_probability: real(retry_probability, SHARE)
+        "Probability that a read of a page has to be tried again, on a block without erases; each \
+        retry fails with the same probability. 0 with `retry_growth` 0: no retries.";
+    controller.retry_growth: real(retry_growth, SHARE)
+        "What every erase of the block adds to `retry_probability`, up to 1 in all.";
+    controller.retry_limit: int32(retry_limit, 1, 100)
+        "Most retries of one read; it returns the data after the last of them.";
+    controller.retry_factor: real(retry_factor, Span::above(0.0, 10.0))
+        "Array time of a retry in multiples of `timing.read`, to the nearest nanosecond; more than 1 \
+        where it stands for the transfer and decoding of the failed attempt as well.";
     controller.buffers: reserved("unlimited") "Page buffers.";
     controller.page_error_probability: reserved("0") "Probability that a GC page has bit errors.";
     controller.traversals_host: reserved("0") "Interconnect traversals of a host page.";
@@ -213,8 +238,15 @@ keys! {
 
     wear.dynamic: flag(dynamic)
         "The erased block with the fewest erases is opened next (else the one erased first).";
-    wear.static_threshold: reserved("0") "Erase difference at which cold blocks are moved.";
-    wear.endurance: reserved("0") "Erases a block survives.";
+    wear.static_threshold: int32(static_threshold, 0, 1 << 31)
+        "Static wear levelling: cold data of a block move to an erased block of its pool with more than \
+        this many erases more; 0: never.";
+    wear.endurance: int32(endurance, 0, 1 << 31)
+        "Erases a block survives; it is bad after the last one. 0: any number.";
+    wear.endurance_spread: real(endurance_spread, Span::closed(0.0, 1.0))
+        "Half the width of the range, in multiples of `endurance`, in which blocks differ (uniform).";
+    wear.factory_bad_blocks: real(factory_bad_blocks, SHARE)
+        "Share of the blocks that are bad from the start, at random places.";
 
     precondition.fill: real(fill, SHARE) "Share of the user pages written once.";
     precondition.order: word(order, FillOrder) "Order of the fill.";
@@ -222,7 +254,9 @@ keys! {
         "Uniformly random overwrites of the filled pages, in multiples of their number.";
     precondition.steady_state: word(steady_state, SteadyStart)
         "Steady state built at once, instead of the fill; overwrites come after it.";
-    precondition.snapshot: reserved("none") "Snapshot to start from.";
+    precondition.snapshot: special(special::SNAPSHOT)
+        "Snapshot to start from, made with `ssdlab snapshot make`: instead of all other keys of this \
+        table.";
 
     workload.trace: special(special::TRACE)
         "Path of a trace; \"-\" reads standard input. Implies `kind = \"trace\"`.";

@@ -23,7 +23,7 @@ mod special;
 mod words;
 
 pub use error::{ConfigError, nearest};
-pub use print::{digest, key_paths, to_toml};
+pub use print::{digest, key_paths, shown, to_toml};
 pub use resolve::{Input, load};
 pub use schema::{reference_markdown, schema};
 pub use words::*;
@@ -52,7 +52,7 @@ pub struct Config {
     pub controller: Controller,
     /// Garbage collection: the seven questions.
     pub gc: Gc,
-    /// Wear levelling.
+    /// Wear levelling, endurance and bad blocks.
     pub wear: Wear,
     /// State of the device before the workload.
     pub precondition: Precondition,
@@ -119,7 +119,7 @@ pub struct Timing {
 }
 
 /// `[host]`
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Host {
     /// Open loop (at the trace's times) or closed loop (a fixed number outstanding).
     pub mode: HostMode,
@@ -130,6 +130,14 @@ pub struct Host {
     /// Most requests outstanding in the open loop; 0: unlimited. Later ones wait in the host and
     /// their latency counts from the intended arrival.
     pub max_outstanding: u32,
+    /// Rate of the link, bytes a second; `None`: data cross it in no time.
+    pub link_bytes_per_s: Option<u64>,
+    /// Whether the two directions of the link share its rate.
+    pub link_duplex: LinkDuplex,
+    /// Pages of the write buffer; 0: none.
+    pub write_buffer_pages: u32,
+    /// Share of the write buffer that may keep pages for later writes to merge with, 0 to 1.
+    pub write_buffer_threshold: f64,
 }
 
 /// `[alloc]`
@@ -153,10 +161,20 @@ pub struct Sched {
 }
 
 /// `[controller]`
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Controller {
     /// ECC decoding of a GC page between its read and its program.
     pub ecc_ns: u64,
+    /// ECC decoding of a page read for the host.
+    pub host_ecc_ns: u64,
+    /// Probability that a read of a page of a block without erases has to be tried again, 0 to 1.
+    pub retry_probability: f64,
+    /// Growth of that probability with every erase of the block, 0 to 1.
+    pub retry_growth: f64,
+    /// Most retries of one read, at least 1.
+    pub retry_limit: u32,
+    /// Array time of a retry over that of a read.
+    pub retry_factor: f64,
 }
 
 /// `[gc]`: the seven questions.
@@ -190,11 +208,20 @@ pub struct Blocking {
 }
 
 /// `[wear]`
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Wear {
     /// Dynamic wear levelling: the erased block with the fewest erases is opened next (else the one
     /// erased first).
     pub dynamic: bool,
+    /// Static wear levelling: cold data move when an erased block of the pool has more than this many
+    /// erases more than theirs; 0: never.
+    pub static_threshold: u32,
+    /// Erases a block survives; 0: any number.
+    pub endurance: u32,
+    /// Blocks survive from `1 - endurance_spread` to `1 + endurance_spread` times `endurance`, 0 to 1.
+    pub endurance_spread: f64,
+    /// Share of the blocks that are bad from the start, 0 to 1.
+    pub factory_bad_blocks: f64,
 }
 
 /// `[precondition]`, in functional mode before the clock starts.
@@ -208,6 +235,8 @@ pub struct Precondition {
     pub overwrite: f64,
     /// Steady state built at once.
     pub steady_state: SteadyStart,
+    /// Path of the snapshot to start from, instead of all of the above.
+    pub snapshot: Option<String>,
 }
 
 /// `[workload]`

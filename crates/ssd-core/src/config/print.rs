@@ -60,6 +60,13 @@ impl Key {
     }
 }
 
+/// The value of the key `path` in `config` as TOML; `None` where there is no such key, another key says
+/// it, or nothing is to say.
+#[must_use]
+pub fn shown(config: &Config, path: &str) -> Option<String> {
+    Key::find(path)?.show(config)
+}
+
 /// A policy as TOML: its name alone, or with its parameters.
 pub(crate) fn policy(registry: Registry, spec: &PolicySpec) -> String {
     if spec.params.is_empty() {

@@ -234,6 +234,17 @@ pub(crate) fn show_size(bytes: u64) -> String {
     format!("{bytes} B")
 }
 
+/// `rate`, bytes a second, with the largest decimal unit of at least 1 kB/s that divides it, else with
+/// a fraction of 1 kB/s: "600 MB/s". Exact.
+pub(crate) fn show_rate(rate: u64) -> String {
+    for (name, worth) in [("GB/s", 1_000_000_000), ("MB/s", 1_000_000), ("kB/s", 1000)] {
+        if rate > 0 && rate.is_multiple_of(worth) {
+            return format!("{} {name}", rate / worth);
+        }
+    }
+    format!("{}.{:03} kB/s", rate / 1000, rate % 1000)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

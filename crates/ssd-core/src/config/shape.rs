@@ -1,6 +1,7 @@
 //! Counts that follow from a config: planes, pools, busy units, erase units.
 
 use super::{BusyUnit, Config, DeviceConfig, EraseUnit, Frontiers, PoolScope};
+use crate::rng::Stream;
 
 impl DeviceConfig {
     /// Planes of the device.
@@ -76,6 +77,26 @@ impl Config {
     pub fn spare_units_per_pool(&self) -> u64 {
         let user = u64::from(self.device.user_pages).div_ceil(self.pools().max(1));
         self.units_per_pool().saturating_sub(user.div_ceil(self.pages_per_unit().max(1)))
+    }
+
+    /// The erase units that are bad from the factory, ascending; those of a pool follow each other. A
+    /// superblock is bad as soon as one of its flash blocks is.
+    #[must_use]
+    pub fn factory_bad_units(&self) -> Vec<u32> {
+        if self.wear.factory_bad_blocks <= 0.0 {
+            return Vec::new();
+        }
+        let members = match self.alloc.erase_unit {
+            EraseUnit::Block => 1,
+            EraseUnit::Superblock => self.planes_per_pool(),
+        };
+        let flash_blocks = self.pools() * self.units_per_pool() * members;
+        let mut units: Vec<u32> = (0..flash_blocks).map(|b| (b / members) as u32).collect();
+        Stream::new(self.run.seed, "factory bad blocks").shuffle(&mut units);
+        units.truncate((flash_blocks as f64 * self.wear.factory_bad_blocks).round() as usize);
+        units.sort_unstable();
+        units.dedup();
+        units
     }
 }
 

@@ -5,7 +5,7 @@ use super::error::{Errors, did_you_mean, one_of};
 use super::parse::{Node, Said};
 use super::policy::TRIGGERS;
 use super::print;
-use super::quantity::{FREQUENCY, TIME, show_size, show_time};
+use super::quantity::{FREQUENCY, TIME, show_rate, show_size, show_time};
 use super::read::{self, Span};
 use super::resolve::{Capacity, Draft, Transfer};
 use super::words::*;
@@ -139,6 +139,25 @@ pub(crate) static BUS_RATE: Special = Special {
         report(errors, path, node, set);
     },
     show: |_| None,
+    text: false,
+    types: TEXT,
+};
+
+pub(crate) static LINK_RATE: Special = Special {
+    form: "rate, or \"unlimited\"",
+    default: None,
+    read: |draft, errors, path, node| {
+        let rate = match node.text() {
+            Some("unlimited") => Ok(None),
+            _ => read::rate(node).map(Some),
+        };
+        let set = rate.map(|rate| draft.config.host.link_bytes_per_s = rate);
+        report(errors, path, node, set);
+    },
+    show: |config| {
+        let rate = config.host.link_bytes_per_s;
+        Some(quoted(&rate.map_or("unlimited".to_string(), show_rate)))
+    },
     text: false,
     types: TEXT,
 };
@@ -277,6 +296,24 @@ pub(crate) static BLOCKING: Special = Special {
     },
     text: false,
     types: &["string", "object"],
+};
+
+pub(crate) static SNAPSHOT: Special = Special {
+    form: "path of a file, or \"none\"",
+    default: Some("none"),
+    read: |draft, errors, path, node| {
+        let set = read::text(node).and_then(|file| {
+            if file.is_empty() {
+                return Err("found \"\"; expected the path of a snapshot, or \"none\"".to_string());
+            }
+            draft.config.precondition.snapshot = (file != "none").then(|| file.to_string());
+            Ok(())
+        });
+        report(errors, path, node, set);
+    },
+    show: |config| config.precondition.snapshot.as_deref().map(quoted),
+    text: true,
+    types: TEXT,
 };
 
 /// A key that holds a path.

@@ -55,6 +55,16 @@ word_enum! {
 }
 
 word_enum! {
+    /// `host.link_duplex`
+    LinkDuplex {
+        /// Each direction has the whole rate, as with PCIe (NVMe).
+        Full = "full",
+        /// Both directions take turns, as with SATA.
+        Half = "half",
+    }
+}
+
+word_enum! {
     /// `run.data`
     DataMode {
         /// No contents.
@@ -280,12 +290,20 @@ word_enum! {
         Auto = "auto",
         /// Alibaba block traces of 2020.
         Alibaba = "alibaba",
+        /// BIOtracer, smartphone storage traces.
+        Biotracer = "biotracer",
         /// Output of blkparse, and the same fields from tracefs.
         BlockEvent = "block-event",
         /// Load files of blkreplay.
         Blkreplay = "blkreplay",
+        /// Binary files of blktrace.
+        Blktrace = "blktrace",
+        /// Windows DiskMon.
+        Diskmon = "diskmon",
         /// DiskSim's ASCII requests, times in ms.
         Disksim = "disksim",
+        /// Windows disk events (ETW) as CSV, Microsoft's servers.
+        Etw = "etw",
         /// I/O log of fio, version 2.
         FioV2 = "fio-v2",
         /// I/O log of fio, version 3.
@@ -300,10 +318,14 @@ word_enum! {
         Spc = "spc",
         /// SSDSim's ASCII requests, times in ns.
         Ssdsim = "ssdsim",
+        /// Our own trace files.
+        Ssdtrace = "ssdtrace",
         /// SYSTOR '17 LUN traces.
         Systor17 = "systor17",
         /// Tencent cloud block storage.
         Tencent = "tencent",
+        /// CloudPhysics vscsi traces, versions 1 and 2.
+        Vscsi = "vscsi",
     }
 }
 

@@ -21,6 +21,11 @@ impl Ftl {
     /// The first violated invariant, with its numbers.
     pub fn audit(&self, base_of: &dyn Fn(u32) -> Option<Ppn>) -> Result<(), String> {
         self.audit_map(base_of)?;
+        self.audit_blocks_and_space()
+    }
+
+    /// Recompute what does not follow from the map alone, of a device at rest.
+    pub(super) fn audit_blocks_and_space(&self) -> Result<(), String> {
         self.audit_blocks()?;
         self.audit_space()
     }
@@ -86,6 +91,7 @@ impl Ftl {
                     hold!(full && pending == 0, "block {b} is {state:?} with {bound} bound");
                 }
                 BlockState::Erasing => hold!(valid == 0, "block {b} erases {valid} valid pages"),
+                BlockState::Bad => hold!(bound == 0 && pending == 0, "block {b} is bad and used"),
             }
         }
         Ok(())
@@ -106,7 +112,7 @@ impl Ftl {
                 plane.0
             );
         }
-        let mut used_total = 0;
+        let (mut used_total, mut good_total) = (0, 0);
         for p in 0..self.geo.pools {
             let pool = PoolId(p);
             let free = self.blocks.of_pool(pool).filter(|b| listed[b.at()]).count() as u32;
@@ -115,6 +121,13 @@ impl Ftl {
                 "pool {p}: {free} free, {} counted",
                 self.space.free_blocks(pool)
             );
+            let good = self.blocks.of_pool(pool).filter(|&b| !self.blocks.is_bad(b)).count();
+            hold!(
+                good == self.space.good_blocks(pool) as usize,
+                "pool {p}: {good} good blocks, {} counted",
+                self.space.good_blocks(pool)
+            );
+            good_total += good;
             for b in self.blocks.of_pool(pool) {
                 let is_free = self.blocks.state[b.at()] == BlockState::Free;
                 hold!(is_free == listed[b.at()], "block {} is lost or not free", b.0);
@@ -130,6 +143,8 @@ impl Ftl {
                 self.space.gc_room(pool)
             );
         }
+        let good_pages = good_total as u64 * u64::from(self.geo.pages_per_block);
+        hold!(good_pages == self.space.good_pages(), "{good_pages} pages of good blocks");
         let free_total = listed.iter().filter(|&&l| l).count() as u64;
         hold!(free_total == self.space.free_blocks_total(), "{free_total} blocks are free");
         hold!(
@@ -137,6 +152,25 @@ impl Ftl {
             "{used_total} pages used, {} counted",
             self.space.used()
         );
+        self.audit_wear_frontiers()
+    }
+
+    /// The open blocks of wear levelling have as many unbound pages as counted.
+    fn audit_wear_frontiers(&self) -> Result<(), String> {
+        for p in 0..self.geo.pools {
+            let pool = PoolId(p);
+            let open: u32 = self
+                .space
+                .wear_blocks(pool)
+                .iter()
+                .map(|b| u32::from(self.blocks.pages_per_block - self.blocks.bound[b.at()]))
+                .sum();
+            hold!(
+                open == self.space.wear_open(pool),
+                "pool {p}: wear levelling has {open} open pages, {} counted",
+                self.space.wear_open(pool)
+            );
+        }
         Ok(())
     }
 }

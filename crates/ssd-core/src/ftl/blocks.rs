@@ -16,6 +16,8 @@ pub enum BlockState {
     Collecting = 3,
     /// Its erase is queued or running.
     Erasing = 4,
+    /// Never used again: bad from the factory, or worn out (with erases).
+    Bad = 5,
 }
 
 /// State of every erase unit. 19 bytes a unit.
@@ -102,6 +104,13 @@ impl BlockTable {
     #[must_use]
     pub fn is_candidate(&self, block: BlockId) -> bool {
         self.state[block.at()] == BlockState::Sealed
+    }
+
+    /// Whether `block` is never used again.
+    #[inline]
+    #[must_use]
+    pub fn is_bad(&self, block: BlockId) -> bool {
+        self.state[block.at()] == BlockState::Bad
     }
 
     /// Invalid pages of a sealed block.

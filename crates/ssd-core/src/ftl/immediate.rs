@@ -12,6 +12,7 @@ impl Ftl {
     pub fn write_now(&mut self, plane: PlaneId, stream: u32, lpn: Lpn) -> (Ppn, Option<Ppn>) {
         self.clock += 1;
         let (block, ppn) = self.program_now(plane, stream, lpn);
+        self.map.mark(ppn);
         self.valid_pages += 1;
         let old = self.map.get(lpn);
         self.map.set(lpn, Entry::Page(ppn));
@@ -27,10 +28,16 @@ impl Ftl {
         (ppn, replaced)
     }
 
-    /// Copy valid pages of `victim` to the GC frontier on `plane`, as many of `sources` (all its valid
-    /// pages from the first of them on, with their addresses) as its open block takes. Returns how many.
-    pub fn copy_now(&mut self, sources: &[(Ppn, Lpn)], victim: BlockId, plane: PlaneId) -> usize {
-        let stream = self.space.gc_stream();
+    /// Copy valid pages of `victim` to frontier `stream` (that of GC or of wear levelling) on `plane`, as
+    /// many of `sources` (all its valid pages from the first of them on, with their addresses) as its
+    /// open block takes. Returns how many.
+    pub fn copy_now(
+        &mut self,
+        sources: &[(Ppn, Lpn)],
+        victim: BlockId,
+        plane: PlaneId,
+        stream: u32,
+    ) -> usize {
         let wanted = sources.len() as u32;
         let (block, count) = self.space.frontier_run(plane, stream, wanted, &mut self.blocks);
         let page = self.media.program_run(&self.geo, block, plane, count);
@@ -52,19 +59,18 @@ impl Ftl {
         self.blocks.bound[block.at()] += count as u16;
         self.blocks.valid[block.at()] += count as u16;
         self.blocks.valid[victim.at()] -= count as u16;
-        self.space.job_pages_done(self.blocks.pool_of(victim), count);
+        self.space.job_pages_done(self.blocks.pool_of(victim), stream, count);
         self.seal_if_full(block, plane);
         count as usize
     }
 
-    /// Program the next page of a frontier with live data.
+    /// Program the next page of a frontier with data that the caller marks as valid.
     #[inline]
     pub(super) fn program_now(&mut self, plane: PlaneId, stream: u32, lpn: Lpn) -> (BlockId, Ppn) {
         let block = self.space.frontier(plane, stream, &mut self.blocks);
         let ppn = self.media.program(&self.geo, block, plane, lpn);
         self.blocks.bound[block.at()] += 1;
         self.blocks.valid[block.at()] += 1;
-        self.map.mark(ppn);
         (block, ppn)
     }
 

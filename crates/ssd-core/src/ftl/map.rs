@@ -153,6 +153,48 @@ impl Map {
         }
     }
 
+    /// Valid pages in `from..end`.
+    #[must_use]
+    pub fn count_valid(&self, from: Ppn, end: Ppn) -> u32 {
+        words(from, end).map(|(word, mask)| (self.valid[word] & mask).count_ones()).sum()
+    }
+
+    /// Which physical pages are valid: page `p` is bit `p % 64` of word `p / 64`.
+    #[must_use]
+    pub fn validity(&self) -> &[u64] {
+        &self.valid
+    }
+
+    /// Fill an empty map from what the media hold: which pages are valid, and the LPN in each. Returns
+    /// the number of valid pages.
+    ///
+    /// # Errors
+    /// A valid page beyond the device, of an LPN beyond the device, or of one that has another.
+    pub(crate) fn load(&mut self, valid: &[u64], lpns: &[u32]) -> Result<u64, String> {
+        assert!(valid.len() == self.valid.len() && lpns.len() == self.pages as usize);
+        let mut count = 0;
+        for (word, &all) in valid.iter().enumerate() {
+            let mut bits = all;
+            while bits != 0 {
+                let page = word as u32 * 64 + bits.trailing_zeros();
+                bits &= bits - 1;
+                let Some(&lpn) = lpns.get(page as usize) else {
+                    return Err(format!("page {page} is valid and lies beyond the device"));
+                };
+                match self.l2p.get_mut(lpn as usize) {
+                    Some(entry) if *entry == UNMAPPED => *entry = page,
+                    Some(entry) => {
+                        return Err(format!("LPN {lpn} has two valid pages, {entry} and {page}"));
+                    }
+                    None => return Err(format!("page {page} holds LPN {lpn}, beyond the device")),
+                }
+                count += 1;
+            }
+        }
+        self.valid.copy_from_slice(valid);
+        Ok(count)
+    }
+
     /// Fetch the map entry of `lpn` ahead of time.
     #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {

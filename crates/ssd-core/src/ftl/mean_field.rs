@@ -11,11 +11,13 @@
 
 use super::Ftl;
 use super::blocks::BlockState;
+use super::gc::victim::VictimPolicy;
 use super::map::Entry;
 use super::place::Layout;
 use crate::nand::media::{Payload, fill_digest};
 use crate::rng::Stream;
 use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
+use std::cmp::Reverse;
 
 /// The addresses of one pool, in an order without pattern.
 struct Addresses {
@@ -87,9 +89,21 @@ fn valid_counts(blocks: usize, pages: u32, valid: u64) -> Option<Vec<u16>> {
     Some(counts)
 }
 
+/// What the filling of one pool goes on with from the pool before it.
+struct Fill<'a> {
+    addresses: &'a mut Addresses,
+    rng: &'a mut Stream,
+    /// Valid pages, a random number, and the block, of all sealed ones.
+    sealed: &'a mut Vec<(u16, u64, usize)>,
+}
+
+/// Blocks filled between two questions whether to go on.
+const BLOCKS_AT_ONCE: usize = 512;
+
 impl Ftl {
     /// Bring an erased device into the steady state with its first `pages` user pages written, `free`
-    /// blocks of every pool erased.
+    /// blocks of every pool erased. `keep_going` is asked now and then with the pages written so far;
+    /// false ends early, which is returned.
     ///
     /// # Errors
     /// The pool in which the pages do not fit beside `free` blocks.
@@ -99,7 +113,8 @@ impl Ftl {
         pages: u32,
         free: u32,
         rng: &mut Stream,
-    ) -> Result<(), PoolId> {
+        keep_going: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<bool, PoolId> {
         assert_eq!(self.space.used(), 0, "the device has been written");
         let mut columns = vec![Vec::new(); self.geo.pools as usize];
         for i in 0..layout.planes() {
@@ -112,12 +127,15 @@ impl Ftl {
             let planes: Vec<PlaneId> = self.geo.planes_of_pool(pool).map(PlaneId).collect();
             // With superblocks a frontier's block spans the planes.
             let frontiers = self.space.streams() * planes.len() as u32 / self.geo.members;
-            let blocks = self.geo.blocks_per_pool.saturating_sub(free + frontiers) as usize;
+            let blocks = self.space.good_blocks(pool).saturating_sub(free + frontiers) as usize;
             let open = (u64::from(frontiers) * u64::from(self.geo.pages_per_block) / 2)
                 .min(u64::from(addresses.count));
             let valid = u64::from(addresses.count) - open;
             let counts = valid_counts(blocks, self.geo.pages_per_block, valid).ok_or(pool)?;
-            self.fill_sealed(pool, &counts, &mut addresses, rng, &mut sealed);
+            let fill = Fill { addresses: &mut addresses, rng, sealed: &mut sealed };
+            if !self.fill_sealed(pool, counts, fill, keep_going) {
+                return Ok(false);
+            }
             self.fill_open(&planes, open, &mut addresses);
         }
         sealed.sort_unstable();
@@ -127,30 +145,27 @@ impl Ftl {
         self.seals = sealed.len() as u64;
         self.clock = u64::from(pages);
         assert_eq!(self.valid_pages, u64::from(pages), "every page is somewhere");
-        use super::gc::victim::VictimPolicy;
         self.victim.init(&self.blocks, self.clock);
-        Ok(())
+        Ok(true)
     }
 
-    /// The sealed blocks of `pool`, spread over its planes, with these counts in random order.
+    /// The sealed blocks of `pool`, spread over its planes, with these counts in random order; false if
+    /// `keep_going` says stop.
     fn fill_sealed(
         &mut self,
         pool: PoolId,
-        counts: &[u16],
-        addresses: &mut Addresses,
-        rng: &mut Stream,
-        sealed: &mut Vec<(u16, u64, usize)>,
-    ) {
-        let mut counts = counts.to_vec();
-        for i in (1..counts.len()).rev() {
-            counts.swap(i, rng.below(i as u64 + 1) as usize);
-        }
-        let all: Vec<BlockId> = self.blocks.of_pool(pool).collect();
-        let homes = if self.geo.members > 1 { 1 } else { self.geo.planes_per_pool() as usize };
-        let per_home = all.len() / homes;
+        mut counts: Vec<u16>,
+        fill: Fill<'_>,
+        keep_going: &mut dyn FnMut(u64) -> bool,
+    ) -> bool {
+        let Fill { addresses, rng, sealed } = fill;
+        rng.shuffle(&mut counts);
+        let blocks = self.spread_over_planes(pool);
         let pages = self.geo.pages_per_block;
-        for (i, &count) in counts.iter().enumerate() {
-            let block = all[i % homes * per_home + i / homes];
+        for (i, (&block, &count)) in blocks.iter().zip(&counts).enumerate() {
+            if i % BLOCKS_AT_ONCE == 0 && !keep_going(self.valid_pages) {
+                return false;
+            }
             self.space.adopt(block, self.geo.first_plane(block), pages);
             for plane in self.geo.planes_of_block(block) {
                 self.media.program_run(&self.geo, block, plane, self.geo.pages_per_flash_block);
@@ -172,15 +187,33 @@ impl Ftl {
             (self.blocks.bound[at], self.blocks.valid[at]) = (pages as u16, count);
             sealed.push((count, rng.bits(), at));
         }
+        true
+    }
+
+    /// The good blocks of `pool`, plane by plane in turn, so that the last ones leave every plane as many
+    /// as its bad blocks allow.
+    fn spread_over_planes(&self, pool: PoolId) -> Vec<BlockId> {
+        let mut after = vec![0; self.geo.planes as usize];
+        let mut blocks = Vec::new();
+        for block in self.blocks.of_pool(pool).rev().filter(|&b| !self.blocks.is_bad(b)) {
+            let plane = self.geo.first_plane(block);
+            blocks.push((Reverse(after[plane.at()]), plane, block));
+            after[plane.at()] += 1;
+        }
+        blocks.sort_unstable();
+        blocks.into_iter().map(|(_, _, block)| block).collect()
     }
 
     /// The rest of the pool's pages, in open blocks of all frontiers.
     fn fill_open(&mut self, planes: &[PlaneId], open: u64, addresses: &mut Addresses) {
         let streams = u64::from(self.space.streams());
         for i in 0..open {
-            let plane = planes[(i / streams % planes.len() as u64) as usize];
-            let (_, ppn) = self.program_now(plane, (i % streams) as u32, addresses.here());
-            self.map.unmark(ppn);
+            let (turn, stream) = ((i / streams) as usize, (i % streams) as u32);
+            // A plane may have lost too many blocks.
+            let mut in_turn = planes.iter().cycle().skip(turn % planes.len()).take(planes.len());
+            let plane =
+                in_turn.find(|&&p| self.space.has_page(p, stream)).expect("blocks are left");
+            let (_, ppn) = self.program_now(*plane, stream, addresses.here());
             self.own(addresses.here(), ppn);
             addresses.advance();
         }

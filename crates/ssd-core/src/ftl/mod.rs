@@ -14,6 +14,7 @@ pub mod place;
 pub mod plugs;
 pub mod snapshot;
 pub mod space;
+pub mod wear;
 
 use crate::config::Config;
 use crate::memory::prefetch;
@@ -26,7 +27,9 @@ use gc::trigger::SpaceView;
 use gc::victim::{Victim, VictimPolicy};
 use map::{Entry, Map};
 use plugs::Plugs;
+use snapshot::shape::Shape;
 use space::Space;
+use wear::Wear;
 
 /// A chosen victim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +38,16 @@ pub struct Choice {
     pub block: BlockId,
     /// Chosen by the reserve's greedy rule because the policy made no progress.
     pub by_reserve: bool,
+    /// Chosen by static wear levelling for its cold data.
+    pub levels: bool,
+}
+
+impl Choice {
+    /// The choice of the victim policy.
+    #[must_use]
+    pub const fn of_policy(block: BlockId) -> Choice {
+        Choice { block, by_reserve: false, levels: false }
+    }
 }
 
 /// Maps, blocks, space and media of one device.
@@ -49,6 +62,8 @@ pub struct Ftl {
     pub blocks: BlockTable,
     /// Erased and open blocks.
     pub space: Space,
+    /// Endurance and static wear levelling.
+    pub wear: Wear,
     /// The victim policy.
     pub victim: Victim,
     /// Host pages bound so far: the clock of victim policies.
@@ -57,6 +72,7 @@ pub struct Ftl {
     pub valid_pages: u64,
     seals: u64,
     rng: Stream,
+    shape: Shape,
 }
 
 impl Ftl {
@@ -74,18 +90,22 @@ impl Ftl {
         let blocks = BlockTable::new(geo.pools, geo.blocks_per_pool, pages);
         let mut victim = plugs.victim(&config.gc.victim, &blocks);
         victim.init(&blocks, 0);
-        Ftl {
+        let mut ftl = Ftl {
             map: Map::new(geo.user_pages, geo.pages),
             media: Media::new(&geo, config.run.data, config.metrics.op_log),
             space: Space::new(&geo, config),
+            wear: Wear::new(config, &geo),
             victim,
             clock: 0,
             valid_pages: 0,
             seals: 0,
             rng: Stream::new(config.run.seed, "victim"),
+            shape: Shape::of(config),
             blocks,
             geo,
-        }
+        };
+        ftl.begin_life(config);
+        ftl
     }
 
     /// Use another victim policy from here on, built from the state of the blocks.
@@ -101,10 +121,10 @@ impl Ftl {
         self.bind(plane, stream, lpn)
     }
 
-    /// Bind a GC copy: the next page of the GC frontier on `plane`.
+    /// Bind a copy: the next page of frontier `stream` (that of GC or of wear levelling) on `plane`.
     #[inline]
-    pub fn bind_gc(&mut self, plane: PlaneId, lpn: Lpn) -> Ppn {
-        self.bind(plane, self.space.gc_stream(), lpn)
+    pub fn bind_copy(&mut self, plane: PlaneId, stream: u32, lpn: Lpn) -> Ppn {
+        self.bind(plane, stream, lpn)
     }
 
     #[inline]
@@ -173,18 +193,26 @@ impl Ftl {
         if let Some(block) = chosen {
             assert!(self.blocks.is_candidate(block), "victim {block:?} is not sealed");
             assert_eq!(self.blocks.pool_of(block), pool, "victim {block:?} of another pool");
-            if self.blocks.invalid(block) > 0 {
-                return Some(Choice { block, by_reserve: false });
+            if self.blocks.invalid(block) > 0 && self.fits(block) {
+                return Some(Choice::of_policy(block));
             }
         }
         if must_progress {
-            let block = self.fewest_valid(pool)?;
-            return Some(Choice { block, by_reserve: true });
+            let block = self.fewest_valid(pool).filter(|&block| self.fits(block))?;
+            return Some(Choice { by_reserve: true, ..Choice::of_policy(block) });
         }
         // A fully valid victim gains nothing by itself, but other blocks may follow it.
         chosen
-            .filter(|_| self.fewest_valid(pool).is_some())
-            .map(|block| Choice { block, by_reserve: false })
+            .filter(|&block| self.fits(block) && self.fewest_valid(pool).is_some())
+            .map(Choice::of_policy)
+    }
+
+    /// Whether the valid pages of `block` find room. They always do unless blocks wear out.
+    #[inline]
+    #[must_use]
+    pub fn fits(&self, block: BlockId) -> bool {
+        let pool = self.blocks.pool_of(block);
+        u64::from(self.blocks.valid[block.at()]) <= self.space.gc_room(pool)
     }
 
     /// The blocks of `pool` that `amount = "all-candidates"` collects now: those the policy names,
@@ -206,14 +234,25 @@ impl Ftl {
             .min_by_key(|&b| (self.blocks.valid[b.at()], b))
     }
 
-    /// `block` becomes the victim of its pool.
-    pub fn begin_collection(&mut self, block: BlockId) {
-        let at = block.at();
+    /// The block of `choice` becomes the victim of its pool.
+    pub fn begin_collection(&mut self, choice: Choice) {
+        let block = choice.block;
+        let (at, pool) = (block.at(), self.blocks.pool_of(block));
         assert_eq!(self.blocks.state[at], BlockState::Sealed, "{block:?} is not sealed");
         assert_eq!(self.blocks.pending[at], 0, "{block:?} has programs pending");
         self.blocks.state[at] = BlockState::Collecting;
         self.victim.on_leave(block, &self.blocks);
-        self.space.job_begins(self.blocks.pool_of(block), u32::from(self.blocks.valid[at]));
+        let pages = u32::from(self.blocks.valid[at]);
+        if choice.levels {
+            self.space.levelling_begins(pool, pages);
+        } else {
+            self.space.job_begins(pool, pages, self.gives_back(block));
+        }
+    }
+
+    /// Whether `block` can be used again after its next erase.
+    fn gives_back(&self, block: BlockId) -> bool {
+        !self.wear.ends(block, self.blocks.erases[block.at()] + 1)
     }
 
     /// The first valid page of `block` at or after page `from` of it.
@@ -230,10 +269,10 @@ impl Ftl {
         assert_eq!(self.blocks.state[at], BlockState::Collecting);
         assert_eq!(self.blocks.valid[at], 0, "erase of {block:?} with valid pages");
         self.blocks.state[at] = BlockState::Erasing;
-        self.space.job_moved_all(self.blocks.pool_of(block));
+        self.space.job_moved_all(self.blocks.pool_of(block), self.gives_back(block));
     }
 
-    /// Every flash block of `block` has been erased: it is free again.
+    /// Every flash block of `block` has been erased: it is free again, or worn out.
     pub fn finish_erase(&mut self, block: BlockId) {
         let at = block.at();
         assert_eq!(self.blocks.state[at], BlockState::Erasing, "{block:?} is not being erased");
@@ -241,11 +280,17 @@ impl Ftl {
         for plane in self.geo.planes_of_block(block) {
             self.media.erase(&self.geo, block, plane);
         }
-        self.blocks.state[at] = BlockState::Free;
+        let gives_back = self.gives_back(block);
+        self.blocks.state[at] = if gives_back { BlockState::Free } else { BlockState::Bad };
         self.blocks.erases[at] += 1;
         let bound = u32::from(std::mem::take(&mut self.blocks.bound[at]));
         let plane = self.geo.first_plane(block);
-        self.space.erased(block, plane, bound, self.blocks.erases[at]);
+        if gives_back {
+            self.space.erased(block, plane, bound, self.blocks.erases[at]);
+        } else {
+            self.space.worn_out(plane, bound);
+        }
+        self.note_erase(self.geo.pool_of(plane));
     }
 
     /// What triggers see of `pool`.
@@ -255,11 +300,12 @@ impl Ftl {
             pool,
             clock: self.clock,
             free_blocks: self.space.free_blocks(pool),
-            blocks: self.geo.blocks_per_pool,
+            blocks: self.space.good_blocks(pool),
             pool_used_pages: self.space.used_in_pool(pool),
-            pool_pages: u64::from(self.geo.blocks_per_pool) * u64::from(self.geo.pages_per_block),
+            pool_pages: u64::from(self.space.good_blocks(pool))
+                * u64::from(self.geo.pages_per_block),
             used_pages: self.space.used(),
-            pages: u64::from(self.geo.pages),
+            pages: self.space.good_pages(),
             idle_for: None,
         }
     }

@@ -2,12 +2,18 @@
 //!
 //! The invariant that makes collection always possible: the pages that GC may still bind in a pool
 //! (erased blocks and its open block) never fall below what the running job still has to move, nor,
-//! without a job, below one whole block. The host may bind only what leaves that room.
+//! without a job, below one whole block. The host may bind only what leaves that room. Only an erase that
+//! wears its block out can leave less: then that is what is kept, and a victim has to fit into it.
+
+mod at_rest;
+
+pub(super) use at_rest::Ground;
 
 use super::blocks::{BlockState, BlockTable};
 use crate::config::{Config, Frontiers};
 use crate::nand::geometry::Geometry;
 use crate::units::{BlockId, Divisor, PlaneId, PoolId};
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 const NONE: u32 = u32::MAX;
@@ -26,12 +32,17 @@ pub struct Space {
     /// Erased blocks by home (plane; with superblocks: pool), next to be opened first.
     free: Vec<BTreeSet<(u32, u32)>>,
     free_in_pool: Vec<u32>,
-    /// Frontiers, `plane * streams + stream`.
+    /// Blocks that are not bad.
+    good_in_pool: Vec<u32>,
+    good_total: u64,
+    /// Frontiers, `plane * frontiers + stream`; the last one is that of wear levelling.
     open: Vec<Open>,
-    /// Superblocks that still have unbound pages, oldest first, `pool * streams + stream`.
+    /// Superblocks that still have unbound pages, oldest first, `pool * frontiers + stream`.
     open_supers: Vec<Vec<BlockId>>,
     /// Unbound pages in open blocks of the GC frontier.
     gc_open: Vec<u32>,
+    /// Unbound pages in open blocks of the frontier of wear levelling.
+    wear_open: Vec<u32>,
     /// Pages that the running job may still have to bind; one block without a job.
     gc_need: Vec<u32>,
     used_in_pool: Vec<u32>,
@@ -41,11 +52,14 @@ pub struct Space {
     free_total: u64,
     lowest_free: u64,
     streams: u32,
+    /// `streams` and that of wear levelling.
+    frontiers: u32,
     shared: bool,
     dynamic_wear: bool,
     releases: u32,
     superblock: bool,
     planes_per_pool: Divisor,
+    blocks_per_home: u32,
     pages_per_block: u32,
     pages_on_plane: u32,
 }
@@ -62,26 +76,32 @@ impl Space {
         let homes = if geo.members > 1 { geo.pools } else { geo.planes };
         let per_home = geo.pools * geo.blocks_per_pool / homes;
         let pools = geo.pools as usize;
+        let all = u64::from(geo.blocks_per_pool) * pools as u64;
         Space {
             free: (0..homes)
                 .map(|h| (h * per_home..(h + 1) * per_home).map(|b| (0, b)).collect())
                 .collect(),
             free_in_pool: vec![geo.blocks_per_pool; pools],
-            open: vec![Open { block: NONE, left: 0 }; (geo.planes * streams) as usize],
-            open_supers: vec![Vec::new(); pools * streams as usize],
+            good_in_pool: vec![geo.blocks_per_pool; pools],
+            good_total: all,
+            open: vec![Open { block: NONE, left: 0 }; (geo.planes * (streams + 1)) as usize],
+            open_supers: vec![Vec::new(); pools * (streams as usize + 1)],
             gc_open: vec![0; pools],
+            wear_open: vec![0; pools],
             gc_need: vec![geo.pages_per_block; pools],
             used_in_pool: vec![0; pools],
             opened: vec![false; pools],
             used: 0,
-            free_total: u64::from(geo.blocks_per_pool) * pools as u64,
-            lowest_free: u64::from(geo.blocks_per_pool) * pools as u64,
+            free_total: all,
+            lowest_free: all,
             streams,
+            frontiers: streams + 1,
             shared: config.alloc.frontiers == Frontiers::Single,
             dynamic_wear: config.wear.dynamic,
             releases: 0,
             superblock: geo.members > 1,
             planes_per_pool: Divisor::new(geo.planes_per_pool()),
+            blocks_per_home: per_home,
             pages_per_block: geo.pages_per_block,
             pages_on_plane: geo.pages_per_flash_block,
         }
@@ -99,6 +119,36 @@ impl Space {
     #[must_use]
     pub fn gc_stream(&self) -> u32 {
         self.streams - 1
+    }
+
+    /// The frontier of wear levelling.
+    #[inline(always)]
+    #[must_use]
+    pub fn wear_stream(&self) -> u32 {
+        self.streams
+    }
+
+    #[inline(always)]
+    fn frontier_at(&self, plane: PlaneId, stream: u32) -> usize {
+        (plane.0 * self.frontiers + stream) as usize
+    }
+
+    fn supers_at(&self, pool: PoolId, stream: u32) -> usize {
+        (pool.0 * self.frontiers + stream) as usize
+    }
+
+    /// Blocks of a pool that are not bad.
+    #[inline(always)]
+    #[must_use]
+    pub fn good_blocks(&self, pool: PoolId) -> u32 {
+        self.good_in_pool[pool.at()]
+    }
+
+    /// Pages of the blocks of the device that are not bad.
+    #[inline(always)]
+    #[must_use]
+    pub fn good_pages(&self) -> u64 {
+        self.good_total * u64::from(self.pages_per_block)
     }
 
     /// Erased blocks of a pool.
@@ -157,27 +207,40 @@ impl Space {
         u64::from(self.gc_need[pool.at()])
     }
 
-    /// A job is about to move `pages` pages of `pool`.
-    pub fn job_begins(&mut self, pool: PoolId, pages: u32) {
+    /// A job is about to move `pages` pages of `pool`; `gives_back`: its block can be used again, so that
+    /// no other room need be kept for what comes after it.
+    pub fn job_begins(&mut self, pool: PoolId, pages: u32, gives_back: bool) {
         assert!(u64::from(pages) <= self.gc_room(pool), "no room for a job in {pool:?}");
-        self.gc_need[pool.at()] = pages;
+        self.keep(pool, pages + if gives_back { 0 } else { self.pages_per_block });
     }
 
-    /// One page of the job needs no room any more: bound or dropped.
-    pub fn job_page_done(&mut self, pool: PoolId) {
-        assert!(self.gc_need[pool.at()] > 0, "{pool:?} moves more pages than its job has");
-        self.gc_need[pool.at()] -= 1;
+    /// Wear levelling is about to move `pages` pages of `pool` to the most worn erased block. Room for
+    /// collection stays, also while that block is open.
+    pub fn levelling_begins(&mut self, pool: PoolId, pages: u32) {
+        let opens = pages > self.wear_open[pool.at()];
+        let need = self.pages_per_block * if opens { 2 } else { 1 };
+        assert!(u64::from(need) <= self.gc_room(pool), "{pool:?} levels at its reserve");
+        self.gc_need[pool.at()] = need;
     }
 
-    /// So many pages of the job need no room any more.
-    pub fn job_pages_done(&mut self, pool: PoolId, pages: u32) {
+    /// Keep room for so many pages, or what there is.
+    fn keep(&mut self, pool: PoolId, pages: u32) {
+        self.gc_need[pool.at()] = self.gc_room(pool).min(u64::from(pages)) as u32;
+    }
+
+    /// So many pages of the job, bound on frontier `stream` or dropped, need no room any more. Those of
+    /// wear levelling have theirs in its own blocks.
+    pub fn job_pages_done(&mut self, pool: PoolId, stream: u32, pages: u32) {
+        if stream == self.wear_stream() {
+            return;
+        }
         assert!(self.gc_need[pool.at()] >= pages, "{pool:?} moves more pages than its job has");
         self.gc_need[pool.at()] -= pages;
     }
 
     /// The job has no page left to move.
-    pub fn job_moved_all(&mut self, pool: PoolId) {
-        self.gc_need[pool.at()] = 0;
+    pub fn job_moved_all(&mut self, pool: PoolId, gives_back: bool) {
+        self.keep(pool, if gives_back { 0 } else { self.pages_per_block });
     }
 
     fn home(&self, plane: PlaneId) -> usize {
@@ -190,15 +253,15 @@ impl Space {
 
     /// An already open block of `stream` has an unbound page on `plane`.
     #[inline(always)]
-    fn has_open(&self, plane: PlaneId, stream: u32) -> bool {
-        let open = self.open[(plane.0 * self.streams + stream) as usize];
+    #[must_use]
+    pub fn has_open(&self, plane: PlaneId, stream: u32) -> bool {
+        let open = self.open[self.frontier_at(plane, stream)];
         open.left > 0 || (self.superblock && self.next_super(plane, stream, open.block).is_some())
     }
 
     #[inline(never)]
     fn next_super(&self, plane: PlaneId, stream: u32, current: u32) -> Option<BlockId> {
-        let list =
-            &self.open_supers[self.pool(plane).at() * self.streams as usize + stream as usize];
+        let list = &self.open_supers[self.supers_at(self.pool(plane), stream)];
         let at = list.iter().position(|b| b.0 == current);
         // A superblock that left the list is full on every plane, so the oldest one is next.
         list.get(at.map_or(0, |i| i + 1)).copied()
@@ -225,29 +288,37 @@ impl Space {
         !self.free[self.home(plane)].is_empty() && self.gc_room(pool) >= need + block
     }
 
-    /// Whether a GC copy may bind a page on `plane` now.
+    /// Whether `plane` has a page for frontier `stream`, whoever else needs it.
+    #[inline(always)]
     #[must_use]
-    pub fn gc_may_bind(&self, plane: PlaneId) -> bool {
-        self.has_open(plane, self.gc_stream()) || !self.free[self.home(plane)].is_empty()
+    pub fn has_page(&self, plane: PlaneId, stream: u32) -> bool {
+        self.has_open(plane, stream) || !self.free[self.home(plane)].is_empty()
     }
 
     /// The block in which the next page of `stream` on `plane` is bound, opened if need be.
     #[inline(always)]
     pub fn frontier(&mut self, plane: PlaneId, stream: u32, blocks: &mut BlockTable) -> BlockId {
-        let at = (plane.0 * self.streams + stream) as usize;
+        let at = self.frontier_at(plane, stream);
         if self.open[at].left == 0 {
             self.advance_frontier(plane, stream, blocks);
         }
         let open = &mut self.open[at];
         open.left -= 1;
         let block = BlockId(open.block);
-        let pool = self.pool(plane).at();
-        self.used_in_pool[pool] += 1;
-        self.used += 1;
-        if stream == self.gc_stream() {
-            self.gc_open[pool] -= 1;
-        }
+        self.bound(self.pool(plane), stream, 1);
         block
+    }
+
+    /// So many pages of `pool` are used from now on.
+    #[inline(always)]
+    fn bound(&mut self, pool: PoolId, stream: u32, pages: u32) {
+        self.used_in_pool[pool.at()] += pages;
+        self.used += u64::from(pages);
+        if stream >= self.gc_stream() {
+            let open =
+                if stream == self.gc_stream() { &mut self.gc_open } else { &mut self.wear_open };
+            open[pool.at()] -= pages;
+        }
     }
 
     /// The same for up to `wanted` pages on one plane: the block, and how many it takes.
@@ -260,21 +331,17 @@ impl Space {
     ) -> (BlockId, u32) {
         assert!(wanted > 0, "a run of no page");
         let block = self.frontier(plane, stream, blocks);
-        let open = &mut self.open[(plane.0 * self.streams + stream) as usize];
+        let at = self.frontier_at(plane, stream);
+        let open = &mut self.open[at];
         let more = (wanted - 1).min(open.left);
         open.left -= more;
-        let pool = self.pool(plane).at();
-        self.used_in_pool[pool] += more;
-        self.used += u64::from(more);
-        if stream == self.gc_stream() {
-            self.gc_open[pool] -= more;
-        }
+        self.bound(self.pool(plane), stream, more);
         (block, more + 1)
     }
 
     #[inline(never)]
     fn advance_frontier(&mut self, plane: PlaneId, stream: u32, blocks: &mut BlockTable) {
-        let at = (plane.0 * self.streams + stream) as usize;
+        let at = self.frontier_at(plane, stream);
         let next = if self.superblock {
             self.next_super(plane, stream, self.open[at].block)
         } else {
@@ -285,9 +352,7 @@ impl Space {
     }
 
     fn open_block(&mut self, plane: PlaneId, stream: u32, blocks: &mut BlockTable) -> BlockId {
-        let home = self.home(plane);
-        let (_, id) = self.free[home].pop_first().expect("the caller has checked for a free block");
-        let (block, pool) = (BlockId(id), self.pool(plane));
+        let (block, pool) = (self.take_free(plane, stream, blocks), self.pool(plane));
         assert_eq!(blocks.state[block.at()], BlockState::Free);
         assert_eq!(blocks.bound[block.at()], 0, "{block:?} is free and programmed");
         blocks.state[block.at()] = BlockState::Open;
@@ -297,19 +362,88 @@ impl Space {
         self.lowest_free = self.lowest_free.min(self.free_total);
         if stream == self.gc_stream() {
             self.gc_open[pool.at()] += self.pages_per_block;
+        } else if stream == self.wear_stream() {
+            self.wear_open[pool.at()] += self.pages_per_block;
+            assert!(self.gc_need[pool.at()] >= self.pages_per_block, "{pool:?} levels unasked");
+            self.gc_need[pool.at()] -= self.pages_per_block;
         }
         if self.superblock {
             self.forget_former(pool, stream, block);
-            self.open_supers[pool.at() * self.streams as usize + stream as usize].push(block);
+            let supers = self.supers_at(pool, stream);
+            self.open_supers[supers].push(block);
         }
         block
     }
 
+    /// Take the erased block that `stream` opens next on `plane` out of its list.
+    fn take_free(&mut self, plane: PlaneId, stream: u32, blocks: &BlockTable) -> BlockId {
+        let home = self.home(plane);
+        let next = if stream == self.wear_stream() {
+            self.most_worn_at(home, blocks).filter(|key| self.free[home].remove(key))
+        } else {
+            self.free[home].pop_first()
+        };
+        BlockId(next.expect("the caller has checked for a free block").1)
+    }
+
+    /// The erased block of a home with the most erases, then the lowest number.
+    fn most_worn_at(&self, home: usize, blocks: &BlockTable) -> Option<(u32, u32)> {
+        let erases = |key: &&(u32, u32)| (blocks.erases[key.1 as usize], Reverse(key.1));
+        self.free[home].iter().max_by_key(erases).copied()
+    }
+
+    /// The erased block of `pool` with the most erases, then the lowest number.
+    #[must_use]
+    pub fn most_worn(&self, pool: PoolId, blocks: &BlockTable) -> Option<BlockId> {
+        // The planes of a superblock share their list.
+        let planes = self.planes_of(pool).take(if self.superblock { 1 } else { usize::MAX });
+        planes
+            .filter_map(|plane| self.most_worn_at(self.home(plane), blocks))
+            .map(|(_, id)| BlockId(id))
+            .max_by_key(|b| (blocks.erases[b.at()], Reverse(*b)))
+    }
+
+    /// The plane of the pool of `home` where the next copy to frontier `stream` is bound, `home` first
+    /// where it has a page.
+    #[inline(always)]
+    #[must_use]
+    pub fn copy_plane(&self, home: PlaneId, stream: u32, blocks: &BlockTable) -> Option<PlaneId> {
+        if stream == self.gc_stream() && self.has_page(home, stream) {
+            return Some(home);
+        }
+        self.other_copy_plane(home, stream, blocks)
+    }
+
+    #[inline(never)]
+    fn other_copy_plane(&self, home: PlaneId, stream: u32, blocks: &BlockTable) -> Option<PlaneId> {
+        if stream == self.wear_stream() {
+            return self.wear_plane(home, blocks);
+        }
+        self.planes_of(self.pool(home)).find(|&p| self.has_page(p, stream))
+    }
+
+    fn planes_of(&self, pool: PoolId) -> impl Iterator<Item = PlaneId> + use<> {
+        let planes = self.planes_per_pool.get();
+        (pool.0 * planes..(pool.0 + 1) * planes).map(PlaneId)
+    }
+
+    /// For wear levelling: a plane with a page left in an open block, so that no more blocks are opened
+    /// than need be, else that of the most worn erased block.
+    fn wear_plane(&self, home: PlaneId, blocks: &BlockTable) -> Option<PlaneId> {
+        let (stream, pool) = (self.wear_stream(), self.pool(home));
+        let mut planes = std::iter::once(home).chain(self.planes_of(pool));
+        let open = planes.find(|&p| self.has_open(p, stream));
+        open.or_else(|| {
+            let block = self.most_worn(pool, blocks)?;
+            Some(if self.superblock { home } else { PlaneId(block.0 / self.blocks_per_home) })
+        })
+    }
+
     /// Planes that filled superblock `block` before its last erase, and none since, have not begun it.
     fn forget_former(&mut self, pool: PoolId, stream: u32, block: BlockId) {
-        for plane in pool.0 * self.planes_per_pool.get()..(pool.0 + 1) * self.planes_per_pool.get()
-        {
-            let open = &mut self.open[(plane * self.streams + stream) as usize];
+        for plane in self.planes_of(pool) {
+            let at = self.frontier_at(plane, stream);
+            let open = &mut self.open[at];
             if open.block == block.0 {
                 assert_eq!(open.left, 0, "{block:?} is opened and open");
                 open.block = NONE;
@@ -321,8 +455,8 @@ impl Space {
     #[inline]
     pub fn fully_bound(&mut self, block: BlockId, plane: PlaneId) {
         if self.superblock {
-            let pool = self.pool(plane).at() * self.streams as usize;
-            for list in &mut self.open_supers[pool..pool + self.streams as usize] {
+            let first = self.supers_at(self.pool(plane), 0);
+            for list in &mut self.open_supers[first..=first + self.streams as usize] {
                 list.retain(|&b| b != block);
             }
         }
@@ -344,13 +478,40 @@ impl Space {
         assert!(self.gc_room(pool) >= self.gc_need(pool), "a job of {pool:?} used up its room");
     }
 
-    /// `block`, never used so far and at home on `plane`, counts as fully programmed from now on.
-    pub fn adopt(&mut self, block: BlockId, plane: PlaneId, pages: u32) {
+    /// A block at home on `plane`, of which `bound` pages were used, has been erased for the last time;
+    /// its job is over.
+    pub fn worn_out(&mut self, plane: PlaneId, bound: u32) {
+        let pool = self.pool(plane);
+        assert!(self.good_in_pool[pool.at()] > self.free_in_pool[pool.at()], "none was in use");
+        self.good_in_pool[pool.at()] -= 1;
+        self.good_total -= 1;
+        self.used_in_pool[pool.at()] -= bound;
+        self.used -= u64::from(bound);
+        self.keep(pool, self.pages_per_block);
+    }
+
+    /// `block`, at home on `plane`, is bad from the factory.
+    pub fn never_good(&mut self, block: BlockId, plane: PlaneId) {
+        self.take_unused(block, plane);
+        let pool = self.pool(plane);
+        self.good_in_pool[pool.at()] -= 1;
+        self.good_total -= 1;
+        self.keep(pool, self.pages_per_block);
+    }
+
+    /// Take `block`, never used so far and at home on `plane`, out of the free list.
+    fn take_unused(&mut self, block: BlockId, plane: PlaneId) {
         let (pool, home) = (self.pool(plane), self.home(plane));
         assert!(self.free[home].remove(&(0, block.0)), "{block:?} has been used");
         self.free_in_pool[pool.at()] -= 1;
         self.free_total -= 1;
         self.lowest_free = self.lowest_free.min(self.free_total);
+    }
+
+    /// `block`, never used so far and at home on `plane`, counts as fully programmed from now on.
+    pub fn adopt(&mut self, block: BlockId, plane: PlaneId, pages: u32) {
+        self.take_unused(block, plane);
+        let pool = self.pool(plane);
         self.used_in_pool[pool.at()] += pages;
         self.used += u64::from(pages);
     }
@@ -364,14 +525,37 @@ impl Space {
     pub fn open_list(&self) -> impl Iterator<Item = (PlaneId, u32, BlockId, u32)> + '_ {
         self.open.iter().enumerate().filter(|(_, o)| o.left > 0).map(|(i, o)| {
             let i = i as u32;
-            (PlaneId(i / self.streams), i % self.streams, BlockId(o.block), o.left)
+            (PlaneId(i / self.frontiers), i % self.frontiers, BlockId(o.block), o.left)
         })
     }
 
-    /// Frontiers on each plane.
+    /// Unbound pages in open blocks of the frontier of wear levelling.
+    #[must_use]
+    pub fn wear_open(&self, pool: PoolId) -> u32 {
+        self.wear_open[pool.at()]
+    }
+
+    /// The open blocks of wear levelling that have unbound pages, for the audit.
+    #[must_use]
+    pub fn wear_blocks(&self, pool: PoolId) -> Vec<BlockId> {
+        let stream = self.wear_stream();
+        if self.superblock {
+            return self.open_supers[self.supers_at(pool, stream)].clone();
+        }
+        let open = self.planes_of(pool).map(|p| self.open[self.frontier_at(p, stream)]);
+        open.filter(|o| o.left > 0).map(|o| BlockId(o.block)).collect()
+    }
+
+    /// Frontiers of host and GC on each plane.
     #[must_use]
     pub fn streams(&self) -> u32 {
         self.streams
+    }
+
+    /// All frontiers on each plane: these and that of wear levelling.
+    #[must_use]
+    pub fn frontiers(&self) -> u32 {
+        self.frontiers
     }
 
     /// Unbound pages in the open GC blocks of a pool.

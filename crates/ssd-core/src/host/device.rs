@@ -33,6 +33,26 @@ pub enum DeviceError {
         /// The oldest of them.
         first: u64,
     },
+    /// Too many blocks of a pool have reached their endurance.
+    #[error(
+        "pool {pool} is worn out: {worn_out} of its {blocks} blocks have reached their endurance \
+         after {erases} erases in the pool, and its data fill the {good} good ones but for the room that \
+         collection keeps; the host has written {host_bytes} bytes (TBW)"
+    )]
+    WornOut {
+        /// The pool.
+        pool: u32,
+        /// Its blocks (erase units) that are worn out.
+        worn_out: u32,
+        /// All its blocks.
+        blocks: u32,
+        /// Those that are not bad.
+        good: u32,
+        /// Erases of all its blocks.
+        erases: u64,
+        /// Bytes that the host has written to the device since it was new.
+        host_bytes: u64,
+    },
     /// The time series would not fit into memory.
     #[error(
         "the time series has a row every {interval_ns} ns and reached its most of 1048576 rows at \

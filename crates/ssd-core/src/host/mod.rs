@@ -3,4 +3,6 @@
 pub(crate) mod ahead;
 pub mod device;
 pub mod drive;
+pub(crate) mod link;
 pub mod request;
+pub(crate) mod write_buffer;

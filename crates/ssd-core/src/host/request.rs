@@ -17,7 +17,7 @@ pub enum Op {
     Write = 1,
     /// Discard sectors: whole pages inside the range become unmapped.
     Trim = 2,
-    /// Completes when every write admitted before it has completed.
+    /// Completes when every write admitted before it is on flash.
     Flush = 3,
 }
 

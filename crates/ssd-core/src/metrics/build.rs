@@ -5,13 +5,19 @@ use super::counters::{CAUSES, Cause, PartSums};
 use super::latency::{ByOp, Recorder};
 use super::report::{
     Device, Flash, Gc, Host, Latency, LatencyByOp, LatencyParts, LatencyStats, Little, PartMeans,
-    Provenance, RESERVE_GREEDY, Report, Requests, Speed, Time, Utilisation, VERSION, Waf,
+    Provenance, RESERVE_GREEDY, Report, Requests, Speed, Time, Utilisation, VERSION, Waf, Wear,
+    WriteBuffer,
 };
 use super::steady::{Evidence, SteadyState};
+use super::warmup::{self, Warmup};
 use super::warnings;
 use crate::host::request::Op;
 use crate::units::Nanos;
 use std::collections::BTreeMap;
+
+/// Stretches of the host's writes over which write amplification is looked at, at most: as many as
+/// there are batches of latencies.
+const MOST_SLOPES: usize = 63;
 
 /// All that a report is made of.
 #[derive(Clone, Debug)]
@@ -65,8 +71,20 @@ pub struct DeviceState<'a> {
     pub lowest_free_blocks: u64,
     /// Pages written before the measurement: preconditioning and warm-up.
     pub pages_before: u64,
-    /// Erases of every block.
+    /// Pages in the write buffer; `None` without one.
+    pub buffered_pages: Option<u64>,
+    /// Erases of every block within the measurement.
     pub erases: &'a [u32],
+    /// Erases since the device was new of every block that was good then.
+    pub life_erases: &'a [u32],
+    /// Blocks that were bad from the start.
+    pub factory_bad_blocks: u64,
+    /// Blocks that have reached their endurance.
+    pub worn_out_blocks: u64,
+    /// Erases a block survives; 0: any number.
+    pub endurance: u32,
+    /// Bytes that the host has written to the flash since the device was new.
+    pub host_bytes_written: u64,
     /// Time each channel was busy within the measurement, nanoseconds.
     pub channel_busy_ns: &'a [u64],
     /// Time each chip was busy within the measurement, nanoseconds.
@@ -91,16 +109,19 @@ impl Report {
             completed: inputs.completed,
             requests: requests(inputs),
             host: host(inputs),
+            write_buffer: write_buffer(inputs),
             latency: latency(inputs),
             flash: flash(inputs),
             waf: waf(inputs),
             gc: gc(inputs),
+            wear: wear(inputs),
             latency_parts: LatencyParts {
                 read: part_means(&inputs.measured.read_parts),
                 write: part_means(&inputs.measured.write_parts),
             },
             device: device(inputs),
             steady_state: steady_state(inputs),
+            warmup: warmup(inputs),
             little: little(inputs),
             time: Time {
                 measured_from: inputs.measured.since.0,
@@ -145,16 +166,28 @@ pub fn audit(inputs: &Inputs) -> Vec<String> {
         let completed = m.host.completed.iter().sum::<u64>();
         equal("submitted = completed", submitted.into(), completed.into());
     }
+    if inputs.completed && inputs.device.buffered_pages == Some(0) && m.since == Nanos::ZERO {
+        let fates = m.buffer.coalesced + m.buffer.trimmed + m.buffer.evicted;
+        equal(
+            "pages written = coalesced + trimmed + evicted",
+            m.host.pages_written.into(),
+            fates.into(),
+        );
+    }
     let victims = m.gc.victims.policy + m.gc.victims.reserve_greedy;
     equal("GC calls = victims", m.gc.calls.into(), victims.into());
     let kinds = m.gc.foreground + m.gc.background;
     equal("GC calls = foreground + background", m.gc.calls.into(), kinds.into());
     if inputs.at_rest && m.since == Nanos::ZERO {
-        let (reads, programs) = (m.flash.reads[Cause::Gc.at()], m.flash.programs[Cause::Gc.at()]);
-        let ends = m.gc.pages_moved + m.gc.pages_stale;
-        equal("GC programs = moved + stale", programs.into(), ends.into());
-        let fates = programs + m.gc.pages_dropped;
-        equal("GC reads = programs + dropped", reads.into(), fates.into());
+        for (name, cause, pages) in
+            [("GC", Cause::Gc, &m.gc.pages), ("wear levelling", Cause::Wear, &m.wear.pages)]
+        {
+            let (reads, programs) = (m.flash.reads[cause.at()], m.flash.programs[cause.at()]);
+            let ends = pages.moved + pages.stale;
+            equal(&format!("{name} programs = moved + stale"), programs.into(), ends.into());
+            let fates = programs + pages.dropped;
+            equal(&format!("{name} reads = programs + dropped"), reads.into(), fates.into());
+        }
     }
     let busy = inputs.device.channel_busy_ns.iter().chain(inputs.device.chip_busy_ns);
     if let Some(most) = busy.max().filter(|&&most| most > inputs.span_ns()) {
@@ -197,6 +230,18 @@ fn host(inputs: &Inputs) -> Host {
         read_bytes_per_s: rate(host.pages_read),
         write_bytes_per_s: rate(host.pages_written),
     }
+}
+
+fn write_buffer(inputs: &Inputs) -> Option<WriteBuffer> {
+    let (m, left) = (inputs.measured, inputs.device.buffered_pages?);
+    Some(WriteBuffer {
+        pages_read: m.host.controller_pages_read,
+        pages_coalesced: m.buffer.coalesced,
+        pages_trimmed: m.buffer.trimmed,
+        pages_evicted: m.buffer.evicted,
+        pages_waited: m.buffer.waited,
+        pages_left: left,
+    })
 }
 
 /// Statistics of one group of latencies.
@@ -254,6 +299,7 @@ fn flash(inputs: &Inputs) -> Flash {
         programs: named(&f.programs),
         erases: f.all_erases(),
         erases_by_cause: named(&f.erases),
+        retries: named(&f.retries),
     }
 }
 
@@ -273,9 +319,9 @@ fn gc(inputs: &Inputs) -> Gc {
         background: g.background,
         deferred: g.deferred,
         reserve_promotions: g.reserve_promotions,
-        pages_moved: g.pages_moved,
-        pages_dropped: g.pages_dropped,
-        pages_stale: g.pages_stale,
+        pages_moved: g.pages.moved,
+        pages_dropped: g.pages.dropped,
+        pages_stale: g.pages.stale,
         pages_in_flight: 0,
         mean_victim_invalid_ratio: ratio(
             g.victim_pages_sum.saturating_sub(g.victim_valid_sum),
@@ -284,6 +330,32 @@ fn gc(inputs: &Inputs) -> Gc {
         victims_by_policy: victims,
         job_time_mean: ratio(g.job_time_ns_sum, g.jobs_done),
         job_time_max: (g.jobs_done > 0).then_some(g.job_time_ns_max),
+    }
+}
+
+fn wear(inputs: &Inputs) -> Wear {
+    let (counts, d) = (&inputs.measured.wear, &inputs.device);
+    let programs = inputs.measured.flash.all_programs();
+    let life = erase_stats(d.life_erases);
+    let good = ratio(d.life_erases.len() as u64, d.erases.len() as u64).unwrap_or(0.0);
+    let pages = d.physical_pages as f64 * good;
+    let survived = pages * f64::from(d.endurance) * d.page_bytes as f64;
+    Wear {
+        calls: counts.calls,
+        pages_moved: counts.pages.moved,
+        pages_dropped: counts.pages.dropped,
+        pages_stale: counts.pages.stale,
+        pages_in_flight: 0,
+        factory_bad_blocks: d.factory_bad_blocks,
+        worn_out_blocks: d.worn_out_blocks,
+        erase_min: life.min,
+        erase_max: life.max,
+        erase_mean: life.mean,
+        erase_stddev: life.stddev,
+        host_bytes_written: d.host_bytes_written,
+        host_bytes_at_even_wear: ratio(inputs.measured.host.pages_written, programs)
+            .filter(|_| d.endurance > 0)
+            .map(|per_program| survived * per_program),
     }
 }
 
@@ -298,12 +370,30 @@ fn part_means(sums: &PartSums) -> Option<PartMeans> {
     })
 }
 
+/// Erases over blocks; zeros without blocks.
+struct EraseStats {
+    min: u64,
+    max: u64,
+    mean: f64,
+    stddev: f64,
+}
+
+fn erase_stats(erases: &[u32]) -> EraseStats {
+    let n = erases.len().max(1) as f64;
+    let mean = erases.iter().map(|&e| u64::from(e)).sum::<u64>() as f64 / n;
+    let square = |e: &u32| (f64::from(*e) - mean) * (f64::from(*e) - mean);
+    let variance = erases.iter().map(square).sum::<f64>() / n;
+    EraseStats {
+        min: erases.iter().copied().min().unwrap_or(0).into(),
+        max: erases.iter().copied().max().unwrap_or(0).into(),
+        mean,
+        stddev: variance.sqrt(),
+    }
+}
+
 fn device(inputs: &Inputs) -> Device {
     let d = &inputs.device;
-    let n = d.erases.len().max(1) as f64;
-    let mean = d.erases.iter().map(|&e| u64::from(e)).sum::<u64>() as f64 / n;
-    let square = |e: &u32| (f64::from(*e) - mean) * (f64::from(*e) - mean);
-    let variance = d.erases.iter().map(square).sum::<f64>() / n;
+    let erases = erase_stats(d.erases);
     let shares = |busy: &[u64]| -> Vec<f64> {
         busy.iter().map(|&ns| ratio(ns, inputs.span_ns()).unwrap_or(0.0)).collect()
     };
@@ -316,11 +406,12 @@ fn device(inputs: &Inputs) -> Device {
         used_ratio: ratio(d.used_pages, d.physical_pages).unwrap_or(0.0),
         blocks: d.erases.len() as u64,
         free_blocks: d.free_blocks,
+        bad_blocks: d.factory_bad_blocks + d.worn_out_blocks,
         lowest_free_blocks: d.lowest_free_blocks,
-        erase_min: d.erases.iter().copied().min().unwrap_or(0).into(),
-        erase_max: d.erases.iter().copied().max().unwrap_or(0).into(),
-        erase_mean: mean,
-        erase_stddev: variance.sqrt(),
+        erase_min: erases.min,
+        erase_max: erases.max,
+        erase_mean: erases.mean,
+        erase_stddev: erases.stddev,
         utilisation: Utilisation {
             channel: shares(d.channel_busy_ns),
             chip: shares(d.chip_busy_ns),
@@ -337,6 +428,20 @@ fn steady_state(inputs: &Inputs) -> SteadyState {
         user_pages: inputs.device.user_pages,
         gc_calls: m.gc.calls,
     })
+}
+
+fn warmup(inputs: &Inputs) -> Warmup {
+    let m = inputs.measured;
+    if inputs.config["workload"]["kind"] == "trace" {
+        return warmup::unknown("changes of a trace cannot be told from a transient of the device");
+    }
+    let latency = |op: Op| m.latencies.of(op).batches.means().unwrap_or_default();
+    let courses = [
+        ("write amplification", m.course.slopes(MOST_SLOPES)),
+        ("write latency", latency(Op::Write)),
+        ("read latency", latency(Op::Read)),
+    ];
+    warmup::judge(&courses, m.warmup, m.host.submitted.iter().sum())
 }
 
 fn little(inputs: &Inputs) -> Little {

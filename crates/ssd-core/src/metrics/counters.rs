@@ -68,6 +68,8 @@ pub struct FlashCounts {
     pub programs: [u64; CAUSES],
     /// Blocks erased.
     pub erases: [u64; CAUSES],
+    /// Retries of the reads.
+    pub retries: [u64; CAUSES],
 }
 
 impl FlashCounts {
@@ -97,11 +99,29 @@ pub struct VictimCounts {
     pub reserve_greedy: u64,
 }
 
+/// What became of pages read to be moved: `moved + stale` were programmed, `dropped` were not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MoveCounts {
+    /// Copies that became the page's place.
+    pub moved: u64,
+    /// Pages read, and overwritten or trimmed before their copy was programmed.
+    pub dropped: u64,
+    /// Copies programmed that nobody owned any more.
+    pub stale: u64,
+}
+
+/// Static wear levelling.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WearCounts {
+    /// Cold blocks whose collection has started.
+    pub calls: u64,
+    /// What became of their pages.
+    pub pages: MoveCounts,
+}
+
 /// Garbage collection.
 ///
-/// A call is the collection of one victim: `calls = foreground + background = victims`. Every GC
-/// read ends as one of three: `pages_moved + pages_stale` are the GC programs, `pages_dropped` were
-/// not programmed.
+/// A call is the collection of one victim: `calls = foreground + background = victims`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GcCounts {
     /// Victims whose collection has started.
@@ -112,12 +132,8 @@ pub struct GcCounts {
     pub background: u64,
     /// Times the trigger held and the concurrency rule said no.
     pub deferred: u64,
-    /// Copies that became the page's place.
-    pub pages_moved: u64,
-    /// Pages read, and overwritten or trimmed before their copy was programmed.
-    pub pages_dropped: u64,
-    /// Copies programmed that nobody owned any more.
-    pub pages_stale: u64,
+    /// What became of the pages of victims.
+    pub pages: MoveCounts,
     /// Who chose the victims.
     pub victims: VictimCounts,
     /// Valid pages of all victims when they were chosen.
@@ -132,6 +148,20 @@ pub struct GcCounts {
     pub job_time_ns_max: u64,
     /// Times a pool's collection was promoted to foreground.
     pub reserve_promotions: u64,
+}
+
+/// Pages of writes in the write buffer. Without pages of writes before the measurement
+/// `host.pages_written = coalesced + trimmed + evicted + those still there`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BufferCounts {
+    /// Pages that a newer write replaced before they were evicted.
+    pub coalesced: u64,
+    /// Pages that a TRIM dropped before they were evicted.
+    pub trimmed: u64,
+    /// Pages sent to flash.
+    pub evicted: u64,
+    /// Pages that waited for room.
+    pub waited: u64,
 }
 
 /// Host requests and pages; the arrays are indexed by `op as usize`.

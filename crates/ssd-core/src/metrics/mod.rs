@@ -15,6 +15,7 @@ pub mod schema;
 pub mod series;
 pub mod steady;
 pub mod summary;
+pub mod warmup;
 pub mod warnings;
 
 #[cfg(test)]
@@ -22,7 +23,10 @@ mod tests;
 
 use crate::host::request::{Op, Request};
 use crate::units::Nanos;
-use counters::{FlashCounts, GcCounts, HostCounts, InSystem, PartSums, Parts};
+use counters::{
+    BufferCounts, Cause, FlashCounts, GcCounts, HostCounts, InSystem, MoveCounts, PartSums, Parts,
+    WearCounts,
+};
 use histogram::Histogram;
 use latency::Latencies;
 use series::{Gauges, IntervalLatency, Sample, Series};
@@ -39,10 +43,14 @@ pub struct Measurements {
     pub flash: FlashCounts,
     /// Garbage collection.
     pub gc: GcCounts,
+    /// Static wear levelling.
+    pub wear: WearCounts,
     /// Invalid pages of each victim when it was chosen.
     pub victim_invalid: Histogram,
     /// Host requests and pages.
     pub host: HostCounts,
+    /// Pages in the write buffer.
+    pub buffer: BufferCounts,
     /// Latencies.
     pub latencies: Latencies,
     /// Where the time of reads went.
@@ -68,8 +76,10 @@ impl Measurements {
             warmup: 0,
             flash: FlashCounts::default(),
             gc: GcCounts::default(),
+            wear: WearCounts::default(),
             victim_invalid: Histogram::new(),
             host: HostCounts::default(),
+            buffer: BufferCounts::default(),
             latencies: Latencies::new(split),
             read_parts: PartSums::default(),
             write_parts: PartSums::default(),
@@ -125,6 +135,15 @@ impl Measurements {
         self.in_system.leave(at.0);
     }
 
+    /// What became of the pages that are moved for `cause`.
+    #[inline]
+    pub fn moves(&mut self, cause: Cause) -> &mut MoveCounts {
+        match cause {
+            Cause::Wear => &mut self.wear.pages,
+            _ => &mut self.gc.pages,
+        }
+    }
+
     /// A host page has been written: call after `host.pages_written` and `flash` are up to date.
     #[inline(always)]
     pub fn note_write(&mut self) {
@@ -144,7 +163,7 @@ impl Measurements {
             gc_active_pools: gauges.gc_active_pools,
             host_pages_read: self.host.pages_read,
             host_pages_written: self.host.pages_written,
-            gc_programs: self.flash.programs[counters::Cause::Gc.at()],
+            gc_programs: self.flash.programs[Cause::Gc.at()],
             all_programs: self.flash.all_programs(),
             erases: self.flash.all_erases(),
             host_reads_completed: self.host.completed[Op::Read as usize],

@@ -6,6 +6,7 @@
 
 use super::counters::Cause;
 use super::steady::SteadyState;
+use super::warmup::Warmup;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -27,6 +28,9 @@ pub struct Report {
     pub requests: Requests,
     /// Host pages.
     pub host: Host,
+    /// The write buffer; `null` without one.
+    #[serde(default)]
+    pub write_buffer: Option<WriteBuffer>,
     /// Latencies.
     pub latency: Latency,
     /// Flash operations.
@@ -35,12 +39,18 @@ pub struct Report {
     pub waf: Waf,
     /// Garbage collection.
     pub gc: Gc,
+    /// Wear levelling and lifetime.
+    #[serde(default)]
+    pub wear: Wear,
     /// Where the time of requests went.
     pub latency_parts: LatencyParts,
     /// The device at the end.
     pub device: Device,
     /// Whether write amplification has settled.
     pub steady_state: SteadyState,
+    /// Whether the measurement begins with a transient.
+    #[serde(default)]
+    pub warmup: Warmup,
     /// Little's law.
     pub little: Little,
     /// Time.
@@ -66,6 +76,9 @@ pub struct Provenance {
     pub config_digest: String,
     /// Digest of the trace; `null` for a synthetic workload.
     pub trace_digest: Option<String>,
+    /// Digest of the snapshot that the run started from; `null` where it was preconditioned.
+    #[serde(default)]
+    pub snapshot_digest: Option<String>,
     /// Digest of all events of the run in order; `null` in functional mode.
     pub event_digest: Option<String>,
     /// Policies from outside (Python) by the key that they stand in for; nobody but their author can
@@ -203,6 +216,27 @@ pub struct Flash {
     pub erases: u64,
     /// Blocks erased, by cause.
     pub erases_by_cause: BTreeMap<Cause, u64>,
+    /// Retries of reads, by the cause of the read.
+    #[serde(default)]
+    pub retries: BTreeMap<Cause, u64>,
+}
+
+/// The write buffer: what became of the pages of writes. Of a completed run without warm-up
+/// `host.pages_written = pages_coalesced + pages_trimmed + pages_evicted`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct WriteBuffer {
+    /// Pages of reads that it answered; those it holds in part are read from flash (cause `rmw`).
+    pub pages_read: u64,
+    /// Pages of writes that newer ones replaced before they were evicted.
+    pub pages_coalesced: u64,
+    /// Pages of writes that a TRIM dropped before they were evicted.
+    pub pages_trimmed: u64,
+    /// Pages of writes sent to flash.
+    pub pages_evicted: u64,
+    /// Pages of writes that waited for room.
+    pub pages_waited: u64,
+    /// Pages in it at the end, on their way to flash or not: 0 unless the run did not complete.
+    pub pages_left: u64,
 }
 
 /// Write amplification: pages programmed over pages written by the host; `null` without host
@@ -248,6 +282,40 @@ pub struct Gc {
     pub job_time_mean: Option<f64>,
     /// The longest of these.
     pub job_time_max: Option<u64>,
+}
+
+/// Static wear levelling within the measurement, and what the device has lived through since it was
+/// new (preconditioning and warm-up included).
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Wear {
+    /// Cold blocks whose collection has started.
+    pub calls: u64,
+    /// Copies that became the page's place.
+    pub pages_moved: u64,
+    /// Pages read, and overwritten or trimmed before their copy was programmed.
+    pub pages_dropped: u64,
+    /// Copies programmed that nobody owned any more.
+    pub pages_stale: u64,
+    /// Pages read and, at the end of the run, neither programmed nor dropped yet.
+    pub pages_in_flight: u64,
+    /// Blocks (erase units) that were bad from the start.
+    pub factory_bad_blocks: u64,
+    /// Blocks that have reached their endurance.
+    pub worn_out_blocks: u64,
+    /// Fewest erases of a block; like the three below without those bad from the start.
+    pub erase_min: u64,
+    /// Most erases of a block.
+    pub erase_max: u64,
+    /// Mean erases of a block.
+    pub erase_mean: f64,
+    /// Standard deviation of the erases.
+    pub erase_stddev: f64,
+    /// Bytes that the host has written to the flash, in whole pages: the TBW of a device that is worn
+    /// out at the end of the run.
+    pub host_bytes_written: u64,
+    /// Bytes that the host could write in all if every block were erased as often as its endurance
+    /// allows, at the write amplification of the measurement; `null` without an endurance.
+    pub host_bytes_at_even_wear: Option<f64>,
 }
 
 /// Name under which greedy victims of the reserve are counted.
@@ -312,6 +380,9 @@ pub struct Device {
     pub free_blocks: u64,
     /// The fewest there were.
     pub lowest_free_blocks: u64,
+    /// Blocks that are never used again: bad from the factory, or worn out.
+    #[serde(default)]
+    pub bad_blocks: u64,
     /// Fewest erases of a block within the measurement, like the three below.
     pub erase_min: u64,
     /// Most erases of a block.

@@ -72,7 +72,12 @@ fn flash() -> Value {
     let counts = with(object(""), by_cause("count"));
     with(
         object("erases:count"),
-        [("reads", counts.clone()), ("programs", counts.clone()), ("erases_by_cause", counts)],
+        [
+            ("reads", counts.clone()),
+            ("programs", counts.clone()),
+            ("erases_by_cause", counts.clone()),
+            ("retries", counts),
+        ],
     )
 }
 
@@ -87,12 +92,21 @@ fn gc() -> Value {
     )
 }
 
+fn wear() -> Value {
+    object(
+        "calls:count pages_moved:count pages_dropped:count pages_stale:count \
+         pages_in_flight:count factory_bad_blocks:count worn_out_blocks:count \
+         erase_min:count erase_max:count erase_mean:number erase_stddev:number \
+         host_bytes_written:count host_bytes_at_even_wear:number?",
+    )
+}
+
 fn device() -> Value {
     with(
         object(
             "page_bytes:count user_pages:count physical_pages:count used_pages:count \
              valid_pages:count used_ratio:share blocks:count free_blocks:count \
-             lowest_free_blocks:count erase_min:count erase_max:count erase_mean:number \
+             lowest_free_blocks:count bad_blocks:count erase_min:count erase_max:count erase_mean:number \
              erase_stddev:number",
         ),
         [("utilisation", object("channel:shares chip:shares"))],
@@ -112,7 +126,8 @@ pub fn schema() -> Value {
                 with(
                     object(
                         "ssdlab:string commit:string? seed:count config_digest:string \
-                         trace_digest:string? event_digest:string?",
+                         trace_digest:string? \
+                         snapshot_digest:string? event_digest:string?",
                     ),
                     [("external_policies", map_of(&of_type("string")))],
                 ),
@@ -131,16 +146,25 @@ pub fn schema() -> Value {
                      read_bytes_per_s:number? write_bytes_per_s:number?",
                 ),
             ),
+            (
+                "write_buffer",
+                or_null(object(
+                    "pages_read:count pages_coalesced:count pages_trimmed:count \
+                     pages_evicted:count pages_waited:count pages_left:count",
+                )),
+            ),
             ("latency", latency()),
             ("flash", flash()),
             ("waf", with(object("total:number?"), by_cause("number?"))),
             ("gc", gc()),
+            ("wear", wear()),
             ("latency_parts", with(object(""), [("read", parts.clone()), ("write", parts)])),
             ("device", device()),
             (
                 "steady_state",
                 object("reached:bool reason:string wa_first:number? wa_second:number?"),
             ),
+            ("warmup", object("recommended_requests:count? reason:string")),
             (
                 "little",
                 object(

@@ -106,6 +106,26 @@ impl Course {
         Some((slope(a, b)?, slope(b, (host_pages, programs))?))
     }
 
+    /// Write amplification over at most `most` equal stretches of the host's writes, in order; what
+    /// they leave over at the end is left out.
+    ///
+    /// # Panics
+    /// If `most` is 0.
+    #[must_use]
+    pub fn slopes(&self, most: usize) -> Vec<f64> {
+        assert!(most > 0, "no stretches");
+        let every = self.points.len().div_ceil(most).max(1);
+        let ends = self.points.iter().skip(every - 1).step_by(every);
+        let mut from = (0, 0);
+        let slope = |&to: &(u64, u64)| {
+            assert!(to.0 > from.0, "points rise");
+            let slope = (to.1 - from.1) as f64 / (to.0 - from.0) as f64;
+            from = to;
+            slope
+        };
+        ends.map(slope).collect()
+    }
+
     /// Apply the rule.
     #[must_use]
     pub fn judge(&self, e: &Evidence) -> SteadyState {
@@ -170,6 +190,19 @@ mod tests {
         let s = c.judge(&e);
         assert!(s.reached, "{}", s.reason);
         assert_eq!((s.wa_first, s.wa_second), (Some(3.0), Some(3.0)));
+    }
+
+    #[test]
+    fn slopes_are_those_of_equal_stretches() {
+        for pages in [1, 62, 63, 64, 1000, 100_000] {
+            let (c, _) = course(pages, |n| if n <= pages / 2 { 1 } else { 3 });
+            let slopes = c.slopes(63);
+            assert!(slopes.len() <= 63 && slopes.len() >= 30.min(pages as usize), "{pages}");
+            assert!(slopes.iter().all(|s| (1.0..=3.0).contains(s)), "{pages}");
+            let ends = (slopes.first().copied(), slopes.last().copied());
+            assert!(pages < 62 || ends == (Some(1.0), Some(3.0)), "{pages}: {ends:?}");
+        }
+        assert!(Course::default().slopes(63).is_empty());
     }
 
     #[test]

@@ -152,6 +152,18 @@ fn requests(r: &Report, out: &mut String) {
     let rate = rate(r.little.throughput, "requests");
     let submitted = format!("of {} submitted   {rate}", count(q.submitted));
     line!(out, "  {:<12}{:>14}  {submitted}", "all", count(q.completed));
+    if let Some(b) = &r.write_buffer {
+        let text = format!(
+            "{} pages evicted, {} replaced, {} trimmed, {} waited for room, {} left; {} read",
+            count(b.pages_evicted),
+            count(b.pages_coalesced),
+            count(b.pages_trimmed),
+            count(b.pages_waited),
+            count(b.pages_left),
+            count(b.pages_read)
+        );
+        wrapped("write buffer    ", &text, out);
+    }
 }
 
 fn latency(r: &Report, out: &mut String) {
@@ -222,6 +234,10 @@ fn flash(r: &Report, out: &mut String) {
         let cells = causes.iter().map(|&c| format!("{:>11}", short_count(at(map, c).unwrap_or(0))));
         line!(out, "  {op:<9}{all:>11}{}", cells.collect::<String>());
     }
+    let retries: u64 = f.retries.values().sum();
+    if retries > 0 {
+        line!(out, "  retries  {:>11}", short_count(retries));
+    }
     let Some(total) = r.waf.total else { return };
     let parts: Vec<String> = Cause::ALL
         .into_iter()
@@ -291,6 +307,7 @@ fn device(r: &Report, out: &mut String) {
         count(d.erase_max),
         d.erase_stddev
     );
+    wear(r, out);
     let rows = [("channels busy", &d.utilisation.channel), ("chips busy", &d.utilisation.chip)];
     for (name, shares) in rows.into_iter().filter(|(_, shares)| !shares.is_empty()) {
         let mean = shares.iter().sum::<f64>() / shares.len() as f64;
@@ -314,10 +331,50 @@ fn device(r: &Report, out: &mut String) {
     }
 }
 
+/// Where blocks have worn out, are bad or have been levelled.
+fn wear(r: &Report, out: &mut String) {
+    let w = &r.wear;
+    if w.calls > 0 {
+        line!(
+            out,
+            "  levelling     {} cold blocks, {} pages moved, {} dropped, {} stale",
+            count(w.calls),
+            count(w.pages_moved),
+            count(w.pages_dropped),
+            count(w.pages_stale)
+        );
+    }
+    if r.device.bad_blocks == 0 && w.calls == 0 && w.host_bytes_at_even_wear.is_none() {
+        return;
+    }
+    line!(
+        out,
+        "  since new     {:.2} erases mean, {} min, {} max, {:.2} stddev a good block",
+        w.erase_mean,
+        count(w.erase_min),
+        count(w.erase_max),
+        w.erase_stddev
+    );
+    line!(
+        out,
+        "  bad blocks    {} worn out, {} from the factory",
+        count(w.worn_out_blocks),
+        count(w.factory_bad_blocks)
+    );
+    let gib = |bytes: f64| format!("{:.3} GiB", bytes / f64::from(1 << 30));
+    let limit = w.host_bytes_at_even_wear.map_or_else(String::new, |bytes| {
+        format!(" of {} at even wear and this write amplification", gib(bytes))
+    });
+    line!(out, "  host wrote    {}{limit}, since new", gib(w.host_bytes_written as f64));
+}
+
 fn steady_and_speed(r: &Report, out: &mut String) {
     line!(out, "");
     let answer = if r.steady_state.reached { "yes" } else { "no" };
     wrapped("steady state    ", &format!("{answer}: {}", r.steady_state.reason), out);
+    let more = r.warmup.recommended_requests.filter(|&n| n > r.requests.warmup);
+    let advice = more.map_or_else(String::new, |n| format!("; leave out {} requests", count(n)));
+    wrapped("warm-up         ", &format!("{}{advice}", r.warmup.reason), out);
     if let Some(wall) = r.time.wall {
         let bytes = r.speed.bytes_per_page;
         let memory = bytes.map_or_else(String::new, |b| format!(", {b:.1} bytes a page"));

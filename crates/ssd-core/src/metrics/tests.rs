@@ -2,7 +2,7 @@
 
 use super::Measurements;
 use super::build::{DeviceState, Inputs, audit};
-use super::counters::{Cause, Parts};
+use super::counters::{Cause, MoveCounts, Parts};
 use super::report::{Provenance, Report};
 use super::series::Gauges;
 use super::{schema, summary, warnings};
@@ -57,7 +57,7 @@ fn collect(m: &mut Measurements) {
     m.flash.erases[Cause::Gc.at()] = 200;
     (m.gc.calls, m.gc.foreground, m.gc.background, m.gc.deferred) = (200, 10, 190, 42);
     (m.gc.victims.policy, m.gc.victims.reserve_greedy) = (196, 4);
-    (m.gc.pages_moved, m.gc.pages_stale, m.gc.pages_dropped) = (copied - 3, 3, 7);
+    m.gc.pages = MoveCounts { moved: copied - 3, stale: 3, dropped: 7 };
     (m.gc.victim_valid_sum, m.gc.victim_pages_sum) = (copied + 7, 25_600);
     (m.gc.jobs_done, m.gc.job_time_ns_sum, m.gc.job_time_ns_max) = (200, 9_000_000_000, 71_000_000);
     m.gc.reserve_promotions = 5;
@@ -74,6 +74,7 @@ fn inputs(m: &Measurements) -> Inputs<'_> {
             event_digest: None,
             external_policies: BTreeMap::new(),
             trace_digest: None,
+            snapshot_digest: None,
         },
         config: json!({"run": {"name": "example", "seed": 1}}),
         measured: m,
@@ -86,7 +87,13 @@ fn inputs(m: &Measurements) -> Inputs<'_> {
             free_blocks: 2,
             lowest_free_blocks: 1,
             pages_before: 0,
+            buffered_pages: None,
             erases: &ERASES,
+            life_erases: &ERASES,
+            factory_bad_blocks: 0,
+            worn_out_blocks: 0,
+            endurance: 0,
+            host_bytes_written: 40_960_000,
             channel_busy_ns: &[],
             chip_busy_ns: &[],
         },
@@ -154,8 +161,8 @@ fn audit_accepts_the_example_and_names_what_is_wrong() {
     broken(&|m| m.host.submitted[1] += 1, "submitted");
     broken(&|m| m.gc.victims.policy -= 1, "victims");
     broken(&|m| m.gc.background -= 1, "background");
-    broken(&|m| m.gc.pages_dropped += 1, "GC reads");
-    broken(&|m| m.gc.pages_stale += 1, "GC programs");
+    broken(&|m| m.gc.pages.dropped += 1, "GC reads");
+    broken(&|m| m.gc.pages.stale += 1, "GC programs");
     let m = measured(false);
     let (mut late, busy) = (inputs(&m), [u64::MAX]);
     late.device.chip_busy_ns = &busy;

@@ -14,6 +14,7 @@ pub fn warnings(report: &Report, open_loop: bool) -> Vec<String> {
     all.extend(incomplete(report));
     all.extend(overload(report, open_loop));
     all.extend(no_gc(report).or_else(|| not_steady(report)));
+    all.extend(transient(report));
     all.extend(foreground(report));
     all.extend(unmapped(report));
     let l = &report.latency;
@@ -84,6 +85,17 @@ fn not_steady(report: &Report) -> Option<String> {
             "not in steady state: {}; write more (workload.requests, workload.loops) or \
              precondition (precondition.overwrite)",
             s.reason
+        )
+    })
+}
+
+fn transient(report: &Report) -> Option<String> {
+    let wanted = report.warmup.recommended_requests?;
+    (wanted > report.requests.warmup).then(|| {
+        format!(
+            "the measurement begins with a transient: {}; leave it out with \
+             workload.warmup_requests = {wanted}",
+            report.warmup.reason
         )
     })
 }

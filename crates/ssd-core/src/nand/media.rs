@@ -191,6 +191,70 @@ impl Media {
         }
     }
 
+    /// Pages programmed in each flash block, by erase unit, then by plane of its pool.
+    #[must_use]
+    pub fn programmed_by_flash_block(&self) -> &[u16] {
+        &self.programmed
+    }
+
+    /// Admission numbers and digests by page; empty where they are not kept.
+    #[must_use]
+    pub fn kept(&self) -> [&[u64]; 2] {
+        [&self.sequence, &self.digest].map(|column| column.as_deref().unwrap_or_default())
+    }
+
+    /// The pages that hold bytes, ascending (bytes mode).
+    pub fn pages_with_bytes(&self) -> impl Iterator<Item = (Ppn, &[u8])> {
+        let all = self.bytes.iter().flatten().enumerate();
+        all.filter_map(|(page, bytes)| Some((Ppn(page as u32), bytes.as_deref()?)))
+    }
+
+    /// Take over what erased flash of the same geometry is to hold. Columns that are not kept are left
+    /// out.
+    ///
+    /// # Errors
+    /// A flash block whose pages with an LPN are not the first ones programmed.
+    pub(crate) fn load(
+        &mut self,
+        geo: &Geometry,
+        lpn: &[u32],
+        programmed: &[u16],
+        kept: [&[u64]; 2],
+    ) -> Result<(), String> {
+        assert!(lpn.len() == self.lpn.len() && programmed.len() == self.programmed.len());
+        self.lpn.copy_from_slice(lpn);
+        self.programmed.copy_from_slice(programmed);
+        for (own, given) in [&mut self.sequence, &mut self.digest].into_iter().zip(kept) {
+            if let Some(own) = own {
+                own.copy_from_slice(given);
+            }
+        }
+        for block in (0..geo.pools * geo.blocks_per_pool).map(BlockId) {
+            for plane in geo.planes_of_block(block) {
+                let count = self.programmed(block, plane);
+                let sound = |page| {
+                    let erased = self.lpn[geo.page_on(block, plane, page).at()] == u32::MAX;
+                    erased == (page >= count)
+                };
+                if count > geo.pages_per_flash_block || !(0..geo.pages_per_flash_block).all(sound) {
+                    let (block, plane) = (block.0, plane.0);
+                    return Err(format!(
+                        "of block {block} on plane {plane} {count} pages are programmed, and others \
+                         hold an LPN"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes that page `ppn` holds (bytes mode; else nothing is kept).
+    pub(crate) fn load_bytes(&mut self, ppn: Ppn, bytes: &[u8]) {
+        if let Some(all) = &mut self.bytes {
+            all[ppn.at()] = Some(bytes.into());
+        }
+    }
+
     /// Bytes of memory held per physical page, contents included.
     #[must_use]
     pub fn bytes_held(&self) -> usize {

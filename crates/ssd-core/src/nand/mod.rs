@@ -2,4 +2,5 @@
 
 pub mod geometry;
 pub mod media;
+pub(crate) mod read_errors;
 pub mod timing;

@@ -26,6 +26,8 @@ pub struct Times {
     pub gc_bus_ns: u64,
     /// A page served by the controller, without flash.
     pub controller_ns: u64,
+    /// ECC decoding of a page read for the host.
+    pub host_ecc_ns: u64,
 }
 
 impl Times {
@@ -42,6 +44,7 @@ impl Times {
             host_bus_ns: t.transfer_ns + 2 * t.sram_ns,
             gc_bus_ns: t.transfer_ns + t.sram_ns,
             controller_ns: t.sram_ns,
+            host_ecc_ns: config.controller.host_ecc_ns,
         }
     }
 }

@@ -63,9 +63,12 @@ impl Ssd {
                 }
             }
             HostOp::Write => {
+                if !self.writes_go_straight {
+                    self.flush_before(slot, request);
+                }
                 let epoch = self.epochs.write_arrives();
                 let inside = self.requests.get(slot);
-                inside.left = pages.count;
+                inside.left += pages.count;
                 inside.epoch = epoch;
                 self.measured.host.pages_written += u64::from(pages.count);
                 for part in 0..pages.count {
@@ -80,10 +83,18 @@ impl Ssd {
                 self.finish_later(slot);
             }
             HostOp::Flush => {
-                self.epochs.flush_arrives(slot);
-                self.complete_flushes();
+                self.requests.get(slot).left = 1;
+                self.flush(slot);
             }
         }
+    }
+
+    /// One part of the request in `slot` completes when every write admitted so far is on flash.
+    #[inline(never)]
+    pub(crate) fn flush(&mut self, slot: u32) {
+        self.epochs.flush_arrives(slot);
+        self.evict_all();
+        self.complete_flushes();
     }
 
     /// A page operation of the request in slot `owner`, which may have waited in the host.
@@ -92,6 +103,7 @@ impl Ssd {
         Op {
             next: NONE,
             kind,
+            levels: false,
             stream: 0,
             part,
             plane,
@@ -108,13 +120,15 @@ impl Ssd {
     }
 
     fn admit_read(&mut self, owner: u32, part: u32, lpn: Lpn) {
-        let plane = match self.ftl.map.get(lpn) {
-            Entry::Page(ppn) => self.ftl.geo.plane_of(ppn),
-            Entry::Unmapped | Entry::Slot(_) => PlaneId(0),
+        let on_flash = match self.ftl.map.get(lpn) {
+            Entry::Page(ppn) => Some(ppn),
+            Entry::Slot(newest) => self.rest_on_flash(newest, owner, lpn),
+            Entry::Unmapped => None,
         };
+        let plane = on_flash.map_or(PlaneId(0), |ppn| self.ftl.geo.plane_of(ppn));
         let op = self.host_op(Kind::HostRead, owner, part, lpn, plane);
         let slot = self.ops.insert(op);
-        if let Entry::Page(_) = self.ftl.map.get(lpn) {
+        if on_flash.is_some() {
             self.enqueue(slot, R_HOST);
         } else {
             self.serve(slot);
@@ -143,7 +157,9 @@ impl Ssd {
             Entry::Page(ppn) if partial => Some(ppn),
             _ => None,
         };
-        if let Some(ppn) = rmw {
+        if self.buffer.is_some() {
+            // What it needs of flash, and its plane, are known at its eviction.
+        } else if let Some(ppn) = rmw {
             op.kind = Kind::RmwRead;
             op.plane = self.ftl.geo.plane_of(ppn);
             self.measured.host.rmw += 1;
@@ -160,7 +176,11 @@ impl Ssd {
             content.admit(slot, lpn, payload);
         }
         self.ftl.map.set(lpn, Entry::Slot(slot));
-        self.enqueue(slot, if rmw.is_some() { R_HOST } else { W_HOST });
+        if self.writes_go_straight {
+            self.enqueue(slot, if rmw.is_some() { R_HOST } else { W_HOST });
+        } else {
+            self.page_comes_in(slot, old);
+        }
     }
 
     /// The plane an admitted write is queued for.
@@ -172,7 +192,8 @@ impl Ssd {
 
     fn trim(&mut self, lpn: Lpn) {
         let committed = self.committed_page(lpn);
-        if self.ftl.map.get(lpn) == Entry::Unmapped {
+        let old = self.ftl.map.get(lpn);
+        if old == Entry::Unmapped {
             return;
         }
         self.measured.host.pages_trimmed += 1;
@@ -182,6 +203,9 @@ impl Ssd {
         self.ftl.map.set(lpn, Entry::Unmapped);
         if let Some(content) = &mut self.content {
             content.trim(lpn);
+        }
+        if let Entry::Slot(slot) = old {
+            self.trim_held(slot);
         }
     }
 

@@ -13,9 +13,9 @@ use crate::ftl::Choice;
 use crate::ftl::gc::concurrency::{Concurrency, ConcurrencyPolicy, DeviceView};
 use crate::ftl::gc::{Demand, Demands};
 use crate::ftl::plugs::Plugs;
-use crate::metrics::counters::Parts;
+use crate::metrics::counters::{CAUSES, Parts};
 use crate::nand::geometry::Geometry;
-use crate::sched::order::{R_GC, W_GC};
+use crate::sched::order::{R_GC, W_GC, W_HOST};
 use crate::units::{BlockId, Lpn, Nanos, PlaneId, PoolId, Ppn};
 use std::collections::VecDeque;
 
@@ -30,6 +30,8 @@ struct Job {
     /// Flash blocks still to be erased; 0 until the erase is queued.
     erases_left: u32,
     foreground: bool,
+    /// Static wear levelling, not garbage collection.
+    levels: bool,
     since: Nanos,
 }
 
@@ -64,8 +66,8 @@ pub(crate) struct Collector {
     device_held: bool,
     /// What a pool wants may change with every page written, not only with every block opened.
     watches_pages: bool,
-    /// GC pages read and neither programmed nor dropped yet.
-    pub(crate) pages_read: u64,
+    /// Pages read to be moved and neither programmed nor dropped yet, by cause.
+    pub(crate) pages_read: [u64; CAUSES],
 }
 
 impl Collector {
@@ -96,7 +98,7 @@ impl Collector {
             block_closings: vec![0; pools],
             idle_units: Vec::new(),
             device_held: false,
-            pages_read: 0,
+            pages_read: [0; CAUSES],
         }
     }
 
@@ -208,7 +210,7 @@ impl Ssd {
         self.gc.concurrency.limit(&DeviceView {
             pools: self.ftl.geo.pools,
             used_pages: self.ftl.space.used(),
-            pages: u64::from(self.ftl.geo.pages),
+            pages: self.ftl.space.good_pages(),
         })
     }
 
@@ -221,6 +223,9 @@ impl Ssd {
             return;
         }
         let listed = !self.gc.lists[pool.at()].is_empty();
+        if self.ftl.wear.is_due(pool) && demand < Demand::Urgent && !listed && self.level(pool) {
+            return;
+        }
         if demand == Demand::None && !listed {
             self.gc.set_starved(pool, false);
             return;
@@ -237,10 +242,37 @@ impl Ssd {
         }
         let Some(choice) = self.next_choice(pool, reserve) else {
             self.gc.set_starved(pool, true);
+            if reserve && self.ftl.is_worn_out(pool) && self.host_waits_for(pool) {
+                let end = super::functional::worn_out(&self.ftl, pool);
+                self.failure.get_or_insert(end);
+            }
             return;
         };
         self.gc.set_starved(pool, false);
         self.start_job(pool, choice, demand);
+    }
+
+    /// Whether a write of the host waits for room in `pool`.
+    fn host_waits_for(&self, pool: PoolId) -> bool {
+        self.ftl.geo.units_of_pool(pool).any(|unit| {
+            let first = self.units[unit as usize].head(W_HOST);
+            let waiting = |slot: u32| (slot != NONE).then_some(slot);
+            std::iter::successors(waiting(first), |&slot| waiting(self.ops[slot].next))
+                .any(|slot| self.ftl.geo.pool_of(self.ops[slot].plane) == pool)
+        })
+    }
+
+    /// Level the wear of `pool` by one block, in the background; false when it is level, or has to wait
+    /// for the concurrency rule.
+    #[inline(never)]
+    fn level(&mut self, pool: PoolId) -> bool {
+        if self.gc.background >= self.concurrency_limit() {
+            return false;
+        }
+        let Some(block) = self.ftl.take_cold(pool) else { return false };
+        let choice = Choice { levels: true, ..Choice::of_policy(block) };
+        self.start_job(pool, choice, Demand::Background);
+        true
     }
 
     fn throttle(&mut self, pool: PoolId) {
@@ -266,15 +298,15 @@ impl Ssd {
 
     fn next_choice(&mut self, pool: PoolId, reserve: bool) -> Option<Choice> {
         while let Some(block) = self.gc.lists[pool.at()].pop_front() {
-            if self.ftl.blocks.is_candidate(block) {
-                return Some(Choice { block, by_reserve: false });
+            if self.ftl.blocks.is_candidate(block) && self.ftl.fits(block) {
+                return Some(Choice::of_policy(block));
             }
         }
         if self.gc.demands.amount == Amount::AllCandidates && !reserve {
             let list = self.ftl.candidates(pool);
             self.gc.lists[pool.at()] = list.into();
             let block = self.gc.lists[pool.at()].pop_front()?;
-            return Some(Choice { block, by_reserve: false });
+            return Some(Choice::of_policy(block));
         }
         self.ftl.choose(pool, reserve)
     }
@@ -282,6 +314,34 @@ impl Ssd {
     fn start_job(&mut self, pool: PoolId, choice: Choice, demand: Demand) {
         let block = choice.block;
         let foreground = demand >= Demand::Urgent;
+        if choice.levels {
+            self.measured.wear.calls += 1;
+        } else {
+            self.count_victim(choice, foreground);
+            self.gc.spent[pool.at()] = self.gc.demands.amount == Amount::One;
+        }
+        if !foreground {
+            self.gc.background += 1;
+        }
+        self.ftl.begin_collection(choice);
+        self.ftl.prefetch_block(block);
+        self.note(u64::from(block.0), u64::from(pool.0) << 32 | 0xc0);
+        self.gc.jobs[pool.at()] = Some(Job {
+            victim: block,
+            scan: 0,
+            in_flight: 0,
+            erases_left: 0,
+            foreground,
+            levels: choice.levels,
+            since: self.now,
+        });
+        if self.gc.blocking.granularity == Granularity::Job {
+            self.close(pool);
+        }
+        self.advance(pool);
+    }
+
+    fn count_victim(&mut self, choice: Choice, foreground: bool) {
         let gc = &mut self.measured.gc;
         gc.calls += 1;
         if foreground {
@@ -294,29 +354,17 @@ impl Ssd {
         } else {
             gc.victims.policy += 1
         }
-        let valid = u32::from(self.ftl.blocks.valid[block.at()]);
+        let valid = u32::from(self.ftl.blocks.valid[choice.block.at()]);
         gc.victim_valid_sum += u64::from(valid);
         gc.victim_pages_sum += u64::from(self.ftl.geo.pages_per_block);
         self.measured.victim_invalid.record(u64::from(self.ftl.geo.pages_per_block - valid));
-        if !foreground {
-            self.gc.background += 1;
-        }
-        self.gc.spent[pool.at()] = self.gc.demands.amount == Amount::One;
-        self.ftl.begin_collection(block);
-        self.ftl.prefetch_block(block);
-        self.note(u64::from(block.0), u64::from(pool.0) << 32 | 0xc0);
-        self.gc.jobs[pool.at()] = Some(Job {
-            victim: block,
-            scan: 0,
-            in_flight: 0,
-            erases_left: 0,
-            foreground,
-            since: self.now,
-        });
-        if self.gc.blocking.granularity == Granularity::Job {
-            self.close(pool);
-        }
-        self.advance(pool);
+    }
+
+    /// The frontier to which the copy in `slot` goes.
+    #[inline(always)]
+    pub(crate) fn copy_stream(&self, slot: u32) -> u32 {
+        let space = &self.ftl.space;
+        if self.ops[slot].levels { space.wear_stream() } else { space.gc_stream() }
     }
 
     fn job(&mut self, pool: PoolId) -> &mut Job {
@@ -328,6 +376,7 @@ impl Ssd {
         loop {
             let window = self.gc.window;
             let job = *self.job(pool);
+            let levels = job.levels;
             if job.in_flight >= window || job.erases_left > 0 {
                 return;
             }
@@ -347,19 +396,20 @@ impl Ssd {
             };
             let lpn = self.ftl.media.lpn(source);
             self.ftl.map.prefetch(lpn);
-            let op = self.gc_op(kind, pool, lpn, self.ftl.geo.plane_of(source), source);
+            let op = self.job_op(kind, pool, levels, lpn, source);
             let slot = self.ops.insert(op);
             self.enqueue(slot, R_GC);
         }
     }
 
-    fn gc_op(&self, kind: Kind, pool: PoolId, lpn: Lpn, plane: PlaneId, base: Ppn) -> Op {
+    fn job_op(&self, kind: Kind, pool: PoolId, levels: bool, lpn: Lpn, base: Ppn) -> Op {
         Op {
             next: NONE,
             kind,
+            levels,
             stream: 0,
             part: 0,
-            plane,
+            plane: self.ftl.geo.plane_of(base),
             lpn,
             ppn: Ppn(NONE),
             base: base.0,
@@ -374,10 +424,13 @@ impl Ssd {
 
     fn queue_erase(&mut self, pool: PoolId, victim: BlockId) {
         self.ftl.begin_erase(victim);
-        self.job(pool).erases_left = self.ftl.geo.members;
+        let members = self.ftl.geo.members;
+        let job = self.job(pool);
+        job.erases_left = members;
+        let levels = job.levels;
         for plane in self.ftl.geo.planes_of_block(victim) {
             let first = self.ftl.geo.page_on(victim, plane, 0);
-            let op = self.gc_op(Kind::Erase, pool, Lpn(NONE), plane, first);
+            let op = self.job_op(Kind::Erase, pool, levels, Lpn(NONE), first);
             let slot = self.ops.insert(op);
             self.enqueue(slot, W_GC);
         }
@@ -412,9 +465,10 @@ impl Ssd {
     pub(crate) fn gc_decoded(&mut self, slot: u32) {
         let (source, pool) = (Ppn(self.ops[slot].base), PoolId(self.ops[slot].owner));
         if !self.ftl.map.is_valid(source) {
-            self.measured.gc.pages_dropped += 1;
-            self.gc.pages_read -= 1;
-            self.ftl.space.job_page_done(pool);
+            let cause = self.ops[slot].job_cause();
+            self.measured.moves(cause).dropped += 1;
+            self.gc.pages_read[cause.at()] -= 1;
+            self.ftl.space.job_pages_done(pool, self.copy_stream(slot), 1);
             self.gc_step_ends(pool);
             self.wake_pool(pool);
             self.end_page(slot, pool);
@@ -422,7 +476,9 @@ impl Ssd {
         }
         let home = self.ops[slot].plane;
         debug_assert_eq!(home, self.ftl.geo.plane_of(source));
-        let plane = super::functional::gc_plane(&self.ftl, home).expect("the pool keeps room");
+        let stream = self.copy_stream(slot);
+        let plane = self.ftl.space.copy_plane(home, stream, &self.ftl.blocks);
+        let plane = plane.expect("the pool keeps room for its job");
         let op = &mut self.ops[slot];
         (op.kind, op.plane) = (Kind::GcWrite, plane);
         self.enqueue(slot, W_GC);
@@ -458,11 +514,13 @@ impl Ssd {
         if self.gc.blocking.granularity == Granularity::Job {
             self.open(pool);
         }
-        let took = (self.now - job.since).0;
-        let gc = &mut self.measured.gc;
-        gc.jobs_done += 1;
-        gc.job_time_ns_sum += took;
-        gc.job_time_ns_max = gc.job_time_ns_max.max(took);
+        if !job.levels {
+            let took = (self.now - job.since).0;
+            let gc = &mut self.measured.gc;
+            gc.jobs_done += 1;
+            gc.job_time_ns_sum += took;
+            gc.job_time_ns_max = gc.job_time_ns_max.max(took);
+        }
         self.gc.jobs[pool.at()] = None;
         if !job.foreground {
             self.gc.background -= 1;

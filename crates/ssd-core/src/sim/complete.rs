@@ -62,12 +62,16 @@ impl Ssd {
         match kind {
             Kind::HostRead => {
                 self.check_read(slot);
-                self.finish_part(slot, &parts);
+                self.page_is_read(slot, &parts);
             }
             Kind::RmwRead => {
                 self.check_read(slot);
                 self.ops[slot].parts = parts;
-                self.rmw_becomes_write(slot);
+                if self.times.host_ecc_ns > 0 {
+                    self.decode(slot, &parts);
+                } else {
+                    self.rmw_becomes_write(slot);
+                }
             }
             Kind::HostWrite => self.commit_host(slot, &parts),
             Kind::GcRead => self.gc_read_ends(slot),
@@ -92,13 +96,18 @@ impl Ssd {
         let pool = self.ftl.geo.pool_of(self.ops[slot].plane);
         let opened = self.ftl.space.take_opened(pool);
         self.gc.page_written(pool, opened);
-        self.finish_part(slot, parts);
+        if self.buffer.is_none() {
+            self.finish_part(slot, parts);
+        } else {
+            self.held_is_on_flash(slot, parts);
+        }
     }
 
     /// A copy has been programmed: it becomes the page's place if the page is still owned.
     fn commit_copy(&mut self, slot: u32) {
         let op = &self.ops[slot];
         let (lpn, source, target) = (op.lpn, Ppn(op.base), op.ppn);
+        let cause = op.job_cause();
         if self.ftl.map.is_valid(source) {
             match self.ftl.map.get(lpn) {
                 Entry::Page(ppn) => {
@@ -113,9 +122,9 @@ impl Ssd {
             }
             self.release(source);
             self.ftl.validate(target);
-            self.measured.gc.pages_moved += 1;
+            self.measured.moves(cause).moved += 1;
         } else {
-            self.measured.gc.pages_stale += 1;
+            self.measured.moves(cause).stale += 1;
         }
         self.settle(target);
         self.gc_page_ends(slot);
@@ -150,6 +159,9 @@ impl Ssd {
         let Some(content) = &mut self.content else { return };
         let expected = self.ops.detail(slot).expected;
         let op = &self.ops[slot];
+        if op.reads_rest() {
+            return;
+        }
         let payload = self.ftl.media.payload(op.ppn);
         if payload.digest != expected {
             self.failure.get_or_insert(DeviceError::Data(format!(
@@ -188,9 +200,14 @@ impl Ssd {
             match timer {
                 Timer::Served(slot) => {
                     let parts = self.ops[slot].parts;
+                    self.page_goes_out(slot, &parts);
+                }
+                Timer::WentOut(slot) => {
+                    let parts = self.ops[slot].parts;
                     self.finish_part(slot, &parts);
                 }
-                Timer::Decoded(slot) => self.gc_decoded(slot),
+                Timer::CameIn(slot) => self.page_is_in(slot),
+                Timer::Decoded(slot) => self.page_is_decoded(slot),
                 Timer::Idle(unit) => self.gc.idle_units.push(unit),
             }
         }
@@ -198,7 +215,8 @@ impl Ssd {
     }
 
     pub(crate) fn set_timer(&mut self, at: Nanos, timer: Timer) {
-        self.timers.push(at, timer);
+        // Too late a time ends the run when it comes; events have none beyond.
+        self.timers.push(at.min(Nanos(self.latest_ns + 1)), timer);
         self.arm_timers();
     }
 
@@ -210,7 +228,7 @@ impl Ssd {
 
     /// One page operation of a request has finished, its time spent as `parts` says.
     #[inline(always)]
-    fn finish_part(&mut self, slot: u32, parts: &Parts) {
+    pub(crate) fn finish_part(&mut self, slot: u32, parts: &Parts) {
         let owner = self.ops[slot].owner;
         self.ops.remove(slot);
         let request = self.requests.get(owner);
@@ -255,9 +273,14 @@ impl Ssd {
     #[inline(never)]
     pub(crate) fn complete_flushes(&mut self) {
         while let Some(slot) = self.epochs.next_flush() {
-            let waited = self.now - self.requests.get(slot).arrival;
-            let parts = Parts { queue_ns: waited.0, ..Parts::default() };
-            self.complete_request(slot, &parts);
+            let request = self.requests.get(slot);
+            assert!(request.left > 0, "flush {} has completed", request.id);
+            request.left -= 1;
+            if request.left == 0 {
+                let waited = self.now - request.arrival;
+                let parts = Parts { queue_ns: waited.0, ..Parts::default() };
+                self.complete_request(slot, &parts);
+            }
         }
     }
 
@@ -296,7 +319,7 @@ impl Ssd {
         let [bus, array] = phase_times(phases);
         let erase = op.kind == Kind::Erase;
         let at = if erase { Ppn(op.base) } else { op.ppn };
-        let request = if op.kind.is_host() { Some(self.requests.get(op.owner).id) } else { None };
+        let request = op.kind.is_host().then(|| self.request_of(slot));
         let what = match op.kind {
             Kind::HostRead | Kind::RmwRead | Kind::GcRead => FlashOp::Read,
             Kind::HostWrite | Kind::GcWrite | Kind::GcCopyback => FlashOp::Program,
@@ -304,7 +327,7 @@ impl Ssd {
         };
         let mut record = OpRecord {
             op: what,
-            cause: op.kind.cause(),
+            cause: op.cause(),
             place: self.ftl.geo.place(at),
             lpn: op.lpn.0,
             sequence: if erase { 0 } else { self.ftl.media.sequence(op.ppn) },

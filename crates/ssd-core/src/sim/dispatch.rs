@@ -3,7 +3,6 @@
 //! Addresses are bound here and not before: reads are translated, writes get their page, when the
 //! operation starts.
 
-use super::functional::gc_plane;
 use super::op::{Kind, NONE};
 use super::ssd::Ssd;
 use super::unit::Stage;
@@ -11,7 +10,7 @@ use crate::ftl::blocks::BlockState;
 use crate::ftl::map::Entry;
 use crate::metrics::counters::Cause;
 use crate::sched::order::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
-use crate::units::{Nanos, PlaneId, Ppn, UnitId};
+use crate::units::{Nanos, PlaneId, PoolId, Ppn, UnitId};
 
 /// How far into a queue an operation is looked for when those before it may not start (without limit
 /// before a run is given up as stalled).
@@ -144,6 +143,7 @@ impl Ssd {
         match self.ftl.map.get(op.lpn) {
             Entry::Page(ppn) if op.kind == Kind::HostRead => Some(ppn),
             Entry::Slot(s) if s == slot && op.base != NONE => Some(Ppn(op.base)),
+            Entry::Slot(s) if op.kind == Kind::HostRead => self.rest_on_flash(s, op.owner, op.lpn),
             // Also where a newer write, on flash by now, has overtaken a partial one.
             Entry::Page(_) | Entry::Slot(_) | Entry::Unmapped => None,
         }
@@ -227,7 +227,8 @@ impl Ssd {
             Kind::GcWrite => self.start_gc_write(unit, slot),
             Kind::Erase => {
                 self.gc_step_begins(slot);
-                self.measured.flash.erases[Cause::Gc.at()] += 1;
+                let cause = self.ops[slot].job_cause();
+                self.measured.flash.erases[cause.at()] += 1;
                 Some((self.times.erase_ns, 0))
             }
         }
@@ -257,7 +258,11 @@ impl Ssd {
         }
         let op = &mut self.ops[slot];
         (op.ppn, op.plane) = (ppn, plane);
-        self.measured.flash.reads[op.kind.cause().at()] += 1;
+        if self.buffer.is_some() && op.kind == Kind::HostRead {
+            self.note_rest_read(slot);
+        }
+        let cause = self.ops[slot].cause();
+        self.measured.flash.reads[cause.at()] += 1;
         Some((self.times.read_ns, self.times.host_bus_ns))
     }
 
@@ -316,8 +321,9 @@ impl Ssd {
             if op.kind != Kind::GcWrite {
                 return None;
             }
+            let stream = self.copy_stream(slot);
             let mut planes = self.ftl.geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
-            planes.find(|p| !taken.contains(p) && self.ftl.space.gc_may_bind(*p))?
+            planes.find(|p| !taken.contains(p) && self.copy_may_bind(*p, stream))?
         };
         self.take(unit, queue, Found { before: NONE, slot, plane });
         Some((slot, plane))
@@ -335,42 +341,49 @@ impl Ssd {
         self.gc_step_begins(slot);
         let op = &mut self.ops[slot];
         op.ppn = source;
-        self.measured.flash.reads[Cause::Gc.at()] += 1;
-        self.gc.pages_read += 1;
-        if op.kind == Kind::GcRead {
+        let (kind, plane, cause) = (op.kind, op.plane, op.job_cause());
+        self.measured.flash.reads[cause.at()] += 1;
+        self.gc.pages_read[cause.at()] += 1;
+        if kind == Kind::GcRead {
             return Some((self.times.read_ns, self.times.gc_bus_ns));
         }
-        let plane = op.plane;
-        if !self.ftl.space.gc_may_bind(plane) {
+        if !self.ftl.space.has_page(plane, self.copy_stream(slot)) {
             // No page of its plane is left for a copy-back: over the controller.
-            op.kind = Kind::GcRead;
+            self.ops[slot].kind = Kind::GcRead;
             return Some((self.times.read_ns, self.times.gc_bus_ns));
         }
-        self.bind_gc(slot, plane);
+        self.bind_copy(slot, plane);
         Some((self.times.read_ns + self.times.program_ns, 0))
     }
 
     #[inline(always)]
     fn start_gc_write(&mut self, unit: usize, slot: u32) -> Option<(u64, u64)> {
-        let geo = &self.ftl.geo;
-        let own = self.ops[slot].plane;
+        let (geo, space) = (&self.ftl.geo, &self.ftl.space);
+        let (own, pool) = (self.ops[slot].plane, PoolId(self.ops[slot].owner));
+        let stream = self.copy_stream(slot);
         let mut planes = geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
-        let here = if self.ftl.space.gc_may_bind(own) {
+        let here = if self.copy_may_bind(own, stream) {
             Some(own)
         } else {
-            planes.find(|&p| geo.pool_of(p) == geo.pool_of(own) && self.ftl.space.gc_may_bind(p))
+            planes.find(|&p| geo.pool_of(p) == pool && self.copy_may_bind(p, stream))
         };
-        let Some(plane) = here else {
-            let other = gc_plane(&self.ftl, own).expect("the pool keeps room for its job");
-            self.pass_on(unit, slot, other, W_GC);
-            return None;
+        let plane = if let Some(plane) = here {
+            plane
+        } else {
+            let plane = space.copy_plane(own, stream, &self.ftl.blocks);
+            let plane = plane.expect("the pool keeps room for its job");
+            if geo.unit_of(plane).at() != unit {
+                self.pass_on(unit, slot, plane, W_GC);
+                return None;
+            }
+            plane
         };
-        self.bind_gc(slot, plane);
+        self.bind_copy(slot, plane);
         let mut bus_ns = self.times.gc_bus_ns;
         if self.multi_plane {
             let mut taken = vec![plane];
             while let Some((other, plane)) = self.next_for_multi_plane(unit, W_GC, &taken) {
-                self.bind_gc(other, plane);
+                self.bind_copy(other, plane);
                 taken.push(plane);
                 bus_ns += self.times.gc_bus_ns;
                 self.units[unit].also.push(&mut self.ops, other);
@@ -379,16 +392,31 @@ impl Ssd {
         Some((self.times.program_ns, bus_ns))
     }
 
-    fn bind_gc(&mut self, slot: u32, plane: PlaneId) {
+    /// Whether a copy to frontier `stream` may be bound on `plane` without looking further. Wear
+    /// levelling opens a block only where no plane has an open one.
+    #[inline]
+    fn copy_may_bind(&self, plane: PlaneId, stream: u32) -> bool {
+        let space = &self.ftl.space;
+        if stream == space.gc_stream() {
+            space.has_page(plane, stream)
+        } else {
+            space.has_open(plane, stream)
+        }
+    }
+
+    #[inline(always)]
+    fn bind_copy(&mut self, slot: u32, plane: PlaneId) {
+        let stream = self.copy_stream(slot);
         let op = &mut self.ops[slot];
         op.plane = plane;
-        op.ppn = self.ftl.bind_gc(plane, op.lpn);
+        op.ppn = self.ftl.bind_copy(plane, stream, op.lpn);
         if self.ftl.media.keeps_contents() {
             self.ftl.media.copy(Ppn(op.base), op.ppn);
         }
-        self.ftl.space.job_page_done(crate::units::PoolId(op.owner));
-        self.measured.flash.programs[Cause::Gc.at()] += 1;
-        self.gc.pages_read -= 1;
+        self.ftl.space.job_pages_done(PoolId(op.owner), stream, 1);
+        let cause = op.job_cause();
+        self.measured.flash.programs[cause.at()] += 1;
+        self.gc.pages_read[cause.at()] -= 1;
     }
 
     /// The unit takes the operation: array and bus time, and the first phase.
@@ -410,6 +438,10 @@ impl Ssd {
             let plane = self.ops[slot].plane;
             self.activity_begins(plane);
         }
+        let array_ns = match &self.read_errors {
+            Some(_) if is_read => array_ns + self.retries_ns(slot),
+            _ => array_ns,
+        };
         let u = &mut self.units[unit];
         u.acquire(slot, self.now, host);
         (u.array_ns, u.bus_ns) = (array_ns, bus_ns);

@@ -125,10 +125,14 @@ impl Events {
 pub(crate) enum Timer {
     /// The controller has served the operation in this slot.
     Served(u32),
-    /// ECC of the GC page in this slot is done.
+    /// ECC of the page in this slot is done.
     Decoded(u32),
     /// A pool may have been idle long enough.
     Idle(u32),
+    /// The page in this slot has crossed the link to the device.
+    CameIn(u32),
+    /// The page in this slot has crossed the link to the host.
+    WentOut(u32),
 }
 
 /// Timers by time, kind and order of setting.

@@ -11,6 +11,7 @@ use crate::ftl::gc::{Demand, Demands};
 use crate::ftl::map::Entry;
 use crate::ftl::place::{Layout, Placement, PlacementPolicy};
 use crate::ftl::plugs::Plugs;
+use crate::ftl::snapshot::Snapshot;
 use crate::ftl::{Choice, Ftl};
 use crate::host::ahead::Ahead;
 use crate::host::device::DeviceError;
@@ -36,6 +37,18 @@ pub struct Tally {
     pub by_reserve: u64,
     /// Valid pages of all victims.
     pub victim_valid: u64,
+    /// Blocks collected by static wear levelling.
+    pub levelled: u64,
+    /// Pages copied by it.
+    pub wear_pages: u64,
+}
+
+impl Tally {
+    /// Pages programmed for any reason.
+    #[must_use]
+    pub const fn programs(&self) -> u64 {
+        self.host_pages + self.gc_pages + self.wear_pages
+    }
 }
 
 /// Page decisions without time over one device.
@@ -77,13 +90,23 @@ impl Functional {
         Functional::over(config, Ftl::with_plugs(config, plugs), plugs)
     }
 
+    /// Over a device of `config` in the state of `snapshot`, with policies from outside.
+    ///
+    /// # Errors
+    /// As [`Ftl::restore`].
+    pub fn restore(
+        config: &Config,
+        snapshot: &Snapshot,
+        plugs: &Plugs,
+    ) -> Result<Functional, String> {
+        plugs.begin();
+        let ftl = Ftl::restore_with_plugs(config, snapshot, plugs)?;
+        let sequence = snapshot.counters().sequence;
+        Ok(Functional { sequence, ..Functional::over(config, ftl, plugs) })
+    }
+
     fn over(config: &Config, ftl: Ftl, plugs: &Plugs) -> Functional {
-        let d = &config.device;
-        let layout = Layout {
-            channels: d.channels,
-            chips_per_channel: d.chips_per_channel,
-            planes_per_chip: d.planes_per_chip,
-        };
+        let layout = Layout::new(&config.device);
         let demands = Demands::new(&config.gc, plugs);
         Functional {
             pages: Vec::new(),
@@ -200,19 +223,10 @@ impl Functional {
             if let Some(plane) = others.find(|&p| self.ftl.space.host_may_bind(p, stream)) {
                 return Ok(plane);
             }
-            let choice = self.ftl.choose(pool, true);
-            let Some(choice) = choice else { return Err(self.no_space(pool)) };
+            let Some(choice) = self.ftl.choose(pool, true) else {
+                return Err(no_space(&self.ftl, pool, &self.plugs, (1, 0), ""));
+            };
             self.collect(choice, true)?;
-        }
-    }
-
-    /// Why `pool` cannot free a block.
-    fn no_space(&self, pool: PoolId) -> DeviceError {
-        DeviceError::NoSpace {
-            pool: pool.0,
-            reason: no_space_reason(&self.ftl, pool, &self.plugs),
-            outstanding: 1,
-            first: 0,
         }
     }
 
@@ -220,12 +234,23 @@ impl Functional {
     #[inline]
     fn meet_demand(&mut self, pool: PoolId) -> Result<(), DeviceError> {
         self.set_starved(pool, false);
-        while self.demands.of(&self.ftl.space_view(pool)) != Demand::None {
-            if !self.collect_once(pool)? {
-                break;
+        loop {
+            let demand = self.demands.of(&self.ftl.space_view(pool));
+            if demand < Demand::Urgent && self.ftl.wear.is_due(pool) && self.level(pool)? {
+                continue;
+            }
+            if demand == Demand::None || !self.collect_once(pool)? {
+                return Ok(());
             }
         }
-        Ok(())
+    }
+
+    /// Level the wear of `pool` by one block; false when it is level.
+    #[inline(never)]
+    fn level(&mut self, pool: PoolId) -> Result<bool, DeviceError> {
+        let Some(block) = self.ftl.take_cold(pool) else { return Ok(false) };
+        self.collect(Choice { levels: true, ..Choice::of_policy(block) }, false)?;
+        Ok(true)
     }
 
     #[inline]
@@ -246,7 +271,9 @@ impl Functional {
         if self.demands.amount == Amount::AllCandidates && !foreground {
             let list = self.ftl.candidates(pool);
             for &block in &list {
-                self.collect(Choice { block, by_reserve: false }, false)?;
+                if self.ftl.fits(block) {
+                    self.collect(Choice::of_policy(block), false)?;
+                }
             }
             self.set_starved(pool, list.is_empty());
             return Ok(!list.is_empty());
@@ -267,29 +294,43 @@ impl Functional {
         if let Some(list) = &mut self.victims {
             list.push(block);
         }
-        self.tally.victims += 1;
-        self.tally.foreground += u64::from(foreground);
-        self.tally.by_reserve += u64::from(choice.by_reserve);
-        let valid = u32::from(self.ftl.blocks.valid[block.at()]);
-        self.tally.victim_valid += u64::from(valid);
-        self.victim_invalid.record(u64::from(self.ftl.geo.pages_per_block - valid));
-        self.ftl.begin_collection(block);
+        let stream = if choice.levels {
+            self.tally.levelled += 1;
+            self.ftl.space.wear_stream()
+        } else {
+            self.count_victim(choice, foreground);
+            self.ftl.space.gc_stream()
+        };
+        self.ftl.begin_collection(choice);
         let mut pages = std::mem::take(&mut self.pages);
         self.ftl.valid_pages_ahead(block, &mut pages);
         let mut left = &pages[..];
         while let Some(&(source, _)) = left.first() {
             let home = self.ftl.geo.plane_of(source);
-            let plane = gc_plane(&self.ftl, home).expect("the reserve keeps room for every job");
+            let plane = self.ftl.space.copy_plane(home, stream, &self.ftl.blocks);
+            let plane = plane.expect("the reserve keeps room for every job");
             // Pages of a superblock lie on its planes in turn.
             let run = if self.ftl.geo.members == 1 { left } else { &left[..1] };
-            let copied = self.ftl.copy_now(run, block, plane);
+            let copied = self.ftl.copy_now(run, block, plane, stream);
             left = &left[copied..];
         }
-        self.tally.gc_pages += pages.len() as u64;
+        let copies =
+            if choice.levels { &mut self.tally.wear_pages } else { &mut self.tally.gc_pages };
+        *copies += pages.len() as u64;
         self.pages = pages;
         self.ftl.begin_erase(block);
         self.ftl.finish_erase(block);
         Ok(())
+    }
+
+    #[inline]
+    fn count_victim(&mut self, choice: Choice, foreground: bool) {
+        self.tally.victims += 1;
+        self.tally.foreground += u64::from(foreground);
+        self.tally.by_reserve += u64::from(choice.by_reserve);
+        let valid = u32::from(self.ftl.blocks.valid[choice.block.at()]);
+        self.tally.victim_valid += u64::from(valid);
+        self.victim_invalid.record(u64::from(self.ftl.geo.pages_per_block - valid));
     }
 
     /// Write the first `share` of the user pages once and overwrite them `overwrite` times at random.
@@ -307,10 +348,10 @@ impl Functional {
         let overwrites = (pages as f64 * p.overwrite).round() as u64;
         let mut rng = Stream::new(config.run.seed, "precondition");
         if p.steady_state == SteadyStart::MeanField {
-            if !keep_going(0, pages + overwrites) {
+            let mut going = |done| keep_going(done, pages + overwrites);
+            if !self.build_steady_state(pages as u32, &mut rng, &mut going)? {
                 return Ok(false);
             }
-            self.build_steady_state(pages as u32, &mut rng)?;
             return self.overwrite(pages, overwrites, rng, keep_going);
         }
         let order = (p.order == FillOrder::Random).then(|| permutation(pages as u32, &mut rng));
@@ -326,20 +367,27 @@ impl Functional {
 
     /// The steady state of greedy collection under uniform writes, with as few erased blocks as no
     /// trigger minds.
-    fn build_steady_state(&mut self, pages: u32, rng: &mut Stream) -> Result<(), DeviceError> {
+    fn build_steady_state(
+        &mut self,
+        pages: u32,
+        rng: &mut Stream,
+        keep_going: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<bool, DeviceError> {
         let geo = &self.ftl.geo;
-        let wants = |free_blocks: u32| {
-            let blocks = u64::from(geo.blocks_per_pool - free_blocks);
-            let pool_used_pages = blocks * u64::from(geo.pages_per_block);
-            let used_pages = pool_used_pages * u64::from(geo.pools);
-            let view = self.ftl.space_view(PoolId(0));
+        let pages_of = |blocks: u32| u64::from(blocks) * u64::from(geo.pages_per_block);
+        let wants = |free_blocks: u32, pool: PoolId| {
+            let view = self.ftl.space_view(pool);
+            let pool_used_pages = view.pool_pages.saturating_sub(pages_of(free_blocks));
+            let erased = pages_of(free_blocks) * u64::from(geo.pools);
+            let used_pages = view.pages.saturating_sub(erased);
             let view = SpaceView { free_blocks, pool_used_pages, used_pages, ..view };
             self.demands.of(&view) != Demand::None
         };
-        let free = (0..geo.blocks_per_pool).find(|&free| !wants(free));
-        let free = free.unwrap_or(geo.blocks_per_pool);
+        let suits = |free: &u32| !(0..geo.pools).any(|pool| wants(*free, PoolId(pool)));
+        let free = (0..geo.blocks_per_pool).find(suits).unwrap_or(geo.blocks_per_pool);
         self.sequence = u64::from(pages);
-        self.ftl.build_steady_state(&self.layout, pages, free, rng).map_err(|pool| {
+        let layout = &self.layout;
+        self.ftl.build_steady_state(layout, pages, free, rng, keep_going).map_err(|pool| {
             DeviceError::NoSpace {
                 pool: pool.0,
                 reason: format!(
@@ -386,19 +434,37 @@ impl Functional {
     }
 }
 
-/// The plane where a copy from `home` can be bound: its own, else another one of the pool.
-#[inline]
-#[must_use]
-pub(crate) fn gc_plane(ftl: &Ftl, home: PlaneId) -> Option<PlaneId> {
-    if ftl.space.gc_may_bind(home) {
-        return Some(home);
+/// Why `pool` cannot free a block for the `outstanding` requests, of which `first` is the oldest; `more` is said
+/// behind the reason.
+pub(crate) fn no_space(
+    ftl: &Ftl,
+    pool: PoolId,
+    plugs: &Plugs,
+    (outstanding, first): (u64, u64),
+    more: &str,
+) -> DeviceError {
+    if ftl.worn_out_in(pool) > 0 {
+        return worn_out(ftl, pool);
     }
-    let pool = ftl.geo.pool_of(home);
-    ftl.geo.planes_of_pool(pool).map(PlaneId).find(|&p| ftl.space.gc_may_bind(p))
+    let reason = no_space_reason(ftl, pool, plugs) + more;
+    DeviceError::NoSpace { pool: pool.0, reason, outstanding, first }
+}
+
+/// The end of a device whose `pool` has lost too many blocks.
+pub(crate) fn worn_out(ftl: &Ftl, pool: PoolId) -> DeviceError {
+    let erases = ftl.blocks.of_pool(pool).map(|b| u64::from(ftl.blocks.erases[b.at()])).sum();
+    DeviceError::WornOut {
+        pool: pool.0,
+        worn_out: ftl.worn_out_in(pool),
+        blocks: ftl.geo.blocks_per_pool,
+        good: ftl.space.good_blocks(pool),
+        erases,
+        host_bytes: ftl.host_bytes_written(),
+    }
 }
 
 /// The numbers behind [`DeviceError::NoSpace`], and the remedy.
-pub(crate) fn no_space_reason(ftl: &Ftl, pool: PoolId, plugs: &Plugs) -> String {
+fn no_space_reason(ftl: &Ftl, pool: PoolId, plugs: &Plugs) -> String {
     let view = ftl.space_view(pool);
     let invalid: u64 = ftl
         .blocks
@@ -417,8 +483,6 @@ pub(crate) fn no_space_reason(ftl: &Ftl, pool: PoolId, plugs: &Plugs) -> String 
 
 fn permutation(n: u32, rng: &mut Stream) -> Vec<u32> {
     let mut order: Vec<u32> = (0..n).collect();
-    for i in (1..order.len()).rev() {
-        order.swap(i, rng.below(i as u64 + 1) as usize);
-    }
+    rng.shuffle(&mut order);
     order
 }

@@ -39,15 +39,6 @@ impl Kind {
     pub(crate) fn is_read(self) -> bool {
         matches!(self, Kind::HostRead | Kind::RmwRead | Kind::GcRead)
     }
-    /// Why it happens.
-    #[inline(always)]
-    pub(crate) fn cause(self) -> Cause {
-        match self {
-            Kind::HostRead | Kind::HostWrite => Cause::Host,
-            Kind::RmwRead => Cause::Rmw,
-            Kind::GcRead | Kind::GcWrite | Kind::GcCopyback | Kind::Erase => Cause::Gc,
-        }
-    }
 }
 
 /// Times of the phases of an operation on its unit and channel (zero where it has none).
@@ -68,6 +59,8 @@ pub(crate) struct Phases {
 pub(crate) struct Op {
     pub(crate) next: u32,
     pub(crate) kind: Kind,
+    /// It belongs to a job of static wear levelling.
+    pub(crate) levels: bool,
     pub(crate) stream: u8,
     /// Page of the request it belongs to, counted from 0.
     pub(crate) part: u32,
@@ -75,7 +68,8 @@ pub(crate) struct Op {
     pub(crate) lpn: Lpn,
     /// The page read or programmed, once started.
     pub(crate) ppn: Ppn,
-    /// Host write: the committed page under this slot. GC: the page copied. Else `NONE`.
+    /// Host write: the committed page under this slot. GC: the page copied. Host read: the page read, if
+    /// the write buffer holds a part of its LPN. Else `NONE`.
     pub(crate) base: u32,
     /// Slot of its request (host) or its pool (GC).
     pub(crate) owner: u32,
@@ -88,6 +82,31 @@ pub(crate) struct Op {
     pub(crate) host_busy_ns: u64,
     /// Where the time of a host operation went so far.
     pub(crate) parts: Parts,
+}
+
+impl Op {
+    /// A host read that returns what the write buffer holds, and the rest from flash.
+    pub(crate) fn reads_rest(&self) -> bool {
+        self.kind == Kind::HostRead && self.base != NONE
+    }
+
+    /// Why it happens.
+    #[inline(always)]
+    pub(crate) fn cause(&self) -> Cause {
+        match self.kind {
+            Kind::HostRead if self.base != NONE => Cause::Rmw,
+            Kind::HostRead | Kind::HostWrite => Cause::Host,
+            Kind::RmwRead => Cause::Rmw,
+            Kind::GcRead | Kind::GcWrite | Kind::GcCopyback | Kind::Erase => self.job_cause(),
+        }
+    }
+
+    /// Why its job runs, if it belongs to one.
+    #[inline(always)]
+    pub(crate) fn job_cause(&self) -> Cause {
+        debug_assert!(!self.kind.is_host(), "{:?} belongs to no job", self.kind);
+        if self.levels { Cause::Wear } else { Cause::Gc }
+    }
 }
 
 /// What only logs and data modes need to know of an operation, kept apart to keep [`Op`] small.

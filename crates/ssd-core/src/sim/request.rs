@@ -79,6 +79,11 @@ impl Requests {
         &mut self.slots[slot as usize]
     }
 
+    #[inline(always)]
+    pub(crate) fn at(&self, slot: u32) -> &InFlight {
+        &self.slots[slot as usize]
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -127,6 +132,11 @@ impl Epochs {
         let epoch = self.first + self.writes.len() as u64 - 1;
         self.flushes.push_back((epoch, slot));
         self.writes.push_back(0);
+    }
+
+    /// Whether a flush has arrived after the writes of `epoch`.
+    pub(crate) fn ended(&self, epoch: u64) -> bool {
+        epoch + 1 < self.first + self.writes.len() as u64
     }
 
     /// Whether a flush has arrived and not completed.

@@ -18,10 +18,14 @@ use crate::ftl::place::{Layout, Placement};
 use crate::ftl::plugs::{Fault, Plugs};
 use crate::ftl::snapshot::Snapshot;
 use crate::host::device::{Device, DeviceError};
+use crate::host::link::Link;
 use crate::host::request::{Completion, Op as HostOp, Request, RequestId};
+use crate::host::write_buffer::WriteBuffer;
 use crate::metrics::Measurements;
+use crate::metrics::counters::Cause;
 use crate::metrics::series::Gauges;
 use crate::nand::geometry::Geometry;
+use crate::nand::read_errors::ReadErrors;
 use crate::nand::timing::Times;
 use crate::sched::order::Order;
 use crate::units::{Lpn, Nanos, PlaneId, Ppn, UnitId};
@@ -75,10 +79,15 @@ pub struct Ssd {
     pub(crate) content: Option<Content>,
     pub(crate) log: Option<OpLog>,
     pub(crate) failure: Option<DeviceError>,
+    pub(crate) link: Option<Link>,
+    /// Neither link nor buffer lies between the admission of a write and its queue.
+    pub(crate) writes_go_straight: bool,
+    pub(crate) buffer: Option<WriteBuffer>,
+    pub(crate) read_errors: Option<ReadErrors>,
     /// Digest of all events so far: equal runs have equal digests.
     pub event_digest: u64,
     /// Half of what event keys can hold, so that no operation can end beyond them.
-    latest_ns: u64,
+    pub(crate) latest_ns: u64,
     mid_instant: bool,
     submitted: u64,
     last_arrival: Nanos,
@@ -104,12 +113,7 @@ impl Ssd {
     #[must_use]
     pub fn with_plugs(config: &Config, mut ftl: Ftl, sequence: u64, plugs: &Plugs) -> Ssd {
         plugs.begin();
-        let d = &config.device;
-        let layout = Layout {
-            channels: d.channels,
-            chips_per_channel: d.chips_per_channel,
-            planes_per_chip: d.planes_per_chip,
-        };
+        let layout = Layout::new(&config.device);
         let geo = ftl.geo.clone();
         ftl.set_victim(plugs.victim(&config.gc.victim, &ftl.blocks));
         let channel_of = |u: u32| geo.channel_of(PlaneId(geo.planes_of_unit(UnitId(u)).start)).0;
@@ -145,6 +149,13 @@ impl Ssd {
             content: Content::new(config, &ftl),
             log: config.metrics.op_log.then(OpLog::default),
             failure: None,
+            link: config.host.link_bytes_per_s.map(|rate| Link::new(rate, config.host.link_duplex)),
+            buffer: (config.host.write_buffer_pages > 0).then(|| {
+                WriteBuffer::new(config.host.write_buffer_pages, config.host.write_buffer_threshold)
+            }),
+            writes_go_straight: config.host.link_bytes_per_s.is_none()
+                && config.host.write_buffer_pages == 0,
+            read_errors: ReadErrors::new(config),
             event_digest: 0xcbf2_9ce4_8422_2325,
             latest_ns,
             mid_instant: false,
@@ -170,7 +181,7 @@ impl Ssd {
     /// # Errors
     /// The snapshot does not fit the configuration.
     pub fn restore(config: &Config, snapshot: &Snapshot) -> Result<Ssd, String> {
-        Ok(Ssd::new(config, Ftl::restore(config, snapshot)?, snapshot.sequence))
+        Ok(Ssd::new(config, Ftl::restore(config, snapshot)?, snapshot.counters().sequence))
     }
 
     /// Recompute all invariants every `n` instants and panic on a violation; 0: never.
@@ -189,6 +200,7 @@ impl Ssd {
             (base != NONE).then_some(Ppn(base))
         };
         self.ftl.audit(&base)?;
+        self.audit_buffer()?;
         self.audit_gc()
     }
 
@@ -245,7 +257,7 @@ impl Ssd {
                 self.timer_events();
             }
         }
-        if self.failure.is_some() { Err(self.failure.take().expect("seen")) } else { Ok(()) }
+        Ok(())
     }
 
     /// The rest of the instant: arrivals, idle timers, collection, dispatch.
@@ -353,10 +365,10 @@ impl Ssd {
         self.pages_before
     }
 
-    /// GC pages read, or being read, and neither programmed nor dropped yet.
+    /// Pages read, or being read, for `cause` and neither programmed nor dropped yet.
     #[must_use]
-    pub fn gc_pages_in_flight(&self) -> u64 {
-        self.gc.pages_read
+    pub fn pages_in_flight(&self, cause: Cause) -> u64 {
+        self.gc.pages_read[cause.at()]
     }
 
     /// Whether no flash operation is queued or running.
@@ -374,7 +386,7 @@ impl Ssd {
             self.begin_instant(t)?;
             self.grant_buses();
         }
-        Ok(())
+        self.failure.take().map_or(Ok(()), Err)
     }
 
     /// Whether the run is still in its warm-up; if so, forget what has been measured.
@@ -388,21 +400,48 @@ impl Ssd {
         warming
     }
 
+    /// Run the next instant; where there is none, see whether there could be one.
+    ///
+    /// # Errors
+    /// As [`Device::run_until`].
+    pub(crate) fn step(&mut self) -> Result<(), DeviceError> {
+        match self.next_event() {
+            Some(next) => self.run_until(next, &mut Vec::new()).map(drop),
+            None => self.look_further(),
+        }
+    }
+
+    /// Nothing will happen by itself: perhaps an operation far back in a queue can start.
+    ///
+    /// # Errors
+    /// [`Ssd::stalled`] after it has been tried.
+    fn look_further(&mut self) -> Result<(), DeviceError> {
+        if self.look_ahead == u32::MAX {
+            return Err(self.stalled());
+        }
+        self.look_ahead = u32::MAX;
+        (0..self.ftl.geo.units).for_each(|u| self.ready.insert(u));
+        self.mid_instant = true;
+        Ok(())
+    }
+
     /// Why the requests in the device cannot complete.
     #[must_use]
     pub fn stalled(&self) -> DeviceError {
         let (outstanding, first) = (self.outstanding(), self.requests.oldest().unwrap_or(0));
+        let buffered = match self.buffered_pages() {
+            0 => String::new(),
+            pages => format!("; {pages} pages of the write buffer are not on flash"),
+        };
         match self.starved_pool() {
-            Some(pool) => DeviceError::NoSpace {
-                pool: pool.0,
-                reason: super::functional::no_space_reason(&self.ftl, pool, &self.plugs),
-                outstanding,
-                first,
-            },
+            Some(pool) => {
+                let waiting = (outstanding, first);
+                super::functional::no_space(&self.ftl, pool, &self.plugs, waiting, &buffered)
+            }
             None => DeviceError::Stalled {
                 outstanding,
                 first,
-                reason: format!("{} operations are queued or running", self.ops.len()),
+                reason: format!("{} operations are queued or running{buffered}", self.ops.len()),
             },
         }
     }
@@ -535,18 +574,15 @@ impl Device for Ssd {
                 if self.plugs.any() {
                     self.heed_policies()?;
                 }
+                if self.failure.is_some() {
+                    return Err(self.failure.take().expect("seen"));
+                }
                 self.mid_instant = !self.done.is_empty();
             } else {
                 match self.next_event() {
                     Some(t) if t <= limit => self.begin_instant(t)?,
                     None if limit == Nanos::NEVER && self.outstanding() > 0 => {
-                        if self.look_ahead == u32::MAX {
-                            return Err(self.stalled());
-                        }
-                        // An operation far back in a queue may be able to start.
-                        self.look_ahead = u32::MAX;
-                        (0..self.ftl.geo.units).for_each(|u| self.ready.insert(u));
-                        self.mid_instant = true;
+                        self.look_further()?
                     }
                     _ => return Ok(self.now),
                 }

@@ -2,6 +2,7 @@
 
 use super::{device, free_blocks, named, pages_of, used_space};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use ssd_core::config::{
     Amount, Blocking, BlockingScope, BusyUnit, Config, EraseUnit, Frontiers, GcPath, Granularity,
     Input, PoolScope, TimingModel, Word, load, to_toml,
@@ -184,6 +185,16 @@ fn capacity(c: &mut Config, spare: Spare, share: f64) {
     let user = (u64::from(all) * u64::from(units.saturating_sub(keep)) / u64::from(units)) as u32;
     let user = user.min(most);
     c.device.user_pages = ((f64::from(user) * share) as u32).clamp(1, all - 1);
+}
+
+/// So many cases, the same ones every time.
+pub(crate) fn cases(n: u32, seed: u64) -> ProptestConfig {
+    ProptestConfig {
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(seed),
+        max_global_rejects: 100_000,
+        ..ProptestConfig::with_cases(n)
+    }
 }
 
 /// Any valid config with this much room.

@@ -116,5 +116,5 @@ pub(crate) fn closed<D: Device>(
 
 /// Host settings of the drivers.
 pub(crate) fn host(mode: HostMode, depth: u32) -> Host {
-    Host { mode, queue_depth: depth, think_time_ns: 0, max_outstanding: 0 }
+    Host { mode, queue_depth: depth, ..Config::default().host }
 }

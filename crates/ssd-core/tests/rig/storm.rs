@@ -7,6 +7,7 @@ use ssd_core::config::{Config, DataMode};
 use ssd_core::ftl::Ftl;
 use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::request::{Completion, Op, Request};
+use ssd_core::metrics::counters::Cause;
 use ssd_core::rng::Stream;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::Nanos;
@@ -43,6 +44,8 @@ pub(crate) struct Storm {
     pending: BTreeMap<u64, Pending>,
     user_pages: u64,
     with_bytes: bool,
+    /// Some requests are FUA or flush first: without a buffer that means nothing.
+    flags: bool,
     last: u64,
     /// Reads with too many explanations to try.
     pub(crate) unjudged: u64,
@@ -62,6 +65,7 @@ impl Storm {
             pending: BTreeMap::new(),
             user_pages: u64::from(config.device.user_pages),
             with_bytes: bytes,
+            flags: config.host.write_buffer_pages > 0,
             last: 0,
             unjudged: 0,
             completed: 0,
@@ -104,6 +108,12 @@ impl Storm {
                 let sealed = self.ssd.ftl.fewest_valid(ssd_core::units::PoolId(*pool));
                 assert_eq!(sealed, None, "a block with invalid pages is left: {error}");
             }
+            DeviceError::WornOut { pool, worn_out, .. } => {
+                assert!(*worn_out > 0, "{error}");
+                let sealed = self.ssd.ftl.fewest_valid(ssd_core::units::PoolId(*pool));
+                let fits = sealed.is_some_and(|block| self.ssd.ftl.fits(block));
+                assert!(!fits, "a block with invalid pages is left: {error}");
+            }
             other => panic!("{other}"),
         }
         self.ssd.audit().unwrap_or_else(|e| panic!("audit after {error}: {e}"));
@@ -128,7 +138,9 @@ impl Storm {
             k if k < read + trim + flush => return Request::new(Op::Flush, 0, 0),
             _ => Op::Write,
         };
-        Request { stream: self.rng.below(5) as u8, ..Request::new(op, sector, count) }
+        let flags =
+            if self.flags { self.rng.below(16) as u8 & self.rng.below(16) as u8 } else { 0 };
+        Request { stream: self.rng.below(5) as u8, flags, ..Request::new(op, sector, count) }
     }
 
     fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
@@ -200,15 +212,16 @@ impl Storm {
         let m = &self.ssd.measured;
         assert!(m.in_system.closed(), "requests are left inside");
         assert_eq!(self.ssd.outstanding(), 0);
-        let gc = ssd_core::metrics::counters::Cause::Gc.at();
-        let written = m.gc.pages_moved + m.gc.pages_stale;
-        let running = self.ssd.gc_pages_in_flight();
-        assert!(m.flash.programs[gc] >= written);
-        assert_eq!(
-            m.flash.reads[gc],
-            m.flash.programs[gc] + m.gc.pages_dropped + running,
-            "GC reads end as programs or drops"
-        );
+        for (cause, pages) in [(Cause::Gc, &m.gc.pages), (Cause::Wear, &m.wear.pages)] {
+            let programs = m.flash.programs[cause.at()];
+            let running = self.ssd.pages_in_flight(cause);
+            assert!(programs >= pages.moved + pages.stale);
+            assert_eq!(
+                m.flash.reads[cause.at()],
+                programs + pages.dropped + running,
+                "{cause:?} reads end as programs or drops"
+            );
+        }
         let sums = m.read_parts.total() + m.write_parts.total();
         assert!(sums <= m.in_system.integral(), "parts of reads and writes exceed all latencies");
     }

@@ -18,7 +18,7 @@ use ssd_core::ftl::gc::concurrency::ConcurrencyPolicy;
 use ssd_core::ftl::gc::trigger::TriggerPolicy;
 use ssd_core::ftl::gc::victim::VictimPolicy;
 use ssd_core::ftl::place::{Layout, PlacementPolicy};
-use ssd_core::ftl::plugs::{Fault, Outside};
+use ssd_core::ftl::plugs::{Fault, Outside, Plugs};
 use ssd_core::nand::geometry::Geometry;
 use ssd_core::units::PoolId;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The device of a run, as policies see it when they start.
 #[pyclass(frozen, get_all, module = "ssdlab._core")]
-pub(crate) struct Device {
+pub(crate) struct DeviceInfo {
     /// Channels.
     channels: u32,
     /// Chips on each channel.
@@ -51,15 +51,15 @@ pub(crate) struct Device {
     seed: u64,
 }
 
-impl Device {
-    fn new(config: &Config) -> Device {
+impl DeviceInfo {
+    fn new(config: &Config) -> DeviceInfo {
         let (d, geo) = (&config.device, Geometry::new(config));
         let layout = Layout {
             channels: d.channels,
             chips_per_channel: d.chips_per_channel,
             planes_per_chip: d.planes_per_chip,
         };
-        Device {
+        DeviceInfo {
             channels: d.channels,
             chips_per_channel: d.chips_per_channel,
             planes_per_chip: d.planes_per_chip,
@@ -190,10 +190,13 @@ fn integer(method: &str, answer: &Bound<'_, PyAny>, expected: &str) -> Result<i6
     })
 }
 
+/// A policy from Python: the key of the configuration that it stands in for, the object, its name.
+pub(crate) type Said = (String, Py<PyAny>, String);
+
 /// The policies that a run takes from Python.
 pub(crate) struct Policies {
     given: BTreeMap<&'static str, Given>,
-    device: Py<Device>,
+    device: Py<DeviceInfo>,
     seed: u64,
     trouble: Arc<Trouble>,
 }
@@ -207,12 +210,20 @@ const ROLES: [(&str, &str); 4] = [
 ];
 
 impl Policies {
-    /// `given`: key of the configuration, policy, its name.
-    pub(crate) fn new(
+    /// The policies `given`, if there are any, and the doors of the core through which they are asked.
+    pub(crate) fn plugs(
         py: Python<'_>,
         config: &Config,
-        given: Vec<(String, Py<PyAny>, String)>,
-    ) -> PyResult<Policies> {
+        given: Vec<Said>,
+    ) -> PyResult<(Option<Arc<Policies>>, Plugs)> {
+        if given.is_empty() {
+            return Ok((None, Plugs::default()));
+        }
+        let policies = Arc::new(Policies::new(py, config, given)?);
+        Ok((Some(policies.clone()), Plugs::new(policies)))
+    }
+
+    fn new(py: Python<'_>, config: &Config, given: Vec<Said>) -> PyResult<Policies> {
         let trouble = Arc::new(Trouble::default());
         let role = |asked: &str| ROLES.into_iter().find(|(key, _)| *key == asked);
         let given = given
@@ -223,7 +234,7 @@ impl Policies {
                 Some((key, Given { object, name, role, trouble }))
             })
             .collect();
-        let device = Py::new(py, Device::new(config))?;
+        let device = Py::new(py, DeviceInfo::new(config))?;
         Ok(Policies { given, device, seed: config.run.seed, trouble })
     }
 

@@ -227,6 +227,7 @@ fn named(answer: &Bound<'_, PyAny>, pool: PoolId, table: &BlockTable) -> Result<
         BlockState::Free => "erased",
         BlockState::Open => "open: it is still being programmed",
         BlockState::Collecting | BlockState::Erasing => "being collected already",
+        BlockState::Bad => "bad: it is never used again",
     };
     Err(wrong(format!("which is {state}; expected {expected}")))
 }

@@ -1,6 +1,7 @@
 //! The fixed parts of a trace file: file header, block header, checksum. `docs/trace-file.md` is
 //! the description for others; the two are changed together.
 
+use crate::digest::Digest;
 use ssd_core::host::request::{Op, TimedRequest};
 use ssd_core::units::Nanos;
 
@@ -241,6 +242,7 @@ impl Header {
 /// Sums up requests into a [`Header`].
 pub(crate) struct Summary {
     header: Header,
+    digest: Digest,
 }
 
 impl Summary {
@@ -258,9 +260,9 @@ impl Summary {
                 first_sector: 0,
                 end_sector: 0,
                 columns,
-                // The offset basis of FNV-1a with 64 bits.
-                digest: 0xcbf2_9ce4_8422_2325,
+                digest: Digest::new().value(),
             },
+            digest: Digest::new(),
         }
     }
 
@@ -284,7 +286,8 @@ impl Summary {
         header.columns.volume |= request.volume != 0;
         header.columns.stream |= request.stream != 0;
         header.columns.flags |= request.flags != 0;
-        header.digest = digest(header.digest, timed);
+        self.digest.add(timed);
+        header.digest = self.digest.value();
     }
 
     /// Adds a block of `bytes` bytes, its header included, whose requests have been added.
@@ -298,20 +301,6 @@ impl Summary {
     pub(crate) const fn header(&self) -> &Header {
         &self.header
     }
-}
-
-/// One more request in a digest: the three words of the digest of [`crate::TraceFacts`], with the
-/// volume in the bits that it leaves free, and a word for the stream if there is one.
-fn digest(sum: u64, timed: &TimedRequest) -> u64 {
-    let request = &timed.request;
-    let kind = u64::from(request.flags) << 8 | request.op as u64;
-    let what = u64::from(request.volume) << 48 | u64::from(request.sectors) << 16 | kind;
-    let step = |sum: u64, word: u64| {
-        let next = (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3);
-        next ^ next >> 32
-    };
-    let sum = step(step(step(sum, timed.at.0), request.sector), what);
-    if request.stream == 0 { sum } else { step(sum, 1 << 63 | u64::from(request.stream)) }
 }
 
 /// The header of a block.

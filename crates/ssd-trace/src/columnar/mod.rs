@@ -10,7 +10,6 @@
 mod decode;
 pub(crate) mod encode;
 pub(crate) mod layout;
-mod mapping;
 mod reader;
 #[cfg(test)]
 mod tests;
@@ -20,5 +19,21 @@ pub use layout::{
 };
 pub use reader::Reader;
 
+use crate::formats::{Clock, FormatInfo};
+use ssd_core::config::TraceFormat;
+
 /// Extension of trace files, without the dot.
 pub const EXTENSION: &str = "ssdtrace";
+
+/// What the format says of itself.
+pub const INFO: FormatInfo = FormatInfo {
+    format: TraceFormat::Ssdtrace,
+    title: "a trace file of ssdlab",
+    form: "columns of binary numbers (docs/trace-file.md)",
+    units: "time in ns, address and length in 512 B sectors",
+    clock: Clock::File,
+    volume: "volume of the request",
+    order: "ascending",
+    source: "docs/trace-file.md",
+    traps: "none: every byte is under a checksum; `ssdlab trace convert` writes it",
+};

@@ -1,39 +1,30 @@
-//! Reads a trace file: mapped into memory, or through a buffer, or decompressed on the way.
+//! Reads a trace file, plain or decompressed on the way.
 
+use super::decode;
 use super::layout::{
     BLOCK_HEADER_BYTES, BlockHeader, Fault, HEADER_BYTES, Header, Summary, checksum, u64_at,
 };
-use super::{decode, mapping};
-use memmap2::Mmap;
+use crate::input;
 use ssd_core::host::request::{Source, SourceError, TimedRequest};
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, ErrorKind, Read};
+use std::io::{self, BufReader, ErrorKind, Read};
 use std::path::Path;
 
-/// Bytes asked of the system at a time when a file is not mapped.
+/// Bytes asked of the system at a time.
 const BUFFER: usize = 1 << 18;
-/// Largest zstd window that is accepted, as a power of two (2 GiB, the format's `--long=31`).
-const ZSTD_WINDOW_LOG: u32 = 31;
 /// Requests decoded at a time for [`Source::next_request`].
 const AHEAD: usize = 256;
 
-/// Where the bytes are.
-enum Bytes {
-    /// All of them in memory.
-    Mapped(Mmap),
-    /// Coming, block by block.
-    Stream(Box<dyn Read + Send>),
-}
-
 /// A trace file that is being read, in memory for one block whatever its length.
-pub struct Reader {
+pub struct Reader<R = Box<dyn Read + Send>> {
     /// Name in messages.
     file: String,
     header: Header,
-    bytes: Bytes,
+    /// The bytes that follow.
+    plain: R,
     /// Bytes of the file up to the end of the present block.
     position: u64,
-    /// The present block: its header, its columns if they are not mapped, where they start.
+    /// The present block: its header, its columns, where they start.
     block: BlockHeader,
     columns: Vec<u8>,
     columns_at: u64,
@@ -49,49 +40,17 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens the trace file at `path`, plain or compressed with zstd or gzip. A plain file is
-    /// mapped into memory where the system can do that; nobody may shorten or overwrite it
-    /// meanwhile (replacing it by renaming another file is fine).
+    /// Opens the trace file at `path`, plain or compressed with zstd or gzip.
     ///
     /// # Errors
     /// The file cannot be read, is no trace file, or its header is damaged; the message names the
     /// file, the byte, what was expected and what was found. Damaged blocks are found when they are
     /// reached.
     pub fn open(path: &Path) -> Result<Reader, SourceError> {
-        Reader::from_path(path, true)
-    }
-
-    /// As [`Reader::open`], without mapping the file: about as fast (measured), for files that others
-    /// may change in place.
-    ///
-    /// # Errors
-    /// As [`Reader::open`].
-    pub fn open_buffered(path: &Path) -> Result<Reader, SourceError> {
-        Reader::from_path(path, false)
-    }
-
-    fn from_path(path: &Path, mapped: bool) -> Result<Reader, SourceError> {
         let name = path.display().to_string();
         let file = File::open(path)
             .map_err(|error| SourceError(format!("{name}: cannot open the trace file: {error}")))?;
-        if mapped
-            && let Ok(map) = mapping::map(&file)
-            && !is_compressed(&map[..map.len().min(4)])
-        {
-            return Reader::mapped(name, map);
-        }
         Reader::stream(&name, file)
-    }
-
-    fn mapped(name: String, map: Mmap) -> Result<Reader, SourceError> {
-        let header = Header::decode(&map[..map.len().min(HEADER_BYTES)]);
-        let header = header.map_err(|fault| report(&name, &fault))?;
-        if header.file_bytes != map.len() as u64 {
-            let expected = format!("a file of {} bytes", header.file_bytes);
-            let found = format!("{} bytes", map.len());
-            return Err(report(&name, &Fault::new(16, expected, found)));
-        }
-        Ok(Reader::new(name, header, Bytes::Mapped(map)))
     }
 
     /// Reads a trace file from any reader, plain or compressed with zstd or gzip; `name` is its name
@@ -100,19 +59,27 @@ impl Reader {
     /// # Errors
     /// As [`Reader::open`].
     pub fn stream(name: &str, raw: impl Read + Send + 'static) -> Result<Reader, SourceError> {
-        let unreadable = |error: io::Error| unreadable(name, 0, &error);
-        let mut plain = decompress(BufReader::with_capacity(BUFFER, raw)).map_err(unreadable)?;
+        let plain = input::decompress(BufReader::with_capacity(BUFFER, raw));
+        let plain = plain.map_err(|error| unreadable(name, 0, &error))?;
+        Reader::of(name, Box::new(plain))
+    }
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads a trace file that is not compressed.
+    pub(crate) fn of(name: &str, mut plain: R) -> Result<Reader<R>, SourceError> {
         let mut start = Vec::with_capacity(HEADER_BYTES);
-        plain.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut start).map_err(unreadable)?;
+        let read = plain.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut start);
+        read.map_err(|error| unreadable(name, 0, &error))?;
         let header = Header::decode(&start).map_err(|fault| report(name, &fault))?;
-        Ok(Reader::new(name.to_owned(), header, Bytes::Stream(plain)))
+        Ok(Reader::new(name.to_owned(), header, plain))
     }
 
-    fn new(file: String, header: Header, bytes: Bytes) -> Reader {
+    fn new(file: String, header: Header, plain: R) -> Reader<R> {
         Reader {
             file,
             header,
-            bytes,
+            plain,
             position: HEADER_BYTES as u64,
             block: BlockHeader::default(),
             columns: Vec::new(),
@@ -131,12 +98,6 @@ impl Reader {
     #[must_use]
     pub const fn header(&self) -> &Header {
         &self.header
-    }
-
-    /// Whether the file is mapped into memory.
-    #[must_use]
-    pub const fn is_mapped(&self) -> bool {
-        matches!(self.bytes, Bytes::Mapped(_))
     }
 
     /// Reads everything that is left of a reader just opened and compares it with the header:
@@ -191,11 +152,9 @@ impl Reader {
         if self.position > self.header.file_bytes {
             return Err(self.cut(self.header.file_bytes));
         }
-        if let Bytes::Stream(stream) = &mut self.bytes {
-            self.columns.resize(block.payload_bytes(), 0);
-            let read = stream.read_exact(&mut self.columns);
-            read.map_err(|error| unreadable(&self.file, self.columns_at, &error))?;
-        }
+        self.columns.resize(block.payload_bytes(), 0);
+        let read = self.plain.read_exact(&mut self.columns);
+        read.map_err(|error| unreadable(&self.file, self.columns_at, &error))?;
         // The block is whole, so what follows is about its contents.
         self.check_block(&block, &head, start).map_err(|fault| report(&self.file, &fault))?;
         self.block = block;
@@ -205,7 +164,7 @@ impl Reader {
     }
 
     fn check_block(&self, block: &BlockHeader, head: &[u8], start: u64) -> Result<(), Fault> {
-        let columns = self.columns_of(block);
+        let columns = &self.columns[..];
         let (sum, said) = (checksum(&head[..56], columns), u64_at(head, 56));
         if sum != said {
             let expected = format!("checksum {sum:016x} of block {}", self.blocks + 1);
@@ -236,27 +195,8 @@ impl Reader {
         if end > self.header.file_bytes {
             return Err(self.cut(self.header.file_bytes));
         }
-        match &mut self.bytes {
-            Bytes::Mapped(map) => {
-                head.copy_from_slice(&map[self.position as usize..end as usize]);
-                Ok(())
-            }
-            Bytes::Stream(stream) => stream
-                .read_exact(head)
-                .map_err(|error| unreadable(&self.file, self.position, &error)),
-        }
-    }
-
-    /// The columns of `block`, the block that has just been read.
-    #[inline(always)]
-    fn columns_of(&self, block: &BlockHeader) -> &[u8] {
-        match &self.bytes {
-            Bytes::Mapped(map) => {
-                let start = self.columns_at as usize;
-                &map[start..start + block.payload_bytes()]
-            }
-            Bytes::Stream(_) => &self.columns,
-        }
+        let read = self.plain.read_exact(head);
+        read.map_err(|error| unreadable(&self.file, self.position, &error))
     }
 
     /// Whether the file ends where, and with what, its header says.
@@ -271,12 +211,10 @@ impl Reader {
             let found = format!("{requests} requests up to {} ns in the header", last.0);
             return Err(report(&self.file, &Fault::new(24, expected, found)));
         }
-        if let Bytes::Stream(stream) = &mut self.bytes {
-            let more = stream.read(&mut [0]);
-            if more.map_err(|error| unreadable(&self.file, file_bytes, &error))? > 0 {
-                let fault = Fault::new(file_bytes, "the end of the file", "more bytes");
-                return Err(report(&self.file, &fault));
-            }
+        let more = self.plain.read(&mut [0]);
+        if more.map_err(|error| unreadable(&self.file, file_bytes, &error))? > 0 {
+            let fault = Fault::new(file_bytes, "the end of the file", "more bytes");
+            return Err(report(&self.file, &fault));
         }
         Ok(())
     }
@@ -301,8 +239,7 @@ impl Reader {
             }
             let range = self.decoded..total.min(self.decoded + left);
             let (count, mut at) = (range.len(), self.at);
-            let columns = self.columns_of(&self.block);
-            if !decode::requests(&self.block, columns, range, &mut at, batch) {
+            if !decode::requests(&self.block, &self.columns, range, &mut at, batch) {
                 let expected = format!(
                     "requests of at least one sector, in order of arrival, below sector 2^64, in \
                      block {} of {}",
@@ -328,7 +265,7 @@ impl Reader {
     }
 }
 
-impl Source for Reader {
+impl<R: Read> Source for Reader<R> {
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
         if self.handed_out == self.ahead.len() {
             let mut ahead = std::mem::take(&mut self.ahead);
@@ -366,29 +303,6 @@ impl Source for Reader {
     fn expected(&self) -> Option<u64> {
         Some(self.header.requests)
     }
-}
-
-/// zstd (also in skippable frames) or gzip, by the first bytes.
-fn is_compressed(start: &[u8]) -> bool {
-    matches!(start, [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] | [0x1f, 0x8b, ..])
-}
-
-/// Decompresses what its first bytes say is zstd or gzip, passes on everything else.
-fn decompress(mut raw: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    let mut start = Vec::with_capacity(4);
-    raw.by_ref().take(4).read_to_end(&mut start)?;
-    let (compressed, gzip) = (is_compressed(&start), start.first() == Some(&0x1f));
-    let whole = Cursor::new(start).chain(raw);
-    Ok(if !compressed {
-        Box::new(whole)
-    } else if gzip {
-        let decoder = flate2::bufread::MultiGzDecoder::new(BufReader::new(whole));
-        Box::new(BufReader::with_capacity(BUFFER, decoder))
-    } else {
-        let mut decoder = zstd::Decoder::new(whole)?;
-        decoder.window_log_max(ZSTD_WINDOW_LOG)?;
-        Box::new(BufReader::with_capacity(BUFFER, decoder))
-    })
 }
 
 /// The message for a fault.

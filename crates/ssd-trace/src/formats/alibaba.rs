@@ -4,10 +4,9 @@
 //! Workloads in Large-Scale Production", IISWC 2020. Offset and length in bytes, time in whole
 //! microseconds, opcode R or W. Decided: a time with decimals is another unit: refused.
 
-use super::cursor::{Cursor, TOO_LATE};
-use super::{Clock, Format, FormatInfo, Line, Range, Reject, in_bytes, is_header};
+use super::cursor::Cursor;
+use super::{Clock, Format, FormatInfo, Line, Reject, in_bytes, is_header};
 use ssd_core::config::TraceFormat;
-use ssd_core::host::request::Op;
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
@@ -24,44 +23,31 @@ pub const INFO: FormatInfo = FormatInfo {
 };
 
 /// The parser.
+#[derive(Default)]
 pub struct Parser;
 
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
-    fn new(_action: u8) -> Parser {
-        Parser
-    }
-
     #[inline(always)]
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
-        let mut cursor = Cursor { line, at: 0 };
-        cursor.blanks();
-        if cursor.is_end() {
-            return Ok(Line::Blank);
-        }
+        let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
         if is_header(line, "device_id,opcode,offset,length,timestamp") {
             return Ok(Line::Header);
         }
         let device = cursor.value("the device number")?;
         cursor.comma("`,` after the device number")?;
-        let op = match cursor.peek() {
-            Some(b'R') => Op::Read,
-            Some(b'W') => Op::Write,
-            _ => return Err(Reject::new("the operation, `R` or `W`", cursor.at)),
-        };
-        cursor.at += 1;
+        let op = cursor.op(b"R", b"W", "the operation, `R` or `W`")?;
         cursor.comma("`,` after the operation")?;
-        let start_at = cursor.at;
-        let start = cursor.value("the offset, bytes")?;
-        cursor.comma("`,` after the offset")?;
-        let length_at = cursor.at;
-        let length = cursor.value("the length, bytes")?;
+        let range = cursor.range(
+            "the offset, bytes",
+            Cursor::comma,
+            "`,` after the offset",
+            "the length, bytes",
+        )?;
         cursor.comma("`,` after the length")?;
-        let time_at = cursor.at;
-        let micros = cursor.value("the time, microseconds")?;
-        let at_ns = micros.checked_mul(1000).ok_or_else(|| Reject::new(TOO_LATE, time_at))?;
+        let at_ns = cursor.time(1000, "the time, microseconds")?;
         cursor.end("the end of the line after whole microseconds")?;
-        in_bytes(at_ns, device, op, Range { start, length, start_at, length_at })
+        in_bytes(at_ns, device, op, range)
     }
 }

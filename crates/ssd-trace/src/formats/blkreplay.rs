@@ -6,7 +6,7 @@
 //! earlier replay, are not used and may be missing.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Range, Reject, in_sectors};
+use super::{Clock, Format, FormatInfo, Line, Reject, in_sectors};
 use ssd_core::config::TraceFormat;
 use ssd_core::host::request::{Op, flags};
 
@@ -24,6 +24,7 @@ pub const INFO: FormatInfo = FormatInfo {
 };
 
 /// The parser.
+#[derive(Default)]
 pub struct Parser {
     /// A record, or what should be one, has been seen.
     started: bool,
@@ -32,16 +33,8 @@ pub struct Parser {
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
-    fn new(_action: u8) -> Parser {
-        Parser { started: false }
-    }
-
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
-        let mut cursor = Cursor { line, at: 0 };
-        cursor.blanks();
-        if cursor.is_end() {
-            return Ok(Line::Blank);
-        }
+        let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
         self.started |= cursor.peek().is_some_and(|byte| byte.is_ascii_digit());
         if !self.started {
             return Ok(Line::Header);
@@ -49,11 +42,12 @@ impl Format for Parser {
         let exact = "a time in s with at most nine decimals";
         let at_ns = cursor.decimal(1_000_000_000, "the start, seconds", exact)?;
         semicolon(&mut cursor, "`;` after the start")?;
-        let start_at = cursor.at;
-        let start = cursor.value("the first sector")?;
-        semicolon(&mut cursor, "`;` after the first sector")?;
-        let length_at = cursor.at;
-        let length = cursor.value("the number of sectors")?;
+        let range = cursor.range(
+            "the first sector",
+            semicolon,
+            "`;` after the first sector",
+            "the number of sectors",
+        )?;
         semicolon(&mut cursor, "`;` after the number of sectors")?;
         let op_at = cursor.at;
         while cursor.peek().is_some_and(|byte| byte.is_ascii_alphabetic()) {
@@ -69,7 +63,7 @@ impl Format for Parser {
         if !cursor.is_end() {
             cursor.byte(b';', "the end of the line or `;` after the operation")?;
         }
-        in_sectors(at_ns, 0, op, flags, Range { start, length, start_at, length_at })
+        in_sectors(at_ns, 0, op, flags, range)
     }
 }
 

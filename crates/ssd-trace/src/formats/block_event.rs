@@ -24,7 +24,9 @@
 //! end of a flush sequence (a zero-length write) are [`Line::Dataless`].
 
 use super::cursor::Cursor;
-use super::{Clock, Event, Format, FormatInfo, Line, MAX_TRANSFER_SECTORS, Reject};
+use super::{
+    Clock, Event, Format, FormatInfo, Line, MAX_TRANSFER_SECTORS, Range, Reject, in_sectors,
+};
 use ssd_core::config::TraceFormat;
 use ssd_core::host::request::{Op, flags};
 
@@ -45,19 +47,28 @@ pub const INFO: FormatInfo = FormatInfo {
             hold each request twice (workload.dedup)",
 };
 
-/// The parser: the letter of the chosen action.
-pub struct Parser(u8);
+/// The parser.
+pub struct Parser {
+    /// Letter of the chosen action.
+    action: u8,
+}
+
+impl Default for Parser {
+    fn default() -> Parser {
+        Parser::new(b'Q')
+    }
+}
 
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
     fn new(action: u8) -> Parser {
-        Parser(action)
+        Parser { action }
     }
 
     #[inline(always)]
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
-        parse_line(line, self.0)
+        parse_line(line, self.action)
     }
 
     fn volume_name(&self, volume: u64) -> String {
@@ -71,11 +82,7 @@ impl Format for Parser {
 /// [`Reject`] says what was expected and where.
 #[inline]
 pub fn parse_line(line: &[u8], action: u8) -> Result<Line, Reject> {
-    let mut cursor = Cursor { line, at: 0 };
-    cursor.blanks();
-    if cursor.is_end() {
-        return Ok(Line::Blank);
-    }
+    let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
     let major = cursor.u32("the device's major number")?;
     cursor.byte(b',', "`,` and the device's minor number")?;
     let minor = cursor.u32("the device's minor number")?;
@@ -84,7 +91,8 @@ pub fn parse_line(line: &[u8], action: u8) -> Result<Line, Reject> {
     cursor.gap("a blank after the CPU")?;
     cursor.digits("the sequence number")?;
     cursor.gap("a blank after the sequence number")?;
-    let at_ns = cursor.time()?;
+    let exact = "a time with at most nine decimals";
+    let at_ns = cursor.decimal(1_000_000_000, "the time, seconds", exact)?;
     cursor.gap("a blank after the time")?;
     cursor.digits("the PID")?;
     cursor.gap("a blank after the PID")?;
@@ -104,46 +112,18 @@ fn request(cursor: &mut Cursor<'_>, action: u8, at_ns: u64, volume: u64) -> Resu
     let rwbs = Rwbs::parse(letters).map_err(|text| Reject::new(text, letters_at))?;
     cursor.gap("a blank after the operation")?;
     let address_at = cursor.at;
-    let (sector, sectors) = match address(cursor)? {
+    let (start, length) = match address(cursor)? {
         Some(address) => address,
         None if rwbs.flushes() => (0, 0),
         None => return Ok(Line::Dataless),
     };
-    let event = |op, sector, sectors, flags| {
-        Ok(Line::Event(Event { at_ns, volume, sector, sectors, op, flags }))
-    };
-    let reject = |text: &'static str| Err(Reject::new(text, address_at));
-    if sectors == 0 {
-        return match rwbs.verb {
-            Verb::Write if action == b'C' => Ok(Line::Dataless),
-            _ if rwbs.flushes() => event(Op::Flush, 0, 0, rwbs.flags & !flags::PREFLUSH),
-            Verb::Zeroes => Ok(Line::Dataless),
-            Verb::Read => reject("a read of at least one sector"),
-            Verb::Write => reject("a write of at least one sector"),
-            Verb::Discard | Verb::Flush => reject("a discard of at least one sector"),
-        };
-    }
-    let op = match rwbs.verb {
-        Verb::Read => Op::Read,
-        Verb::Write | Verb::Zeroes => Op::Write,
-        Verb::Discard => Op::Trim,
-        Verb::Flush => return reject("a flush without a length (`0 + 0`)"),
-    };
-    if sectors > MAX_TRANSFER_SECTORS && op != Op::Trim {
-        return reject("a length of at most 2097152 sectors (1 GiB)");
-    }
-    if sector.checked_add(sectors).is_none() {
-        return reject("a range that ends below sector 2^64");
-    }
-    match u32::try_from(sectors) {
-        Ok(sectors) => event(op, sector, sectors, rwbs.flags),
-        Err(_) => reject("a discard of less than 2^32 sectors"),
-    }
+    let range = Range { start, length, start_at: address_at, length_at: address_at };
+    rwbs.request(action, at_ns, volume, range)
 }
 
 /// The operation letter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Verb {
+pub(super) enum Verb {
     Read,
     Write,
     Discard,
@@ -153,15 +133,59 @@ enum Verb {
 
 /// A parsed RWBS field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Rwbs {
-    verb: Verb,
-    flags: u8,
+pub(super) struct Rwbs {
+    pub(super) verb: Verb,
+    pub(super) flags: u8,
 }
 
 impl Rwbs {
     /// A flush when it carries no data.
-    const fn flushes(self) -> bool {
+    pub(super) const fn flushes(self) -> bool {
         matches!(self.verb, Verb::Flush) || self.flags & flags::PREFLUSH != 0
+    }
+
+    /// The request that it makes of a range.
+    #[inline(always)]
+    pub(super) fn request(
+        self,
+        action: u8,
+        at_ns: u64,
+        volume: u64,
+        range: Range,
+    ) -> Result<Line, Reject> {
+        let reject = |text: &'static str| Err(Reject::new(text, range.length_at));
+        if range.length == 0 {
+            return match self.verb {
+                Verb::Write if action == b'C' => Ok(Line::Dataless),
+                _ if self.flushes() => {
+                    let flags = self.flags & !flags::PREFLUSH;
+                    let op = Op::Flush;
+                    Ok(Line::Event(Event {
+                        at_ns,
+                        volume,
+                        sector: 0,
+                        sectors: 0,
+                        op,
+                        flags,
+                        stream: 0,
+                    }))
+                }
+                Verb::Zeroes => Ok(Line::Dataless),
+                Verb::Read => reject("a read of at least one sector"),
+                Verb::Write => reject("a write of at least one sector"),
+                Verb::Discard | Verb::Flush => reject("a discard of at least one sector"),
+            };
+        }
+        let op = match self.verb {
+            Verb::Read => Op::Read,
+            Verb::Write | Verb::Zeroes => Op::Write,
+            Verb::Discard => Op::Trim,
+            Verb::Flush => return reject("a flush without a length (`0 + 0`)"),
+        };
+        if range.length > MAX_TRANSFER_SECTORS && op != Op::Trim {
+            return reject("a length of at most 2097152 sectors (1 GiB)");
+        }
+        in_sectors(at_ns, volume, op, self.flags, range)
     }
 
     /// From its letters; the error says what was expected.

@@ -1,9 +1,14 @@
 //! A place in a line, and what can be read from there: numbers, times, words, separators.
 
-use super::Reject;
+use super::{Range, Reject};
+use ssd_core::host::request::Op;
 
 /// A time that does not fit.
 pub(crate) const TOO_LATE: &str = "a time below 2^64 ns (584 years)";
+
+/// Powers of ten from 10^9 down: nanoseconds of one in each decimal of a second.
+const POWERS: [u64; 10] =
+    [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
 
 /// A place in a line.
 pub(crate) struct Cursor<'a> {
@@ -14,6 +19,14 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
+    /// At the first byte of a line that is no blank; `None` if there is none.
+    #[inline(always)]
+    pub(crate) fn of(line: &'a [u8]) -> Option<Cursor<'a>> {
+        let mut cursor = Cursor { line, at: 0 };
+        cursor.blanks();
+        (!cursor.is_end()).then_some(cursor)
+    }
+
     #[inline(always)]
     pub(crate) fn peek(&self) -> Option<u8> {
         self.line.get(self.at).copied()
@@ -125,27 +138,6 @@ impl<'a> Cursor<'a> {
         u32::try_from(value).map_err(|_| Reject::new("a number below 2^32", start))
     }
 
-    /// `SECONDS` or `SECONDS.FRACTION`, in nanoseconds, exactly.
-    #[inline(always)]
-    pub(crate) fn time(&mut self) -> Result<u64, Reject> {
-        const POWERS: [u64; 10] =
-            [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
-        let start = self.at;
-        let (seconds, _) = self.number("the time, seconds")?;
-        let mut nanos = 0;
-        if self.peek() == Some(b'.') {
-            self.at += 1;
-            let (fraction, digits) = self.number("decimals of the time")?;
-            let Some(&power) = POWERS.get(digits) else {
-                return Err(Reject::new("a time with at most nine decimals", start));
-            };
-            nanos = fraction * power;
-        }
-        let whole = seconds.checked_mul(1_000_000_000);
-        let time = whole.and_then(|whole| whole.checked_add(nanos));
-        time.ok_or_else(|| Reject::new("a time below 2^64 ns (584 years)", start))
-    }
-
     /// Letters, 1 to `most` of them, up to a blank or the end of the line.
     #[inline(always)]
     pub(crate) fn word(&mut self, most: usize, expected: &'static str) -> Result<&'a [u8], Reject> {
@@ -161,14 +153,22 @@ impl<'a> Cursor<'a> {
         Ok(word)
     }
 
-    /// A number below 2^64 and the column of its first digit.
+    /// A number below 2^64.
     #[inline(always)]
     pub(crate) fn value(&mut self, expected: &'static str) -> Result<u64, Reject> {
         self.number(expected).map(|(value, _)| value)
     }
 
-    /// A number with decimals of a unit of `unit_ns` nanoseconds (a power of ten), in nanoseconds,
-    /// exactly: no more decimals than the unit has in nanoseconds.
+    /// A whole number of units of `unit_ns` nanoseconds, in nanoseconds.
+    #[inline(always)]
+    pub(crate) fn time(&mut self, unit_ns: u64, expected: &'static str) -> Result<u64, Reject> {
+        let start = self.at;
+        let time = self.value(expected)?.checked_mul(unit_ns);
+        time.ok_or_else(|| Reject::new(TOO_LATE, start))
+    }
+
+    /// A number with decimals of a unit of `unit_ns` nanoseconds (a power of ten up to a second), in
+    /// nanoseconds, exactly: no more decimals than the unit has in nanoseconds.
     #[inline(always)]
     pub(crate) fn decimal(
         &mut self,
@@ -182,9 +182,9 @@ impl<'a> Cursor<'a> {
         if self.peek() == Some(b'.') {
             self.at += 1;
             let (fraction, digits) = self.number("decimals of the time")?;
-            let power = u32::try_from(digits).ok().and_then(|digits| 10u64.checked_pow(digits));
-            match power {
-                Some(power) if power <= unit_ns => nanos = fraction * (unit_ns / power),
+            // The inner quotient is a constant of the format: no division by a variable here.
+            match POWERS.get(digits).map(|power| power / (POWERS[0] / unit_ns)) {
+                Some(scale @ 1..) => nanos = fraction * scale,
                 _ => return Err(Reject::new(exact, start)),
             }
         }
@@ -196,6 +196,51 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     pub(crate) fn comma(&mut self, expected: &'static str) -> Result<(), Reject> {
         self.byte(b',', expected)
+    }
+
+    /// The operation as one byte: one of `read` or one of `write`.
+    #[inline(always)]
+    pub(crate) fn op(
+        &mut self,
+        read: &[u8],
+        write: &[u8],
+        expected: &'static str,
+    ) -> Result<Op, Reject> {
+        let op = match self.peek() {
+            Some(letter) if read.contains(&letter) => Op::Read,
+            Some(letter) if write.contains(&letter) => Op::Write,
+            _ => return Err(Reject::new(expected, self.at)),
+        };
+        self.at += 1;
+        Ok(op)
+    }
+
+    /// An address and a length with `separator` between them, which is told that it stands `between`.
+    #[inline(always)]
+    pub(super) fn range(
+        &mut self,
+        start: &'static str,
+        separator: impl FnOnce(&mut Self, &'static str) -> Result<(), Reject>,
+        between: &'static str,
+        length: &'static str,
+    ) -> Result<Range, Reject> {
+        let start_at = self.at;
+        let start = self.value(start)?;
+        separator(self, between)?;
+        let length_at = self.at;
+        let length = self.value(length)?;
+        Ok(Range { start, length, start_at, length_at })
+    }
+
+    /// A first sector and a number of sectors, parted by blanks.
+    #[inline(always)]
+    pub(super) fn sectors(&mut self) -> Result<Range, Reject> {
+        self.range(
+            "the first sector",
+            Self::gap,
+            "a blank after the first sector",
+            "the number of sectors",
+        )
     }
 
     /// The bytes up to `stop`, at least one, which is stepped over.

@@ -27,21 +27,14 @@ pub const INFO: FormatInfo = FormatInfo {
 };
 
 /// The parser.
+#[derive(Default)]
 pub struct Parser;
 
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
-    fn new(_action: u8) -> Parser {
-        Parser
-    }
-
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
-        let mut cursor = Cursor { line, at: 0 };
-        cursor.blanks();
-        if cursor.is_end() {
-            return Ok(Line::Blank);
-        }
+        let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
         let exact = "a time in ms with at most six decimals";
         let at_ns = cursor.decimal(1_000_000, "the time, milliseconds", exact)?;
         cursor.gap("a blank after the time")?;

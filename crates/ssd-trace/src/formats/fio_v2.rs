@@ -5,8 +5,8 @@
 //! too (fio drops those below 100 us); what follows a wait arrives at its end. Sync and datasync are
 //! flushes.
 
-use super::iolog::Iolog;
-use super::{Clock, Format, FormatInfo, Line, Reject};
+use super::iolog::{Iolog, Version};
+use super::{Clock, FormatInfo};
 use ssd_core::config::TraceFormat;
 
 /// The format.
@@ -23,21 +23,14 @@ pub const INFO: FormatInfo = FormatInfo {
             each file is a volume of its own",
 };
 
-/// The parser.
-pub struct Parser(Iolog);
+/// Version 2.
+pub struct Version2;
 
-impl Format for Parser {
+impl Version for Version2 {
     const INFO: &'static FormatInfo = &INFO;
-
-    fn new(_action: u8) -> Parser {
-        Parser(Iolog::new("fio version 2 iolog", false))
-    }
-
-    fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
-        self.0.parse(line)
-    }
-
-    fn volume_name(&self, volume: u64) -> String {
-        self.0.name(volume)
-    }
+    const HEAD: &'static str = "fio version 2 iolog";
+    const TIMED: bool = false;
 }
+
+/// The parser.
+pub type Parser = Iolog<Version2>;

@@ -4,8 +4,8 @@
 //! from the start of the run. Decided: the HOWTO states no unit for the time; fio writes whole
 //! microseconds (`log_io_u`), and so it is read. Sync and datasync are flushes.
 
-use super::iolog::Iolog;
-use super::{Clock, Format, FormatInfo, Line, Reject};
+use super::iolog::{Iolog, Version};
+use super::{Clock, FormatInfo};
 use ssd_core::config::TraceFormat;
 
 /// The format.
@@ -21,21 +21,14 @@ pub const INFO: FormatInfo = FormatInfo {
     traps: "has no `wait`; the unit of the time is known from the program only; each file is a volume of its own",
 };
 
-/// The parser.
-pub struct Parser(Iolog);
+/// Version 3.
+pub struct Version3;
 
-impl Format for Parser {
+impl Version for Version3 {
     const INFO: &'static FormatInfo = &INFO;
-
-    fn new(_action: u8) -> Parser {
-        Parser(Iolog::new("fio version 3 iolog", true))
-    }
-
-    fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
-        self.0.parse(line)
-    }
-
-    fn volume_name(&self, volume: u64) -> String {
-        self.0.name(volume)
-    }
+    const HEAD: &'static str = "fio version 3 iolog";
+    const TIMED: bool = true;
 }
+
+/// The parser.
+pub type Parser = Iolog<Version3>;

@@ -6,7 +6,7 @@
 //! end of the line. MD5 (of 4096 B, in `homes` of 512 B) must look like one and is not used.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Range, Reject, in_sectors};
+use super::{Clock, Format, FormatInfo, Line, Reject, in_sectors};
 use ssd_core::config::TraceFormat;
 use ssd_core::host::request::Op;
 
@@ -24,21 +24,14 @@ pub const INFO: FormatInfo = FormatInfo {
 };
 
 /// The parser.
+#[derive(Default)]
 pub struct Parser;
 
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
-    fn new(_action: u8) -> Parser {
-        Parser
-    }
-
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
-        let mut cursor = Cursor { line, at: 0 };
-        cursor.blanks();
-        if cursor.is_end() {
-            return Ok(Line::Blank);
-        }
+        let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
         let at_ns = cursor.value("the time, nanoseconds")?;
         cursor.gap("a blank after whole nanoseconds")?;
         cursor.digits("the PID")?;
@@ -48,11 +41,12 @@ impl Format for Parser {
         cursor.at = tail.ok_or_else(|| {
             Reject::new("a process and LBA SECTORS OP MAJOR MINOR MD5 after it", process_at)
         })?;
-        let start_at = cursor.at;
-        let start = cursor.value("the LBA, sectors")?;
-        cursor.gap("a blank after the LBA")?;
-        let length_at = cursor.at;
-        let length = cursor.value("the number of sectors")?;
+        let range = cursor.range(
+            "the LBA, sectors",
+            Cursor::gap,
+            "a blank after the LBA",
+            "the number of sectors",
+        )?;
         cursor.gap("a blank after the number of sectors")?;
         let op_at = cursor.at;
         let op = match cursor.token("the operation")? {
@@ -72,7 +66,7 @@ impl Format for Parser {
         }
         cursor.end("the end of the line after the MD5")?;
         let volume = super::major_minor(major, minor);
-        in_sectors(at_ns, volume, op, 0, Range { start, length, start_at, length_at })
+        in_sectors(at_ns, volume, op, 0, range)
     }
 
     fn volume_name(&self, volume: u64) -> String {

@@ -1,60 +1,58 @@
 //! The I/O log of fio, versions 2 and 3, which differ in where the time stands.
 
 use super::cursor::{Cursor, TOO_LATE};
-use super::{Event, Line, Range, Reject, in_bytes};
+use super::{Event, Format, FormatInfo, Line, Reject, in_bytes};
 use ssd_core::host::request::Op;
+use std::marker::PhantomData;
 
 /// Longest file name, bytes: as in fio.
 const MAX_NAME: usize = 256;
 /// Most files of one log.
 const MAX_FILES: usize = 4096;
 
+/// What tells one version from the other.
+pub trait Version {
+    /// What the format says of itself.
+    const INFO: &'static FormatInfo;
+    /// First line of a log.
+    const HEAD: &'static str;
+    /// Every line is led by its time.
+    const TIMED: bool;
+}
+
 /// A log as far as it has been read.
-pub(super) struct Iolog {
-    /// Its first line.
-    head: &'static str,
-    /// Version 3: every line is led by its time.
-    timed: bool,
+pub struct Iolog<V> {
     started: bool,
     /// Files by number, in the order of their `add` lines.
     files: Vec<Vec<u8>>,
     /// The file used last.
     last: usize,
-    /// Version 2: sum of the waits, nanoseconds.
+    /// Without times: sum of the waits, nanoseconds.
     now_ns: u64,
+    version: PhantomData<V>,
 }
 
-impl Iolog {
-    pub(super) const fn new(head: &'static str, timed: bool) -> Iolog {
-        Iolog { head, timed, started: false, files: Vec::new(), last: 0, now_ns: 0 }
+impl<V> Default for Iolog<V> {
+    fn default() -> Iolog<V> {
+        Iolog { started: false, files: Vec::new(), last: 0, now_ns: 0, version: PhantomData }
     }
+}
 
-    /// Name of a file.
-    pub(super) fn name(&self, volume: u64) -> String {
-        let file = usize::try_from(volume).ok().and_then(|at| self.files.get(at));
-        let name = file.map_or(&b"?"[..], |name| name);
-        String::from_utf8_lossy(name).escape_debug().to_string()
-    }
+impl<V: Version> Format for Iolog<V> {
+    const INFO: &'static FormatInfo = V::INFO;
 
-    /// Reads the next line.
-    pub(super) fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
-        let mut cursor = Cursor { line, at: 0 };
-        cursor.blanks();
-        if cursor.is_end() {
-            return Ok(Line::Blank);
-        }
+    fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
+        let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
         if !self.started {
-            if line.trim_ascii() != self.head.as_bytes() {
-                return Err(Reject::new(format!("the first line `{}`", self.head), 0));
+            if line.trim_ascii() != V::HEAD.as_bytes() {
+                return Err(Reject::new(format!("the first line `{}`", V::HEAD), 0));
             }
             self.started = true;
             return Ok(Line::Header);
         }
         let mut at_ns = self.now_ns;
-        if self.timed {
-            let time_at = cursor.at;
-            let micros = cursor.value("the time, microseconds")?;
-            at_ns = micros.checked_mul(1000).ok_or_else(|| Reject::new(TOO_LATE, time_at))?;
+        if V::TIMED {
+            at_ns = cursor.time(1000, "the time, microseconds")?;
             cursor.gap("a blank after whole microseconds")?;
         }
         let name_at = cursor.at;
@@ -72,13 +70,13 @@ impl Iolog {
                 self.file(name, name_at)?;
                 return Ok(Line::Header);
             }
-            b"wait" if !self.timed => return self.wait(&mut cursor),
+            b"wait" if !V::TIMED => return self.wait(&mut cursor),
             b"read" => Op::Read,
             b"write" => Op::Write,
             b"trim" => Op::Trim,
             b"sync" | b"datasync" => Op::Flush,
             _ => {
-                let wait = if self.timed { "" } else { ", wait" };
+                let wait = if V::TIMED { "" } else { ", wait" };
                 let all = "add, open, close, read, write, trim, sync, datasync";
                 return Err(Reject::new(format!("an action: {all}{wait}"), action_at));
             }
@@ -88,20 +86,29 @@ impl Iolog {
             return flush(&mut cursor, at_ns, volume);
         }
         cursor.gap("a blank after the action")?;
-        let start_at = cursor.at;
-        let start = cursor.value("the offset, bytes")?;
-        cursor.gap("a blank after the offset")?;
-        let length_at = cursor.at;
-        let length = cursor.value("the length, bytes")?;
+        let range = cursor.range(
+            "the offset, bytes",
+            Cursor::gap,
+            "a blank after the offset",
+            "the length, bytes",
+        )?;
         cursor.end("the end of the line after the length")?;
-        in_bytes(at_ns, volume, op, Range { start, length, start_at, length_at })
+        in_bytes(at_ns, volume, op, range)
     }
 
+    fn volume_name(&self, volume: u64) -> String {
+        let file = usize::try_from(volume).ok().and_then(|at| self.files.get(at));
+        let name = file.map_or(&b"?"[..], |name| name);
+        String::from_utf8_lossy(name).escape_debug().to_string()
+    }
+}
+
+impl<V> Iolog<V> {
     /// `FILE wait MICROSECONDS [LENGTH]`.
     fn wait(&mut self, cursor: &mut Cursor<'_>) -> Result<Line, Reject> {
         cursor.gap("a blank after `wait`")?;
         let at = cursor.at;
-        let micros = cursor.value("the wait, microseconds")?;
+        let wait = cursor.time(1000, "the wait, microseconds")?;
         if !cursor.is_end() {
             cursor.gap("a blank after whole microseconds")?;
             if !cursor.is_end() {
@@ -109,7 +116,7 @@ impl Iolog {
             }
         }
         cursor.end("the end of the line after the wait")?;
-        let now = micros.checked_mul(1000).and_then(|wait| self.now_ns.checked_add(wait));
+        let now = self.now_ns.checked_add(wait);
         self.now_ns = now.ok_or_else(|| Reject::new(TOO_LATE, at))?;
         Ok(Line::Header)
     }
@@ -150,5 +157,13 @@ fn flush(cursor: &mut Cursor<'_>, at_ns: u64, volume: u64) -> Result<Line, Rejec
         }
     }
     cursor.end("the end of the line after the length")?;
-    Ok(Line::Event(Event { at_ns, volume, sector: 0, sectors: 0, op: Op::Flush, flags: 0 }))
+    Ok(Line::Event(Event {
+        at_ns,
+        volume,
+        sector: 0,
+        sectors: 0,
+        op: Op::Flush,
+        flags: 0,
+        stream: 0,
+    }))
 }

@@ -1,4 +1,4 @@
-//! Trace formats. One file per format; the macro line below lists them.
+//! Trace formats, text and binary. One file per format; the macro line below lists them.
 //!
 //! Beside them stand what several share: `cursor` (reading a line), `ascii` (five columns), `iolog`
 //! (both versions of fio's log). A plug turns one line into one [`Line`]; it reads no file, skips
@@ -10,7 +10,8 @@ mod iolog;
 
 use crate::scan::{Refusal, Scan, Tally};
 use ssd_core::config::{TraceFormat, Word};
-use ssd_core::host::request::{Op, SourceError};
+use ssd_core::host::request::{Op, Request, SourceError, TimedRequest};
+use ssd_core::units::Nanos;
 use std::borrow::Cow;
 use std::io::Read;
 
@@ -32,6 +33,24 @@ pub struct Event {
     pub op: Op,
     /// Bits of [`ssd_core::host::request::flags`].
     pub flags: u8,
+    /// Stream hint; only trace files of ours have one.
+    pub stream: u8,
+}
+
+impl Event {
+    /// A request of a trace file.
+    pub(crate) fn of(timed: &TimedRequest) -> Event {
+        let Request { sector, sectors, op, volume, stream, flags } = timed.request;
+        Event { at_ns: timed.at.0, volume: u64::from(volume), sector, sectors, op, flags, stream }
+    }
+
+    /// The request that arrives at `at` nanoseconds, of volume 0.
+    #[inline(always)]
+    pub(crate) fn request(&self, at: u64) -> TimedRequest {
+        let Event { sector, sectors, op, flags, stream, .. } = *self;
+        let request = Request { flags, stream, ..Request::new(op, sector, sectors) };
+        TimedRequest { at: Nanos(at), request }
+    }
 }
 
 /// What a line turned out to be.
@@ -124,14 +143,36 @@ impl FormatInfo {
     }
 }
 
-/// A format: reads lines, one after the other.
-pub trait Format: Sized {
+/// How a file is cut into what [`Format::parse`] reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cut {
+    /// Text: lines, without their newlines.
+    Lines,
+    /// Binary: records, whose first bytes, so many, tell [`Format::length`] how long they are.
+    Records(usize),
+}
+
+/// The beginning of a file.
+pub struct Head<'a> {
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// Its whole lines that are not blank.
+    pub lines: &'a [&'a [u8]],
+}
+
+/// A format: reads lines (or records), one after the other.
+pub trait Format: Default {
     /// What it says of itself.
     const INFO: &'static FormatInfo;
 
-    /// At the start of a file; `action` is the letter of the chosen action, which only block-event
-    /// text has.
-    fn new(action: u8) -> Self;
+    /// Into what it is cut.
+    const CUT: Cut = Cut::Lines;
+
+    /// At the start of a file; `action` is the letter of the chosen action; see
+    /// [`has_actions`].
+    fn new(_action: u8) -> Self {
+        Self::default()
+    }
 
     /// Reads the next line, without its newline: any bytes.
     ///
@@ -139,45 +180,66 @@ pub trait Format: Sized {
     /// [`Reject`] says what was expected and where.
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject>;
 
+    /// Bytes of the record that begins with `head`, at least as many; `None` if none begins there.
+    /// Only for [`Cut::Records`].
+    fn length(&self, _head: &[u8]) -> Option<usize> {
+        None
+    }
+
+    /// What puts records of several files in order: the time of this one, in any unit.
+    fn time(&self, _record: &[u8]) -> u64 {
+        0
+    }
+
     /// Name of a volume in messages.
     fn volume_name(&self, volume: u64) -> String {
         volume.to_string()
     }
 
-    /// Share of the first lines of a file that are records of this format, per cent; lines that are
-    /// no records but may stand in the file do not count.
+    /// How well the beginning of a file is of this format, 0 to 100: the [`share`] of lines that are
+    /// its records, or whether it begins with a binary one.
     #[must_use]
-    fn detect(lines: &[&[u8]]) -> u32 {
-        let mut parser = Self::new(b'Q');
-        let (mut records, mut others) = (0, 0);
-        for line in lines {
-            match parser.parse(line) {
-                Ok(Line::Event(_) | Line::Dataless | Line::Other(_)) => records += 1,
-                Ok(Line::Blank | Line::Header) => {}
-                Err(_) => others += 1,
-            }
-        }
-        (records * 100u32).checked_div(records + others).unwrap_or(0)
+    fn detect(head: &Head<'_>) -> u32 {
+        let Cut::Records(first) = Self::CUT else { return share::<Self>(head.lines) };
+        let mut parser = Self::default();
+        let length = head.bytes.get(..first).and_then(|bytes| parser.length(bytes));
+        let record = length.and_then(|length| head.bytes.get(..length));
+        if record.is_some_and(|record| parser.parse(record).is_ok()) { 100 } else { 0 }
     }
 
     /// Bytes of a bad `line` up to what this format does not understand in it; none of another line.
     #[must_use]
     fn understood(line: &[u8]) -> usize {
-        Self::new(b'Q').parse(line).err().map_or(0, |reject| reject.column)
+        Self::default().parse(line).err().map_or(0, |reject| reject.column)
     }
+}
+
+/// Share of `lines` that are records of a format, per cent; lines that are no records but may stand
+/// in the file do not count.
+fn share<P: Format>(lines: &[&[u8]]) -> u32 {
+    let mut parser = P::default();
+    let (mut records, mut others) = (0, 0);
+    for line in lines {
+        match parser.parse(line) {
+            Ok(Line::Event(_) | Line::Dataless | Line::Other(_)) => records += 1,
+            Ok(Line::Blank | Line::Header) => {}
+            Err(_) => others += 1,
+        }
+    }
+    (records * 100u32).checked_div(records + others).unwrap_or(0)
 }
 
 macro_rules! formats {
     ($($file:ident $variant:ident),+ $(,)?) => {
         $(pub mod $file;)+
 
-        /// What the formats say of themselves, sorted by name.
-        pub const ALL: &[&FormatInfo] = &[$(&$file::INFO),+];
+        /// What the formats say of themselves: plugs, sorted by name, and our own.
+        pub const ALL: &[&FormatInfo] = &[$(&$file::INFO,)+ &crate::columnar::INFO];
 
         /// [`Format::detect`] of every format.
         #[must_use]
-        pub fn detect(lines: &[&[u8]]) -> Vec<(TraceFormat, u32)> {
-            vec![$((TraceFormat::$variant, $file::Parser::detect(lines))),+]
+        pub fn detect(head: &Head<'_>) -> Vec<(TraceFormat, u32)> {
+            vec![$((TraceFormat::$variant, $file::Parser::detect(head))),+]
         }
 
         /// [`Format::understood`] of every format.
@@ -200,6 +262,7 @@ macro_rules! formats {
                 $(TraceFormat::$variant => {
                     scan.run($file::Parser::new(scan.action), reader, take)
                 })+
+                TraceFormat::Ssdtrace => scan.run_trace_file(reader, take),
                 TraceFormat::Auto => panic!("the format is found out before the trace is read"),
             }
         }
@@ -209,9 +272,13 @@ macro_rules! formats {
 // One line a format, sorted by file name.
 formats! {
     alibaba Alibaba,
+    biotracer Biotracer,
     blkreplay Blkreplay,
+    blktrace Blktrace,
     block_event BlockEvent,
+    diskmon Diskmon,
     disksim Disksim,
+    etw Etw,
     fio_v2 FioV2,
     fio_v3 FioV3,
     fiu Fiu,
@@ -221,12 +288,18 @@ formats! {
     ssdsim Ssdsim,
     systor17 Systor17,
     tencent Tencent,
+    vscsi Vscsi,
 }
 
 /// What `format` says of itself; `None` for `auto`.
 #[must_use]
 pub fn info(format: TraceFormat) -> Option<&'static FormatInfo> {
     ALL.iter().copied().find(|info| info.format == format)
+}
+
+/// Whether the events of `format` have actions, of which one is chosen.
+pub(crate) fn has_actions(format: TraceFormat) -> bool {
+    matches!(format, TraceFormat::BlockEvent | TraceFormat::Blktrace)
 }
 
 /// A read or write of an address and a length, and the columns where they stand.
@@ -236,6 +309,16 @@ struct Range {
     length: u64,
     start_at: usize,
     length_at: usize,
+}
+
+impl Range {
+    /// With its length, which is in bytes, in sectors.
+    fn of_bytes(self) -> Result<Range, Reject> {
+        if self.length.is_multiple_of(512) {
+            return Ok(Range { length: self.length / 512, ..self });
+        }
+        Err(Reject::new("a length in bytes, a multiple of 512", self.length_at))
+    }
 }
 
 /// A request in sectors.
@@ -253,7 +336,9 @@ fn in_sectors(at_ns: u64, volume: u64, op: Op, flags: u8, range: Range) -> Resul
         return Err(Reject::new("a range that ends below sector 2^64", start_at));
     }
     match u32::try_from(sectors) {
-        Ok(sectors) => Ok(Line::Event(Event { at_ns, volume, sector, sectors, op, flags })),
+        Ok(sectors) => {
+            Ok(Line::Event(Event { at_ns, volume, sector, sectors, op, flags, stream: 0 }))
+        }
         Err(_) => Err(Reject::new("a discard of less than 2^32 sectors", length_at)),
     }
 }
@@ -288,6 +373,16 @@ fn major_minor(major: u32, minor: u32) -> u64 {
 /// `MAJ,MIN` of such a number.
 fn major_minor_name(volume: u64) -> String {
     format!("{},{}", volume >> 32, volume & 0xffff_ffff)
+}
+
+/// The number that `bytes`, eight at most, are, the lowest first.
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
+/// The number that `bytes`, eight at most, are, the highest first.
+fn big_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
 /// Whether `line` is the names of its columns and nothing else.

@@ -24,18 +24,15 @@ pub const INFO: FormatInfo = FormatInfo {
 };
 
 /// The parser.
+#[derive(Default)]
 pub struct Parser;
 
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
-    fn new(_action: u8) -> Parser {
-        Parser
-    }
-
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
-        let mut cursor = Cursor { line, at: 0 };
-        let Some(record) = ascii::record(&mut cursor)? else { return Ok(Line::Blank) };
+        let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
+        let record = ascii::record(&mut cursor)?;
         cursor.end("the end of the line after the type")?;
         Ok(record)
     }

@@ -5,8 +5,8 @@
 //! Decided: a timestamp before 1970 is no FILETIME but another unit: refused. One file is one host;
 //! a second host is refused, because disk numbers count per host. ResponseTime is not used.
 
-use super::cursor::{Cursor, TOO_LATE};
-use super::{Clock, Format, FormatInfo, Line, Range, Reject, in_bytes, is_header};
+use super::cursor::Cursor;
+use super::{Clock, Format, FormatInfo, Line, Reject, in_bytes, is_header};
 use ssd_core::config::TraceFormat;
 use ssd_core::host::request::Op;
 
@@ -24,12 +24,15 @@ pub const INFO: FormatInfo = FormatInfo {
             1970 or their offsets are no multiples of 512; several hosts in one file: refused",
 };
 
-/// 1970-01-01 in 100 ns since 1601-01-01.
-const YEAR_1970: u64 = 116_444_736_000_000_000;
+/// Nanoseconds of one in a timestamp.
+const TICK_NS: u64 = 100;
+/// 1970-01-01 in nanoseconds since 1601-01-01.
+const YEAR_1970_NS: u64 = 116_444_736_000_000_000 * TICK_NS;
 /// Longest host name, bytes.
 const MAX_HOST: usize = 255;
 
 /// The parser.
+#[derive(Default)]
 pub struct Parser {
     /// Of the first record; empty before.
     host: Vec<u8>,
@@ -38,27 +41,18 @@ pub struct Parser {
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
-    fn new(_action: u8) -> Parser {
-        Parser { host: Vec::new() }
-    }
-
     #[inline(always)]
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
-        let mut cursor = Cursor { line, at: 0 };
-        cursor.blanks();
-        if cursor.is_end() {
-            return Ok(Line::Blank);
-        }
+        let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
         if is_header(line, "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime") {
             return Ok(Line::Header);
         }
         let time_at = cursor.at;
-        let ticks = cursor.value("the timestamp, 100 ns since 1601")?;
-        if ticks < YEAR_1970 {
+        let at_ns = cursor.time(TICK_NS, "the timestamp, 100 ns since 1601")?;
+        if at_ns < YEAR_1970_NS {
             let expected = "a Windows FILETIME (100 ns since 1601) after 1970; is it another unit?";
             return Err(Reject::new(expected, time_at));
         }
-        let at_ns = ticks.checked_mul(100).ok_or_else(|| Reject::new(TOO_LATE, time_at))?;
         cursor.comma("`,` after the timestamp, a whole number")?;
         let host_at = cursor.at;
         let host = cursor.until(b',', "the host name and `,`")?;
@@ -70,15 +64,16 @@ impl Format for Parser {
             _ => return Err(Reject::new("the type, `Read` or `Write`, and `,`", cursor.at)),
         };
         cursor.at += if op == Op::Read { 5 } else { 6 };
-        let start_at = cursor.at;
-        let start = cursor.value("the offset, bytes")?;
-        cursor.comma("`,` after the offset")?;
-        let length_at = cursor.at;
-        let length = cursor.value("the size, bytes")?;
+        let range = cursor.range(
+            "the offset, bytes",
+            Cursor::comma,
+            "`,` after the offset",
+            "the size, bytes",
+        )?;
         cursor.comma("`,` after the size")?;
         cursor.digits("the response time")?;
         cursor.end("the end of the line after the response time")?;
-        let record = in_bytes(at_ns, disk, op, Range { start, length, start_at, length_at })?;
+        let record = in_bytes(at_ns, disk, op, range)?;
         if self.host != host {
             self.first_host(host, host_at)?;
         }

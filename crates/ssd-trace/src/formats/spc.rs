@@ -7,7 +7,6 @@
 use super::cursor::Cursor;
 use super::{Clock, Format, FormatInfo, Line, Range, Reject, in_sectors};
 use ssd_core::config::TraceFormat;
-use ssd_core::host::request::Op;
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
@@ -24,39 +23,28 @@ pub const INFO: FormatInfo = FormatInfo {
 };
 
 /// The parser.
+#[derive(Default)]
 pub struct Parser;
 
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
-    fn new(_action: u8) -> Parser {
-        Parser
-    }
-
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
-        let mut cursor = Cursor { line, at: 0 };
-        cursor.blanks();
-        if cursor.is_end() {
-            return Ok(Line::Blank);
-        }
+        let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
         let asu = cursor.value("the ASU")?;
         cursor.comma("`,` after the ASU")?;
-        let start_at = cursor.at;
-        let start = cursor.value("the LBA, sectors")?;
-        cursor.comma("`,` after the LBA")?;
-        let length_at = cursor.at;
-        let bytes = cursor.value("the size, bytes")?;
-        if !bytes.is_multiple_of(512) {
+        let bytes = cursor.range(
+            "the LBA, sectors",
+            Cursor::comma,
+            "`,` after the LBA",
+            "the size, bytes",
+        )?;
+        if !bytes.length.is_multiple_of(512) {
             let expected = "a size in bytes, a multiple of 512 (is it in sectors?)";
-            return Err(Reject::new(expected, length_at));
+            return Err(Reject::new(expected, bytes.length_at));
         }
         cursor.comma("`,` after the size")?;
-        let op = match cursor.peek() {
-            Some(b'R' | b'r') => Op::Read,
-            Some(b'W' | b'w') => Op::Write,
-            _ => return Err(Reject::new("the opcode, `R` or `W`", cursor.at)),
-        };
-        cursor.at += 1;
+        let op = cursor.op(b"Rr", b"Ww", "the opcode, `R` or `W`")?;
         cursor.comma("`,` after the opcode")?;
         let exact = "a time in s with at most nine decimals";
         let at_ns = cursor.decimal(1_000_000_000, "the time, seconds", exact)?;
@@ -64,6 +52,6 @@ impl Format for Parser {
         if !cursor.is_end() {
             cursor.comma("the end of the line or `,` after the time")?;
         }
-        in_sectors(at_ns, asu, op, 0, Range { start, length: bytes / 512, start_at, length_at })
+        in_sectors(at_ns, asu, op, 0, Range { length: bytes.length / 512, ..bytes })
     }
 }

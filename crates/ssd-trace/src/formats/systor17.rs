@@ -5,9 +5,8 @@
 //! Decided: the response time may be empty and is not used.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Range, Reject, in_bytes, is_header};
+use super::{Clock, Format, FormatInfo, Line, Reject, in_bytes, is_header};
 use ssd_core::config::TraceFormat;
-use ssd_core::host::request::Op;
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
@@ -23,21 +22,14 @@ pub const INFO: FormatInfo = FormatInfo {
 };
 
 /// The parser.
+#[derive(Default)]
 pub struct Parser;
 
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
-    fn new(_action: u8) -> Parser {
-        Parser
-    }
-
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
-        let mut cursor = Cursor { line, at: 0 };
-        cursor.blanks();
-        if cursor.is_end() {
-            return Ok(Line::Blank);
-        }
+        let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
         if is_header(line, "Timestamp,Response,IOType,LUN,Offset,Size") {
             return Ok(Line::Header);
         }
@@ -48,21 +40,17 @@ impl Format for Parser {
             cursor.at += 1;
         }
         cursor.comma("the response time, a number or nothing, and `,`")?;
-        let op = match cursor.peek() {
-            Some(b'R') => Op::Read,
-            Some(b'W') => Op::Write,
-            _ => return Err(Reject::new("the operation, `R` or `W`", cursor.at)),
-        };
-        cursor.at += 1;
+        let op = cursor.op(b"R", b"W", "the operation, `R` or `W`")?;
         cursor.comma("`,` after the operation")?;
         let lun = cursor.value("the LUN")?;
         cursor.comma("`,` after the LUN")?;
-        let start_at = cursor.at;
-        let start = cursor.value("the offset, bytes")?;
-        cursor.comma("`,` after the offset")?;
-        let length_at = cursor.at;
-        let length = cursor.value("the size, bytes")?;
+        let range = cursor.range(
+            "the offset, bytes",
+            Cursor::comma,
+            "`,` after the offset",
+            "the size, bytes",
+        )?;
         cursor.end("the end of the line after the size")?;
-        in_bytes(at_ns, lun, op, Range { start, length, start_at, length_at })
+        in_bytes(at_ns, lun, op, range)
     }
 }

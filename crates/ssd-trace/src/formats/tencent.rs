@@ -6,9 +6,8 @@
 //! the data set itself states none.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Range, Reject, in_sectors, is_header};
+use super::{Clock, Format, FormatInfo, Line, Reject, in_sectors, is_header};
 use ssd_core::config::TraceFormat;
-use ssd_core::host::request::Op;
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
@@ -26,21 +25,14 @@ pub const INFO: FormatInfo = FormatInfo {
 };
 
 /// The parser.
+#[derive(Default)]
 pub struct Parser;
 
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
-    fn new(_action: u8) -> Parser {
-        Parser
-    }
-
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
-        let mut cursor = Cursor { line, at: 0 };
-        cursor.blanks();
-        if cursor.is_end() {
-            return Ok(Line::Blank);
-        }
+        let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
         if is_header(line, "Timestamp,Offset,Size,IOType,VolumeID") {
             return Ok(Line::Header);
         }
@@ -53,21 +45,17 @@ impl Format for Parser {
                 if late { Reject::new(expected, time_at) } else { reject }
             })?;
         cursor.comma("`,` after the time")?;
-        let start_at = cursor.at;
-        let start = cursor.value("the offset, sectors")?;
-        cursor.comma("`,` after the offset")?;
-        let length_at = cursor.at;
-        let length = cursor.value("the size, sectors")?;
+        let range = cursor.range(
+            "the offset, sectors",
+            Cursor::comma,
+            "`,` after the offset",
+            "the size, sectors",
+        )?;
         cursor.comma("`,` after the size")?;
-        let op = match cursor.peek() {
-            Some(b'0') => Op::Read,
-            Some(b'1') => Op::Write,
-            _ => return Err(Reject::new("the type, 0 (read) or 1 (write)", cursor.at)),
-        };
-        cursor.at += 1;
+        let op = cursor.op(b"0", b"1", "the type, 0 (read) or 1 (write)")?;
         cursor.comma("`,` after the type")?;
         let volume = cursor.value("the volume number")?;
         cursor.end("the end of the line after the volume number")?;
-        in_sectors(at_ns, volume, op, 0, Range { start, length, start_at, length_at })
+        in_sectors(at_ns, volume, op, 0, range)
     }
 }

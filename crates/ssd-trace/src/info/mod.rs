@@ -232,7 +232,7 @@ impl Collector {
         for (number, volume) in std::mem::take(&mut self.volumes) {
             let pages = touched.get(&number).copied().unwrap_or_default();
             volumes.push(volume.info(number, pages));
-            pages_trimmed += volume.trimmed.finish().pages();
+            pages_trimmed += volume.trimmed.count();
         }
         let followed: u64 = self.runs.iter().map(|runs| runs.followers).sum();
         let [read, write, trim] = [Op::Read, Op::Write, Op::Trim].map(|op| {

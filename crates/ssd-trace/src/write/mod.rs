@@ -1,4 +1,5 @@
-//! Traces out: one trait, one file a format, and [`convert`] from any source to any of them.
+//! Traces out: one trait, one file a format; [`convert`] from any source to any of them, and
+//! [`convert_trace`] and [`split_trace`] from any trace.
 //!
 //! Every writer takes requests one by one and needs memory for a few thousand of them, whatever the
 //! length of the trace. It fills a temporary file beside its target, which takes the target's name
@@ -14,8 +15,10 @@ mod convert;
 mod fio;
 mod mqsim;
 mod msr;
-mod output;
+pub(crate) mod output;
+mod target;
 mod text;
+mod traces;
 
 pub use block_event::BlockEvent;
 pub use columnar::Columnar;
@@ -23,7 +26,9 @@ pub use convert::{BATCH, ConvertError, Progress, convert};
 pub use fio::Fio;
 pub use mqsim::Mqsim;
 pub use msr::{EPOCH_1970, Msr};
+pub use target::{TARGETS, Target};
 pub use text::{Form, TextWriter};
+pub use traces::{MAX_VOLUMES, SplitVolume, convert_trace, split_trace};
 
 use ssd_core::host::request::{Op, TimedRequest};
 use ssd_core::units::Nanos;
@@ -61,6 +66,26 @@ pub struct Allow {
     pub forget_fields: bool,
 }
 
+impl Allow {
+    /// Names of the losses, in the order of the fields.
+    pub const NAMES: [&'static str; 3] = ["drop-requests", "round-times", "forget-fields"];
+
+    /// The losses of these names.
+    ///
+    /// # Errors
+    /// [`WriteError::Option`] for another name.
+    pub fn named(names: &[String]) -> Result<Allow, WriteError> {
+        let unknown = names.iter().find(|name| !Allow::NAMES.contains(&name.as_str()));
+        if let Some(name) = unknown {
+            let known = Allow::NAMES.join(", ");
+            return Err(WriteError::Option(format!("loss {name:?}: expected one of {known}")));
+        }
+        let [drop_requests, round_times, forget_fields] =
+            Allow::NAMES.map(|loss| names.iter().any(|name| name == loss));
+        Ok(Allow { drop_requests, round_times, forget_fields })
+    }
+}
+
 /// How a writer is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
@@ -89,7 +114,7 @@ pub struct Counts {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WriteError {
     /// Something stands under the target's name already.
-    #[error("{0} exists; choose another name, or allow that it is replaced")]
+    #[error("{0} exists; choose another name, or replace it (--force)")]
     Exists(String),
     /// The file cannot be written.
     #[error("{file}: cannot be written: {cause}")]

@@ -11,7 +11,7 @@ const BUFFER: usize = 1 << 18;
 const ATTEMPTS: u32 = 100;
 
 /// A temporary file beside the target, which takes the target's name at the end.
-pub(super) struct Output {
+pub(crate) struct Output {
     target: PathBuf,
     temporary: PathBuf,
     replace: bool,
@@ -21,7 +21,7 @@ pub(super) struct Output {
 impl Output {
     /// Creates the temporary file. Its name begins with a dot, names the target and this process,
     /// and ends in `.tmp`.
-    pub(super) fn create(target: &Path, replace: bool) -> Result<Output, WriteError> {
+    pub(crate) fn create(target: &Path, replace: bool) -> Result<Output, WriteError> {
         refuse_existing(target, replace)?;
         let fail = |cause: &dyn std::fmt::Display| WriteError::File {
             file: target.display().to_string(),
@@ -49,7 +49,7 @@ impl Output {
     }
 
     /// Name of the target.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.target.display().to_string()
     }
 
@@ -62,20 +62,20 @@ impl Output {
     }
 
     /// Appends `bytes`.
-    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
         let result = self.writer().write_all(bytes);
         result.map_err(|error| self.error(&error))
     }
 
     /// Overwrites the first bytes. Nothing may be appended afterwards.
-    pub(super) fn overwrite_start(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
+    pub(crate) fn overwrite_start(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
         let writer = self.writer();
         let result = writer.seek(SeekFrom::Start(0)).and_then(|_| writer.write_all(bytes));
         result.map_err(|error| self.error(&error))
     }
 
     /// Gives the file its name once all of it is on the disk; its length, bytes.
-    pub(super) fn commit(mut self) -> Result<u64, WriteError> {
+    pub(crate) fn commit(mut self) -> Result<u64, WriteError> {
         let done = self.writer().flush().and_then(|()| {
             let file = self.writer().get_ref();
             // Before the name: after a power cut the name must not stand over an empty file.

@@ -1,5 +1,6 @@
 //! Where do writes go? One file per placement: the plane an admitted host write is queued for.
 
+use crate::config::DeviceConfig;
 use crate::plug::{PolicyInfo, PolicySpec};
 use crate::units::{Lpn, PlaneId};
 
@@ -15,6 +16,16 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// The layout of a configured device.
+    #[must_use]
+    pub const fn new(device: &DeviceConfig) -> Layout {
+        Layout {
+            channels: device.channels,
+            chips_per_channel: device.chips_per_channel,
+            planes_per_chip: device.planes_per_chip,
+        }
+    }
+
     /// Planes of the device.
     #[must_use]
     pub const fn planes(&self) -> u32 {
@@ -32,7 +43,7 @@ impl Layout {
 }
 
 /// Chooses the plane of an admitted host write.
-pub trait PlacementPolicy {
+pub trait PlacementPolicy: Send {
     /// The plane for `lpn`. `load(plane)` is the number of operations waiting or running on the busy
     /// unit of a plane.
     fn place(&mut self, lpn: Lpn, load: &dyn Fn(PlaneId) -> u32) -> PlaneId;

@@ -77,7 +77,7 @@ impl Heads {
 }
 
 /// Which queue's head starts on an idle busy unit.
-pub trait OrderPolicy {
+pub trait OrderPolicy: Send {
     /// Index into `heads` of a queue with a head. At least one head is present.
     fn pick(&self, heads: &Heads) -> usize;
 }

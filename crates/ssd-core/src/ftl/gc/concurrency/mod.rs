@@ -14,7 +14,7 @@ pub struct DeviceView {
 }
 
 /// How many pools may collect in the background at one instant.
-pub trait ConcurrencyPolicy {
+pub trait ConcurrencyPolicy: Send {
     /// The limit now; running jobs finish when it falls.
     fn limit(&self, view: &DeviceView) -> u32;
 }

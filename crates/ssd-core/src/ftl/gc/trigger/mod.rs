@@ -12,15 +12,15 @@ pub struct SpaceView {
     pub clock: u64,
     /// Erased blocks of the pool.
     pub free_blocks: u32,
-    /// Blocks of the pool.
+    /// Blocks of the pool that are not bad.
     pub blocks: u32,
     /// Pages of the pool that are not erased (valid, invalid or being programmed).
     pub pool_used_pages: u64,
-    /// Pages of the pool.
+    /// Pages of these.
     pub pool_pages: u64,
     /// Pages of the device that are not erased.
     pub used_pages: u64,
-    /// Pages of the device.
+    /// Pages of the blocks of the device that are not bad.
     pub pages: u64,
     /// How long the busy units of the pool have had no host operation waiting or running; `None` while
     /// one has.
@@ -29,7 +29,7 @@ pub struct SpaceView {
 
 /// When collection of a pool may start; it stops when the trigger no longer holds
 /// (`amount = "until-satisfied"`).
-pub trait TriggerPolicy {
+pub trait TriggerPolicy: Send {
     /// Whether collection is wanted.
     fn holds(&self, view: &SpaceView) -> bool;
 

@@ -17,7 +17,7 @@ use crate::units::{BlockId, PoolId};
 /// `clock`, the number of host pages bound so far, so that they do not depend on the timing model.
 /// Ties go to the lowest block id unless the policy's file says otherwise. Only sealed blocks may
 /// be returned.
-pub trait VictimPolicy {
+pub trait VictimPolicy: Send {
     /// Build the index from the state of the table, whatever it is: one preconditioned device
     /// serves every policy.
     fn init(&mut self, table: &BlockTable, clock: u64);

@@ -1,0 +1,131 @@
+//! The columns of a snapshot: plain arrays, in memory and little endian in its file form.
+
+use std::mem::size_of;
+
+/// A number of a column.
+pub(super) trait Word: Copy {
+    /// Append `values` to `out`.
+    fn put(values: &[Self], out: &mut Vec<u8>);
+    /// Append the values in `bytes`, whole ones, to `out`.
+    fn get(bytes: &[u8], out: &mut Vec<Self>);
+}
+
+macro_rules! words {
+    ($($t:ty)+) => {$(
+        impl Word for $t {
+            fn put(values: &[$t], out: &mut Vec<u8>) {
+                values.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+            }
+
+            fn get(bytes: &[u8], out: &mut Vec<$t>) {
+                let (values, rest) = bytes.as_chunks::<{ size_of::<$t>() }>();
+                assert!(rest.is_empty(), "columns are read in whole words");
+                out.extend(values.iter().map(|value| <$t>::from_le_bytes(*value)));
+            }
+        }
+    )+};
+}
+words!(u8 u16 u32 u64);
+
+/// A sink of encoded bytes, given piece by piece.
+pub(super) type Sink<'a, E> = dyn FnMut(&[u8]) -> Result<(), E> + 'a;
+/// Fills the whole of a piece, or fails.
+pub(super) type Fill<'a, E> = dyn FnMut(&mut [u8]) -> Result<(), E> + 'a;
+
+/// Values encoded or decoded at once.
+const PIECE: usize = 1 << 15;
+
+fn encode<T: Word, E>(values: &[T], sink: &mut Sink<'_, E>) -> Result<(), E> {
+    let mut buffer = Vec::with_capacity(PIECE * size_of::<T>());
+    for piece in values.chunks(PIECE) {
+        buffer.clear();
+        T::put(piece, &mut buffer);
+        assert_eq!(buffer.len(), size_of_val(piece));
+        sink(&buffer)?;
+    }
+    Ok(())
+}
+
+/// The next `bytes` bytes as values. Memory grows with what there is, whatever `bytes` claims.
+fn decode<T: Word, E>(bytes: u64, fill: &mut Fill<'_, E>) -> Result<Vec<T>, E> {
+    let (mut values, mut left) = (Vec::new(), bytes);
+    let mut buffer = vec![0; PIECE * size_of::<T>()];
+    while left > 0 {
+        let now = left.min(buffer.len() as u64) as usize;
+        fill(&mut buffer[..now])?;
+        T::get(&buffer[..now], &mut values);
+        left -= now as u64;
+    }
+    Ok(values)
+}
+
+macro_rules! columns {
+    ($($(#[$doc:meta])* $name:ident: $t:ty,)+) => {
+        /// The state of a device at rest, as columns.
+        #[derive(Clone, PartialEq, Default)]
+        pub(in crate::ftl) struct Columns {
+            $($(#[$doc])* pub(in crate::ftl) $name: Vec<$t>,)+
+        }
+
+        impl Columns {
+            /// Name and size in bytes of each, in the order of the file.
+            pub(super) fn sizes(&self) -> Vec<(String, u64)> {
+                vec![$((stringify!($name).to_string(), size_of_val(&self.$name[..]) as u64)),+]
+            }
+
+            /// All of them, one behind the other.
+            pub(super) fn encode<E>(&self, sink: &mut Sink<'_, E>) -> Result<(), E> {
+                $(encode(&self.$name, sink)?;)+
+                Ok(())
+            }
+
+            /// Take in the column `name` of `bytes` bytes; `None` if there is none of that name and
+            /// word size.
+            pub(super) fn decode<E>(
+                &mut self,
+                name: &str,
+                bytes: u64,
+                fill: &mut Fill<'_, E>,
+            ) -> Result<Option<()>, E> {
+                match name {
+                    $(stringify!($name) if bytes % size_of::<$t>() as u64 == 0 => {
+                        self.$name = decode(bytes, fill)?;
+                        Ok(Some(()))
+                    })+
+                    _ => Ok(None),
+                }
+            }
+        }
+    };
+}
+
+columns! {
+    /// LPN in the out-of-band area of each page; `u32::MAX` where none is programmed.
+    lpn: u32,
+    /// Whether each page is valid, 64 in a word.
+    valid: u64,
+    /// Pages programmed in each flash block, by erase unit, then by plane of its pool.
+    programmed: u16,
+    /// State of each erase unit, as numbered by [`BlockState`](crate::ftl::blocks::BlockState).
+    state: u8,
+    /// Erases of each erase unit.
+    erases: u32,
+    /// Position of each erase unit in the order of sealing.
+    seal_order: u64,
+    /// Position of each erased unit among those that are opened next; 0 where it is not erased.
+    free_order: u32,
+    /// Open block of each frontier and the pages left in it on its plane, in pairs.
+    frontiers: u32,
+    /// Of each pool and stream the number of its open superblocks, then these, oldest first.
+    open_superblocks: u32,
+    /// Whether a block of each pool has been opened since collection last considered it.
+    opened: u8,
+    /// Whether a block of each pool has been erased since wear levelling last considered it.
+    level_due: u8,
+    /// Admission number of the data in each page, where it is kept.
+    sequence: u64,
+    /// Digest of the data in each page, where it is kept.
+    digest: u64,
+    /// The pages that hold bytes, ascending: page number, then its bytes, where they are kept.
+    contents: u8,
+}

@@ -1,0 +1,190 @@
+//! The file form of a snapshot.
+//!
+//! `ssdsnap\n`, version (4 bytes), length of the head (4 bytes), the head as JSON, the columns one behind
+//! the other, and the digest of all that (8 bytes): XXH3, 64 bits, which also names the state. Numbers
+//! are little endian. The head names the configuration keys that the state depends on, its counters,
+//! and every column with its size, so that a reader knows what it does not understand: a new column or
+//! key that is written only where it matters leaves the version as it is.
+
+use super::{Columns, Counters, Keeps, Shape, Snapshot, fits};
+use crate::config::Config;
+use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
+use std::hash::Hasher;
+use twox_hash::XxHash3_64;
+
+const MAGIC: &[u8; 8] = b"ssdsnap\n";
+const VERSION: u32 = 1;
+/// Longest head that is read.
+const MOST_HEAD: u32 = 1 << 16;
+
+/// Why bytes are no snapshot that can be used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum FormError {
+    /// They begin as no snapshot does.
+    #[error("it is not a snapshot of ssdlab")]
+    Foreign,
+    /// They are of another version of the form.
+    #[error("it is a snapshot of version {0}; this ssdlab reads version {VERSION}: make it anew")]
+    Version(u32),
+    /// They end early.
+    #[error("it is truncated: make it anew")]
+    Truncated,
+    /// They are not what was written.
+    #[error("it is damaged ({0}): make it anew")]
+    Damaged(String),
+    /// It is of another device than the one wanted.
+    #[error("{0}")]
+    Unfit(String),
+    /// They cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    shape: Shape,
+    counters: Counters,
+    keeps: Keeps,
+    columns: Vec<(String, u64)>,
+}
+
+/// Reads piece by piece, and knows the digest of what has been read.
+struct Reader<'a> {
+    source: &'a mut dyn FnMut(&mut [u8]) -> Result<usize, String>,
+    hash: XxHash3_64,
+}
+
+impl Reader<'_> {
+    /// Bytes read into `buffer`; fewer than it takes only at the end.
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, FormError> {
+        let mut done = 0;
+        while done < buffer.len() {
+            match (self.source)(&mut buffer[done..]).map_err(FormError::Unreadable)? {
+                0 => break,
+                n => done += n,
+            }
+        }
+        assert!(done <= buffer.len(), "a source gives no more than was asked for");
+        Ok(done)
+    }
+
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<(), FormError> {
+        if self.read(buffer)? < buffer.len() {
+            return Err(FormError::Truncated);
+        }
+        self.hash.write(buffer);
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<u32, FormError> {
+        let mut bytes = [0; 4];
+        self.fill(&mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    fn head(&mut self) -> Result<Head, FormError> {
+        let mut magic = [0; MAGIC.len()];
+        let found = self.read(&mut magic)?;
+        if found == 0 || magic[..found] != MAGIC[..found] {
+            return Err(FormError::Foreign);
+        }
+        if found < magic.len() {
+            return Err(FormError::Truncated);
+        }
+        self.hash.write(&magic);
+        let version = self.number()?;
+        if version != VERSION {
+            return Err(FormError::Version(version));
+        }
+        let length = self.number()?;
+        if length > MOST_HEAD {
+            return Err(FormError::Damaged(format!("its head has {length} bytes")));
+        }
+        let mut json = vec![0; length as usize];
+        self.fill(&mut json)?;
+        serde_json::from_slice(&json).map_err(|e| FormError::Damaged(format!("its head: {e}")))
+    }
+}
+
+impl Snapshot {
+    /// Give the bytes of the file form to `sink`, in pieces. Returns the digest that ends them.
+    ///
+    /// # Errors
+    /// Those of `sink`.
+    pub fn encode<E>(&self, sink: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<u64, E> {
+        let head = Head {
+            shape: self.shape.clone(),
+            counters: self.counters,
+            keeps: self.keeps,
+            columns: self.columns.sizes(),
+        };
+        let json = serde_json::to_vec(&head).expect("a head is plain data");
+        assert!(json.len() < MOST_HEAD as usize, "a head is short");
+        let mut hash = XxHash3_64::new();
+        let mut hashed = |bytes: &[u8]| {
+            hash.write(bytes);
+            sink(bytes)
+        };
+        hashed(MAGIC)?;
+        hashed(&VERSION.to_le_bytes())?;
+        hashed(&(json.len() as u32).to_le_bytes())?;
+        hashed(&json)?;
+        self.columns.encode(&mut hashed)?;
+        let digest = hash.finish();
+        sink(&digest.to_le_bytes())?;
+        Ok(digest)
+    }
+
+    /// The digest that ends the file form: equal states have equal digests.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        let Ok(digest) = self.encode(&mut |_| Ok::<(), Infallible>(()));
+        digest
+    }
+
+    /// Bytes of the columns: nearly all of the file form.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.columns.sizes().iter().map(|(_, bytes)| bytes).sum()
+    }
+
+    /// The snapshot that `source` gives, and its digest; for a device of `config`, if there is one.
+    /// `source` reads as much as it likes into the bytes it is handed and says how much; 0 is the end.
+    ///
+    /// # Errors
+    /// A [`FormError`]; what does not fit `config` is found before the columns are read.
+    pub fn decode(
+        config: Option<&Config>,
+        source: &mut dyn FnMut(&mut [u8]) -> Result<usize, String>,
+    ) -> Result<(Snapshot, u64), FormError> {
+        let mut reader = Reader { source, hash: XxHash3_64::new() };
+        let head = reader.head()?;
+        if let Some(config) = config {
+            fits(&head.shape, head.keeps, config).map_err(FormError::Unfit)?;
+        }
+        let mut columns = Columns::default();
+        for (name, bytes) in &head.columns {
+            let known = columns.decode(name, *bytes, &mut |buffer| reader.fill(buffer))?;
+            known.ok_or_else(|| {
+                FormError::Unfit(format!(
+                    "it holds a column {name:?} that this version of ssdlab does not know"
+                ))
+            })?;
+        }
+        let expected = reader.hash.finish();
+        let mut digest = [0; 8];
+        reader.fill(&mut digest)?;
+        let digest = u64::from_le_bytes(digest);
+        if digest != expected {
+            let what = format!("its checksum is {digest:016x}, its content has {expected:016x}");
+            return Err(FormError::Damaged(what));
+        }
+        if reader.read(&mut [0])? > 0 {
+            return Err(FormError::Damaged("it goes on after its end".to_string()));
+        }
+        let Head { shape, counters, keeps, .. } = head;
+        Ok((Snapshot { shape, counters, keeps, columns }, digest))
+    }
+}

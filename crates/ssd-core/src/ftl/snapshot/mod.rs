@@ -1,0 +1,277 @@
+//! Snapshots: a device at rest, without the state of any policy.
+//!
+//! A snapshot holds what does not follow from anything else: media, which pages are valid, blocks and
+//! frontiers. The map is found again from the LPN in every valid page, as a controller would. Policies
+//! build their index from the block table, so one preconditioned device serves all of them; policies
+//! that keep more than the table tells (ages) start afresh, as their files say.
+
+pub(super) mod columns;
+mod form;
+pub mod shape;
+
+pub use form::FormError;
+
+use super::blocks::{BlockState, BlockTable};
+use super::gc::victim::VictimPolicy;
+use super::plugs::Plugs;
+use super::space::Ground;
+use super::{Ftl, Geometry};
+use crate::config::{Config, DataMode};
+use crate::units::{BlockId, Ppn};
+use columns::Columns;
+use serde::{Deserialize, Serialize};
+use shape::Shape;
+
+/// A device at rest.
+#[derive(Clone, PartialEq)]
+pub struct Snapshot {
+    shape: Shape,
+    counters: Counters,
+    keeps: Keeps,
+    columns: Columns,
+}
+
+/// What has been counted on the way to a snapshot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counters {
+    /// Host pages admitted.
+    pub sequence: u64,
+    /// Host pages bound: the clock of victim policies.
+    pub clock: u64,
+    /// Blocks sealed.
+    pub seals: u64,
+    /// Blocks erased.
+    pub releases: u32,
+    /// The fewest erased blocks of the device since its measurement started.
+    pub lowest_free_blocks: u64,
+}
+
+/// Which data of pages a snapshot keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Keeps {
+    sequence: bool,
+    digest: bool,
+    bytes: bool,
+}
+
+/// Counters beyond this are not those of a run.
+const MOST: u64 = 1 << 60;
+
+impl Snapshot {
+    /// The configuration that it depends on.
+    #[must_use]
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// What has been counted on the way.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Pages that hold live data.
+    #[must_use]
+    pub fn valid_pages(&self) -> u64 {
+        self.columns.valid.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
+    /// Physical pages that are programmed.
+    #[must_use]
+    pub fn used_pages(&self) -> u64 {
+        self.columns.programmed.iter().map(|&pages| u64::from(pages)).sum()
+    }
+
+    /// Erases of each erase unit.
+    #[must_use]
+    pub fn erases(&self) -> &[u32] {
+        &self.columns.erases
+    }
+
+    /// The column sizes are those of the device `geo`.
+    fn check_sizes(&self, geo: &Geometry, frontiers: u32) -> Result<(), String> {
+        let (pages, blocks) = (geo.pages as usize, (geo.pools * geo.blocks_per_pool) as usize);
+        let (c, kept) = (&self.columns, |is: bool| if is { pages } else { 0 });
+        let sizes = [
+            ("lpn", c.lpn.len(), pages),
+            ("valid", c.valid.len(), pages.div_ceil(64)),
+            ("programmed", c.programmed.len(), blocks * geo.members as usize),
+            ("state", c.state.len(), blocks),
+            ("erases", c.erases.len(), blocks),
+            ("seal_order", c.seal_order.len(), blocks),
+            ("free_order", c.free_order.len(), blocks),
+            ("frontiers", c.frontiers.len(), 2 * (geo.planes * frontiers) as usize),
+            ("opened", c.opened.len(), geo.pools as usize),
+            ("level_due", c.level_due.len(), geo.pools as usize),
+            ("sequence", c.sequence.len(), kept(self.keeps.sequence)),
+            ("digest", c.digest.len(), kept(self.keeps.digest)),
+        ];
+        match sizes.into_iter().find(|(_, found, expected)| found != expected) {
+            Some((name, found, expected)) => {
+                Err(format!("column {name} has {found} values, expected {expected}"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The block table that it tells.
+    fn blocks(&self, geo: &Geometry, mut table: BlockTable) -> Result<BlockTable, String> {
+        let c = &self.columns;
+        for (at, &state) in c.state.iter().enumerate() {
+            table.state[at] = match state {
+                0 => BlockState::Free,
+                1 => BlockState::Open,
+                2 => BlockState::Sealed,
+                5 => BlockState::Bad,
+                _ => return Err(format!("block {at} is in state {state}, which is none at rest")),
+            };
+            let members = geo.members as usize;
+            let bound =
+                c.programmed[at * members..(at + 1) * members].iter().map(|&n| u32::from(n));
+            table.bound[at] = bound.sum::<u32>() as u16;
+            if table.state[at] == BlockState::Sealed && c.seal_order[at] >= self.counters.seals {
+                return Err(format!("block {at} was sealed after the last one"));
+            }
+        }
+        table.erases.clone_from(&c.erases);
+        table.seal_order.clone_from(&c.seal_order);
+        Ok(table)
+    }
+
+    /// Whether a device of `config` can start from it.
+    ///
+    /// # Errors
+    /// Every key that makes it another device, with both values; or what it does not hold.
+    pub fn fits(&self, config: &Config) -> Result<(), String> {
+        fits(&self.shape, self.keeps, config)
+    }
+}
+
+fn fits(shape: &Shape, keeps: Keeps, config: &Config) -> Result<(), String> {
+    let differences = shape.differences(config);
+    if !differences.is_empty() {
+        return Err(format!("the snapshot is of another device: {}", differences.join("; ")));
+    }
+    let (log, mode) = (config.metrics.op_log, config.run.data);
+    let lacks = |key: &str| {
+        Err(format!("the snapshot does not hold what {key} needs: make it under the same setting"))
+    };
+    match mode {
+        DataMode::Bytes if !keeps.bytes => lacks("run.data = \"bytes\""),
+        DataMode::Digest if !keeps.digest => lacks("run.data = \"digest\""),
+        _ if log && !keeps.sequence => lacks("metrics.op_log = true"),
+        _ => Ok(()),
+    }
+}
+
+impl Ftl {
+    /// The state of a device at rest, of which `sequence` host pages have been admitted.
+    ///
+    /// # Errors
+    /// A program or a collection is under way.
+    pub fn snapshot(&self, sequence: u64) -> Result<Snapshot, String> {
+        for (b, &state) in self.blocks.state.iter().enumerate() {
+            let busy = matches!(state, BlockState::Collecting | BlockState::Erasing);
+            if busy || self.blocks.pending[b] > 0 {
+                return Err(format!("block {b} is {state:?} with work under way"));
+            }
+        }
+        let [sequences, digests] = self.media.kept();
+        let mut columns = Columns {
+            lpn: self.media.lpns().to_vec(),
+            valid: self.map.validity().to_vec(),
+            programmed: self.media.programmed_by_flash_block().to_vec(),
+            state: self.blocks.state.iter().map(|&state| state as u8).collect(),
+            erases: self.blocks.erases.clone(),
+            seal_order: self.blocks.seal_order.clone(),
+            sequence: sequences.to_vec(),
+            digest: digests.to_vec(),
+            ..Columns::default()
+        };
+        for (page, bytes) in self.media.pages_with_bytes() {
+            columns.contents.extend_from_slice(&page.0.to_le_bytes());
+            columns.contents.extend_from_slice(bytes);
+        }
+        self.space.save(self.blocks.len(), &mut columns);
+        columns.level_due = self.wear.due().iter().map(|&due| u8::from(due)).collect();
+        let [sequence_kept, digest, bytes] = self.media.keeps();
+        Ok(Snapshot {
+            shape: self.shape.clone(),
+            counters: Counters {
+                sequence,
+                clock: self.clock,
+                seals: self.seals,
+                releases: self.space.releases(),
+                lowest_free_blocks: self.space.lowest_free_blocks(),
+            },
+            keeps: Keeps { sequence: sequence_kept, digest, bytes },
+            columns,
+        })
+    }
+
+    /// A device in the state of `snapshot`, under the policies of `config`.
+    ///
+    /// # Errors
+    /// The snapshot is of another device ([`Snapshot::fits`]), or contradicts itself.
+    pub fn restore(config: &Config, snapshot: &Snapshot) -> Result<Ftl, String> {
+        Ftl::restore_with_plugs(config, snapshot, &Plugs::default())
+    }
+
+    /// The same with policies from outside.
+    ///
+    /// # Errors
+    /// As [`Ftl::restore`].
+    pub fn restore_with_plugs(
+        config: &Config,
+        snapshot: &Snapshot,
+        plugs: &Plugs,
+    ) -> Result<Ftl, String> {
+        snapshot.fits(config)?;
+        let mut ftl = Ftl::with_plugs(config, plugs);
+        ftl.load(snapshot).map_err(|what| format!("the snapshot contradicts itself: {what}"))?;
+        ftl.victim.init(&ftl.blocks, ftl.clock);
+        Ok(ftl)
+    }
+
+    fn load(&mut self, snapshot: &Snapshot) -> Result<(), String> {
+        let (c, counters) = (&snapshot.columns, &snapshot.counters);
+        snapshot.check_sizes(&self.geo, self.space.frontiers())?;
+        if [counters.sequence, counters.clock, counters.seals].iter().any(|&n| n > MOST) {
+            return Err(format!("{counters:?} are no counters of a run"));
+        }
+        self.media.load(&self.geo, &c.lpn, &c.programmed, [&c.sequence, &c.digest])?;
+        self.load_contents(&c.contents)?;
+        self.valid_pages = self.map.load(&c.valid, &c.lpn)?;
+        let fresh = self.blocks.clone();
+        self.blocks = snapshot.blocks(&self.geo, fresh)?;
+        for b in 0..self.blocks.len() {
+            let first = self.geo.first_page(BlockId(b as u32));
+            let end = Ppn(first.0 + self.geo.pages_per_block);
+            self.blocks.valid[b] = self.map.count_valid(first, end) as u16;
+        }
+        let ground = Ground { geo: &self.geo, blocks: &self.blocks, media: &self.media };
+        self.space.load(&ground, c, counters.releases, counters.lowest_free_blocks)?;
+        self.wear.load(c.level_due.iter().map(|&due| due != 0).collect());
+        (self.clock, self.seals) = (counters.clock, counters.seals);
+        self.audit_blocks_and_space()
+    }
+
+    fn load_contents(&mut self, contents: &[u8]) -> Result<(), String> {
+        let page_bytes = 512usize << self.geo.sector_shift;
+        let pages = contents.chunks_exact(4 + page_bytes);
+        if !pages.remainder().is_empty() {
+            return Err("the last page of its contents is not whole".to_string());
+        }
+        for page in pages {
+            let (number, bytes) = page.split_at(4);
+            let number = u32::from_le_bytes(number.try_into().expect("four bytes"));
+            if number >= self.geo.pages {
+                return Err(format!("contents of page {number}, beyond the device"));
+            }
+            self.media.load_bytes(Ppn(number), bytes);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,180 @@
+//! The space of a device at rest as columns, and back.
+
+use super::super::snapshot::columns::Columns;
+use super::{NONE, Open, Space};
+use crate::ftl::blocks::{BlockState, BlockTable};
+use crate::nand::geometry::Geometry;
+use crate::nand::media::Media;
+use crate::units::{BlockId, PlaneId, PoolId};
+
+/// What a space is loaded from, beside its own columns.
+pub(in crate::ftl) struct Ground<'a> {
+    pub(in crate::ftl) geo: &'a Geometry,
+    pub(in crate::ftl) blocks: &'a BlockTable,
+    pub(in crate::ftl) media: &'a Media,
+}
+
+impl Space {
+    /// Blocks put back into free lists so far: part of the order among them.
+    pub(in crate::ftl) fn releases(&self) -> u32 {
+        self.releases
+    }
+
+    /// Write what does not follow from the blocks into `columns`.
+    pub(in crate::ftl) fn save(&self, blocks: usize, columns: &mut Columns) {
+        let mut order = vec![0; blocks];
+        self.free.iter().flatten().for_each(|&(key, block)| order[block as usize] = key);
+        columns.free_order = order;
+        columns.frontiers = self.open.iter().flat_map(|open| [open.block, open.left]).collect();
+        if self.superblock {
+            let list = |list: &Vec<BlockId>| {
+                let ids: Vec<u32> = list.iter().map(|block| block.0).collect();
+                std::iter::once(ids.len() as u32).chain(ids)
+            };
+            columns.open_superblocks = self.open_supers.iter().flat_map(list).collect();
+        }
+        columns.opened = self.opened.iter().map(|&opened| u8::from(opened)).collect();
+    }
+
+    /// Take over the state of a device at rest. `releases` and `lowest_free` are counters.
+    ///
+    /// # Errors
+    /// What contradicts the blocks.
+    pub(in crate::ftl) fn load(
+        &mut self,
+        ground: &Ground<'_>,
+        columns: &Columns,
+        releases: u32,
+        lowest_free: u64,
+    ) -> Result<(), String> {
+        self.load_free(ground, &columns.free_order);
+        for (open, pair) in self.open.iter_mut().zip(columns.frontiers.as_chunks().0) {
+            let &[block, left] = pair;
+            *open = Open { block, left };
+        }
+        self.load_superblocks(ground, &columns.open_superblocks)?;
+        self.check_frontiers(ground)?;
+        for pool in (0..ground.geo.pools).map(PoolId) {
+            self.gc_open[pool.at()] = self.count_open(ground, pool, self.gc_stream());
+            self.wear_open[pool.at()] = self.count_open(ground, pool, self.wear_stream());
+            self.keep(pool, self.pages_per_block);
+        }
+        self.opened = columns.opened.iter().map(|&opened| opened != 0).collect();
+        (self.releases, self.lowest_free) = (releases, lowest_free);
+        Ok(())
+    }
+
+    fn load_free(&mut self, ground: &Ground<'_>, order: &[u32]) {
+        self.free.iter_mut().for_each(std::collections::BTreeSet::clear);
+        self.free_in_pool.fill(0);
+        self.good_in_pool.fill(0);
+        self.used_in_pool.fill(0);
+        for (at, &state) in ground.blocks.state.iter().enumerate() {
+            let block = BlockId(at as u32);
+            let plane = ground.geo.first_plane(block);
+            let (home, pool) = (self.home(plane), self.pool(plane).at());
+            if state == BlockState::Free {
+                self.free[home].insert((order[at], block.0));
+                self.free_in_pool[pool] += 1;
+            }
+            self.good_in_pool[pool] += u32::from(state != BlockState::Bad);
+            self.used_in_pool[pool] += u32::from(ground.blocks.bound[at]);
+        }
+        self.good_total = self.good_in_pool.iter().map(|&n| u64::from(n)).sum();
+        self.free_total = self.free_in_pool.iter().map(|&n| u64::from(n)).sum();
+        self.used = self.used_in_pool.iter().map(|&n| u64::from(n)).sum();
+    }
+
+    fn load_superblocks(&mut self, ground: &Ground<'_>, column: &[u32]) -> Result<(), String> {
+        if !self.superblock {
+            let none = column.is_empty();
+            return if none { Ok(()) } else { Err("superblocks are open without any".into()) };
+        }
+        let (mut rest, mut listed) = (column, vec![false; ground.blocks.len()]);
+        for (at, list) in self.open_supers.iter_mut().enumerate() {
+            let short = || "the list of open superblocks ends early".to_string();
+            let (&count, tail) = rest.split_first().ok_or_else(short)?;
+            let (ids, tail) = tail.split_at_checked(count as usize).ok_or_else(short)?;
+            rest = tail;
+            let pool = PoolId(at as u32 / self.frontiers);
+            for &id in ids {
+                let open = ground.blocks.state.get(id as usize) == Some(&BlockState::Open);
+                let here = open && ground.blocks.pool_of(BlockId(id)) == pool;
+                if !here || std::mem::replace(&mut listed[id as usize], true) {
+                    return Err(format!("superblock {id} is not open in pool {} once", pool.0));
+                }
+            }
+            *list = ids.iter().map(|&id| BlockId(id)).collect();
+        }
+        let lost = listed.iter().zip(&ground.blocks.state);
+        match lost.into_iter().position(|(&l, &state)| l != (state == BlockState::Open)) {
+            Some(block) => Err(format!("open superblock {block} belongs to no frontier")),
+            None if rest.is_empty() => Ok(()),
+            None => Err("the list of open superblocks goes on after its end".to_string()),
+        }
+    }
+
+    /// Every frontier goes on where the pages programmed in its block end, and every open block has one.
+    fn check_frontiers(&self, ground: &Ground<'_>) -> Result<(), String> {
+        let mut taken = 0;
+        for (at, open) in self.open.iter().enumerate() {
+            let (plane, stream) = (at as u32 / self.frontiers, at as u32 % self.frontiers);
+            let wrong =
+                || format!("frontier {stream} of plane {plane} is not where its block ends");
+            let known = (open.block as usize) < ground.blocks.len();
+            if !(known || (open.block == NONE && open.left == 0)) {
+                return Err(wrong());
+            }
+            if self.superblock {
+                self.check_plane_of_superblocks(ground, PlaneId(plane), stream)
+                    .ok_or_else(wrong)?;
+            } else if open.left > 0 {
+                let block = BlockId(open.block);
+                let is_open = ground.blocks.state[block.at()] == BlockState::Open;
+                let left = self.pages_on_plane - u32::from(ground.blocks.bound[block.at()]);
+                let here = ground.geo.first_plane(block) == PlaneId(plane);
+                if !(is_open && here && left == open.left) {
+                    return Err(wrong());
+                }
+                taken += 1;
+            }
+        }
+        let open = ground.blocks.state.iter().filter(|&&s| s == BlockState::Open).count();
+        if self.superblock || taken == open {
+            return Ok(());
+        }
+        Err(format!("{open} blocks are open, of which {taken} belong to a frontier"))
+    }
+
+    /// A plane has filled the open superblocks before its current one and not begun those after it.
+    fn check_plane_of_superblocks(
+        &self,
+        ground: &Ground<'_>,
+        plane: PlaneId,
+        stream: u32,
+    ) -> Option<()> {
+        let open = self.open[self.frontier_at(plane, stream)];
+        let list = &self.open_supers[self.supers_at(self.pool(plane), stream)];
+        let current = list.iter().position(|block| block.0 == open.block);
+        let sound = list.iter().enumerate().all(|(i, &block)| {
+            let expected = match current {
+                Some(current) if i < current => Some(self.pages_on_plane),
+                Some(current) if i == current => self.pages_on_plane.checked_sub(open.left),
+                _ => Some(0),
+            };
+            Some(ground.media.programmed(block, plane)) == expected
+        });
+        (sound && (current.is_some() || open.left == 0)).then_some(())
+    }
+
+    /// Unbound pages in the open blocks of a frontier.
+    fn count_open(&self, ground: &Ground<'_>, pool: PoolId, stream: u32) -> u32 {
+        if self.superblock {
+            let unbound =
+                |block: &BlockId| self.pages_per_block - u32::from(ground.blocks.bound[block.at()]);
+            return self.open_supers[self.supers_at(pool, stream)].iter().map(unbound).sum();
+        }
+        let left = |plane: u32| self.open[self.frontier_at(PlaneId(plane), stream)].left;
+        ground.geo.planes_of_pool(pool).map(left).sum()
+    }
+}

@@ -1,0 +1,172 @@
+//! Wear: blocks that are bad from the factory, blocks that wear out, and static wear levelling.
+//!
+//! Paper: Chang, "On efficient wear leveling for large-scale flash-memory storage systems", SAC 2007
+//! (when a worn and a young block differ by more than a threshold, the cold data of the young one move
+//! to the worn one).
+//! Where it is silent, decided: each pool is levelled by itself, one block at a time, after an erase;
+//! the worn block is an erased one, so that nothing has to be moved out of it; copies go to a frontier
+//! of their own, so that data known to be cold stay together.
+//!
+//! A superblock is bad as soon as one of its flash blocks is.
+
+use super::Ftl;
+use super::blocks::BlockState;
+use crate::config::Config;
+use crate::nand::geometry::Geometry;
+use crate::rng::Stream;
+use crate::units::{BlockId, PlaneId, PoolId};
+
+/// What a device knows of its wear beside the erases of its blocks.
+#[derive(Clone, Debug)]
+pub struct Wear {
+    /// Difference of erases beyond which cold data move; 0: never.
+    threshold: u32,
+    /// Erases that each erase unit survives; empty: any number.
+    limits: Vec<u32>,
+    /// Pools in which a block has been erased since they were levelled.
+    due: Vec<bool>,
+    /// Erases that no good block of a pool is below: spares most searches.
+    floor: Vec<u32>,
+}
+
+impl Wear {
+    /// As `[wear]` says.
+    #[must_use]
+    pub fn new(config: &Config, geo: &Geometry) -> Wear {
+        let wear = &config.wear;
+        Wear {
+            threshold: wear.static_threshold,
+            limits: if wear.endurance == 0 { Vec::new() } else { limits(config, geo) },
+            due: vec![false; geo.pools as usize],
+            floor: vec![0; geo.pools as usize],
+        }
+    }
+
+    /// Whether a block of `pool` has been erased since [`Ftl::take_cold`] looked at it.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_due(&self, pool: PoolId) -> bool {
+        self.due[pool.at()]
+    }
+
+    /// Pools in which a block has been erased since they were levelled.
+    pub(super) fn due(&self) -> &[bool] {
+        &self.due
+    }
+
+    /// Go on with a device at rest of which these pools are due.
+    pub(super) fn load(&mut self, due: Vec<bool>) {
+        assert_eq!(due.len(), self.due.len(), "the caller has checked the number of pools");
+        self.due = due;
+    }
+
+    /// Whether `block` is worn out by its `erases`-th erase.
+    #[inline]
+    #[must_use]
+    pub fn ends(&self, block: BlockId, erases: u32) -> bool {
+        self.limits.get(block.at()).is_some_and(|&limit| erases >= limit)
+    }
+}
+
+/// The erases that each erase unit survives: as many as the weakest of its flash blocks.
+fn limits(config: &Config, geo: &Geometry) -> Vec<u32> {
+    let (mean, spread) = (f64::from(config.wear.endurance), config.wear.endurance_spread);
+    let units = geo.pools * geo.blocks_per_pool;
+    if spread <= 0.0 {
+        return vec![config.wear.endurance; units as usize];
+    }
+    let mut rng = Stream::new(config.run.seed, "endurance");
+    let mut draw = || (mean * (1.0 + spread * (2.0 * rng.unit() - 1.0))).round().max(1.0) as u32;
+    (0..units).map(|_| (0..geo.members).map(|_| draw()).min().expect("it has members")).collect()
+}
+
+/// Bad erase units of a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BadBlocks {
+    /// From the factory on.
+    pub factory: u64,
+    /// Worn out.
+    pub worn_out: u64,
+}
+
+impl Ftl {
+    /// Mark the blocks that are bad from the factory.
+    pub(super) fn begin_life(&mut self, config: &Config) {
+        for block in config.factory_bad_units().into_iter().map(BlockId) {
+            self.blocks.state[block.at()] = BlockState::Bad;
+            self.space.never_good(block, self.geo.first_plane(block));
+        }
+    }
+
+    /// A block of `pool` has been erased: it may have to be levelled.
+    pub(super) fn note_erase(&mut self, pool: PoolId) {
+        self.wear.due[pool.at()] = self.wear.threshold > 0;
+    }
+
+    /// The block of `pool` whose data are to move to its most worn erased block, if it has one: the
+    /// sealed block with the fewest erases, then the fewest invalid pages, then the lowest number.
+    /// Looked for once after each erase.
+    pub fn take_cold(&mut self, pool: PoolId) -> Option<BlockId> {
+        assert!(self.wear.threshold > 0, "only what is due is looked for");
+        self.wear.due[pool.at()] = false;
+        let worn = self.blocks.erases[self.space.most_worn(pool, &self.blocks)?.at()];
+        let is_young = |erases: u32| worn.saturating_sub(erases) > self.wear.threshold;
+        if !is_young(self.wear.floor[pool.at()]) {
+            return None;
+        }
+        let erases = |b: BlockId| self.blocks.erases[b.at()];
+        let good = self.blocks.of_pool(pool).filter(|&b| !self.blocks.is_bad(b));
+        let floor = good.map(erases).min().expect("an erased block is good");
+        assert!(floor >= self.wear.floor[pool.at()], "{pool:?} has become younger");
+        self.wear.floor[pool.at()] = floor;
+        self.blocks
+            .of_pool(pool)
+            .filter(|&b| self.blocks.is_candidate(b) && is_young(erases(b)))
+            .min_by_key(|&b| (erases(b), self.blocks.invalid(b), b))
+    }
+
+    /// Blocks of `pool` that are worn out.
+    #[must_use]
+    pub fn worn_out_in(&self, pool: PoolId) -> u32 {
+        let lost = |b: &BlockId| self.blocks.is_bad(*b) && self.blocks.erases[b.at()] > 0;
+        self.blocks.of_pool(pool).filter(lost).count() as u32
+    }
+
+    /// Whether `pool` has lost blocks to wear and no page of the host can be bound in it any more, with
+    /// nothing under way in it that could change that.
+    #[must_use]
+    pub fn is_worn_out(&self, pool: PoolId) -> bool {
+        let idle = |b: BlockId| self.blocks.pending[b.at()] == 0;
+        let streams = 0..self.space.streams().max(2) - 1;
+        let full = |p: PlaneId| streams.clone().all(|s| !self.space.host_may_bind(p, s));
+        self.worn_out_in(pool) > 0
+            && self.blocks.of_pool(pool).all(idle)
+            && self.geo.planes_of_pool(pool).map(PlaneId).all(full)
+    }
+
+    /// Bad blocks of the device.
+    #[must_use]
+    pub fn bad_blocks(&self) -> BadBlocks {
+        let mut bad = BadBlocks::default();
+        for (&state, &erases) in self.blocks.state.iter().zip(&self.blocks.erases) {
+            let is_bad = u64::from(state == BlockState::Bad);
+            if erases == 0 { bad.factory += is_bad } else { bad.worn_out += is_bad }
+        }
+        bad
+    }
+
+    /// Erases of each erase unit since the device was new, without those bad from the factory.
+    #[must_use]
+    pub fn life_erases(&self) -> Vec<u32> {
+        let lived =
+            |&(&state, &erases): &(&BlockState, &u32)| state != BlockState::Bad || erases > 0;
+        let blocks = self.blocks.state.iter().zip(&self.blocks.erases);
+        blocks.filter(lived).map(|(_, &erases)| erases).collect()
+    }
+
+    /// Bytes that the host has written to the flash since the device was new, in whole pages.
+    #[must_use]
+    pub fn host_bytes_written(&self) -> u64 {
+        self.clock << (self.geo.sector_shift + 9)
+    }
+}

@@ -1,0 +1,166 @@
+//! The write buffer: which pages of writes it keeps, which are on their way to flash, and which wait for
+//! room. It knows pages by their slots; what they hold and when they move is the machine's.
+
+use crate::units::Nanos;
+use std::collections::{BTreeMap, VecDeque};
+
+/// What a buffered page is, by its slot.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Held {
+    /// The sectors that are here, one bit each; the rest may be on flash.
+    pub(crate) sectors: u128,
+    /// Epoch of its write: flushes of this epoch and later ones wait for it.
+    pub(crate) epoch: u64,
+    /// Number of its request.
+    pub(crate) request: u64,
+    /// Its write completes when it is on flash.
+    pub(crate) fua: bool,
+}
+
+/// A page that has crossed the link and waits for room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Waiting {
+    /// Its slot.
+    pub(crate) slot: u32,
+    /// Since when.
+    pub(crate) since: Nanos,
+}
+
+/// A write-back buffer.
+pub(crate) struct WriteBuffer {
+    pages: usize,
+    /// Pages that it keeps at most.
+    threshold: usize,
+    /// Slots of the pages kept, by admission number: the least recently written first.
+    kept: BTreeMap<u64, u32>,
+    evicting: usize,
+    waiting: VecDeque<Waiting>,
+    held: Vec<Held>,
+}
+
+impl WriteBuffer {
+    /// An empty buffer of `pages`, at least 1, that keeps a share of `threshold` of them, 0 to 1.
+    pub(crate) fn new(pages: u32, threshold: f64) -> WriteBuffer {
+        assert!(pages > 0 && (0.0..=1.0).contains(&threshold), "the config layer has checked them");
+        WriteBuffer {
+            pages: pages as usize,
+            threshold: (f64::from(pages) * threshold) as usize,
+            kept: BTreeMap::new(),
+            evicting: 0,
+            waiting: VecDeque::new(),
+            held: Vec::new(),
+        }
+    }
+
+    /// The page in `slot`, of a write that has been admitted and is not on flash.
+    pub(crate) fn held(&self, slot: u32) -> &Held {
+        &self.held[slot as usize]
+    }
+
+    /// The page in `slot` is `held` from now on; it is not in the buffer yet.
+    pub(crate) fn admit(&mut self, slot: u32, held: Held) {
+        if self.held.len() <= slot as usize {
+            self.held.resize(slot as usize + 1, Held::default());
+        }
+        self.held[slot as usize] = held;
+    }
+
+    /// Pages in the buffer.
+    pub(crate) fn len(&self) -> usize {
+        self.kept.len() + self.evicting
+    }
+
+    /// Whether a page may enter.
+    pub(crate) fn has_room(&self) -> bool {
+        self.len() < self.pages
+    }
+
+    /// A page stands in line for room.
+    pub(crate) fn wait(&mut self, waiting: Waiting) {
+        self.waiting.push_back(waiting);
+    }
+
+    /// The first in line.
+    pub(crate) fn first_waiting(&self) -> Option<Waiting> {
+        self.waiting.front().copied()
+    }
+
+    /// The first in line leaves the line.
+    pub(crate) fn stop_waiting(&mut self) {
+        assert!(self.waiting.pop_front().is_some(), "nothing waits");
+    }
+
+    /// A page enters and is kept.
+    pub(crate) fn keep(&mut self, sequence: u64, slot: u32) {
+        assert!(self.has_room(), "the write buffer is full");
+        assert!(self.kept.insert(sequence, slot).is_none(), "write {sequence} enters twice");
+    }
+
+    /// A page enters on its way to flash.
+    pub(crate) fn pass_through(&mut self) {
+        assert!(self.has_room(), "the write buffer is full");
+        self.evicting += 1;
+    }
+
+    /// Page `sequence` leaves if it is kept: whether it was.
+    pub(crate) fn forget(&mut self, sequence: u64) -> bool {
+        self.kept.remove(&sequence).is_some()
+    }
+
+    /// The least recently written page goes to flash if more are kept than the threshold, and the writes
+    /// in line, allow.
+    pub(crate) fn evict_surplus(&mut self) -> Option<u32> {
+        let most = self.threshold.min(self.pages.saturating_sub(self.waiting.len()));
+        if self.kept.len() > most { self.evict() } else { None }
+    }
+
+    /// The least recently written page goes to flash.
+    pub(crate) fn evict(&mut self) -> Option<u32> {
+        let (_, slot) = self.kept.pop_first()?;
+        self.evicting += 1;
+        Some(slot)
+    }
+
+    /// A page that went to flash is there.
+    pub(crate) fn leave(&mut self) {
+        assert!(self.evicting > 0, "no page is on its way to flash");
+        self.evicting -= 1;
+    }
+
+    /// Slots of the pages kept.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = u32> + '_ {
+        self.kept.values().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_recently_written_page_beyond_the_threshold_is_evicted() {
+        let mut buffer = WriteBuffer::new(4, 0.5);
+        for sequence in 1..=4 {
+            buffer.keep(sequence, sequence as u32 + 10);
+        }
+        assert!(buffer.forget(2) && !buffer.forget(2));
+        assert_eq!((buffer.evict_surplus(), buffer.evict_surplus()), (Some(11), None));
+        assert_eq!((buffer.len(), buffer.has_room()), (3, true));
+        buffer.leave();
+        for slot in 0..3 {
+            buffer.wait(Waiting { slot, since: Nanos::ZERO });
+        }
+        // Three in line for four pages: one may stay.
+        assert_eq!((buffer.evict_surplus(), buffer.evict_surplus()), (Some(13), None));
+    }
+
+    #[test]
+    fn a_full_buffer_with_a_write_in_line_always_evicts() {
+        for threshold in [0.0, 0.5, 1.0] {
+            let mut buffer = WriteBuffer::new(1, threshold);
+            buffer.keep(1, 7);
+            buffer.wait(Waiting { slot: 8, since: Nanos::ZERO });
+            assert_eq!(buffer.evict_surplus(), Some(7));
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What reads of the array find: how often one has to be tried again.
+//!
+//! Every attempt fails with probability `min(1, base + growth * erases of the block)`, independently, up to
+//! a limit of retries. So a read takes k retries with probability `p^k (1 - p)` below the limit, and the
+//! rest of the cases take the limit. A retry costs one more array read, times a factor; it is read-retry
+//! as in Park et al., "Reducing Solid-State Drive Read Latency by Optimizing Read-Retry", ASPLOS 2021,
+//! where a read with k retries costs about k + 1 reads.
+
+use crate::config::Config;
+use crate::rng::Stream;
+
+/// Draws the fate of every read.
+pub(crate) struct ReadErrors {
+    probability: f64,
+    growth: f64,
+    limit: u32,
+    retry_ns: u64,
+    stream: Stream,
+}
+
+impl ReadErrors {
+    /// Of a resolved config; `None` where no read fails.
+    pub(crate) fn new(config: &Config) -> Option<ReadErrors> {
+        let c = &config.controller;
+        if c.retry_probability <= 0.0 && c.retry_growth <= 0.0 {
+            return None;
+        }
+        assert!(c.retry_limit > 0 && c.retry_factor > 0.0, "the config layer has checked them");
+        Some(ReadErrors {
+            probability: c.retry_probability,
+            growth: c.retry_growth,
+            limit: c.retry_limit,
+            retry_ns: (config.timing.read_ns as f64 * c.retry_factor).round() as u64,
+            stream: Stream::new(config.run.seed, "read retries"),
+        })
+    }
+
+    /// Retries of a read of a block with so many erases.
+    pub(crate) fn retries(&mut self, erases: u32) -> u32 {
+        let p = (self.probability + self.growth * f64::from(erases)).min(1.0);
+        let mut retries = 0;
+        while retries < self.limit && self.stream.chance(p) {
+            retries += 1;
+        }
+        assert!(retries <= self.limit, "{retries} retries");
+        retries
+    }
+
+    /// Array time of a retry, nanoseconds.
+    pub(crate) fn retry_ns(&self) -> u64 {
+        self.retry_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retries_are_geometric_and_grow_with_erases() {
+        let mut config = Config::default();
+        assert!(ReadErrors::new(&config).is_none());
+        (config.controller.retry_probability, config.controller.retry_growth) = (0.1, 0.01);
+        config.controller.retry_limit = 3;
+        let mut errors = ReadErrors::new(&config).expect("reads fail");
+        for (erases, p) in [(0u32, 0.1), (10, 0.2), (1000, 1.0)] {
+            let n = 200_000;
+            let sum: u64 = (0..n).map(|_| u64::from(errors.retries(erases))).sum();
+            let expected: f64 = p + p * p + p * p * p;
+            assert!((sum as f64 / f64::from(n) - expected).abs() < 0.01, "{erases} erases");
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! The write buffer at work: pages of writes come in, merge, are evicted, and leave when they are on flash.
+//!
+//! A write is admitted when it arrives, as without a buffer: its page gets a slot, and the map names it. A
+//! page of the same LPN that the buffer keeps is superseded then and leaves; one that has not entered by
+//! then never will. So the newest data of an LPN are in one slot, whatever became of older ones.
+
+use super::op::{Kind, NONE};
+use super::ssd::Ssd;
+use crate::ftl::map::Entry;
+use crate::host::device::DeviceError;
+use crate::host::request::{Request, flags};
+use crate::host::write_buffer::{Held, Waiting};
+use crate::metrics::counters::Parts;
+use crate::sched::order::{R_HOST, W_HOST};
+use crate::units::{Lpn, Nanos, Ppn};
+
+/// The sectors of bytes `range` of a page, one bit each.
+fn sectors((from, to): (usize, usize)) -> u128 {
+    let (from, count) = (from / 512, (to - from) / 512);
+    assert!(count > 0 && from + count <= 128, "{count} sectors from {from} on");
+    (u128::MAX >> (128 - count)) << from
+}
+
+impl Ssd {
+    /// A write in request slot `slot` is about to be admitted: what is here goes to flash first if it says so.
+    #[inline(never)]
+    pub(crate) fn flush_before(&mut self, slot: u32, request: &Request) {
+        if self.buffer.is_some() && request.flags & flags::PREFLUSH != 0 {
+            // One part for the flush, and one so that the request does not end with it.
+            self.requests.get(slot).left = 2;
+            self.flush(slot);
+            self.requests.get(slot).left -= 1;
+        }
+    }
+
+    /// The write in `slot`, of bytes `range`, has been admitted over `old`.
+    pub(crate) fn hold(&mut self, slot: u32, old: Entry, range: (usize, usize)) {
+        let epoch = self.epochs.write_arrives();
+        let whole = sectors((0, 512 << self.ftl.geo.sector_shift));
+        let op = &self.ops[slot];
+        let (base, request) = (op.base, self.requests.at(op.owner));
+        let (number, fua) = (request.id, request.request.flags & flags::FUA != 0);
+        let mut here = sectors(range);
+        if let Entry::Slot(older) = old {
+            let lacks_rest = self.ops[older].kind == Kind::RmwRead;
+            here |= if lacks_rest { self.held(older).sectors } else { whole };
+            if lacks_rest && self.content.is_some() {
+                let on_flash = self.ops.detail(older).expected;
+                self.ops.detail(slot).expected = on_flash;
+            }
+        }
+        let needs_rest = here != whole && base != NONE;
+        self.ops[slot].kind = if needs_rest { Kind::RmwRead } else { Kind::HostWrite };
+        let held = Held { sectors: here, epoch, request: number, fua };
+        self.buffer.as_mut().expect("there is a buffer").admit(slot, held);
+        if let Entry::Slot(older) = old
+            && self.forget_kept(older)
+        {
+            self.measured.buffer.coalesced += 1;
+            self.let_in(0);
+        }
+    }
+
+    fn held(&self, slot: u32) -> Held {
+        *self.buffer.as_ref().expect("there is a buffer").held(slot)
+    }
+
+    /// The page in `slot` leaves the buffer if it is kept there: whether it was.
+    fn forget_kept(&mut self, slot: u32) -> bool {
+        let sequence = self.ops[slot].sequence;
+        let kept = self.buffer.as_mut().is_some_and(|buffer| buffer.forget(sequence));
+        if kept {
+            self.drop_held(slot);
+        }
+        kept
+    }
+
+    /// The page in `slot` will not be programmed: newer data have taken its place, or a TRIM.
+    fn drop_held(&mut self, slot: u32) {
+        let epoch = self.held(slot).epoch;
+        assert!(!self.epochs.ended(epoch), "a flush waits for a page that is dropped");
+        self.epochs.write_completes(epoch);
+        self.ops.remove(slot);
+    }
+
+    /// `lpn`, whose newest data were in `slot`, has been trimmed.
+    #[inline(never)]
+    pub(crate) fn trim_held(&mut self, slot: u32) {
+        if self.forget_kept(slot) {
+            self.measured.buffer.trimmed += 1;
+            self.let_in(0);
+        }
+    }
+
+    /// The page in `slot` is at the buffer's door.
+    pub(crate) fn page_waits(&mut self, slot: u32) {
+        let since = self.now;
+        self.buffer.as_mut().expect("there is a buffer").wait(Waiting { slot, since });
+        self.let_in(0);
+    }
+
+    /// Pages enter in the order of their arrival as long as there is room, which was made by a page that
+    /// had waited `gc_wait_ns` for collection; then pages are evicted.
+    fn let_in(&mut self, gc_wait_ns: u64) {
+        while let Some(next) = self.buffer.as_ref().and_then(|buffer| buffer.first_waiting()) {
+            let superseded = self.ftl.map.get(self.ops[next.slot].lpn) != Entry::Slot(next.slot);
+            let held = self.held(next.slot);
+            let must_be_on_flash = held.fua || self.epochs.ended(held.epoch);
+            let buffer = self.buffer.as_mut().expect("seen");
+            let drop = superseded && !must_be_on_flash;
+            if !drop && !buffer.has_room() {
+                break;
+            }
+            buffer.stop_waiting();
+            self.count_room_wait(next, gc_wait_ns);
+            if !held.fua {
+                self.acknowledge(next.slot);
+            }
+            let buffer = self.buffer.as_mut().expect("seen");
+            if drop {
+                let trimmed = self.ftl.map.get(self.ops[next.slot].lpn) == Entry::Unmapped;
+                let counts = &mut self.measured.buffer;
+                *(if trimmed { &mut counts.trimmed } else { &mut counts.coalesced }) += 1;
+                self.drop_held(next.slot);
+            } else if must_be_on_flash {
+                buffer.pass_through();
+                self.evict(next.slot);
+            } else {
+                buffer.keep(self.ops[next.slot].sequence, next.slot);
+            }
+        }
+        while let Some(slot) = self.buffer.as_mut().and_then(|buffer| buffer.evict_surplus()) {
+            self.evict(slot);
+        }
+    }
+
+    fn count_room_wait(&mut self, page: Waiting, gc_wait_ns: u64) {
+        let waited = (self.now - page.since).0;
+        let for_gc = gc_wait_ns.min(waited);
+        let parts = &mut self.ops[page.slot].parts;
+        parts.gc_wait_ns += for_gc;
+        parts.queue_ns += waited - for_gc;
+        self.measured.buffer.waited += u64::from(waited > 0);
+    }
+
+    /// For its request the page in `slot` is done when it has crossed the SRAM.
+    fn acknowledge(&mut self, slot: u32) {
+        let mut done = self.ops[slot].clone();
+        self.ops[slot].parts = Parts::default();
+        done.parts.transfer_ns += self.times.controller_ns;
+        let done = self.ops.insert(done);
+        let at = Nanos(self.now.0 + self.times.controller_ns);
+        self.set_timer(at, super::event::Timer::Served(done));
+    }
+
+    /// The page in `slot` goes to flash.
+    fn evict(&mut self, slot: u32) {
+        self.measured.buffer.evicted += 1;
+        let (lpn, base) = (self.ops[slot].lpn, Ppn(self.ops[slot].base));
+        if self.ops[slot].kind == Kind::RmwRead {
+            self.measured.host.rmw += 1;
+            self.ops[slot].plane = self.ftl.geo.plane_of(base);
+            self.enqueue(slot, R_HOST);
+        } else {
+            self.ops[slot].plane = self.place(lpn);
+            self.enqueue(slot, W_HOST);
+        }
+    }
+
+    /// Every page goes to flash.
+    #[inline(never)]
+    pub(crate) fn evict_all(&mut self) {
+        while let Some(slot) = self.buffer.as_mut().and_then(|buffer| buffer.evict()) {
+            self.evict(slot);
+        }
+    }
+
+    /// The page in `slot` has been programmed, its time spent as the parts in its operation say.
+    #[inline(never)]
+    pub(crate) fn held_is_on_flash(&mut self, slot: u32, parts: &Parts) {
+        let held = self.held(slot);
+        if held.fua {
+            self.finish_part(slot, parts);
+        } else {
+            self.ops.remove(slot);
+        }
+        self.buffer.as_mut().expect("it was held").leave();
+        self.epochs.write_completes(held.epoch);
+        self.let_in(parts.gc_wait_ns);
+        if self.epochs.flush_waits() {
+            self.complete_flushes();
+        }
+    }
+
+    /// The page on flash that request `owner` needs to read `lpn`, of which `slot` holds a part.
+    #[inline(never)]
+    pub(crate) fn rest_on_flash(&self, slot: u32, owner: u32, lpn: Lpn) -> Option<Ppn> {
+        let buffer = self.buffer.as_ref()?;
+        if self.ops[slot].kind != Kind::RmwRead {
+            return None;
+        }
+        let request = &self.requests.at(owner).request;
+        let (range, _) = super::admit::byte_range(&self.ftl.geo, request, lpn);
+        let missing = sectors(range) & !buffer.held(slot).sectors;
+        assert_ne!(self.ops[slot].base, NONE, "the rest of {lpn:?} is nowhere");
+        (missing != 0).then(|| Ppn(self.ops[slot].base))
+    }
+
+    /// The read in `slot` is about to read its page from flash: perhaps only for the rest of what the buffer
+    /// holds. What it returns is complete only with what is there now.
+    pub(crate) fn note_rest_read(&mut self, slot: u32) {
+        let (lpn, ppn) = (self.ops[slot].lpn, self.ops[slot].ppn);
+        if self.ftl.map.get(lpn) != Entry::Page(ppn) {
+            self.ops[slot].base = ppn.0;
+            self.check_served(slot);
+        }
+    }
+
+    /// Number of the request behind the host operation in `slot`.
+    #[inline(never)]
+    pub(crate) fn request_of(&self, slot: u32) -> u64 {
+        let op = &self.ops[slot];
+        match &self.buffer {
+            Some(buffer) if matches!(op.kind, Kind::HostWrite | Kind::RmwRead) => {
+                buffer.held(slot).request
+            }
+            _ => self.requests.at(op.owner).id,
+        }
+    }
+
+    /// Pages of writes in the buffer, those on their way to flash included.
+    #[must_use]
+    pub fn buffered_pages(&self) -> u64 {
+        self.buffer.as_ref().map_or(0, |buffer| buffer.len() as u64)
+    }
+
+    /// Write what the buffer holds to flash, once every request has completed.
+    ///
+    /// # Errors
+    /// As [`crate::host::device::Device::run_until`].
+    pub fn empty_buffer(&mut self) -> Result<(), DeviceError> {
+        self.evict_all();
+        while self.buffered_pages() > 0 {
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    /// Every page kept is the newest of its LPN.
+    pub(crate) fn audit_buffer(&self) -> Result<(), String> {
+        let Some(buffer) = &self.buffer else { return Ok(()) };
+        for slot in buffer.kept() {
+            let lpn = self.ops[slot].lpn;
+            if self.ftl.map.get(lpn) != Entry::Slot(slot) {
+                return Err(format!("the write buffer keeps old data of {lpn:?} in slot {slot}"));
+            }
+        }
+        if buffer.first_waiting().is_some() && buffer.has_room() {
+            return Err("a write waits for room in a write buffer that has some".to_string());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sectors_are_bits() {
+        assert_eq!(sectors((0, 65_536)), u128::MAX);
+        assert_eq!(sectors((512, 2048)), 0b1110);
+        assert_eq!(sectors((65_024, 65_536)), 1 << 127);
+    }
+}

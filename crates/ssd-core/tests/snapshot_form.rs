@@ -1,0 +1,236 @@
+//! The file form of snapshots: what is written comes back bit for bit and goes on the same way; nothing
+//! else gets in.
+
+mod rig;
+
+use proptest::prelude::*;
+use rig::any_config::{Spare, any_config};
+use ssd_core::config::{Config, DataMode, EraseUnit, Frontiers, PoolScope};
+use ssd_core::experiment::{self, Circumstances, Unwatched};
+use ssd_core::ftl::Ftl;
+use ssd_core::ftl::plugs::Plugs;
+use ssd_core::ftl::snapshot::{FormError, Snapshot};
+use ssd_core::host::device::Device;
+use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
+use ssd_core::rng::Stream;
+use ssd_core::sim::functional::Functional;
+use ssd_core::sim::ssd::Ssd;
+use ssd_core::units::Nanos;
+
+fn encoded(snapshot: &Snapshot) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let Ok(digest) = snapshot.encode(&mut |piece| {
+        bytes.extend_from_slice(piece);
+        Ok::<(), std::convert::Infallible>(())
+    });
+    assert_eq!(digest, snapshot.digest());
+    bytes
+}
+
+/// Read in pieces of odd sizes, as files and decompressors give them.
+fn decoded(config: Option<&Config>, mut bytes: &[u8]) -> Result<(Snapshot, u64), FormError> {
+    Snapshot::decode(config, &mut |buffer| {
+        let now = buffer.len().min(bytes.len()).min(977);
+        let (head, tail) = bytes.split_at(now);
+        buffer[..now].copy_from_slice(head);
+        bytes = tail;
+        Ok(now)
+    })
+}
+
+/// Random writes, TRIMs and reads of one to four pages in any stream, 16 at once, until the device is at
+/// rest; `None` where it has no space for them.
+fn work(ssd: &mut Ssd, requests: u64, seed: u64) -> Option<()> {
+    let (mut rng, user) = (Stream::new(seed, "work"), u64::from(ssd.ftl.geo.user_pages));
+    let drawn: Vec<Request> = (0..requests)
+        .map(|_| {
+            let op = [Op::Write, Op::Write, Op::Write, Op::Trim, Op::Read][rng.below(5) as usize];
+            let (lpn, stream) = (rng.below(user), rng.below(5) as u8);
+            let pages = (1 + rng.below(4)).min(user - lpn);
+            Request { stream, ..rig::whole(op, lpn as u32, pages as u32) }
+        })
+        .collect();
+    rig::closed(ssd, 16, drawn).ok()?;
+    ssd.run_until(Nanos(u64::MAX - 1), &mut Vec::new()).ok()?;
+    Some(())
+}
+
+/// What a device does next: its digest of events, erases and state.
+fn goes_on(mut ssd: Ssd) -> (u64, Vec<u32>, Option<u64>) {
+    ssd.audit().expect("a sound device");
+    let done = work(&mut ssd, 300, 77);
+    let state = done.map(|()| ssd.snapshot().expect("at rest").digest());
+    (ssd.event_digest, ssd.erases(), state)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_loaded_device_is_the_saved_one_and_goes_on_alike(
+        mut drawn in any_config(Spare::Any),
+        data in prop_oneof![Just(DataMode::None), Just(DataMode::Digest), Just(DataMode::Bytes)],
+        op_log in any::<bool>(),
+        seed in 0u64..1000,
+    ) {
+        let config = &mut drawn.0;
+        (config.run.data, config.metrics.op_log) = (data, op_log);
+        let mut ssd = Ssd::new(config, Ftl::new(config), 0);
+        // Some of the devices are too full for their frontiers.
+        prop_assume!(work(&mut ssd, 500, seed).is_some());
+        let saved = ssd.snapshot().expect("at rest");
+        let bytes = encoded(&saved);
+        let (loaded, digest) = decoded(Some(config), &bytes).expect("what was written");
+        prop_assert_eq!(digest, saved.digest());
+        prop_assert!(loaded == saved, "every column and counter");
+        let from_file = Ssd::restore(config, &loaded).expect("the same configuration");
+        prop_assert!(from_file.snapshot().expect("at rest") == saved, "the state is the same");
+        let from_memory = Ssd::restore(config, &saved).expect("the same configuration");
+        prop_assert_eq!(goes_on(from_file), goes_on(from_memory));
+    }
+
+    #[test]
+    fn bytes_that_were_changed_are_refused(at in any::<prop::sample::Index>(), bit in 0u32..8) {
+        let mut bytes = encoded(&small(DataMode::Digest));
+        let at = at.index(bytes.len());
+        bytes[at] ^= 1 << bit;
+        prop_assert!(decoded(None, &bytes).is_err());
+    }
+
+    #[test]
+    fn any_bytes_after_the_magic_are_an_error(tail in prop::collection::vec(any::<u8>(), 0..200)) {
+        let mut bytes = b"ssdsnap\n\x01\0\0\0".to_vec();
+        bytes.extend(tail);
+        prop_assert!(decoded(None, &bytes).is_err());
+    }
+
+    /// Files with a right checksum over wrong columns, as a program with a mistake might write them.
+    #[test]
+    fn columns_that_contradict_each_other_are_refused_or_sound(
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        superblocks in any::<bool>(),
+    ) {
+        let config = shape(DataMode::None, superblocks);
+        let bytes = encoded(&preconditioned(&config));
+        let head = 16 + u32::from_le_bytes(bytes[12..16].try_into().expect("four")) as usize;
+        let mut body = bytes[..bytes.len() - 8].to_vec();
+        for (at, value) in edits {
+            let at = head + at.index(body.len() - head);
+            body[at] = value;
+        }
+        let mut hash = twox_hash::XxHash3_64::new();
+        std::hash::Hasher::write(&mut hash, &body);
+        body.extend(std::hash::Hasher::finish(&hash).to_le_bytes());
+        let (snapshot, _) = decoded(Some(&config), &body).expect("its checksum is right");
+        if let Ok(ssd) = Ssd::restore(&config, &snapshot) {
+            ssd.audit().expect("what is let in is sound");
+            goes_on(ssd);
+        }
+    }
+}
+
+fn shape(data: DataMode, superblocks: bool) -> Config {
+    let mut c = rig::device([2, 1, 2], 12, 8, 280);
+    (c.run.data, c.alloc.pool) = (data, PoolScope::Channel);
+    c.alloc.frontiers = Frontiers::HostGc;
+    if superblocks {
+        c.alloc.erase_unit = EraseUnit::Superblock;
+        c.alloc.placement = rig::named(ssd_core::ftl::place::ALL, "round-robin");
+        c.device.user_pages = 220;
+    }
+    (c.precondition.fill, c.precondition.overwrite) = (0.9, 2.0);
+    c
+}
+
+fn preconditioned(config: &Config) -> Snapshot {
+    let mut device = Functional::new(config, Ftl::new(config));
+    assert_eq!(device.precondition(config, &mut |_, _| true), Ok(true));
+    device.ftl.snapshot(device.sequence()).expect("at rest")
+}
+
+fn small(data: DataMode) -> Snapshot {
+    preconditioned(&shape(data, false))
+}
+
+#[test]
+fn every_beginning_of_a_snapshot_is_refused() {
+    let bytes = encoded(&small(DataMode::None));
+    assert_eq!(decoded(None, &[]).err(), Some(FormError::Foreign));
+    assert_eq!(decoded(None, b"ssd").err(), Some(FormError::Truncated));
+    for end in 1..bytes.len() {
+        assert_eq!(decoded(None, &bytes[..end]).err(), Some(FormError::Truncated), "{end} bytes");
+    }
+    let longer = [&bytes[..], &[0]].concat();
+    assert!(
+        matches!(decoded(None, &longer), Err(FormError::Damaged(what)) if what.contains("end"))
+    );
+}
+
+#[test]
+fn other_files_versions_and_devices_are_told_apart() {
+    let bytes = encoded(&small(DataMode::None));
+    assert_eq!(decoded(None, b"128,read,0,8\n").err(), Some(FormError::Foreign));
+    let mut newer = bytes.clone();
+    newer[8] = 2;
+    assert_eq!(decoded(None, &newer).err(), Some(FormError::Version(2)));
+    let mut other = shape(DataMode::None, false);
+    (other.device.channels, other.device.page_bytes) = (4, 4096);
+    let told = decoded(Some(&other), &bytes).err().expect("another device").to_string();
+    for part in [
+        "device.channels is 2 in the snapshot and 4 here",
+        "device.page_size is \"2 KiB\" in the snapshot and \"4 KiB\" here",
+        "device.user_capacity is",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    assert!(!told.contains("alloc.pool"), "{told}");
+    let mut digests = shape(DataMode::Digest, false);
+    let told = decoded(Some(&digests), &bytes).err().expect("no digests in it").to_string();
+    assert!(told.contains("run.data = \"digest\""), "{told}");
+    digests.run.data = DataMode::None;
+    digests.metrics.op_log = true;
+    let told = decoded(Some(&digests), &bytes).err().expect("no numbers in it").to_string();
+    assert!(told.contains("metrics.op_log"), "{told}");
+    // What is held and not needed does no harm.
+    let richer = encoded(&small(DataMode::Bytes));
+    let config = shape(DataMode::None, false);
+    let (snapshot, _) = decoded(Some(&config), &richer).expect("contents are left out");
+    Ssd::restore(&config, &snapshot).expect("it fits");
+}
+
+/// 2,000 writes of a page.
+struct Writes(Stream, u64, u64);
+
+impl Source for Writes {
+    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
+        if self.1 == 0 {
+            return Ok(None);
+        }
+        self.1 -= 1;
+        let request = Request::new(Op::Write, self.0.below(self.2) * rig::PAGE, rig::PAGE as u32);
+        Ok(Some(TimedRequest { at: Nanos::ZERO, request }))
+    }
+}
+
+#[test]
+fn a_run_from_a_snapshot_is_the_run_after_preconditioning() {
+    // (Without time one machine does both, and a placement goes on where preconditioning left it.)
+    for superblocks in [false, true] {
+        let config = shape(DataMode::Digest, superblocks);
+        let writes = || Writes(Stream::new(3, "writes"), 2000, 200);
+        let circumstances = Circumstances::default();
+        let whole = experiment::run(&config, &mut writes(), &circumstances, &mut Unwatched);
+        let device = Functional::restore(&config, &preconditioned(&config), &Plugs::default());
+        let from = experiment::run_from(
+            &config,
+            device.expect("the same configuration"),
+            &mut writes(),
+            &circumstances,
+            &mut Unwatched,
+        );
+        assert_eq!(whole.ending, experiment::Ending::Completed);
+        assert_eq!(whole.event_digest, from.event_digest);
+        assert!(whole.report.without_clock() == from.report.without_clock(), "every number");
+        assert_eq!(whole.distributions, from.distributions);
+    }
+}

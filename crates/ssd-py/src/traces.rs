@@ -1,0 +1,219 @@
+//! Traces read, converted and split, with the interpreter released and asked again for progress.
+
+use numpy::PyArray1;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use ssd_core::config::{Config, Word};
+use ssd_core::host::request::{Op, SourceError};
+use ssd_trace::raw::{Reading, Stopped, each_request};
+use ssd_trace::write::{
+    Allow, ConvertError, Counts, Options, Target, WriteError, convert_trace, split_trace,
+};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// Does `work` without the interpreter. What it is given asks Python whether to go on and tells
+/// `progress` the bytes read; `None` from `work` says that it was interrupted.
+pub(crate) fn watched<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&mut dyn FnMut(u64) -> ControlFlow<()>) -> PyResult<Option<T>> + Send,
+) -> PyResult<T> {
+    let mut raised = None;
+    let done = py.detach(|| {
+        work(&mut |bytes| {
+            let asked = Python::attach(|py| {
+                py.check_signals()?;
+                match &progress {
+                    Some(callback) => callback.call1(py, (bytes,)).map(|_| ()),
+                    None => Ok(()),
+                }
+            });
+            match asked {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    raised = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })
+    })?;
+    done.ok_or_else(|| raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err("interrupted")))
+}
+
+/// The exception for a trace that cannot be used.
+pub(crate) fn refused(error: &SourceError) -> PyErr {
+    crate::WorkloadError::new_err(error.to_string())
+}
+
+/// What a conversion ended with; `None`: it was interrupted.
+fn converted<T>(result: Result<T, ConvertError>) -> PyResult<Option<T>> {
+    match result {
+        Ok(done) => Ok(Some(done)),
+        Err(ConvertError::Interrupted { .. }) => Ok(None),
+        Err(ConvertError::Source(error)) => Err(refused(&error)),
+        Err(ConvertError::Write(error)) => Err(unwritten(&error)),
+    }
+}
+
+fn unwritten(error: &WriteError) -> PyErr {
+    match error {
+        WriteError::Exists(_) | WriteError::File { .. } => PyOSError::new_err(error.to_string()),
+        WriteError::Option(_) | WriteError::Request { .. } => {
+            crate::WorkloadError::new_err(error.to_string())
+        }
+    }
+}
+
+fn described(reading: &Reading) -> Value {
+    let mut source = json!(reading);
+    source["warnings"] = json!(reading.warnings());
+    source
+}
+
+/// Counts of the target's file.
+fn counted(path: &Path, counts: &Counts) -> Value {
+    let dropped: serde_json::Map<String, Value> = Op::ALL
+        .iter()
+        .zip(counts.dropped)
+        .map(|(op, count)| (op.name().to_owned(), json!(count)))
+        .collect();
+    json!({
+        "path": path,
+        "requests": counts.requests,
+        "dropped": dropped,
+        "times_rounded": counts.times_rounded,
+        "fields_forgotten": counts.fields_forgotten,
+        "bytes": counts.bytes,
+    })
+}
+
+/// Write the trace that a resolved configuration (JSON) names to the file `out` in the format `to`;
+/// JSON of what was read and written.
+///
+/// `replace`: a file of that name may be replaced. `allow` names the losses that are permitted.
+/// `progress(done)` is called now and then with the bytes read of the file. Raises `WorkloadError`
+/// when the trace cannot be used or carried, `OSError` when the file cannot be written,
+/// `KeyboardInterrupt` when it was interrupted; no file is left then.
+#[pyfunction]
+#[pyo3(signature = (config, out, *, to, replace=false, allow=Vec::new(), progress=None))]
+#[allow(clippy::too_many_arguments, reason = "in Python they have names")]
+pub(crate) fn trace_convert(
+    py: Python<'_>,
+    config: &str,
+    out: PathBuf,
+    to: &str,
+    replace: bool,
+    allow: Vec<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let config: Config = crate::parsed("config", config)?;
+    let target = Target::named(to).map_err(|error| unwritten(&error))?;
+    let allow = Allow::named(&allow).map_err(|error| unwritten(&error))?;
+    let (reading, counts) = watched(py, progress, |watch| {
+        let writer = target.create(&out, Options { replace, allow });
+        let writer = writer.map_err(|error| unwritten(&error))?;
+        converted(convert_trace(&config.workload, writer, watch))
+    })?;
+    Ok(json!({ "source": described(&reading), "written": counted(&out, &counts) }).to_string())
+}
+
+/// Write every volume of the trace that a resolved configuration (JSON) names to a file of its own in
+/// `folder`, which must exist; JSON of what was read and written. The rest as in `trace_convert`,
+/// except that after an error the folder holds what was done.
+#[pyfunction]
+#[pyo3(signature = (config, folder, *, to, allow=Vec::new(), progress=None))]
+pub(crate) fn trace_split(
+    py: Python<'_>,
+    config: &str,
+    folder: PathBuf,
+    to: &str,
+    allow: Vec<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let config: Config = crate::parsed("config", config)?;
+    let target = Target::named(to).map_err(|error| unwritten(&error))?;
+    let allow = Allow::named(&allow).map_err(|error| unwritten(&error))?;
+    let (reading, volumes) = watched(py, progress, |watch| {
+        let options = Options { replace: false, allow };
+        converted(split_trace(&config.workload, &folder, target, options, watch))
+    })?;
+    let volumes: Vec<Value> = volumes
+        .iter()
+        .map(|volume| {
+            let mut written = counted(&volume.path, &volume.counts);
+            written["volume"] = json!(volume.volume);
+            written["name"] = json!(volume.name);
+            written
+        })
+        .collect();
+    Ok(json!({ "source": described(&reading), "volumes": volumes }).to_string())
+}
+
+/// Columns of the requests: arrival (ns), first sector, sectors, operation (index into read, write,
+/// trim, flush), flags.
+type Columns<'py> = (
+    Bound<'py, PyArray1<u64>>,
+    Bound<'py, PyArray1<u64>>,
+    Bound<'py, PyArray1<u32>>,
+    Bound<'py, PyArray1<u8>>,
+    Bound<'py, PyArray1<u8>>,
+);
+
+/// The requests of the trace that a resolved configuration (JSON) names, at most `limit` of them:
+/// arrays of arrival (ns), first sector, sectors, operation and flags. Raises `WorkloadError` when
+/// the trace cannot be used or has more, `KeyboardInterrupt` when it was interrupted.
+#[pyfunction]
+#[pyo3(signature = (config, *, limit, progress=None))]
+pub(crate) fn trace_requests<'py>(
+    py: Python<'py>,
+    config: &str,
+    limit: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Columns<'py>> {
+    let config: Config = crate::parsed("config", config)?;
+    let all = watched(py, progress, |watch| {
+        let mut all = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let read = each_request(&config.workload, watch, |timed| {
+            if all.0.len() == limit {
+                let remedy = "raise limit, or read a part (workload.from, workload.until)";
+                return Err(SourceError(format!("more than limit = {limit} requests; {remedy}")));
+            }
+            let request = &timed.request;
+            all.0.push(timed.at.0);
+            all.1.push(request.sector);
+            all.2.push(request.sectors);
+            // Four operations.
+            all.3.push(request.op as u8);
+            all.4.push(request.flags);
+            Ok(())
+        });
+        match read {
+            Ok(_) => Ok(Some(all)),
+            Err(Stopped::Refused(error)) => Err(refused(&error)),
+            Err(Stopped::Interrupted) => Ok(None),
+        }
+    })?;
+    Ok((
+        PyArray1::from_vec(py, all.0),
+        PyArray1::from_vec(py, all.1),
+        PyArray1::from_vec(py, all.2),
+        PyArray1::from_vec(py, all.3),
+        PyArray1::from_vec(py, all.4),
+    ))
+}
+
+/// The formats that can be written, as JSON.
+pub(crate) fn targets() -> Value {
+    ssd_trace::write::TARGETS
+        .iter()
+        .map(|target| {
+            json!({
+                "name": target.format.word(),
+                "extension": target.extension,
+                "carries": target.carries,
+            })
+        })
+        .collect()
+}

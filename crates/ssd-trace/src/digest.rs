@@ -1,0 +1,44 @@
+//! Digest of a sequence of requests.
+
+use ssd_core::host::request::TimedRequest;
+
+/// FNV-1a over 64-bit words instead of bytes, each step followed by a shift so that high bits reach
+/// low ones (plain FNV-1a: 22 multiplications a request).
+#[derive(Clone, Copy)]
+pub(crate) struct Digest(u64);
+
+impl Digest {
+    /// Of nothing.
+    pub(crate) const fn new() -> Digest {
+        Digest(0xcbf2_9ce4_8422_2325)
+    }
+
+    /// Adds a request: three words, and a fourth for the stream if there is one.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, timed: &TimedRequest) {
+        let request = &timed.request;
+        let kind = u64::from(request.flags) << 8 | request.op as u64;
+        self.word(timed.at.0);
+        self.word(request.sector);
+        self.word(u64::from(request.volume) << 48 | u64::from(request.sectors) << 16 | kind);
+        if request.stream != 0 {
+            self.word(1 << 63 | u64::from(request.stream));
+        }
+    }
+
+    #[inline(always)]
+    fn word(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+        self.0 ^= self.0 >> 32;
+    }
+
+    /// As a number.
+    pub(crate) const fn value(self) -> u64 {
+        self.0
+    }
+
+    /// As 16 hexadecimal digits.
+    pub(crate) fn hex(self) -> String {
+        format!("{:016x}", self.0)
+    }
+}

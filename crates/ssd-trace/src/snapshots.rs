@@ -1,0 +1,198 @@
+//! Snapshots in files: the core's form compressed with zstd, complete or not there at all.
+
+use crate::write::{WriteError, output::Output};
+use ssd_core::config::Config;
+use ssd_core::ftl::snapshot::{FormError, Snapshot};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// zstd level: addresses in no order do not get smaller by more effort.
+const LEVEL: i32 = 1;
+/// The first bytes of a zstd frame.
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// Bytes between two calls of the watcher.
+const WATCH_EVERY: u64 = 1 << 23;
+
+/// Asked now and then with the bytes done, uncompressed; `Break` ends the work.
+pub type Watch<'a> = dyn FnMut(u64) -> ControlFlow<()> + 'a;
+
+/// A snapshot in a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Saved {
+    /// Digest of the state, as it stands in reports.
+    pub digest: String,
+    /// Length of the file.
+    pub bytes: u64,
+}
+
+/// Why a snapshot was not saved. No file is left.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SaveError {
+    /// The file cannot be written, or exists.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The watcher said stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Why a snapshot was not loaded.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file is not one that can be used; the message names it.
+    #[error("{0}")]
+    Refused(String),
+    /// The watcher said stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// A digest as it stands in reports.
+#[must_use]
+pub fn hex(digest: u64) -> String {
+    format!("{digest:016x}")
+}
+
+/// Calls a watcher every so many bytes.
+struct Steps<'a, 'w> {
+    watch: &'a mut Watch<'w>,
+    done: u64,
+    next: u64,
+}
+
+impl Steps<'_, '_> {
+    fn count(&mut self, bytes: usize) -> ControlFlow<()> {
+        self.done += bytes as u64;
+        if self.done < self.next {
+            return ControlFlow::Continue(());
+        }
+        self.next = self.done + WATCH_EVERY;
+        (self.watch)(self.done)
+    }
+}
+
+/// Write `snapshot` to `path`, over a file that is there if `replace` is said.
+///
+/// # Errors
+/// A [`SaveError`].
+pub fn save(
+    snapshot: &Snapshot,
+    path: &Path,
+    replace: bool,
+    watch: &mut Watch<'_>,
+) -> Result<Saved, SaveError> {
+    let file = path.display().to_string();
+    let failed = |error: io::Error| {
+        SaveError::Write(WriteError::File { file: file.clone(), cause: error.to_string() })
+    };
+    let output = Output::create(path, replace)?;
+    let mut encoder = zstd::Encoder::new(output, LEVEL).map_err(failed)?;
+    let mut steps = Steps { watch, done: 0, next: 0 };
+    let digest = snapshot.encode(&mut |bytes| {
+        encoder.write_all(bytes).map_err(failed)?;
+        let go_on = steps.count(bytes.len());
+        if go_on.is_break() { Err(SaveError::Interrupted) } else { Ok(()) }
+    })?;
+    let bytes = encoder.finish().map_err(failed)?.commit()?;
+    Ok(Saved { digest: hex(digest), bytes })
+}
+
+/// The snapshot in the file `path` and its digest; for a device of `config`, if there is one.
+///
+/// # Errors
+/// A [`LoadError`].
+pub fn load(
+    path: &Path,
+    config: Option<&Config>,
+    watch: &mut Watch<'_>,
+) -> Result<(Snapshot, String), LoadError> {
+    let refused =
+        |why: &dyn std::fmt::Display| LoadError::Refused(format!("{}: {why}", path.display()));
+    let unreadable = |error: &io::Error| refused(&format_args!("cannot be read: {error}"));
+    let mut file = BufReader::new(File::open(path).map_err(|error| unreadable(&error))?);
+    let mut begin = Vec::new();
+    let begun = file.by_ref().take(ZSTD.len() as u64).read_to_end(&mut begin);
+    begun.map_err(|error| unreadable(&error))?;
+    if begin != ZSTD {
+        return Err(refused(&FormError::Foreign));
+    }
+    let whole = io::Cursor::new(begin).chain(file);
+    let mut decoder = zstd::Decoder::new(whole).map_err(|error| unreadable(&error))?;
+    let mut steps = Steps { watch, done: 0, next: 0 };
+    let (mut interrupted, mut cut) = (false, false);
+    let decoded = Snapshot::decode(config, &mut |buffer| {
+        let read = match decoder.read(buffer) {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                cut = true;
+                0
+            }
+            Err(error) => return Err(format!("cannot be read: {error}")),
+        };
+        interrupted = steps.count(read).is_break();
+        if interrupted { Err(String::new()) } else { Ok(read) }
+    });
+    match decoded {
+        Ok((snapshot, digest)) => Ok((snapshot, hex(digest))),
+        Err(_) if interrupted => Err(LoadError::Interrupted),
+        Err(_) if cut => Err(refused(&FormError::Truncated)),
+        Err(error) => Err(refused(&error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ssd_core::ftl::Ftl;
+
+    fn keep_going(_: u64) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn folder(name: &str) -> std::path::PathBuf {
+        let folder = std::env::temp_dir().join(format!("ssdlab-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder of its own");
+        folder
+    }
+
+    fn loaded(path: &Path, config: &Config) -> String {
+        load(path, Some(config), &mut keep_going).err().expect("it is refused").to_string()
+    }
+
+    #[test]
+    fn a_file_comes_back_whole_and_nothing_else_does() {
+        let (folder, config) = (folder("snapshots"), Config::default());
+        let (path, other) = (folder.join("a.snap"), folder.join("b.snap"));
+        let snapshot = Ftl::new(&config).snapshot(0).expect("an erased device is at rest");
+        let saved = save(&snapshot, &path, false, &mut keep_going).expect("it can be written");
+        assert_eq!(saved.bytes, path.metadata().expect("a file").len());
+        let (back, digest) = load(&path, Some(&config), &mut keep_going).expect("what was saved");
+        assert!(back == snapshot && digest == saved.digest);
+        let again = save(&snapshot, &path, false, &mut keep_going);
+        assert!(matches!(again, Err(SaveError::Write(WriteError::Exists(_)))));
+        let stopped = save(&snapshot, &other, false, &mut |_| ControlFlow::Break(()));
+        assert_eq!((stopped, other.exists()), (Err(SaveError::Interrupted), false));
+        assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 1, "nothing is left");
+        let stopped = load(&path, Some(&config), &mut |_| ControlFlow::Break(()));
+        assert_eq!(stopped.err(), Some(LoadError::Interrupted));
+
+        let bytes = std::fs::read(&path).expect("it can be read");
+        std::fs::write(&other, &bytes[..bytes.len() / 2]).expect("half of it");
+        assert!(loaded(&other, &config).contains("b.snap: it is truncated"));
+        std::fs::write(&other, [&bytes[..], &b"more"[..]].concat()).expect("more than it");
+        assert!(loaded(&other, &config).contains("b.snap: cannot be read"));
+        for foreign in
+            [&b""[..], b"(\xb5", b"op,lpn\n", &zstd::encode_all(&b"0 R"[..], 1).expect("")]
+        {
+            std::fs::write(&other, foreign).expect("something else");
+            assert!(loaded(&other, &config).contains("b.snap: it is not a snapshot"));
+        }
+        assert!(
+            loaded(&folder.join("c.snap"), &config).contains("c.snap: cannot be read: No such")
+        );
+        assert!(loaded(&folder, &config).contains("cannot be read"));
+        std::fs::remove_dir_all(folder).expect("the folder goes");
+    }
+}

@@ -1,0 +1,93 @@
+//! The formats that can be written, by name.
+
+use super::{
+    BlockEvent, Columnar, EPOCH_1970, Fio, Mqsim, Msr, Options, TextWriter, TraceWriter, WriteError,
+};
+use ssd_core::config::{TraceFormat, Word};
+use std::path::Path;
+
+/// Name of the host, and of the file, where a format asks for one. fio's `replay_redirect` names
+/// the device that is meant.
+const SOMEBODY: &str = "ssdlab";
+
+/// A format that can be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Target {
+    /// The format, as it is read again.
+    pub format: TraceFormat,
+    /// Extension of files that the program names itself, without the dot.
+    pub extension: &'static str,
+    /// What stands in it of a request, and what does not.
+    pub carries: &'static str,
+}
+
+/// All of them, sorted by name.
+pub const TARGETS: [Target; 5] = [
+    Target {
+        format: TraceFormat::BlockEvent,
+        extension: "trace",
+        carries: "all operations, times in ns, flags; no reads and writes above 1 GiB, no streams",
+    },
+    Target {
+        format: TraceFormat::FioV3,
+        extension: "log",
+        carries: "all operations, times in us; no requests of 4 GiB and more, no flags and streams",
+    },
+    Target {
+        format: TraceFormat::Mqsim,
+        extension: "txt",
+        carries: "reads and writes, times in ns; no trims and flushes, no flags and streams",
+    },
+    Target {
+        format: TraceFormat::Msr,
+        extension: "csv",
+        carries: "reads and writes, times in 100 ns; no trims and flushes, no flags and streams",
+    },
+    Target {
+        format: TraceFormat::Ssdtrace,
+        extension: crate::columnar::EXTENSION,
+        carries: "everything, exactly",
+    },
+];
+
+impl Target {
+    /// The target called `name`, as in `workload.format`.
+    ///
+    /// # Errors
+    /// [`WriteError::Option`] names all of them.
+    pub fn named(name: &str) -> Result<&'static Target, WriteError> {
+        let known = || TARGETS.iter().map(|target| target.format.word());
+        TARGETS.iter().find(|target| target.format.word() == name).ok_or_else(|| {
+            let known: Vec<&str> = known().collect();
+            WriteError::Option(format!("format {name:?}: expected one of {}", known.join(", ")))
+        })
+    }
+
+    /// Opens a writer for `path`; text is compressed with zstd if the name ends in `.zst`.
+    ///
+    /// # Errors
+    /// [`WriteError::Exists`], [`WriteError::File`], [`WriteError::Option`] for a name that says
+    /// another compression.
+    pub fn create(
+        &self,
+        path: &Path,
+        options: Options,
+    ) -> Result<Box<dyn TraceWriter>, WriteError> {
+        if path.extension().is_some_and(|extension| extension == "gz") {
+            let text = "text is compressed with zstd, not gzip; name it .zst, or without .gz";
+            return Err(WriteError::Option(format!("{}: {text}", path.display())));
+        }
+        Ok(match self.format {
+            TraceFormat::BlockEvent => {
+                let form = BlockEvent::new('Q').expect("Q is an action");
+                Box::new(TextWriter::create(path, form, options)?)
+            }
+            TraceFormat::FioV3 => Box::new(TextWriter::create(path, Fio::new(SOMEBODY)?, options)?),
+            TraceFormat::Mqsim => Box::new(TextWriter::create(path, Mqsim, options)?),
+            TraceFormat::Msr => {
+                Box::new(TextWriter::create(path, Msr::new(SOMEBODY, EPOCH_1970)?, options)?)
+            }
+            _ => Box::new(Columnar::create(path, options)?),
+        })
+    }
+}

@@ -1,0 +1,70 @@
+"""How Sphinx makes the site (`make site`).
+
+The whole repository is the source folder, so that the links between README, ARCHITECTURE and
+docs/ hold in both places. What only the site needs stands here: the order of the pages.
+"""
+
+import shutil
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+project = "ssdlab"
+copyright = "the ssdlab authors. Apache-2.0 OR MIT"
+extensions = ["myst_parser"]
+root_doc = "README"
+include_patterns = ["*.md", "docs/**.md", "traces/README.md"]
+exclude_patterns = [".*", "site", "target", "runs"]
+myst_heading_anchors = 6
+nitpicky = True
+smartquotes = False  # "timed" is what has to be typed
+# An indented block is a layout or a formula; only a fence names a language.
+highlight_language = "none"
+
+html_theme = "furo"
+html_title = "ssdlab"
+html_copy_source = False
+html_show_sphinx = False
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
+
+NAVIGATION = {
+    "Tutorials": [
+        "docs/tutorials/first-result",
+        "docs/tutorials/own-policy",
+        "docs/tutorials/from-blktrace-to-report",
+    ],
+    "How to": [
+        "docs/python-policies",
+        "docs/devices",
+        "docs/exports",
+        "docs/adding-a-policy",
+        "CONTRIBUTING",
+    ],
+    "What is simulated": ["docs/model", "docs/validation", "docs/statistics", "docs/glossary"],
+    "Traces": ["docs/formats", "docs/trace-info", "docs/trace-file", "traces/README"],
+    "Reference": ["docs/reference/*"],
+    "How it is built": ["ARCHITECTURE", "docs/adr/*", "CHANGELOG"],
+}
+
+
+def add_navigation(_app: Sphinx, page: str, source: list[str]) -> None:
+    """Give the first page the tree of all others; in the repository it stays plain Markdown."""
+    if page != root_doc:
+        return
+    for caption, pages in NAVIGATION.items():
+        lines = ["", "```{toctree}", ":hidden:", ":glob:", f":caption: {caption}", ""]
+        lines += [f"/{page}" for page in pages]
+        source[0] += "\n".join([*lines, "```", ""])
+
+
+def add_index(app: Sphinx, error: Exception | None) -> None:
+    """Let the folder open with the first page."""
+    if error is None:
+        shutil.copyfile(Path(app.outdir, f"{root_doc}.html"), Path(app.outdir, "index.html"))
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", add_navigation)
+    app.connect("build-finished", add_index)

@@ -1,0 +1,69 @@
+"""A run in the forms that other tools read: `ssdlab export RUN --to FORMAT`.
+
+A form is one module with `files(report)`, which names the files and how each is written, and one
+entry of FORMATS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+
+from ssdlab import results
+from ssdlab.comparison import Comparison
+from ssdlab.errors import OutputError
+from ssdlab.outputs import Write, write_all
+from ssdlab.report import Report
+
+FOLDER = "export"
+"""Where exports go within the folder of a run."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A form of results."""
+
+    module: str
+    """Module of this package; it is imported when it is needed."""
+    maker: str
+    """Its function from a report to the files by name."""
+    summary: str
+    """What it is for."""
+
+
+FORMATS = {
+    "csv": Format("tables", "csv", "every table and log of the run as plain CSV"),
+    "fio": Format("fio", "files", "fio.json, in the form of fio's JSON output, for fio-plot"),
+    "npz": Format("tables", "npz", "series and distributions as NumPy arrays"),
+    "parquet": Format("tables", "parquet", "every table and log as Parquet (needs pyarrow)"),
+    "perfetto": Format("perfetto", "files", "the logs as a trace for ui.perfetto.dev"),
+}
+
+
+def export_run(
+    folder: str | Path, to: str, *, out: str | Path | None = None, force: bool = False
+) -> list[Path]:
+    """Write the run in `folder` in the form `to` (a key of FORMATS); the files written.
+
+    They go to the folder `out` (default: `export` within that of the run). Logs are read and
+    written a piece at a time. Files that exist are replaced with `force` only. Raises
+    `OutputError`.
+    """
+    if to not in FORMATS:
+        near = get_close_matches(to, FORMATS, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise OutputError(f"--to {to}: no such format; there are: {', '.join(FORMATS)}{hint}")
+    folder = Path(folder)
+    report = results.read(folder)
+    if isinstance(report, Comparison):
+        runs = ", ".join(str(one.folder) for one in report.reports.values())
+        raise OutputError(f"{folder}: a comparison; export one of its runs: {runs}")
+    module = import_module(f"ssdlab.export.{FORMATS[to].module}")
+    make: Callable[[Report], dict[str, Write]] = getattr(module, FORMATS[to].maker)
+    target = folder / FOLDER if out is None else Path(out)
+    with results.readable(folder):
+        files = {target / name: write for name, write in make(report).items()}
+        return write_all(files, force=force)

@@ -1,0 +1,153 @@
+"""The logs of a run as a trace for Perfetto and other readers of the Trace Event Format (JSON).
+
+A channel is a process: a track for its bus and one for every plane of its chips. Requests are a
+process of their own, as is what the series count. An operation names its request (0 and up) among
+its arguments. Format: "Trace Event Format", Google 2016, events M, X, b, e, C; times in
+microseconds, here with three decimals: nanoseconds.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Iterator
+from typing import Any, BinaryIO, TypeAlias
+
+from ssdlab.errors import OutputError
+from ssdlab.export.logs import log
+from ssdlab.outputs import Write
+from ssdlab.report import Report
+
+Event: TypeAlias = "dict[str, Any]"
+REQUESTS, DEVICE, FIRST_CHANNEL = 1, 2, 3
+"""Processes."""
+ENCODE = json.JSONEncoder(separators=(",", ":")).encode
+COUNTERS = ("free_blocks", "used_pages", "pending_requests", "gc_active_pools")
+"""Columns of the series that become counters."""
+
+
+def files(report: Report) -> dict[str, Write]:
+    """One file of every operation, request and interval that the run logged."""
+    logs = {name: log(report, name) for name in ("ops", "requests")}
+    if not any(logs.values()):
+        keys = "--set metrics.op_log=true --set metrics.request_log=true"
+        raise OutputError(f"{report.folder}: the run kept no log; make it again with {keys}")
+
+    def write(out: BinaryIO) -> None:
+        # Without a time in its head the file depends on the run alone.
+        with gzip.GzipFile("", "wb", compresslevel=4, fileobj=out, mtime=0) as packed:
+            text = io.TextIOWrapper(io.BufferedWriter(packed, 1 << 20), encoding="utf-8")
+            text.write('{"displayTimeUnit":"ns","traceEvents":[\n')
+            between = ""
+            for event in _events(report, logs):
+                text.write(between + ENCODE(event))
+                between = ",\n"
+            text.write("\n]}\n")
+            text.flush()
+
+    return {"perfetto.json.gz": write}
+
+
+def _events(report: Report, logs: dict[str, io.BufferedReader | None]) -> Iterator[Event]:
+    planes = _Planes(report)
+    yield from planes.named()
+    if logs["ops"]:
+        yield from planes.operations(logs["ops"])
+    if logs["requests"]:
+        yield from _requests(logs["requests"])
+    yield from _counters(report)
+
+
+def _rows(stream: io.BufferedReader) -> Iterator[dict[str, str]]:
+    names = stream.readline().decode().strip().split(",")
+    for number, line in enumerate(stream, 2):
+        cells = line.decode().strip().split(",")
+        if len(cells) != len(names):
+            what = f"expected {len(names)} values, found {len(cells)}"
+            raise OutputError(f"{stream.name}: line {number}: {what}")
+        yield dict(zip(names, cells, strict=True))
+
+
+def _micros(ns: int) -> float:
+    """Exact up to 104 days: doubles hold 2^53 nanoseconds."""
+    return round(ns / 1000, 3)
+
+
+def _span(start: str, end: str) -> Event:
+    return {"ts": _micros(int(start)), "dur": _micros(int(end) - int(start))}
+
+
+def _named(what: str, pid: int, name: str, tid: int = 0, rank: int = 0) -> Iterator[Event]:
+    place = {"ph": "M", "pid": pid, "tid": tid}
+    yield {**place, "name": f"{what}_name", "args": {"name": name}}
+    yield {**place, "name": f"{what}_sort_index", "args": {"sort_index": rank}}
+
+
+class _Planes:
+    """Where operations stand: a track for each plane, numbered through the device."""
+
+    def __init__(self, report: Report) -> None:
+        device = report.json["config"]["device"]
+        self.channels = int(device["channels"])
+        self.chips = int(device["chips_per_channel"])
+        self.planes = int(device["planes_per_chip"])
+
+    def track(self, channel: int, chip: int, plane: int) -> int:
+        """Number of a plane's track; no process has it."""
+        first = FIRST_CHANNEL + 2 * self.channels
+        return first + (channel * self.chips + chip) * self.planes + plane
+
+    def bus(self, channel: int) -> int:
+        """Number of a bus's track."""
+        return FIRST_CHANNEL + self.channels + channel
+
+    def named(self) -> Iterator[Event]:
+        """Names of processes and tracks."""
+        yield from _named("process", REQUESTS, "requests", rank=0)
+        yield from _named("process", DEVICE, "device", rank=1)
+        for channel in range(self.channels):
+            pid = FIRST_CHANNEL + channel
+            yield from _named("process", pid, f"channel {channel}", rank=pid)
+            yield from _named("thread", pid, "bus", self.bus(channel))
+            for chip in range(self.chips):
+                for plane in range(self.planes):
+                    name = f"chip {chip}" + (f" plane {plane}" if self.planes > 1 else "")
+                    tid = self.track(channel, chip, plane)
+                    yield from _named("thread", pid, name, tid, rank=tid)
+
+    def operations(self, stream: io.BufferedReader) -> Iterator[Event]:
+        """A slice for every operation on its plane, and one for its transfer on the bus."""
+        last = dict.fromkeys(range(self.channels), ("", ""))
+        for row in _rows(stream):
+            channel = int(row["channel"])
+            what: Event = {"name": f"{row['cause']} {row['op']}", "cat": row["cause"]}
+            what |= {"ph": "X", "pid": FIRST_CHANNEL + channel}
+            keys = ("block", "page", "lpn", "sequence", "request", "queued")
+            args = {key: int(row[key]) for key in keys if row[key]}
+            tid = self.track(channel, int(row["chip"]), int(row["plane"]))
+            yield {**what, "tid": tid, **_span(row["start"], row["end"]), "args": args}
+            # The planes of one operation share its transfer.
+            transfer = row["bus_start"], row["bus_end"]
+            if row["bus_start"] and transfer != last[channel]:
+                yield {**what, "tid": self.bus(channel), **_span(*transfer)}
+                last[channel] = transfer
+
+
+def _requests(stream: io.BufferedReader) -> Iterator[Event]:
+    """Requests overlap: a pair of asynchronous events each."""
+    keys = ("volume", "stream", "lpn", "pages", "queue", "chip", "transfer", "gc_wait", "metadata")
+    for row in _rows(stream):
+        what: Event = {"name": row["op"], "cat": "request", "id": int(row["id"])}
+        what |= {"pid": REQUESTS, "tid": REQUESTS}
+        args = {key: int(row[key]) for key in keys if row[key]}
+        yield {**what, "ph": "b", "ts": _micros(int(row["arrival"])), "args": args}
+        yield {**what, "ph": "e", "ts": _micros(int(row["completion"]))}
+
+
+def _counters(report: Report) -> Iterator[Event]:
+    times = report.series.get("time_ns", ())
+    for name in COUNTERS:
+        for time, value in zip(times, report.series.get(name, ()), strict=False):
+            place = {"ph": "C", "pid": DEVICE, "tid": DEVICE, "name": name.replace("_", " ")}
+            yield {**place, "ts": _micros(int(time)), "args": {"value": int(value)}}

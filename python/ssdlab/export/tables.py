@@ -1,0 +1,67 @@
+"""Tables of a run as CSV, NumPy arrays and Parquet."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from functools import partial
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from ssdlab.errors import OutputError
+from ssdlab.export.logs import tables
+from ssdlab.outputs import Write
+from ssdlab.report import Report
+
+TEXTS = ("op", "cause", "digest", "distribution")
+"""Columns that are not integers."""
+
+
+def csv(report: Report) -> dict[str, Write]:
+    """Every table and log, as it stands."""
+    return {
+        f"{name}.csv": partial(shutil.copyfileobj, stream)
+        for name, stream in tables(report).items()
+    }
+
+
+def npz(report: Report) -> dict[str, Write]:
+    """Columns of the series, and of each distribution its rows of low, high, count."""
+    groups = {"series.npz": report.series, "distributions.npz": report.distributions}
+    return {name: partial(_npz, arrays) for name, arrays in groups.items() if arrays}
+
+
+def _npz(arrays: dict[str, npt.NDArray[np.int64]], out: BinaryIO) -> None:
+    np.savez_compressed(out, allow_pickle=False, **arrays)
+
+
+def parquet(report: Report) -> dict[str, Write]:
+    """Every table and log; integers of 64 bits, null where the CSV is empty."""
+    try:
+        import pyarrow.csv
+        import pyarrow.parquet  # noqa: F401
+    except ImportError as error:
+        why = "Parquet needs pyarrow: pip install 'ssdlab[parquet]'"
+        raise OutputError(f"--to parquet: {why}") from error
+    return {f"{name}.parquet": partial(_parquet, stream) for name, stream in tables(report).items()}
+
+
+def _parquet(stream: io.BufferedIOBase, out: BinaryIO) -> None:
+    """Copy CSV to Parquet, some ten thousand rows at a time."""
+    from pyarrow import csv, int64, parquet, string
+
+    head = stream.readline()
+    names = head.decode().strip().split(",")
+    kinds = {name: string() if name in TEXTS else int64() for name in names}
+    with (
+        csv.open_csv(
+            stream,
+            read_options=csv.ReadOptions(column_names=names, block_size=4 << 20),
+            convert_options=csv.ConvertOptions(column_types=kinds, null_values=[""]),
+        ) as batches,
+        parquet.ParquetWriter(out, batches.schema, compression="zstd") as made,
+    ):
+        for batch in batches:
+            made.write_batch(batch)

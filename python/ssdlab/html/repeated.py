@@ -1,0 +1,72 @@
+"""The tables of a comparison whose runs were repeated with several seeds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from ssdlab import _core
+from ssdlab.comparison import Comparison
+from ssdlab.html.page import table, told
+from ssdlab.intervals import Estimate
+from ssdlab.repeated_text import ratio_text
+
+
+def _number(path: str, column: str, value: float) -> str:
+    """A number of compare.json at `path`, told in the unit of `column`."""
+    raw, shown = escape(json.dumps(value)), escape(told(column, value))
+    return f'<data data-key="{escape(path)}" value="{raw}">{shown}</data>'
+
+
+def _cell(path: str, column: str, one: Estimate | None) -> str:
+    if one is None:
+        return "–"
+    mean = _number(f"{path}.mean", column, one.mean)
+    return mean if one.ci95 is None else f"{mean} ± {_number(f'{path}.ci95', column, one.ci95)}"
+
+
+def values_table(done: Comparison, columns: Mapping[str, str]) -> str:
+    """Means over the seeds with their intervals."""
+    body = []
+    for i, label in enumerate(done.repetitions):
+        found = done.estimates(label)
+        cells = [_cell(f"statistics.{i}.{key}", key, found.get(key)) for key in columns]
+        body.append((label, cells))
+    made = table(["run", *columns.values()], body, "Means of the repetitions")
+    notes = [
+        "Means over the seeds ± half the width of their 95 % confidence interval (Student's t)."
+    ]
+    notes.append("Warnings, configurations and plots other than by seed are those of the first.")
+    if done.without_spread:
+        equal = ", ".join(done.without_spread)
+        notes.append(
+            f"All repetitions are equal in {equal}: nothing there depends on the seed, and there is"
+            " no interval."
+        )
+    return made + f'<p class="note">{escape(" ".join(notes))}</p>'
+
+
+def ratio_cells(done: Comparison, label: str, baseline: str, columns: Sequence[str]) -> list[str]:
+    """Paired ratios to `baseline`, with what the page needs for those to another one."""
+    ratios = done.ratios(label, baseline)
+    cells = []
+    for key in columns:
+        by_seed = json.dumps(done.values(label, key))
+        text = "1" if label == baseline else ratio_text(ratios.get(key)).replace("-", "–")
+        cells.append(f'<span class="ratio" data-by-seed="{escape(by_seed)}">{text}</span>')
+    return cells
+
+
+def quantiles(done: Comparison) -> str:
+    """Student's t for 1, 2, ... degrees of freedom, as many as there may be, as JSON."""
+    most = max(len(by_seed) for by_seed in done.repetitions.values())
+    return json.dumps([_core.student_t_95(freedom) for freedom in range(1, most)])
+
+
+RATIO_NOTE = (
+    "Value over that of the baseline under the same seed: geometric mean over the pairs, with the"
+    " 95 % confidence interval of Student's t for the logarithms. An interval that holds 1 tells no"
+    " difference. One in twenty intervals misses the truth: with many columns, some do."
+)
+"""What the table of ratios shows."""

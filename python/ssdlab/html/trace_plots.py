@@ -1,0 +1,178 @@
+"""The plots of a trace, or of two on shared axes: the second is dashed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ssdlab.html.plot import READ, TONES, TRIM, WRITE, Axis, Curve, Figure, Floats, Missing, Plot
+
+if TYPE_CHECKING:
+    from ssdlab.trace_info import Distribution, Info
+
+OPS = {"read": READ, "write": WRITE, "trim": TRIM}
+NAMES = {"trim": "discard"}
+PEAK, DISPERSION = 1, 4
+"""Colours."""
+SHARE = Axis("share at or below", "share", low=0.0, high=1.0)
+STEPS = (
+    " Known at powers of two, at the smallest and at the largest value, and straight in between."
+)
+
+
+def trace_figures(infos: Sequence[Info]) -> list[Figure]:
+    """Every plot, in the order of the page."""
+    sizes = "Requests of each operation by size."
+    runs = "Runs of requests of an operation that each begin where the one before ended."
+    size, length = (
+        Axis("size", "bytes", log=True),
+        Axis("requests in a run", "count", log=True),
+    )
+    return [
+        _by_op(infos, "sizes", "Sizes of requests", sizes, "size", size),
+        _by_op(infos, "runs", "Sequential runs", runs, "run_requests", length),
+        _updates(infos, "updates", "Update intervals", "interval_pages"),
+        _updates(infos, "updates-time", "Update intervals in time", "interval_ns"),
+        _hot(infos),
+        _gaps(infos),
+        _idle(infos),
+        _bursts(infos),
+    ]
+
+
+def _each(infos: Sequence[Info]) -> Iterator[tuple[str, int, Info]]:
+    """What is added to the names of a trace's curves and to their colours, and the trace."""
+    for i, (name, info) in enumerate(zip(("first", "second"), infos, strict=False)):
+        yield (f", {name}" if len(infos) > 1 else ""), TONES * i, info
+
+
+def _cdf(name: str, shape: Distribution, tone: int) -> Curve | None:
+    """Shares at or below the ends of the buckets; None without values."""
+    if not shape.count or shape.min is None or shape.max is None:
+        return None
+    # A bucket ends before the next power of two, and the last one at the largest value.
+    ends = np.maximum(shape.bucket_low.astype(float) * 2 - 1, 0)
+    shares = shape.bucket_count.cumsum() / shape.count
+    inside = (ends >= shape.min) & (ends < shape.max)
+    first: Floats = np.array([float(shape.min)])
+    x = np.concatenate([first, ends[inside], [float(shape.max)]])
+    start = shares[0] if shape.min == 0 else 0.0
+    y = np.concatenate([[start], shares[inside], [1.0]])
+    # A log axis has no place for zero: its share is where the curve begins.
+    return Curve(name, np.maximum(x, 0.5), y, tone)
+
+
+def _cdf_figure(
+    key: str, title: str, text: str, axis: Axis, curves: list[Curve | None], why: str
+) -> Figure:
+    there = tuple(curve for curve in curves if curve is not None)
+    if not there:
+        return Missing(key, title, why)
+    return Plot(key, title, text + STEPS, axis, SHARE, there)
+
+
+def _histogram(name: str, shape: Distribution, tone: int) -> Curve:
+    """Shares of the buckets as an outline."""
+    low = shape.bucket_low.astype(float)
+    x = np.concatenate([low[:1], low, 2 * low[-1:]])
+    y = np.concatenate([[0.0], shape.bucket_count / shape.count, [0.0]])
+    return Curve(name, x, y, tone, step=True)
+
+
+def _by_op(
+    infos: Sequence[Info], key: str, title: str, text: str, field: str, axis: Axis
+) -> Figure:
+    """Few values are taken, powers of two among them: a histogram shows that, a CDF would not."""
+    shapes = [
+        (NAMES.get(op, op) + suffix, getattr(getattr(info.ops, op), field), tone + shift)
+        for suffix, shift, info in _each(infos)
+        for op, tone in OPS.items()
+    ]
+    curves = tuple(_histogram(*one) for one in shapes if one[1].count)
+    if not curves:
+        return Missing(key, title, "The trace has only flushes.")
+    text += " Each step holds what lies from a power of two to below the next."
+    return Plot(key, title, text, axis, Axis("share of each", "share", low=0.0), curves)
+
+
+def _updates(infos: Sequence[Info], key: str, title: str, field: str) -> Figure:
+    pages = field == "interval_pages"
+    axis = (
+        Axis("host pages written between", "count", log=True)
+        if pages
+        else Axis("time between", "ns", log=True)
+    )
+    curves = [
+        _cdf("updates" + suffix, getattr(info.updates, field), WRITE + shift)
+        for suffix, shift, info in _each(infos)
+    ]
+    unit = "host pages written" if pages else "time"
+    text = f"From one write of a page (4 KiB) to the next write of it, in {unit}."
+    return _cdf_figure(key, title, text, axis, curves, "No page is written twice.")
+
+
+def _hot(infos: Sequence[Info]) -> Figure:
+    title = "hot", "Hot pages"
+    curves = tuple(
+        Curve(
+            "writes" + suffix,
+            np.concatenate([[0.0], info.hot.hottest, [1.0]]),
+            np.concatenate([[0.0], info.hot.write_share, [1.0]]),
+            WRITE + shift,
+        )
+        for suffix, shift, info in _each(infos)
+        if info.updates.page_writes
+    )
+    if not curves:
+        return Missing(*title, "The trace writes nothing.")
+    text = (
+        "Writes that go to the hottest of the written pages (4 KiB). A straight line from corner"
+        " to corner would be uniform."
+    )
+    x = Axis("share of the written pages, hottest first", "share", low=0.0, high=1.0)
+    return Plot(*title, text, x, Axis("share of page writes", "share", low=0.0, high=1.0), curves)
+
+
+def _gaps(infos: Sequence[Info]) -> Figure:
+    curves = [
+        _cdf("gaps" + suffix, info.gaps, READ + shift) for suffix, shift, info in _each(infos)
+    ]
+    text = "Times between one arrival and the next; those below 1 ns are where the curve begins."
+    axis = Axis("gap", "ns", log=True)
+    why = "The trace has a single request."
+    return _cdf_figure("gaps", "Gaps between arrivals", text, axis, curves, why)
+
+
+def _idle(infos: Sequence[Info]) -> Figure:
+    title = "idle", "Idle periods"
+    curves = tuple(
+        Curve("idle" + suffix, info.idle.threshold_ns.astype(float), info.idle.time_share, shift)
+        for suffix, shift, info in _each(infos)
+        if info.duration_ns
+    )
+    if not curves:
+        return Missing(*title, "All requests arrive at once.")
+    text = "Share of the duration that lies in gaps of at least this length."
+    x = Axis("length of a gap", "ns", log=True)
+    return Plot(*title, text, x, Axis("share of the duration", "share", low=0.0, high=1.0), curves)
+
+
+def _bursts(infos: Sequence[Info]) -> Figure:
+    title = "bursts", "Burstiness"
+    curves = []
+    for suffix, shift, info in _each(infos):
+        known = [b for b in info.bursts if b.peak_to_mean is not None]
+        x = np.array([float(b.window_ns) for b in known])
+        for name, tone, values in (
+            ("peak to mean", PEAK, [b.peak_to_mean for b in known]),
+            ("dispersion", DISPERSION, [b.dispersion for b in known]),
+        ):
+            if known:
+                curves.append(Curve(name + suffix, x, np.array(values, float), tone + shift))
+    if not curves:
+        return Missing(*title, "The trace is shorter than a window.")
+    text = "Arrivals in windows of a length. Dispersion is variance over mean: 1 for Poisson."
+    y = Axis("ratio", "ratio", log=True)
+    return Plot(*title, text, Axis("length of a window", "ns", log=True), y, tuple(curves))

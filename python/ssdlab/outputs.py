@@ -1,0 +1,60 @@
+"""Files that people ask for: all of them are written, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+from ssdlab.errors import OutputError
+from ssdlab.folder import written_not
+
+Write: TypeAlias = "Callable[[BinaryIO], object]"
+"""Writes what a file shall hold."""
+
+Ours: TypeAlias = "Callable[[Path], bool]"
+"""Whether an existing file may be replaced unasked."""
+
+
+def text(content: str) -> Write:
+    """Writes a text."""
+    return lambda out: out.write(content.encode())
+
+
+def check(files: Iterable[Path], force: bool, ours: Ours = lambda _: False) -> None:
+    """Raise `OutputError` if a file is there and neither `force` nor `ours` lets it be replaced."""
+    for file in files:
+        if file.is_dir():
+            raise OutputError(f"{file}: is a folder; name a file")
+        if file.exists() and not force and not ours(file):
+            raise OutputError(f"{file}: exists; --force replaces it")
+
+
+def write_all(
+    files: Mapping[Path, Write], *, force: bool = False, ours: Ours = lambda _: False
+) -> list[Path]:
+    """Write every file and return their paths.
+
+    A file that exists is replaced with `force`, or where `ours` says that it may be; otherwise
+    nothing is written. Raises `OutputError`.
+    """
+    check(files, force, ours)
+    drafts = {file: file.with_name(f".{file.name}.unfinished") for file in files}
+    try:
+        for file, write in files.items():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with drafts[file].open("wb") as out:
+                write(out)
+        # Whoever looks at an old file meanwhile sees all of it.
+        for file, draft in drafts.items():
+            draft.replace(file)
+    except FileExistsError as error:
+        raise OutputError(f"{error.filename}: is not a folder") from error
+    except OSError as error:
+        raise written_not(error, file) from error
+    finally:
+        for draft in drafts.values():
+            with suppress(OSError):
+                draft.unlink()
+    return list(files)

@@ -1,0 +1,234 @@
+"""A run in a process of its own: runs with policies in Python would wait for one interpreter.
+
+The process is a fresh interpreter, so that it shares no lock, thread or global variable with this
+one and needs no `if __name__ == "__main__"` of the caller. It reads pickles (where modules are,
+then the run) from its standard input and writes messages to its standard output; the end of its
+input means stop.
+"""
+
+from __future__ import annotations
+
+import _thread
+import io
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any, NoReturn
+
+from ssdlab import simulate
+from ssdlab.config_input import Config
+from ssdlab.errors import InternalError, Interrupted, RunError
+from ssdlab.policy import Policies
+from ssdlab.progress import REDRAW_S, Callback
+from ssdlab.report import Report
+
+STOP_S = 30.0
+"""How long a process may take to leave what it has done, once it was told to stop."""
+CHILD = """
+import pickle, sys
+sys.path[:] = pickle.load(sys.stdin.buffer)
+from ssdlab.processes import main
+main()
+"""
+
+
+class Died(RuntimeError):
+    """The process of a run ended without an answer."""
+
+
+class PolicyTraceback(Exception):
+    """What a policy raised in another process, as the text of its traceback."""
+
+
+def run_apart(
+    config: Config,
+    policies: bytes,
+    told: Callback,
+    stop: threading.Event,
+    *,
+    out: Path | None,
+    html: bool,
+) -> Report:
+    """As `run_loaded`, in a process that ends when `stop` is set. `policies`: `Policies.packed()`.
+
+    `told` is called with the progress. Raises what `run_loaded` raises, and `Died`.
+    """
+    job = {"config": config.text, "policies": policies, "out": out, "html": html}
+    with subprocess.Popen(
+        [sys.executable, "-c", CHILD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C reaches this process alone, which tells the others.
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        watcher = threading.Thread(target=_end_with, args=(stop, process), daemon=True)
+        try:
+            with suppress(BrokenPipeError):  # It has died: there is no answer either.
+                pickle.dump(sys.path, process.stdin)
+                pickle.dump(job, process.stdin)
+                process.stdin.flush()
+            watcher.start()
+            return _answer(process, process.stdout, told, stop)
+        finally:
+            process.kill()
+
+
+def _end_with(stop: threading.Event, process: subprocess.Popen[bytes]) -> None:
+    """Tell the process to stop when `stop` is set, and end it if it does not."""
+    while not stop.wait(0.2):
+        if process.poll() is not None:
+            return
+    with suppress(OSError):
+        if process.stdin:
+            process.stdin.close()
+    try:
+        process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+def _answer(
+    process: subprocess.Popen[bytes], messages: IO[bytes], told: Callback, stop: threading.Event
+) -> Report:
+    while True:
+        try:
+            kind, *rest = pickle.load(messages)
+        except (EOFError, pickle.UnpicklingError):
+            raise Died(_why(process.wait(), stop.is_set())) from None
+        if kind == "progress":
+            with suppress(KeyboardInterrupt):  # `stop` is set: the process learns it by itself.
+                told(*rest)
+        elif kind == "said":
+            print(rest[0], end="", flush=True)
+        else:
+            return _ended(kind, *rest)
+
+
+def _ended(kind: str, report: Report, message: str, trace: str, error: Exception) -> Report:
+    if kind == "raised":
+        raise error
+    if kind == "interrupted":
+        raise Interrupted(report, report.folder)
+    if kind == "failed":
+        cause = PolicyTraceback(trace) if trace else None
+        raise RunError(message, report, report.folder) from cause
+    return report
+
+
+def _why(code: int, stopped: bool) -> str:
+    """What became of a process that ended with `code`, in words."""
+    if stopped:
+        return f"its process did not stop within {STOP_S:.0f} s and was ended"
+    if code >= 0:
+        return f"its process ended with exit code {code} before the run did"
+    name = signal.Signals(-code).name
+    hint = " (out of memory? fewer --jobs take less)" if name in ("SIGKILL", "SIGABRT") else ""
+    return f"its process was ended by {name}{hint}"
+
+
+# The other side.
+
+
+class _Said(io.TextIOBase):
+    """Standard output of policies: what they print is printed by the process that started them."""
+
+    def __init__(self, send: Callable[..., None]) -> None:
+        self.send = send
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        self.send("said", text)
+        return len(text)
+
+
+def main() -> NoReturn:
+    """Make the run that standard input describes."""
+    signal.signal(signal.SIGINT, _interrupted)
+    jobs = os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
+    messages = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    lock, stop = threading.Lock(), threading.Event()
+
+    def send(*message: object) -> None:
+        with lock:
+            messages.write(pickle.dumps(message))
+            messages.flush()
+
+    job = pickle.load(sys.stdin.buffer)
+    sys.stdin = io.StringIO()
+    sys.stdout = _Said(send)
+
+    def until_the_end() -> None:
+        jobs.read()
+        stop.set()
+        _thread.interrupt_main()
+
+    threading.Thread(target=until_the_end, daemon=True).start()
+    with suppress(BrokenPipeError):
+        send(*_outcome(job, send, stop))
+    # Threads that a policy has started do not keep the process.
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _interrupted(_: int, frame: FrameType | None) -> None:
+    """Stop a policy that is being asked, and nothing else: what is done is written in peace."""
+    outer = frame
+    while outer is not None and outer.f_code is not simulate.simulated.__code__:
+        outer = outer.f_back
+    if outer is not None and outer is not frame:
+        raise KeyboardInterrupt
+
+
+def _outcome(
+    job: dict[str, Any], send: Callable[..., None], stop: threading.Event
+) -> tuple[object, ...]:
+    stage_now, last = "", 0.0
+
+    def told(stage: str, done: int, total: int | None) -> None:
+        nonlocal stage_now, last
+        if stop.is_set():
+            raise KeyboardInterrupt
+        now = time.monotonic()
+        if stage != stage_now or now - last >= REDRAW_S:
+            stage_now, last = stage, now
+            send("progress", stage, done, total)
+
+    try:
+        report = simulate.run_loaded(
+            Config(job["config"]),
+            told,
+            out=job["out"],
+            html=job["html"],
+            policies=Policies.unpacked(job["policies"]),
+        )
+    except Interrupted as stopped:
+        return "interrupted", stopped.report, "", "", None
+    except RunError as failed:
+        cause = failed.__cause__
+        trace = "" if cause is None else "".join(traceback.format_exception(cause))
+        return "failed", failed.report, str(failed), trace, None
+    except BaseException as error:
+        return "raised", None, "", "", _portable(error)
+    return "completed", report, "", "", None
+
+
+def _portable(error: BaseException) -> BaseException:
+    """`error` if it can be sent to another process, else its text."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return InternalError(f"{type(error).__name__}: {error}")
+    return error

@@ -1,0 +1,48 @@
+"""Results read back from the folder of a run or of a comparison, or what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ssdlab.comparison import JSON, Comparison
+from ssdlab.errors import OutputError
+from ssdlab.report import REPORT, Report
+
+
+@contextmanager
+def readable(folder: Path) -> Iterator[None]:
+    """Whatever fails within is told as a fault of the results in `folder`, as `OutputError`."""
+    try:
+        yield
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise _unreadable(folder, f"not JSON: {error.msg} ({where})") from error
+    except KeyError as error:
+        raise _unreadable(folder, f"{error} is missing") from error
+    except (AttributeError, TypeError, ValueError, IndexError, RecursionError) as error:
+        raise _unreadable(folder, str(error)) from error
+
+
+def _unreadable(folder: Path, why: str) -> OutputError:
+    return OutputError(f"{folder}: its results cannot be read: {why}")
+
+
+def read(folder: Path) -> Report | Comparison:
+    """The run or comparison that left its files in `folder`. Raises `OutputError`."""
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "no such folder"
+        raise OutputError(f"{folder}: {what}; expected what `run` or `compare` left")
+    if (folder / JSON).exists():
+        with readable(folder / JSON):
+            return Comparison.read(folder)
+    if not (folder / REPORT).exists():
+        raise OutputError(f"{folder}: holds neither {REPORT} nor {JSON}: no run, no comparison")
+    with readable(folder / REPORT):
+        report = Report.read(folder)
+    for table in ("series", "distributions"):
+        with readable(folder / f"{table}.csv"):
+            getattr(report, table)
+    return report

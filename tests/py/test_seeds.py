@@ -1,0 +1,170 @@
+"""Repetitions with several seeds: common random numbers, intervals, and when there is none."""
+
+import json
+import math
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import ssdlab
+from running import SMALL, SMALL_TOML, refused, ssdlab_command
+from ssdlab.comparison import MEASURES
+from ssdlab.html.compare_page import comparison_page
+from ssdlab.html.run_page import value_at
+from ssdlab.intervals import estimate, paired_ratio
+from test_html_page import Reader
+
+VICTIMS = ["greedy", "fifo", "random"]
+
+
+def compared(**more: object) -> ssdlab.Comparison:
+    config = ssdlab.load_config("greedy-8ch", set={**SMALL, **more})
+    return ssdlab.compare(config, vary={"gc.victim": VICTIMS}, seeds=4, progress=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("seeds") / "c"
+    config = ssdlab.load_config("greedy-8ch", set=SMALL)
+    vary = {"gc.victim": VICTIMS}
+    ssdlab.compare(config, vary=vary, seeds=4, out=out, progress=False)
+    return out
+
+
+def test_formulas() -> None:
+    one = estimate([1, 2, 3, 4, 5])
+    assert (one.n, one.mean) == (5, 3)
+    assert one.stddev == pytest.approx(math.sqrt(2.5))
+    assert one.ci95 == pytest.approx(2.776 * math.sqrt(2.5 / 5))
+    pairs = paired_ratio([2, 8], [1, 2])
+    assert pairs
+    assert pairs.ratio == pytest.approx(math.sqrt(8))
+    width = 12.706 * math.log(2) / 2
+    assert pairs.low == pytest.approx(pairs.ratio / math.exp(width))
+    assert pairs.high == pytest.approx(pairs.ratio * math.exp(width))
+
+
+def test_no_interval_without_spread() -> None:
+    assert estimate([0.1, 0.1, 0.1]).ci95 is None
+    assert estimate([0.1, 0.1, 0.1]).mean == 0.1
+    same = paired_ratio([2, 4], [1, 2])
+    assert same
+    assert (same.ratio, same.low, same.high) == (2, None, None)
+    assert paired_ratio([0, 1], [1, 1]) is None
+
+
+def test_intervals_cover_as_promised() -> None:
+    """Of 2000 intervals of lognormal pairs 95 % hold the truth, give or take three deviations."""
+    draw = random.Random(7)
+    held = 0
+    for _ in range(2000):
+        noise = [math.exp(draw.gauss(0, 0.5)) for _ in range(5)]
+        values = [1.3 * x * math.exp(draw.gauss(0, 0.1)) for x in noise]
+        found = paired_ratio(values, noise)
+        assert found
+        assert found.low
+        assert found.high
+        held += found.low <= 1.3 <= found.high
+    assert abs(held / 2000 - 0.95) < 3 * math.sqrt(0.95 * 0.05 / 2000)
+
+
+def test_all_configurations_see_the_same_seeds() -> None:
+    done = compared()
+    assert list(done.repetitions) == VICTIMS
+    for seed in range(1, 5):
+        runs = [done.repetitions[label][seed] for label in VICTIMS]
+        assert {run.provenance.seed for run in runs} == {seed}
+        hosts = [(run.host.pages_read, run.host.pages_written) for run in runs]
+        assert len(set(hosts)) == 1
+    assert len({run.host.pages_written for run in done.repetitions["greedy"].values()}) == 4
+    alone = ssdlab.run("greedy-8ch", set=SMALL, seed=3, progress=False)
+    assert alone.provenance.event_digest == done.repetitions["greedy"][3].provenance.event_digest
+    wafs = list(done.values("fifo", "waf").values())
+    assert done.estimates("fifo")["waf"] == estimate(wafs)
+    assert done.ratios("fifo")["waf"] == paired_ratio(
+        wafs, list(done.values("greedy", "waf").values())
+    )
+
+
+def test_a_percentile_that_one_run_lacks_has_no_mean() -> None:
+    done = compared()
+    assert "write_p99_9_ns" not in done.estimates("greedy")
+    assert "write_p99_ns" in done.estimates("greedy")
+    assert not done.without_spread
+
+
+def test_files_say_the_same(folder: Path) -> None:
+    done = ssdlab.Comparison.read(folder)
+    told = json.loads((folder / "compare.json").read_text(encoding="utf-8"))
+    assert told == json.loads(done.to_json())
+    assert (folder / "summary.txt").read_text(encoding="utf-8") == done.summary()
+    assert len(told["runs"]) == 12 == len((folder / "compare.csv").read_text().splitlines()) - 1
+    assert {row["seed"] for row in told["runs"]} == {1, 2, 3, 4}
+    assert (folder / told["repetitions"]["fifo"]["3"] / "report.json").exists()
+    assert {*told["statistics"][0]} - {"label"} <= {*MEASURES}
+
+
+def test_the_page_says_the_same(folder: Path) -> None:
+    done = ssdlab.Comparison.read(folder)
+    told = json.loads(done.to_json())
+    page = Reader((folder / "report.html").read_text(encoding="utf-8"))
+    assert {"statistics.1.waf.mean", "statistics.2.write_mean_ns.ci95"} <= set(page.numbers)
+    for key, raws in page.numbers.items():
+        assert json.loads(raws[0]) == value_at(told, key), key
+    other = done.ratios("greedy", "fifo")["waf"]
+    assert f"{other.ratio:.3f} [{other.low:.3f}, {other.high:.3f}]" in comparison_page(done, "fifo")
+
+
+@pytest.mark.parametrize("mode", ["timed", "functional"])
+def test_a_run_without_randomness_has_no_interval(mode: str) -> None:
+    values = {
+        **SMALL,
+        "run.mode": mode,
+        "workload.kind": "sequential",
+        "workload.read": 0,
+        "workload.arrival": "fixed",
+        "precondition.order": "sequential",
+        "precondition.overwrite": 0,
+    }
+    config = ssdlab.load_config("greedy-8ch", set=values)
+    done = ssdlab.compare(config, vary={"gc.victim": ["greedy", "fifo"]}, seeds=3, progress=False)
+    assert done.without_spread == ["greedy", "fifo"]
+    assert all(one.ci95 is None for one in done.estimates("greedy").values())
+    assert "nothing depends on the seed, in: greedy, fifo" in done.summary()
+    assert "nothing there depends on the seed" in comparison_page(done)
+
+
+def test_one_configuration_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL_TOML)
+    done = ssdlab_command("run", "small.toml", "--seeds", "3", "--seed", "5", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "one configuration, seeds 5 to 7" in done.stdout
+    assert (tmp_path / "runs/small/small/seed-7/report.json").exists()
+
+
+def test_repetitions_that_did_not_complete_do_not_count() -> None:
+    done = compared()
+    broken = ssdlab.Report.of(json.dumps({**done.repetitions["fifo"][2].json, "completed": False}))
+    kept = {**done.repetitions, "fifo": {**done.repetitions["fifo"], 2: broken}}
+    part = replace(done, repetitions=kept)
+    assert part.estimates("fifo")["waf"].n == part.ratios("fifo")["waf"].n == 3
+    assert "Of fifo only 3 repetitions completed" in part.summary()
+    one = {label: {1: by_seed[1]} for label, by_seed in done.repetitions.items()}
+    alone = replace(done, repetitions=one)
+    assert "Fewer than two repetitions completed" in alone.summary()
+    assert "–" in comparison_page(alone)
+    assert json.loads(alone.to_json())["statistics"] == [{"label": label} for label in VICTIMS]
+
+
+def test_bad_seeds_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL_TOML)
+    refused(ssdlab_command("run", "small.toml", "--seeds", "1", cwd=tmp_path), 2, "--seeds")
+    words = ["compare", "small.toml", "--seeds", "2", "--vary", "run.seed=1,2"]
+    refused(ssdlab_command(*words, cwd=tmp_path), 2, "run.seed: 1 in 1, 2 in 2", "--seed")
+    last = str(2**63 - 1)
+    words = ["run", "small.toml", "--seeds", "2", "--seed", last]
+    refused(ssdlab_command(*words, cwd=tmp_path), 2, "run.seed", str(2**63))
+    with pytest.raises(ssdlab.ConfigError, match="expected at least 2"):
+        ssdlab.compare("greedy-8ch", seeds=1)

@@ -1,0 +1,82 @@
+"""The site is built without a warning, needs no network, and fits wide and narrow windows."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from running import ROOT
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
+pytestmark = pytest.mark.skipif(sys.version_info < (3, 11), reason="its tools need Python 3.11")
+LOADS = re.compile(r"""<(?:script|img|link|iframe)\b[^>]*(?:src|href)=["'](?:https?:)?//[^>]*>""")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built strictly: a dangling link or anchor is an error."""
+    made = tmp_path_factory.mktemp("site")
+    command = ["-m", "sphinx", "-W", "--keep-going", "--quiet", "-c", str(ROOT / "docs")]
+    folders = ["-d", str(made / "doctrees"), str(ROOT), str(made / "html")]
+    done = subprocess.run(
+        [sys.executable, *command, *folders], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return made / "html"
+
+
+def test_every_page_is_in_it(site: Path) -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "traces/README.md"]
+    missing = [p for p in pages if not (site / p.relative_to(ROOT)).with_suffix(".html").exists()]
+    assert not missing
+    assert "A laboratory for SSD garbage collection" in (site / "index.html").read_text("utf-8")
+
+
+def test_it_loads_nothing_from_elsewhere(site: Path) -> None:
+    found = {
+        f"{page.relative_to(site)}: {tag}"
+        for page in site.rglob("*.html")
+        for tag in LOADS.findall(page.read_text("utf-8"))
+        if 'rel="canonical"' not in tag
+    }
+    found |= {
+        f"{sheet.relative_to(site)}: {url}"
+        for sheet in site.rglob("*.css")
+        for url in re.findall(r"url\([\"']?(?:https?:)?//[^)]*\)|@import[^;]*", sheet.read_text())
+    }
+    assert not found
+
+
+WIDE = """<script>addEventListener("load", () => {
+  const page = document.documentElement;
+  document.body.dataset.wide = String(page.scrollWidth - page.clientWidth);
+});</script></body>"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+@pytest.mark.parametrize("width", [1400, 1100, 500])
+@pytest.mark.parametrize("page", ["index", "docs/reference/python", "docs/reference/config"])
+def test_it_fits_the_window(site: Path, page: str, width: int, tmp_path: Path) -> None:
+    assert BROWSER is not None
+    file = site / f"{page}.html"
+    probe = file.with_name(f"probe-{width}-{file.name}")
+    probe.write_text(file.read_text("utf-8").replace("</body>", WIDE), encoding="utf-8")
+    sandbox = ["--no-sandbox"] if os.getuid() == 0 else []
+    done = subprocess.run(
+        [
+            *(BROWSER, "--headless=new", "--disable-gpu", *sandbox, f"--window-size={width},900"),
+            *(f"--user-data-dir={tmp_path}", "--virtual-time-budget=2000", "--dump-dom"),
+            probe.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    found = re.search(r'data-wide="(-?\d+)"', done.stdout)
+    assert found
+    assert int(found[1]) <= 0

@@ -1,0 +1,103 @@
+"""The page of a trace: what the text says, one file, and words where there is nothing to draw."""
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+import ssdlab
+from running import ROOT, nothing_left, refused, ssdlab_command
+from ssdlab.html.page import flattened
+from ssdlab.html.plot import Curve, Missing, Plot
+from ssdlab.html.trace_page import trace_page
+from ssdlab.html.trace_plots import trace_figures
+from ssdlab.trace_info import Info, info_of
+from ssdlab.trace_table import to_text
+
+HEAD = "  8,0    0        {} {}.000000000   1  {}   {} {} + {} [t]\n"
+
+
+@pytest.fixture(scope="module")
+def infos() -> list[Info]:
+    names = ("sqlite", "dbench")
+    return [ssdlab.Trace(ROOT / f"traces/{name}.trace.zst").info() for name in names]
+
+
+def _cells(page: str) -> list[str]:
+    return [unescape(cell) for cell in re.findall(r"<td>(.*?)</td>", page)]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_numbers_are_those_of_the_text(count: int, infos: list[Info]) -> None:
+    words = re.sub(r"\s+", " ", to_text(infos[:count]))
+    page = trace_page(infos[:count])
+    cells = [cell for cell in _cells(page) if cell]
+    assert len(cells) > 100
+    assert all(re.sub(r"\s+", " ", cell) in words for cell in cells)
+    assert len(page.encode()) < 200_000
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", page)
+
+
+def _curve(infos: list[Info], key: str, name: str) -> Curve:
+    (figure,) = [one for one in trace_figures(infos) if one.key == key]
+    assert isinstance(figure, Plot)
+    (curve,) = [one for one in figure.curves if one.name == name]
+    return curve
+
+
+def test_curves_are_those_of_the_distributions(infos: list[Info]) -> None:
+    info = infos[0]
+    sizes = _curve([info], "sizes", "write")
+    assert sizes.y[1:-1].sum() == pytest.approx(1)
+    gaps = _curve([info], "gaps", "gaps")
+    assert gaps.y[-1] == 1
+    assert gaps.x[-1] == info.gaps.max
+    assert (gaps.y[1:] >= gaps.y[:-1]).all()
+    median = info.gaps.p50
+    assert median is not None
+    assert gaps.y[gaps.x < median / 2].max(initial=0) <= 0.5 <= gaps.y[gaps.x >= 2 * median].min()
+    second = _curve(infos, "hot", "writes, second")
+    assert list(second.y[1:-1]) == list(infos[1].hot.write_share)
+
+
+def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
+    trace = tmp_path / "one.trace"
+    trace.write_text(HEAD.format(1, 0, "Q", "R", 8, 8))
+    one = ssdlab.Trace(trace).info()
+    missing = {figure.key for figure in trace_figures([one]) if isinstance(figure, Missing)}
+    assert missing == {"updates", "updates-time", "hot", "gaps", "idle", "bursts"}
+    page = trace_page([one])
+    assert "The trace has a single request." in page
+    assert "nan" not in " ".join(_cells(page))
+
+
+def test_thousands_of_volumes_stay_a_page(infos: list[Info]) -> None:
+    values = json.loads(infos[0].to_json())
+    values["volumes"] = [{**values["volumes"][0], "volume": i} for i in range(20_000)]
+    page = trace_page([info_of(values)])
+    assert len(list(flattened(values))) > 100_000
+    assert len(page.encode()) < 1_000_000
+    assert "The first 1,000 of 20,000." in page
+
+
+def test_the_command_writes_page_and_plots(tmp_path: Path) -> None:
+    trace = ROOT / "traces/sqlite.trace.zst"
+    options = ("--quiet", "--html", "t.html", "--plots", "p")
+    done = ssdlab_command("trace", "info", trace, *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "t.html" in done.stdout
+    assert (tmp_path / "t.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert {file.suffix for file in (tmp_path / "p").iterdir()} == {".svg"}
+    notes = tmp_path / "notes.html"
+    notes.write_text("mine")
+    page = ("--quiet", "--html", "notes.html")
+    done = ssdlab_command("trace", "info", trace, *page, cwd=tmp_path)
+    refused(done, 2, "notes.html: exists", "--force")
+    nothing_left(tmp_path, "notes.html", "p", "t.html")
+    assert notes.read_text() == "mine"
+    both = ("trace", "info", trace, "--html", "u.html", "--json")
+    refused(ssdlab_command(*both, cwd=tmp_path), 2, "--json", "--html")
+    alone = ("trace", "info", trace, "--picture", "png")
+    refused(ssdlab_command(*alone, cwd=tmp_path), 2, "--picture", "--plots")
