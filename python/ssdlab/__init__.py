@@ -22,7 +22,7 @@ from ssdlab.errors import (
 )
 from ssdlab.report import Report
 from ssdlab.simulate import run
-from ssdlab.trace import Trace
+from ssdlab.trace import Trace, generate
 
 __all__ = [
     "Comparison",
@@ -40,6 +40,7 @@ __all__ = [
     "WorkloadError",
     "__version__",
     "compare",
+    "generate",
     "load_config",
     "policy",
     "preset_names",

@@ -34,6 +34,7 @@ __all__ = [
     "student_t_95",
     "summary",
     "trace_convert",
+    "trace_generate",
     "trace_info",
     "trace_requests",
     "trace_split",
@@ -357,6 +358,18 @@ def trace_convert(
     progress: Callable[[int], object] | None = None,
 ) -> str:
     """Write the trace that a configuration (JSON) names to a file; JSON of what was done."""
+
+def trace_generate(
+    config: str,
+    out: str,
+    *,
+    bytes: int,
+    to: str,
+    replace: bool = False,
+    allow: list[str] = ...,
+    progress: Callable[[int], object] | None = None,
+) -> str:
+    """Write the requests of a workload, on a volume of `bytes`, to a file; JSON of what was done."""
 
 def trace_split(
     config: str,

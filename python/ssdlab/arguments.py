@@ -69,6 +69,15 @@ def sector_ranges(said: Sequence[str] | None) -> list[tuple[int, int]]:
     return ranges
 
 
+def size_bytes(option: str, text: str) -> int:
+    """A size such as `8 GiB` as bytes."""
+    units = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([MGT]i?B)\s*", text)
+    if not found:
+        raise ConfigError([f"{option} {text}: expected a size with its unit, such as 8 GiB"])
+    return round(float(found[1]) * units[found[2]])
+
+
 def nanoseconds(option: str, text: str) -> int:
     """A time such as `1.5s` or `20 ms` as nanoseconds."""
     units = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9}

@@ -20,7 +20,7 @@ import typer
 
 import ssdlab
 from ssdlab import _core, outputs, versions
-from ssdlab.arguments import nanoseconds, sector_ranges, set_values, vary_values
+from ssdlab.arguments import nanoseconds, sector_ranges, set_values, size_bytes, vary_values
 from ssdlab.compare_runs import Planned, plan, run_all
 from ssdlab.comparison import table
 from ssdlab.doctor import facts
@@ -446,6 +446,53 @@ def trace_convert(
     """Write a trace in another format."""
     done = ssdlab.Trace(file).convert(
         out, to=to, allow=allow or (), force=force, set=set_values(sets), progress=not quiet
+    )
+    _tell([done], json_, quiet)
+
+
+@trace_app.command("generate")
+def trace_generate(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND", help="app:mysql, msr:hm_0, zipf, ..., or a job file NAME.fio."
+        ),
+    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; .zst compresses.")],
+    size: Annotated[
+        str, typer.Option("--size", metavar="SIZE", help="Size of the volume, such as 8GiB.")
+    ],
+    requests: Annotated[
+        int | None,
+        typer.Option("--requests", min=1, metavar="N", help="Requests.  [default: 100000]"),
+    ] = None,
+    like: Annotated[
+        str | None,
+        typer.Option("--like", metavar="FILE", help="Trace whose statistics app:... is made to."),
+    ] = None,
+    to: To = None,
+    allow: Allow = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
+    sets: Sets = None,
+    seed: Seed = None,
+    json_: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a trace: of an application, a volume, a job file of fio, or by shares."""
+    values = set_values(sets)
+    if like is not None:
+        values["workload.like"] = like
+    done = ssdlab.generate(
+        kind,
+        out,
+        bytes=size_bytes("--size", size),
+        requests=requests,
+        seed=seed,
+        to=to,
+        allow=allow or (),
+        force=force,
+        set=values,
+        progress=not quiet,
     )
     _tell([done], json_, quiet)
 

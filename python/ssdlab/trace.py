@@ -217,6 +217,51 @@ class Trace:
             yield config, callback
 
 
+def generate(
+    kind: str,
+    out: str | Path,
+    *,
+    bytes: int,
+    requests: int | None = None,
+    seed: int | None = None,
+    to: str | None = None,
+    allow: Sequence[str] = (),
+    force: bool = False,
+    set: Mapping[str, object] | None = None,
+    progress: Progress = False,
+) -> Written:
+    """Write the requests of a workload that is made, on a volume of `bytes`, to the file `out`.
+
+    `kind` is one of `workload.kind` that is no trace ("app:mysql", "msr:hm_0", "zipf"), or the path
+    of a job file of fio (NAME.fio). `set` maps keys of `[workload]` to values. The rest as in
+    `Trace.convert`. The same arguments write the same file.
+    """
+    target = _target(Path(out), to)
+    for loss in allow:
+        _known("allow", loss, json.loads(_core.registry())["losses"])
+    key = "workload.job" if kind.endswith(".fio") else "workload.kind"
+    values: dict[str, object] = {**(set or {}), key: kind}
+    if requests is not None:
+        values["workload.requests"] = requests
+    config = load_config(set=values, seed=seed)
+    if config["workload.kind"] == "trace":
+        raise ConfigError(["workload.kind: a trace is not made; convert it (trace convert)"])
+    if not 0 < bytes < 2**63:
+        raise ConfigError([f"size {bytes}: expected a positive number of bytes"])
+    total = config["workload.requests"]
+    with translated(), _counted(Path(out).name, progress, total) as callback:
+        text = _core.trace_generate(
+            config.text,
+            str(out),
+            bytes=bytes,
+            to=target,
+            replace=force,
+            allow=list(allow),
+            progress=callback,
+        )
+    return _written(json.loads(text) | {"volume": 0, "name": ""}, target, ())
+
+
 def targets() -> list[dict[str, str]]:
     """The formats that can be written: `name`, `extension` and what each `carries`."""
     found: list[dict[str, str]] = json.loads(_core.registry())["targets"]
@@ -245,6 +290,19 @@ def _known(what: str, said: str, names: Sequence[str]) -> str:
 def _written(values: Mapping[str, Any], target: str, warnings: Sequence[str]) -> Written:
     values = {**values, "path": Path(values["path"])}
     return Written(**values, format=target, warnings=tuple(warnings))
+
+
+@contextmanager
+def _counted(name: str, wanted: Progress, total: int) -> Iterator[Callable[[int], object] | None]:
+    """What is to be called with the requests made."""
+    if not isinstance(wanted, bool):
+        yield wanted
+    elif not wanted:
+        yield None
+    else:
+        with display() as shown:
+            told = shown.run(name)
+            yield lambda done: told("workload", done, total)
 
 
 @contextmanager

@@ -172,6 +172,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(panics::last_panic, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info::trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::trace_generate, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_split, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_requests, module)?)?;
     module.add_function(wrap_pyfunction!(device::snapshot_info, module)?)?;

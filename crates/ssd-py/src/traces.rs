@@ -8,7 +8,7 @@ use ssd_core::config::{Config, Word};
 use ssd_core::host::request::{Op, SourceError};
 use ssd_trace::raw::{Reading, Stopped, each_request};
 use ssd_trace::write::{
-    Allow, ConvertError, Counts, Options, Target, WriteError, convert_trace, split_trace,
+    Allow, ConvertError, Counts, Options, Target, WriteError, convert, convert_trace, split_trace,
 };
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -117,6 +117,38 @@ pub(crate) fn trace_convert(
         converted(convert_trace(&config.workload, writer, watch))
     })?;
     Ok(json!({ "source": described(&reading), "written": counted(&out, &counts) }).to_string())
+}
+
+/// Write the requests of the workload of a resolved configuration (JSON) on a volume of `bytes` to the
+/// file `out`; JSON of what was written. The rest as in `trace_convert`; `progress(done)` is called with
+/// requests.
+#[pyfunction]
+#[pyo3(signature = (config, out, *, bytes, to, replace=false, allow=Vec::new(), progress=None))]
+#[allow(clippy::too_many_arguments, reason = "in Python they have names")]
+pub(crate) fn trace_generate(
+    py: Python<'_>,
+    config: &str,
+    out: PathBuf,
+    bytes: u64,
+    to: &str,
+    replace: bool,
+    allow: Vec<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let config: Config = crate::parsed("config", config)?;
+    let target = Target::named(to).map_err(|error| unwritten(&error))?;
+    let allow = Allow::named(&allow).map_err(|error| unwritten(&error))?;
+    let page_bytes = config.device.page_bytes;
+    let pages = u32::try_from(bytes / u64::from(page_bytes));
+    let pages = pages.map_err(|_| crate::WorkloadError::new_err("the volume has too many pages"))?;
+    let counts = watched(py, progress, |watch| {
+        let opened = ssd_trace::open(&config.workload, page_bytes, pages, config.run.seed);
+        let mut source = opened.map_err(|error| refused(&error))?.source;
+        let writer = target.create(&out, Options { replace, allow });
+        let writer = writer.map_err(|error| unwritten(&error))?;
+        converted(convert(&mut *source, writer, &mut |progress| watch(progress.done)))
+    })?;
+    Ok(counted(&out, &counts).to_string())
 }
 
 /// Write every volume of the trace that a resolved configuration (JSON) names to a file of its own in

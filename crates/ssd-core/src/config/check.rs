@@ -102,6 +102,7 @@ const CHECKS: &[Check] = &[
     check(&["workload.kind", "workload.trace", "workload.job"], file_is_named),
     check(&["workload.arrival", "workload.kind"], arrivals_of_a_model),
     check(&["workload.msr", "workload.kind"], real_volumes),
+    check(&["workload.like", "workload.kind"], model_of_a_trace),
     check(&["workload.until", "workload.from"], window_of_trace),
     check(&["workload.warmup_requests", "workload.requests", "workload.kind"], warmup),
     check(&["workload.size", "workload.span", "workload.kind", "device"], sizes),
@@ -309,6 +310,12 @@ fn arrivals_of_a_model(draft: &Draft) -> Option<String> {
     (workload.arrival.kind == ArrivalKind::Model && !by_itself).then(|| {
         "arrivals of kind \"model\" need an application, a volume or a job file".to_string()
     })
+}
+
+fn model_of_a_trace(draft: &Draft) -> Option<String> {
+    let workload = &draft.config.workload;
+    (workload.like.is_some() && !matches!(workload.kind.origin(), Origin::Application(_)))
+        .then(|| "only an application (kind \"app:...\") is made like a trace".to_string())
 }
 
 fn real_volumes(draft: &Draft) -> Option<String> {

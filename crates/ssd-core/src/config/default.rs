@@ -123,6 +123,7 @@ fn workload() -> Workload {
         skip_bad: false,
         dedup: false,
         set: ParameterSet::AdaptiveChannel,
+        like: None,
         msr: None,
         job: None,
         requests: 100_000,

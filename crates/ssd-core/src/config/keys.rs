@@ -278,6 +278,9 @@ keys! {
         "Records that repeat an identical one less than 1 ms earlier are dropped (logs of stacked \
         devices hold each request twice).";
     workload.set: word(set, ParameterSet) "Whose statistics an application (`app:...`) is made to.";
+    workload.like: special(special::LIKE)
+        "Path of a trace whose statistics an application is made to, instead of `set`; its journal \
+        keeps the share that was published.";
     workload.msr: special(special::MSR)
         "Folder of real MSR Cambridge files (`hm_0.csv.gz` and so on), which take the place of \
         stand-ins (`msr:...`).";

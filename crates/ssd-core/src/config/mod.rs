@@ -268,6 +268,8 @@ pub struct Workload {
     pub dedup: bool,
     /// Whose statistics an application is made to.
     pub set: ParameterSet,
+    /// Path of a trace whose statistics an application is made to, instead of `set`.
+    pub like: Option<String>,
     /// Folder of real MSR Cambridge files, which take the place of stand-ins.
     pub msr: Option<String>,
     /// Path of a job file of fio (`kind = "fio"`).

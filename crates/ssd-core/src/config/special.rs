@@ -342,6 +342,7 @@ macro_rules! path_key {
 path_key!(TRACE, trace, "a path, or \"-\"");
 path_key!(MSR, msr, "the path of a folder");
 path_key!(JOB, job, "a path");
+path_key!(LIKE, like, "a path");
 
 pub(crate) static VOLUME: Special = Special {
     form: "whole number below 2^63",
