@@ -369,7 +369,7 @@ def trace_generate(
     allow: list[str] = ...,
     progress: Callable[[int], object] | None = None,
 ) -> str:
-    """Write the requests of a workload, on a volume of `bytes`, to a file; JSON of what was done."""
+    """Write the requests of a workload on a volume of `bytes` to a file; JSON of what was done."""
 
 def trace_split(
     config: str,

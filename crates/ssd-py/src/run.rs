@@ -268,28 +268,15 @@ fn start(
     Ok(Some((device, digest)))
 }
 
-/// `host` as a job file of fio wants it; what was said otherwise contradicts it.
+/// `host` as a job file of fio wants it, whatever was said: a preset says something for other workloads.
 fn follow(host: &mut Host, drive: Drive) -> Result<(), String> {
-    let usual = Config::default().host;
-    let mut wanted = Host { mode: HostMode::Open, ..host.clone() };
-    if let Drive::Closed { depth, think_ns } = drive {
-        let most = "host.queue_depth: the job file asks for more than 65536 requests outstanding";
-        let depth = u32::try_from(depth).ok().filter(|&n| n <= 65_536).ok_or(most)?;
-        let is_free = |said: u64, usual: u64, wanted: u64| said == usual || said == wanted;
-        for (key, said, usual, wanted) in [
-            ("queue_depth", host.queue_depth.into(), usual.queue_depth.into(), depth.into()),
-            ("think_time", host.think_time_ns, usual.think_time_ns, think_ns),
-        ] {
-            if !is_free(said, usual, wanted) {
-                return Err(format!(
-                    "host.{key} is {said}, the job file says {wanted}: leave it out"
-                ));
-            }
-        }
-        wanted.mode = HostMode::Closed;
-        (wanted.queue_depth, wanted.think_time_ns) = (depth, think_ns);
-    }
-    *host = wanted;
+    let Drive::Closed { depth, think_ns } = drive else {
+        host.mode = HostMode::Open;
+        return Ok(());
+    };
+    let most = "host.queue_depth: the job file asks for more than 65536 requests outstanding";
+    let depth = u32::try_from(depth).ok().filter(|&n| n <= 65_536).ok_or(most)?;
+    (host.mode, host.queue_depth, host.think_time_ns) = (HostMode::Closed, depth, think_ns);
     Ok(())
 }
 

@@ -1,0 +1,138 @@
+"""Workloads that are made: applications, volumes, job files; and traces made of them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ssdlab
+from running import ROOT, refused, report_of, ssdlab_command
+
+JOB = """
+[global]
+ioengine=libaio
+iodepth=16
+size=50%
+filename=/dev/nvme0n1
+[write]
+rw=randwrite
+random_distribution=zipf:1.1
+number_ios=3000
+[read]
+rw=randread
+number_ios=1000
+"""
+
+
+def test_an_application_is_run_by_its_name(tmp_path: Path) -> None:
+    values = {
+        "workload.kind": "app:sqlite",
+        "workload.requests": 20_000,
+        "workload.span": 0.6,
+        "precondition.fill": 0.6,
+    }
+    report = ssdlab.run("adaptive-channel", set=values, out=tmp_path / "r", progress=False)
+    assert report.completed
+    assert report.requests.write == pytest.approx(0.9146 * 20_000, rel=0.002)
+    assert report.requests.trim == pytest.approx(0.0854 * 20_000, rel=0.02)
+    config = report_of(tmp_path / "r")["config"]
+    assert config["host"]["mode"] == "open"
+    assert config["workload"]["arrival"]["kind"] == "model"
+    again = ssdlab.run(tmp_path / "r/config.toml", progress=False)
+    assert again.provenance.event_digest == report.provenance.event_digest
+
+
+def test_a_job_file_says_how_its_requests_come(tmp_path: Path) -> None:
+    job = tmp_path / "a.fio"
+    job.write_text(JOB)
+    report = ssdlab.run("greedy-8ch", set={"workload.job": str(job)}, progress=False)
+    assert (report.requests.write, report.requests.read) == (3000, 1000)
+    assert report.config["host.queue_depth"] == 32
+    again = ssdlab.run(report.config, progress=False)
+    assert again.provenance.event_digest == report.provenance.event_digest
+
+
+def test_traces_are_made_and_made_again(tmp_path: Path) -> None:
+    def made(name: str, *words: str) -> Path:
+        done = ssdlab_command(
+            "trace", "generate", "app:mysql", name, "--size", "2GiB", *words, cwd=tmp_path
+        )
+        assert done.returncode == 0, done.stderr
+        return tmp_path / name
+
+    first, second = made("a.ssdtrace"), made("b.ssdtrace")
+    assert (
+        first.read_bytes() == second.read_bytes() != made("c.ssdtrace", "--seed", "2").read_bytes()
+    )
+    info = ssdlab.Trace(first).info()
+    assert info.requests == 100_000
+    assert info.ops.write.size.mean == pytest.approx(5.77 * 1024, rel=0.02)
+    text = made("d.csv", "--to", "msr", "--requests", "1000", "--allow", "round-times")
+    assert len(text.read_text().splitlines()) == 1000
+
+
+def test_an_application_made_like_a_trace_has_its_statistics(tmp_path: Path) -> None:
+    trace = ROOT / "traces/varmail.trace.zst"
+    out = tmp_path / "like.ssdtrace"
+    ssdlab.generate("app:varmail", out, bytes=2 << 30, set={"workload.like": str(trace)})
+    recorded, made = ssdlab.Trace(trace).info(), ssdlab.Trace(out).info()
+    for op in ("write", "trim"):
+        share = [getattr(info.ops, op).request_share for info in (recorded, made)]
+        assert share[1] == pytest.approx(share[0], abs=0.005)
+    sequential = [info.ops.write.sequential_share for info in (recorded, made)]
+    assert sequential[1] == pytest.approx(sequential[0], abs=0.02)
+
+
+def test_real_volumes_take_the_place_of_stand_ins(tmp_path: Path) -> None:
+    rows = "".join(
+        f"{128166372003061629 + i * 1000},hm,0,Write,{i * 4096},4096,100\n" for i in range(9)
+    )
+    (tmp_path / "hm_0.csv").write_text(rows)
+    values = {"workload.kind": "msr:hm_0", "workload.msr": str(tmp_path)}
+    assert ssdlab.run("greedy-8ch", set=values, progress=False).requests.write == 9
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["workload.kind=app:mysqll"], ['did you mean "app:mysql"?']),
+        (["workload.kind=app:varmail", "workload.set=noc-copyback"], ["some in: adaptive-channel"]),
+        (["workload.kind=msr:hm_0"], ["addresses up to 14.0 GB"]),
+        (
+            ["workload.kind=msr:hm_0", "workload.msr=empty"],
+            ["empty is empty; expected one of"],
+        ),
+        (["workload.kind=fio"], ["workload.job names no file"]),
+        (["workload.job=no.fio"], ["no.fio: cannot be read"]),
+        (["workload.job=bad.fio"], ["bad.fio: line 2: iodepht", 'did you mean "iodepth"?']),
+        (["workload.like=x"], ["only an application"]),
+        (["workload.kind=app:mysql", "workload.like=x"], ["x: cannot open the trace"]),
+        (["workload.arrival=model"], ["need an application"]),
+    ],
+)
+def test_refusals(words: list[str], said: list[str], tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "bad.fio").write_text("[a]\niodepht=4\n")
+    sets = [word for pair in words for word in ("--set", pair)]
+    refused(ssdlab_command("run", "greedy-8ch", *sets, cwd=tmp_path), 2, *said)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["bad.fio", "empty"]
+
+
+def test_made_traces_are_refused_where_they_must_be(tmp_path: Path) -> None:
+    for words, said in (
+        (["app:mysql", "x.csv", "--size", "2GiB"], "give --to"),
+        (["app:mysql", "x.ssdtrace", "--size", "2"], "expected a size with its unit"),
+        (["app:cassandra", "x.ssdtrace", "--size", "64MiB"], "it needs about 345 MiB"),
+        (["trace", "x.ssdtrace", "--size", "64MiB"], "names no file"),
+    ):
+        refused(ssdlab_command("trace", "generate", *words, cwd=tmp_path), 2, said)
+    assert not list(tmp_path.iterdir())
+
+
+def test_requests_are_arrays_too(tmp_path: Path) -> None:
+    out = tmp_path / "zipf.ssdtrace"
+    done = ssdlab.generate("zipf", out, bytes=1 << 30, requests=5000)
+    assert done.requests == 5000
+    requests = ssdlab.Trace(out).requests()
+    assert len(requests.sector) == 5000
+    assert np.all(requests.sectors == 8)
