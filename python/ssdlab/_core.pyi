@@ -20,6 +20,7 @@ __all__ = [
     "WorkloadError",
     "__commit__",
     "__version__",
+    "application",
     "config_reference",
     "config_schema",
     "config_toml",
@@ -358,6 +359,9 @@ def trace_convert(
     progress: Callable[[int], object] | None = None,
 ) -> str:
     """Write the trace that a configuration (JSON) names to a file; JSON of what was done."""
+
+def application(name: str, set: str) -> str:
+    """Published numbers of an application in a parameter set, as JSON."""
 
 def trace_generate(
     config: str,

@@ -122,7 +122,7 @@ def test_made_traces_are_refused_where_they_must_be(tmp_path: Path) -> None:
     for words, said in (
         (["app:mysql", "x.csv", "--size", "2GiB"], "give --to"),
         (["app:mysql", "x.ssdtrace", "--size", "2"], "expected a size with its unit"),
-        (["app:cassandra", "x.ssdtrace", "--size", "64MiB"], "it needs about 345 MiB"),
+        (["app:cassandra", "x.ssdtrace", "--size", "64MiB"], "it needs about 172 MiB"),
         (["trace", "x.ssdtrace", "--size", "64MiB"], "names no file"),
     ):
         refused(ssdlab_command("trace", "generate", *words, cwd=tmp_path), 2, said)

@@ -151,6 +151,23 @@ pub(crate) fn trace_generate(
     Ok(counted(&out, &counts).to_string())
 }
 
+/// The published numbers of an application, one of the words after `app:`, in a parameter set, as JSON:
+/// of reads, writes and deletes their shares and means. Raises `WorkloadError` where there are none.
+#[pyfunction]
+pub(crate) fn application(name: &str, set: &str) -> PyResult<String> {
+    let model = ssd_trace::app::Model::published(name, set).map_err(|error| refused(&error))?;
+    let shapes = model.shapes.map(|shape| {
+        let random = (1.0 - shape.sequential) * shape.random_bytes;
+        json!({
+            "share": shape.share,
+            "sequential": shape.sequential,
+            "bytes": shape.sequential * shape.sequential_bytes + random,
+            "sequential_bytes": shape.sequential_bytes,
+        })
+    });
+    Ok(json!({ "ops": shapes, "journal": model.journal }).to_string())
+}
+
 /// Write every volume of the trace that a resolved configuration (JSON) names to a file of its own in
 /// `folder`, which must exist; JSON of what was read and written. The rest as in `trace_convert`,
 /// except that after an error the folder holds what was done.

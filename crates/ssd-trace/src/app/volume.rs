@@ -23,7 +23,7 @@ const WARM_SHARE: f64 = 0.6;
 /// Share of the rewritten part that files take, if there are any.
 const FILE_SHARE: f64 = 0.5;
 /// Largest requests that each part must have room for.
-const ROOM: u64 = 4;
+const ROOM: u64 = 2;
 /// Skew of the overwrites of tables, as in YCSB.
 const SKEW: f64 = 0.99;
 /// Writes that the journal may lag behind its share before a long run goes there too.
