@@ -19,7 +19,7 @@ from pathlib import Path
 from ssdlab import memory, policy
 from ssdlab.comparison import CSV, JSON, TEXT, Comparison, labels_of, run_folder
 from ssdlab.config_input import Config, ConfigLike, load_config, said
-from ssdlab.errors import ConfigError, Interrupted, RunError
+from ssdlab.errors import ConfigError, Interrupted, RunError, WorkloadError
 from ssdlab.folder import draft, keep_with_page, unfinished
 from ssdlab.policy import is_policy, name_of
 from ssdlab.processes import Died, run_apart
@@ -196,7 +196,10 @@ def run_all(
     html: bool = True,
 ) -> Comparison:
     """Make the runs, leaving their folders, tables, summary and page (`html`) in `out`."""
+    if jobs is not None and jobs < 1:
+        raise ConfigError([f"jobs: {jobs}: expected at least 1"])
     jobs = min(jobs or cores(), len(planned))
+    _check_traces(planned)
     memory.check([one.config for one in planned], jobs)
     if out is None:
         return _shown(_Batch(planned, None, html), jobs, progress)
@@ -207,6 +210,15 @@ def run_all(
         made.write(JSON, done.to_json())
         keep_with_page(made, (lambda: _page(done)) if html else None)
     return done.moved(made.target)
+
+
+def _check_traces(planned: Sequence[Planned]) -> None:
+    """Every trace is there before the first run begins."""
+    named = dict.fromkeys(one.config["workload.trace"] for one in planned)
+    missing = [name for name in named if name not in (None, "-") and not Path(name).exists()]
+    if missing:
+        where = ", ".join(missing)
+        raise WorkloadError(f"{where}: cannot open the trace: no such file")
 
 
 def cores() -> int:

@@ -12,9 +12,22 @@ from pathlib import Path
 
 from ssdlab.errors import InternalError, OutputError
 from ssdlab.html import PAGE
-from ssdlab.report import REPORT
+from ssdlab.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY
 
 COMPARISON = "compare.json"
+WRITTEN = {REPORT, CONFIG, SERIES, DISTRIBUTIONS, SUMMARY, PAGE, *LOGS.values()}
+WRITTEN |= {COMPARISON, "compare.csv", "summary.txt"}
+EXPORTS = "export"
+"""Where `ssdlab export` puts its files unless it is told."""
+
+
+def _foreign(folder: Path) -> Path | None:
+    """A file in `folder` that no run has written, if there is one."""
+    for entry in sorted(folder.rglob("*")):
+        place = entry.relative_to(folder)
+        if not entry.is_dir() and entry.name not in WRITTEN and EXPORTS not in place.parts[:-1]:
+            return place
+    return None
 
 
 def _refusal(folder: Path, force: bool) -> str | None:
@@ -30,6 +43,12 @@ def _refusal(folder: Path, force: bool) -> str | None:
         return f"{folder}: holds other files than those of a run; choose another --out"
     if not force:
         return f"{folder}: holds a run already; --force replaces it, --out names another folder"
+    foreign = _foreign(folder)
+    if foreign is not None:
+        return (
+            f"{folder}: holds {foreign}, which is not of a run and would be lost; move it or choose"
+            " another --out"
+        )
     return None
 
 

@@ -572,6 +572,17 @@ fn report(
         cpu_ns: end.clock.map(|c| c.1),
         memory_bytes: Some(ftl.bytes_held() as u64),
         series: BTreeMap::new(),
-        warnings: circumstances.warnings.clone(),
+        warnings: told(circumstances, ending),
     })
+}
+
+/// What a reader is warned of beside the numbers: why the run failed, before all.
+fn told(circumstances: &Circumstances, ending: &Ending) -> Vec<String> {
+    let mut warnings = circumstances.warnings.clone();
+    if let Ending::Failed(why) = ending
+        && !warnings.contains(why)
+    {
+        warnings.insert(0, why.clone());
+    }
+    warnings
 }

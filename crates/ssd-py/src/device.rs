@@ -155,7 +155,7 @@ impl Device {
             return Err(wrong(format!("the device cannot go on: {why}")));
         }
         let taken = self.ssd(&mut machine).snapshot();
-        taken.map_err(|error| wrong(format!("{error}; let it run until it is idle")))
+        taken.map_err(|error| wrong(format!("{error}; flush it and let it run until it is idle")))
     }
 
     /// The running machine, erased flash if it has not been used yet.

@@ -147,12 +147,17 @@ def _over_time(report: Report, op: str) -> Part:
 
 
 def _percentiles(report: Report, op: str) -> dict[str, int]:
-    """Upper ends of the buckets of the histogram, which are within 0.8 % of the values."""
+    """Upper ends of the buckets of the histogram, which are within 0.8 % of the values.
+
+    Only those with at least ten samples beyond, as everywhere, and none above the longest.
+    """
     rows = report.distributions[f"latency_{op}"]
+    count, longest = rows[:, 2].sum(), getattr(report.latency, op).max
+    told = [p for p in PERCENTILES if count * (100 - p) >= 1000 - 1e-6]
     reached = rows[:, 2].cumsum() / rows[:, 2].sum()
-    at = np.searchsorted(reached, np.array(PERCENTILES) / 100 - 1e-12)
-    ends = rows[at.clip(max=len(rows) - 1), 1].tolist()
-    return {f"{p:.6f}": end for p, end in zip(PERCENTILES, ends, strict=True)}
+    at = np.searchsorted(reached, np.array(told) / 100 - 1e-12)
+    ends = rows[at.clip(max=len(rows) - 1), 1].clip(max=longest).tolist()
+    return {f"{p:.6f}": end for p, end in zip(told, ends, strict=True)}
 
 
 def _classes(report: Report) -> dict[str, dict[str, float]]:

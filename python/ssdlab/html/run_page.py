@@ -63,6 +63,7 @@ def run_page(report: Report, folder: Path | None = None, since: int | None = Non
         Section("device", "Device over time", figures(device_figures(report))),
         Section("collection", "Collection and wear", _collection(report)),
         Section("timeline", "Timeline", _timeline(report, folder, since)),
+        Section("summary", "Summary", _summary(report)),
         Section("all", "All numbers", _all_numbers(values)),
         Section("config", "Configuration", _config(report)),
         Section("provenance", "Provenance", _provenance(values)),
@@ -101,12 +102,24 @@ def _card(name: str, main: str, more: str = "") -> str:
     return f"<div><dt>{escape(name)}</dt><dd>{main}{rest}</dd></div>"
 
 
+def _causes(report: Report) -> str:
+    """What the flash was written for beside the host, where it was."""
+    causes = {"gc": "GC", "wear": "wear levelling"}
+    found = [key for key in causes if key == "gc" or getattr(report.waf, key)]
+    parts = [f"{causes[k]} {number(f'waf.{k}', value_at(report.json, f'waf.{k}'))}" for k in found]
+    return f"of it {', '.join(parts)}"
+
+
+def _summary(report: Report) -> str:
+    return f'<pre tabindex="0">{escape(report.summary())}</pre>'
+
+
 def _headline(report: Report) -> str:
     def of(key: str) -> str:
         return number(key, value_at(report.json, key))
 
     cards = [
-        _card("write amplification", of("waf.total"), f"of it GC {of('waf.gc')}"),
+        _card("write amplification", of("waf.total"), _causes(report)),
         _card(
             "requests completed",
             of("requests.completed"),

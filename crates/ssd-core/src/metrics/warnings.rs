@@ -61,7 +61,7 @@ fn no_gc(report: &Report) -> Option<String> {
         ));
     }
     Some(format!(
-        "no GC happened, because the trigger ({}) never held with something to collect (fewest free \
+        "no GC happened: the trigger ({}) never held, or the victim policy named no block (fewest free \
          blocks: {} of {}; used space at the end: {:.1} %): write more (workload.requests, \
          workload.loops) or precondition (precondition.fill, precondition.overwrite)",
         triggers(report),
