@@ -42,7 +42,13 @@ NAVIGATION = {
         "CONTRIBUTING",
     ],
     "What is simulated": ["docs/model", "docs/validation", "docs/statistics", "docs/glossary"],
-    "Traces": ["docs/formats", "docs/trace-info", "docs/trace-file", "traces/README"],
+    "Traces": [
+        "docs/workloads",
+        "docs/formats",
+        "docs/trace-info",
+        "docs/trace-file",
+        "traces/README",
+    ],
     "Reference": ["docs/reference/*"],
     "How it is built": ["ARCHITECTURE", "docs/adr/*", "CHANGELOG"],
 }
