@@ -114,6 +114,7 @@ from = "1 s"
 until = "2 s"
 skip_bad = true
 dedup = true
+set = "noc-copyback"
 requests = 1_000
 size = [{ size = "4 KiB", weight = 3 }, { size = 512 }]
 read = 0.5
@@ -146,7 +147,14 @@ fn every_key_of_the_contract_is_accepted() {
     assert_eq!(config.workload.arrival.interval_ns, 50_000);
     assert_eq!(config.workload.sizes[1].bytes, 512);
     let said: toml::Table = CONTRACT.parse().expect("the text above is TOML");
-    let alternatives = ["device.user_capacity", "timing.transfer", "timing.multi_plane"];
+    let alternatives = [
+        "device.user_capacity",
+        "timing.transfer",
+        "timing.multi_plane",
+        "workload.like",
+        "workload.msr",
+        "workload.job",
+    ];
     for path in key_paths() {
         let (table, key) = path.split_once('.').expect("a key stands in a table");
         let is_said = said[table].get(key).is_some();

@@ -140,7 +140,8 @@ pub(crate) fn trace_generate(
     let allow = Allow::named(&allow).map_err(|error| unwritten(&error))?;
     let page_bytes = config.device.page_bytes;
     let pages = u32::try_from(bytes / u64::from(page_bytes));
-    let pages = pages.map_err(|_| crate::WorkloadError::new_err("the volume has too many pages"))?;
+    let pages =
+        pages.map_err(|_| crate::WorkloadError::new_err("the volume has too many pages"))?;
     let counts = watched(py, progress, |watch| {
         let opened = ssd_trace::open(&config.workload, page_bytes, pages, config.run.seed);
         let mut source = opened.map_err(|error| refused(&error))?.source;

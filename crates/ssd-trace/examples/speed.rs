@@ -6,7 +6,9 @@
     reason = "a measurement reads the clock and prints"
 )]
 
-use ssd_core::config::{Arrival, ArrivalKind, Fit, SizeShare, TraceFormat, Workload, WorkloadKind};
+use ssd_core::config::{
+    Arrival, ArrivalKind, Fit, ParameterSet, SizeShare, TraceFormat, Workload, WorkloadKind,
+};
 use ssd_core::host::request::{Source, SourceError};
 use ssd_trace::TraceSource;
 use ssd_trace::columnar::Reader;
@@ -31,6 +33,10 @@ fn workload(kind: WorkloadKind) -> Workload {
         time_scale: 1.0,
         skip_bad: false,
         dedup: false,
+        set: ParameterSet::AdaptiveChannel,
+        like: None,
+        msr: None,
+        job: None,
         requests: REQUESTS,
         sizes: vec![SizeShare { bytes: 4096, weight: 1.0 }],
         read: 0.0,

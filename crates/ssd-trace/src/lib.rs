@@ -115,10 +115,14 @@ fn like(path: &str, name: &str, workload: &Workload) -> Result<app::Model, Sourc
     let trace = Some(path.to_owned());
     let read = Workload { kind: WorkloadKind::Trace, trace, ..workload.clone() };
     let mut fitted = app::Fitted::default();
-    let taken = raw::each_request(&read, |_| ControlFlow::Continue(()), |timed| {
-        fitted.see(timed);
-        Ok(())
-    });
+    let taken = raw::each_request(
+        &read,
+        |_| ControlFlow::Continue(()),
+        |timed| {
+            fitted.see(timed);
+            Ok(())
+        },
+    );
     match taken {
         Ok(_) => fitted.model(&format!("{name} like {path}")),
         Err(raw::Stopped::Refused(error)) => Err(error),

@@ -2,7 +2,7 @@
 
 use ssd_core::host::request::{Op, Source};
 use ssd_trace::fio::{Drive, JobFile};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::process::Command;
 
 /// Requests as (operation, first byte, bytes).
@@ -159,7 +159,7 @@ fn of_fio(options: &str, name: &str) -> Option<Made> {
 /// file, blocks touched, and shares of the 1 and 16 most frequent of them.
 fn statistics(made: &Made, size: u64) -> [f64; 6] {
     let n = made.len() as f64;
-    let mut blocks: HashMap<u64, u64> = HashMap::new();
+    let mut blocks: BTreeMap<u64, u64> = BTreeMap::new();
     for &(_, start, _) in made {
         *blocks.entry(start / 4096).or_default() += 1;
     }
@@ -177,6 +177,7 @@ fn statistics(made: &Made, size: u64) -> [f64; 6] {
 }
 
 #[test]
+#[allow(clippy::print_stderr, reason = "it says why it proves nothing")]
 fn requests_are_like_those_of_fio() {
     let size = 16 << 20;
     let cases = [

@@ -1,6 +1,8 @@
 //! Workload configurations for the tests.
 
-use ssd_core::config::{Arrival, ArrivalKind, Fit, SizeShare, TraceFormat, Workload, WorkloadKind};
+use ssd_core::config::{
+    Arrival, ArrivalKind, Fit, ParameterSet, SizeShare, TraceFormat, Workload, WorkloadKind,
+};
 use ssd_core::host::request::{Source, TimedRequest};
 
 /// A plain workload of this kind: 4 KiB writes every 10 us, addresses as they are.
@@ -18,6 +20,10 @@ pub(crate) fn workload(kind: WorkloadKind) -> Workload {
         time_scale: 1.0,
         skip_bad: false,
         dedup: false,
+        set: ParameterSet::AdaptiveChannel,
+        like: None,
+        msr: None,
+        job: None,
         requests: 10_000,
         sizes: vec![SizeShare { bytes: 4096, weight: 1.0 }],
         read: 0.0,
