@@ -36,9 +36,12 @@ enum Places {
     Drawn(Vec<Drawn>),
 }
 
-/// Draws over the blocks of one size.
+/// Draws over the places for requests of one size.
 struct Drawn {
+    op: usize,
     bytes: u64,
+    /// Places are multiples of this: the smallest size of the operation.
+    unit: u64,
     blocks: u64,
     scatter: Scatter,
     zipf: Option<Zipf>,
@@ -80,8 +83,9 @@ impl Instance {
             }
             Places::Map(Free::new(bytes / smallest), smallest)
         } else {
-            let sizes = used.iter().flat_map(|&op| &job.sizes[op]).map(|size| size.0);
-            let drawn = sizes.map(|size| Drawn::new(size, bytes, &job.distribution));
+            let sizes =
+                used.iter().flat_map(|&op| job.sizes[op].iter().map(move |size| (op, size.0)));
+            let drawn = sizes.map(|(op, size)| Drawn::new(op, size, job, bytes));
             Places::Drawn(drawn.collect::<Result<_, SourceError>>().map_err(|error| {
                 Trouble::at(job.line, &format!("job {}: {}", job.name, error.0))
             })?)
@@ -176,8 +180,9 @@ impl Instance {
                 (first * *unit, bytes.min(taken * *unit))
             }
             Places::Drawn(all) => {
-                let drawn = all.iter().find(|one| one.bytes == bytes).expect("a size of the job");
-                (drawn.draw(&self.job.distribution, random) * bytes, bytes)
+                let drawn = all.iter().find(|one| one.op == op as usize && one.bytes == bytes);
+                let drawn = drawn.expect("a size of the job");
+                (drawn.draw(&self.job.distribution, random) * drawn.unit, bytes)
             }
         }
     }
@@ -194,13 +199,15 @@ fn used(mix: Mix) -> &'static [usize] {
 }
 
 impl Drawn {
-    fn new(bytes: u64, region: u64, distribution: &Distribution) -> Result<Drawn, SourceError> {
-        let blocks = region / bytes;
+    fn new(op: usize, bytes: u64, job: &Job, region: u64) -> Result<Drawn, SourceError> {
+        let distribution = &job.distribution;
+        let unit = job.sizes[op].iter().map(|size| size.0).min().expect("an operation has a size");
+        let blocks = (region - bytes) / unit + 1;
         let zipf = match distribution {
             Distribution::Zipf(theta) => Some(Zipf::new(blocks, *theta)?),
             _ => None,
         };
-        Ok(Drawn { bytes, blocks, scatter: Scatter::new(blocks), zipf })
+        Ok(Drawn { op, bytes, unit, blocks, scatter: Scatter::new(blocks), zipf })
     }
 
     /// Index of a block. Ranks are scattered over the file, as fio's hash does; zones are not.
