@@ -133,7 +133,7 @@ def test_trace_that_is_not_there(tmp_path: Path) -> None:
     refused(ssdlab_command("run", "greedy-8ch", "--trace", ".", cwd=tmp_path), 2, "directory")
     done = ssdlab_command("run", "greedy-8ch", "--trace", "-", cwd=tmp_path)
     refused(done, 2, "the trace is empty")
-    assert not list((tmp_path / "runs").iterdir())
+    assert not (tmp_path / "runs").exists()
 
 
 def test_trace_on_standard_input(tmp_path: Path) -> None:
@@ -158,6 +158,10 @@ def test_existing_folder(small: Path) -> None:
     refused(ssdlab_command("run", "small.toml", cwd=small), 2, "runs/small", "--force")
     assert (small / "runs/small/report.json").read_bytes() == before
     (small / "runs/small/notes.txt").write_text("mine")
+    # What somebody else has put there is not lost.
+    spared = ssdlab_command("run", "small.toml", "--force", cwd=small)
+    refused(spared, 2, "runs/small: holds notes.txt, which is not of a run")
+    (small / "runs/small/notes.txt").unlink()
     again = ssdlab_command("run", "small.toml", "--force", "--seed", "5", cwd=small)
     assert again.returncode == 0, again.stderr
     assert report_of(small / "runs/small")["provenance"]["seed"] == 5
