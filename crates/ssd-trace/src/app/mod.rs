@@ -2,7 +2,8 @@
 //!
 //! [`Model`] holds the numbers (published, or [`fitted`] to a trace), [`App`] makes the requests:
 //! operations and arrivals by cycles of [`CYCLE`] requests, sizes and sequential runs from decks (so that
-//! statistics hold for short traces), places from `volume`. A request is *sequential* if it begins where the one before of the
+//! statistics hold for short traces), places from `volume`.
+//! A request is *sequential* if it begins where the one before of the
 //! same operation ended: with this reading the papers' shares of all requests are the averages of their
 //! shares by operation.
 
