@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ssdlab.comparison import CSV, JSON, TEXT
 from ssdlab.errors import InternalError, OutputError
 from ssdlab.html import PAGE
 from ssdlab.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY
 
-COMPARISON = "compare.json"
-WRITTEN = {REPORT, CONFIG, SERIES, DISTRIBUTIONS, SUMMARY, PAGE, *LOGS.values()}
-WRITTEN |= {COMPARISON, "compare.csv", "summary.txt"}
+WRITTEN = {REPORT, CONFIG, SERIES, DISTRIBUTIONS, SUMMARY, PAGE, *LOGS.values(), JSON, CSV, TEXT}
 EXPORTS = "export"
 """Where `ssdlab export` puts its files unless it is told."""
 
@@ -39,7 +38,7 @@ def _refusal(folder: Path, force: bool) -> str | None:
     held = {entry.name for entry in folder.iterdir()}
     if not held:
         return None
-    if not held & {REPORT, COMPARISON}:
+    if not held & {REPORT, JSON}:
         return f"{folder}: holds other files than those of a run; choose another --out"
     if not force:
         return f"{folder}: holds a run already; --force replaces it, --out names another folder"

@@ -213,7 +213,8 @@ class Trace:
         for loss in allow:
             _known("allow", loss, json.loads(_core.registry())["losses"])
         config = load_config(trace=self.path, set=set)
-        with translated(), _watched(self.path, wanted) as callback:
+        total = _bytes(self.path) if wanted is True else None
+        with translated(), _told(Path(self.path).name, "reading", total, wanted) as callback:
             yield config, callback
 
 
@@ -249,7 +250,7 @@ def generate(
     if not 0 < bytes < 2**63:
         raise ConfigError([f"size {bytes}: expected a positive number of bytes"])
     total = config["workload.requests"]
-    with translated(), _counted(Path(out).name, progress, total) as callback:
+    with translated(), _told(Path(out).name, "workload", total, progress) as callback:
         text = _core.trace_generate(
             config.text,
             str(out),
@@ -293,8 +294,10 @@ def _written(values: Mapping[str, Any], target: str, warnings: Sequence[str]) ->
 
 
 @contextmanager
-def _counted(name: str, wanted: Progress, total: int) -> Iterator[Callable[[int], object] | None]:
-    """What is to be called with the requests made."""
+def _told(
+    name: str, stage: str, total: int | None, wanted: Progress
+) -> Iterator[Callable[[int], object] | None]:
+    """What is to be called with how much is done of a stage."""
     if not isinstance(wanted, bool):
         yield wanted
     elif not wanted:
@@ -302,23 +305,11 @@ def _counted(name: str, wanted: Progress, total: int) -> Iterator[Callable[[int]
     else:
         with display() as shown:
             told = shown.run(name)
-            yield lambda done: told("workload", done, total)
+            yield lambda done: told(stage, done, total)
 
 
-@contextmanager
-def _watched(
-    path: str | Path, wanted: bool | Callable[[int], object]
-) -> Iterator[Callable[[int], object] | None]:
-    """What is to be called with the bytes read of the file."""
-    if not isinstance(wanted, bool):
-        yield wanted
-        return
-    if not wanted:
-        yield None
-        return
-    total: int | None = None
+def _bytes(path: str | Path) -> int | None:
+    """Length of a file, where it has one."""
     with suppress(OSError):
-        total = Path(path).stat().st_size or None
-    with display() as shown:
-        told = shown.run(Path(path).name)
-        yield lambda done: told("reading", done, total)
+        return Path(path).stat().st_size or None
+    return None
