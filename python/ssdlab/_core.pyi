@@ -360,6 +360,9 @@ def trace_convert(
 ) -> str:
     """Write the trace that a configuration (JSON) names to a file; JSON of what was done."""
 
+def published(paper: str) -> str:
+    """Published numbers of a paper, as JSON; null where it has none."""
+
 def application(name: str, set: str) -> str:
     """Published numbers of an application in a parameter set, as JSON."""
 

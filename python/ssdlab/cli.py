@@ -244,6 +244,58 @@ def _compared(
         raise typer.Exit(UNFINISHED)
 
 
+@app.command("reproduce")
+def reproduce_command(
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="`ssdlab list papers` names them.")],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A quarter of the device and of the requests.")
+    ] = False,
+    workloads: Annotated[
+        str | None,
+        typer.Option("--workloads", metavar="A,B,...", help="Some of the paper's workloads."),
+    ] = None,
+    traces: Annotated[
+        Path | None,
+        typer.Option("--traces", metavar="DIR", help="Recorded traces.  [default: traces]"),
+    ] = None,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Folder of the results, gone on with if it is there."
+            "  [default: runs/reproduce-PAPER]",
+        ),
+    ] = None,
+    json_: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a paper's evaluation: its tables, figures and claims beside ours."""
+    from ssdlab.reproduce import reproduce  # needs numpy, which is slow to import
+
+    done = reproduce(
+        paper,
+        quick=quick,
+        workloads=None if workloads is None else workloads.split(","),
+        traces=traces,
+        jobs=jobs,
+        out=out,
+        progress=not quiet,
+    )
+    if json_ or not quiet:
+        _put(done.to_json() if json_ else done.summary())
+    if not quiet:
+        _say(f"results in {done.folder}")
+    if done.interrupted:
+        _say(f"{KEPT}; the same command goes on")
+        raise typer.Exit(INTERRUPTED)
+    for title, reason in done.failures.items():
+        _say(f"error: {title}: {reason}")
+    if done.failures:
+        raise typer.Exit(UNFINISHED)
+
+
 @app.command("report")
 def report_command(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="What `run` or `compare` left.")],

@@ -41,6 +41,8 @@ class Planned:
     """Which repetition it is; None: there is one only."""
     first: bool = True
     """The first repetition stands for all of them in plots."""
+    place: Path | None = None
+    """Where its files lie in the folder of all, if not where those of a comparison do."""
 
     @property
     def title(self) -> str:
@@ -49,8 +51,8 @@ class Planned:
 
     @property
     def folder(self) -> Path:
-        """Where its files lie in the folder of the comparison."""
-        return run_folder(self.label, self.seed)
+        """Where its files lie in the folder of all."""
+        return self.place or run_folder(self.label, self.seed)
 
 
 def plan(
@@ -210,6 +212,26 @@ def run_all(
         made.write(JSON, done.to_json())
         keep_with_page(made, (lambda: _page(done)) if html else None)
     return done.moved(made.target)
+
+
+@dataclass(frozen=True)
+class Made:
+    """What came of runs that were made into a folder."""
+
+    reports: Mapping[Planned, Report]
+    failures: Mapping[str, str]
+    """Why runs could not finish, by title."""
+    interrupted: bool
+
+
+def run_into(planned: Sequence[Planned], folder: Path, jobs: int | None, progress: bool) -> Made:
+    """Make the runs, each into its place in `folder` as soon as it is done, without pages."""
+    jobs = min(jobs or cores(), len(planned))
+    _check_traces(planned)
+    memory.check([one.config for one in planned], jobs)
+    batch = _Batch(planned, folder, html=False)
+    _shown(batch, jobs, progress)
+    return Made(batch.reports, batch.failures, batch.interrupted)
 
 
 def _check_traces(planned: Sequence[Planned]) -> None:

@@ -4,6 +4,7 @@ mod device;
 mod log_reader;
 mod panics;
 mod policies;
+mod published;
 mod run;
 mod trace_info;
 mod traces;
@@ -169,6 +170,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(duration, module)?)?;
     module.add_function(wrap_pyfunction!(student_t_95, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
+    module.add_function(wrap_pyfunction!(published::published, module)?)?;
     module.add_function(wrap_pyfunction!(panics::last_panic, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info::trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(traces::application, module)?)?;

@@ -1,0 +1,24 @@
+//! The published numbers of the papers, as data.
+
+use pyo3::prelude::*;
+use serde_json::Value;
+
+/// Name of a paper and the file of its numbers.
+const PAPERS: [(&str, &str); 5] = [
+    ("adaptive-channel", include_str!("../../../papers/adaptive-channel.toml")),
+    ("deferred-gc-raid", include_str!("../../../papers/deferred-gc-raid.toml")),
+    ("invalidation-rate", include_str!("../../../papers/invalidation-rate.toml")),
+    ("noc-copyback", include_str!("../../../papers/noc-copyback.toml")),
+    ("remapcom", include_str!("../../../papers/remapcom.toml")),
+];
+
+/// The numbers of `paper` as JSON; what the paper has no number for is null.
+#[pyfunction]
+pub(crate) fn published(paper: &str) -> PyResult<String> {
+    let Some((_, text)) = PAPERS.iter().find(|(name, _)| *name == paper) else {
+        let known = PAPERS.map(|(name, _)| name).join(", ");
+        return Err(crate::ConfigError::new_err(format!("{paper}: no such paper; there are: {known}")));
+    };
+    let numbers: Value = toml::from_str(text).expect("the file of the paper's numbers is TOML");
+    Ok(numbers.to_string())
+}

@@ -1,0 +1,79 @@
+"""What a paper claims in words, as a metric with a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ssdlab.reproduce.matrix import Results, Source
+from ssdlab.reproduce.tables import Number
+
+Verdict: TypeAlias = Literal["holds", "does not hold", "cannot be told"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The verdict, and the numbers it rests on."""
+
+    verdict: Verdict
+    numbers: str
+
+
+Judge: TypeAlias = "Callable[[Results, Source], Finding]"
+"""Looks at the results from one source."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper."""
+
+    text: str
+    where: str
+    """Section, table or figure."""
+    metric: str
+    """What is computed, and when the claim holds."""
+    judge: Judge
+
+
+def found(holds: bool | None, numbers: str) -> Finding:
+    """A finding; None: it cannot be told."""
+    if holds is None:
+        return Finding("cannot be told", numbers)
+    return Finding("holds" if holds else "does not hold", numbers)
+
+
+def listed(names: Sequence[str], values: Sequence[Number], form: str = ".3g") -> str:
+    """`name value` of those that there are."""
+    return ", ".join(
+        f"{name} {value:{form}}"
+        for name, value in zip(names, values, strict=True)
+        if value is not None
+    )
+
+
+def rank_correlation(xs: Sequence[float], ys: Sequence[float]) -> float | None:
+    """Spearman's rank correlation, ties at their mean rank; None where one side does not vary."""
+    assert len(xs) == len(ys), "pairs"
+    if len(xs) < 3:
+        return None
+    a, b = _ranks(xs), _ranks(ys)
+    mean = (len(xs) + 1) / 2
+    top = sum((x - mean) * (y - mean) for x, y in zip(a, b, strict=True))
+    below = sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b)
+    return top / below**0.5 if below > 0 else None
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    return [
+        sum(other < value for other in values) + (sum(other == value for other in values) + 1) / 2
+        for value in values
+    ]
+
+
+def improved(
+    values: Sequence[Number], names: Sequence[str], holds: Callable[[list[float]], bool]
+) -> Finding:
+    """A finding about a number of each workload; it cannot be told without any."""
+    known = [value for value in values if value is not None]
+    return found(holds(known) if known else None, listed(names, values))

@@ -1,0 +1,272 @@
+"""One reproduction from beginning to end: plan, runs, tables, page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from ssdlab.compare_runs import Planned, run_into
+from ssdlab.errors import ConfigError, OutputError, WorkloadError
+from ssdlab.folder import put
+from ssdlab.html.plot import Figure
+from ssdlab.report import Report
+from ssdlab.reproduce.claims import Claim, Finding
+from ssdlab.reproduce.matrix import Cell, Results, Source
+from ssdlab.reproduce.paper import Paper, Scale
+from ssdlab.reproduce.papers import PAPERS
+from ssdlab.reproduce.tables import Table, Tally, tally
+from ssdlab.versions import described
+
+VERSION = 1
+"""Version of the form of reproduction.json and of the folder."""
+JSON, PAGE, MARKDOWN = "reproduction.json", "report.html", "reproduction.md"
+TRACES = Path("traces")
+"""Where recorded traces are looked for unless it is said."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with what was found, by source."""
+
+    claim: Claim
+    findings: Mapping[Source, Finding]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came out."""
+
+    paper: Paper
+    quick: bool
+    tables: Sequence[Table]
+    figures: Sequence[Figure]
+    claims: Sequence[Judged]
+    tallies: Mapping[Source, Tally]
+    fill: Mapping[str, Mapping[Source, str]]
+    """What of the device was written and alive, by workload."""
+    notes: Sequence[str]
+    """What is missing, and why."""
+    failures: Mapping[str, str]
+    interrupted: bool
+    folder: Path
+
+    def summary(self) -> str:
+        """The claims and how many improvements agree, as text."""
+        lines = [self.paper.title, ""]
+        for one in self.claims:
+            found = "; ".join(f"{source}: {made.verdict}" for source, made in one.findings.items())
+            lines += [one.claim.text, f"    {found}"]
+        for source, tally_ in self.tallies.items():
+            lines += [
+                "",
+                f"{source}: of {tally_.cells} published improvements {tally_.same_sign} have the"
+                f" same sign, {tally_.near} are within a factor of two",
+            ]
+        return "\n".join([*lines, *self.notes, ""])
+
+    def to_json(self) -> str:
+        """The text of reproduction.json."""
+        values: dict[str, Any] = {
+            "version": VERSION,
+            "ssdlab": described(),
+            "paper": self.paper.name,
+            "title": self.paper.title,
+            "quick": self.quick,
+            "completed": not self.interrupted and not self.failures,
+            "improvements": {source: asdict(one) for source, one in self.tallies.items()},
+            "tables": [asdict(table) for table in self.tables],
+            "claims": [
+                {
+                    "text": one.claim.text,
+                    "where": one.claim.where,
+                    "metric": one.claim.metric,
+                    "findings": {source: asdict(made) for source, made in one.findings.items()},
+                }
+                for one in self.claims
+            ],
+            "fill": {name: dict(by_source) for name, by_source in self.fill.items()},
+            "notes": list(self.notes),
+            "failures": dict(self.failures),
+        }
+        return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+
+
+def paper_of(name: str) -> Paper:
+    """The paper called `name`. Raises `ConfigError`."""
+    if name in PAPERS:
+        return PAPERS[name]
+    near = get_close_matches(name, PAPERS, 1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise ConfigError([f"{name}: no such paper{hint} There are: {', '.join(PAPERS)}"])
+
+
+def reproduce(
+    paper: str,
+    *,
+    quick: bool = False,
+    workloads: Sequence[str] | None = None,
+    traces: str | Path | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    progress: bool = True,
+) -> Reproduction:
+    """Make the evaluation of `paper` and leave it in the folder `out` (runs/reproduce-PAPER).
+
+    All workloads of the paper, or those named in `workloads`, made to the paper's statistics; and
+    recorded traces of the same applications in the folder `traces` (default: `traces`, if there
+    is one). `quick` takes a device of a quarter of the size and a quarter of the requests.
+
+    Runs that are in `out` already, made by this version under the same configuration, are not made
+    again: an interrupted reproduction goes on where it stopped. Ctrl-C leaves what is done and
+    returns with `interrupted` set.
+
+    Raises `ConfigError`, `WorkloadError` and `OutputError`.
+    """
+    chosen = paper_of(paper)
+    scale = Scale(quick=quick)
+    names = _named(chosen, workloads)
+    folder = Path(out) if out is not None else Path("runs") / f"reproduce-{chosen.name}"
+    recorded, notes = _recorded(names, traces)
+    cells = chosen.cells(scale, names, recorded)
+    _check_folder(folder, chosen)
+    reports, failures, interrupted = _run(cells, folder, jobs, progress)
+    done = _evaluated(chosen, scale, names, cells, reports, folder, notes, failures, interrupted)
+    from ssdlab.reproduce.page import markdown, page  # needs numpy, which is slow to import
+
+    for name, text in ((JSON, done.to_json()), (PAGE, page(done)), (MARKDOWN, markdown(done))):
+        put(folder / name, text)
+    return done
+
+
+def _named(paper: Paper, workloads: Sequence[str] | None) -> tuple[str, ...]:
+    """The workloads asked for, as the paper spells and orders them."""
+    if workloads is None:
+        return paper.workloads
+    known = {name.lower(): name for name in paper.workloads}
+    unknown = [name for name in workloads if name.lower() not in known]
+    if unknown or not workloads:
+        said = ", ".join(unknown) or "none"
+        message = f"workloads: {said}: {paper.name} has {', '.join(paper.workloads)}"
+        raise ConfigError([message])
+    asked = {name.lower() for name in workloads}
+    return tuple(name for lower, name in known.items() if lower in asked)
+
+
+def _recorded(names: Sequence[str], traces: str | Path | None) -> tuple[dict[str, Path], list[str]]:
+    """Files of recorded traces by workload, and what is to be said of those that are not there."""
+    folder = TRACES if traces is None else Path(traces)
+    if traces is not None and not folder.is_dir():
+        raise WorkloadError(f"{folder}: no such folder of recorded traces")
+    files = {name: folder / f"{name.lower()}.trace.zst" for name in names}
+    there = {name: file for name, file in files.items() if file.is_file()}
+    if traces is not None and not there:
+        expected = ", ".join(file.name for file in files.values())
+        raise WorkloadError(f"{folder}: none of {expected} is there")
+    missing = [name for name in names if name not in there]
+    notes = []
+    if missing:
+        notes.append(f"No recorded trace of {', '.join(missing)} in {folder}: made requests only.")
+    return there, notes
+
+
+def _check_folder(folder: Path, paper: Paper) -> None:
+    """Refuse a folder that is not of this paper and version; make it."""
+    held = folder / JSON
+    if held.exists():
+        try:
+            values = json.loads(held.read_text(encoding="utf-8"))
+            of, version = values["paper"], values["version"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            message = f"{held}: not of a reproduction; choose another --out"
+            raise OutputError(message) from error
+        if version != VERSION:
+            message = (
+                f"{held}: of version {version}, this is version {VERSION}; choose another --out"
+            )
+            raise OutputError(message)
+        if of != paper.name:
+            raise OutputError(f"{held}: of {of}, not of {paper.name}; choose another --out")
+    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise OutputError(f"{folder}: holds other things; choose another --out")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not held.exists():
+            begun = {"version": VERSION, "paper": paper.name, "completed": False}
+            put(held, json.dumps(begun) + "\n")
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be made: {error.strerror or error}") from error
+
+
+def _run(
+    cells: Sequence[Cell], folder: Path, jobs: int | None, progress: bool
+) -> tuple[dict[Cell, Report], dict[str, str], bool]:
+    """The reports of all cells, those that are missing made now; failures; whether interrupted."""
+    reports: dict[Cell, Report] = {}
+    missing: dict[Planned, Cell] = {}
+    for cell in cells:
+        report = cell.made(folder)
+        if report is not None:
+            reports[cell] = report
+        else:
+            cell.forget(folder)
+            missing[Planned(cell.title, cell.config, place=cell.folder)] = cell
+    if not missing:
+        return reports, {}, False
+    done = run_into(list(missing), folder, jobs, progress)
+    for planned, report in done.reports.items():
+        if report.completed:
+            reports[missing[planned]] = report
+    return reports, dict(done.failures), done.interrupted
+
+
+def _evaluated(
+    paper: Paper,
+    scale: Scale,
+    names: Sequence[str],
+    cells: Sequence[Cell],
+    reports: Mapping[Cell, Report],
+    folder: Path,
+    notes: Sequence[str],
+    failures: Mapping[str, str],
+    interrupted: bool,
+) -> Reproduction:
+    results = Results(cells, reports)
+    tables = paper.tables(results, names)
+    claims = [
+        Judged(claim, {source: claim.judge(results, source) for source in results.sources})
+        for claim in paper.claims(names)
+    ]
+    return Reproduction(
+        paper=paper,
+        quick=scale.quick,
+        tables=tables,
+        figures=paper.figures(results, names),
+        claims=claims,
+        tallies={source: tally(tables, source) for source in results.sources},
+        fill=_fill(results, names, paper.proposed),
+        notes=notes,
+        failures=failures,
+        interrupted=interrupted,
+        folder=folder,
+    )
+
+
+def _fill(results: Results, names: Sequence[str], scheme: str) -> dict[str, dict[Source, str]]:
+    """How often the device was written and how much of it was alive, under the paper's scheme."""
+    said: dict[str, dict[Source, str]] = {}
+    for name in names:
+        for source in results.sources:
+            report = results.get(name, source, scheme)
+            if report is None:
+                continue
+            pages = report.device.physical_pages
+            written, live = report.host.pages_written / pages, report.device.valid_pages / pages
+            said.setdefault(name, {})[source] = (
+                f"{written:.2f} times the flash written by the host, {100 * live:.0f} % of it live"
+                " at the end"
+            )
+    return said

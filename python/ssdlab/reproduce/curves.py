@@ -1,0 +1,86 @@
+"""Figures of runs over time, a curve for each scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ssdlab.html.curves import Series
+from ssdlab.html.plot import Axis, Curve, Figure, Floats, Missing, Plot
+from ssdlab.html.run_plots import TIME
+from ssdlab.report import Report
+from ssdlab.reproduce.matrix import Results, Source
+
+POINTS = 160
+"""Of a curve: a page has many."""
+
+Column = Callable[[Series], Floats]
+
+
+def gauge(name: str) -> Column:
+    """A column as it stands."""
+    return lambda series: series[name]
+
+
+def rise(name: str) -> Column:
+    """How much a counter rose in each interval."""
+    return lambda series: series.rise(name)
+
+
+def rise_of(*names: str) -> Column:
+    """How much the sum of counters rose in each interval."""
+    return lambda series: np.sum([series.rise(name) for name in names], axis=0)
+
+
+def over_time(
+    results: Results,
+    key: str,
+    title: str,
+    caption: str,
+    axis: Axis,
+    workload: str,
+    source: Source,
+    curves: Sequence[tuple[str, str, Column]],
+) -> Figure:
+    """A figure of one workload; `curves` are name, scheme and column of each."""
+    drawn = []
+    for tone, (name, scheme, column) in enumerate(curves):
+        report = results.get(workload, source, scheme)
+        series = None if report is None else Series(report, POINTS)
+        if series is not None and len(series):
+            drawn.append(series.mean(name, tone, column(series)))
+    place = f"{key}-{workload.lower()}-{source}"
+    heading = f"{title}: {workload}, {source}"
+    if not drawn:
+        return Missing(place, heading, "None of its runs has been made.")
+    return Plot(place, heading, caption, TIME, axis, tuple(drawn))
+
+
+def used_share(series: Series) -> Floats:
+    """Pages that are not erased; the caller scales."""
+    return series["used_pages"]
+
+
+def largest_drop(values: Floats) -> float:
+    """The largest fall from one value to the next."""
+    return float(np.max(-np.diff(values), initial=0.0))
+
+
+def peak_to_mean(values: Floats) -> float | None:
+    """Largest over mean: how irregular something is."""
+    mean = float(values.mean()) if len(values) else 0.0
+    return float(values.max()) / mean if mean > 0 else None
+
+
+def series_of(report: Report | None) -> Series | None:
+    """The series of a report, if there is one."""
+    if report is None:
+        return None
+    series = Series(report)
+    return series if len(series) else None
+
+
+def curve_of(name: str, x: Sequence[float], y: Sequence[float], tone: int) -> Curve:
+    """A curve through points."""
+    return Curve(name, np.array(x, float), np.array(y, float), tone)

@@ -1,0 +1,111 @@
+"""The runs of a reproduction: every workload under every scheme, none of them made twice."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from ssdlab.config_input import Config, load_config
+from ssdlab.report import REPORT, Report
+from ssdlab.versions import described
+
+Source: TypeAlias = Literal["generated", "recorded"]
+"""Where the requests come from: made to published statistics, or a trace of the application."""
+RUNS = "runs"
+"""Folder of the runs within that of the reproduction."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Requests, as the keys that say them."""
+
+    name: str
+    """As the paper calls it."""
+    source: Source
+    keys: Mapping[str, object] = field(hash=False)
+    """Configuration keys over those of a scheme."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A device with all answers to the questions of garbage collection."""
+
+    name: str
+    """As the paper calls it."""
+    preset: str
+    keys: Mapping[str, object] = field(default_factory=dict, hash=False)
+    """Configuration keys over those of the preset."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run."""
+
+    workload: Workload
+    scheme: Scheme
+    seed: int = 1
+
+    @property
+    def title(self) -> str:
+        """What it is called in messages."""
+        return f"{self.workload.name} ({self.workload.source}), {self.scheme.name}, {self.seed}"
+
+    @property
+    def folder(self) -> Path:
+        """Where its files lie within the folder of the reproduction."""
+        parts = (self.workload.name, self.workload.source, self.scheme.name, str(self.seed))
+        name = "-".join("".join(c if c.isalnum() else "_" for c in part) for part in parts)
+        return Path(RUNS) / name.lower()
+
+    @cached_property
+    def config(self) -> Config:
+        """Its resolved configuration."""
+        keys = {**self.scheme.keys, **self.workload.keys}
+        return load_config(None, preset=self.scheme.preset, set=keys, seed=self.seed)
+
+    def made(self, folder: Path) -> Report | None:
+        """Its report, if `folder` holds the complete run of this very configuration."""
+        try:
+            report = Report.read(folder / self.folder)
+        except (OSError, ValueError):
+            return None
+        same = report.json["config"] == json.loads(json.dumps(self.config.values))
+        known = report.provenance
+        ours = f"{known.ssdlab} ({known.commit})" if known.commit else known.ssdlab
+        return report if same and report.completed and ours == described() else None
+
+    def forget(self, folder: Path) -> None:
+        """Remove what an earlier version or an interrupted run has left in its place."""
+        place = folder / self.folder
+        if (place / REPORT).exists():
+            shutil.rmtree(place)
+
+
+class Results:
+    """The reports of a reproduction by workload, source, scheme and seed."""
+
+    def __init__(self, cells: Sequence[Cell], reports: Mapping[Cell, Report]) -> None:
+        self._reports = {
+            (cell.workload.name, cell.workload.source, cell.scheme.name, cell.seed): report
+            for cell in cells
+            if (report := reports.get(cell)) is not None
+        }
+        self.sources: tuple[Source, ...] = tuple(
+            dict.fromkeys(cell.workload.source for cell in cells)
+        )
+        self.workloads = tuple(dict.fromkeys(cell.workload.name for cell in cells))
+
+    def get(self, workload: str, source: Source, scheme: str, seed: int = 1) -> Report | None:
+        """One report; None if it was not planned or could not be made."""
+        return self._reports.get((workload, source, scheme, seed))
+
+    def seeds(self, workload: str, source: Source, scheme: str) -> Iterator[Report]:
+        """All repetitions, by seed."""
+        for (name, of, how, _), report in sorted(self._reports.items(), key=lambda one: one[0][3]):
+            if (name, of, how) == (workload, source, scheme):
+                yield report

@@ -1,0 +1,158 @@
+"""A reproduction to look at, as a page and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from ssdlab.html.page import Section, document, figures, warnings_box
+from ssdlab.html.page import table as html_table
+from ssdlab.reproduce.command import Reproduction
+from ssdlab.reproduce.matrix import Source
+from ssdlab.reproduce.tables import Number, Row, Table, agreement
+from ssdlab.versions import described
+
+AGREE = {True: "near", False: "same sign"}
+
+
+def _number(value: Number) -> str:
+    if value is None:
+        return "–"
+    size = abs(value)
+    digits = 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 10 else 3
+    return f"{value:,.{digits}f}".replace("-", "−")
+
+
+def _lines(table: Table, sources: Sequence[Source]) -> Iterator[tuple[str, list[str]]]:
+    """Lines of a table: published, then ours from every source, of each row."""
+    for row in table.rows:
+        if any(value is not None for value in row.published):
+            yield f"{row.label}, published", [_number(value) for value in row.published]
+        for source in sources:
+            values = row.ours.get(source, ())
+            if any(value is not None for value in values):
+                cells = [_number(value) + _verdict(row, i, value) for i, value in enumerate(values)]
+                yield f"{row.label}, {source}", cells
+
+
+def _verdict(row: Row, column: int, value: Number) -> str:
+    if row.neutral is None:
+        return ""
+    made = agreement(row.published[column], value, row.neutral)
+    if made is None:
+        return ""
+    return f" ({AGREE[made.near]})" if made.same_sign else " (other sign)"
+
+
+def _summary(done: Reproduction) -> list[str]:
+    """How many of the published improvements are met, in words."""
+    return [
+        f"{source.capitalize()} requests: of {one.cells} published improvements {one.same_sign}"
+        f" have the same sign and {one.near} lie within a factor of two."
+        for source, one in done.tallies.items()
+        if one.cells
+    ]
+
+
+def _claims(done: Reproduction) -> list[tuple[str, list[str]]]:
+    """Lines of the checklist."""
+    return [
+        (
+            one.claim.text,
+            [
+                one.claim.where,
+                one.claim.metric,
+                *(
+                    f"{found.verdict}: {found.numbers}" if found.numbers else found.verdict
+                    for source in done.tallies
+                    for found in [one.findings[source]]
+                ),
+            ],
+        )
+        for one in done.claims
+    ]
+
+
+def _fill(done: Reproduction) -> list[tuple[str, list[str]]]:
+    return [
+        (name, [by_source.get(source, "–") for source in done.tallies])
+        for name, by_source in done.fill.items()
+    ]
+
+
+def page(done: Reproduction) -> str:
+    """The page of a reproduction."""
+    sources = [*done.tallies]
+    notes = [
+        *(f"{title} could not finish: {why}" for title, why in done.failures.items()),
+        *(["Interrupted: runs are missing; the same command goes on."] if done.interrupted else []),
+        *(["Quick: a quarter of the device and of the requests."] if done.quick else []),
+        *done.notes,
+    ]
+    paragraphs = "".join(f"<p>{escape(text)}</p>" for text in done.paper.notes.split("\n\n"))
+    summary = "".join(f"<p>{escape(text)}</p>" for text in _summary(done))
+    cells = [(title, [escape(cell) for cell in line]) for title, line in _claims(done)]
+    tables = "".join(
+        html_table(
+            [table.unit, *table.columns],
+            [(label, [escape(cell) for cell in line]) for label, line in _lines(table, sources)],
+            table.title,
+            table.key,
+        )
+        + (f'<p class="note">{escape(table.note)}</p>' if table.note else "")
+        for table in done.tables
+    )
+    fill = [(name, [escape(cell) for cell in line]) for name, line in _fill(done)]
+    sections = [
+        Section(
+            "claims",
+            "What the paper claims",
+            summary
+            + warnings_box(notes)
+            + html_table(["claim", "where", "metric", *sources], cells, "Checklist", "checklist"),
+        ),
+        Section("tables", "Tables: published and ours", tables),
+        Section("figures", "Figures", figures(done.figures)),
+        Section(
+            "setting",
+            "Setting",
+            paragraphs + html_table(["workload", *sources], fill, "How full the device was"),
+        ),
+    ]
+    lead = f'<p class="lead">{escape(done.paper.title)} · ssdlab {escape(described())}</p>'
+    return document(f"{done.paper.name}, reproduced", lead, sections)
+
+
+def _markdown_table(head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    return [*lines, *(f"| {' | '.join([title, *cells])} |" for title, cells in rows), ""]
+
+
+def markdown(done: Reproduction) -> str:
+    """The same as Markdown, without the figures."""
+    sources = [*done.tallies]
+    lines = [
+        f"# {done.paper.name}, reproduced",
+        "",
+        f"{done.paper.title}.",
+        "",
+        *done.paper.notes.strip().splitlines(),
+        "",
+        *(text for one in _summary(done) for text in (one, "")),
+        *(text for one in done.notes for text in (one, "")),
+        "## Claims",
+        "",
+        *_markdown_table(["claim", "where", "metric", *sources], _claims(done)),
+        "## Tables",
+        "",
+    ]
+    for table in done.tables:
+        rows = [*_lines(table, sources)]
+        lines += [f"### {table.title}", "", *_markdown_table([table.unit, *table.columns], rows)]
+        lines += [table.note, ""] if table.note else []
+    lines += [
+        "## How full the device was",
+        "",
+        *_markdown_table(["workload", *sources], _fill(done)),
+    ]
+    return "\n".join(lines).rstrip() + "\n"

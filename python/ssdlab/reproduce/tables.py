@@ -1,0 +1,190 @@
+"""Published numbers beside ours, and how far apart they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ssdlab.report import Report
+from ssdlab.reproduce.matrix import Results, Source
+
+Number: TypeAlias = "float | None"
+FACTOR = 2.0
+"""Improvements within this factor of the published one are called near."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a table; a value for each of its columns, None where there is none."""
+
+    label: str
+    published: tuple[Number, ...]
+    ours: Mapping[Source, tuple[Number, ...]]
+    neutral: float | None = None
+    """For improvements: the value that means none (0 for percent, 1 for factors)."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or a figure of bars of the paper."""
+
+    key: str
+    title: str
+    """With its number in the paper."""
+    unit: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How one improvement compares with the published one."""
+
+    same_sign: bool
+    near: bool
+    """Of the same sign and within a factor of two."""
+
+
+def agreement(published: Number, ours: Number, neutral: float) -> Agreement | None:
+    """Whether two improvements agree; None where one of them is missing.
+
+    Signs are of the distance to `neutral`. Percentages (neutral 0) are near if their ratio lies
+    within [1/2, 2]; so are factors (neutral 1).
+    """
+    if published is None or ours is None:
+        return None
+    same = _sign(published - neutral) == _sign(ours - neutral)
+    near = same and (published == ours or (published != 0 and _near(ours / published)))
+    return Agreement(same, near)
+
+
+def _near(ratio: float) -> bool:
+    return 1 / FACTOR <= ratio <= FACTOR
+
+
+def _sign(value: float) -> int:
+    return (value > 0) - (value < 0)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Improvements that could be compared, and how many of them agree."""
+
+    cells: int
+    same_sign: int
+    near: int
+
+
+def tally(tables: Sequence[Table], source: Source) -> Tally:
+    """Over all published cells of improvement."""
+    found = [one for one in _agreements(tables, source) if one is not None]
+    return Tally(len(found), sum(o.same_sign for o in found), sum(o.near for o in found))
+
+
+def _agreements(tables: Sequence[Table], source: Source) -> Iterator[Agreement | None]:
+    for table in tables:
+        for row in table.rows:
+            if row.neutral is not None:
+                for pair in zip(row.published, row.ours.get(source, ()), strict=False):
+                    yield agreement(*pair, row.neutral)
+
+
+Measure: TypeAlias = "Callable[[Report], Number]"
+
+
+Measures: TypeAlias = "Callable[[str], Measure]"
+"""A measure for each operation."""
+
+
+def mean_ms(op: str) -> Measure:
+    """Mean latency of an operation in milliseconds."""
+    return lambda report: _ms(getattr(report.latency, op).mean)
+
+
+def max_ms(op: str) -> Measure:
+    """Longest latency of an operation in milliseconds."""
+    return lambda report: _ms(getattr(report.latency, op).max)
+
+
+def _ms(value_ns: Number) -> Number:
+    return None if value_ns is None else value_ns / 1e6
+
+
+def percent_better(value: Number, base: Number) -> Number:
+    """Improvement of `value` over `base` in percent of `base`, as the papers print it."""
+    return None if value is None or not base else 100.0 * (base - value) / base
+
+
+def times_better(value: Number, base: Number) -> Number:
+    """How many times `value` is better (smaller) than `base`."""
+    return None if base is None or not value else base / value
+
+
+def geometric_mean(values: Sequence[Number]) -> Number:
+    """Of the positive ones among `values`; None without any."""
+    logs = [math.log(value) for value in values if value is not None and value > 0]
+    return math.exp(sum(logs) / len(logs)) if logs else None
+
+
+class Measured:
+    """Values of one measure for all workloads: what rows are made of."""
+
+    def __init__(self, results: Results, workloads: Sequence[str]) -> None:
+        self.results = results
+        self.workloads = tuple(workloads)
+
+    def of(self, scheme: str, measure: Measure) -> dict[Source, tuple[Number, ...]]:
+        """For every source, a value for each workload."""
+        return {
+            source: tuple(
+                None if report is None else measure(report)
+                for name in self.workloads
+                for report in [self.results.get(name, source, scheme)]
+            )
+            for source in self.results.sources
+        }
+
+    def row(
+        self, label: str, scheme: str, measure: Measure, published: Sequence[Number] = ()
+    ) -> Row:
+        """A row of one scheme."""
+        return Row(label, self._padded(published), self.of(scheme, measure))
+
+    def better(
+        self,
+        label: str,
+        scheme: str,
+        bases: Sequence[str],
+        measure: Measure,
+        published: Sequence[Number],
+        how: Callable[[Number, Number], Number] = percent_better,
+    ) -> Row:
+        """The improvement of `scheme` over the best of `bases` in each column."""
+        mine, theirs = self.of(scheme, measure), [self.of(base, measure) for base in bases]
+        ours = {
+            source: tuple(
+                how(value, _least([base[source][i] for base in theirs]))
+                for i, value in enumerate(values)
+            )
+            for source, values in mine.items()
+        }
+        return Row(label, self._padded(published), ours, how(1.0, 1.0))
+
+    def _padded(self, published: Sequence[Number]) -> tuple[Number, ...]:
+        return tuple(published) or (None,) * len(self.workloads)
+
+
+def _least(values: Sequence[Number]) -> Number:
+    known = [value for value in values if value is not None]
+    return min(known) if known else None
+
+
+def aligned(
+    workloads: Sequence[str], names: Sequence[str], values: Sequence[Number]
+) -> tuple[Number, ...]:
+    """Published `values` of the workloads `names`, in the order of `workloads`."""
+    by_name = dict(zip(names, values, strict=True))
+    return tuple(by_name.get(name) for name in workloads)
