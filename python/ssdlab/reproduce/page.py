@@ -73,6 +73,22 @@ def _claims(done: Reproduction) -> list[tuple[str, list[str]]]:
     ]
 
 
+def _checklist(done: Reproduction) -> str:
+    """The claims with their verdicts, in words."""
+    items = []
+    for one in done.claims:
+        verdicts = "".join(
+            f'<p><strong class="{"" if found.verdict == "holds" else "bad"}">{source}:'
+            f" {found.verdict}</strong> {escape(found.numbers)}</p>"
+            for source, found in one.findings.items()
+        )
+        items.append(
+            f"<li><p>{escape(one.claim.text)} <em>({escape(one.claim.where)})</em></p>{verdicts}"
+            f'<p class="note">{escape(one.claim.metric)}</p></li>'
+        )
+    return f'<ol id="checklist">{"".join(items)}</ol>'
+
+
 def _fill(done: Reproduction) -> list[tuple[str, list[str]]]:
     return [
         (name, [by_source.get(source, "–") for source in done.tallies])
@@ -91,7 +107,6 @@ def page(done: Reproduction) -> str:
     ]
     paragraphs = "".join(f"<p>{escape(text)}</p>" for text in done.paper.notes.split("\n\n"))
     summary = "".join(f"<p>{escape(text)}</p>" for text in _summary(done))
-    cells = [(title, [escape(cell) for cell in line]) for title, line in _claims(done)]
     tables = "".join(
         html_table(
             [table.unit, *table.columns],
@@ -107,9 +122,7 @@ def page(done: Reproduction) -> str:
         Section(
             "claims",
             "What the paper claims",
-            summary
-            + warnings_box(notes)
-            + html_table(["claim", "where", "metric", *sources], cells, "Checklist", "checklist"),
+            summary + warnings_box(notes) + _checklist(done),
         ),
         Section("tables", "Tables: published and ours", tables),
         Section("figures", "Figures", figures(done.figures)),

@@ -77,6 +77,9 @@ class Paper:
     """In the order of its tables."""
     proposed: str
     """Its own scheme."""
+    load: tuple[str, Mapping[str, Number]]
+    """The scheme whose published mean write latency the arrival rates are chosen by, and these
+    latencies by workload, milliseconds."""
     notes: str
     """What was decided where the paper is silent, and what was found; paragraphs."""
     cells: Callable[[Scale, Sequence[str], Mapping[str, Path]], list[Cell]]
@@ -109,6 +112,14 @@ class Published:
         """The lines of a table of sensitivity, whose columns are those of table 6."""
         lines = [dict(zip(self._columns, line, strict=True)) for line in self.values[table][key]]
         return [tuple(line.get(name) for name in workloads) for line in lines]
+
+
+def load_of(
+    paper: str, scheme: str, table: str, key: str, workloads: Sequence[str]
+) -> tuple[str, Mapping[str, Number]]:
+    """`Paper.load` from the line `key` of a table of mean write latencies."""
+    values = Published(paper).row(table, key, workloads)
+    return scheme, dict(zip(workloads, values, strict=True))
 
 
 def volume_keys(live: float = LIVE) -> dict[str, object]:
