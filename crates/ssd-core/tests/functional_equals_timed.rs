@@ -3,7 +3,7 @@
 
 mod rig;
 
-use rig::{alone, device, free_blocks, named, used_space, victim, whole};
+use rig::{alone, device, free_blocks, named, used_space, whole};
 use ssd_core::config::{
     Amount, Blocking, BlockingScope, BusyUnit, Config, EraseUnit, Frontiers, Granularity,
     PoolScope, TimingModel,
@@ -13,12 +13,21 @@ use ssd_core::ftl::gc::victim::ALL;
 use ssd_core::host::device::Device;
 use ssd_core::host::request::Op;
 use ssd_core::metrics::counters::Cause;
-use ssd_core::plug::PolicySpec;
+use ssd_core::plug::{PolicySpec, Value};
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::{Functional, Tally};
 use ssd_core::sim::log::FlashOp;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{BlockId, Lpn, Nanos};
+
+/// The policy called `name`, with a clock that both executors have.
+fn victim(name: &str) -> PolicySpec {
+    let plain = rig::victim(name);
+    if name == "invalidation-rate" {
+        return plain.with("time", Value::Word("pages".to_string()));
+    }
+    plain
+}
 
 /// What is written, or trimmed.
 type Step = (bool, u32);

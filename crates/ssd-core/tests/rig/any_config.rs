@@ -136,6 +136,9 @@ fn reconcile(c: &mut Config) {
     if c.gc.path == GcPath::Copyback {
         c.alloc.pool = PoolScope::Plane;
     }
+    if c.gc.blocking.granularity == Granularity::Page {
+        c.gc.blocking.scope = BlockingScope::Block;
+    }
     if c.alloc.erase_unit == EraseUnit::Superblock {
         c.alloc.placement = named(place::ALL, "round-robin");
     }
