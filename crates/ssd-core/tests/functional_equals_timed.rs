@@ -226,6 +226,19 @@ fn pages_placed_in_turn() {
 }
 
 #[test]
+fn blocks_collected_at_once() {
+    for (i, trigger) in [free_blocks(2), used_space(0.9, "pool")].into_iter().enumerate() {
+        for amount in AMOUNTS {
+            let mut c = base([1, 1, 2], PoolScope::Plane, Frontiers::HostGc);
+            let rates = victim("invalidation-rate");
+            c.gc.victim = rates.with("fully_invalid", Value::Word("immediate".to_string()));
+            (c.gc.trigger, c.gc.amount) = (vec![trigger.clone()], amount);
+            compare(&c, 3000, [0.0, 0.3][i]);
+        }
+    }
+}
+
+#[test]
 fn with_trims() {
     for info in ALL {
         for amount in AMOUNTS {

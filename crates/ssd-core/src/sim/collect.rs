@@ -255,6 +255,9 @@ impl Ssd {
             return;
         };
         self.gc.set_starved(pool, false);
+        if at_once.is_none() {
+            self.gc.spent[pool.at()] = self.gc.demands.amount == Amount::One;
+        }
         self.start_job(pool, choice, demand);
     }
 
@@ -316,7 +319,6 @@ impl Ssd {
             self.measured.wear.calls += 1;
         } else {
             self.count_victim(choice, foreground);
-            self.gc.spent[pool.at()] = self.gc.demands.amount == Amount::One;
         }
         if !foreground {
             self.gc.turns.job_begins(pool);
