@@ -42,6 +42,7 @@ NAVIGATION = {
         "CONTRIBUTING",
     ],
     "What is simulated": ["docs/model", "docs/validation", "docs/statistics", "docs/glossary"],
+    "Papers": ["docs/papers/*"],
     "Traces": [
         "docs/workloads",
         "docs/formats",

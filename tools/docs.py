@@ -54,6 +54,31 @@ A statistic is of the file as it stands, before anything is fitted to a device. 
 4 KiB. Memory: 16 bytes for each page of every 128 KiB area that the trace reads or
 writes (and at most 2 of index), 16 bytes for each separate run of discarded pages, and
 a constant for the rest; a trace that needs more than `--memory` is refused."""
+ANSWERS_HEAD = """# What each preset answers
+
+One table for each device: how its presets answer every question, as they say it. *decision* marks
+what the source does not state; such an answer is an option like any other. The whole files, with
+the source of each number, stand in [Presets](../reference/presets.md). No preset avoids writes but
+by TRIM."""
+QUESTIONS = [
+    ("when", "gc.trigger"),
+    ("at the reserve", "gc.reserve"),
+    ("which block", "gc.victim"),
+    ("how many blocks", "gc.amount"),
+    ("how many at once", "gc.concurrency"),
+    ("over which path", "gc.path"),
+    ("moves in flight", "gc.window"),
+    ("what is blocked", "gc.blocking"),
+    ("who goes first", "sched.order"),
+    ("where writes go", "alloc.placement"),
+    ("open blocks", "alloc.frontiers"),
+    ("pool", "alloc.pool"),
+    ("busy unit", "timing.busy_unit"),
+    ("the host sees", "device.user_capacity"),
+    ("filled before", "precondition.fill"),
+    ("overwritten before", "precondition.overwrite"),
+    ("arrivals times", "workload.time_scale"),
+]
 REPORT_HEAD = """# What a report holds
 
 `report.json` in the folder of a run, `--json` on standard output, and `ssdlab.Report` in Python:
@@ -100,6 +125,36 @@ def presets() -> str:
     listed = json.loads(_core.registry())["presets"]
     parts = [f"## {p['name']}\n\n```toml\n{p['text'].strip()}\n```\n" for p in listed]
     return "\n".join(["# Presets\n", *parts])
+
+
+def answers() -> str:
+    """How the presets answer every question, side by side with those of the same device."""
+    listed = json.loads(_core.registry())["presets"]
+    names = [p["name"] for p in listed]
+    said = {p["name"]: _answers(p["text"]) for p in listed}
+    lines = [ANSWERS_HEAD]
+    for name in names:
+        if any(name.startswith(f"{other}-") for other in names):
+            continue
+        mine = [one for one in names if one == name or one.startswith(f"{name}-")]
+        lines += [f"\n## {name}\n", "| | " + " | ".join(f"`{one}`" for one in mine) + " |"]
+        lines.append("|---" * (len(mine) + 1) + "|")
+        for question, key in QUESTIONS:
+            row = [said[one].get(key, "default") for one in mine]
+            lines.append(f"| {question} (`{key}`) | " + " | ".join(row) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _answers(preset: str) -> dict[str, str]:
+    """Every key of a preset with its value as written, marked where it is a decision."""
+    found, table = {}, ""
+    for line in preset.splitlines():
+        if head := re.fullmatch(r"\[(\w+)\]", line):
+            table = head[1]
+        if one := re.fullmatch(r"(\w+) = (.+?) +# (.+)", line):
+            mark = ", decision" if one[3].startswith("decision") else ""
+            found[f"{table}.{one[1]}"] = f"`{one[2]}`{mark}"
+    return found
 
 
 def _classes(*modules: str) -> dict[str, ast.ClassDef]:
@@ -239,6 +294,7 @@ def formats() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/config.md": config,
     "docs/reference/presets.md": presets,
+    "docs/papers/presets.md": answers,
     "docs/formats.md": formats,
     "docs/reference/command-line.md": command_line,
     "docs/reference/python.md": python,

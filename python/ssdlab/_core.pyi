@@ -215,6 +215,12 @@ class VictimView:
     def seal_order(self) -> npt.NDArray[np.int64]:
         """Place of each in the order in which blocks were sealed."""
     @property
+    def first_invalid_ns(self) -> npt.NDArray[np.int64]:
+        """When the first page of each became invalid since its last erase; -1: none has."""
+    @property
+    def newest_invalid_ns(self) -> npt.NDArray[np.int64]:
+        """When the newest did; -1: none has."""
+    @property
     def pages_per_block(self) -> int:
         """Pages of a block."""
     @property
@@ -223,6 +229,9 @@ class VictimView:
     @property
     def clock(self) -> int:
         """Host pages written so far."""
+    @property
+    def now_ns(self) -> int:
+        """Time; in functional mode, and while preconditioning, 1 for each host page written."""
     @property
     def free_blocks(self) -> int:
         """Erased blocks of the pool."""
@@ -272,6 +281,9 @@ class ConcurrencyView:
     @property
     def pools(self) -> int:
         """Pools of the device."""
+    @property
+    def channels(self) -> int:
+        """Channels of the device."""
     @property
     def used_pages(self) -> int:
         """Pages that are not erased."""

@@ -56,6 +56,23 @@ class CostBenefitByInvalidation(CostBenefit):
         return view.since_invalidation
 
 
+class InvalidationRate(Victim):
+    """Equation 1 of the paper of 2023, exact: listed from 70 %, fully invalid blocks first."""
+
+    def select(self, view: VictimView) -> int | None:
+        columns = (view.invalid, view.first_invalid_ns, view.newest_invalid_ns, view.blocks)
+
+        def rank(row: tuple[int, ...]) -> tuple[bool, bool, Fraction, int]:
+            invalid, first, newest, block = row
+            infinite = invalid > 1 and newest == first
+            rate = Fraction(0) if infinite else Fraction(invalid - 1, max(newest - first, 1))
+            return invalid < view.pages_per_block, infinite, rate, block
+
+        rows: list[tuple[int, ...]] = list(zip(*(c.tolist() for c in columns), strict=True))
+        listed = [row for row in rows if row[0] * 10 >= view.pages_per_block * 7]
+        return min(listed, key=rank)[-1] if listed else None
+
+
 class FreeBlocks(Trigger):
     watches_pages = False
 

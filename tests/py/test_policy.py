@@ -80,6 +80,8 @@ def test_others_are_their_twins(device: str) -> None:
     same({"gc.victim": "cost-benefit"}, extra, victim=policies.CostBenefit())
     aged = {"policy": "cost-benefit", "age": "invalidation"}
     same({"gc.victim": aged}, extra, victim=policies.CostBenefitByInvalidation())
+    rates = {"gc.victim": "invalidation-rate"}
+    same(rates, extra, victim=policies.InvalidationRate())
     same({"gc.trigger": FREE_BLOCKS}, extra, trigger=FreeBlocks(6))
     same({"gc.trigger": FREE_BLOCKS | {"hard": 4}}, extra, trigger=FreeBlocks(6, 4))
     used = {"policy": "used-space", "at": 0.9}

@@ -88,7 +88,7 @@ reserve = 2
 trigger = [{ policy = "used-space", at = 0.70 }, { policy = "free-blocks", soft = 4 }, "idle"]
 victim = { policy = "greedy" }
 amount = { policy = "one" }
-concurrency = { policy = "fixed", k = 4 }
+concurrency = { policy = "adaptive", theta1 = 0.4, theta2 = 0.8, gmax = 3, rounding = "floor" }
 path = { policy = "controller" }
 blocking = { scope = "plane", granularity = "step" }
 window = 1
@@ -142,7 +142,7 @@ fn every_key_of_the_contract_is_accepted() {
     assert_eq!(config.gc.amount, Amount::One);
     assert_eq!(config.gc.trigger.len(), 3);
     assert_eq!(config.gc.trigger[1].int("hard"), 0);
-    assert_eq!(config.gc.concurrency.int("k"), 4);
+    assert_eq!(config.gc.concurrency.int("gmax"), 3);
     assert_eq!(config.timing.erase_ns, 700_000);
     assert_eq!(config.workload.arrival.interval_ns, 50_000);
     assert_eq!(config.workload.sizes[1].bytes, 512);

@@ -3,7 +3,7 @@
 
 mod rig;
 
-use rig::{alone, device, free_blocks, named, used_space, victim, whole};
+use rig::{alone, device, free_blocks, named, used_space, whole};
 use ssd_core::config::{
     Amount, Blocking, BlockingScope, BusyUnit, Config, EraseUnit, Frontiers, Granularity,
     PoolScope, TimingModel,
@@ -13,12 +13,21 @@ use ssd_core::ftl::gc::victim::ALL;
 use ssd_core::host::device::Device;
 use ssd_core::host::request::Op;
 use ssd_core::metrics::counters::Cause;
-use ssd_core::plug::PolicySpec;
+use ssd_core::plug::{PolicySpec, Value};
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::{Functional, Tally};
 use ssd_core::sim::log::FlashOp;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{BlockId, Lpn, Nanos};
+
+/// The policy called `name`, with a clock that both executors have.
+fn victim(name: &str) -> PolicySpec {
+    let plain = rig::victim(name);
+    if name == "invalidation-rate" {
+        return plain.with("time", Value::Word("pages".to_string()));
+    }
+    plain
+}
 
 /// What is written, or trimmed.
 type Step = (bool, u32);
@@ -213,6 +222,19 @@ fn pages_placed_in_turn() {
         c.alloc.placement = named(ssd_core::ftl::place::ALL, "round-robin");
         (c.gc.victim, c.gc.trigger) = (victim(info.name), vec![free_blocks(2)]);
         compare(&c, 4000, 0.0);
+    }
+}
+
+#[test]
+fn blocks_collected_at_once() {
+    for (i, trigger) in [free_blocks(2), used_space(0.9, "pool")].into_iter().enumerate() {
+        for amount in AMOUNTS {
+            let mut c = base([1, 1, 2], PoolScope::Plane, Frontiers::HostGc);
+            let rates = victim("invalidation-rate");
+            c.gc.victim = rates.with("fully_invalid", Value::Word("immediate".to_string()));
+            (c.gc.trigger, c.gc.amount) = (vec![trigger.clone()], amount);
+            compare(&c, 3000, [0.0, 0.3][i]);
+        }
     }
 }
 

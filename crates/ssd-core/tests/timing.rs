@@ -418,7 +418,7 @@ fn in_scope(scope: BlockingScope, c: &Collection, r: &OpRecord) -> bool {
 fn what_is_blocked_waits_and_nothing_else_does() {
     use BlockingScope::{Block, Channel, Device, None, Plane};
     for scope in [None, Block, Plane, Channel, Device] {
-        for granularity in [Granularity::Job, Granularity::Step] {
+        for granularity in [Granularity::Job, Granularity::Page, Granularity::Step] {
             let blocking = Blocking { scope, granularity };
             let (_, log) = busy_log("host-first", blocking, [2, 1, 2], PoolScope::Plane);
             let (mut inside_scope, mut outside_scope, mut between) = (0, 0, 0);
@@ -426,7 +426,7 @@ fn what_is_blocked_waits_and_nothing_else_does() {
             for r in log.iter().filter(|r| r.cause == Cause::Host) {
                 for c in jobs.iter().filter(|c| c.start < r.start.0 && r.start.0 < c.end) {
                     let step = c.steps.iter().any(|s| s.0 < r.start.0 && r.start.0 < s.1);
-                    match (in_scope(scope, c, r), step || granularity == Granularity::Job) {
+                    match (in_scope(scope, c, r), step || granularity != Granularity::Step) {
                         (true, true) => inside_scope += 1,
                         (true, false) => between += 1,
                         (false, _) => outside_scope += 1,
@@ -445,7 +445,7 @@ fn what_is_blocked_waits_and_nothing_else_does() {
 
 #[test]
 fn a_read_of_the_block_under_collection_waits_until_its_page_has_moved() {
-    let blocking = Blocking { scope: BlockingScope::Block, granularity: Granularity::Job };
+    let blocking = Blocking { scope: BlockingScope::Block, granularity: Granularity::Page };
     for (scope, waits) in [(BlockingScope::Block, true), (BlockingScope::None, false)] {
         let mut c = timed(TimingModel::Serial, [1, 1, 1], 16, 8);
         c.gc.blocking = Blocking { scope, ..blocking };

@@ -1,6 +1,10 @@
 //! The common suite of all victim policies: each one found in the registry, with each of its
 //! parameters at its default and at its limits, against a slow definition that scans all blocks.
 
+#[path = "oracle/algorithm_1.rs"]
+mod algorithm_1;
+
+use algorithm_1::Algorithm1;
 use proptest::prelude::*;
 use ssd_core::ftl::blocks::{BlockState, BlockTable};
 use ssd_core::ftl::gc::victim::{ALL, Victim, VictimPolicy};
@@ -51,6 +55,7 @@ struct World {
     sealed_at: Vec<u64>,
     invalidated_at: Vec<u64>,
     listed: Vec<BlockId>,
+    rates: Option<Algorithm1>,
     rng: Stream,
 }
 
@@ -74,6 +79,7 @@ impl World {
             sealed_at: vec![0; n],
             invalidated_at: vec![0; n],
             listed: vec![],
+            rates: (spec.policy == "invalidation-rate").then(|| Algorithm1::new(spec, n)),
             rng: Stream::new(seed, "world"),
         };
         let mut order: Vec<usize> = (0..n).collect();
@@ -115,6 +121,9 @@ impl World {
         for b in all {
             self.list(b);
         }
+        if let Some(rates) = &mut self.rates {
+            rates.restart(&self.table, self.clock);
+        }
     }
 
     fn list(&mut self, b: BlockId) {
@@ -146,11 +155,21 @@ impl World {
     }
 
     fn seal(&mut self, policy: &mut Victim) {
-        let Some(b) = self.pick(BlockState::Free) else { return };
-        self.fill(b.at());
+        let open = if self.rng.chance(0.2) { self.pick(BlockState::Open) } else { None };
+        let Some(b) = open.or_else(|| self.pick(BlockState::Free)) else { return };
+        if open.is_none() {
+            self.fill(b.at());
+        } else {
+            self.table.state[b.at()] = BlockState::Sealed;
+            self.table.seal_order[b.at()] = self.seals;
+            self.seals += 1;
+        }
         self.sealed_at[b.at()] = self.clock;
         self.invalidated_at[b.at()] = self.clock;
         self.list(b);
+        if let Some(rates) = &mut self.rates {
+            rates.sealed(b, &self.table, self.clock);
+        }
         policy.on_seal(b, &self.table, self.clock);
     }
 
@@ -163,13 +182,32 @@ impl World {
             self.table.valid[b.at()] -= 1;
             self.invalidated_at[b.at()] = self.clock;
             self.list(b);
+            self.note_invalid(b);
             policy.on_invalidate(b, &self.table, self.clock);
+        }
+    }
+
+    fn invalidate_open(&mut self, policy: &mut Victim) {
+        let Some(b) = self.pick(BlockState::Open) else { return };
+        if self.table.valid[b.at()] > 0 {
+            self.table.valid[b.at()] -= 1;
+            self.note_invalid(b);
+            policy.on_invalidate_open(b, &self.table, self.clock);
+        }
+    }
+
+    fn note_invalid(&mut self, b: BlockId) {
+        if let Some(rates) = &mut self.rates {
+            rates.invalid_page(b, &self.table, self.clock);
         }
     }
 
     fn leave(&mut self, b: BlockId, policy: &mut Victim) {
         self.table.state[b.at()] = BlockState::Collecting;
         self.listed.retain(|&other| other != b);
+        if let Some(rates) = &mut self.rates {
+            rates.leaves(b);
+        }
         policy.on_leave(b, &self.table);
     }
 
@@ -205,6 +243,10 @@ impl World {
                 fewest(&oldest)
             }
             "list-order" => self.listed.iter().copied().find(|&b| self.table.pool_of(b) == pool),
+            "invalidation-rate" => {
+                let sorted = self.rates.as_ref()?.prioritized(&self.table, self.clock);
+                sorted.into_iter().find(|&b| self.table.pool_of(b) == pool)
+            }
             "cost-benefit" => self.first_by(&sealed, |a, b| self.by_benefit(a, b)),
             "cost-age-times" => self.first_by(&sealed, |a, b| self.by_cost(a, b)),
             _ => return None,
@@ -289,10 +331,14 @@ impl World {
     }
 
     fn step(&mut self, kind: u8, policy: &mut Victim, rng: &mut Stream) -> Option<BlockId> {
+        self.table.now.0 += self.rng.below(3) * self.rng.below(700);
         match kind {
             0..=2 => self.seal(policy),
             3..=9 => self.invalidate(policy),
-            10 => self.clock += self.rng.below(50),
+            10 => {
+                self.clock += self.rng.below(50);
+                self.invalidate_open(policy);
+            }
             11 | 12 => {
                 let pool = PoolId(self.rng.below(u64::from(self.table.pools())) as u32);
                 let chosen = self.choose(policy, pool, rng);
@@ -393,7 +439,7 @@ fn check_candidates(world: &mut World, policy: &mut Victim, rng: &mut Stream) {
 }
 
 /// State outside the table: `init` cannot know the ages, nor when a block joined the list.
-const REMEMBER: [&str; 3] = ["cost-age-times", "cost-benefit", "list-order"];
+const REMEMBER: [&str; 4] = ["cost-age-times", "cost-benefit", "invalidation-rate", "list-order"];
 
 fn same_after_init(spec: &PolicySpec, shape: Shape, seed: u64, script: &[u8]) {
     let mut world = World::new(spec, shape, seed, 0.8);
@@ -687,8 +733,10 @@ fn time_of_the_hooks() {
         "", "", "ns/select", "ns/invalid.", "ns/seal+leave"
     );
     let mut all = specs();
-    all.retain(|s| s.policy != "list-order");
-    all.push(spec("list-order").with("ratio", Value::Real(0.2)));
+    all.retain(|s| !["invalidation-rate", "list-order"].contains(&s.policy.as_str()));
+    for name in ["invalidation-rate", "list-order"] {
+        all.push(spec(name).with("ratio", Value::Real(0.2)));
+    }
     for spec in all {
         let params = spec.params.values().next().map_or(String::new(), |v| format!("{v:?}"));
         let mut drive = Drive::new(&spec, 4096, 128, 0.28);

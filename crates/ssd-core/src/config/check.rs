@@ -96,6 +96,8 @@ const CHECKS: &[Check] = &[
         multi_plane,
     ),
     check(&["gc.path", "alloc.pool"], copyback_pool),
+    check(&["gc.blocking"], pages_of_a_block),
+    check(&["gc.concurrency"], order_of_thetas),
     check(&["wear.endurance_spread", "wear.endurance"], spread_of_nothing),
     check(&["wear.factory_bad_blocks", "run.seed", "gc.reserve", "device"], too_many_bad_blocks),
     check(&["workload.read", "workload.trim"], shares),
@@ -247,6 +249,25 @@ fn copyback_pool(draft: &Draft) -> Option<String> {
          alloc.pool = \"plane\" or gc.path = \"controller\""
             .to_string()
     })
+}
+
+fn pages_of_a_block(draft: &Draft) -> Option<String> {
+    let blocking = draft.config.gc.blocking;
+    (blocking.granularity == Granularity::Page && blocking.scope != BlockingScope::Block).then(|| {
+        format!(
+            "granularity \"page\" opens a block page by page and needs scope \"block\"; it is {:?}",
+            blocking.scope.word()
+        )
+    })
+}
+
+fn order_of_thetas(draft: &Draft) -> Option<String> {
+    let rule = &draft.config.gc.concurrency;
+    if rule.policy != "adaptive" {
+        return None;
+    }
+    let (low, high) = (rule.real("theta1"), rule.real("theta2"));
+    (low > high).then(|| format!("theta1 = {low} is more than theta2 = {high}: say them in order"))
 }
 
 fn spread_of_nothing(draft: &Draft) -> Option<String> {

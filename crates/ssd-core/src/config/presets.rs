@@ -32,9 +32,15 @@ macro_rules! presets {
 // One line a preset, sorted.
 presets! {
     "adaptive-channel",
+    "adaptive-channel-conv-0-all",
+    "adaptive-channel-conv-0.7-all",
+    "adaptive-channel-conv-0.7-half",
     "deferred-gc-raid",
     "greedy-8ch",
     "invalidation-rate",
+    "invalidation-rate-bbgc",
+    "invalidation-rate-conventional",
+    "invalidation-rate-conventional-bbgc",
     "modern-tlc",
     "noc-copyback",
     "remapcom",

@@ -159,7 +159,7 @@ word_enum! {
     BlockingScope {
         /// Nothing: host and GC operations alternate by `sched.order`.
         None = "none",
-        /// Reads of the block under collection.
+        /// Reads of pages of the block under collection.
         Block = "block",
         /// The planes of the victim.
         Plane = "plane",
@@ -173,8 +173,11 @@ word_enum! {
 word_enum! {
     /// `gc.blocking.granularity`
     Granularity {
-        /// From the choice of the victim to the end of its erase.
+        /// From the choice of the victim to the end of its erase; in scope `block` reads of what has
+        /// been moved wait, too.
         Job = "job",
+        /// The same, but a page is open again as soon as it has been moved (scope `block` only).
+        Page = "page",
         /// During each page move (read to program) and the erase; open in between.
         Step = "step",
     }

@@ -1,6 +1,6 @@
 //! The block table: state of every erase unit, as a struct of arrays.
 
-use crate::units::{BlockId, Divisor, PoolId};
+use crate::units::{BlockId, Divisor, Nanos, PoolId};
 
 /// Where an erase unit is in its life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +37,8 @@ pub struct BlockTable {
     pub erases: Vec<u32>,
     /// Position in the order of sealing over the device (meaningful while sealed).
     pub seal_order: Vec<u64>,
+    /// The time for policies that are defined over it; without time 1 ns for each host page written.
+    pub now: Nanos,
     /// Pages of one erase unit.
     pub pages_per_block: u16,
     blocks_per_pool: Divisor,
@@ -55,6 +57,7 @@ impl BlockTable {
             state: vec![BlockState::Free; n],
             erases: vec![0; n],
             seal_order: vec![0; n],
+            now: Nanos::ZERO,
             pages_per_block,
             blocks_per_pool: Divisor::new(blocks_per_pool),
         }

@@ -4,13 +4,14 @@
 use super::Ftl;
 use super::map::Entry;
 use crate::memory::prefetch;
-use crate::units::{BlockId, Lpn, PlaneId, Ppn};
+use crate::units::{BlockId, Lpn, Nanos, PlaneId, Ppn};
 
 impl Ftl {
     /// Write `lpn` to the host frontier `stream` on `plane`. Returns the page and the one it replaces.
     #[inline]
     pub fn write_now(&mut self, plane: PlaneId, stream: u32, lpn: Lpn) -> (Ppn, Option<Ppn>) {
         self.clock += 1;
+        self.blocks.now = Nanos(self.clock);
         let (block, ppn) = self.program_now(plane, stream, lpn);
         self.map.mark(ppn);
         self.valid_pages += 1;

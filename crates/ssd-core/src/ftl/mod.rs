@@ -182,8 +182,23 @@ impl Ftl {
         self.valid_pages -= 1;
         if self.blocks.is_candidate(block) {
             self.victim.on_invalidate(block, &self.blocks, self.clock);
+        } else {
+            self.lost_page(block);
         }
         block
+    }
+
+    /// A page that is programmed, or still being programmed, in a block that is no candidate is invalid.
+    #[inline]
+    fn lost_page(&mut self, block: BlockId) {
+        if self.blocks.state[block.at()] == BlockState::Open {
+            self.victim.on_invalidate_open(block, &self.blocks, self.clock);
+        }
+    }
+
+    /// The program of a page completes that nobody owns any more.
+    pub fn born_invalid(&mut self, ppn: Ppn) {
+        self.lost_page(self.geo.block_of(ppn));
     }
 
     /// The victim of `pool`: the policy's choice or, where that makes no progress and `must_progress`
@@ -205,6 +220,16 @@ impl Ftl {
         chosen
             .filter(|&block| self.fits(block) && self.fewest_valid(pool).is_some())
             .map(Choice::of_policy)
+    }
+
+    /// The next block of `pool` that is collected whatever the triggers say.
+    #[inline]
+    #[must_use]
+    pub fn at_once(&self, pool: PoolId) -> Option<BlockId> {
+        let block = self.victim.at_once(pool)?;
+        assert!(self.blocks.is_candidate(block), "victim {block:?} is not sealed");
+        assert_eq!(self.blocks.valid[block.at()], 0, "{block:?} has valid pages");
+        Some(block)
     }
 
     /// Whether the valid pages of `block` find room. They always do unless blocks wear out.

@@ -264,6 +264,13 @@ fn warnings_come_with_their_condition_only() {
     assert!(has(&with(&|r| r.completed = false), "20000 of 20000 requests completed"));
     assert!(has(&with(&|r| r.host.unmapped_pages_read = 50), "50 of 5000 pages read"));
     assert!(!has(&with(&|r| r.host.unmapped_pages_read = 49), "held nothing"));
+    let trigger = |at: f64, scope: &str| {
+        let trigger = json!({"policy": "used-space", "at": at, "scope": scope});
+        with(&|r| r.config = json!({"gc": {"trigger": [trigger.clone()]}}))
+    };
+    assert!(has(&trigger(0.9, "device"), "live data are 90.8 % of the pages"));
+    assert!(!has(&trigger(0.91, "device"), "live data"));
+    assert!(!has(&trigger(0.9, "pool"), "live data"));
     let queue = |peak: u64, mean: f64, busy: f64| {
         with(&|r| {
             r.little.peak_in_system = peak;

@@ -14,6 +14,7 @@ pub fn warnings(report: &Report, open_loop: bool) -> Vec<String> {
     all.extend(incomplete(report));
     all.extend(overload(report, open_loop));
     all.extend(no_gc(report).or_else(|| not_steady(report)));
+    all.extend(too_much_live(report));
     all.extend(transient(report));
     all.extend(foreground(report));
     all.extend(unmapped(report));
@@ -76,6 +77,22 @@ fn triggers(report: &Report) -> String {
     let listed = report.config["gc"]["trigger"].as_array();
     let names = listed.into_iter().flatten().filter_map(|t| t["policy"].as_str());
     names.collect::<Vec<_>>().join(" and ")
+}
+
+/// Live data alone hold the trigger on used space: collection never stops, and what a scheme leaves for
+/// later it collects now.
+fn too_much_live(report: &Report) -> Option<String> {
+    let listed = report.config["gc"]["trigger"].as_array();
+    let of_device = |t: &&serde_json::Value| t["policy"] == "used-space" && t["scope"] == "device";
+    let at = listed.into_iter().flatten().find(of_device)?["at"].as_f64()?;
+    let live = report.device.valid_pages as f64 / report.device.physical_pages.max(1) as f64;
+    (at > 0.0 && live >= at && report.gc.calls > 0).then(|| {
+        format!(
+            "live data are {:.1} % of the pages, so that the trigger used-space at {at} always holds: \
+             write less, or say a larger threshold (gc.trigger)",
+            100.0 * live
+        )
+    })
 }
 
 fn not_steady(report: &Report) -> Option<String> {

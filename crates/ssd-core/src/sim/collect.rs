@@ -5,12 +5,14 @@
 //! has changed.
 
 use super::event::Timer;
+use super::held::Held;
 use super::op::{Kind, NONE, Op};
 use super::ssd::Ssd;
+use super::turn::Turns;
 use super::unit::IdSet;
 use crate::config::{Amount, Blocking, BlockingScope, Config, GcPath, Granularity};
 use crate::ftl::Choice;
-use crate::ftl::gc::concurrency::{Concurrency, ConcurrencyPolicy, DeviceView};
+use crate::ftl::gc::victim::VictimPolicy;
 use crate::ftl::gc::{Demand, Demands};
 use crate::ftl::plugs::Plugs;
 use crate::metrics::counters::{CAUSES, Parts};
@@ -38,29 +40,30 @@ struct Job {
 /// State of collection over the device.
 pub(crate) struct Collector {
     demands: Demands,
-    concurrency: Concurrency,
+    /// What the concurrency rule allows.
+    pub(crate) turns: Turns,
     blocking: Blocking,
     path: GcPath,
     window: u32,
     pub(crate) ecc_ns: u64,
     jobs: Vec<Option<Job>>,
-    background: u32,
     consider: IdSet,
     /// Pools whose demand found nothing to collect.
     starved: Vec<bool>,
     starving: u32,
+    /// The victim policy has blocks that are collected whatever the triggers say.
+    at_once: bool,
     /// Pools whose `amount = "one"` has been used up since their last host page.
     spent: Vec<bool>,
     /// What is left of `amount = "all-candidates"`.
     lists: Vec<VecDeque<BlockId>>,
-    /// Pools that wait for the concurrency rule, in order.
-    throttled: VecDeque<PoolId>,
-    is_throttled: Vec<bool>,
     /// How often each plane is closed to the host.
     closed_planes: Vec<u32>,
     /// Blocks closed to host reads.
     pub(crate) closed_blocks: u32,
     block_closings: Vec<u32>,
+    /// What the jobs of closed blocks have moved.
+    pub(crate) held: Held,
     /// Units whose idle timer has fired at this instant.
     pub(crate) idle_units: Vec<u32>,
     device_held: bool,
@@ -71,7 +74,12 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    pub(crate) fn new(config: &Config, geo: &Geometry, plugs: &Plugs) -> Collector {
+    pub(crate) fn new(
+        config: &Config,
+        geo: &Geometry,
+        plugs: &Plugs,
+        victim: &impl VictimPolicy,
+    ) -> Collector {
         let pools = geo.pools as usize;
         let mut consider = IdSet::new(geo.pools);
         (0..geo.pools).for_each(|p| consider.insert(p));
@@ -79,23 +87,27 @@ impl Collector {
         Collector {
             watches_pages: demands.watches_pages(),
             demands,
-            concurrency: plugs.concurrency(&config.gc.concurrency),
+            turns: Turns::new(config, geo, plugs),
             blocking: config.gc.blocking,
             path: config.gc.path,
             window: config.gc.window,
             ecc_ns: config.controller.ecc_ns,
             jobs: vec![None; pools],
-            background: 0,
             consider,
             starved: vec![false; pools],
             starving: 0,
+            at_once: victim.collects_at_once(),
             spent: vec![false; pools],
             lists: vec![VecDeque::new(); pools],
-            throttled: VecDeque::new(),
-            is_throttled: vec![false; pools],
             closed_planes: vec![0; geo.planes as usize],
             closed_blocks: 0,
             block_closings: vec![0; pools],
+            held: match config.gc.blocking {
+                Blocking { scope: BlockingScope::Block, granularity: Granularity::Job } => {
+                    Held::new(geo)
+                }
+                _ => Held::default(),
+            },
             idle_units: Vec::new(),
             device_held: false,
             pages_read: [0; CAUSES],
@@ -127,17 +139,18 @@ impl Collector {
     /// A pool has changed, or waits for the concurrency rule.
     #[inline(always)]
     pub(crate) fn something_to_consider(&self) -> bool {
-        !self.consider.is_empty() || !self.throttled.is_empty()
+        !self.consider.is_empty() || self.turns.somebody_waits()
     }
 
+    /// A page that becomes invalid, or a block that is sealed, may be what a pool waits for.
     #[inline(always)]
-    pub(crate) fn any_starved(&self) -> bool {
-        self.starving > 0
+    pub(crate) fn watches_releases(&self) -> bool {
+        self.starving > 0 || self.at_once
     }
 
     /// A page of `pool` became invalid or a block of it was sealed.
     pub(crate) fn look_again(&mut self, pool: PoolId) {
-        if self.starved[pool.at()] {
+        if self.starved[pool.at()] || self.at_once {
             self.consider_soon(pool);
         }
     }
@@ -163,7 +176,7 @@ impl Collector {
         self.closed_planes[plane.at()] > 0
     }
 
-    /// Whether the block of `ppn`, which is being collected, is closed to reads now.
+    /// Whether the block of `ppn`, which is being collected, is closed to host reads now.
     pub(crate) fn closes_block(&self, ppn: Ppn, geo: &Geometry) -> bool {
         self.block_closings[geo.pool_of(geo.plane_of(ppn)).at()] > 0
     }
@@ -175,17 +188,14 @@ impl Ssd {
     pub(crate) fn consider_collection(&mut self) {
         self.watch_device();
         while let Some(pool) = self.gc.consider.pop() {
-            self.consider(PoolId(pool));
+            self.consider(PoolId(pool), false);
         }
-        let limit = self.concurrency_limit();
-        for _ in 0..self.gc.throttled.len() {
-            if self.gc.background >= limit {
-                break;
-            }
-            let pool = self.gc.throttled.pop_front().expect("counted");
-            self.gc.is_throttled[pool.at()] = false;
-            self.consider(pool);
-        }
+        self.let_waiting_begin();
+    }
+
+    /// It is the turn of `pool`, which has waited for the concurrency rule.
+    pub(crate) fn consider_in_turn(&mut self, pool: PoolId) {
+        self.consider(pool, true);
     }
 
     /// When a trigger over the device begins to hold, every pool is considered.
@@ -206,15 +216,8 @@ impl Ssd {
         pools.clone().find(at_reserve).or_else(|| pools.next())
     }
 
-    fn concurrency_limit(&self) -> u32 {
-        self.gc.concurrency.limit(&DeviceView {
-            pools: self.ftl.geo.pools,
-            used_pages: self.ftl.space.used(),
-            pages: self.ftl.space.good_pages(),
-        })
-    }
-
-    fn consider(&mut self, pool: PoolId) {
+    /// What `pool` wants now, and start it if it may; `in_turn`: it has lined up before.
+    fn consider(&mut self, pool: PoolId, in_turn: bool) {
         let mut view = self.ftl.space_view(pool);
         view.idle_for = self.idle_for(pool);
         let demand = self.gc.demands.of(&view);
@@ -226,21 +229,24 @@ impl Ssd {
         if self.ftl.wear.is_due(pool) && demand < Demand::Urgent && !listed && self.level(pool) {
             return;
         }
-        if demand == Demand::None && !listed {
+        let reserve = demand == Demand::Reserve;
+        let at_once = if reserve { None } else { self.ftl.at_once(pool) };
+        if demand == Demand::None && !listed && at_once.is_none() {
             self.gc.set_starved(pool, false);
             return;
         }
-        let reserve = demand == Demand::Reserve;
         if !reserve {
-            if self.gc.spent[pool.at()] && !listed {
+            if self.gc.spent[pool.at()] && !listed && at_once.is_none() {
                 return;
             }
-            if self.gc.background >= self.concurrency_limit() || self.gc.is_throttled[pool.at()] {
-                self.throttle(pool);
+            let lines_up = !in_turn && self.pools_line_up();
+            if lines_up || self.gc.turns.waits(pool) || !self.has_turn(pool) {
+                self.gc.turns.wait(pool);
                 return;
             }
         }
-        let Some(choice) = self.next_choice(pool, reserve) else {
+        let choice = at_once.map(Choice::of_policy).or_else(|| self.next_choice(pool, reserve));
+        let Some(choice) = choice else {
             self.gc.set_starved(pool, true);
             if reserve && self.ftl.is_worn_out(pool) && self.host_waits_for(pool) {
                 let end = super::functional::worn_out(&self.ftl, pool);
@@ -249,6 +255,9 @@ impl Ssd {
             return;
         };
         self.gc.set_starved(pool, false);
+        if at_once.is_none() {
+            self.gc.spent[pool.at()] = self.gc.demands.amount == Amount::One;
+        }
         self.start_job(pool, choice, demand);
     }
 
@@ -266,7 +275,7 @@ impl Ssd {
     /// for the concurrency rule.
     #[inline(never)]
     fn level(&mut self, pool: PoolId) -> bool {
-        if self.gc.background >= self.concurrency_limit() {
+        if !self.has_turn(pool) {
             return false;
         }
         let Some(block) = self.ftl.take_cold(pool) else { return false };
@@ -275,20 +284,12 @@ impl Ssd {
         true
     }
 
-    fn throttle(&mut self, pool: PoolId) {
-        if !self.gc.is_throttled[pool.at()] {
-            self.gc.is_throttled[pool.at()] = true;
-            self.gc.throttled.push_back(pool);
-            self.measured.gc.deferred += 1;
-        }
-    }
-
     /// A running background job is promoted when its pool falls to the reserve.
     fn promote(&mut self, pool: PoolId, demand: Demand) {
         let job = self.gc.jobs[pool.at()].as_mut().expect("the caller has checked");
         if demand >= Demand::Urgent && !job.foreground {
             job.foreground = true;
-            self.gc.background -= 1;
+            self.gc.turns.job_ends(pool);
             self.measured.gc.reserve_promotions += u64::from(demand == Demand::Reserve);
             for unit in self.ftl.geo.units_of_pool(pool) {
                 self.ready.insert(unit);
@@ -318,10 +319,9 @@ impl Ssd {
             self.measured.wear.calls += 1;
         } else {
             self.count_victim(choice, foreground);
-            self.gc.spent[pool.at()] = self.gc.demands.amount == Amount::One;
         }
         if !foreground {
-            self.gc.background += 1;
+            self.gc.turns.job_begins(pool);
         }
         self.ftl.begin_collection(choice);
         self.ftl.prefetch_block(block);
@@ -335,7 +335,7 @@ impl Ssd {
             levels: choice.levels,
             since: self.now,
         });
-        if self.gc.blocking.granularity == Granularity::Job {
+        if self.gc.blocking.granularity != Granularity::Step {
             self.close(pool);
         }
         self.advance(pool);
@@ -511,7 +511,8 @@ impl Ssd {
         }
         let job = self.gc.jobs[pool.at()].expect("it was there");
         self.ftl.finish_erase(job.victim);
-        if self.gc.blocking.granularity == Granularity::Job {
+        self.gc.held.let_go(pool);
+        if self.gc.blocking.granularity != Granularity::Step {
             self.open(pool);
         }
         if !job.levels {
@@ -523,7 +524,7 @@ impl Ssd {
         }
         self.gc.jobs[pool.at()] = None;
         if !job.foreground {
-            self.gc.background -= 1;
+            self.gc.turns.job_ends(pool);
         }
         self.gc.consider_soon(pool);
         self.wake_pool(pool);
@@ -644,10 +645,8 @@ impl Ssd {
                 ));
             }
         }
-        let background = self.gc.jobs.iter().flatten().filter(|j| !j.foreground).count() as u32;
-        if background != self.gc.background {
-            return Err(format!("{background} background jobs, {} counted", self.gc.background));
-        }
-        Ok(())
+        let background = |p: &PoolId| self.gc.jobs[p.at()].is_some_and(|job| !job.foreground);
+        self.gc.held.audit(|p| self.gc.jobs[p.at()].is_some())?;
+        self.gc.turns.audit((0..self.ftl.geo.pools).map(PoolId).filter(background))
     }
 }

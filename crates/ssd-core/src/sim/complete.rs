@@ -91,6 +91,8 @@ impl Ssd {
             if base != NONE {
                 self.release(Ppn(base));
             }
+        } else {
+            self.ftl.born_invalid(ppn);
         }
         self.settle(ppn);
         let pool = self.ftl.geo.pool_of(self.ops[slot].plane);
@@ -122,8 +124,10 @@ impl Ssd {
             }
             self.release(source);
             self.ftl.validate(target);
+            self.gc.held.hold(PoolId(self.ops[slot].owner), target);
             self.measured.moves(cause).moved += 1;
         } else {
+            self.ftl.born_invalid(target);
             self.measured.moves(cause).stale += 1;
         }
         self.settle(target);
@@ -133,14 +137,14 @@ impl Ssd {
     /// A page becomes invalid; pools that found nothing to collect look again.
     pub(crate) fn release(&mut self, ppn: Ppn) {
         let block = self.ftl.release(ppn);
-        if self.gc.any_starved() {
+        if self.gc.watches_releases() {
             self.gc.look_again(self.ftl.blocks.pool_of(block));
         }
     }
 
     fn settle(&mut self, ppn: Ppn) {
         self.ftl.settle(ppn);
-        if self.gc.any_starved() {
+        if self.gc.watches_releases() {
             self.gc.look_again(self.ftl.blocks.pool_of(self.ftl.geo.block_of(ppn)));
         }
     }

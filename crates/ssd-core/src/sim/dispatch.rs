@@ -134,7 +134,10 @@ impl Ssd {
         }
         let state = self.ftl.blocks.state[self.ftl.geo.block_of(ppn).at()];
         let collected = matches!(state, BlockState::Collecting | BlockState::Erasing);
-        !(self.gc.closed_blocks > 0 && collected && self.gc.closes_block(ppn, &self.ftl.geo))
+        if self.gc.closed_blocks > 0 && collected && self.gc.closes_block(ppn, &self.ftl.geo) {
+            return false;
+        }
+        !self.gc.held.holds(ppn)
     }
 
     /// The page that a host read or the read of a read-modify-write would read now.

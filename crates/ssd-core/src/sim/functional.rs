@@ -7,6 +7,7 @@
 use super::ssd::policy_error;
 use crate::config::{Amount, Config, FillOrder, SteadyStart};
 use crate::ftl::gc::trigger::SpaceView;
+use crate::ftl::gc::victim::VictimPolicy;
 use crate::ftl::gc::{Demand, Demands};
 use crate::ftl::map::Entry;
 use crate::ftl::place::{Layout, Placement, PlacementPolicy};
@@ -71,6 +72,8 @@ pub struct Functional {
     /// Pools whose demand found nothing to collect: looked at again when a page of theirs is released.
     starved: Vec<bool>,
     starving: u32,
+    /// The victim policy has blocks that are collected whatever the triggers say.
+    at_once: bool,
     sequence: u64,
     victims: Option<Vec<BlockId>>,
     plugs: Plugs,
@@ -119,6 +122,7 @@ impl Functional {
             spent: vec![false; ftl.geo.pools as usize],
             starved: vec![false; ftl.geo.pools as usize],
             starving: 0,
+            at_once: ftl.victim.collects_at_once(),
             sequence: 0,
             victims: None,
             plugs: plugs.clone(),
@@ -178,7 +182,7 @@ impl Functional {
             self.meet_demand(pool)?;
         }
         match old {
-            Some(old) if self.starving > 0 => self.look_again(old),
+            Some(old) if self.starving > 0 || self.at_once => self.look_again(old),
             _ => Ok(()),
         }
     }
@@ -199,7 +203,7 @@ impl Functional {
         let Entry::Page(old) = self.ftl.map.get(lpn) else { return false };
         self.ftl.release(old);
         self.ftl.map.set(lpn, Entry::Unmapped);
-        if self.starving > 0 {
+        if self.starving > 0 || self.at_once {
             self.look_again(old).expect("collection of a chosen block does not fail");
         }
         true
@@ -208,7 +212,7 @@ impl Functional {
     /// Page `released` is invalid now: is there something to collect for its pool?
     fn look_again(&mut self, released: Ppn) -> Result<(), DeviceError> {
         let pool = self.ftl.geo.pool_of(self.ftl.geo.plane_of(released));
-        if self.starved[pool.at()] { self.meet_demand(pool) } else { Ok(()) }
+        if self.starved[pool.at()] || self.at_once { self.meet_demand(pool) } else { Ok(()) }
     }
 
     /// The plane where a page planned for `planned` can be bound, collecting until there is one.
@@ -236,6 +240,12 @@ impl Functional {
         self.set_starved(pool, false);
         loop {
             let demand = self.demands.of(&self.ftl.space_view(pool));
+            if demand < Demand::Reserve
+                && let Some(block) = self.ftl.at_once(pool)
+            {
+                self.collect(Choice::of_policy(block), false)?;
+                continue;
+            }
             if demand < Demand::Urgent && self.ftl.wear.is_due(pool) && self.level(pool)? {
                 continue;
             }

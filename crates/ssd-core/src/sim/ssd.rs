@@ -115,6 +115,7 @@ impl Ssd {
         plugs.begin();
         let layout = Layout::new(&config.device);
         let geo = ftl.geo.clone();
+        ftl.blocks.now = Nanos::ZERO;
         ftl.set_victim(plugs.victim(&config.gc.victim, &ftl.blocks));
         let channel_of = |u: u32| geo.channel_of(PlaneId(geo.planes_of_unit(UnitId(u)).start)).0;
         let interval = Nanos(config.metrics.interval_ns);
@@ -139,7 +140,7 @@ impl Ssd {
             arrivals: VecDeque::new(),
             ready: IdSet::new(geo.units),
             buses_to_grant: IdSet::new(geo.channels),
-            gc: Collector::new(config, &geo, plugs),
+            gc: Collector::new(config, &geo, plugs, &ftl.victim),
             placement: plugs.placement(&config.alloc.placement, &layout),
             order: Order::build(&config.sched.order),
             multi_plane: config.timing.multi_plane,
@@ -246,6 +247,7 @@ impl Ssd {
             return Err(DeviceError::TimeRange { limit_ns: self.latest_ns });
         }
         self.now = t;
+        self.ftl.blocks.now = t;
         self.mid_instant = true;
         while self.events.more_at(t) {
             let resource = self.events.take();

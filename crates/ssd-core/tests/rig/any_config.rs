@@ -136,6 +136,14 @@ fn reconcile(c: &mut Config) {
     if c.gc.path == GcPath::Copyback {
         c.alloc.pool = PoolScope::Plane;
     }
+    if c.gc.blocking.granularity == Granularity::Page {
+        c.gc.blocking.scope = BlockingScope::Block;
+    }
+    let rule = &mut c.gc.concurrency;
+    if rule.policy == "adaptive" && rule.real("theta1") > rule.real("theta2") {
+        let theta2 = rule.params["theta2"].clone();
+        rule.params.insert("theta1".to_string(), theta2);
+    }
     if c.alloc.erase_unit == EraseUnit::Superblock {
         c.alloc.placement = named(place::ALL, "round-robin");
     }

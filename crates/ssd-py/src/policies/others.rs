@@ -40,6 +40,8 @@ pub(crate) struct TriggerView {
 pub(crate) struct ConcurrencyView {
     /// Pools of the device.
     pools: u32,
+    /// Channels of the device.
+    channels: u32,
     /// Pages that are not erased.
     used_pages: u64,
     /// All pages.
@@ -149,8 +151,8 @@ impl ConcurrencyPolicy for Concurrency {
     fn limit(&self, view: &DeviceView) -> u32 {
         let answer = self.given.ask(None, |py| {
             let rng = self.rng.clone_ref(py);
-            let (pools, used_pages, pages) = (view.pools, view.used_pages, view.pages);
-            let view = ConcurrencyView { pools, used_pages, pages, rng };
+            let DeviceView { pools, channels, used_pages, pages } = *view;
+            let view = ConcurrencyView { pools, channels, used_pages, pages, rng };
             let answer = self.given.call(py, "limit", (view,))?;
             let expected = "a number of pools, 0 or more";
             let limit = integer("limit", &answer, expected)?;

@@ -26,7 +26,9 @@ pub(crate) struct VictimView {
     sealed: Vec<u64>,
     sealed_at: Vec<u64>,
     invalidated_at: Vec<u64>,
-    columns: [PyOnceLock<Py<Column>>; 7],
+    first_invalid: Vec<u64>,
+    newest_invalid: Vec<u64>,
+    columns: [PyOnceLock<Py<Column>>; 9],
     /// Pages of a block.
     #[pyo3(get)]
     pages_per_block: u32,
@@ -36,6 +38,9 @@ pub(crate) struct VictimView {
     /// Host pages bound so far.
     #[pyo3(get)]
     clock: u64,
+    /// Time, ns; without time 1 for each host page bound.
+    #[pyo3(get)]
+    now_ns: u64,
     /// Erased blocks of the pool.
     #[pyo3(get)]
     free_blocks: u32,
@@ -45,6 +50,9 @@ pub(crate) struct VictimView {
 }
 
 type Column = PyArray1<i64>;
+
+/// The time of what has not happened: -1 in Python.
+const NEVER: u64 = u64::MAX;
 
 impl VictimView {
     /// Array `which`, made at the first look: `value` of each candidate, counted within the pool.
@@ -100,6 +108,18 @@ impl VictimView {
     fn seal_order(&self, py: Python<'_>) -> Py<Column> {
         self.column(py, 6, |b| self.sealed[b])
     }
+
+    /// When the first page of each became invalid since its last erase, ns; -1: none has.
+    #[getter]
+    fn first_invalid_ns(&self, py: Python<'_>) -> Py<Column> {
+        self.column(py, 7, |b| self.first_invalid[b])
+    }
+
+    /// When the newest did.
+    #[getter]
+    fn newest_invalid_ns(&self, py: Python<'_>) -> Py<Column> {
+        self.column(py, 8, |b| self.newest_invalid[b])
+    }
 }
 
 /// A victim policy in Python, with the ages that it is told.
@@ -110,6 +130,9 @@ pub(super) struct Victim {
     scores: bool,
     sealed_at: Vec<u64>,
     invalidated_at: Vec<u64>,
+    /// Times of the first and newest invalid page since the last erase; `NEVER`: none.
+    first_invalid: Vec<u64>,
+    newest_invalid: Vec<u64>,
     /// Fully valid victims in a row, and the clock of the first.
     fruitless: (u64, u64),
 }
@@ -122,6 +145,8 @@ impl Victim {
             rng,
             sealed_at: vec![0; table.len()],
             invalidated_at: vec![0; table.len()],
+            first_invalid: vec![NEVER; table.len()],
+            newest_invalid: vec![NEVER; table.len()],
             fruitless: (0, 0),
         }
     }
@@ -146,10 +171,13 @@ impl Victim {
             sealed: table.seal_order[all.clone()].to_vec(),
             sealed_at: self.sealed_at[all.clone()].to_vec(),
             invalidated_at: self.invalidated_at[all.clone()].to_vec(),
+            first_invalid: self.first_invalid[all.clone()].to_vec(),
+            newest_invalid: self.newest_invalid[all.clone()].to_vec(),
             columns: std::array::from_fn(|_| PyOnceLock::new()),
             pages_per_block: u32::from(table.pages_per_block),
             pool: pool.0,
             clock,
+            now_ns: table.now.0,
             free_blocks: table.state[all].iter().filter(free).count() as u32,
             rng: self.rng.clone_ref(py),
         }
@@ -233,18 +261,39 @@ fn named(answer: &Bound<'_, PyAny>, pool: PoolId, table: &BlockTable) -> Result<
 }
 
 impl VictimPolicy for Victim {
-    fn init(&mut self, _table: &BlockTable, clock: u64) {
+    fn init(&mut self, table: &BlockTable, clock: u64) {
+        self.first_invalid.fill(NEVER);
+        self.newest_invalid.fill(NEVER);
         self.sealed_at.fill(clock);
         self.invalidated_at.fill(clock);
+        for block in (0..table.len() as u32).map(BlockId).filter(|&b| table.is_candidate(b)) {
+            self.on_seal(block, table, clock);
+        }
     }
 
-    fn on_seal(&mut self, block: BlockId, _table: &BlockTable, clock: u64) {
+    fn on_seal(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
         self.sealed_at[block.at()] = clock;
         self.invalidated_at[block.at()] = clock;
+        // Invalid pages that nobody was told of count from now.
+        if self.first_invalid[block.at()] == NEVER && table.invalid(block) > 0 {
+            self.on_invalidate_open(block, table, clock);
+        }
     }
 
-    fn on_invalidate(&mut self, block: BlockId, _table: &BlockTable, clock: u64) {
+    fn on_invalidate(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
         self.invalidated_at[block.at()] = clock;
+        self.on_invalidate_open(block, table, clock);
+    }
+
+    fn on_invalidate_open(&mut self, block: BlockId, table: &BlockTable, _clock: u64) {
+        let first = &mut self.first_invalid[block.at()];
+        *first = table.now.0.min(*first);
+        self.newest_invalid[block.at()] = table.now.0;
+    }
+
+    fn on_leave(&mut self, block: BlockId, _table: &BlockTable) {
+        self.first_invalid[block.at()] = NEVER;
+        self.newest_invalid[block.at()] = NEVER;
     }
 
     fn select(

@@ -1,4 +1,4 @@
-//! How many pools at once? One file per rule. Collection at the hard reserve is exempt.
+//! How many pools, or channels, at once? One file per rule. Collection at the hard reserve is exempt.
 
 use crate::plug::{PolicyInfo, PolicySpec};
 
@@ -7,16 +7,32 @@ use crate::plug::{PolicyInfo, PolicySpec};
 pub struct DeviceView {
     /// Pools of the device.
     pub pools: u32,
+    /// Channels of the device.
+    pub channels: u32,
     /// Pages that are not erased.
     pub used_pages: u64,
     /// All pages.
     pub pages: u64,
 }
 
-/// How many pools may collect in the background at one instant.
+/// What a rule counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counted {
+    /// Pools with a background job.
+    Pools,
+    /// Channels with one. A pool over all channels counts as one.
+    Channels,
+}
+
+/// How many pools (or channels) may collect in the background at one instant.
 pub trait ConcurrencyPolicy: Send {
     /// The limit now; running jobs finish when it falls.
     fn limit(&self, view: &DeviceView) -> u32;
+
+    /// What the limit is compared with.
+    fn counted(&self) -> Counted {
+        Counted::Pools
+    }
 }
 
 macro_rules! concurrencies {
@@ -54,12 +70,19 @@ macro_rules! concurrencies {
                     Concurrency::External(p) => p.limit(view),
                 }
             }
+            fn counted(&self) -> Counted {
+                match self {
+                    $(Concurrency::$variant(p) => p.counted(),)+
+                    Concurrency::External(p) => p.counted(),
+                }
+            }
         }
     };
 }
 
 // One line a policy, sorted by file name.
 concurrencies! {
+    adaptive Adaptive,
     fixed Fixed,
     half Half,
     unlimited Unlimited,

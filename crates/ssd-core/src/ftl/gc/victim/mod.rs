@@ -14,7 +14,8 @@ use crate::units::{BlockId, PoolId};
 /// A victim policy: keeps an index over the sealed blocks and names one of them on request.
 ///
 /// It decides and never acts: it moves no page and changes no table. All ages are counted in
-/// `clock`, the number of host pages bound so far, so that they do not depend on the timing model.
+/// `clock`, the number of host pages bound so far, so that they do not depend on the timing model,
+/// unless a policy is defined over time, which is `table.now`.
 /// Ties go to the lowest block id unless the policy's file says otherwise. Only sealed blocks may
 /// be returned.
 pub trait VictimPolicy: Send {
@@ -30,6 +31,13 @@ pub trait VictimPolicy: Send {
     /// A page of sealed `block` has become invalid; `table.valid` is already decremented.
     #[inline(always)]
     fn on_invalidate(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
+        let _ = (block, table, clock);
+    }
+
+    /// A page of open `block` has become invalid. (Of an open block the policy knows nothing else; the
+    /// count of the table is not final.)
+    #[inline(always)]
+    fn on_invalidate_open(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
         let _ = (block, table, clock);
     }
 
@@ -60,6 +68,35 @@ pub trait VictimPolicy: Send {
             .collect();
         all.sort_by_key(|&b| (table.valid[b.at()], b));
         all
+    }
+
+    /// Whether the policy has one order over the blocks of all pools: of the pools that wait for the
+    /// concurrency rule [`VictimPolicy::first_pool`] goes first then, else the one that has waited
+    /// longest.
+    fn orders_pools(&self) -> bool {
+        false
+    }
+
+    /// Of `pools` the one whose victim goes first; `None` if none has a candidate.
+    fn first_pool(
+        &self,
+        pools: &mut dyn Iterator<Item = PoolId>,
+        table: &BlockTable,
+        clock: u64,
+    ) -> Option<PoolId> {
+        let _ = (pools, table, clock);
+        None
+    }
+
+    /// Whether some blocks are collected whatever the triggers say.
+    fn collects_at_once(&self) -> bool {
+        false
+    }
+
+    /// The next of these in `pool`: it has no valid page. Does not remove it.
+    fn at_once(&self, pool: PoolId) -> Option<BlockId> {
+        let _ = pool;
+        None
     }
 }
 
@@ -111,6 +148,13 @@ macro_rules! victims {
                     Victim::External(p) => p.on_invalidate(block, table, clock),
                 }
             }
+            #[inline(always)]
+            fn on_invalidate_open(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
+                match self {
+                    $(Victim::$variant(p) => p.on_invalidate_open(block, table, clock),)+
+                    Victim::External(p) => p.on_invalidate_open(block, table, clock),
+                }
+            }
             fn on_leave(&mut self, block: BlockId, table: &BlockTable) {
                 match self {
                     $(Victim::$variant(p) => p.on_leave(block, table),)+
@@ -135,6 +179,35 @@ macro_rules! victims {
                     Victim::External(p) => p.candidates(pool, table, clock),
                 }
             }
+            fn orders_pools(&self) -> bool {
+                match self {
+                    $(Victim::$variant(p) => p.orders_pools(),)+
+                    Victim::External(p) => p.orders_pools(),
+                }
+            }
+            fn first_pool(
+                &self,
+                pools: &mut dyn Iterator<Item = PoolId>,
+                table: &BlockTable,
+                clock: u64,
+            ) -> Option<PoolId> {
+                match self {
+                    $(Victim::$variant(p) => p.first_pool(pools, table, clock),)+
+                    Victim::External(p) => p.first_pool(pools, table, clock),
+                }
+            }
+            fn collects_at_once(&self) -> bool {
+                match self {
+                    $(Victim::$variant(p) => p.collects_at_once(),)+
+                    Victim::External(p) => p.collects_at_once(),
+                }
+            }
+            fn at_once(&self, pool: PoolId) -> Option<BlockId> {
+                match self {
+                    $(Victim::$variant(p) => p.at_once(pool),)+
+                    Victim::External(p) => p.at_once(pool),
+                }
+            }
         }
     };
 }
@@ -146,6 +219,7 @@ victims! {
     d_choices DChoices,
     fifo Fifo,
     greedy Greedy,
+    invalidation_rate InvalidationRate,
     list_order ListOrder,
     random Random,
     windowed_greedy WindowedGreedy,

@@ -1,0 +1,273 @@
+//! Invalidation rate: of the blocks with many invalid pages the one that is being invalidated most
+//! slowly, since waiting for it saves the fewest copies.
+//!
+//! Paper: the invalidation-rate garbage collection paper, Electronics 2023, 12, 2142, equation 1 and
+//! algorithm 1: `rate = ((N_invalid - 1) / N_total) / (T_c - T_f)`, where T_f and T_c are
+//! the times of the first and of the newest invalidation in the block since its last erase. Blocks
+//! enter the list at a ratio of invalid pages; the list is sorted by ascending rate; blocks without
+//! valid pages stand at its head, in the order of their rates.
+//! Where it is silent, decided: a block enters when it is sealed; one invalid page: rate 0; several at
+//! one time (one TRIM): rate infinite; ties by lowest block id. Of invalid pages that a policy was not
+//! told of (it starts from a preconditioned device) all count as invalidated at its start. Without
+//! time the clock is the number of host pages written.
+//! Index: the list of each pool as a tree. Among blocks with as many invalid pages the order never
+//! changes while they rest, so an update takes O(log n), and a choice compares the first of each
+//! count. All comparisons are exact, by cross multiplication of integers.
+
+use super::VictimPolicy;
+use crate::ftl::blocks::BlockTable;
+use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
+use crate::rng::Stream;
+use crate::units::{BlockId, PoolId};
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+/// What the policy says of itself.
+pub const INFO: PolicyInfo = PolicyInfo {
+    name: "invalidation-rate",
+    summary: "the listed block whose invalid pages have become more most slowly",
+    paper: "Invalidation-rate garbage collection, Electronics 12:2142, 2023, equation 1, algorithm 1",
+    params: &[
+        ParamInfo {
+            name: "ratio",
+            kind: ParamKind::Ratio(0.0, 1.0),
+            default: Some("0.7"),
+            doc: "share of invalid pages at which a block enters the list (one page at least)",
+        },
+        ParamInfo {
+            name: "clock",
+            kind: ParamKind::Choice(&["last-invalidation", "now"]),
+            default: Some("last-invalidation"),
+            doc: "T_c of the rate: the newest invalidation in the block, so that a block that has gone \
+                  quiet keeps its rate, or the time of the choice",
+        },
+        ParamInfo {
+            name: "fully_invalid",
+            kind: ParamKind::Choice(&["head", "by-rate", "immediate"]),
+            default: Some("head"),
+            doc: "blocks without valid pages: at the head of the list, at the place of their rate, or \
+                  collected at once, whatever the triggers say (section 4.2)",
+        },
+        ParamInfo {
+            name: "time",
+            kind: ParamKind::Choice(&["ns", "pages"]),
+            default: Some("ns"),
+            doc: "unit of T_c and T_f: simulated time (host pages where there is no time), or always \
+                  host pages written so far",
+        },
+    ],
+};
+
+/// "No page has become invalid."
+const NEVER: u64 = u64::MAX;
+
+/// A listed block: its invalid pages, its place among blocks with as many, its id.
+type Entry = (u16, u64, BlockId);
+
+/// A rate as the exact fraction `gain / span` (in units that all blocks share), and what comes before
+/// and after it in the order of the list. The span of an infinite rate is 0.
+#[derive(Clone, Copy)]
+struct Rank {
+    /// At the head of the list whatever its rate.
+    head: bool,
+    gain: u64,
+    span: u64,
+    block: BlockId,
+}
+
+impl Rank {
+    /// Whether `self` is collected before `other`.
+    fn order(&self, other: &Rank) -> Ordering {
+        let product = |gain: u64, span: u64| u128::from(gain) * u128::from(span);
+        other
+            .head
+            .cmp(&self.head)
+            .then_with(|| product(self.gain, other.span).cmp(&product(other.gain, self.span)))
+            .then_with(|| self.block.cmp(&other.block))
+    }
+}
+
+/// Block status table and victim list.
+pub struct Policy {
+    /// Fewest invalid pages of a listed block.
+    least_invalid: u16,
+    pages: u16,
+    /// T_c is the time of the choice.
+    until_now: bool,
+    in_pages: bool,
+    by_rate: bool,
+    immediate: bool,
+    /// T_f and T_c of each block; `NEVER` without an invalid page.
+    first: Vec<u64>,
+    newest: Vec<u64>,
+    /// Invalid pages under which each block is listed; 0: it is not.
+    listed: Vec<u16>,
+    list: Vec<BTreeSet<Entry>>,
+}
+
+impl Policy {
+    pub(super) fn build(spec: &PolicySpec, table: &BlockTable) -> Policy {
+        let ppb = (spec.real("ratio") * 1e9 + 0.5) as u64;
+        let invalid = (ppb * u64::from(table.pages_per_block)).div_ceil(1_000_000_000);
+        let fully_invalid = spec.word("fully_invalid");
+        Policy {
+            least_invalid: invalid.max(1) as u16,
+            pages: table.pages_per_block,
+            until_now: spec.word("clock") == "now",
+            in_pages: spec.word("time") == "pages",
+            by_rate: fully_invalid == "by-rate",
+            immediate: fully_invalid == "immediate",
+            first: vec![NEVER; table.len()],
+            newest: vec![NEVER; table.len()],
+            listed: vec![0; table.len()],
+            list: vec![BTreeSet::new(); table.pools() as usize],
+        }
+    }
+
+    fn now(&self, table: &BlockTable, clock: u64) -> u64 {
+        if self.in_pages { clock } else { table.now.0 }
+    }
+
+    /// A page of `block` becomes invalid at `now`.
+    #[inline(always)]
+    fn note(&mut self, block: BlockId, now: u64) {
+        let first = &mut self.first[block.at()];
+        *first = now.min(*first);
+        self.newest[block.at()] = now;
+    }
+
+    /// The place of `block` among those with `invalid` invalid pages: the slower, the smaller.
+    fn entry(&self, block: BlockId, invalid: u16) -> Entry {
+        let (first, newest) = (self.first[block.at()], self.newest[block.at()]);
+        let place = match invalid {
+            // One invalid page: rate 0, whatever the times are.
+            1 => 0,
+            _ if self.until_now => first,
+            _ => u64::MAX - (newest - first),
+        };
+        (invalid, place, block)
+    }
+
+    fn enlist(&mut self, block: BlockId, table: &BlockTable) {
+        let invalid = table.invalid(block);
+        if invalid >= self.least_invalid {
+            self.listed[block.at()] = invalid;
+            let entry = self.entry(block, invalid);
+            self.list[table.pool_of(block).at()].insert(entry);
+        }
+    }
+
+    fn strike(&mut self, block: BlockId, table: &BlockTable) {
+        let invalid = std::mem::take(&mut self.listed[block.at()]);
+        if invalid > 0 {
+            let entry = self.entry(block, invalid);
+            let was_there = self.list[table.pool_of(block).at()].remove(&entry);
+            assert!(was_there, "{block:?} is listed under {invalid} invalid pages");
+        }
+    }
+
+    fn rank(&self, (invalid, _, block): Entry, now: u64) -> Rank {
+        let until = if self.until_now { now } else { self.newest[block.at()] };
+        let gain = u64::from(invalid) - 1;
+        // 0 / 0 is rate 0.
+        let span = if gain == 0 { 1 } else { until - self.first[block.at()] };
+        Rank { head: invalid == self.pages && !self.by_rate, gain, span, block }
+    }
+
+    /// The first block of the list of `pool`.
+    fn best(&self, pool: PoolId, now: u64) -> Option<Rank> {
+        let list = &self.list[pool.at()];
+        let mut from = 0;
+        let firsts = std::iter::from_fn(|| {
+            let entry = *list.range((from, 0, BlockId(0))..).next()?;
+            from = entry.0 + 1;
+            Some(self.rank(entry, now))
+        });
+        firsts.min_by(Rank::order)
+    }
+}
+
+impl VictimPolicy for Policy {
+    fn init(&mut self, table: &BlockTable, clock: u64) {
+        self.first.fill(NEVER);
+        self.newest.fill(NEVER);
+        self.listed.fill(0);
+        self.list.iter_mut().for_each(BTreeSet::clear);
+        for block in (0..table.len() as u32).map(BlockId).filter(|&b| table.is_candidate(b)) {
+            self.on_seal(block, table, clock);
+        }
+    }
+
+    fn on_seal(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
+        if self.first[block.at()] == NEVER && table.invalid(block) > 0 {
+            self.note(block, self.now(table, clock));
+        }
+        self.enlist(block, table);
+    }
+
+    #[inline(always)]
+    fn on_invalidate(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
+        let now = self.now(table, clock);
+        if table.invalid(block) < self.least_invalid {
+            self.note(block, now);
+            return;
+        }
+        self.strike(block, table);
+        self.note(block, now);
+        self.enlist(block, table);
+    }
+
+    fn on_invalidate_open(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
+        self.note(block, self.now(table, clock));
+    }
+
+    fn on_leave(&mut self, block: BlockId, table: &BlockTable) {
+        self.strike(block, table);
+        self.first[block.at()] = NEVER;
+    }
+
+    fn select(
+        &mut self,
+        pool: PoolId,
+        table: &BlockTable,
+        clock: u64,
+        _rng: &mut Stream,
+    ) -> Option<BlockId> {
+        self.best(pool, self.now(table, clock)).map(|rank| rank.block)
+    }
+
+    /// The list, sorted.
+    fn candidates(&self, pool: PoolId, table: &BlockTable, clock: u64) -> Vec<BlockId> {
+        let now = self.now(table, clock);
+        let mut ranks: Vec<Rank> =
+            self.list[pool.at()].iter().map(|&entry| self.rank(entry, now)).collect();
+        ranks.sort_by(Rank::order);
+        ranks.iter().map(|rank| rank.block).collect()
+    }
+
+    fn orders_pools(&self) -> bool {
+        true
+    }
+
+    /// The pool of the block that the list of the whole device has first.
+    fn first_pool(
+        &self,
+        pools: &mut dyn Iterator<Item = PoolId>,
+        table: &BlockTable,
+        clock: u64,
+    ) -> Option<PoolId> {
+        let now = self.now(table, clock);
+        let best = pools.filter_map(|pool| self.best(pool, now)).min_by(Rank::order);
+        best.map(|rank| table.pool_of(rank.block))
+    }
+
+    fn collects_at_once(&self) -> bool {
+        self.immediate
+    }
+
+    fn at_once(&self, pool: PoolId) -> Option<BlockId> {
+        let fully_invalid = (self.pages, 0, BlockId(0))..;
+        let found = self.list[pool.at()].range(fully_invalid).next();
+        found.filter(|_| self.immediate).map(|&(_, _, block)| block)
+    }
+}

@@ -1,0 +1,63 @@
+//! Pages that collection has moved and that host reads still wait for: those of a block that is closed
+//! until its whole job has ended.
+
+use crate::nand::geometry::Geometry;
+use crate::units::{PoolId, Ppn};
+
+/// The new places of the pages of closed blocks.
+#[derive(Default)]
+pub(crate) struct Held {
+    /// One bit for each flash page; nothing where no page is ever held.
+    bits: Vec<u64>,
+    /// The same, for each pool's job.
+    moved: Vec<Vec<Ppn>>,
+}
+
+impl Held {
+    /// Over a device of which pages are held.
+    pub(crate) fn new(geo: &Geometry) -> Held {
+        Held {
+            bits: vec![0; (geo.pages as usize).div_ceil(64)],
+            moved: vec![Vec::new(); geo.pools as usize],
+        }
+    }
+
+    /// The job of `pool` has moved a page to `target`.
+    #[inline(always)]
+    pub(crate) fn hold(&mut self, pool: PoolId, target: Ppn) {
+        if let Some(moved) = self.moved.get_mut(pool.at()) {
+            moved.push(target);
+            self.bits[target.at() / 64] |= 1 << (target.0 % 64);
+        }
+    }
+
+    /// The job of `pool` has ended.
+    pub(crate) fn let_go(&mut self, pool: PoolId) {
+        if let Some(moved) = self.moved.get_mut(pool.at()) {
+            for page in moved.drain(..) {
+                self.bits[page.at() / 64] &= !(1 << (page.0 % 64));
+            }
+        }
+    }
+
+    /// Whether `page` is held.
+    #[inline(always)]
+    pub(crate) fn holds(&self, page: Ppn) -> bool {
+        self.bits.get(page.at() / 64).is_some_and(|bits| bits >> (page.0 % 64) & 1 == 1)
+    }
+
+    /// What is held belongs to running jobs, and nothing else is.
+    pub(crate) fn audit(&self, running: impl Fn(PoolId) -> bool) -> Result<(), String> {
+        for (pool, moved) in self.moved.iter().enumerate() {
+            if !moved.is_empty() && !running(PoolId(pool as u32)) {
+                return Err(format!("pool {pool} has no job, and {} pages are held", moved.len()));
+            }
+        }
+        let held: u32 = self.bits.iter().map(|bits| bits.count_ones()).sum();
+        let moved: usize = self.moved.iter().map(Vec::len).sum();
+        if held as usize != moved {
+            return Err(format!("{held} pages are held, {moved} have been moved"));
+        }
+        Ok(())
+    }
+}

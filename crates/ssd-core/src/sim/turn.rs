@@ -1,0 +1,183 @@
+//! Whose turn is it to collect? Background jobs as the concurrency rule counts them, and the pools that
+//! wait until it lets them start one.
+
+use super::ssd::Ssd;
+use crate::config::Config;
+use crate::ftl::gc::concurrency::{Concurrency, ConcurrencyPolicy, Counted, DeviceView};
+use crate::ftl::gc::victim::VictimPolicy;
+use crate::ftl::plugs::Plugs;
+use crate::nand::geometry::Geometry;
+use crate::units::{PlaneId, PoolId};
+use std::collections::VecDeque;
+
+/// Whether a pool waits for the concurrency rule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Wait {
+    No,
+    /// Since this instant, perhaps not longer.
+    New,
+    /// And it has been counted.
+    Deferred,
+}
+
+/// What the concurrency rule has allowed, and to whom not yet.
+pub(crate) struct Turns {
+    rule: Concurrency,
+    /// Each pool's channel, where the rule counts channels; else its own number.
+    group: Vec<u32>,
+    /// Background jobs in each group, and how many groups have one.
+    jobs: Vec<u32>,
+    active: u32,
+    waiting: VecDeque<PoolId>,
+    waits: Vec<Wait>,
+    /// Pools of `waiting` that have not been counted as deferred.
+    new: u32,
+}
+
+impl Turns {
+    pub(crate) fn new(config: &Config, geo: &Geometry, plugs: &Plugs) -> Turns {
+        let rule = plugs.concurrency(&config.gc.concurrency);
+        let group: Vec<u32> = (0..geo.pools)
+            .map(|pool| match rule.counted() {
+                Counted::Pools => pool,
+                Counted::Channels => {
+                    geo.channel_of(PlaneId(geo.planes_of_pool(PoolId(pool)).start)).0
+                }
+            })
+            .collect();
+        let groups = group.iter().max().map_or(0, |last| last + 1);
+        Turns {
+            rule,
+            group,
+            jobs: vec![0; groups as usize],
+            active: 0,
+            waiting: VecDeque::new(),
+            waits: vec![Wait::No; geo.pools as usize],
+            new: 0,
+        }
+    }
+
+    /// A background job of `pool` begins.
+    pub(crate) fn job_begins(&mut self, pool: PoolId) {
+        let jobs = &mut self.jobs[self.group[pool.at()] as usize];
+        self.active += u32::from(*jobs == 0);
+        *jobs += 1;
+    }
+
+    /// It ends, or is one of the foreground from now on.
+    pub(crate) fn job_ends(&mut self, pool: PoolId) {
+        let jobs = &mut self.jobs[self.group[pool.at()] as usize];
+        assert!(*jobs > 0, "{pool:?} has no background job");
+        *jobs -= 1;
+        self.active -= u32::from(*jobs == 0);
+    }
+
+    #[inline(always)]
+    pub(crate) fn somebody_waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    pub(crate) fn waits(&self, pool: PoolId) -> bool {
+        self.waits[pool.at()] != Wait::No
+    }
+
+    /// `pool` waits for its turn.
+    pub(crate) fn wait(&mut self, pool: PoolId) {
+        if self.waits[pool.at()] == Wait::No {
+            self.waits[pool.at()] = Wait::New;
+            self.waiting.push_back(pool);
+            self.new += 1;
+        }
+    }
+
+    /// How many of those that have begun to wait at this instant still do.
+    fn count_deferred(&mut self) -> u64 {
+        if self.new == 0 {
+            return 0;
+        }
+        self.new = 0;
+        let (waits, mut count) = (&mut self.waits, 0);
+        for pool in &self.waiting {
+            let wait = &mut waits[pool.at()];
+            count += u64::from(*wait == Wait::New);
+            *wait = Wait::Deferred;
+        }
+        count
+    }
+
+    /// Whether a job of `pool` may begin while the rule allows `limit`: other groups count.
+    fn allows(&self, pool: PoolId, limit: u32) -> bool {
+        let mine = self.jobs[self.group[pool.at()] as usize];
+        self.active - u32::from(mine > 0) < limit
+    }
+
+    /// Background jobs of each group, recomputed from `pools`, are what has been counted.
+    pub(crate) fn audit(&self, pools: impl Iterator<Item = PoolId>) -> Result<(), String> {
+        let mut jobs = vec![0; self.jobs.len()];
+        pools.for_each(|pool| jobs[self.group[pool.at()] as usize] += 1);
+        let active = jobs.iter().filter(|&&n| n > 0).count() as u32;
+        if jobs != self.jobs || active != self.active {
+            let (counted, n) = (&self.jobs, self.active);
+            return Err(format!("background jobs {jobs:?}, {counted:?} ({n} active) counted"));
+        }
+        Ok(())
+    }
+}
+
+impl Ssd {
+    fn concurrency_limit(&self) -> u32 {
+        self.gc.turns.rule.limit(&DeviceView {
+            pools: self.ftl.geo.pools,
+            channels: self.ftl.geo.channels,
+            used_pages: self.ftl.space.used(),
+            pages: self.ftl.space.good_pages(),
+        })
+    }
+
+    /// Whether the concurrency rule lets a background job of `pool` begin now.
+    pub(crate) fn has_turn(&self, pool: PoolId) -> bool {
+        self.gc.turns.allows(pool, self.concurrency_limit())
+    }
+
+    /// Whether pools that want collection line up first, since the victim policy orders them and the
+    /// rule may not let all of them begin.
+    pub(crate) fn pools_line_up(&self) -> bool {
+        self.ftl.victim.orders_pools()
+            && (self.concurrency_limit() as usize) < self.gc.turns.jobs.len()
+    }
+
+    /// Let pools that wait begin, as far as the rule allows.
+    pub(crate) fn let_waiting_begin(&mut self) {
+        for _ in 0..self.gc.turns.waiting.len() {
+            let Some(pool) = self.next_in_turn() else { break };
+            self.consider_in_turn(pool);
+        }
+        self.measured.gc.deferred += self.gc.turns.count_deferred();
+    }
+
+    /// The next pool that waits and may begin: by the victim policy's order of pools, if it has one, else
+    /// the one that has waited longest. It waits no longer.
+    fn next_in_turn(&mut self) -> Option<PoolId> {
+        let (turns, ftl) = (&self.gc.turns, &self.ftl);
+        let limit = self.concurrency_limit();
+        // Pools of active groups may join those; where every pool is a group, none of them waits.
+        let shared = turns.jobs.len() < turns.waits.len();
+        if turns.active > limit || (turns.active == limit && !shared) {
+            return None;
+        }
+        let mut allowed = turns.waiting.iter().copied().filter(|&pool| turns.allows(pool, limit));
+        let first = if ftl.victim.orders_pools() {
+            ftl.victim.first_pool(&mut allowed.clone(), &ftl.blocks, ftl.clock)
+        } else {
+            None
+        };
+        let pool = first.or_else(|| allowed.next())?;
+        let turns = &mut self.gc.turns;
+        let at = turns.waiting.iter().position(|&p| p == pool).expect("it waits");
+        turns.waiting.remove(at);
+        if std::mem::replace(&mut turns.waits[pool.at()], Wait::No) == Wait::New {
+            turns.new -= 1;
+        }
+        Some(pool)
+    }
+}
