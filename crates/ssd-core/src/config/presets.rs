@@ -37,6 +37,7 @@ presets! {
     "invalidation-rate",
     "modern-tlc",
     "noc-copyback",
+    "noc-copyback-conventional",
     "remapcom",
 }
 
