@@ -116,6 +116,20 @@ class WriteBuffer:
 
 
 @dataclass(frozen=True)
+class Controller:
+    """Pages between the flash controllers and the host side of the controller."""
+
+    traversals: Counts
+    """Traversals of the interconnect, by the cause of the operation they belong to."""
+    traversal_wait_mean: float | None
+    """What a traversal waited for others in the slices, mean ns; None without traversals."""
+    pages_from_buffer: int
+    """Copies programmed from the buffer of the flash controller that had read the page."""
+    pages_in_error: int
+    """Pages read to be moved in which the ECC engine found an error."""
+
+
+@dataclass(frozen=True)
 class LatencyStats:
     """Statistics of one group of latencies, nanoseconds."""
 

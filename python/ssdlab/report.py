@@ -71,6 +71,8 @@ class Report:
     """Host pages."""
     write_buffer: measures.WriteBuffer | None
     """The write buffer; None without one."""
+    controller: measures.Controller | None
+    """The way between flash controllers and host side; None where there is nothing to say of it."""
     latency: measures.Latency
     """Latencies."""
     flash: measures.Flash

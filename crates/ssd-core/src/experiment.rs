@@ -3,7 +3,7 @@
 //! The crate does no I/O: whoever calls gives the requests and watches; clocks, files and terminals
 //! are theirs.
 
-use crate::config::{Config, Mode};
+use crate::config::{Config, GcPath, InterconnectModel, Mode};
 use crate::ftl::Ftl;
 use crate::ftl::plugs::Plugs;
 use crate::host::ahead::Ahead;
@@ -372,6 +372,7 @@ fn run_functional(
         at_rest: true,
         pages_before: start_of_measurement.sequence,
         buffered_pages: None,
+        host_crosses: None,
         erases: &erased,
         busy: (&[], &[]),
         clock,
@@ -492,6 +493,8 @@ struct End<'a> {
     pages_before: u64,
     /// Pages in the write buffer; `None` without one.
     buffered_pages: Option<u64>,
+    /// See [`DeviceState::host_crosses`].
+    host_crosses: Option<bool>,
     erases: &'a [u32],
     /// Busy time of channels and chips.
     busy: (&'a [u64], &'a [u64]),
@@ -511,6 +514,7 @@ fn report_timed(
         at_rest: ssd.at_rest(),
         pages_before: ssd.pages_before(),
         buffered_pages: (config.host.write_buffer_pages > 0).then(|| ssd.buffered_pages()),
+        host_crosses: host_crosses(config),
         erases: &ssd.erases(),
         busy: (&ssd.channel_busy_ns(), &ssd.chip_busy_ns()),
         clock,
@@ -520,6 +524,14 @@ fn report_timed(
     report.wear.pages_in_flight = ssd.pages_in_flight(Cause::Wear);
     report.provenance.event_digest = Some(format!("{:016x}", ssd.event_digest));
     report
+}
+
+/// Whether pages of the host cross an interconnect; `None` where the way of pages is nothing special.
+fn host_crosses(config: &Config) -> Option<bool> {
+    let crosses = config.interconnect.model != InterconnectModel::None;
+    let special =
+        config.gc.path == GcPath::Selective || config.controller.page_error_probability > 0.0;
+    (crosses || special).then_some(crosses && config.controller.traversals_host > 0)
 }
 
 fn report(
@@ -554,6 +566,7 @@ fn report(
             lowest_free_blocks: ftl.space.lowest_free_blocks(),
             pages_before: end.pages_before,
             buffered_pages: end.buffered_pages,
+            host_crosses: end.host_crosses,
             erases: end.erases,
             life_erases: &ftl.life_erases(),
             factory_bad_blocks: bad.factory,

@@ -56,7 +56,13 @@ bus_rate = "333 MB/s"
 command = "0 ns"
 sram = "12 us"
 [interconnect]
-model = "none"
+model = "slices"
+flit_bits = 32
+slice_time = "20 ns"
+columns = 8
+rows = 4
+mean_path = 9.25
+rounding = "10 ns"
 [host]
 mode = "open"
 queue_depth = 8
@@ -81,7 +87,7 @@ retry_probability = 0.01
 retry_growth = 1e-5
 retry_limit = 8
 retry_factor = 1.25
-page_error_probability = 0.0
+page_error_probability = 1e-4
 traversals_host = 0
 [gc]
 reserve = 2

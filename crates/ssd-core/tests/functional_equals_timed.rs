@@ -5,8 +5,8 @@ mod rig;
 
 use rig::{alone, device, free_blocks, named, used_space, whole};
 use ssd_core::config::{
-    Amount, Blocking, BlockingScope, BusyUnit, Config, EraseUnit, Frontiers, Granularity,
-    PoolScope, TimingModel,
+    Amount, Blocking, BlockingScope, BusyUnit, Config, EraseUnit, Frontiers, GcPath, Granularity,
+    InterconnectModel, PoolScope, TimingModel,
 };
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::gc::victim::ALL;
@@ -191,6 +191,21 @@ fn every_policy_over_several_pools() {
                 c.gc.amount = AMOUNTS[i % 3];
                 compare(&c, 2500, 0.0);
             }
+        }
+    }
+}
+
+/// Paths, interconnect and errors take time and change no victim.
+#[test]
+fn every_path_over_the_interconnect() {
+    for (i, path) in [GcPath::Controller, GcPath::Selective].into_iter().enumerate() {
+        for model in [InterconnectModel::Formula, InterconnectModel::Slices] {
+            let mut c = base([2, 1, 2], PoolScope::Channel, FRONTIERS[i]);
+            (c.timing.model, c.timing.busy_unit) = (TimingModel::Serial, BusyUnit::Channel);
+            (c.gc.path, c.interconnect.model, c.gc.window) = (path, model, 2);
+            (c.controller.buffers, c.controller.page_error_probability) = (Some(1), 0.5);
+            c.gc.trigger = vec![free_blocks(2)];
+            compare(&c, 2500, 0.0);
         }
     }
 }

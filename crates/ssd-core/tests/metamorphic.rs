@@ -3,7 +3,9 @@
 mod rig;
 
 use rig::{closed, device, free_blocks, host, named, victim, whole};
-use ssd_core::config::{Config, Frontiers, HostMode, PoolScope, TimingModel};
+use ssd_core::config::{
+    Config, Frontiers, GcPath, HostMode, InterconnectModel, PoolScope, TimingModel,
+};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::gc::trigger;
 use ssd_core::ftl::gc::victim::ALL;
@@ -72,6 +74,8 @@ fn scaled(c: &Config, by: u64) -> Config {
         &mut t.command_ns,
         &mut t.sram_ns,
         &mut c.controller.ecc_ns,
+        &mut c.interconnect.slice_ns,
+        &mut c.interconnect.rounding_ns,
     ] {
         *time *= by;
     }
@@ -88,6 +92,13 @@ fn times_scale_latencies_and_nothing_else() {
         let mut c = busy();
         c.gc.victim = victim(info.name);
         c.timing.model = [TimingModel::Pipelined, TimingModel::Serial][i % 2];
+        if c.timing.model == TimingModel::Serial {
+            // A path of whole slices: 0.5 of one would be rounded.
+            c.interconnect.model =
+                [InterconnectModel::Formula, InterconnectModel::Slices][i / 2 % 2];
+            (c.interconnect.flit_bits, c.interconnect.mean_path) = (512, 3.0);
+            (c.gc.path, c.controller.page_error_probability) = (GcPath::Selective, 0.3);
+        }
         if i % 3 == 0 {
             let idle = named(trigger::ALL, "idle").with("after", Value::Int(900));
             c.gc.trigger = vec![free_blocks(6), idle];

@@ -98,6 +98,9 @@ const CHECKS: &[Check] = &[
     check(&["gc.path", "alloc.pool"], copyback_pool),
     check(&["gc.blocking"], pages_of_a_block),
     check(&["gc.concurrency"], order_of_thetas),
+    check(&["interconnect.slice_time"], no_slice_time),
+    check(&["interconnect.rounding"], no_rounding),
+    check(&["interconnect.model", "gc.path", "timing.model"], serial_only),
     check(&["wear.endurance_spread", "wear.endurance"], spread_of_nothing),
     check(&["wear.factory_bad_blocks", "run.seed", "gc.reserve", "device"], too_many_bad_blocks),
     check(&["workload.read", "workload.trim"], shares),
@@ -268,6 +271,33 @@ fn order_of_thetas(draft: &Draft) -> Option<String> {
     }
     let (low, high) = (rule.real("theta1"), rule.real("theta2"));
     (low > high).then(|| format!("theta1 = {low} is more than theta2 = {high}: say them in order"))
+}
+
+fn no_slice_time(draft: &Draft) -> Option<String> {
+    (draft.config.interconnect.slice_ns == 0)
+        .then(|| "a flit takes at least 1 ns from slice to slice".to_string())
+}
+
+fn no_rounding(draft: &Draft) -> Option<String> {
+    (draft.config.interconnect.rounding_ns == 0)
+        .then(|| "times are multiples of at least 1 ns".to_string())
+}
+
+fn serial_only(draft: &Draft) -> Option<String> {
+    let config = &draft.config;
+    if config.timing.model == TimingModel::Serial {
+        return None;
+    }
+    let crosses = config.interconnect.model != InterconnectModel::None;
+    let what = match (crosses, config.gc.path == GcPath::Selective) {
+        (false, false) => return None,
+        (true, false) => "an interconnect needs",
+        (false, true) => "the selective path needs",
+        (true, true) => "an interconnect and the selective path need",
+    };
+    Some(format!(
+        "{what} timing.model = \"serial\", in which a task holds its busy unit while its page crosses"
+    ))
 }
 
 fn spread_of_nothing(draft: &Draft) -> Option<String> {

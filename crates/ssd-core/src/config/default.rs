@@ -1,7 +1,8 @@
 //! The defaults of every key, in one place: a small modern drive and uniformly random 4 KiB writes.
 //!
 //! Times and bus are those of the TLC device that MQSim (FAST 2018) ships: read 75 us, program
-//! 750 us, erase 3.8 ms, 333 MT/s at 8 bit. Geometry and policies are chosen: 4 GiB raw, greedy.
+//! 750 us, erase 3.8 ms, 333 MT/s at 8 bit. Geometry and policies are chosen: 4 GiB raw, greedy. The
+//! interconnect, where there is one, is that of the noc-copyback paper (Electronics 13:4838, section 4.1).
 
 use super::resolve::{Capacity, Transfer};
 use super::*;
@@ -39,6 +40,7 @@ impl Default for Config {
                 sram_ns: 0,
                 multi_plane: false,
             },
+            interconnect: interconnect(),
             host: host(),
             alloc: Alloc {
                 placement: named(crate::ftl::place::ALL, "static"),
@@ -54,6 +56,9 @@ impl Default for Config {
                 retry_growth: 0.0,
                 retry_limit: 5,
                 retry_factor: 1.0,
+                buffers: None,
+                page_error_probability: 0.0,
+                traversals_host: 1,
             },
             gc: gc(),
             wear: Wear {
@@ -79,6 +84,18 @@ impl Default for Config {
             .expect("the default device has a capacity");
         config.timing.transfer_ns = Transfer::default().of_page(config.device.page_bytes);
         config
+    }
+}
+
+fn interconnect() -> Interconnect {
+    Interconnect {
+        model: InterconnectModel::None,
+        flit_bits: 4,
+        slice_ns: 87,
+        columns: 16,
+        rows: 8,
+        mean_path: 13.5,
+        rounding_ns: 1,
     }
 }
 

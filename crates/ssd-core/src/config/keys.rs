@@ -41,8 +41,6 @@ pub(crate) enum Slot {
     Policy { registry: Registry, at: fn(&mut Config) -> &mut PolicySpec },
     /// A key with a form of its own.
     Special(&'static Special),
-    /// A reserved name: only the value that changes nothing may be said.
-    Reserved { neutral: &'static str },
 }
 
 /// A [`Slot::Word`] without its type.
@@ -59,7 +57,7 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ("run", "The run as a whole."),
     ("device", "Geometry and capacity."),
     ("timing", "Flash and bus times."),
-    ("interconnect", "Reserved: a network between the channels and the controller."),
+    ("interconnect", "The network between the flash controllers and the host side (serial model)."),
     ("host", "How requests reach the device."),
     ("alloc", "Where writes go and what space is shared."),
     ("sched", "Who goes first on a busy unit."),
@@ -71,6 +69,7 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ("metrics", "What is measured and logged."),
 ];
 
+const MILLISECOND: u64 = 1_000_000;
 const MINUTE: u64 = 60_000_000_000;
 const YEAR: u64 = 365 * 24 * 60 * MINUTE;
 const SHARE: Span = Span::closed(0.0, 1.0);
@@ -132,9 +131,6 @@ macro_rules! slot {
     (special $s:ident $special:path) => {
         Slot::Special(&$special)
     };
-    (reserved $s:ident $neutral:literal) => {
-        Slot::Reserved { neutral: $neutral }
-    };
 }
 
 keys! {
@@ -170,7 +166,19 @@ keys! {
     timing.multi_plane: flag(multi_plane)
         "Program one page on every plane of a chip at once (pipelined model, busy unit chip).";
 
-    interconnect.model: reserved("none") "Model of the interconnect.";
+    interconnect.model: word(model, InterconnectModel) "How long a page takes to cross it.";
+    interconnect.flit_bits: int32(flit_bits, 1, 65_536)
+        "Bits that move from slice to slice at once; a page is a whole number of flits, rounded up.";
+    interconnect.slice_time: time(slice_ns, MILLISECOND) "A flit from one slice to the next.";
+    interconnect.columns: int32(columns, 1, 256)
+        "Slices side by side (`slices`): the flash controllers stand evenly along one edge, and along \
+        the opposite one the ports of the task queues, R_host, W_host, R_gc and W_gc of every channel.";
+    interconnect.rows: int32(rows, 1, 256) "Slices from that edge to the opposite one (`slices`).";
+    interconnect.mean_path: real(mean_path, Span::closed(1.0, 1000.0))
+        "Slices that a page passes on average (`formula`): a traversal takes (flits + mean_path - 1) \
+        * slice_time.";
+    interconnect.rounding: time(rounding_ns, MILLISECOND)
+        "A traversal takes the nearest multiple of it, halves rounded up (`formula`).";
 
     host.mode: special(special::HOST_MODE)
         "Open loop: requests arrive when the workload says. Closed loop: `queue_depth` are \
@@ -206,7 +214,8 @@ keys! {
     sched.order: policy(order, ORDERS) "Who goes first on a busy unit.";
 
     controller.ecc_time: time(ecc_ns, MINUTE)
-        "ECC decoding of a GC page between its read and its program.";
+        "ECC decoding of a GC page between its read and its program; on the selective path its task waits \
+        for it.";
     controller.host_ecc_time: time(host_ecc_ns, MINUTE)
         "ECC decoding of a page read for the host, before it goes on (to the host, or into the rest \
         of a page written in part).";
@@ -220,9 +229,13 @@ keys! {
     controller.retry_factor: real(retry_factor, Span::above(0.0, 10.0))
         "Array time of a retry in multiples of `timing.read`, to the nearest nanosecond; more than 1 \
         where it stands for the transfer and decoding of the failed attempt as well.";
-    controller.buffers: reserved("unlimited") "Page buffers.";
-    controller.page_error_probability: reserved("0") "Probability that a GC page has bit errors.";
-    controller.traversals_host: reserved("0") "Interconnect traversals of a host page.";
+    controller.buffers: special(special::BUFFERS)
+        "Page slots of each flash controller for GC pages. A GC read starts only when one is left, and \
+        keeps it until the page has been programmed, or need not be. Copy-back inside a plane needs none.";
+    controller.page_error_probability: real(page_error_probability, SHARE)
+        "Probability that the ECC engine finds an error in a GC page, drawn for every page it sees.";
+    controller.traversals_host: int32(traversals_host, 0, 1)
+        "1: pages of the host cross the interconnect as those of GC do. 0: they do not.";
 
     gc.reserve: int32(reserve, 1, 1 << 24)
         "Erased blocks of a pool at which its collection is promoted to foreground.";

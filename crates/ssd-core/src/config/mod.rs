@@ -42,6 +42,8 @@ pub struct Config {
     pub device: DeviceConfig,
     /// Flash and bus times.
     pub timing: Timing,
+    /// The network between the flash controllers and the host side of the controller.
+    pub interconnect: Interconnect,
     /// How the driver feeds the device.
     pub host: Host,
     /// Where writes go.
@@ -118,6 +120,25 @@ pub struct Timing {
     pub multi_plane: bool,
 }
 
+/// `[interconnect]`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Interconnect {
+    /// How long a page takes to cross it.
+    pub model: InterconnectModel,
+    /// Bits that move from slice to slice at once, at least 1.
+    pub flit_bits: u32,
+    /// From one slice to the next, nanoseconds, at least 1.
+    pub slice_ns: u64,
+    /// Slices side by side, at least 1 (`slices`).
+    pub columns: u32,
+    /// Slices between the flash controllers and the host side, at least 1 (`slices`).
+    pub rows: u32,
+    /// Slices that a page passes on average, at least 1 (`formula`).
+    pub mean_path: f64,
+    /// A traversal takes the nearest multiple of it, nanoseconds, at least 1 (`formula`).
+    pub rounding_ns: u64,
+}
+
 /// `[host]`
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Host {
@@ -175,6 +196,12 @@ pub struct Controller {
     pub retry_limit: u32,
     /// Array time of a retry over that of a read.
     pub retry_factor: f64,
+    /// Page slots of each flash controller for GC pages; `None`: any number.
+    pub buffers: Option<u32>,
+    /// Probability that the ECC engine finds an error in a GC page, 0 to 1.
+    pub page_error_probability: f64,
+    /// Traversals of the interconnect by a page of the host, 0 or 1.
+    pub traversals_host: u32,
 }
 
 /// `[gc]`: the seven questions.

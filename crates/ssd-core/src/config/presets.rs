@@ -43,6 +43,7 @@ presets! {
     "invalidation-rate-conventional-bbgc",
     "modern-tlc",
     "noc-copyback",
+    "noc-copyback-conventional",
     "remapcom",
 }
 

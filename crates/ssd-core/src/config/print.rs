@@ -43,7 +43,6 @@ impl Key {
             Slot::Word(slot) => format!("{:?}", (slot.get)(config)),
             Slot::Policy { registry, at } => policy(*registry, at(&mut copy)),
             Slot::Special(special) => return (special.show)(config),
-            Slot::Reserved { .. } => return None,
         })
     }
 
@@ -53,8 +52,6 @@ impl Key {
             Slot::Special(special) if special.default.is_some() => {
                 special.default.unwrap_or_default().to_string()
             }
-            Slot::Reserved { neutral } if *neutral == "0" => (*neutral).to_string(),
-            Slot::Reserved { neutral } => format!("{neutral:?}"),
             _ => self.show(&Config::default()).unwrap_or_default(),
         }
     }

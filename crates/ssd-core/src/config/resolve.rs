@@ -304,7 +304,6 @@ fn apply_key(key: &'static Key, draft: &mut Draft, errors: &mut Errors, node: &N
             (special.read)(draft, errors, key.path, node);
             Ok(())
         }
-        Slot::Reserved { neutral } => reserved(node, neutral),
     };
     if let Err(message) = result {
         errors.add(node.place, key.path, message);
@@ -331,20 +330,6 @@ fn answer(
             errors.add(value.place, &path, message);
         }
     }
-}
-
-fn reserved(node: &Node, neutral: &str) -> Result<(), String> {
-    let is_neutral = match &node.said {
-        Said::Text(text) => text == neutral,
-        Said::Int(Some(n)) => n.to_string() == neutral,
-        Said::Float(text) => neutral == "0" && text.parse() == Ok(0.0),
-        _ => false,
-    };
-    if is_neutral {
-        return Ok(());
-    }
-    let shown = if neutral == "0" { neutral.to_string() } else { format!("{neutral:?}") };
-    Err(format!("found {}; this version models only {shown} here", node.found()))
 }
 
 /// Why `path` is no key, and which one may be meant.

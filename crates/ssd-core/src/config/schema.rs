@@ -72,8 +72,6 @@ fn key_schema(key: &Key) -> Value {
             json!({ "anyOf": any })
         }
         Slot::Special(special) => json!({ "type": special.types }),
-        Slot::Reserved { neutral } if *neutral == "0" => json!({ "type": "number", "const": 0 }),
-        Slot::Reserved { neutral } => json!({ "type": "string", "const": neutral }),
     };
     schema["description"] = Value::from(format!("{} {}", key.doc, type_note(key)).trim());
     schema["default"] = default_json(key);
@@ -84,7 +82,6 @@ fn key_schema(key: &Key) -> Value {
 fn type_note(key: &Key) -> String {
     match &key.slot {
         Slot::Special(special) => format!("({})", special.form),
-        Slot::Reserved { .. } => "(reserved: not modelled in this version)".to_string(),
         _ => String::new(),
     }
 }
@@ -203,7 +200,6 @@ fn form(key: &Key) -> String {
         Slot::Word(_) => "word".to_string(),
         Slot::Policy { registry, .. } => registry.what.to_string(),
         Slot::Special(special) => special.form.to_string(),
-        Slot::Reserved { .. } => "reserved".to_string(),
     }
 }
 

@@ -162,6 +162,26 @@ pub(crate) static LINK_RATE: Special = Special {
     types: TEXT,
 };
 
+pub(crate) static BUFFERS: Special = Special {
+    form: "whole number from 1 to 65536, or \"unlimited\"",
+    default: None,
+    read: |draft, errors, path, node| {
+        let slots = match node.text() {
+            Some("unlimited") => Ok(None),
+            _ => read::int(node, 1, 65_536).map(|n| Some(n as u32)),
+        };
+        let slots = slots.map_err(|message| format!("{message}, or \"unlimited\""));
+        let set = slots.map(|slots| draft.config.controller.buffers = slots);
+        report(errors, path, node, set);
+    },
+    show: |config| {
+        let slots = config.controller.buffers;
+        Some(slots.map_or_else(|| quoted("unlimited"), |n| n.to_string()))
+    },
+    text: false,
+    types: &["integer", "string"],
+};
+
 pub(crate) static HOST_MODE: Special = Special {
     form: "\"open\" or \"closed\"",
     default: Some("closed for requests by shares, by the job file for `fio`, else open"),

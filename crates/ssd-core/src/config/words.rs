@@ -87,6 +87,18 @@ word_enum! {
 }
 
 word_enum! {
+    /// `interconnect.model`
+    InterconnectModel {
+        /// There is none.
+        None = "none",
+        /// A traversal takes the same time always, and hinders no other.
+        Formula = "formula",
+        /// Pages pass slice after slice and wait for one another.
+        Slices = "slices",
+    }
+}
+
+word_enum! {
     /// `timing.busy_unit`
     BusyUnit {
         /// One plane.
@@ -151,6 +163,9 @@ word_enum! {
         Controller = "controller",
         /// Inside the plane: array read, array program, no transfer.
         Copyback = "copyback",
+        /// From the flash controller's buffer where its ECC, asked with a copy, finds no error; else as
+        /// `controller` (serial model).
+        Selective = "selective",
     }
 }
 

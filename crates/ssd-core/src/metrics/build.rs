@@ -4,9 +4,9 @@ use super::Measurements;
 use super::counters::{CAUSES, Cause, PartSums};
 use super::latency::{ByOp, Recorder};
 use super::report::{
-    Device, Flash, Gc, Host, Latency, LatencyByOp, LatencyParts, LatencyStats, Little, PartMeans,
-    Provenance, RESERVE_GREEDY, Report, Requests, Speed, Time, Utilisation, VERSION, Waf, Wear,
-    WriteBuffer,
+    Controller, Device, Flash, Gc, Host, Latency, LatencyByOp, LatencyParts, LatencyStats, Little,
+    PartMeans, Provenance, RESERVE_GREEDY, Report, Requests, Speed, Time, Utilisation, VERSION,
+    Waf, Wear, WriteBuffer,
 };
 use super::steady::{Evidence, SteadyState};
 use super::warmup::{self, Warmup};
@@ -73,6 +73,8 @@ pub struct DeviceState<'a> {
     pub pages_before: u64,
     /// Pages in the write buffer; `None` without one.
     pub buffered_pages: Option<u64>,
+    /// Whether pages of the host cross an interconnect; `None` if nobody asks for the way of pages.
+    pub host_crosses: Option<bool>,
     /// Erases of every block within the measurement.
     pub erases: &'a [u32],
     /// Erases since the device was new of every block that was good then.
@@ -110,6 +112,7 @@ impl Report {
             requests: requests(inputs),
             host: host(inputs),
             write_buffer: write_buffer(inputs),
+            controller: controller(inputs),
             latency: latency(inputs),
             flash: flash(inputs),
             waf: waf(inputs),
@@ -241,6 +244,22 @@ fn write_buffer(inputs: &Inputs) -> Option<WriteBuffer> {
         pages_evicted: m.buffer.evicted,
         pages_waited: m.buffer.waited,
         pages_left: left,
+    })
+}
+
+fn controller(inputs: &Inputs) -> Option<Controller> {
+    let (m, host_crosses) = (inputs.measured, inputs.device.host_crosses?);
+    let mut traversals = m.controller.traversals;
+    if host_crosses {
+        for cause in [Cause::Host, Cause::Rmw] {
+            traversals[cause.at()] = m.flash.reads[cause.at()] + m.flash.programs[cause.at()];
+        }
+    }
+    Some(Controller {
+        traversal_wait_mean: ratio(m.controller.wait_ns, traversals.iter().sum()),
+        traversals: named(&traversals),
+        pages_from_buffer: m.controller.from_buffer,
+        pages_in_error: m.controller.in_error,
     })
 }
 

@@ -164,6 +164,20 @@ pub struct BufferCounts {
     pub waited: u64,
 }
 
+/// Pages between the flash controllers and the host side of the controller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ControllerCounts {
+    /// Traversals of the interconnect, counted when their operation starts; those of host pages, which
+    /// follow from the flash operations, are left out.
+    pub traversals: [u64; CAUSES],
+    /// Time that pages waited in slices for one another.
+    pub wait_ns: u64,
+    /// Copies programmed from the buffer of the flash controller that had read the page.
+    pub from_buffer: u64,
+    /// Copied pages in which the ECC engine found an error.
+    pub in_error: u64,
+}
+
 /// Host requests and pages; the arrays are indexed by `op as usize`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HostCounts {

@@ -24,8 +24,8 @@ mod tests;
 use crate::host::request::{Op, Request};
 use crate::units::Nanos;
 use counters::{
-    BufferCounts, Cause, FlashCounts, GcCounts, HostCounts, InSystem, MoveCounts, PartSums, Parts,
-    WearCounts,
+    BufferCounts, Cause, ControllerCounts, FlashCounts, GcCounts, HostCounts, InSystem, MoveCounts,
+    PartSums, Parts, WearCounts,
 };
 use histogram::Histogram;
 use latency::Latencies;
@@ -51,6 +51,8 @@ pub struct Measurements {
     pub host: HostCounts,
     /// Pages in the write buffer.
     pub buffer: BufferCounts,
+    /// Pages between flash controllers and host side.
+    pub controller: ControllerCounts,
     /// Latencies.
     pub latencies: Latencies,
     /// Where the time of reads went.
@@ -80,6 +82,7 @@ impl Measurements {
             victim_invalid: Histogram::new(),
             host: HostCounts::default(),
             buffer: BufferCounts::default(),
+            controller: ControllerCounts::default(),
             latencies: Latencies::new(split),
             read_parts: PartSums::default(),
             write_parts: PartSums::default(),

@@ -31,6 +31,9 @@ pub struct Report {
     /// The write buffer; `null` without one.
     #[serde(default)]
     pub write_buffer: Option<WriteBuffer>,
+    /// The way between flash controllers and host side; `null` where there is nothing to say of it.
+    #[serde(default)]
+    pub controller: Option<Controller>,
     /// Latencies.
     pub latency: Latency,
     /// Flash operations.
@@ -237,6 +240,19 @@ pub struct WriteBuffer {
     pub pages_waited: u64,
     /// Pages in it at the end, on their way to flash or not: 0 unless the run did not complete.
     pub pages_left: u64,
+}
+
+/// Pages between the flash controllers and the host side of the controller.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Controller {
+    /// Traversals of the interconnect, by the cause of the operation they belong to.
+    pub traversals: BTreeMap<Cause, u64>,
+    /// What a traversal waited for others in the slices, mean nanoseconds; `null` without traversals.
+    pub traversal_wait_mean: Option<f64>,
+    /// Copies programmed from the buffer of the flash controller that had read the page: they cross once.
+    pub pages_from_buffer: u64,
+    /// Pages read to be moved in which the ECC engine found an error.
+    pub pages_in_error: u64,
 }
 
 /// Write amplification: pages programmed over pages written by the host; `null` without host

@@ -81,6 +81,12 @@ fn flash() -> Value {
     )
 }
 
+fn controller() -> Value {
+    let traversals = with(object(""), by_cause("count"));
+    let counts = "traversal_wait_mean:number? pages_from_buffer:count pages_in_error:count";
+    with(object(counts), [("traversals", traversals)])
+}
+
 fn gc() -> Value {
     with(
         object(
@@ -153,6 +159,7 @@ pub fn schema() -> Value {
                      pages_evicted:count pages_waited:count pages_left:count",
                 )),
             ),
+            ("controller", or_null(controller())),
             ("latency", latency()),
             ("flash", flash()),
             ("waf", with(object("total:number?"), by_cause("number?"))),

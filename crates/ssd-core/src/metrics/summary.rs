@@ -164,6 +164,18 @@ fn requests(r: &Report, out: &mut String) {
         );
         wrapped("write buffer    ", &text, out);
     }
+    if let Some(c) = &r.controller {
+        let text = format!(
+            "{} traversals, {} of host pages; of the copies {} from the buffer, {} in error",
+            count(c.traversals.values().sum()),
+            count(
+                [Cause::Host, Cause::Rmw].iter().filter_map(|cause| c.traversals.get(cause)).sum()
+            ),
+            count(c.pages_from_buffer),
+            count(c.pages_in_error)
+        );
+        wrapped("interconnect    ", &text, out);
+    }
 }
 
 fn latency(r: &Report, out: &mut String) {

@@ -88,6 +88,7 @@ fn inputs(m: &Measurements) -> Inputs<'_> {
             lowest_free_blocks: 1,
             pages_before: 0,
             buffered_pages: None,
+            host_crosses: None,
             erases: &ERASES,
             life_erases: &ERASES,
             factory_bad_blocks: 0,

@@ -1,4 +1,4 @@
-//! What reads of the array find: how often one has to be tried again.
+//! What reads of the array find: how often one has to be tried again, and whether a page has errors.
 //!
 //! Every attempt fails with probability `min(1, base + growth * erases of the block)`, independently, up to
 //! a limit of retries. So a read takes k retries with probability `p^k (1 - p)` below the limit, and the
@@ -49,6 +49,27 @@ impl ReadErrors {
     /// Array time of a retry, nanoseconds.
     pub(crate) fn retry_ns(&self) -> u64 {
         self.retry_ns
+    }
+}
+
+/// Draws whether the ECC engine finds an error in a page: for every page it sees, with one probability. It
+/// corrects all of them.
+pub(crate) struct PageErrors {
+    probability: f64,
+    stream: Stream,
+}
+
+impl PageErrors {
+    /// Of a resolved config; `None` where no page has an error.
+    pub(crate) fn new(config: &Config) -> Option<PageErrors> {
+        let probability = config.controller.page_error_probability;
+        let stream = || Stream::new(config.run.seed, "page errors");
+        (probability > 0.0).then(|| PageErrors { probability, stream: stream() })
+    }
+
+    /// Whether the next page has an error.
+    pub(crate) fn next(&mut self) -> bool {
+        self.stream.chance(self.probability)
     }
 }
 

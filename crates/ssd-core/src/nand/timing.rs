@@ -1,6 +1,7 @@
 //! How long each operation takes, from `[timing]`.
 
-use crate::config::{Config, TimingModel};
+use super::interconnect::formula_ns;
+use crate::config::{Config, GcPath, InterconnectModel, TimingModel};
 
 /// Phases of operations in nanoseconds.
 ///
@@ -8,6 +9,9 @@ use crate::config::{Config, TimingModel};
 /// host crosses the SRAM twice (in and out); a GC page is in it between its read and its program, so
 /// each of the two operations pays one crossing. *Pipelined*: command, transfer and SRAM occupy the
 /// channel (and the chip), the array only the chip.
+///
+/// Bus times include the traversal of the interconnect where a formula says how long it takes; slices
+/// say so when the page gets there.
 #[derive(Clone, Debug)]
 pub struct Times {
     /// The model.
@@ -22,8 +26,19 @@ pub struct Times {
     pub command_ns: u64,
     /// Bus time of one host page, SRAM included.
     pub host_bus_ns: u64,
-    /// Bus time of one GC page, SRAM included (none with copy-back).
-    pub gc_bus_ns: u64,
+    /// Bus time of the read of a GC page, SRAM included (none with copy-back), and on the selective path
+    /// the ECC engine, whose verdict the task waits for.
+    pub gc_read_bus_ns: u64,
+    /// Bus time of the program of a GC page that comes from the host side of the controller.
+    pub gc_program_bus_ns: u64,
+    /// Bus time of the program of a GC page that its flash controller holds.
+    pub gc_local_bus_ns: u64,
+    /// One page into or out of the SRAM.
+    pub sram_ns: u64,
+    /// GC pages cross an interconnect, and those of the host.
+    pub gc_crosses: bool,
+    /// See `gc_crosses`.
+    pub host_crosses: bool,
     /// A page served by the controller, without flash.
     pub controller_ns: u64,
     /// ECC decoding of a page read for the host.
@@ -35,14 +50,28 @@ impl Times {
     #[must_use]
     pub fn new(config: &Config) -> Times {
         let t = &config.timing;
+        let gc_crosses = config.interconnect.model != InterconnectModel::None;
+        let host_crosses = gc_crosses && config.controller.traversals_host > 0;
+        let traversal_ns = formula_ns(config);
+        let gc_bus_ns = t.transfer_ns + t.sram_ns;
+        let selective = config.gc.path == GcPath::Selective;
         Times {
             serial: t.model == TimingModel::Serial,
             read_ns: t.read_ns,
             program_ns: t.program_ns,
             erase_ns: t.erase_ns,
             command_ns: if t.model == TimingModel::Serial { 0 } else { t.command_ns },
-            host_bus_ns: t.transfer_ns + 2 * t.sram_ns,
-            gc_bus_ns: t.transfer_ns + t.sram_ns,
+            host_bus_ns: t.transfer_ns
+                + 2 * t.sram_ns
+                + if host_crosses { traversal_ns } else { 0 },
+            gc_read_bus_ns: gc_bus_ns
+                + traversal_ns
+                + if selective { config.controller.ecc_ns } else { 0 },
+            gc_program_bus_ns: gc_bus_ns + traversal_ns,
+            gc_local_bus_ns: gc_bus_ns,
+            sram_ns: t.sram_ns,
+            gc_crosses,
+            host_crosses,
             controller_ns: t.sram_ns,
             host_ecc_ns: config.controller.host_ecc_ns,
         }

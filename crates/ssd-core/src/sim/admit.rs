@@ -104,6 +104,7 @@ impl Ssd {
             next: NONE,
             kind,
             levels: false,
+            in_buffer: false,
             stream: 0,
             part,
             plane,

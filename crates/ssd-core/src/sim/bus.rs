@@ -123,6 +123,7 @@ impl Ssd {
                 self.request_bus(unit, Stage::WaitOut);
             }
             Stage::Last => self.operation_ends(unit),
+            Stage::Sending => self.page_enters(unit),
             other => unreachable!("unit {unit} has an event in stage {other:?}"),
         }
     }

@@ -43,7 +43,7 @@ pub(crate) struct Collector {
     /// What the concurrency rule allows.
     pub(crate) turns: Turns,
     blocking: Blocking,
-    path: GcPath,
+    pub(crate) path: GcPath,
     window: u32,
     pub(crate) ecc_ns: u64,
     jobs: Vec<Option<Job>>,
@@ -391,7 +391,7 @@ impl Ssd {
             job.scan = page + 1;
             job.in_flight += 1;
             let kind = match self.gc.path {
-                GcPath::Controller => Kind::GcRead,
+                GcPath::Controller | GcPath::Selective => Kind::GcRead,
                 GcPath::Copyback => Kind::GcCopyback,
             };
             let lpn = self.ftl.media.lpn(source);
@@ -407,6 +407,7 @@ impl Ssd {
             next: NONE,
             kind,
             levels,
+            in_buffer: false,
             stream: 0,
             part: 0,
             plane: self.ftl.geo.plane_of(base),
@@ -469,9 +470,16 @@ impl Ssd {
             self.measured.moves(cause).dropped += 1;
             self.gc.pages_read[cause.at()] -= 1;
             self.ftl.space.job_pages_done(pool, self.copy_stream(slot), 1);
+            if self.page_buffers.is_some() {
+                self.give_buffer(slot);
+            }
             self.gc_step_ends(pool);
             self.wake_pool(pool);
             self.end_page(slot, pool);
+            return;
+        }
+        if self.ops[slot].in_buffer {
+            self.program_from_buffer(slot);
             return;
         }
         let home = self.ops[slot].plane;

@@ -348,19 +348,19 @@ impl Ssd {
         self.measured.flash.reads[cause.at()] += 1;
         self.gc.pages_read[cause.at()] += 1;
         if kind == Kind::GcRead {
-            return Some((self.times.read_ns, self.times.gc_bus_ns));
+            return Some(self.gc_read_times(unit, slot));
         }
         if !self.ftl.space.has_page(plane, self.copy_stream(slot)) {
             // No page of its plane is left for a copy-back: over the controller.
             self.ops[slot].kind = Kind::GcRead;
-            return Some((self.times.read_ns, self.times.gc_bus_ns));
+            return Some(self.gc_read_times(unit, slot));
         }
         self.bind_copy(slot, plane);
         Some((self.times.read_ns + self.times.program_ns, 0))
     }
 
     #[inline(always)]
-    fn start_gc_write(&mut self, unit: usize, slot: u32) -> Option<(u64, u64)> {
+    pub(crate) fn start_gc_write(&mut self, unit: usize, slot: u32) -> Option<(u64, u64)> {
         let (geo, space) = (&self.ftl.geo, &self.ftl.space);
         let (own, pool) = (self.ops[slot].plane, PoolId(self.ops[slot].owner));
         let stream = self.copy_stream(slot);
@@ -382,13 +382,13 @@ impl Ssd {
             plane
         };
         self.bind_copy(slot, plane);
-        let mut bus_ns = self.times.gc_bus_ns;
+        let mut bus_ns = self.copy_bus_ns(slot);
         if self.multi_plane {
             let mut taken = vec![plane];
             while let Some((other, plane)) = self.next_for_multi_plane(unit, W_GC, &taken) {
                 self.bind_copy(other, plane);
                 taken.push(plane);
-                bus_ns += self.times.gc_bus_ns;
+                bus_ns += self.times.gc_program_bus_ns;
                 self.units[unit].also.push(&mut self.ops, other);
             }
         }
@@ -424,7 +424,7 @@ impl Ssd {
 
     /// The unit takes the operation: array and bus time, and the first phase.
     #[inline(always)]
-    fn begin(&mut self, unit: usize, slot: u32, array_ns: u64, bus_ns: u64) {
+    pub(crate) fn begin(&mut self, unit: usize, slot: u32, array_ns: u64, bus_ns: u64) {
         let (host, is_read) = (self.ops[slot].kind.is_host(), self.ops[slot].kind.is_read());
         if host {
             self.count_waiting(unit, slot);
@@ -449,6 +449,10 @@ impl Ssd {
         u.acquire(slot, self.now, host);
         (u.array_ns, u.bus_ns) = (array_ns, bus_ns);
         if self.times.serial {
+            if self.slices.is_some() && self.begin_on_slices(unit, slot) {
+                return;
+            }
+            let u = &mut self.units[unit];
             u.stage = Stage::Last;
             let end = Nanos(self.now.0 + array_ns + bus_ns);
             if self.log.is_some() {

@@ -7,6 +7,7 @@ mod bus;
 mod collect;
 mod complete;
 mod content;
+mod crossing;
 mod dispatch;
 mod event;
 pub mod functional;

@@ -61,6 +61,8 @@ pub(crate) struct Op {
     pub(crate) kind: Kind,
     /// It belongs to a job of static wear levelling.
     pub(crate) levels: bool,
+    /// GC program: the flash controller that has read the page holds it (else the host side does).
+    pub(crate) in_buffer: bool,
     pub(crate) stream: u8,
     /// Page of the request it belongs to, counted from 0.
     pub(crate) part: u32,

@@ -1,11 +1,12 @@
 //! The timed machine: it owns everything and time.
 //!
-//! At one instant: completions in resource order (operations, then served and decoded pages), then
-//! arrivals, then idle timers, then collection is considered, then units are dispatched in order, then
+//! At one instant: completions in resource order (operations, then served and decoded pages, then pages
+//! in the slices of the interconnect), then arrivals, then idle timers, then collection is considered, then units are dispatched in order, then
 //! free buses are granted. Nothing else moves time.
 
 use super::collect::Collector;
 use super::content::Content;
+use super::crossing::PageBuffers;
 use super::event::{Events, Timers};
 use super::log::OpLog;
 use super::op::{NONE, Op, Slab};
@@ -25,7 +26,8 @@ use crate::metrics::Measurements;
 use crate::metrics::counters::Cause;
 use crate::metrics::series::Gauges;
 use crate::nand::geometry::Geometry;
-use crate::nand::read_errors::ReadErrors;
+use crate::nand::read_errors::{PageErrors, ReadErrors};
+use crate::nand::slices::Slices;
 use crate::nand::timing::Times;
 use crate::sched::order::Order;
 use crate::units::{Lpn, Nanos, PlaneId, Ppn, UnitId};
@@ -84,6 +86,9 @@ pub struct Ssd {
     pub(crate) writes_go_straight: bool,
     pub(crate) buffer: Option<WriteBuffer>,
     pub(crate) read_errors: Option<ReadErrors>,
+    pub(crate) page_errors: Option<PageErrors>,
+    pub(crate) page_buffers: Option<PageBuffers>,
+    pub(crate) slices: Option<Slices>,
     /// Digest of all events so far: equal runs have equal digests.
     pub event_digest: u64,
     /// Half of what event keys can hold, so that no operation can end beyond them.
@@ -120,7 +125,8 @@ impl Ssd {
         let channel_of = |u: u32| geo.channel_of(PlaneId(geo.planes_of_unit(UnitId(u)).start)).0;
         let interval = Nanos(config.metrics.interval_ns);
         let split = config.workload.kind == crate::config::WorkloadKind::Trace;
-        let events = Events::new((geo.channels + geo.units + 1) as usize);
+        let slices = Slices::new(config);
+        let events = Events::new((geo.channels + geo.units + 1) as usize + slices.iter().count());
         let latest_ns = events.limit().0 / 2;
         let mut ssd = Ssd {
             measured: Measurements::new(interval, split),
@@ -157,6 +163,9 @@ impl Ssd {
             writes_go_straight: config.host.link_bytes_per_s.is_none()
                 && config.host.write_buffer_pages == 0,
             read_errors: ReadErrors::new(config),
+            page_errors: PageErrors::new(config),
+            page_buffers: PageBuffers::new(config),
+            slices,
             event_digest: 0xcbf2_9ce4_8422_2325,
             latest_ns,
             mid_instant: false,
@@ -202,6 +211,7 @@ impl Ssd {
         };
         self.ftl.audit(&base)?;
         self.audit_buffer()?;
+        self.audit_crossing()?;
         self.audit_gc()
     }
 
@@ -219,6 +229,10 @@ impl Ssd {
 
     pub(crate) fn timer_resource(&self) -> usize {
         self.buses.len() + self.units.len()
+    }
+
+    pub(crate) fn slices_resource(&self) -> usize {
+        self.timer_resource() + 1
     }
 
     pub(crate) fn unit_resource(&self, unit: usize) -> usize {
@@ -255,8 +269,10 @@ impl Ssd {
                 self.bus_event(resource);
             } else if resource < self.timer_resource() {
                 self.unit_event(resource - self.buses.len());
-            } else {
+            } else if resource == self.timer_resource() {
                 self.timer_events();
+            } else {
+                self.slices_event();
             }
         }
         Ok(())

@@ -15,6 +15,10 @@ pub(crate) enum Stage {
     Reading,
     /// It waits for the bus to carry its data out.
     WaitOut,
+    /// Its page is about to enter the slices of the interconnect.
+    Sending,
+    /// Its page is in them.
+    Crossing,
     /// Its operation ends.
     Last,
 }
@@ -26,6 +30,8 @@ pub(crate) struct Unit {
     queues: [Queue; 4],
     /// The queues with an operation, as bits.
     waiting: u32,
+    /// The queues that are open, as bits: GC reads are shut out while there is no buffer for their page.
+    gate: u32,
     /// Operations waiting or running.
     pub(crate) load: u32,
     /// Of these, the host's.
@@ -39,7 +45,7 @@ pub(crate) struct Unit {
     /// Of its service, the array and the bus.
     pub(crate) array_ns: u64,
     pub(crate) bus_ns: u64,
-    /// Bus time of the next bus phase.
+    /// Bus time of the next bus phase, or service time after the slices of the interconnect.
     pub(crate) wants_ns: u64,
     host_running: bool,
     host_busy_ns: u64,
@@ -59,6 +65,7 @@ impl Unit {
         Unit {
             queues: [Queue::EMPTY; 4],
             waiting: 0,
+            gate: u32::MAX,
             load: 0,
             host_load: 0,
             running: NONE,
@@ -78,10 +85,20 @@ impl Unit {
         }
     }
 
-    /// The queues with an operation, as bits.
+    /// The open queues with an operation, as bits.
     #[inline(always)]
     pub(crate) fn waiting(&self) -> u32 {
-        self.waiting
+        self.waiting & self.gate
+    }
+
+    /// Whether `queue` is shut.
+    pub(crate) fn shuts(&self, queue: usize) -> bool {
+        self.gate >> queue & 1 == 0
+    }
+
+    /// Open or shut `queue`.
+    pub(crate) fn set_open(&mut self, queue: usize, open: bool) {
+        self.gate = self.gate & !(1 << queue) | u32::from(open) << queue;
     }
 
     /// The first operation of `queue`; `NONE` if it is empty.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use ssd_core::config::{
     Amount, Blocking, BlockingScope, BusyUnit, Config, EraseUnit, Frontiers, GcPath, Granularity,
-    Input, PoolScope, TimingModel, Word, load, to_toml,
+    Input, InterconnectModel, PoolScope, TimingModel, Word, load, to_toml,
 };
 use ssd_core::ftl::gc::{concurrency, trigger, victim};
 use ssd_core::ftl::place;
@@ -20,9 +20,20 @@ impl std::fmt::Debug for Drawn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = to_toml(&self.0);
         let wanted = |s: &&str| {
-            ["device", "timing", "alloc", "sched", "controller", "gc", "wear", "run"].iter().any(
-                |name| s.starts_with(&format!("{name}]")) || s.starts_with(&format!("{name}.")),
-            )
+            let sections = [
+                "device",
+                "timing",
+                "interconnect",
+                "alloc",
+                "sched",
+                "controller",
+                "gc",
+                "wear",
+                "run",
+            ];
+            sections.iter().any(|name| {
+                s.starts_with(&format!("{name}]")) || s.starts_with(&format!("{name}."))
+            })
         };
         let sections = text.split("\n[").filter(wanted).map(|s| format!("[{}", s.trim_end()));
         f.write_str(&sections.collect::<Vec<_>>().join("\n"))
@@ -118,7 +129,9 @@ type Collection = (u32, Vec<PolicySpec>, PolicySpec, Amount, PolicySpec, Blockin
 fn collection() -> impl Strategy<Value = Collection> {
     let blocking = (word::<BlockingScope>(), word::<Granularity>())
         .prop_map(|(scope, granularity)| Blocking { scope, granularity });
-    let path = prop_oneof![3 => Just(GcPath::Controller), 1 => Just(GcPath::Copyback)];
+    let path = prop_oneof![
+        3 => Just(GcPath::Controller), 1 => Just(GcPath::Copyback), 2 => Just(GcPath::Selective)
+    ];
     (
         1u32..=3,
         triggers(),
@@ -129,6 +142,24 @@ fn collection() -> impl Strategy<Value = Collection> {
         1u32..=4,
         path,
     )
+}
+
+/// What lies between flash controllers and host side.
+type Between = (InterconnectModel, [u32; 4], f64, Option<u32>, f64, bool);
+
+fn between() -> impl Strategy<Value = Between> {
+    let errors = prop_oneof![2 => Just(0.0), 1 => Just(1.0), 2 => 0.0..1.0f64];
+    // Flit width, slice time, columns and rows.
+    let net = (1u32..20_000, 1u32..8, 1u32..6, 1u32..4).prop_map(|(a, b, c, d)| [a, b, c, d]);
+    (word(), net, 1.0..9.0f64, proptest::option::of(1u32..4), errors, any::<bool>())
+}
+
+fn set_between(c: &mut Config, (model, net, mean_path, buffers, errors, host): Between) {
+    let i = &mut c.interconnect;
+    (i.model, i.mean_path, i.slice_ns) = (model, mean_path, u64::from(net[1]));
+    [i.flit_bits, _, i.columns, i.rows] = net;
+    (c.controller.buffers, c.controller.page_error_probability) = (buffers, errors);
+    c.controller.traversals_host = u32::from(host);
 }
 
 /// What the keys demand of each other.
@@ -144,11 +175,17 @@ fn reconcile(c: &mut Config) {
         let theta2 = rule.params["theta2"].clone();
         rule.params.insert("theta1".to_string(), theta2);
     }
+    if c.gc.path == GcPath::Selective {
+        (c.timing.model, c.timing.multi_plane) = (TimingModel::Serial, false);
+    }
+    if c.timing.model == TimingModel::Pipelined {
+        c.interconnect.model = InterconnectModel::None;
+    }
     if c.alloc.erase_unit == EraseUnit::Superblock {
         c.alloc.placement = named(place::ALL, "round-robin");
     }
     if c.timing.multi_plane {
-        c.timing.model = TimingModel::Pipelined;
+        (c.timing.model, c.interconnect.model) = (TimingModel::Pipelined, InterconnectModel::None);
         c.timing.busy_unit = BusyUnit::Chip;
         c.device.planes_per_chip = c.device.planes_per_chip.max(2);
         if c.alloc.pool == PoolScope::Plane {
@@ -208,9 +245,9 @@ pub(crate) fn cases(n: u32, seed: u64) -> ProptestConfig {
 /// Any valid config with this much room.
 pub(crate) fn any_config(spare: Spare) -> impl Strategy<Value = Drawn> {
     let share = prop_oneof![3 => Just(1.0), 1 => 0.3f64..1.0];
-    let rest = (policy(order::ALL), any::<bool>(), 0u64..1000, share);
+    let rest = (policy(order::ALL), any::<bool>(), 0u64..1000, share, between());
     (geometry(spare), timing(), allocation(), collection(), rest)
-        .prop_map(move |(mut c, t, a, g, (order, dynamic, seed, share))| {
+        .prop_map(move |(mut c, t, a, g, (order, dynamic, seed, share, between))| {
             let multi;
             (c.timing.model, c.timing.busy_unit, _, multi) = t;
             c.timing.multi_plane = multi && c.timing.busy_unit == BusyUnit::Chip;
@@ -222,6 +259,7 @@ pub(crate) fn any_config(spare: Spare) -> impl Strategy<Value = Drawn> {
             (gc.reserve, gc.trigger, gc.victim, gc.amount) = (g.0, g.1, g.2, g.3);
             (gc.concurrency, gc.blocking, gc.window, gc.path) = (g.4, g.5, g.6, g.7);
             (c.sched.order, c.wear.dynamic, c.run.seed) = (order, dynamic, seed);
+            set_between(&mut c, between);
             reconcile(&mut c);
             capacity(&mut c, spare, share);
             c

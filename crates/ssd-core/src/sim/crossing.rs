@@ -1,0 +1,224 @@
+//! GC pages in the buffers of their flash controllers, and pages on their way over the interconnect.
+//!
+//! A page that crosses by a formula takes a known time, which is a part of its operation's service. One that
+//! passes slices enters them when the service before has ended, and the rest of the service begins when it
+//! has arrived; the operation holds its unit all the while. Only operations that run are in the slices, so
+//! every packet arrives. Buffers are waited for by GC reads alone, which then hold nothing yet, so whoever
+//! has one can always go on to give it back.
+
+use super::op::{Kind, NONE};
+use super::ssd::Ssd;
+use super::unit::Stage;
+use crate::config::Config;
+use crate::nand::slices::{Arrived, Port};
+use crate::sched::order::{R_GC, R_HOST, W_GC, W_HOST};
+use crate::units::{Nanos, Ppn};
+
+/// Free page slots of the flash controllers.
+pub(crate) struct PageBuffers {
+    slots: u32,
+    free: Vec<u32>,
+}
+
+impl PageBuffers {
+    /// Of a resolved config; `None` where there are any number.
+    pub(crate) fn new(config: &Config) -> Option<PageBuffers> {
+        let slots = config.controller.buffers?;
+        Some(PageBuffers { slots, free: vec![slots; config.device.channels as usize] })
+    }
+}
+
+impl Ssd {
+    /// Service times of a GC read, which takes a page buffer of its channel.
+    #[inline]
+    pub(crate) fn gc_read_times(&mut self, unit: usize, slot: u32) -> (u64, u64) {
+        if self.page_buffers.is_some() {
+            self.take_buffer(self.units[unit].channel);
+        }
+        if self.times.gc_crosses {
+            self.measured.controller.traversals[self.ops[slot].job_cause().at()] += 1;
+        }
+        (self.times.read_ns, self.times.gc_read_bus_ns)
+    }
+
+    /// Bus time of the program of a copy that has been bound.
+    #[inline]
+    pub(crate) fn copy_bus_ns(&mut self, slot: u32) -> u64 {
+        if self.ops[slot].in_buffer && self.stays_on_channel(slot) {
+            self.measured.controller.from_buffer += 1;
+            return self.times.gc_local_bus_ns;
+        }
+        if self.times.gc_crosses {
+            self.measured.controller.traversals[self.ops[slot].job_cause().at()] += 1;
+        }
+        self.times.gc_program_bus_ns
+    }
+
+    fn stays_on_channel(&self, slot: u32) -> bool {
+        let (geo, op) = (&self.ftl.geo, &self.ops[slot]);
+        geo.channel_of(op.plane) == geo.channel_of(geo.plane_of(Ppn(op.base)))
+    }
+
+    /// The ECC engine has seen the GC page in `slot`: whether it has found an error.
+    pub(crate) fn page_is_in_error(&mut self) -> bool {
+        let in_error = self.page_errors.as_mut().is_some_and(|errors| errors.next());
+        self.measured.controller.in_error += u64::from(in_error);
+        in_error
+    }
+
+    /// The page in `slot` is without error: its task goes on with the program, and passes no queue, unless
+    /// the copy has to go to another unit.
+    pub(crate) fn program_from_buffer(&mut self, slot: u32) {
+        let op = &mut self.ops[slot];
+        (op.kind, op.queued) = (Kind::GcWrite, self.now);
+        let unit = self.ftl.geo.unit_of(op.plane).at();
+        self.units[unit].load += 1;
+        if let Some((array_ns, bus_ns)) = self.start_gc_write(unit, slot) {
+            self.begin(unit, slot, array_ns, bus_ns);
+        }
+    }
+
+    fn take_buffer(&mut self, channel: u32) {
+        let buffers = self.page_buffers.as_mut().expect("the caller has looked");
+        let free = &mut buffers.free[channel as usize];
+        assert!(*free > 0, "a GC read has started without a buffer");
+        *free -= 1;
+        if *free == 0 {
+            self.set_gates(channel, false);
+        }
+    }
+
+    /// The GC page in `slot` needs its buffer no longer.
+    pub(crate) fn give_buffer(&mut self, slot: u32) {
+        let source = self.ftl.geo.plane_of(Ppn(self.ops[slot].base));
+        let channel = self.ftl.geo.channel_of(source).0;
+        let buffers = self.page_buffers.as_mut().expect("the caller has looked");
+        let free = &mut buffers.free[channel as usize];
+        *free += 1;
+        assert!(*free <= buffers.slots, "a buffer is given back twice");
+        if *free == 1 {
+            self.set_gates(channel, true);
+        }
+    }
+
+    /// GC reads on the units of `channel` may start, or may not.
+    fn set_gates(&mut self, channel: u32, open: bool) {
+        let units = self.units.len() / self.buses.len();
+        for unit in channel as usize * units..(channel as usize + 1) * units {
+            debug_assert_eq!(self.units[unit].channel, channel);
+            self.units[unit].set_open(R_GC, open);
+            if open {
+                self.ready.insert(unit as u32);
+            }
+        }
+    }
+
+    /// Between which ports the page of the operation in `slot` crosses; `None` if it does not.
+    fn route(&self, slot: u32) -> Option<(Port, Port)> {
+        let (geo, op) = (&self.ftl.geo, &self.ops[slot]);
+        let channel = geo.channel_of(op.plane).0;
+        let here = Port::Controller(channel);
+        let port = |queue| Port::Queue { channel, queue };
+        match op.kind {
+            Kind::HostRead | Kind::RmwRead => {
+                self.times.host_crosses.then_some((here, port(R_HOST)))
+            }
+            Kind::HostWrite => self.times.host_crosses.then_some((port(W_HOST), here)),
+            Kind::GcRead => Some((here, port(R_GC))),
+            Kind::GcWrite if !op.in_buffer => Some((port(W_GC), here)),
+            Kind::GcWrite if self.stays_on_channel(slot) => None,
+            Kind::GcWrite => {
+                let source = geo.channel_of(geo.plane_of(Ppn(op.base)));
+                Some((Port::Controller(source.0), here))
+            }
+            Kind::GcCopyback | Kind::Erase => None,
+        }
+    }
+
+    /// Slices: the operation in `slot`, which has taken `unit`, begins. False if its page does not cross.
+    #[inline(never)]
+    pub(crate) fn begin_on_slices(&mut self, unit: usize, slot: u32) -> bool {
+        let Some((from, to)) = self.route(slot) else { return false };
+        let alone_ns = self.slices.as_ref().expect("the caller has looked").alone_ns(from, to);
+        let kind = self.ops[slot].kind;
+        let u = &mut self.units[unit];
+        let local_ns = u.array_ns + u.bus_ns;
+        let sram_ns = if kind.is_host() { self.times.sram_ns } else { 0 };
+        let after_ns = match kind {
+            Kind::GcRead => self.times.gc_read_bus_ns - self.times.gc_local_bus_ns,
+            _ if kind.is_read() => sram_ns,
+            _ => local_ns - sram_ns,
+        };
+        u.bus_ns += alone_ns;
+        u.wants_ns = after_ns;
+        u.stage = Stage::Sending;
+        let resource = self.unit_resource(unit);
+        self.events.schedule(resource, Nanos(self.now.0 + local_ns - after_ns));
+        true
+    }
+
+    /// The page of the operation on `unit` enters the slices.
+    pub(crate) fn page_enters(&mut self, unit: usize) {
+        let (from, to) = self.route(self.units[unit].running).expect("it crosses");
+        self.units[unit].stage = Stage::Crossing;
+        let slices = self.slices.as_mut().expect("it crosses them");
+        slices.enter(self.now, unit as u32, from, to);
+        self.await_slices();
+    }
+
+    /// Pages move on in the slices; those that have arrived go on with their operations.
+    pub(crate) fn slices_event(&mut self) {
+        while let Some(Arrived { owner, waited_ns }) =
+            self.slices.as_mut().expect("they have an event").advance(self.now)
+        {
+            let unit = owner as usize;
+            self.measured.controller.wait_ns += waited_ns;
+            let u = &mut self.units[unit];
+            assert_eq!(u.stage, Stage::Crossing, "unit {unit} waits for no page");
+            u.stage = Stage::Last;
+            let (slot, since, end) = (u.running, u.since, Nanos(self.now.0 + u.wants_ns));
+            if self.log.is_some() {
+                let phases = &mut self.ops.detail(slot).phases;
+                (phases.array_start, phases.array_end) = (since, end);
+            }
+            let resource = self.unit_resource(unit);
+            self.events.schedule(resource, end);
+        }
+        self.await_slices();
+    }
+
+    /// The slices have one event, at the next time when something moves in them.
+    fn await_slices(&mut self) {
+        let next = self.slices.as_ref().and_then(|slices| slices.next_time());
+        let resource = self.slices_resource();
+        self.events.reschedule(resource, next.unwrap_or(Nanos::NEVER));
+    }
+
+    /// Buffers belong to pages that have been read and not been programmed, packets to units.
+    pub(crate) fn audit_crossing(&self) -> Result<(), String> {
+        let crossing = self.units.iter().filter(|u| u.stage == Stage::Crossing).count();
+        let packets = self.slices.as_ref().map_or(0, |slices| slices.len());
+        if crossing != packets {
+            return Err(format!("{packets} pages in the slices, {crossing} units wait for one"));
+        }
+        let Some(buffers) = &self.page_buffers else { return Ok(()) };
+        let mut held = self.gc.pages_read.iter().sum::<u64>();
+        for unit in &self.units {
+            let mut slot = unit.running;
+            while slot != NONE {
+                held += u64::from(self.ops[slot].kind == Kind::GcWrite);
+                let also = slot == unit.running;
+                slot = if also { unit.also.head() } else { self.ops[slot].next };
+            }
+            let none_left = buffers.free[unit.channel as usize] == 0;
+            if unit.shuts(R_GC) != none_left {
+                return Err(format!("GC reads of channel {}: the gate is wrong", unit.channel));
+            }
+        }
+        let taken: u64 = buffers.free.iter().map(|free| u64::from(buffers.slots - free)).sum();
+        if taken != held {
+            return Err(format!("{held} GC pages are in buffers, {taken} buffers are taken"));
+        }
+        Ok(())
+    }
+}
