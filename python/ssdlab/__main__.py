@@ -1,5 +1,5 @@
 """`python -m ssdlab`."""
 
-from ssdlab.cli import main
+from ssdlab_command import main
 
 main()

@@ -165,7 +165,7 @@ def run_command(
         if report is not None and (json_ or not quiet):
             _put(report.to_json() if json_ else report.summary())
         if report is not None and report.folder is not None and not quiet:
-            _say(f"results in {report.folder}")
+            _say(_results(report.folder, target))
 
     try:
         shown(ssdlab.run(loaded, out=target, force=force, progress=not quiet, html=not no_html))
@@ -218,6 +218,12 @@ def compare_command(
     _compared(planned, jobs, target, force, json_, quiet, no_html)
 
 
+def _results(folder: Path, wanted: Path) -> str:
+    """Where results are."""
+    kept = "" if folder == wanted else f"; the complete ones in {wanted} stay"
+    return f"results in {folder}{kept}"
+
+
 def _compared(
     planned: Sequence[Planned],
     jobs: int | None,
@@ -234,7 +240,7 @@ def _compared(
     if json_ or not quiet:
         _put(done.to_json() if json_ else done.summary())
     if not quiet:
-        _say(f"results in {done.folder}")
+        _say(_results(done.folder or target, target))
     if done.interrupted:
         _say(KEPT)
         raise typer.Exit(INTERRUPTED)
@@ -315,7 +321,10 @@ def report_command(
     ] = None,
     force: ForceFiles = False,
 ) -> None:
-    """Write the page of a run or of a comparison again, or its plots as files."""
+    """Write the page of a run or of a comparison again, or its plots as files.
+
+    Pages that --baseline or --from change are replaced with --force only.
+    """
     begin = None if since is None else nanoseconds("--from", since)
     kind = _picture(plots, picture)
     from ssdlab.html.leave import report_folder  # needs numpy, which is slow to import
@@ -593,7 +602,7 @@ def snapshot_make(
     try:
         device.precondition(progress=not quiet)
         device.save(out, force=force, progress=not quiet)
-    except KeyboardInterrupt:
+    except Interrupted:
         _say("interrupted: no snapshot was made")
         raise typer.Exit(INTERRUPTED) from None
     if json_ or not quiet:
@@ -656,7 +665,7 @@ def _explained(error: BaseException) -> tuple[int, str]:
 
 
 def main() -> None:
-    """Run the command line of this process."""
+    """Run the command line of this process; `ssdlab_command` is how it is started."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     code: object = 0
     try:

@@ -6,11 +6,11 @@ Policies in Python need it, so runs that have them get processes of their own (`
 from __future__ import annotations
 
 import itertools
+import json
 import os
-import shutil
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -20,12 +20,14 @@ from ssdlab import memory, policy
 from ssdlab.comparison import CSV, JSON, TEXT, Comparison, labels_of, run_folder
 from ssdlab.config_input import Config, ConfigLike, load_config, said
 from ssdlab.errors import ConfigError, Interrupted, RunError, WorkloadError
-from ssdlab.folder import draft, keep_with_page, unfinished
+from ssdlab.folder import draft, keep_with_page, remove_stale
 from ssdlab.policy import is_policy, name_of
 from ssdlab.processes import Died, run_apart
 from ssdlab.progress import Callback, Display, display
 from ssdlab.report import Report
 from ssdlab.simulate import Plugs, plugged, run_loaded
+
+NO_PLUGS = Plugs()
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def plan(
     vary: Mapping[str, Sequence[object]] | None = None,
     seed: int | None = None,
     seeds: int | None = None,
-    plugs: Plugs | None = None,
+    plugs: Plugs = NO_PLUGS,
 ) -> list[Planned]:
     """Every configuration with every trace and every combination of varied values.
 
@@ -71,10 +73,7 @@ def plan(
     """
     if not configs:
         raise ConfigError(["nothing to compare: name at least one configuration"])
-    vary = vary or {}
-    empty = [key for key, values in vary.items() if not values]
-    if empty:
-        raise ConfigError([f"{key}: nothing to vary: give its values" for key in empty])
+    vary = _lists(vary or {})
     loaded: list[tuple[Config, bytes]] = []
     parts: list[dict[str, str]] = []
     errors: dict[str, None] = {}
@@ -84,7 +83,7 @@ def plan(
     ):
         varied = dict(zip(vary, values, strict=True))
         try:
-            sets, policies = plugged({**(set or {}), **varied}, plugs or {})
+            sets, policies = plugged({**(set or {}), **varied}, plugs)
             made = load_config(config, trace=trace, set=sets, seed=seed)
         except ConfigError as error:
             errors |= dict.fromkeys(error.messages)
@@ -99,6 +98,25 @@ def plan(
     labels = labels_of(parts)
     planned = [Planned(label, *both) for label, both in zip(labels, loaded, strict=True)]
     return planned if seeds is None else _repeated(planned, seeds)
+
+
+def _lists(vary: Mapping[str, Iterable[object]]) -> dict[str, list[object]]:
+    """The values of each key that is varied. Raises `ConfigError` where there are none."""
+    lists: dict[str, list[object]] = {}
+    messages = []
+    for key, values in vary.items():
+        # Of a string the letters would be varied.
+        if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+            told = json.dumps(values, default=str)
+            message = f"{key}: nothing to vary: expected a list of values, such as [{told}]"
+            messages.append(message)
+            continue
+        lists[key] = list(values)
+        if not lists[key]:
+            messages.append(f"{key}: nothing to vary: give its values")
+    if messages:
+        raise ConfigError(messages)
+    return lists
 
 
 def _repeated(planned: list[Planned], seeds: int) -> list[Planned]:
@@ -156,7 +174,8 @@ def compare(
     `set`, `seed`, `force`, `progress` and `html` are those of `ssdlab.run`.
 
     A run that cannot finish is listed in `failures`; Ctrl-C raises `Interrupted` with the
-    `comparison` of what was done. Otherwise raises as `ssdlab.run`.
+    `comparison` of what was done, whose `not_run` lists the others. Otherwise raises as
+    `ssdlab.run`.
 
     With `seeds` every run is made so many times, with seeds from `run.seed` upwards that are the
     same for all: `estimates` and `ratios` of the comparison then have confidence intervals.
@@ -165,12 +184,7 @@ def compare(
     {"gc.victim": ["greedy", Mine()]}. Each run has its own copy of them, in
     a process of its own.
     """
-    plugs: Plugs = {
-        "victim": victim,
-        "trigger": trigger,
-        "concurrency": concurrency,
-        "placement": placement,
-    }
+    plugs = Plugs(victim, trigger, concurrency, placement)
     several = [configs] if isinstance(configs, str | Path | Config) else list(configs)
     reports = [one for one in several if isinstance(one, Report)]
     if reports and len(reports) == len(several):
@@ -205,8 +219,10 @@ def run_all(
     memory.check([one.config for one in planned], jobs)
     if out is None:
         return _shown(_Batch(planned, None, html), jobs, progress)
-    with draft(Path(out), force) as made:
+    reads = dict.fromkeys(one.config.file for one in planned if one.config.file)
+    with draft(Path(out), force, reads) as made:
         done = _shown(_Batch(planned, made.path, html), jobs, progress)
+        made.settle(done.completed)
         made.write(CSV, done.to_csv())
         made.write(TEXT, done.summary())
         made.write(JSON, done.to_json())
@@ -295,7 +311,18 @@ class _Batch:
         for future in waiting:
             future.result()
         reports, repetitions = self._sorted()
-        return Comparison(reports, self.failures, self.interrupted, repetitions=repetitions)
+        not_run = [
+            one.title
+            for one in self.planned
+            if one not in self.reports and one.title not in self.failures
+        ]
+        return Comparison(
+            reports,
+            self.failures,
+            self.interrupted,
+            repetitions=repetitions,
+            not_run=tuple(not_run),
+        )
 
     def _sorted(self) -> tuple[dict[str, Report], dict[str, dict[int, Report]]]:
         """Reports by label, and by label and seed, in the order of the plan."""
@@ -350,8 +377,7 @@ class _Batch:
             how = "failed"
             self.failures[one.title] = str(died)
             if self.folder is not None:
-                for left in unfinished(self.folder / one.folder):
-                    shutil.rmtree(left, ignore_errors=True)
+                remove_stale(self.folder / one.folder)
         if self.shown:
             self.shown.end(one.title, how)
 

@@ -96,6 +96,8 @@ class Comparison:
     """Where the runs left their files."""
     repetitions: dict[str, dict[int, Report]] = field(default_factory=dict)
     """With several seeds: all reports, by label and seed; `reports` has those of the first seed."""
+    not_run: tuple[str, ...] = ()
+    """What was asked for and has no report, since Ctrl-C came before: label, or label and seed."""
 
     @staticmethod
     def read(folder: str | Path) -> Comparison:
@@ -113,7 +115,9 @@ class Comparison:
         }
         missing = len(told["folders"]) > len(reports)
         early = not told["completed"] and not told["failures"]
-        return Comparison(reports, told["failures"], early or missing, folder, repetitions)
+        not_run = tuple(told.get("not_run", ()))
+        early = early or missing or bool(not_run)
+        return Comparison(reports, told["failures"], early, folder, repetitions, not_run)
 
     def moved(self, folder: Path) -> Comparison:
         """The same with its files in `folder`."""
@@ -210,6 +214,7 @@ class Comparison:
             "completed": self.completed,
             "runs": self.rows,
             "failures": self.failures,
+            "not_run": self.not_run,
             "folders": {label: self._folder(label).as_posix() for label in self.reports},
             "warnings": dict(self._warnings()),
         }
@@ -262,6 +267,8 @@ class Comparison:
             lines += ["", *self._verdict()] if len(self.reports) > 1 else []
         for label, reason in self.failures.items():
             lines += ["", f"{label} could not finish: {reason}"]
+        if self.not_run:
+            lines += ["", *_wrapped("not run: ", ", ".join(self.not_run))]
         warnings = list(self._warnings())
         if warnings:
             lines += ["", "warnings (first seed)" if self.repetitions else "warnings"]
@@ -279,7 +286,8 @@ class Comparison:
         mark = "" if self.completed else ", NOT COMPLETED"
         first = reports[0].name if reports else "nothing"
         time = f", up to {_core.duration(simulated)} simulated" if simulated else ""
-        yield f"{first}: {len(reports)} runs{each}{time}{mark}"
+        count = "one run" if len(reports) == 1 else f"{len(reports)} runs"
+        yield f"{first}: {count}{each}{time}{mark}"
 
     def _overview(self) -> list[str]:
         head = ["", "WAF" + " " * 7, "GC calls", "foreground", "pages moved", "erases", "speed"]

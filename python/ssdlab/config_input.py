@@ -20,9 +20,11 @@ class Config:
     by section; `text` is the same as JSON.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, file: Path | None = None) -> None:
         self.text = text
         """The configuration as JSON."""
+        self.file = file
+        """The file it was read from, if any."""
         self.values: dict[str, Any] = json.loads(text)
         """The same, parsed."""
 
@@ -146,12 +148,14 @@ def load_config(
         if not sets:
             return config
         file: tuple[str, str] | None = (f"{config.name}.toml", config.toml())
+        path = config.file
     else:
         named, file = (None, None) if config is None else _named(config)
         if named and preset and named != preset:
             raise ConfigError([f"preset: {named} and {preset} are both presets; name one"])
         preset = preset or named
+        path = None if file is None else Path(file[0])
     try:
-        return Config(_core.load(preset, file, sets))
+        return Config(_core.load(preset, file, sets), path)
     except _core.ConfigError as error:
         raise ConfigError(error.args[0]) from None

@@ -79,8 +79,9 @@ class Device:
 
     `config` and `set` are as in `ssdlab.run`, as are `victim`, `trigger`, `concurrency` and
     `placement`, policies in Python. It is erased at first. Requests are whole pages. Arrays are
-    copies of int64. Raises `ConfigError` and `WorkloadError` (a request that cannot be), and, from
-    where a device cannot go on, `RunError` with the report so far. One thread at a time.
+    copies of int64. Raises `ConfigError` and `WorkloadError` (a request that cannot be), from
+    where a device cannot go on `RunError` with the report so far, and `Interrupted` (Ctrl-C). One
+    thread at a time.
     """
 
     def __init__(
@@ -95,13 +96,7 @@ class Device:
         concurrency: policy.Limits | None = None,
         placement: policy.Places | None = None,
     ) -> None:
-        given: Plugs = {
-            "victim": victim,
-            "trigger": trigger,
-            "concurrency": concurrency,
-            "placement": placement,
-        }
-        values, policies = plugged(set, given)
+        values, policies = plugged(set, Plugs(victim, trigger, concurrency, placement))
         loaded = load_config(config, set=values, preset=preset, seed=seed)
         memory.check([loaded])
         policy.check_known(loaded, policies)
@@ -130,7 +125,7 @@ class Device:
     def precondition(self, *, progress: bool | Callback = True) -> None:
         """Bring the erased device into the state that `[precondition]` describes, without time.
 
-        Ctrl-C leaves it erased. `progress` is as in `ssdlab.run`.
+        Ctrl-C leaves it erased and raises `Interrupted`. `progress` is as in `ssdlab.run`.
         """
         with self._running(), shown(self.config.name, progress) as callback:
             self.core.precondition(progress=callback)
@@ -193,6 +188,8 @@ class Device:
             message = f"op, lpn, pages and at_ns are of different lengths: {error}"
             raise WorkloadError(message) from None
         names, *numbers = columns
+        if not names.size:
+            return np.empty(0, np.int64)  # However an empty list is typed.
         unknown = np.flatnonzero(~np.isin(names, OPS))
         if len(unknown):
             name = names.flat[unknown[0]]
@@ -211,8 +208,8 @@ class Device:
     def run_until_idle(self) -> Completions:
         """Run until nothing is left to do; the requests that completed since the last call.
 
-        Ctrl-C stops between two instants, and calling it again goes on, unless it came while a
-        policy in Python was asked.
+        Ctrl-C stops between two instants and raises `Interrupted`; calling it again goes on, unless
+        it came while a policy in Python was asked.
         """
         import numpy as np
 

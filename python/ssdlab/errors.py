@@ -46,9 +46,10 @@ class RunError(RuntimeError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a run: `report` holds what was done, `folder` where that is kept.
+    """Ctrl-C while ssdlab was at work: `report` holds what was done, `folder` where that is kept.
 
-    Of a comparison, `comparison` holds what was done and `report` is None.
+    Both are None where there is nothing to report: during preconditioning, and of everything but
+    runs. Of a comparison, `comparison` holds what was done and `report` is None.
     """
 
     comparison: Comparison | None = None
@@ -60,8 +61,8 @@ class Interrupted(KeyboardInterrupt):
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: it was stopped on purpose, so where does not matter."""
-        held = "comparison" if self.report is None else "report"
-        return [f"Interrupted: sys.last_value.{held} holds what was done"]
+        held = next((name for name in ("comparison", "report") if getattr(self, name)), None)
+        return ["Interrupted" + (f": sys.last_value.{held} holds what was done" if held else "")]
 
 
 class InternalError(RuntimeError):
@@ -79,6 +80,8 @@ def translated() -> Iterator[None]:
         raise WorkloadError(str(error)) from None
     except OSError as error:
         raise OutputError(str(error)) from None
+    except KeyboardInterrupt as stopped:
+        raise Interrupted(None) from stopped
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise

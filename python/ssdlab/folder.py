@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
+import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -29,10 +31,17 @@ def _foreign(folder: Path) -> Path | None:
     return None
 
 
-def _refusal(folder: Path, force: bool) -> str | None:
-    """Why results may not go to `folder`, if so."""
+def _refusal(folder: Path, force: bool, reads: Iterable[Path]) -> str | None:
+    """Why results may not go to `folder`, if so; `reads`: files that must not be lost by it."""
     if not os.path.lexists(folder):
         return None
+    real, here = folder.resolve(), Path.cwd()
+    if real in (here, *here.parents):
+        which = "is the current folder" if real == here else "holds the current folder"
+        return f"{folder}: {which} and cannot be replaced; choose another --out"
+    for file in reads:
+        if real in file.resolve().parents:
+            return f"{folder}: holds {file}, which is being run; choose another --out"
     if not folder.is_dir():
         return f"{folder}: exists and is not a folder; choose another --out"
     held = {entry.name for entry in folder.iterdir()}
@@ -60,35 +69,85 @@ def written_not(error: OSError, folder: Path) -> OutputError:
     return OutputError(f"{place}: cannot be written: {reason}")
 
 
+REPLACED = "-replaced"
+"""Ends the name that a folder has while another one takes its place."""
+
+
 def _prefix(target: Path) -> str:
-    """How the names of drafts of `target` begin."""
-    return f".{target.name}.unfinished-"
+    """How the names of drafts of `target` that are made on this machine begin."""
+    return f".{target.name}.unfinished-{socket.gethostname()}-"
 
 
-def unfinished(target: Path) -> list[Path]:
-    """Drafts of the folder `target` that somebody left behind who was ended."""
+def _alive(process: int) -> bool:
+    if os.name != "posix":
+        return True  # Asking would end it.
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def remove_stale(target: Path) -> None:
+    """Remove the drafts of the folder `target` that processes left behind which were ended.
+
+    One that was ended while it replaced a folder has taken that away: it is put back.
+    """
     prefix = _prefix(target)
     beside = target.parent.iterdir() if target.parent.is_dir() else ()
-    return [entry for entry in beside if entry.name.startswith(prefix)]
+    for entry in sorted(beside):
+        number = entry.name.removeprefix(prefix).partition("-")[0]
+        if not entry.name.startswith(prefix) or not number.isdecimal() or _alive(int(number)):
+            continue
+        if entry.name.endswith(REPLACED) and not os.path.lexists(target):
+            entry.rename(target)
+        else:
+            shutil.rmtree(entry, ignore_errors=True)
+
+
+def _completed(folder: Path) -> bool:
+    """Whether `folder` holds results of a run or a comparison that came to its end."""
+    for name in (JSON, REPORT):
+        with suppress(OSError, ValueError, AttributeError):
+            told = json.loads((folder / name).read_text(encoding="utf-8"))
+            return bool(told.get("completed"))
+    return False
 
 
 class Draft:
     """A folder being written beside the place where it will stand."""
 
-    def __init__(self, target: Path, force: bool) -> None:
-        self.target = target
+    def __init__(self, target: Path, force: bool, reads: Iterable[Path]) -> None:
+        self.target = target if target.name not in ("", "..") else target.resolve()
         self.force = force
+        self.reads = tuple(reads)
+        remove_stale(self.target)
         self._check()
-        above = [target.parent, *target.parent.parents]
-        self.made = [folder for folder in above if not folder.exists()]
-        target.parent.mkdir(parents=True, exist_ok=True)
-        self.path = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
+        parent = self.target.parent
+        self.made = [folder for folder in (parent, *parent.parents) if not folder.exists()]
+        parent.mkdir(parents=True, exist_ok=True)
+        prefix = f"{_prefix(self.target)}{os.getpid()}-"
+        self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         self.path.chmod(0o777 & ~_umask())
 
     def _check(self) -> None:
-        refusal = _refusal(self.target, self.force)
+        refusal = _refusal(self.target, self.force, self.reads)
         if refusal:
             raise OutputError(refusal)
+
+    def settle(self, completed: bool) -> None:
+        """Choose the place for good: what is not `completed` replaces nothing that is.
+
+        It goes to the first free of NAME-partial, NAME-partial-2, ... beside it.
+        """
+        if completed or not _completed(self.target):
+            return
+        wanted = self.target
+        self.target, number = wanted.with_name(f"{wanted.name}-partial"), 2
+        while os.path.lexists(self.target):
+            self.target, number = wanted.with_name(f"{wanted.name}-partial-{number}"), number + 1
 
     def write(self, name: str, text: str) -> None:
         """Write a file of the folder."""
@@ -105,7 +164,7 @@ class Draft:
     def keep(self) -> None:
         """Put the folder in its place."""
         self._check()
-        old = self.path.with_name(self.path.name + "-replaced")
+        old = self.path.with_name(self.path.name + REPLACED)
         replaced = self.target.is_dir() and any(self.target.iterdir())
         if replaced:
             self.target.rename(old)
@@ -128,10 +187,13 @@ def _umask() -> int:
 
 
 @contextmanager
-def draft(target: Path, force: bool) -> Iterator[Draft]:
-    """A draft of the folder `target`; what is not kept is removed. Raises `OutputError`."""
+def draft(target: Path, force: bool, reads: Iterable[Path] = ()) -> Iterator[Draft]:
+    """A draft of the folder `target`; what is not kept is removed. Raises `OutputError`.
+
+    With `force` it may replace a run that is there, unless one of the files `reads` lies in it.
+    """
     try:
-        made = Draft(target, force)
+        made = Draft(target, force, reads)
     except OutputError:
         raise
     except FileExistsError as error:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ssdlab import _core, memory, policy
 from ssdlab.config_input import Config, ConfigLike, load_config
@@ -28,19 +28,19 @@ KEYS = {
 NONE = Policies({})
 
 
-class Plugs(TypedDict, total=False):
-    """Policies in Python, by argument of `run` and `compare`."""
+class Plugs(NamedTuple):
+    """Policies in Python: the arguments of `run`, `compare` and `Device` that take one."""
 
-    victim: policy.VictimLike | None
-    trigger: policy.Wants | None
-    concurrency: policy.Limits | None
-    placement: policy.Places | None
+    victim: policy.VictimLike | None = None
+    trigger: policy.Wants | None = None
+    concurrency: policy.Limits | None = None
+    placement: policy.Places | None = None
 
 
 def plugged(set: Mapping[str, object] | None, plugs: Plugs) -> tuple[dict[str, object], Policies]:
     """Keys to set, and the policies in Python said among them or as arguments of their own."""
     values, policies = policy.split(set)
-    for name, given in plugs.items():
+    for name, given in plugs._asdict().items():
         key = KEYS[name]
         if given is None:
             continue
@@ -73,9 +73,12 @@ def run(
     dotted keys to values over it; `trace` is the path of a trace; `seed` replaces `run.seed`.
 
     With `out` the run leaves report, resolved configuration, series, distributions, summary, a page
-    to look at (unless `html` is False) and the logs asked for in that folder (`force` replaces a
-    run that is there). `progress` shows a bar on stderr, or lines in a notebook; or it is called
-    with stage ("precondition", "workload"), done, and total: pages or requests.
+    to look at (unless `html` is False) and the logs asked for in that folder. `force` replaces a
+    run that is there; but what did not complete replaces no run that did, and goes to a folder
+    beside it (`out`-partial), which `Report.folder` names.
+
+    `progress` shows a bar on stderr, or lines in a notebook; or it is called with stage
+    ("precondition", "workload"), done, and total: pages or requests.
 
     `victim`, `trigger`, `concurrency` and `placement` are policies in Python (`ssdlab.policy`) in
     the place of those that the configuration names; `set` takes them too, by their keys.
@@ -86,13 +89,7 @@ def run(
     written), `RunError` (it could not finish) and `Interrupted` (Ctrl-C); the last two carry the
     report of what was done.
     """
-    given: Plugs = {
-        "victim": victim,
-        "trigger": trigger,
-        "concurrency": concurrency,
-        "placement": placement,
-    }
-    values, policies = plugged(set, given)
+    values, policies = plugged(set, Plugs(victim, trigger, concurrency, placement))
     if device is not None and config is None and preset is None:
         config = device.config
     loaded = load_config(config, trace=trace, set=values, preset=preset, seed=seed)
@@ -115,6 +112,7 @@ def run_loaded(
     """Simulate a resolved configuration; as `run`, without any output on the terminal."""
     memory.check([config])
     policy.check_known(config, policies)
+    reads = [config.file] if config.file else []
     config = policies.named_in(config)
     if out is None:
         wanted = [key for key in ("op_log", "request_log") if config.values["metrics"][key]]
@@ -125,8 +123,9 @@ def run_loaded(
         finished = simulated(config, callback, None, policies, device)
         report = _report(finished, None)
     else:
-        with draft(Path(out), force) as made:
+        with draft(Path(out), force, reads) as made:
             finished = simulated(config, callback, made.path, policies, device)
+            made.settle(finished.ending == "completed")
             report = _report(finished, made.target)
             try:
                 if finished.ending == "unwritable":
@@ -152,19 +151,15 @@ def simulated(
     device: Device | None = None,
 ) -> _core.Finished:
     """Run the simulator; its errors as those of `ssdlab.errors`."""
-    try:
-        with translated():
-            return _core.run(
-                config.text,
-                progress=callback,
-                folder=folder,
-                commit=_core.__commit__,
-                policies=policies.passed(),
-                device=None if device is None else device.core,
-            )
-    except KeyboardInterrupt as stopped:
-        # While it was still being prepared: there is nothing to report.
-        raise Interrupted(None) from stopped
+    with translated():
+        return _core.run(
+            config.text,
+            progress=callback,
+            folder=folder,
+            commit=_core.__commit__,
+            policies=policies.passed(),
+            device=None if device is None else device.core,
+        )
 
 
 def _report(finished: _core.Finished, folder: Path | None) -> Report:

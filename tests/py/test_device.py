@@ -136,11 +136,21 @@ def test_an_interrupted_precondition_leaves_the_device_erased() -> None:
         assert total
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(ssdlab.Interrupted) as caught:
         made.precondition(progress=stop)
+    assert caught.value.report is None
+    assert caught.value._render_traceback_() == ["Interrupted"]
     assert not made.valid_pages.any()
     made.precondition(progress=False)
     sound(made)
+
+
+def test_no_requests_are_submitted_at_once() -> None:
+    made = device()
+    several: list[int] = []
+    for pages in (several, 1):
+        assert made.submit("write", several, pages).tolist() == []
+    assert made.outstanding == 0
 
 
 def test_another_thread_is_told_that_the_device_is_busy() -> None:

@@ -68,6 +68,9 @@ for (const text of document.querySelectorAll("svg.plot text")) {
 }
 facts.cut = cut;
 facts.wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+facts.beyond = [...document.querySelectorAll(".scroll")]
+  .filter((box) => box.scrollWidth > box.clientWidth + 1)
+  .map((box) => box.getAttribute("aria-label"));
 facts.trouble = window.trouble;
 for (const [name, value] of Object.entries(facts)) document.body.dataset[name] = String(value);
 </script>"""
@@ -132,6 +135,8 @@ def test_used_with_keys_it_works_and_fits(
     assert facts["trouble"] == ""
     assert facts["cut"] == ""
     assert int(facts["wide"]) <= 0
+    if width == 1400:
+        assert facts["beyond"] == "", "tables that have to be scrolled to be seen"
     if kind in ("run", "compare"):
         assert "scale(" in facts["zoomed"]
         assert "scale(1 " in facts["reset"]

@@ -139,19 +139,30 @@ def test_the_command_writes_the_page_again(run_folder: Path, tmp_path: Path) -> 
     done = ssdlab_command("report", run_folder, "--out", page, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, f"{page}\n")
     assert page.read_text(encoding="utf-8") == _page(run_folder)
-    later = ssdlab_command("report", run_folder, "--out", page, "--from", "20ms", cwd=tmp_path)
-    assert later.returncode == 0
+    words = ["report", str(run_folder), "--out", str(page), "--from", "20ms"]
+    refused(ssdlab_command(*words, cwd=tmp_path), 2, "page.html: exists; --force replaces it")
+    assert ssdlab_command(*words, "--force", cwd=tmp_path).returncode == 0
     first = re.search(r'"first":(\d+)', page.read_text(encoding="utf-8"))
     assert first
     assert int(first[1]) >= 20_000_000
 
 
-def test_bad_folders_and_times_are_refused(compared: Path, tmp_path: Path) -> None:
+def test_bad_folders_and_times_are_refused(
+    run_folder: Path, compared: Path, tmp_path: Path
+) -> None:
     refused(ssdlab_command("report", tmp_path, cwd=tmp_path), 2, "neither report.json nor")
     done = ssdlab_command("report", compared, "--baseline", "best", cwd=tmp_path)
     refused(done, 2, "no such run", *VICTIMS)
     done = ssdlab_command("report", compared, "--from", "soon", cwd=tmp_path)
     refused(done, 2, "--from soon", "1.5s")
+    page = (compared / "report.html").read_text(encoding="utf-8")
+    done = ssdlab_command("report", compared, "--baseline", "fifo", cwd=tmp_path)
+    refused(done, 2, "report.html: exists; --force replaces it")
+    assert (compared / "report.html").read_text(encoding="utf-8") == page
+    done = ssdlab_command("report", compared / "greedy", "--from", "1ms", cwd=tmp_path)
+    refused(done, 2, "--from", "The run kept no operation log", "metrics.op_log=true")
+    done = ssdlab_command("report", run_folder, "--from", "1000s", cwd=tmp_path)
+    refused(done, 2, "--from", "The run ends at", "before 1000 s")
     broken = tmp_path / "broken"
     refused(ssdlab_command("report", broken, cwd=tmp_path), 2, "no such folder")
     broken.mkdir()
@@ -322,3 +333,65 @@ def test_a_page_that_cannot_be_made_costs_no_results(
     with pytest.raises(ssdlab.InternalError, match="a bug"):
         ssdlab.run("greedy-8ch", set=SMALL, out=tmp_path / "r", progress=False)
     assert report_of(tmp_path / "r")["completed"]
+
+
+class Raises(ssdlab.policy.Victim):
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def score(self, view: ssdlab.policy.VictimView) -> object:
+        self.left -= 1
+        if self.left < 0:
+            message = "oh no"
+            raise ValueError(message)
+        return view.valid
+
+
+@pytest.mark.parametrize(("after", "began"), [(3, False), (60, True)])
+def test_a_failed_run_shows_the_failure_and_what_is_known(
+    after: int, began: bool, tmp_path: Path
+) -> None:
+    filled = {"precondition.fill": 0.5, "precondition.overwrite": 0} if began else {}
+    values = {**LOGGED, **filled}
+    with pytest.raises(ssdlab.RunError) as caught:
+        ssdlab.run("greedy-8ch", set=values, victim=Raises(after), out=tmp_path / "r")  # type: ignore[arg-type]
+    assert (caught.value.report.requests.submitted > 0) == began
+    page = _page(tmp_path / "r")
+    Reader(page)
+    assert "oh no" in page
+    for advice in ("Get it with", 'class="missing"', "no GC happened"):
+        assert advice not in page
+    assert ('id="cdf' in page) == began
+
+
+def test_wear_levelling_has_a_colour(tmp_path: Path) -> None:
+    wear = {"wear.static_threshold": 3, "workload.kind": "hot-cold", "workload.requests": 20000}
+    ssdlab.run("greedy-8ch", set={**LOGGED, **wear}, out=tmp_path / "r", progress=False)
+    page = _page(tmp_path / "r")
+    for kind, name in ((5, "wear-levelling read"), (6, "wear-levelling program")):
+        assert f'<span class="k{kind}"></span>{name}' in page
+        assert f"--k{kind}: " in page
+    assert "by preconditioning and warm-up, are not counted" in page
+
+
+@pytest.mark.parametrize("seeds", [None, 2])
+def test_numbers_of_a_late_baseline_are_those_of_the_file(
+    seeds: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ssdlab.html.compare_page.MOST_LISTED", 1)
+    config = ssdlab.load_config("greedy-8ch", set=SMALL)
+    vary = {"gc.victim": VICTIMS}
+    done = ssdlab.compare(config, vary=vary, seeds=seeds, progress=False)
+    numbers = Reader(comparison_page(done, "random")).numbers
+    held = dict(flattened(done.json))
+    assert any(key.startswith(("runs.2.", "statistics.2.")) for key in numbers)
+    for key, values in numbers.items():
+        assert [json.loads(value) for value in values] == [held[key]] * len(values), key
+
+
+def test_one_run_is_no_runs() -> None:
+    config = ssdlab.load_config("greedy-8ch", set=SMALL)
+    one = ssdlab.compare(config, progress=False)
+    assert "1 run:" in comparison_page(one)
+    repeated = ssdlab.compare(config, seeds=2, progress=False)
+    assert "1 configuration, 2 seeds each:" in comparison_page(repeated)

@@ -37,11 +37,11 @@ def test_formulas() -> None:
     one = estimate([1, 2, 3, 4, 5])
     assert (one.n, one.mean) == (5, 3)
     assert one.stddev == pytest.approx(math.sqrt(2.5))
-    assert one.ci95 == pytest.approx(2.776 * math.sqrt(2.5 / 5))
+    assert one.ci95 == pytest.approx(2.7764451 * math.sqrt(2.5 / 5))
     pairs = paired_ratio([2, 8], [1, 2])
     assert pairs
     assert pairs.ratio == pytest.approx(math.sqrt(8))
-    width = 12.706 * math.log(2) / 2
+    width = 12.7062047 * math.log(2) / 2
     assert pairs.low == pytest.approx(pairs.ratio / math.exp(width))
     assert pairs.high == pytest.approx(pairs.ratio * math.exp(width))
 

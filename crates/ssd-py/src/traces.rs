@@ -66,6 +66,13 @@ fn unwritten(error: &WriteError) -> PyErr {
     }
 }
 
+/// The format `to` and how its file is written, from the words of Python.
+fn form(to: &str, replace: bool, allow: &[String]) -> PyResult<(&'static Target, Options)> {
+    let target = Target::named(to).map_err(|error| unwritten(&error))?;
+    let allow = Allow::named(allow).map_err(|error| unwritten(&error))?;
+    Ok((target, Options { replace, allow }))
+}
+
 fn described(reading: &Reading) -> Value {
     let mut source = json!(reading);
     source["warnings"] = json!(reading.warnings());
@@ -109,10 +116,9 @@ pub(crate) fn trace_convert(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let config: Config = crate::parsed("config", config)?;
-    let target = Target::named(to).map_err(|error| unwritten(&error))?;
-    let allow = Allow::named(&allow).map_err(|error| unwritten(&error))?;
+    let (target, options) = form(to, replace, &allow)?;
     let (reading, counts) = watched(py, progress, |watch| {
-        let writer = target.create(&out, Options { replace, allow });
+        let writer = target.create(&out, options);
         let writer = writer.map_err(|error| unwritten(&error))?;
         converted(convert_trace(&config.workload, writer, watch))
     })?;
@@ -136,8 +142,7 @@ pub(crate) fn trace_generate(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let config: Config = crate::parsed("config", config)?;
-    let target = Target::named(to).map_err(|error| unwritten(&error))?;
-    let allow = Allow::named(&allow).map_err(|error| unwritten(&error))?;
+    let (target, options) = form(to, replace, &allow)?;
     let page_bytes = config.device.page_bytes;
     let pages = u32::try_from(bytes / u64::from(page_bytes));
     let pages =
@@ -145,7 +150,7 @@ pub(crate) fn trace_generate(
     let counts = watched(py, progress, |watch| {
         let opened = ssd_trace::open(&config.workload, page_bytes, pages, config.run.seed);
         let mut source = opened.map_err(|error| refused(&error))?.source;
-        let writer = target.create(&out, Options { replace, allow });
+        let writer = target.create(&out, options);
         let writer = writer.map_err(|error| unwritten(&error))?;
         converted(convert(&mut *source, writer, &mut |progress| watch(progress.done)))
     })?;
@@ -183,10 +188,8 @@ pub(crate) fn trace_split(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let config: Config = crate::parsed("config", config)?;
-    let target = Target::named(to).map_err(|error| unwritten(&error))?;
-    let allow = Allow::named(&allow).map_err(|error| unwritten(&error))?;
+    let (target, options) = form(to, false, &allow)?;
     let (reading, volumes) = watched(py, progress, |watch| {
-        let options = Options { replace: false, allow };
         converted(split_trace(&config.workload, &folder, target, options, watch))
     })?;
     let volumes: Vec<Value> = volumes

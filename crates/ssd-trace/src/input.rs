@@ -25,9 +25,7 @@ pub(crate) fn open(path: &str) -> Result<Box<dyn Read>, SourceError> {
     }
     match File::open(path) {
         Ok(file) => Ok(Box::new(file)),
-        Err(error) => Err(SourceError(format!(
-            "{path}: cannot open the trace: {error}; check workload.trace"
-        ))),
+        Err(error) => Err(SourceError(format!("{path}: cannot open the trace: {error}"))),
     }
 }
 
@@ -56,9 +54,8 @@ pub(crate) fn other_cpus(path: &str) -> Result<Vec<Part<'static>>, SourceError> 
         }
     }
     let part = |path: String| {
-        let bytes = decompress(open(&path)?).map_err(|error| {
-            SourceError(format!("{path}: cannot read the trace: {error}; check workload.trace"))
-        })?;
+        let bytes = decompress(open(&path)?)
+            .map_err(|error| SourceError(format!("{path}: cannot read the trace: {error}")))?;
         Ok((path, Box::new(bytes) as Box<dyn Read>))
     };
     found.into_values().map(part).collect()

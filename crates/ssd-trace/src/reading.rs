@@ -32,9 +32,8 @@ pub(crate) fn each_event(
 ) -> Result<Found, SourceError> {
     let Workload { action, from_ns: from, skip_bad, dedup, .. } = *workload;
     check_options(workload)?;
-    let plain = input::decompress(raw).map_err(|error| {
-        SourceError(format!("{file}: cannot read the trace: {error}; check workload.trace"))
-    })?;
+    let plain = input::decompress(raw)
+        .map_err(|error| SourceError(format!("{file}: cannot read the trace: {error}")))?;
     let (format, plain) = detect::format_of(file, workload.format, plain)?;
     if action != 'Q' && !formats::has_actions(format) {
         let text = "only traces of blktrace have actions; leave workload.action at \"Q\"";
@@ -81,9 +80,9 @@ fn nothing(file: &str, tally: &Tally, format: TraceFormat, action: char) -> Sour
     let has_actions = formats::has_actions(format);
     let wanted = if has_actions { format!("{action} events") } else { "requests".to_owned() };
     SourceError(if tally.lines == 0 && format == TraceFormat::Ssdtrace {
-        format!("{file}: the trace file holds no requests; check workload.trace")
+        format!("{file}: the trace file holds no requests")
     } else if tally.lines == 0 {
-        format!("{file}: the trace is empty (0 bytes); check workload.trace")
+        format!("{file}: the trace is empty (0 bytes)")
     } else if let Some((first, last)) = tally.times {
         format!(
             "{file}: no {wanted} in the time range; they run from {first} ns to {last} ns; \
@@ -95,7 +94,7 @@ fn nothing(file: &str, tally: &Tally, format: TraceFormat, action: char) -> Sour
         format!("{file}: all {} lines were skipped; the first: {message}", tally.skipped_lines)
     } else if events.is_empty() {
         let what = if has_actions { "events" } else { "requests" };
-        format!("{file}: no {what} in {} lines; check workload.trace", tally.lines)
+        format!("{file}: no {what} in {} lines", tally.lines)
     } else {
         let found = events.join(", ");
         format!("{file}: no usable {wanted}; found {found}; change workload.action")

@@ -15,11 +15,9 @@ from pathlib import Path
 from ssdlab import results
 from ssdlab.comparison import Comparison
 from ssdlab.errors import OutputError
+from ssdlab.folder import EXPORTS
 from ssdlab.outputs import Write, write_all
 from ssdlab.report import Report
-
-FOLDER = "export"
-"""Where exports go within the folder of a run."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ def export_run(
         raise OutputError(f"{folder}: a comparison; export one of its runs: {runs}")
     module = import_module(f"ssdlab.export.{FORMATS[to].module}")
     make: Callable[[Report], dict[str, Write]] = getattr(module, FORMATS[to].maker)
-    target = folder / FOLDER if out is None else Path(out)
+    target = folder / EXPORTS if out is None else Path(out)
     with results.readable(folder):
         files = {target / name: write for name, write in make(report).items()}
         return write_all(files, force=force)

@@ -7,8 +7,9 @@ import math
 from dataclasses import replace
 from html import escape
 from itertools import islice
+from typing import TypeAlias
 
-from ssdlab.comparison import Comparison, Row, run_folder
+from ssdlab.comparison import Comparison, run_folder
 from ssdlab.html.compare_plots import comparison_figures
 from ssdlab.html.page import (
     Section,
@@ -49,26 +50,32 @@ RATIOS = [key for key in COLUMNS if key != "gc_foreground_share"]
 def comparison_page(done: Comparison, baseline: str | None = None) -> str:
     """The page of a comparison; `baseline` is the label of the run that ratios refer to."""
     everything, done = done, _listed(done, baseline)
+    # Where the values listed stand in compare.json, which holds all of them.
+    runs = [(label, report.provenance.seed) for label, report in everything.runs]
+    places = {run: i for i, run in enumerate(runs)}
     labels = list(done.repetitions or done.reports)
     base = labels.index(baseline) if baseline in labels else 0
     columns = [key for key in COLUMNS if any(row[key] is not None for row in done.rows)]
     sections = [
-        Section("numbers", "Numbers", _failures(done) + _values(done, columns)),
+        Section("numbers", "Numbers", _failures(done) + _values(done, columns, places)),
         Section("ratios", "Ratios to a baseline", _ratios(done, columns, base)),
         Section("plots", "Plots", figures(comparison_figures(done))),
         Section("warnings", "Warnings", warnings_box(_warnings(done))),
         Section("config", "Configurations", _configs(done)),
-        Section("provenance", "Provenance", _provenance(done)),
+        Section("provenance", "Provenance", _provenance(done, places)),
     ]
     first = done.runs[0][1].name if labels else "comparison"
     state = "" if done.completed else ' · <strong class="bad">not completed</strong>'
     names = f": {escape(', '.join(labels))}" if len(labels) <= 6 else ""
-    seeds = max((len(by_seed) for by_seed in done.repetitions.values()), default=0)
-    each = f", {seeds} seeds each" if seeds else ""
     count = len(everything.repetitions or everything.reports)
+    what = "run" if count == 1 else "runs"
+    seeds = max((len(by_seed) for by_seed in done.repetitions.values()), default=0)
+    if seeds:
+        what = "configuration" if count == 1 else "configurations"
+    each = f", {seeds} seeds each" if seeds else ""
     left = count - len(labels)
     more = f" · the tables hold {len(labels)} of them, compare.csv all" if left else ""
-    lead = f'<p class="lead">{count} runs{each}{names}{state}{more}</p>'
+    lead = f'<p class="lead">{count} {what}{each}{names}{state}{more}</p>'
     return document(f"{first}, compared", lead, sections)
 
 
@@ -86,17 +93,24 @@ def _failures(done: Comparison) -> str:
     texts = [f"{label} could not finish: {reason}" for label, reason in done.failures.items()]
     if done.interrupted:
         texts.append("Interrupted: runs are missing or not completed.")
+    if done.not_run:
+        texts.append(f"Not run: {', '.join(done.not_run)}.")
     return warnings_box(texts) if texts else ""
 
 
-def _values(done: Comparison, columns: list[str]) -> str:
+Places: TypeAlias = "dict[tuple[str, int], int]"
+"""The index of each run, by label and seed, in compare.json."""
+
+
+def _values(done: Comparison, columns: list[str], places: Places) -> str:
     if done.repetitions:
-        return values_table(done, {key: COLUMNS[key] for key in columns})
-    rows: list[Row] = done.rows
-    body = [
-        (str(row["label"]), [number(f"runs.{i}.{key}", row[key]) for key in columns])
-        for i, row in enumerate(rows)
-    ]
+        kept = dict.fromkeys(label for label, _ in places)
+        indices = {label: i for i, label in enumerate(kept)}
+        return values_table(done, {key: COLUMNS[key] for key in columns}, indices)
+    body = []
+    for row, (label, report) in zip(done.rows, done.runs, strict=True):
+        i = places[label, report.provenance.seed]
+        body.append((label, [number(f"runs.{i}.{key}", row[key]) for key in columns]))
     return table(["run", *(COLUMNS[key] for key in columns)], body, "Results of the runs")
 
 
@@ -127,7 +141,7 @@ def _ratio(
     text = f"{value / base:.3f}"
     # A number has no uncertainty against itself.
     width = None if itself else ratio_interval(value, half, base, base_half)
-    return text if width is None else f"{text} ± {width:.3f}"
+    return text if width is None else f"{text} ±\u00a0{width:.3f}"
 
 
 def _ratios(done: Comparison, columns: list[str], base: int) -> str:
@@ -208,12 +222,13 @@ def _configs(done: Comparison) -> str:
     )
 
 
-def _provenance(done: Comparison) -> str:
+def _provenance(done: Comparison, places: Places) -> str:
     keys = ("config_digest", "event_digest", "wall_ns", "requests_per_s")
     rows, values = [], done.rows
-    for i, (label, report) in enumerate(done.runs):
-        cells = [number(f"runs.{i}.{key}", values[i][key]) for key in keys]
+    for value, (label, report) in zip(values, done.runs, strict=True):
         known = report.provenance
+        i = places[label, known.seed]
+        cells = [number(f"runs.{i}.{key}", value[key]) for key in keys]
         cells += [escape(f"{known.ssdlab} {known.commit or ''}"), str(known.seed)]
         folder = run_folder(label, known.seed if done.repetitions else None)
         rows.append((label, [*cells, escape(folder.as_posix())]))

@@ -17,6 +17,7 @@ from ssdlab.html.plot import Figure, Missing
 from ssdlab.html.png import png
 from ssdlab.html.run_page import run_figures, run_page
 from ssdlab.html.svg import drawn
+from ssdlab.html.timeline import why_none
 from ssdlab.html.trace_page import trace_page
 from ssdlab.html.trace_plots import trace_figures
 from ssdlab.report import Report
@@ -42,13 +43,16 @@ def report_folder(
 
     The page goes to `out` (default: into the folder), the plots as `picture` files into `plots`;
     with `plots` alone no page is written. `since` is where a run's timeline begins, nanoseconds.
-    Pages of ssdlab are replaced, other files that exist with `force` only. Raises `OutputError`.
+    Pages of ssdlab are replaced, unless with another `baseline` or `since`; other files that exist
+    with `force` only. Raises `OutputError`.
     """
     done = results.read(folder)
     with results.readable(folder):
         if isinstance(done, Report):
             if baseline is not None:
                 raise OutputError(f"--baseline {baseline}: {folder} holds a run, no comparison")
+            if since is not None and (why := why_none(done, folder, since)):
+                raise OutputError(f"--from: {folder}: {why}")
             figures: list[Figure] = run_figures(done)
             page: Callable[[], str] = partial(run_page, done, folder, since)
         else:
@@ -62,7 +66,8 @@ def report_folder(
         files = {} if plots is None else _pictures(figures, plots, picture)
         if out is not None or plots is None:
             files[out or folder / PAGE] = outputs.text(page())
-    return outputs.write_all(files, force=force, ours=is_page)
+    same = baseline is None and since is None
+    return outputs.write_all(files, force=force, ours=is_page if same else lambda _: False)
 
 
 def trace_files(

@@ -263,7 +263,7 @@
         // A number has no uncertainty against itself.
         if (i === +choice.value || half === null || baseHalf === null || !value) return;
         const width = ratio * Math.hypot(half / value, baseHalf / base);
-        cell.textContent += ` ± ${width.toFixed(3)}`;
+        cell.textContent += ` ±\u00a0${width.toFixed(3)}`;
       });
     });
   };

@@ -15,7 +15,9 @@ from ssdlab.repeated_text import ratio_text
 
 def _number(path: str, column: str, value: float) -> str:
     """A number of compare.json at `path`, told in the unit of `column`."""
-    raw, shown = escape(json.dumps(value)), escape(told(column, value))
+    # A number and its unit stay in one line.
+    shown = escape(told(column, value)).replace(" ", "\u00a0")
+    raw = escape(json.dumps(value))
     return f'<data data-key="{escape(path)}" value="{raw}">{shown}</data>'
 
 
@@ -23,14 +25,16 @@ def _cell(path: str, column: str, one: Estimate | None) -> str:
     if one is None:
         return "–"
     mean = _number(f"{path}.mean", column, one.mean)
-    return mean if one.ci95 is None else f"{mean} ± {_number(f'{path}.ci95', column, one.ci95)}"
+    if one.ci95 is None:
+        return mean
+    return f"{mean} ±\u00a0{_number(f'{path}.ci95', column, one.ci95)}"
 
 
-def values_table(done: Comparison, columns: Mapping[str, str]) -> str:
-    """Means over the seeds with their intervals."""
+def values_table(done: Comparison, columns: Mapping[str, str], places: Mapping[str, int]) -> str:
+    """Means over the seeds with their intervals; `places`: the index of each in compare.json."""
     body = []
-    for i, label in enumerate(done.repetitions):
-        found = done.estimates(label)
+    for label in done.repetitions:
+        i, found = places[label], done.estimates(label)
         cells = [_cell(f"statistics.{i}.{key}", key, found.get(key)) for key in columns]
         body.append((label, cells))
     made = table(["run", *columns.values()], body, "Means of the repetitions")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 from itertools import islice
 from pathlib import Path
@@ -19,7 +20,7 @@ from ssdlab.html.page import (
     table,
     warnings_box,
 )
-from ssdlab.html.plot import Figure
+from ssdlab.html.plot import Figure, Missing
 from ssdlab.html.run_plots import (
     OPS,
     PARTS,
@@ -57,18 +58,32 @@ def run_figures(report: Report) -> list[Figure]:
 def run_page(report: Report, folder: Path | None = None, since: int | None = None) -> str:
     """The page of a run whose files are in `folder`; the timeline begins at `since` nanoseconds."""
     values = report.json
+    began = report.completed or report.requests.submitted > 0
     sections = [
         Section("numbers", "Headline", _headline(report) + warnings_box(report.warnings)),
-        Section("latency", "Latency", _latencies(report) + figures(latency_figures(report))),
-        Section("device", "Device over time", figures(device_figures(report))),
+        Section("latency", "Latency", _latencies(report) + _plots(report, latency_figures)),
+        Section("device", "Device over time", _plots(report, device_figures)),
         Section("collection", "Collection and wear", _collection(report)),
         Section("timeline", "Timeline", _timeline(report, folder, since)),
+    ]
+    if not began:
+        sections = [Section("numbers", "What happened", warnings_box(report.warnings))]
+    sections += [
         Section("summary", "Summary", _summary(report)),
         Section("all", "All numbers", _all_numbers(values)),
         Section("config", "Configuration", _config(report)),
         Section("provenance", "Provenance", _provenance(values)),
     ]
-    return document(report.name, _lead(report), sections)
+    return document(report.name, _lead(report), [one for one in sections if one.body])
+
+
+def _plots(report: Report, make: Callable[[Report], list[Figure]]) -> str:
+    """The plots that `make` finds; of a run that did not complete only those that can be drawn."""
+    found = make(report)
+    if not report.completed:
+        # How to get the others is no advice: it is the failure that has to be mended.
+        found = [one for one in found if not isinstance(one, Missing)]
+    return figures(found) if found else ""
 
 
 def value_at(values: Any, key: str) -> Value:  # noqa: ANN401 - parsed JSON
@@ -193,7 +208,7 @@ def _collection(report: Report) -> str:
     names = ["", *(key.replace("_", " ") for key in keys), "mean job", "longest job"]
     full = tuple(f"gc.{key}" for key in (*keys, "job_time_mean", "job_time_max"))
     text += table(names, [("GC", _numbers(report, full))], "Garbage collection")
-    return text + figures(wear_figures(report))
+    return text + _plots(report, wear_figures)
 
 
 def _any(report: Report, cause: str) -> bool:
@@ -203,9 +218,12 @@ def _any(report: Report, cause: str) -> bool:
 
 def _timeline(report: Report, folder: Path | None, since: int | None) -> str:
     made = timeline(report, folder, since)
+    if made is None and not report.completed:
+        return ""
     title = "<h3>What every chip did</h3>"
     if made is None:
-        why = escape(why_none(report, folder))
+        none = "There is no operation in the log from the start of the measurement on."
+        why = escape(why_none(report, folder, since) or none)
         return f'<figure class="missing" id="lanes">{title}<p>{why}</p></figure>'
     buttons = "".join(
         f'<button type="button" data-do="{do}">{name}</button>'

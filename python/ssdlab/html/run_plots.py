@@ -74,7 +74,7 @@ def latency_figures(report: Report) -> list[Figure]:
     """Distributions, course over time and parts of the latencies."""
     return [
         *distribution_figures({"": report}, list(OPS)),
-        _latency_over_time(report),
+        *_latency_over_time(report),
         parts_figure({"": report}, ("write", "read")),
     ]
 
@@ -124,23 +124,29 @@ def distribution_figures(
     ]
 
 
-def _latency_over_time(report: Report) -> Figure:
-    title = "latency-time", "Latency over time"
-    if why := no_series(report):
-        return Missing(*title, why)
-    s = Series(report)
-    curves = []
-    for op, tones in (("read", (READ, 5)), ("write", (WRITE, 3))):
-        if not s[f"interval_{op}s"].any():
-            continue
-        sums, counts = s[f"interval_{op}_sum_ns"], s[f"interval_{op}s"]
-        curves.append(s.highest(f"{op}, longest", tones[1], s[f"interval_{op}_max_ns"]))
-        curves.append(s.mean(f"{op}, mean", tones[0], sums, counts))
-    if not curves:
-        return Missing(*title, "No read or write was completed within the measurement.")
-    caption = "Requests by the interval in which they completed." + s.note
+def _latency_over_time(report: Report) -> list[Figure]:
+    """Means and longest latencies, apart: the latter would hide the bands of the former."""
+    titles = (
+        ("latency-time", "Mean latency over time"),
+        ("longest-time", "Longest latency over time"),
+    )
+    why = no_series(report)
+    if why is None:
+        s = Series(report)
+        ops = [op for op in ("read", "write") if s[f"interval_{op}s"].any()]
+        why = None if ops else "No read or write was completed within the measurement."
+    if why is not None:
+        return [Missing(*title, why) for title in titles]
+    means = [s.mean(op, OPS[op], s[f"interval_{op}_sum_ns"], s[f"interval_{op}s"]) for op in ops]
+    longest = [s.highest(op, OPS[op], s[f"interval_{op}_max_ns"]) for op in ops]
+    text = "of the requests that completed within each interval."
+    each = f" Each point is the longest of {s.thinned} intervals." if s.note else ""
+    captions = f"Mean latency {text}{s.note}", f"The longest latency {text}{each}"
     y = Axis("latency", "ns", log=True)
-    return Plot(*title, caption, TIME, y, tuple(curves), linked=True)
+    return [
+        Plot(*title, caption, TIME, y, tuple(curves), linked=True)
+        for title, caption, curves in zip(titles, captions, (means, longest), strict=True)
+    ]
 
 
 def parts_figure(reports: dict[str, Report], ops: tuple[str, ...], key: str = "") -> Figure:
@@ -287,7 +293,7 @@ def _victims(report: Report) -> Figure:
 
 
 def _erases(report: Report) -> Figure:
-    title = "erases", "Erases of blocks"
+    title = "erases", "Erases of blocks within the measurement"
     rows = report.distributions.get("erases")
     if rows is None:
         return Missing(*title, no_distributions(report) or "The device has no blocks.")
@@ -296,7 +302,10 @@ def _erases(report: Report) -> Figure:
     which = (rows[:, 0] - low) // wide
     counts = np.bincount(which, weights=rows[:, 2]).astype(float)
     left = low - 0.5 + wide * np.arange(len(counts), dtype=float)
-    text = "Blocks by how often they were erased within the measurement."
+    text = (
+        "Blocks by how often they were erased within the measurement; erases before it, by"
+        " preconditioning and warm-up, are not counted."
+    )
     if wide > 1:
         text += f" Each bar stands for {wide} numbers of erases."
     bars = Bars("blocks", left, left + wide, counts, ERASE)

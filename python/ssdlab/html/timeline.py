@@ -22,6 +22,8 @@ KINDS = (
     "GC read",
     "GC program",
     "erase",
+    "wear-levelling read",
+    "wear-levelling program",
     "other read",
     "other program",
 )
@@ -45,14 +47,19 @@ class Timeline:
     """For the canvas, JSON."""
 
 
-def why_none(report: Report, folder: Path | None) -> str:
-    """Why there is no timeline, and how to get it."""
+def why_none(report: Report, folder: Path | None, since: int | None = None) -> str | None:
+    """Why there is no timeline from `since` (ns) on, and how to get it; None: there may be one."""
     if report.json["config"]["run"]["mode"] == "functional":
         return "A functional run has no time. Get it with --set run.mode=timed."
     if not report.json["config"]["metrics"]["op_log"]:
         return "The run kept no operation log. Get it with --set metrics.op_log=true."
-    where = f" in {folder.name}" if folder else ""
-    return f"{LOGS['ops']} is not{where}, or holds no operation from the time asked for on."
+    if folder is None or not (folder / LOGS["ops"]).exists():
+        return f"{LOGS['ops']} is not in the folder."
+    end = report.time.measured_from + report.time.simulated
+    if since is not None and since >= end:
+        asked = _core.duration(float(since))
+        return f"The run ends at {_core.duration(float(end))}, before {asked}."
+    return None
 
 
 def timeline(report: Report, folder: Path | None, since: int | None = None) -> Timeline | None:
@@ -102,8 +109,6 @@ def timeline(report: Report, folder: Path | None, since: int | None = None) -> T
 
 def _kind(op: str, cause: str) -> int:
     if op == "erase":
-        return 4
+        return KINDS.index("erase")
     program = op == "program"
-    if cause == "host":
-        return int(program)
-    return (2 if cause == "gc" else 5) + program
+    return {"host": 0, "gc": 2, "wear": 5}.get(cause, 7) + program

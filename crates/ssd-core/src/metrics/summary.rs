@@ -2,6 +2,7 @@
 
 use super::counters::Cause;
 use super::report::{LatencyStats, PartMeans, Report};
+use super::steady::TOLERANCE;
 use std::fmt::Write as _;
 
 const WIDTH: usize = 100;
@@ -382,7 +383,12 @@ fn wear(r: &Report, out: &mut String) {
 
 fn steady_and_speed(r: &Report, out: &mut String) {
     line!(out, "");
-    let answer = if r.steady_state.reached { "yes" } else { "no" };
+    // The warm-up is about latencies too, and may drift within what the rule allows.
+    let answer = if r.steady_state.reached {
+        format!("yes, within {:.0} %", 100.0 * TOLERANCE)
+    } else {
+        "no".to_owned()
+    };
     wrapped("steady state    ", &format!("{answer}: {}", r.steady_state.reason), out);
     let more = r.warmup.recommended_requests.filter(|&n| n > r.requests.warmup);
     let advice = more.map_or_else(String::new, |n| format!("; leave out {} requests", count(n)));

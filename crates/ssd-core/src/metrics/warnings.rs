@@ -10,6 +10,10 @@ const OVERLOAD_PENDING: u64 = 1000;
 /// workload said.
 #[must_use]
 pub fn warnings(report: &Report, open_loop: bool) -> Vec<String> {
+    if !report.completed && report.requests.submitted == 0 {
+        // Of a run that never began there is no advice to give.
+        return vec!["the run did not finish: it ended before its first request".to_owned()];
+    }
     let mut all = Vec::new();
     all.extend(incomplete(report));
     all.extend(overload(report, open_loop));

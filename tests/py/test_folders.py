@@ -1,0 +1,173 @@
+"""Folders of results: nothing complete is lost to a mistake, an interrupt or an ended process."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ssdlab
+from policies import GreedyByScore
+from running import COMMAND, SMALL, SMALL_TOML, nothing_left, refused, report_of, ssdlab_command
+from ssdlab import compare_runs, simulate
+from ssdlab.html.compare_page import comparison_page
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    (tmp_path / "small.toml").write_text(SMALL_TOML)
+    return tmp_path
+
+
+@pytest.mark.parametrize("verb", ["run", "compare"])
+def test_the_current_folder_is_no_place_for_results(verb: str, small: Path) -> None:
+    assert ssdlab_command("run", "small.toml", "--out", "o", cwd=small).returncode == 0
+    before = (small / "o/report.json").read_text()
+    for out in (".", "../o", "..", "sub/..", small / "o"):
+        (small / "o/sub").mkdir(exist_ok=True)
+        done = ssdlab_command(verb, "../small.toml", "--out", out, "--force", cwd=small / "o")
+        refused(done, 2, "the current folder and cannot be replaced; choose another --out")
+    (small / "empty").mkdir()
+    done = ssdlab_command(verb, "../small.toml", "--out", ".", cwd=small / "empty")
+    refused(done, 2, "empty: is the current folder")
+    assert (small / "o/report.json").read_text() == before
+    nothing_left(small, "empty", "o", "small.toml")
+
+
+@pytest.mark.parametrize("verb", ["run", "compare"])
+def test_the_folder_of_the_configuration_is_kept(verb: str, small: Path) -> None:
+    ssdlab_command("run", "small.toml", "--out", "o", cwd=small)
+    done = ssdlab_command(verb, "o/config.toml", "--out", "o", "--force", cwd=small)
+    refused(done, 2, "o: holds o/config.toml, which is being run; choose another --out")
+
+
+def interrupted(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """A command that gets Ctrl-C when it has begun to write."""
+    done = subprocess.Popen(
+        [*COMMAND, *words],
+        cwd=folder,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    deadline = time.monotonic() + 60
+    while not list(folder.glob(".o.unfinished-*")):
+        assert time.monotonic() < deadline
+        assert done.poll() is None
+        time.sleep(0.02)
+    time.sleep(0.5)
+    done.send_signal(signal.SIGINT)
+    out, err = done.communicate(timeout=60)
+    return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+
+
+@pytest.mark.parametrize("verb", ["run", "compare"])
+def test_what_is_interrupted_replaces_nothing_complete(verb: str, small: Path) -> None:
+    assert ssdlab_command(verb, "small.toml", "--out", "o", cwd=small).returncode == 0
+    file = "report.json" if verb == "run" else "compare.json"
+    before = (small / "o" / file).read_text()
+    long = ["--set", "workload.requests=200000000", "--out", "o", "--force"]
+    for i, name in enumerate(("o-partial", "o-partial-2")):
+        done = interrupted([verb, "small.toml", *long], small)
+        assert done.returncode == 130, done.stderr
+        assert f"results in {name}; the complete ones in o stay\n" in done.stderr
+        assert not json.loads((small / name / file).read_text())["completed"]
+        assert len(list(small.glob("o-partial*"))) == i + 1
+    assert (small / "o" / file).read_text() == before
+
+
+def test_what_is_interrupted_takes_the_place_of_what_was(small: Path) -> None:
+    long = ["run", "small.toml", "--set", "workload.requests=200000000", "--out", "o", "--force"]
+    for _ in range(2):
+        assert interrupted(long, small).stderr.startswith("results in o\n")
+    nothing_left(small, "o", "small.toml")
+
+
+def test_drafts_of_ended_processes_are_removed(small: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    here = f".o.unfinished-{socket.gethostname()}"
+    stale = small / f"{here}-{ended.pid}-abc"
+    others = [f"{here}-{os.getpid()}-abc", f".o.unfinished-elsewhere-{ended.pid}-abc"]
+    for name in (stale.name, *others):
+        (small / name).mkdir()
+        (small / name / "ops.csv.zst").write_text("half")
+    assert ssdlab_command("run", "small.toml", "--out", "o", cwd=small).returncode == 0
+    nothing_left(small, "o", "small.toml", *others)
+
+
+def test_a_folder_taken_away_by_an_ended_process_is_put_back(small: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    ssdlab_command("run", "small.toml", "--out", "o", cwd=small)
+    (small / "o").rename(small / f".o.unfinished-{socket.gethostname()}-{ended.pid}-abc-replaced")
+    refused(ssdlab_command("run", "small.toml", "--out", "o", cwd=small), 2, "holds a run already")
+    assert report_of(small / "o")["completed"]
+    nothing_left(small, "o", "small.toml")
+
+
+def test_an_interrupted_comparison_lists_what_was_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, begun = simulate.run_loaded, []
+
+    def stopped(config: ssdlab.Config, told: Any, **more: Any) -> ssdlab.Report:  # noqa: ANN401
+        begun.append(config)
+        if len(begun) < 2:
+            return real(config, told, **more)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        while True:
+            try:
+                told("workload", 0, None)
+            except KeyboardInterrupt:
+                raise ssdlab.Interrupted(None) from None
+            time.sleep(0.01)
+
+    monkeypatch.setattr(compare_runs, "run_loaded", stopped)
+    with pytest.raises(ssdlab.Interrupted) as caught:
+        ssdlab.compare(
+            ssdlab.load_config("greedy-8ch", set=SMALL),
+            vary={"gc.victim": ["greedy", "fifo", "random"]},
+            out=tmp_path / "c",
+            jobs=1,
+            progress=False,
+        )
+    assert caught.value.comparison
+    for done in (caught.value.comparison, ssdlab.Comparison.read(tmp_path / "c")):
+        assert done.interrupted
+        assert (list(done.reports), done.not_run) == (["greedy"], ("fifo", "random"))
+        assert "one run of 4,000 requests" in done.summary()
+        assert "not run: fifo, random\n" in done.summary()
+        assert done.json["not_run"] == ("fifo", "random")
+        assert "Not run: fifo, random." in comparison_page(done)
+
+
+@pytest.mark.parametrize(
+    "values",
+    ["greedy", {"policy": "d-choices", "d": 3}, 3, GreedyByScore()],
+    ids=["text", "table", "number", "policy"],
+)
+def test_one_value_is_not_varied(values: Any) -> None:  # noqa: ANN401
+    with pytest.raises(ssdlab.ConfigError, match=r"gc\.victim: nothing to vary: expected a list"):
+        ssdlab.compare("greedy-8ch", vary={"gc.victim": values}, progress=False)
+
+
+def test_interrupt_while_the_command_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")
+    command = Path(sys.executable).with_name("ssdlab")
+    for words in ([str(command)], COMMAND):
+        done = subprocess.run(
+            [*words, "--version"],
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
