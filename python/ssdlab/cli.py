@@ -361,11 +361,18 @@ def export_command(
 
 @app.command("list")
 def list_command(
-    what: Annotated[Literal["policies", "presets", "formats"], typer.Argument(show_default=False)],
+    what: Annotated[
+        Literal["policies", "presets", "formats", "papers"], typer.Argument(show_default=False)
+    ],
     json_: Json = False,
 ) -> None:
     """List what there is to choose from."""
-    known = json.loads(_core.registry())[what]
+    if what == "papers":
+        from ssdlab.reproduce import PAPERS  # needs numpy, which is slow to import
+
+        known = [{"name": one.name, "summary": one.title} for one in PAPERS.values()]
+    else:
+        known = json.loads(_core.registry())[what]
     if json_:
         _put(json.dumps(known, indent=2, ensure_ascii=False) + "\n")
         return

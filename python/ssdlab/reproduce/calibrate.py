@@ -1,7 +1,7 @@
 """`python -m ssdlab.reproduce.calibrate PAPER`: arrival rates for made requests.
 
 The papers give no arrival rates, and latency under collection is mostly waiting, which follows
-them. The mean time between requests of each workload is found by bisection so that the mean write
+them. The mean time between requests of each workload is found by trial so that the mean write
 latency of the paper's *baseline* is the published one; the proposed scheme has no say in it. What
 is printed belongs into the paper's module.
 """
@@ -18,8 +18,12 @@ from ssdlab.reproduce.command import paper_of
 from ssdlab.reproduce.matrix import Cell
 from ssdlab.reproduce.paper import Paper, Scale
 
-LEAST_US, MOST_US = 10.0, 300_000.0
-STEPS = 12
+FIRST_US, LEAST_US, MOST_US = 200.0, 10.0, 100_000.0
+STEPS = 7
+NEAR = 0.1
+"""How close is close enough."""
+POWER, FARTHEST = 0.8, 8.0
+"""A step multiplies the interval by a power of how far the latency is off, at most by so much."""
 INTERVAL = "workload.arrival.interval"
 
 
@@ -34,15 +38,17 @@ def latency_ms(cell: Cell, interval_us: float) -> float:
 
 def interval_us(cell: Cell, wanted_ms: float) -> tuple[float, float]:
     """Mean time between requests with that mean write latency, or the nearest; and the latency."""
-    low, high = math.log(LEAST_US), math.log(MOST_US)
-    tried = {}
+    tried: dict[float, float] = {}
+    at = FIRST_US
     for _ in range(STEPS):
-        middle = (low + high) / 2
-        tried[math.exp(middle)] = found = latency_ms(cell, math.exp(middle))
-        if found > wanted_ms:
-            low = middle
-        else:
-            high = middle
+        tried[at] = found = latency_ms(cell, at)
+        if abs(found / wanted_ms - 1) < NEAR:
+            break
+        # Waiting falls about as the rate does, until it is gone.
+        step = min(max((found / wanted_ms) ** POWER, 1 / FARTHEST), FARTHEST)
+        at = min(max(at * step, LEAST_US), MOST_US)
+        if at in tried:
+            break
     return min(tried.items(), key=lambda one: abs(math.log(one[1] / wanted_ms)))
 
 
@@ -52,7 +58,7 @@ def main() -> None:
     parser.add_argument("paper")
     paper: Paper = paper_of(parser.parse_args().paper)
     scheme, published = paper.load
-    for cell in paper.cells(Scale(quick=True), paper.workloads, {}):
+    for cell in paper.cells(Scale(quick=False), paper.workloads, {}):
         wanted = published.get(cell.workload.name)
         if cell.scheme.name != scheme or cell.seed != 1 or wanted is None:
             continue

@@ -101,7 +101,7 @@ def paper_of(name: str) -> Paper:
         return PAPERS[name]
     near = get_close_matches(name, PAPERS, 1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise ConfigError([f"{name}: no such paper{hint} There are: {', '.join(PAPERS)}"])
+    raise ConfigError([f"{name}: no such paper{hint}; there are: {', '.join(PAPERS)}"])
 
 
 def reproduce(

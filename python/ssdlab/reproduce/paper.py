@@ -17,7 +17,7 @@ from ssdlab.trace import Trace
 
 QUICK = 4
 """A quick reproduction divides the device and the requests by this."""
-LIVE = 0.45
+LIVE = 0.25
 """Share of the raw flash that the volume of a workload takes, written before the measurement."""
 SPARE = 0.15
 """Share of the raw flash that the host does not see: that of the presets."""

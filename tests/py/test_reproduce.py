@@ -1,0 +1,178 @@
+"""Reproductions: numbers beside numbers, and runs that are made once."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from running import refused, ssdlab_command
+from ssdlab.errors import ConfigError, OutputError, WorkloadError
+from ssdlab.reproduce import PAPERS, Reproduction, paper, reproduce
+from ssdlab.reproduce.claims import rank_correlation
+from ssdlab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab.reproduce.requests import shares_invalid
+from ssdlab.reproduce.tables import agreement, tally
+from ssdlab.trace import Requests
+
+WRITE, TRIM = Requests.OPS.index("write"), Requests.OPS.index("trim")
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device of a sixteenth of the size."""
+    monkeypatch.setattr(paper, "QUICK", 16)
+    monkeypatch.setattr(paper, "OVERWRITE", 1.0)
+
+
+def of(name: str, out: Path, *workloads: str) -> Reproduction:
+    return reproduce(name, quick=True, workloads=workloads, out=out, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("published", "ours", "neutral", "expected"),
+    [
+        (99.5, 60.0, 0.0, (True, True)),
+        (99.5, 40.0, 0.0, (True, False)),
+        (-9.0, -20.0, 0.0, (True, False)),
+        (-9.0, 12.0, 0.0, (False, False)),
+        (1.5, 2.9, 1.0, (True, True)),
+        (0.5, 1.1, 1.0, (False, False)),
+        (0.0, 0.0, 0.0, (True, True)),
+    ],
+)
+def test_agreement(
+    published: float, ours: float, neutral: float, expected: tuple[bool, bool]
+) -> None:
+    found = agreement(published, ours, neutral)
+    assert found is not None
+    assert (found.same_sign, found.near) == expected
+
+
+def test_what_is_missing_is_not_compared() -> None:
+    assert agreement(None, 1.0, 0.0) is None
+    assert agreement(1.0, None, 0.0) is None
+
+
+def test_rank_correlation() -> None:
+    assert rank_correlation([1, 2, 3, 4], [10, 20, 25, 90]) == pytest.approx(1.0)
+    assert rank_correlation([1, 2, 3, 4], [9, 7, 5, 1]) == pytest.approx(-1.0)
+    assert rank_correlation([1, 2, 2, 3], [1, 2, 2, 3]) == pytest.approx(1.0)
+    assert rank_correlation([1, 1, 1], [1, 2, 3]) is None
+    assert rank_correlation([1, 2], [1, 2]) is None
+
+
+def slow_shares(
+    requests: list[tuple[int, int, int]], planes: int, pages: int, share: float
+) -> float:
+    """Page by page, with tables: what `shares_invalid` says."""
+    place: dict[int, tuple[int, int]] = {}
+    written = [0] * planes
+    invalid: dict[tuple[int, int], int] = {}
+    for sector, sectors, op in requests:
+        end = sector + sectors
+        if op == WRITE:
+            touched = range(sector // 8, -(-end // 8))
+        else:
+            touched = range(-(-sector // 8), end // 8)
+        for lpn in touched:
+            if lpn in place:
+                invalid[place.pop(lpn)] += 1
+            if op == WRITE:
+                plane = lpn % planes
+                block = (plane, written[plane] // pages)
+                written[plane] += 1
+                invalid.setdefault(block, 0)
+                place[lpn] = block
+    return 100 * sum(count >= share * pages for count in invalid.values()) / len(invalid)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_invalid_blocks_without_collection(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = [
+        (int(rng.integers(0, 800)), int(rng.integers(1, 40)), TRIM if rng.random() < 0.1 else WRITE)
+        for _ in range(600)
+    ]
+    sector, sectors, op = (np.array(column) for column in zip(*rows, strict=True))
+    requests = Requests(
+        at_ns=np.zeros(len(rows), np.uint64),
+        sector=sector.astype(np.uint64),
+        sectors=sectors.astype(np.uint32),
+        op=op.astype(np.uint8),
+        flags=np.zeros(len(rows), np.uint8),
+    )
+    found = shares_invalid(requests, 4, 8, (0.7, 0.9))
+    assert found == pytest.approx([slow_shares(rows, 4, 8, share) for share in (0.7, 0.9)])
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_reproduction_leaves_tables_figures_and_claims(name: str, tmp_path: Path) -> None:
+    done = of(name, tmp_path / "out", "SQLite")
+    assert not done.failures
+    assert not done.interrupted
+    values = json.loads((tmp_path / "out" / JSON).read_text())
+    assert values["completed"]
+    assert {table["key"] for table in values["tables"]} == {table.key for table in done.tables}
+    for table in done.tables:
+        for row in table.rows:
+            assert len(row.published) == len(table.columns)
+            assert all(len(ours) == len(table.columns) for ours in row.ours.values())
+    verdicts = {"holds", "does not hold", "cannot be told"}
+    assert all(one.findings["generated"].verdict in verdicts for one in done.claims)
+    assert all(one.claim.metric for one in done.claims)
+    both = {source: tally(done.tables, source) for source in done.tallies}
+    assert both == done.tallies
+    assert done.tallies["generated"].cells > 0
+    page = (tmp_path / "out" / PAGE).read_text()
+    assert all(table.title in page for table in done.tables)
+    assert done.paper.title in (tmp_path / "out" / MARKDOWN).read_text()
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
+    first, out = of("invalidation-rate", tmp_path / "a", "SQLite", "MySQL"), tmp_path / "b"
+    of("invalidation-rate", out, "SQLite")
+    runs = sorted((out / "runs").iterdir())
+    before = {run.name: (run / "report.json").stat().st_mtime_ns for run in runs}
+    # One run is cut off: an interrupted one has a report that is not complete.
+    report = json.loads((runs[0] / "report.json").read_text())
+    (runs[0] / "report.json").write_text(json.dumps({**report, "completed": False}))
+    again = of("invalidation-rate", out, "SQLite", "MySQL")
+    assert again.to_json() == first.to_json()
+    after = {name: (out / "runs" / name / "report.json").stat().st_mtime_ns for name in before}
+    assert [name for name in before if before[name] != after[name]] == [runs[0].name]
+
+
+@pytest.mark.usefixtures("small")
+def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("x")
+    with pytest.raises(OutputError, match="other things"):
+        of("invalidation-rate", tmp_path / "mine", "SQLite")
+    (tmp_path / "old").mkdir()
+    held = tmp_path / "old" / JSON
+    held.write_text(json.dumps({"version": 99, "paper": "invalidation-rate"}))
+    with pytest.raises(OutputError, match="of version 99"):
+        of("invalidation-rate", tmp_path / "old", "SQLite")
+    held.write_text(json.dumps({"version": 1, "paper": "noc-copyback"}))
+    with pytest.raises(OutputError, match="of noc-copyback, not of invalidation-rate"):
+        of("invalidation-rate", tmp_path / "old", "SQLite")
+    held.write_text("[]")
+    with pytest.raises(OutputError, match="not of a reproduction"):
+        of("invalidation-rate", tmp_path / "old", "SQLite")
+
+
+def test_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="did you mean noc-copyback"):
+        of("noc-copybak", tmp_path, "SQLite")
+    with pytest.raises(ConfigError, match="Oracle: noc-copyback has Cassandra"):
+        of("noc-copyback", tmp_path / "out", "Oracle")
+    with pytest.raises(WorkloadError, match="no such folder"):
+        reproduce("noc-copyback", traces=tmp_path / "none", out=tmp_path / "out")
+    with pytest.raises(WorkloadError, match=r"none of cassandra\.trace\.zst"):
+        reproduce("noc-copyback", traces=tmp_path, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    refused(ssdlab_command("reproduce", "nothing", cwd=tmp_path), 2, "no such paper")
+    assert not (tmp_path / "runs").exists()
