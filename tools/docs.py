@@ -131,7 +131,7 @@ def answers() -> str:
     """How the presets answer every question, side by side with those of the same device."""
     listed = json.loads(_core.registry())["presets"]
     names = [p["name"] for p in listed]
-    said = {p["name"]: _answers(p["text"]) for p in listed}
+    said = {p["name"]: _answers(p["name"], p["text"]) for p in listed}
     lines = [ANSWERS_HEAD]
     for name in names:
         if any(name.startswith(f"{other}-") for other in names):
@@ -140,19 +140,21 @@ def answers() -> str:
         lines += [f"\n## {name}\n", "| | " + " | ".join(f"`{one}`" for one in mine) + " |"]
         lines.append("|---" * (len(mine) + 1) + "|")
         for question, key in QUESTIONS:
-            row = [said[one].get(key, "default") for one in mine]
+            row = [said[one][key] for one in mine]
             lines.append(f"| {question} (`{key}`) | " + " | ".join(row) + " |")
     return "\n".join(lines) + "\n"
 
 
-def _answers(preset: str) -> dict[str, str]:
-    """Every key of a preset with its value as written, marked where it is a decision."""
+def _answers(name: str, text: str) -> dict[str, str]:
+    """Every key of a preset with its value as written, marked where it is a decision or default."""
     found, table = {}, ""
-    for line in preset.splitlines():
+    resolved = ssdlab.load_config(preset=name).toml()
+    for line in [*resolved.splitlines(), *text.splitlines()]:
         if head := re.fullmatch(r"\[(\w+)\]", line):
             table = head[1]
-        if one := re.fullmatch(r"(\w+) = (.+?) +# (.+)", line):
-            mark = ", decision" if one[3].startswith("decision") else ""
+        if one := re.fullmatch(r"(\w+) = (.+?)(?: +# (.+))?", line):
+            mark = ", decision" if (one[3] or "default").startswith("decision") else ""
+            mark = mark if one[3] else ", default"
             found[f"{table}.{one[1]}"] = f"`{one[2]}`{mark}"
     return found
 

@@ -35,6 +35,7 @@ SUITES = [
     "naive_ftl",
     "conservation",
     "linearizability",
+    "paper_schemes",
 ]
 # A bug that makes a test hang is caught too.
 LONGEST_S = 120

@@ -72,6 +72,7 @@ CASES: dict[str, dict[str, object]] = {
     "block-channel": blocking("channel", "job"),
     "block-plane-step": blocking("plane", "step"),
     "block-block": blocking("block", "job"),
+    "block-block-page": blocking("block", "page"),
     "block-serial-device": {**blocking("device", "step"), **SERIAL},
     "streams": {"alloc.frontiers": "streams:4", "device.over_provisioning": 0.7},
     "one-frontier": {"alloc.frontiers": "single"},
@@ -83,6 +84,15 @@ CASES: dict[str, dict[str, object]] = {
     "one-chip-of-each": {"gc.concurrency": {"policy": "fixed", "k": 1}, "gc.victim": "fifo"},
     "half": {"gc.concurrency": "half", "gc.victim": {"policy": "d-choices", "d": 3}},
     "used-space": {"gc.trigger": {"policy": "used-space", "at": 0.9}, "gc.victim": "list-order"},
+    "rates": {
+        "gc.victim": {"policy": "invalidation-rate", "ratio": 0.2, "fully_invalid": "immediate"},
+        "gc.concurrency": {"policy": "fixed", "k": 1},
+    },
+    "adaptive": {
+        "gc.concurrency": {"policy": "adaptive", "theta1": 0.9, "theta2": 0.99},
+        "gc.trigger": "idle",
+        **OPEN,
+    },
     "gc-first": {"sched.order": "gc-first", "gc.victim": "random"},
     "read-first": {"sched.order": "read-first", "gc.window": 4},
     "fifo-least-busy": {"sched.order": "fifo", "alloc.placement": "least-busy"},

@@ -243,7 +243,7 @@ keys! {
         "When collection of a pool starts and stops; of a list, all must hold.";
     gc.victim: policy(victim, VICTIMS) "Which block.";
     gc.amount: answer(amount, Amount) "How many blocks once triggered.";
-    gc.concurrency: policy(concurrency, CONCURRENCIES) "How many pools at once.";
+    gc.concurrency: policy(concurrency, CONCURRENCIES) "How many pools, or channels, at once.";
     gc.path: answer(path, GcPath) "Over which path pages move.";
     gc.blocking: special(special::BLOCKING)
         "What is closed to the host meanwhile: { scope, granularity }, or the scope alone.";
