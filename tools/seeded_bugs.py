@@ -35,6 +35,10 @@ SUITES = [
     "naive_ftl",
     "conservation",
     "linearizability",
+    "host_side",
+    "wear",
+    "snapshot",
+    "wake_up",
 ]
 # A bug that makes a test hang is caught too.
 LONGEST_S = 120

@@ -13,7 +13,7 @@ use ssd_core::ftl::gc::victim::ALL;
 use ssd_core::host::device::Device;
 use ssd_core::host::request::Op;
 use ssd_core::metrics::counters::Cause;
-use ssd_core::plug::PolicySpec;
+use ssd_core::plug::{PolicySpec, Value};
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::{Functional, Tally};
 use ssd_core::sim::log::FlashOp;
@@ -192,6 +192,22 @@ fn used_space_of_the_device() {
         let mut c = base([2, 1, 2], PoolScope::Device, Frontiers::HostGc);
         (c.gc.trigger, c.gc.amount) = (vec![used_space(0.85, "device")], amount);
         compare(&c, 2500, 0.0);
+    }
+}
+
+/// Every pool is looked at when the device begins to be too full, also those that nothing is written to.
+#[test]
+fn used_space_of_the_device_over_several_pools() {
+    for (i, info) in ALL.iter().enumerate() {
+        for (pool, shape) in [(PoolScope::Plane, [2, 1, 2]), (PoolScope::Channel, [3, 1, 2])] {
+            let mut c = base(shape, pool, FRONTIERS[i % 2]);
+            (c.gc.victim, c.gc.amount) = (victim(info.name), Amount::One);
+            // Before a pool comes to its reserve, where it may collect beside another.
+            c.gc.trigger = vec![used_space(0.75, "device")];
+            c.gc.concurrency =
+                named(ssd_core::ftl::gc::concurrency::ALL, "fixed").with("k", Value::Int(1));
+            compare(&c, 2500, 0.0);
+        }
     }
 }
 
