@@ -218,9 +218,9 @@ class Device:
     def run_until_idle(self) -> Completions:
         """Run until nothing is left to do; the requests that completed since the last call.
 
-        A write buffer keeps its pages (`buffered_pages`) until it needs their room: `flush` first if
-        they are to be on flash. Ctrl-C stops between two instants, and calling it again goes on, unless it came while a
-        policy in Python was asked.
+        A write buffer keeps its pages (`buffered_pages`) until it needs their room: `flush` first
+        if they are to be on flash. Ctrl-C stops between two instants, and calling it again goes on,
+        unless it came while a policy in Python was asked.
         """
         import numpy as np
 
@@ -283,7 +283,8 @@ class Device:
         """Physical page of each user page (LPN), those that `valid_pages` counts; -1: none.
 
         Of a page that is newer in the controller (on its way, or in the write buffer) it is the one
-        before, which stays valid until the newer one is on flash; -1 if there is none. Block `mapping // pages of a block`, counted as `valid_pages.ravel()`.
+        before, which stays valid until the newer one is on flash; -1 if there is none.
+        Block `mapping // pages of a block`, counted as `valid_pages.ravel()`.
         """
         with translated():
             return self.core.mapping

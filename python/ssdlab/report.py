@@ -126,8 +126,8 @@ class Report:
         values = json.loads(text)
         if values["version"] > VERSION:
             message = (
-                f"{REPORT} has version {values['version']} of the form of reports; this ssdlab reads"
-                f" versions up to {VERSION}: use the ssdlab that wrote it, or a later one"
+                f"{REPORT} has version {values['version']} of the form of reports; this ssdlab"
+                f" reads versions up to {VERSION}: use the ssdlab that wrote it, or a later one"
             )
             raise ValueError(message)
         kinds = _kinds(Report)

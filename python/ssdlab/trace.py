@@ -145,9 +145,10 @@ class Trace:
 
         `to` is one of those that docs/formats.md lists as written; a name that ends in .ssdtrace
         or .ssdtrace.zst says it itself. The file is compressed if the name ends in .zst. `allow`
-        names losses that the format may make: "drop-requests", "round-times", "forget-fields"; each
-        is counted, and what is not allowed is refused. `force` replaces a file of that name. The file
-        appears when it is complete. Its times count from `workload.from`, it has one volume, number 0.
+        names losses that the format may make: "drop-requests", "round-times", "forget-fields";
+        each is counted, and what is not allowed is refused. `force` replaces a file of that name.
+        The file appears when it is complete. Its times count from `workload.from`, it has one
+        volume, number 0.
         """
         target = _target(Path(out), to)
         with self._read(set, progress, allow) as (config, callback):

@@ -2,8 +2,8 @@
 //!
 //! The route of a config: `parse` reads what was said (TOML and `--set`) and where, `resolve`
 //! applies it layer by layer (default, preset, file, `--set`), `needs` finds what has no
-//! effect, `check` what cannot work together, and all errors are reported at once. `keys` is the one table of keys: reading,
-//! printing (`print`), JSON Schema and reference (`schema`) follow from it. Defaults live in
+//! effect, `check` what cannot work together, and all errors are reported at once. `keys` is the one table of keys:
+//! reading, printing (`print`), JSON Schema and reference (`schema`) follow from it. Defaults live in
 //! `default`, machines in `presets`.
 
 mod check;

@@ -193,10 +193,10 @@ const HEAD: &str = "# Config reference
 
 Generated from the table of keys; do not edit. Every key is optional. Later layers win: defaults,
 then the preset, then the file, then `--set`, one by one. A key that has no effect beside the others (it
-*needs* something) may only say its default, unless what it needs was taken away by a later layer. A policy is said as `\"name\"` or as
-`{ policy = \"name\", parameter = value }`. Saying another name resets the parameters to the
-defaults of that policy; saying the same name keeps those that are not said anew. Unknown keys are
-errors.
+*needs* something) may only say its default, unless what it needs was taken away by a later layer. A
+policy is said as `\"name\"` or as `{ policy = \"name\", parameter = value }`. Saying another name resets the
+parameters to the defaults of that policy; saying the same name keeps those that are not said anew.
+Unknown keys are errors.
 
 Quantities:
 
