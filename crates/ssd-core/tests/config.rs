@@ -1,8 +1,8 @@
 //! What may be said, what it means, and what is printed of it.
 
 use ssd_core::config::{
-    Amount, Config, Frontiers, HostMode, Input, WorkloadKind, digest, key_paths, load, presets,
-    reference_markdown, schema, to_toml,
+    Amount, Config, Frontiers, HostMode, Input, Precondition, WorkloadKind, digest, key_paths,
+    load, presets, reference_markdown, schema, to_toml,
 };
 use ssd_core::plug::Value;
 
@@ -313,7 +313,8 @@ fn a_later_layer_has_done_with_keys_that_it_leaves_without_effect() {
     // A preset speaks for its own workload and its own start.
     let snapshot = [("precondition.snapshot", "s")];
     let preset = Input { preset: Some("greedy-8ch".into()), ..with_sets("", &snapshot) };
-    assert_eq!(ok(&preset).precondition.fill, Config::default().precondition.fill);
+    let expected = Precondition { snapshot: Some("s".into()), ..Config::default().precondition };
+    assert_eq!(ok(&preset).precondition, expected);
 }
 
 #[test]
