@@ -36,6 +36,10 @@ SUITES = [
     "conservation",
     "linearizability",
     "paper_schemes",
+    "host_side",
+    "wear",
+    "snapshot",
+    "wake_up",
 ]
 # A bug that makes a test hang is caught too.
 LONGEST_S = 120

@@ -136,6 +136,9 @@ class Device:
     def outstanding(self) -> int:
         """Requests submitted and not completed."""
     @property
+    def buffered_pages(self) -> int:
+        """Pages in the write buffer, those on their way to flash included."""
+    @property
     def shape(self) -> tuple[int, int]:
         """Pools, and blocks of each."""
     @property

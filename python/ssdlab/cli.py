@@ -599,15 +599,16 @@ def snapshot_make(
     quiet: Quiet = False,
 ) -> None:
     """Precondition a device and keep its state, for runs with precondition.snapshot = "FILE"."""
-    device = ssdlab.Device(config, set=set_values(sets), seed=seed)
-    if device.config["precondition.snapshot"] is not None:
+    loaded = ssdlab.load_config(config, set=set_values(sets), seed=seed)
+    if loaded["precondition.snapshot"] is not None:
         raise ConfigError(["precondition.snapshot: it would only be copied; leave it out"])
-    if not out.parent.is_dir():
-        raise OutputError(f"{out}: cannot be written: {out.parent} is not a folder")
+    # The state does not depend on the mode of the runs that start from it.
+    device = ssdlab.Device(ssdlab.load_config(loaded, set={"run.mode": "timed"}))
     if out.exists() and not force:
         raise OutputError(f"{out}: exists; --force replaces it, --out names another file")
     try:
         device.precondition(progress=not quiet)
+        out.parent.mkdir(parents=True, exist_ok=True)
         device.save(out, force=force, progress=not quiet)
     except Interrupted:
         _say("interrupted: no snapshot was made")
@@ -632,10 +633,11 @@ def _put_info(file: Path, as_json: bool) -> None:
         _put(json.dumps(info, indent=2, ensure_ascii=False) + "\n")
         return
     keys = info.pop("config")
+    values = {name: json.dumps(value, ensure_ascii=False) for name, value in keys.items()}
     numbers = {
         name.replace("_", " "): f"{value:,}" for name, value in info.items() if name != "digest"
     }
-    for name, value in ({"digest": info["digest"]} | numbers | keys).items():
+    for name, value in ({"digest": info["digest"]} | numbers | values).items():
         _put(f"{name:<26}{value}\n")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ssdlab import _core, memory, policy
 from ssdlab.config_input import Config, ConfigLike, load_config
-from ssdlab.errors import InternalError, RunError, WorkloadError, translated
+from ssdlab.errors import ConfigError, InternalError, RunError, WorkloadError, translated
 from ssdlab.progress import Callback, shown
 from ssdlab.report import Report
 from ssdlab.simulate import Plugs, plugged
@@ -77,7 +77,8 @@ class Device:
         device.write(0, pages=8)
         device.run_until_idle().latency_ns
 
-    `config` and `set` are as in `ssdlab.run`, as are `victim`, `trigger`, `concurrency` and
+    `config` and `set` are as in `ssdlab.run` (`[workload]` is for runs that start from the device;
+    `run.mode` is "timed"), as are `victim`, `trigger`, `concurrency` and
     `placement`, policies in Python. It is erased at first. Requests are whole pages. Arrays are
     copies of int64. Raises `ConfigError` and `WorkloadError` (a request that cannot be), from
     where a device cannot go on `RunError` with the report so far, and `Interrupted` (Ctrl-C). One
@@ -98,6 +99,9 @@ class Device:
     ) -> None:
         values, policies = plugged(set, Plugs(victim, trigger, concurrency, placement))
         loaded = load_config(config, set=values, preset=preset, seed=seed)
+        if loaded["run.mode"] != "timed":
+            message = 'run.mode: a Device has time; say "timed", or use ssdlab.run'
+            raise ConfigError([message])
         memory.check([loaded])
         policy.check_known(loaded, policies)
         self.config: Config = policies.named_in(loaded)
@@ -153,7 +157,10 @@ class Device:
         return self._one("trim", lpn, pages, at_ns, 0)
 
     def flush(self, at_ns: int | None = None) -> int:
-        """Submit a flush, which completes after all writes before it; its number. See `submit`."""
+        """Submit a flush, which completes when all writes before it are on flash; its number.
+
+        It is what empties a write buffer. See `submit`.
+        """
         return self._one("flush", 0, 0, at_ns, 0)
 
     def _one(self, op: str, lpn: int, pages: int, at_ns: int | None, stream: int) -> int:
@@ -208,8 +215,9 @@ class Device:
     def run_until_idle(self) -> Completions:
         """Run until nothing is left to do; the requests that completed since the last call.
 
-        Ctrl-C stops between two instants and raises `Interrupted`; calling it again goes on, unless
-        it came while a policy in Python was asked.
+        A write buffer keeps its pages (`buffered_pages`) until it needs their room: `flush` first
+        if they are to be on flash. Ctrl-C stops between two instants and raises `Interrupted`;
+        calling it again goes on, unless it came while a policy in Python was asked.
         """
         import numpy as np
 
@@ -244,6 +252,12 @@ class Device:
             return self.core.outstanding
 
     @property
+    def buffered_pages(self) -> int:
+        """Pages in the write buffer, those on their way to flash included; 0 without one."""
+        with translated():
+            return self.core.buffered_pages
+
+    @property
     def valid_pages(self) -> Integers:
         """Valid pages of each block (erase unit): an array of pools x blocks of a pool."""
         with translated():
@@ -263,8 +277,10 @@ class Device:
 
     @property
     def mapping(self) -> Integers:
-        """Physical page of each user page (LPN); -1: unmapped, or still in the controller.
+        """Physical page of each user page (LPN), those that `valid_pages` counts; -1: none.
 
+        Of a page that is newer in the controller (on its way, or in the write buffer) it is the one
+        before, which stays valid until the newer one is on flash; -1 if there is none.
         Block `mapping // pages of a block`, counted as `valid_pages.ravel()`.
         """
         with translated():
@@ -300,7 +316,7 @@ class SnapshotInfo:
     """Physical pages that hold live data."""
     erases: int
     """Of all erase units."""
-    config: dict[str, str]
+    config: dict[str, str | int | float | bool]
     """The keys on which the state depends, with their values as in a configuration file."""
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 REPORT, CONFIG, SERIES, SUMMARY = "report.json", "config.toml", "series.csv", "summary.txt"
 DISTRIBUTIONS = "distributions.csv"
+VERSION = 1
+"""Latest version of the form of reports that is understood."""
 LOGS = {"ops": "ops.csv.zst", "state": "state.csv.zst", "requests": "requests.csv.zst"}
 
 
@@ -119,8 +121,17 @@ class Report:
         trace: dict[str, Any] | None = None,
         folder: Path | None = None,
     ) -> Report:
-        """From the text of report.json, the CSV of the series and that of the distributions."""
+        """From the text of report.json, the CSV of the series and that of the distributions.
+
+        Raises `ValueError` for a report of a later version.
+        """
         values = json.loads(text)
+        if values["version"] > VERSION:
+            message = (
+                f"{REPORT} has version {values['version']} of the form of reports; this ssdlab"
+                f" reads versions up to {VERSION}: use the ssdlab that wrote it, or a later one"
+            )
+            raise ValueError(message)
         kinds = _kinds(Report)
         apart = {"json": values, "series_csv": series_csv, "trace": trace, "folder": folder}
         apart["distributions_csv"] = distributions_csv
@@ -134,11 +145,16 @@ class Report:
 
     @staticmethod
     def read(folder: str | Path) -> Report:
-        """The report of a run that left its files in `folder`."""
+        """The report of a run that left its files in `folder`.
+
+        Raises `FileNotFoundError` without report.json or series.csv; folders of older versions have
+        no distributions.
+        """
         folder = Path(folder)
-        files = [folder / SERIES, folder / DISTRIBUTIONS]
-        tables = [file.read_text(encoding="utf-8") if file.exists() else "" for file in files]
-        return Report.of((folder / REPORT).read_text(encoding="utf-8"), *tables, folder=folder)
+        report, series = ((folder / name).read_text(encoding="utf-8") for name in (REPORT, SERIES))
+        file = folder / DISTRIBUTIONS
+        distributions = file.read_text(encoding="utf-8") if file.exists() else ""
+        return Report.of(report, series, distributions, folder=folder)
 
     @cached_property
     def config(self) -> Config:

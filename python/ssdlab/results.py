@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ssdlab.comparison import JSON, Comparison
 from ssdlab.errors import OutputError
-from ssdlab.report import REPORT, Report
+from ssdlab.report import REPORT, SERIES, Report
 
 
 @contextmanager
@@ -40,6 +40,8 @@ def read(folder: Path) -> Report | Comparison:
             return Comparison.read(folder)
     if not (folder / REPORT).exists():
         raise OutputError(f"{folder}: holds neither {REPORT} nor {JSON}: no run, no comparison")
+    if not (folder / SERIES).exists():
+        raise OutputError(f"{folder}: {SERIES} is missing; a run leaves it beside {REPORT}")
     with readable(folder / REPORT):
         report = Report.read(folder)
     for table in ("series", "distributions"):

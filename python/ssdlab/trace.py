@@ -144,10 +144,11 @@ class Trace:
         """Write the trace to the file `out` in the format `to`, in constant memory.
 
         `to` is one of those that docs/formats.md lists as written; a name that ends in .ssdtrace
-        says it itself. Text is compressed if the name ends in .zst. `allow` names losses that the
-        format may make: "drop-requests", "round-times", "forget-fields"; each is counted, and what
-        is not allowed is refused. `force` replaces a file of that name. The file appears when it is
-        complete. Its times count from `workload.from`, it has one volume, number 0.
+        or .ssdtrace.zst says it itself. The file is compressed if the name ends in .zst. `allow`
+        names losses that the format may make: "drop-requests", "round-times", "forget-fields";
+        each is counted, and what is not allowed is refused. `force` replaces a file of that name.
+        The file appears when it is complete. Its times count from `workload.from`, it has one
+        volume, number 0.
         """
         target = _target(Path(out), to)
         with self._read(set, progress, allow) as (config, callback):
@@ -274,7 +275,7 @@ def _target(out: Path, said: str | None) -> str:
     names = [target["name"] for target in targets()]
     if said is not None:
         return _known("to", said, names)
-    if out.suffix == EXTENSION:
+    if out.name.endswith((EXTENSION, f"{EXTENSION}.zst")):
         return OWN
     message = f"{out}: its name does not say a format; give --to (to=): {', '.join(names)}"
     raise ConfigError([message])

@@ -1,8 +1,8 @@
 //! What may be said, what it means, and what is printed of it.
 
 use ssd_core::config::{
-    Amount, Config, Frontiers, HostMode, Input, WorkloadKind, digest, key_paths, load, presets,
-    reference_markdown, schema, to_toml,
+    Amount, Config, Frontiers, HostMode, Input, Precondition, WorkloadKind, digest, key_paths,
+    load, presets, reference_markdown, schema, to_toml,
 };
 use ssd_core::plug::Value;
 
@@ -120,16 +120,6 @@ from = "1 s"
 until = "2 s"
 skip_bad = true
 dedup = true
-set = "noc-copyback"
-requests = 1_000
-size = [{ size = "4 KiB", weight = 3 }, { size = 512 }]
-read = 0.5
-trim = 0.1
-theta = 0.99
-hot_space = 0.1
-hot_access = 0.9
-span = 0.5
-arrival = { kind = "bursty", rate = "20000 per s", burst = 8, pause = "1 ms" }
 fit = "wrap"
 loops = 2
 time_scale = 0.5
@@ -139,6 +129,25 @@ interval = "100 ms"
 op_log = true
 request_log = true
 "#;
+
+/// What is said of requests that are made, and of a start from a snapshot.
+const MADE: [&str; 3] = [
+    r#"
+[precondition]
+snapshot = "FILE"
+[workload]
+kind = "zipf"
+requests = 1_000
+size = [{ size = "4 KiB", weight = 3 }, { size = 512 }]
+read = 0.5
+trim = 0.1
+theta = 0.8
+span = 0.5
+arrival = { kind = "bursty", rate = "20000 per s", burst = 8, pause = "1 ms" }
+"#,
+    "[workload]\nkind = \"hot-cold\"\nhot_space = 0.2\nhot_access = 0.8",
+    "[workload]\nkind = \"app:mysql\"\nset = \"noc-copyback\"",
+];
 
 #[test]
 fn every_key_of_the_contract_is_accepted() {
@@ -150,9 +159,11 @@ fn every_key_of_the_contract_is_accepted() {
     assert_eq!(config.gc.trigger[1].int("hard"), 0);
     assert_eq!(config.gc.concurrency.int("gmax"), 3);
     assert_eq!(config.timing.erase_ns, 700_000);
-    assert_eq!(config.workload.arrival.interval_ns, 50_000);
-    assert_eq!(config.workload.sizes[1].bytes, 512);
-    let said: toml::Table = CONTRACT.parse().expect("the text above is TOML");
+    let [made, _, _] = MADE.map(|text| ok(&input(text)));
+    assert_eq!(made.workload.arrival.interval_ns, 50_000);
+    assert_eq!(made.workload.sizes[1].bytes, 512);
+    let tables = |text: &str| text.parse::<toml::Table>().expect("the texts above are TOML");
+    let said = [CONTRACT, MADE[0], MADE[1], MADE[2]].map(tables);
     let alternatives = [
         "device.user_capacity",
         "timing.transfer",
@@ -163,8 +174,11 @@ fn every_key_of_the_contract_is_accepted() {
     ];
     for path in key_paths() {
         let (table, key) = path.split_once('.').expect("a key stands in a table");
-        let is_said = said[table].get(key).is_some();
-        assert!(is_said || alternatives.contains(&path), "{path} is not tried above");
+        let is_said = |said: &toml::Table| said.get(table).is_some_and(|t| t.get(key).is_some());
+        assert!(
+            said.iter().any(is_said) || alternatives.contains(&path),
+            "{path} is not tried above"
+        );
     }
 }
 
@@ -239,6 +253,76 @@ fn a_trace_is_replayed_in_the_open_loop_unless_said_otherwise() {
     assert_eq!(config.workload.trace, None);
 }
 
+/// The messages of what is refused, without the places.
+fn refused(input: &Input) -> Vec<String> {
+    let errors = load(input).expect_err("something is refused");
+    errors.into_iter().map(|error| format!("{}: {}", error.key, error.message)).collect()
+}
+
+#[test]
+fn keys_without_effect_are_refused_and_say_what_they_need() {
+    for (text, key, needed) in [
+        ("[host]\nlink_duplex = \"half\"", "host.link_duplex", "host.link_rate"),
+        (
+            "[host]\nwrite_buffer_threshold = 0.25",
+            "host.write_buffer_threshold",
+            "host.write_buffer_pages",
+        ),
+        ("[controller]\nretry_limit = 3", "controller.retry_limit", "controller.retry_probability"),
+        ("[controller]\nretry_factor = 2", "controller.retry_factor", "controller.retry_growth"),
+        ("[wear]\nendurance_spread = 0.1", "wear.endurance_spread", "wear.endurance"),
+        (
+            "[precondition]\nsnapshot = \"s\"\nfill = 0.5",
+            "precondition.fill",
+            "precondition.snapshot = \"none\"",
+        ),
+        (
+            "[precondition]\nsteady_state = \"mean-field\"\norder = \"random\"",
+            "precondition.order",
+            "precondition.steady_state = \"none\"",
+        ),
+        ("[workload]\ntheta = 0.5", "workload.theta", "workload.kind = \"zipf\""),
+        ("[workload]\nhot_space = 0.5", "workload.hot_space", "workload.kind = \"hot-cold\""),
+        ("[workload]\nset = \"noc-copyback\"", "workload.set", "app:"),
+        ("[workload]\nfrom = \"1 s\"", "workload.from", "workload.trace"),
+        ("[workload]\nfit = \"wrap\"", "workload.fit", "workload.trace or workload.msr"),
+        ("[workload]\nloops = 2", "workload.loops", "workload.trace"),
+        ("[workload]\ntime_scale = 2.0", "workload.time_scale", "workload.trace"),
+        ("[workload]\ndedup = true", "workload.dedup", "workload.trace"),
+        ("[workload]\nvolume = 3", "workload.volume", "workload.trace"),
+        ("[workload]\nlike = \"t\"", "workload.like", "app:"),
+        ("[workload]\nmsr = \"t\"", "workload.msr", "msr:"),
+    ] {
+        let [message] = &refused(&input(text))[..] else { panic!("one message: {text}") };
+        let begin = format!("{key}: has no effect here: it needs ");
+        assert!(message.starts_with(&begin) && message.contains(needed), "{message}");
+    }
+    assert!(reference_markdown().contains(" Needs host.link_rate."), "the reference tells");
+}
+
+#[test]
+fn a_key_without_effect_may_say_its_default() {
+    assert_eq!(
+        ok(&input("[workload]\ntheta = 0.99\nfit = \"none\"")).workload,
+        Config::default().workload
+    );
+}
+
+#[test]
+fn a_later_layer_has_done_with_keys_that_it_leaves_without_effect() {
+    let text = "[workload]\nkind = \"zipf\"\ntheta = 0.5";
+    let config = ok(&with_sets(text, &[("workload.kind", "uniform")]));
+    assert_eq!(digest(&config), digest(&ok(&input(""))));
+    let [theta, uniform] = [("workload.theta", "0.5"), ("workload.kind", "uniform")];
+    assert_eq!(ok(&with_sets("", &[theta, uniform])), ok(&input("")));
+    assert_eq!(refused(&with_sets("", &[uniform, theta])).len(), 1, "said after it");
+    // A preset speaks for its own workload and its own start.
+    let snapshot = [("precondition.snapshot", "s")];
+    let preset = Input { preset: Some("greedy-8ch".into()), ..with_sets("", &snapshot) };
+    let expected = Precondition { snapshot: Some("s".into()), ..Config::default().precondition };
+    assert_eq!(ok(&preset).precondition, expected);
+}
+
 #[test]
 fn tight_devices_are_accepted() {
     let text = "[device]\nchannels = 1\nchips_per_channel = 1\nblocks_per_plane = 4\n\
@@ -292,7 +376,14 @@ fn every_number_of_a_preset_has_its_source() {
 
 #[test]
 fn a_printed_config_loads_again() {
-    for text in ["", CONTRACT, "[workload]\nsize = [{ size = \"1 MiB\", weight = 0.1 }]"] {
+    for text in [
+        "",
+        CONTRACT,
+        MADE[0],
+        MADE[1],
+        MADE[2],
+        "[workload]\nsize = [{ size = \"1 MiB\", weight = 0.1 }]",
+    ] {
         let config = ok(&input(text));
         assert_eq!(ok(&input(&to_toml(&config))), config, "{}", to_toml(&config));
     }

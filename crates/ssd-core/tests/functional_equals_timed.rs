@@ -219,6 +219,22 @@ fn used_space_of_the_device() {
     }
 }
 
+/// Every pool is looked at when the device begins to be too full, also those that nothing is written to.
+#[test]
+fn used_space_of_the_device_over_several_pools() {
+    for (i, info) in ALL.iter().enumerate() {
+        for (pool, shape) in [(PoolScope::Plane, [2, 1, 2]), (PoolScope::Channel, [3, 1, 2])] {
+            let mut c = base(shape, pool, FRONTIERS[i % 2]);
+            (c.gc.victim, c.gc.amount) = (victim(info.name), Amount::One);
+            // Before a pool comes to its reserve, where it may collect beside another.
+            c.gc.trigger = vec![used_space(0.75, "device")];
+            c.gc.concurrency =
+                named(ssd_core::ftl::gc::concurrency::ALL, "fixed").with("k", Value::Int(1));
+            compare(&c, 2500, 0.0);
+        }
+    }
+}
+
 #[test]
 fn superblocks() {
     for info in ALL {

@@ -114,6 +114,6 @@ fn a_device_too_full_says_so() {
     c.precondition.steady_state = SteadyStart::MeanField;
     let mut f = Functional::new(&c, Ftl::new(&c));
     let error = f.precondition(&c, &mut |_, _| true).expect_err("no room");
-    assert!(matches!(error, DeviceError::NoSpace { pool: 0, .. }), "{error}");
+    assert!(matches!(error, DeviceError::NoSteadyState { pool: 0, .. }), "{error}");
     assert!(error.to_string().contains("over-provisioning"), "{error}");
 }

@@ -82,8 +82,10 @@ pub(crate) fn snapshot_info(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let (snapshot, digest) = loaded(py, "", &path, None, progress.as_ref())?;
+    // TOML of strings, numbers and truth values without special ones is JSON.
+    let value = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| json!(text));
     let shape: serde_json::Map<_, _> =
-        snapshot.shape().values().map(|(key, value)| (key.to_string(), json!(value))).collect();
+        snapshot.shape().values().map(|(key, text)| (key.to_string(), value(text))).collect();
     let erases = snapshot.erases().iter().map(|&n| u64::from(n));
     let info = json!({
         "digest": digest,
@@ -462,8 +464,15 @@ impl Device {
     #[getter]
     fn mapping<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let mut machine = self.lock()?;
-        let ftl = &self.ssd(&mut machine).ftl;
-        let page = |lpn| ftl.page_of(Lpn(lpn)).map_or(-1, |page| i64::from(page.0));
-        Ok(PyArray1::from_iter(py, (0..ftl.geo.user_pages).map(page)))
+        let ssd = self.ssd(&mut machine);
+        let page = |lpn| ssd.page_on_flash(Lpn(lpn)).map_or(-1, |page| i64::from(page.0));
+        Ok(PyArray1::from_iter(py, (0..ssd.ftl.geo.user_pages).map(page)))
+    }
+
+    /// Pages in the write buffer, those on their way to flash included.
+    #[getter]
+    fn buffered_pages(&self) -> PyResult<u64> {
+        let mut machine = self.lock()?;
+        Ok(self.ssd(&mut machine).buffered_pages())
     }
 }

@@ -11,11 +11,15 @@ use ssd_core::ftl::plugs::Plugs;
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::log::OpRecord;
 use ssd_core::sim::request::RequestRecord;
+use ssd_trace::OpenedSource;
 use ssd_trace::fio::Drive;
 use ssd_trace::logs::Logs;
 use ssd_trace::snapshots;
+use std::fs::Metadata;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -77,24 +81,55 @@ pub(crate) fn tell(
 /// Time between two looks for signals.
 const POLL: Duration = Duration::from_millis(100);
 
-/// What `read` returns, which may take long or wait for input. It has a thread of its own, left behind
-/// when Python is interrupted meanwhile.
+/// How far a reading is, shared by the thread that reads and the one that looks after it.
+#[derive(Default)]
+struct Reading {
+    bytes: AtomicU64,
+    /// Nobody waits for it any more.
+    left: AtomicBool,
+}
+
+/// The workload of `config`, opened. A trace is read by a thread of its own: what it waits for may never
+/// come, and it is left behind when Python is interrupted meanwhile.
 #[allow(clippy::disallowed_methods, reason = "threads are banned in the core; this one only reads")]
-fn interruptible<T: Send + 'static>(
-    py: Python<'_>,
-    progress: Option<&Py<PyAny>>,
-    read: impl FnOnce() -> T + Send + 'static,
-) -> PyResult<T> {
+fn opened(py: Python<'_>, config: &Config, progress: Option<&Py<PyAny>>) -> PyResult<OpenedSource> {
+    let (page_bytes, user_pages) = (config.device.page_bytes, config.device.user_pages);
+    let (seed, mut workload) = (config.run.seed, config.workload.clone());
+    if config.host.mode == HostMode::Closed || config.run.mode == Mode::Functional {
+        // Nobody looks at arrival times: spare the logarithms. Their stream is their own.
+        workload.arrival.kind = ArrivalKind::Fixed;
+    }
+    let file = workload.trace.as_ref().or(workload.like.as_ref()).map(std::fs::metadata);
+    let total = file.and_then(Result::ok).filter(Metadata::is_file).map(|file| file.len());
     let (sender, receiver) = mpsc::channel();
+    let reading = Arc::new(Reading::default());
+    let there = Arc::clone(&reading);
     let reader = std::thread::spawn(move || {
+        let mut watch = |bytes| {
+            there.bytes.store(bytes, Ordering::Relaxed);
+            let left = there.left.load(Ordering::Relaxed);
+            if left { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let opened = ssd_trace::open_watched(&workload, page_bytes, user_pages, seed, &mut watch);
         // Nobody receives any more: then nobody wants it.
-        let _ = sender.send(read());
+        let _ = sender.send(opened);
     });
+    let told = |reading: &Reading, done: Option<u64>| {
+        let bytes = done.unwrap_or_else(|| reading.bytes.load(Ordering::Relaxed));
+        let told = tell(progress, "reading", bytes, total);
+        reading.left.store(told.is_err(), Ordering::Relaxed);
+        told
+    };
     py.detach(move || {
         loop {
             match receiver.recv_timeout(POLL) {
-                Ok(value) => return Ok(value),
-                Err(RecvTimeoutError::Timeout) => tell(progress, "reading", 0, None)?,
+                Ok(opened) => {
+                    if let (Ok(_), Some(all)) = (&opened, total) {
+                        told(&reading, Some(all))?;
+                    }
+                    return opened.map_err(|e| crate::WorkloadError::new_err(e.to_string()));
+                }
+                Err(RecvTimeoutError::Timeout) => told(&reading, None)?,
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
@@ -188,16 +223,7 @@ pub(crate) fn run(
     device: Option<&Device>,
 ) -> PyResult<Finished> {
     let mut config: Config = crate::parsed("config", config)?;
-    let (page_bytes, user_pages) = (config.device.page_bytes, config.device.user_pages);
-    let mut workload = config.workload.clone();
-    if config.host.mode == HostMode::Closed || config.run.mode == Mode::Functional {
-        // Nobody looks at arrival times: spare the logarithms. Their stream is their own.
-        workload.arrival.kind = ArrivalKind::Fixed;
-    }
-    let seed = config.run.seed;
-    let open = move || ssd_trace::open(&workload, page_bytes, user_pages, seed);
-    let opened = interruptible(py, progress.as_ref(), open)?
-        .map_err(|e| crate::WorkloadError::new_err(e.to_string()))?;
+    let opened = opened(py, &config, progress.as_ref())?;
     if let Some(drive) = opened.drive {
         follow(&mut config.host, drive).map_err(crate::WorkloadError::new_err)?;
     }

@@ -148,7 +148,18 @@ pub(crate) fn trace_generate(
     let pages =
         pages.map_err(|_| crate::WorkloadError::new_err("the volume has too many pages"))?;
     let counts = watched(py, progress, |watch| {
-        let opened = ssd_trace::open(&config.workload, page_bytes, pages, config.run.seed);
+        let mut stopped = false;
+        let mut reading = |_| {
+            let flow = watch(0);
+            stopped |= flow.is_break();
+            flow
+        };
+        let seed = config.run.seed;
+        let workload = &config.workload;
+        let opened = ssd_trace::open_watched(workload, page_bytes, pages, seed, &mut reading);
+        if stopped {
+            return Ok(None);
+        }
         let mut source = opened.map_err(|error| refused(&error))?.source;
         let writer = target.create(&out, options);
         let writer = writer.map_err(|error| unwritten(&error))?;

@@ -69,16 +69,30 @@ pub fn open(
     user_pages: u32,
     seed: u64,
 ) -> Result<OpenedSource, SourceError> {
+    open_watched(workload, page_bytes, user_pages, seed, &mut |_| ControlFlow::Continue(()))
+}
+
+/// As [`open`]; `watch` is told the bytes read of a trace now and then, and `Break` ends the reading.
+///
+/// # Errors
+/// As [`open`]; an error too where `watch` has ended it.
+pub fn open_watched(
+    workload: &Workload,
+    page_bytes: u32,
+    user_pages: u32,
+    seed: u64,
+    watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
+) -> Result<OpenedSource, SourceError> {
     check_device(page_bytes, user_pages)?;
     let span_bytes = (workload.span * f64::from(user_pages)) as u64 * u64::from(page_bytes);
     match workload.kind.origin() {
-        Origin::Trace => open_trace(workload, page_bytes, user_pages),
+        Origin::Trace => open_trace(workload, page_bytes, user_pages, watch),
         Origin::Shares => made(Synthetic::new(workload, page_bytes, user_pages, seed)?),
         Origin::Application(name) => {
             let mut model = app::Model::published(name, workload.set.word())?;
             if let Some(path) = &workload.like {
                 let journal = model.journal;
-                model = app::Model { journal, ..like(path, name, workload)? };
+                model = app::Model { journal, ..like(path, name, workload, watch)? };
             }
             let interval_ns = workload.arrival.interval_ns;
             let app = app::App::new(model, span_bytes, interval_ns, workload.requests, seed)?;
@@ -88,7 +102,7 @@ pub fn open(
             Some(folder) => {
                 let trace = Some(stand_in::real_file(folder, name)?);
                 let real = Workload { trace, format: TraceFormat::Msr, ..workload.clone() };
-                open_trace(&real, page_bytes, user_pages)
+                open_trace(&real, page_bytes, user_pages, watch)
             }
             None => {
                 let week = stand_in::Week::published(name)?;
@@ -111,22 +125,23 @@ pub fn open(
 }
 
 /// A model made to the trace at `path`, which is read as `workload` says.
-fn like(path: &str, name: &str, workload: &Workload) -> Result<app::Model, SourceError> {
+fn like(
+    path: &str,
+    name: &str,
+    workload: &Workload,
+    watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
+) -> Result<app::Model, SourceError> {
     let trace = Some(path.to_owned());
     let read = Workload { kind: WorkloadKind::Trace, trace, ..workload.clone() };
     let mut fitted = app::Fitted::default();
-    let taken = raw::each_request(
-        &read,
-        |_| ControlFlow::Continue(()),
-        |timed| {
-            fitted.see(timed);
-            Ok(())
-        },
-    );
+    let taken = raw::each_request(&read, watch, |timed| {
+        fitted.see(timed);
+        Ok(())
+    });
     match taken {
         Ok(_) => fitted.model(&format!("{name} like {path}")),
         Err(raw::Stopped::Refused(error)) => Err(error),
-        Err(raw::Stopped::Interrupted) => unreachable!("nobody interrupts"),
+        Err(raw::Stopped::Interrupted) => Err(SourceError(format!("{path}: interrupted"))),
     }
 }
 
@@ -150,12 +165,13 @@ fn open_trace(
     workload: &Workload,
     page_bytes: u32,
     user_pages: u32,
+    watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<OpenedSource, SourceError> {
     let Some(path) = &workload.trace else {
         let remedy = "name a file in workload.trace (\"-\" for standard input)";
         return Err(SourceError(format!("workload.kind = \"trace\" needs a trace; {remedy}")));
     };
-    let (source, facts) = TraceSource::open(path, workload, page_bytes, user_pages)?;
+    let (source, facts) = TraceSource::open(path, workload, page_bytes, user_pages, watch)?;
     Ok(OpenedSource { source: Box::new(source), facts: Some(facts), drive: None })
 }
 

@@ -11,6 +11,7 @@ use ssd_core::config::{Word, Workload};
 use ssd_core::host::request::{Request, Source, SourceError, TimedRequest};
 use ssd_core::units::{Nanos, SECTOR_BYTES};
 use std::io::Read;
+use std::ops::ControlFlow;
 
 /// Latest arrival that a replay may have, nanoseconds (146 years).
 const LATEST: u64 = 1 << 62;
@@ -31,7 +32,8 @@ pub struct TraceSource {
 
 impl TraceSource {
     /// Reads the trace at `path` ("-": standard input), which may be compressed with zstd or gzip,
-    /// for a device of `user_pages` pages of `page_bytes` bytes (a multiple of 512).
+    /// for a device of `user_pages` pages of `page_bytes` bytes (a multiple of 512). `watch` is told the
+    /// bytes read of the file now and then, and `Break` ends the reading.
     ///
     /// # Errors
     /// The file cannot be read, a line is bad, a time or address does not fit, nothing is left to
@@ -41,8 +43,10 @@ impl TraceSource {
         workload: &Workload,
         page_bytes: u32,
         user_pages: u32,
+        watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<(TraceSource, TraceFacts), SourceError> {
-        let raw = input::open(path)?;
+        let mut stopped = false;
+        let raw = input::Watched::new(input::open(path)?, watch, &mut stopped);
         TraceSource::read(&input::display_name(path), raw, workload, page_bytes, user_pages)
     }
 

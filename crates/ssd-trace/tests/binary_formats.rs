@@ -11,6 +11,7 @@ use samples::*;
 use ssd_core::config::{TraceFormat, Workload, WorkloadKind};
 use ssd_core::host::request::{Op, Request, flags};
 use ssd_trace::{TraceFacts, TraceSource};
+use std::ops::ControlFlow::Continue;
 use std::process::Command;
 use workloads::{drain, workload};
 
@@ -27,7 +28,9 @@ fn read(bytes: &[u8], workload: &Workload) -> Result<(Vec<Timed>, TraceFacts), S
 }
 
 fn open(path: &str, workload: &Workload) -> Result<(Vec<Timed>, TraceFacts), String> {
-    TraceSource::open(path, workload, 4096, 1 << 20).map(timed).map_err(|error| error.0)
+    TraceSource::open(path, workload, 4096, 1 << 20, &mut |_| Continue(()))
+        .map(timed)
+        .map_err(|error| error.0)
 }
 
 fn timed((mut source, facts): (TraceSource, TraceFacts)) -> (Vec<Timed>, TraceFacts) {

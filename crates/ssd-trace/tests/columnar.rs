@@ -77,9 +77,14 @@ proptest! {
         prop_assert_eq!(header.last, list.last().map_or(Nanos(0), |timed| timed.at));
         prop_assert_eq!(header.columns.volume, list.iter().any(|t| t.request.volume != 0));
         prop_assert_eq!(&drain(&mut Reader::open(&path).unwrap()).unwrap(), &list);
-        let packed = zstd::encode_all(&std::fs::read(&path).unwrap()[..], 1).unwrap();
-        std::fs::write(folder.file("t.ssdtrace.zst"), packed).unwrap();
-        prop_assert_eq!(&open(&folder.file("t.ssdtrace.zst"), most).unwrap(), &list);
+        let packed = folder.file("t.ssdtrace.zst");
+        let writer = Columnar::create(&packed, Options::default()).unwrap();
+        let counts = write(&list, writer).unwrap();
+        prop_assert_eq!(&open(&packed, most).unwrap(), &list);
+        let bytes = std::fs::read(&packed).unwrap();
+        prop_assert_eq!(counts.bytes, bytes.len() as u64);
+        prop_assert!(zstd::decode_all(&bytes[..]).unwrap() == std::fs::read(&path).unwrap());
+        prop_assert_eq!(folder.names(), ["t.ssdtrace", "t.ssdtrace.zst"]);
     }
 }
 

@@ -14,6 +14,7 @@ use ssd_trace::write::{
     Allow, ConvertError, Counts, MAX_VOLUMES, Options, TARGETS, Target, convert_trace, split_trace,
 };
 use std::ops::ControlFlow;
+use std::ops::ControlFlow::Continue;
 use std::path::Path;
 
 const ALL_LOSSES: Options = Options {
@@ -142,7 +143,8 @@ fn a_trace_file_is_replayed_like_its_text() {
     let replay = |path: &Path| {
         let workload = Workload { from_ns: 50, loops: 2, ..of(path, TraceFormat::Auto) };
         let name = path.display().to_string();
-        let (mut source, facts) = TraceSource::open(&name, &workload, 4096, 1 << 20).unwrap();
+        let (mut source, facts) =
+            TraceSource::open(&name, &workload, 4096, 1 << 20, &mut |_| Continue(())).unwrap();
         (workloads::drain(&mut source), facts)
     };
     let (requests, facts) = replay(&text);

@@ -12,7 +12,7 @@ use ssd_trace::TraceSource;
 use ssd_trace::columnar::Reader;
 use ssd_trace::write::{
     Allow, BATCH, BlockEvent, Columnar, ConvertError, Counts, EPOCH_1970, Fio, Form, Mqsim, Msr,
-    Options, TextWriter, TraceWriter, WriteError, convert,
+    Options, TARGETS, TextWriter, TraceWriter, WriteError, convert,
 };
 use std::ops::ControlFlow;
 
@@ -255,9 +255,9 @@ fn values_that_would_break_a_format_are_refused() {
         assert!(matches!(Fio::new(file), Err(WriteError::Option(_))), "{file:?}");
     }
     let folder = Folder::new();
-    for name in ["t.ssdtrace.zst", "t.gz"] {
-        let refused = Columnar::create(&folder.file(name), Options::default());
-        assert!(matches!(refused, Err(WriteError::Option(_))), "{name}");
+    for target in TARGETS {
+        let refused = target.create(&folder.file("t.gz"), Options::default());
+        assert!(matches!(refused, Err(WriteError::Option(_))), "{target:?}");
     }
     assert!(folder.names().is_empty());
     // A FILETIME that does not fit in 64 bits.

@@ -101,13 +101,10 @@ const CHECKS: &[Check] = &[
     check(&["interconnect.slice_time"], no_slice_time),
     check(&["interconnect.rounding"], no_rounding),
     check(&["interconnect.model", "gc.path", "timing.model"], serial_only),
-    check(&["wear.endurance_spread", "wear.endurance"], spread_of_nothing),
     check(&["wear.factory_bad_blocks", "run.seed", "gc.reserve", "device"], too_many_bad_blocks),
     check(&["workload.read", "workload.trim"], shares),
     check(&["workload.kind", "workload.trace", "workload.job"], file_is_named),
     check(&["workload.arrival", "workload.kind"], arrivals_of_a_model),
-    check(&["workload.msr", "workload.kind"], real_volumes),
-    check(&["workload.like", "workload.kind"], model_of_a_trace),
     check(&["workload.until", "workload.from"], window_of_trace),
     check(&["workload.warmup_requests", "workload.requests", "workload.kind"], warmup),
     check(&["workload.size", "workload.span", "workload.kind", "device"], sizes),
@@ -300,12 +297,6 @@ fn serial_only(draft: &Draft) -> Option<String> {
     ))
 }
 
-fn spread_of_nothing(draft: &Draft) -> Option<String> {
-    let wear = &draft.config.wear;
-    (wear.endurance_spread > 0.0 && wear.endurance == 0)
-        .then(|| "blocks differ in their endurance, but wear.endurance is not said".to_string())
-}
-
 fn too_many_bad_blocks(draft: &Draft) -> Option<String> {
     let config = &draft.config;
     // Without bad blocks, and what `reserve_beyond_spare` has refused already.
@@ -361,18 +352,6 @@ fn arrivals_of_a_model(draft: &Draft) -> Option<String> {
     (workload.arrival.kind == ArrivalKind::Model && !by_itself).then(|| {
         "arrivals of kind \"model\" need an application, a volume or a job file".to_string()
     })
-}
-
-fn model_of_a_trace(draft: &Draft) -> Option<String> {
-    let workload = &draft.config.workload;
-    (workload.like.is_some() && !matches!(workload.kind.origin(), Origin::Application(_)))
-        .then(|| "only an application (kind \"app:...\") is made like a trace".to_string())
-}
-
-fn real_volumes(draft: &Draft) -> Option<String> {
-    let workload = &draft.config.workload;
-    (workload.msr.is_some() && !matches!(workload.kind.origin(), Origin::Volume(_)))
-        .then(|| "real files take the place of a kind \"msr:...\", which is not said".to_string())
 }
 
 fn window_of_trace(draft: &Draft) -> Option<String> {

@@ -1,15 +1,16 @@
 //! The resolved configuration: every key, with its unit, default and range.
 //!
 //! The route of a config: `parse` reads what was said (TOML and `--set`) and where, `resolve`
-//! applies it layer by layer (default, preset, file, `--set`), `check` finds what cannot work
-//! together, and all errors are reported at once. `keys` is the one table of keys: reading,
-//! printing (`print`), JSON Schema and reference (`schema`) follow from it. Defaults live in
+//! applies it layer by layer (default, preset, file, `--set`), `needs` finds what has no
+//! effect, `check` what cannot work together, and all errors are reported at once. `keys` is the one table of keys:
+//! reading, printing (`print`), JSON Schema and reference (`schema`) follow from it. Defaults live in
 //! `default`, machines in `presets`.
 
 mod check;
 mod default;
 mod error;
 mod keys;
+mod needs;
 mod parse;
 mod policy;
 pub mod presets;

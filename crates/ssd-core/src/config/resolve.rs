@@ -8,8 +8,8 @@ use super::parse::{self, Node, Said};
 use super::policy::{CONCURRENCIES, ORDERS, PLACEMENTS, TRIGGERS, VICTIMS};
 use super::quantity::Decimal;
 use super::{
-    ArrivalKind, Config, DeviceConfig, HostMode, Origin, WorkloadKind, check, default, presets,
-    read, special,
+    ArrivalKind, Config, DeviceConfig, HostMode, Origin, WorkloadKind, check, default, needs,
+    presets, read, special,
 };
 use std::collections::BTreeMap;
 
@@ -85,8 +85,9 @@ pub(crate) struct Draft {
     pub(crate) host_mode: Option<HostMode>,
     /// Whether kind and interval of the arrivals were said.
     pub(crate) arrivals_said: (bool, bool),
-    /// Where each key was said last.
-    said: BTreeMap<String, Place>,
+    /// Where each key was said last, and in which step: 0 is the preset, 1 the file, then each `--set`.
+    said: BTreeMap<String, (Place, u32)>,
+    step: u32,
 }
 
 impl Draft {
@@ -97,8 +98,21 @@ impl Draft {
                 said.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
             };
             let said = self.said.iter().filter(|(said, _)| inside(said));
-            said.max_by_key(|&(_, place)| *place).map(|(said, place)| (said.as_str(), *place))
+            said.max_by_key(|&(_, &(place, step))| (step, place))
+                .map(|(key, (place, _))| (key.as_str(), *place))
         })
+    }
+
+    /// Where `key` was said by the user although none of the keys `of` was said after it.
+    pub(crate) fn said_in_vain(&self, key: &str, of: &[&str]) -> Option<Place> {
+        let &(place, step) = self.said.get(key)?;
+        let later = of.iter().filter_map(|key| self.said.get(*key)).any(|said| said.1 > step);
+        (step > 0 && !later).then_some(place)
+    }
+
+    /// Set `key` to what `node` says.
+    pub(crate) fn say(&mut self, key: &'static Key, node: &Node, errors: &mut Errors) {
+        apply_key(key, self, errors, node);
     }
 }
 
@@ -119,6 +133,7 @@ pub fn load(input: &Input) -> Result<Config, Vec<ConfigError>> {
         host_mode: None,
         arrivals_said: (false, false),
         said: BTreeMap::new(),
+        step: 0,
     };
     let file = input.file.as_ref().map(|(name, text)| {
         let layer = errors.layer(name);
@@ -135,8 +150,8 @@ pub fn load(input: &Input) -> Result<Config, Vec<ConfigError>> {
             draft.config.run.name = stem.to_string();
         }
     }
-    let layers = [file.map(|table| vec![table]), Some(sets)];
-    for trees in layers.into_iter().flatten() {
+    draft.step = 1;
+    for trees in [file.into_iter().collect(), sets] {
         apply_layer(&mut draft, &mut errors, &trees);
     }
     if !syntax_is_bad {
@@ -210,7 +225,10 @@ fn said_preset(errors: &mut Errors, tree: &[(String, Node)]) -> Option<(String, 
 /// Apply the trees of one layer, which must not contradict one another.
 fn apply_layer(draft: &mut Draft, errors: &mut Errors, trees: &[Tree]) {
     let mut said: BTreeMap<String, Place> = BTreeMap::new();
-    for (table, node) in trees.iter().flatten() {
+    let steps = (draft.step..).zip(trees);
+    draft.step += trees.len() as u32;
+    for (step, (table, node)) in steps.flat_map(|(step, tree)| tree.iter().map(move |e| (step, e)))
+    {
         if table == "preset" {
             continue;
         }
@@ -228,6 +246,7 @@ fn apply_layer(draft: &mut Draft, errors: &mut Errors, trees: &[Tree]) {
             match Key::find(&path) {
                 Some(key) => {
                     apply_key(key, draft, errors, value);
+                    draft.said.insert(path.clone(), (value.place, step));
                     said.insert(path, value.place);
                 }
                 None => errors.add(value.place, &path, unknown(&path)),
@@ -243,7 +262,6 @@ fn apply_layer(draft: &mut Draft, errors: &mut Errors, trees: &[Tree]) {
         }
     }
     implied_kind(draft, errors, &said);
-    draft.said.extend(said);
 }
 
 /// A file says the kind of the workload.
@@ -383,6 +401,7 @@ fn finish(draft: &mut Draft, errors: &mut Errors) {
     let pages = draft.capacity.user_pages(&config.device);
     config.device.user_pages = pages.map_or(0, |pages| u32::try_from(pages).unwrap_or(u32::MAX));
     missing_parameters(draft, errors);
+    needs::apply(draft, errors);
     check::all(draft, errors);
 }
 

@@ -1,6 +1,7 @@
 //! JSON Schema and reference page, from the table of keys.
 
 use super::keys::{Key, SECTIONS, Slot};
+use super::needs;
 use super::policy::{CONCURRENCIES, ORDERS, PLACEMENTS, Registry, TRIGGERS, VICTIMS};
 use super::presets::PRESETS;
 use super::quantity::{FREQUENCY, RATE, SIZE, TIME, show_time};
@@ -73,9 +74,19 @@ fn key_schema(key: &Key) -> Value {
         }
         Slot::Special(special) => json!({ "type": special.types }),
     };
-    schema["description"] = Value::from(format!("{} {}", key.doc, type_note(key)).trim());
+    schema["description"] = Value::from(format!("{} {}", meaning(key), type_note(key)).trim());
     schema["default"] = default_json(key);
     schema
+}
+
+/// What the key means, and what it needs to have an effect.
+fn meaning(key: &Key) -> String {
+    let needs: Vec<&str> = needs::of(key.path).collect();
+    if needs.is_empty() {
+        key.doc.to_string()
+    } else {
+        format!("{} Needs {}.", key.doc, needs.join(" and "))
+    }
 }
 
 /// The form of keys whose JSON type alone says too little.
@@ -155,7 +166,7 @@ pub fn reference_markdown() -> String {
         let _ = writeln!(out, "\n## [{section}]\n\n{doc}\n\n{head}");
         for key in Key::of_section(section) {
             let (form, default) = (form(key), key.default_text());
-            let (form, default, doc) = (cell(&form), cell(&default), cell(key.doc));
+            let (form, default, doc) = (cell(&form), cell(&default), cell(&meaning(key)));
             let name = key.parts().1;
             let _ = writeln!(out, "| `{name}` | {form} | {default} | {doc}{} |", words(key));
         }
@@ -178,10 +189,11 @@ pub fn reference_markdown() -> String {
 const HEAD: &str = "# Config reference
 
 Generated from the table of keys; do not edit. Every key is optional. Later layers win: defaults,
-then the preset, then the file, then `--set`. A policy is said as `\"name\"` or as
-`{ policy = \"name\", parameter = value }`. Saying another name resets the parameters to the
-defaults of that policy; saying the same name keeps those that are not said anew. Unknown keys are
-errors.
+then the preset, then the file, then `--set`, one by one. A key that has no effect beside the others (it
+*needs* something) may only say its default, unless what it needs was taken away by a later layer. A
+policy is said as `\"name\"` or as `{ policy = \"name\", parameter = value }`. Saying another name resets the
+parameters to the defaults of that policy; saying the same name keeps those that are not said anew.
+Unknown keys are errors.
 
 Quantities:
 

@@ -336,9 +336,9 @@ pub(crate) static SNAPSHOT: Special = Special {
     types: TEXT,
 };
 
-/// A key that holds a path.
+/// A key that holds a path; with `none` the word "none" is said where there is none.
 macro_rules! path_key {
-    ($name:ident, $field:ident, $expected:literal) => {
+    ($name:ident, $field:ident, $expected:literal, none: $none:literal) => {
         pub(crate) static $name: Special = Special {
             form: "string",
             default: Some("none"),
@@ -347,7 +347,8 @@ macro_rules! path_key {
                     if said.is_empty() {
                         return Err(concat!("found \"\"; expected ", $expected).to_string());
                     }
-                    draft.config.workload.$field = Some(said.to_string());
+                    let none = $none && said == "none";
+                    draft.config.workload.$field = (!none).then(|| said.to_string());
                     Ok(())
                 });
                 report(errors, path, node, set);
@@ -359,22 +360,26 @@ macro_rules! path_key {
     };
 }
 
-path_key!(TRACE, trace, "a path, or \"-\"");
-path_key!(MSR, msr, "the path of a folder");
-path_key!(JOB, job, "a path");
-path_key!(LIKE, like, "a path");
+path_key!(TRACE, trace, "a path, or \"-\"", none: false);
+path_key!(MSR, msr, "the path of a folder, or \"none\"", none: true);
+path_key!(JOB, job, "a path", none: false);
+path_key!(LIKE, like, "a path, or \"none\"", none: true);
 
 pub(crate) static VOLUME: Special = Special {
-    form: "whole number below 2^63",
+    form: "whole number below 2^63, or \"none\"",
     default: Some("none: the trace has one volume"),
     read: |draft, errors, path, node| {
+        if node.text() == Some("none") {
+            draft.config.workload.volume = None;
+            return;
+        }
         let set = read::int(node, 0, i64::MAX as u64)
             .map(|volume| draft.config.workload.volume = Some(volume));
         report(errors, path, node, set);
     },
     show: |config| config.workload.volume.map(|volume| volume.to_string()),
     text: false,
-    types: &["integer"],
+    types: &["string", "integer"],
 };
 
 pub(crate) static ACTION: Special = Special {

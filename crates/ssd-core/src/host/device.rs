@@ -33,6 +33,14 @@ pub enum DeviceError {
         /// The oldest of them.
         first: u64,
     },
+    /// The steady state that was asked for does not fit into a pool.
+    #[error("the steady state does not fit into pool {pool}: {reason}")]
+    NoSteadyState {
+        /// The pool.
+        pool: u32,
+        /// Why, with its numbers and the remedy.
+        reason: String,
+    },
     /// Too many blocks of a pool have reached their endurance.
     #[error(
         "pool {pool} is worn out: {worn_out} of its {blocks} blocks have reached their endurance \

@@ -1,8 +1,9 @@
 //! The functional executor: the same page decisions without time.
 //!
-//! Equal to the timed machine at queue depth 1 with whole-job collection: a write binds, commits, and
-//! then the pool's demand is met before the next write binds. Used for preconditioning and for studies
-//! of write amplification.
+//! Equal to the timed machine at queue depth 1 with whole-job collection, one pool at a time: a write
+//! binds, commits, and then the pool's demand is met before the next write binds; when a trigger over the
+//! device begins to hold, that of every pool. Used for preconditioning and for studies of write
+//! amplification.
 
 use super::ssd::policy_error;
 use crate::config::{Amount, Config, FillOrder, SteadyStart};
@@ -65,6 +66,10 @@ pub struct Functional {
     demands: Demands,
     /// What a pool wants may change with every page written, not only with every block opened.
     watches_pages: bool,
+    /// What a pool wants may change by what happens in others.
+    watches_device: bool,
+    /// The triggers that look at the whole device held when they were last looked at.
+    device_held: bool,
     /// The pages of the victim under collection.
     pages: Vec<(Ppn, Lpn)>,
     /// Pools whose `amount = "one"` has been used up since their last host page.
@@ -118,6 +123,8 @@ impl Functional {
             placement: plugs.placement(&config.alloc.placement, &layout),
             layout,
             watches_pages: demands.watches_pages(),
+            watches_device: demands.watches_device(),
+            device_held: false,
             demands,
             spent: vec![false; ftl.geo.pools as usize],
             starved: vec![false; ftl.geo.pools as usize],
@@ -179,7 +186,11 @@ impl Functional {
             self.demands.amount == Amount::One && std::mem::take(&mut self.spent[pool.at()]);
         let again = spent || (self.starving > 0 && self.starved[pool.at()]);
         if self.ftl.space.take_opened(pool) || self.watches_pages || again {
-            self.meet_demand(pool)?;
+            if self.watches_device {
+                self.meet_demands(pool)?;
+            } else {
+                self.meet_demand(pool)?;
+            }
         }
         match old {
             Some(old) if self.starving > 0 || self.at_once => self.look_again(old),
@@ -232,6 +243,21 @@ impl Functional {
             };
             self.collect(choice, true)?;
         }
+    }
+
+    /// The same in every pool when a trigger over the device begins to hold, else in `pool`.
+    #[inline(never)]
+    fn meet_demands(&mut self, pool: PoolId) -> Result<(), DeviceError> {
+        let held_before = self.device_held;
+        self.look_at_device();
+        if !self.device_held || held_before {
+            return self.meet_demand(pool);
+        }
+        (0..self.ftl.geo.pools).try_for_each(|p| self.meet_demand(PoolId(p)))
+    }
+
+    fn look_at_device(&mut self) {
+        self.device_held = self.demands.device_holds(&self.ftl.space_view(PoolId(0)));
     }
 
     /// Collect in `pool` as triggers, reserve and amount say.
@@ -330,6 +356,9 @@ impl Functional {
         self.pages = pages;
         self.ftl.begin_erase(block);
         self.ftl.finish_erase(block);
+        if self.watches_device {
+            self.look_at_device();
+        }
         Ok(())
     }
 
@@ -398,15 +427,14 @@ impl Functional {
         self.sequence = u64::from(pages);
         let layout = &self.layout;
         self.ftl.build_steady_state(layout, pages, free, rng, keep_going).map_err(|pool| {
-            DeviceError::NoSpace {
+            DeviceError::NoSteadyState {
                 pool: pool.0,
                 reason: format!(
-                    "its pages do not fit beside the {free} blocks that its triggers keep erased; \
-                     give the device more over-provisioning, or fill it page by page \
-                     (precondition.steady_state = \"none\")"
+                    "its triggers keep {free} of its {} blocks erased, and beside them and the open \
+                     blocks its share of the {pages} filled pages has no room; give the device more \
+                     over-provisioning, or fill it page by page (precondition.steady_state = \"none\")",
+                    self.ftl.space.good_blocks(pool)
                 ),
-                outstanding: 0,
-                first: 0,
             }
         })
     }

@@ -215,6 +215,16 @@ impl Ssd {
         self.audit_gc()
     }
 
+    /// The flash page with the newest data of `lpn` that are on flash; newer ones may be in the controller.
+    #[must_use]
+    pub fn page_on_flash(&self, lpn: Lpn) -> Option<Ppn> {
+        match self.ftl.map.get(lpn) {
+            Entry::Page(page) => Some(page),
+            Entry::Slot(slot) => Some(Ppn(self.ops[slot].base)).filter(|&page| page.0 != NONE),
+            Entry::Unmapped => None,
+        }
+    }
+
     /// Requests submitted so far.
     #[must_use]
     pub fn submitted(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! Trace files (`.ssdtrace`): carry everything, exactly. See [`crate::columnar`].
 
 use super::output::Output;
+use super::text::LEVEL;
 use super::{Counts, IMPOSSIBLE_REMEDY, Options, TraceWriter, WriteError, impossible};
 use crate::columnar::encode;
 use crate::columnar::layout::{HEADER_BYTES, Summary};
@@ -19,29 +20,23 @@ pub struct Columnar {
     /// Bytes of a block.
     bytes: Vec<u8>,
     summary: Summary,
+    /// Whether the name says that the file is compressed.
+    compressed: bool,
 }
 
 impl Columnar {
-    /// Opens a writer for `path`. All losses are refused, since there are none.
+    /// Opens a writer for `path`; compressed with zstd if the name ends in `.zst`. All losses are
+    /// refused, since there are none.
     ///
     /// # Errors
-    /// [`WriteError::Exists`], [`WriteError::File`], or [`WriteError::Option`] for a name that ends
-    /// in `.zst` or `.gz`: the header is known last, so the file is compressed after it is written.
+    /// [`WriteError::Exists`], [`WriteError::File`].
     pub fn create(path: &Path, options: Options) -> Result<Columnar, WriteError> {
-        let extension = path.extension().unwrap_or_default();
-        if extension == "zst" || extension == "gz" {
-            return Err(WriteError::Option(format!(
-                "{}: a trace file is not compressed while it is written; name it .{}, and \
-                 compress it afterwards with `zstd`; it can be read like that",
-                path.display(),
-                crate::columnar::EXTENSION
-            )));
-        }
+        let compressed = path.extension().is_some_and(|extension| extension == "zst");
         let mut output = Output::create(path, options.replace)?;
         // Zeros are no header: whatever happens, half a file is no trace file.
         output.append(&[0; HEADER_BYTES])?;
         let waiting = Vec::with_capacity(BLOCK_REQUESTS);
-        Ok(Columnar { output, waiting, bytes: Vec::new(), summary: Summary::new() })
+        Ok(Columnar { output, waiting, bytes: Vec::new(), summary: Summary::new(), compressed })
     }
 
     /// Writes the requests that wait as one block.
@@ -80,8 +75,14 @@ impl TraceWriter for Columnar {
         }
         let header = *self.summary.header();
         self.output.overwrite_start(&header.encode())?;
-        let bytes = self.output.commit()?;
-        assert_eq!(bytes, header.file_bytes);
+        // The header stands first and is known last, so the whole file is compressed at the end.
+        let bytes = if self.compressed {
+            self.output.compressed(LEVEL)?.commit()?
+        } else {
+            let bytes = self.output.commit()?;
+            assert_eq!(bytes, header.file_bytes);
+            bytes
+        };
         Ok(Counts { requests: header.requests, bytes, ..Counts::default() })
     }
 }

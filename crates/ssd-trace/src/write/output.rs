@@ -74,6 +74,17 @@ impl Output {
         result.map_err(|error| self.error(&error))
     }
 
+    /// All of the file, compressed with zstd, in its place.
+    pub(crate) fn compressed(mut self, level: i32) -> Result<Output, WriteError> {
+        let output = Output::create(&self.target, self.replace)?;
+        let done = self.writer().flush().and_then(|()| {
+            let mut encoder = zstd::Encoder::new(output, level)?;
+            io::copy(&mut File::open(&self.temporary)?, &mut encoder)?;
+            encoder.finish()
+        });
+        done.map_err(|error| self.error(&error))
+    }
+
     /// Gives the file its name once all of it is on the disk; its length, bytes.
     pub(crate) fn commit(mut self) -> Result<u64, WriteError> {
         let done = self.writer().flush().and_then(|()| {

@@ -63,7 +63,7 @@ impl Target {
         })
     }
 
-    /// Opens a writer for `path`; text is compressed with zstd if the name ends in `.zst`.
+    /// Opens a writer for `path`; the file is compressed with zstd if the name ends in `.zst`.
     ///
     /// # Errors
     /// [`WriteError::Exists`], [`WriteError::File`], [`WriteError::Option`] for a name that says
@@ -74,7 +74,7 @@ impl Target {
         options: Options,
     ) -> Result<Box<dyn TraceWriter>, WriteError> {
         if path.extension().is_some_and(|extension| extension == "gz") {
-            let text = "text is compressed with zstd, not gzip; name it .zst, or without .gz";
+            let text = "files are compressed with zstd, not gzip; name it .zst, or without .gz";
             return Err(WriteError::Option(format!("{}: {text}", path.display())));
         }
         Ok(match self.format {

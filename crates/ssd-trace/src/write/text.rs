@@ -10,7 +10,7 @@ use std::path::Path;
 /// Bytes of text that are gathered before they are written.
 const CHUNK: usize = 1 << 16;
 /// Level of zstd: the fastest that is near the best for traces.
-const LEVEL: i32 = 3;
+pub(super) const LEVEL: i32 = 3;
 
 /// One text format: what it carries, and what a line looks like.
 pub trait Form {

@@ -59,6 +59,12 @@ impl Demands {
         self.triggers.iter().any(TriggerPolicy::watches_pages)
     }
 
+    /// Whether the answer may change by what happens in other pools.
+    #[must_use]
+    pub fn watches_device(&self) -> bool {
+        self.triggers.iter().any(TriggerPolicy::watches_device)
+    }
+
     /// Whether all triggers that look at the whole device hold, and there is one.
     #[must_use]
     pub fn device_holds(&self, view: &SpaceView) -> bool {
