@@ -25,6 +25,7 @@ mod lines;
 pub mod logs;
 mod page_runs;
 mod page_set;
+mod papers;
 pub mod raw;
 mod reading;
 mod records;

@@ -74,12 +74,6 @@ impl App {
             made: 0,
         })
     }
-
-    /// Sectors of the journal, at the start of the volume.
-    #[must_use]
-    pub fn journal(&self) -> std::ops::Range<u64> {
-        0..self.volume.journal_sectors()
-    }
 }
 
 impl Draws {

@@ -2,16 +2,16 @@
 //!
 //! Of every recorded request a [`Mark`] is kept: operation, size, flags, the time since the one before,
 //! and in place of its address what that block had been through: whether it follows the last request of
-//! its operation, was never used, or how many other blocks were written after it was last written (its
-//! stack distance; Mattson, Gecsei, Slutz, Traiger, "Evaluation Techniques for Storage Hierarchies", IBM
-//! Systems Journal 1970). Discards count with what they free: those of Linux repeat what is free already.
+//! its operation, or goes on where a run was interrupted, and how many other blocks were written after
+//! it was last written (its stack distance; Mattson, Gecsei, Slutz, Traiger, "Evaluation Techniques for
+//! Storage Hierarchies", IBM Systems Journal 1970). Only a block that was never used keeps its place.
+//! Discards count with what they free: those of Linux repeat what is free already.
 //!
-//! Requests are made by a bootstrap: pieces of successive marks, of a random length of [`PIECE`] in the
-//! mean (Politis, Romano, "The Stationary Bootstrap", JASA 1994), from about where in the recording the
-//! made trace has come to (within a [`WINDOW`]th of its length), so that bursts, phases and the growth of
-//! what was ever written remain. Addresses follow from the marks on a volume of their own: as many
-//! blocks as the recording touches, from the start of the space. After the end of the recording its
-//! marks begin anew.
+//! The marks come back in another order: pieces of successive ones, of a random length of [`PIECE`] in
+//! the mean (as in Politis, Romano, "The Stationary Bootstrap", JASA 1994), each once, and within
+//! [`STRETCH`] of where they stood, so that mixes are exact, and bursts, phases and the growth of what was
+//! ever written remain. Addresses follow from the marks on a volume of their own: as many blocks as the
+//! recording touches, from the start of the space. After the end of the recording its marks begin anew.
 
 mod recency;
 mod volume;
@@ -23,12 +23,13 @@ use ssd_core::config::{Fit, Workload, WorkloadKind};
 use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
 use ssd_core::rng::Stream;
 use ssd_core::units::Nanos;
-use volume::{MOST_BLOCKS, Place, Volume};
+use std::ops::Range;
+use volume::{FEW, MOST_BLOCKS, State, Volume};
 
 /// Mean number of successive requests that are taken from one place of the recording.
-const PIECE: f64 = 256.0;
-/// Pieces come from within this share of the recording, to either side.
-const WINDOW: u64 = 64;
+const PIECE: f64 = 64.0;
+/// Requests of a stretch, whose pieces change their order.
+const STRETCH: usize = 1024;
 /// Latest arrival, ns.
 const LATEST: u64 = 1 << 62;
 
@@ -37,7 +38,9 @@ const LATEST: u64 = 1 << 62;
 struct Mark {
     /// Since the request before, ns.
     gap: u64,
-    place: Place,
+    /// Of its first block; of a discard, of the first one that it frees.
+    state: State,
+    start: Start,
     /// Sectors; of a discard, blocks with data that it frees.
     length: u32,
     op: Op,
@@ -46,15 +49,28 @@ struct Mark {
     within: u8,
 }
 
+/// Where a request begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Start {
+    /// Where the one before of the same operation ended.
+    Follows,
+    /// After the block with this stack distance: it resumes a run that others have interrupted.
+    Resumes(u32),
+    /// Somewhere else.
+    Jumps,
+}
+
 /// Requests like those of a recorded trace; the same trace, number and seed give the same requests.
 pub(crate) struct Like {
     marks: Vec<Mark>,
     volume: Volume,
     /// Ends of the last request of each operation, in sectors.
     ends: [u64; 4],
-    /// The next mark, and how many come before another piece begins.
-    next: usize,
-    left: u64,
+    /// Marks of the present piece, pieces of the stretch that come after it (the next one last), and where
+    /// the next stretch begins.
+    piece: Range<usize>,
+    pieces: Vec<Range<usize>>,
+    stretch: usize,
     /// Factor of all times between requests.
     scale: f64,
     at: u64,
@@ -69,7 +85,11 @@ impl Like {
     ///
     /// # Errors
     /// The trace cannot be read, holds nothing but discards, or touches more than `span_bytes`.
-    pub(crate) fn open(workload: &Workload, span_bytes: u64, seed: u64) -> Result<Like, SourceError> {
+    pub(crate) fn open(
+        workload: &Workload,
+        span_bytes: u64,
+        seed: u64,
+    ) -> Result<Like, SourceError> {
         let path = workload.like.clone().expect("the caller has a trace");
         let read = Workload {
             kind: WorkloadKind::Trace,
@@ -93,49 +113,72 @@ impl Like {
         // At most MOST_BLOCKS.
         let blocks = blocks as u32;
         let marks = marks(&trace.into_records(), blocks);
-        let interval = workload.arrival.interval_ns;
+        let interval_ns = workload.arrival.interval_ns;
+        Ok(Like::new(marks, blocks, interval_ns, workload.requests, seed))
+    }
+
+    fn new(marks: Vec<Mark>, blocks: u32, interval_ns: u64, requests: u64, seed: u64) -> Like {
         let mean = marks.iter().map(|mark| mark.gap).sum::<u64>() as f64 / marks.len() as f64;
-        let scale = if interval == 0 || mean == 0.0 { 1.0 } else { interval as f64 / mean };
-        Ok(Like {
+        let as_recorded = interval_ns == 0 || mean == 0.0;
+        Like {
             marks,
             volume: Volume::new(blocks),
             ends: [u64::MAX; 4],
-            next: 0,
-            left: 0,
-            scale,
+            piece: 0..0,
+            pieces: Vec::new(),
+            stretch: 0,
+            scale: if as_recorded { 1.0 } else { interval_ns as f64 / mean },
             at: 0,
-            requests: workload.requests,
+            requests,
             made: 0,
             random: Stream::new(seed, "like"),
-        })
+        }
     }
 
-    /// The next mark of the bootstrap.
+    /// The next mark.
     #[inline]
     fn mark(&mut self) -> Mark {
-        let all = self.marks.len() as u64;
-        if self.left == 0 {
-            let window = (all / WINDOW).max(1);
-            let around = self.made % all + self.random.below(2 * window + 1);
-            self.next = around.saturating_sub(window).min(all - 1) as usize;
-            self.left = 1 + (PIECE * self.random.exponential()) as u64;
+        if let Some(next) = self.piece.next() {
+            return self.marks[next];
         }
-        let mark = self.marks[self.next];
-        self.next = (self.next + 1) % self.marks.len();
-        self.left -= 1;
-        mark
+        if self.pieces.is_empty() {
+            self.cut();
+        }
+        self.piece = self.pieces.pop().expect("a stretch has pieces");
+        self.marks[self.piece.next().expect("a piece has marks")]
+    }
+
+    /// Cuts the next stretch of the recording into pieces.
+    fn cut(&mut self) {
+        let end = (self.stretch + STRETCH).min(self.marks.len());
+        while self.stretch < end {
+            let length = 1 + (PIECE * self.random.exponential()) as usize;
+            let next = (self.stretch + length).min(end);
+            self.pieces.push(self.stretch..next);
+            self.stretch = next;
+        }
+        self.random.shuffle(&mut self.pieces);
+        self.stretch %= self.marks.len();
     }
 
     /// First sector of a request of `mark` that needs `sectors`.
     fn start(&mut self, mark: &Mark, sectors: u64) -> u64 {
         let space = u64::from(self.volume.blocks()) * BLOCK;
         let end = self.ends[mark.op as usize];
-        let at = if mark.place == Place::Follows && end <= space - sectors {
-            end
-        } else {
-            let block = self.volume.find(mark.place, mark.op == Op::Read, &mut self.random);
-            u64::from(block) * BLOCK + u64::from(mark.within)
+        let found = match mark.start {
+            Start::Follows if end < space => {
+                self.volume.fits((end / BLOCK) as u32, mark.state).then_some(end)
+            }
+            Start::Resumes(depth) => {
+                let block = self.volume.resume(depth, mark.state);
+                block.map(|block| u64::from(block) * BLOCK + u64::from(mark.within))
+            }
+            _ => None,
         };
+        let at = found.unwrap_or_else(|| {
+            let block = self.volume.find(mark.state);
+            u64::from(block) * BLOCK + u64::from(mark.within)
+        });
         at.min(space - sectors)
     }
 
@@ -148,7 +191,8 @@ impl Like {
         let start = self.start(&Mark { within: 0, ..*mark }, BLOCK) / BLOCK;
         let (mut end, mut freed) = (start as u32, 0);
         // Where others are free already, it goes on, but not for ever.
-        let last = (start + 2 * u64::from(mark.length)).min(u64::from(self.volume.blocks()));
+        let last = start + 2 * u64::from(mark.length) + FEW;
+        let last = last.min(u64::from(self.volume.blocks()));
         while freed < mark.length && u64::from(end) < last {
             freed += u32::from(self.volume.holds_data(end));
             self.volume.trim(end);
@@ -192,7 +236,9 @@ impl Source for Like {
                 (start, sectors)
             }
         };
-        self.ends[mark.op as usize] = sector + sectors;
+        if mark.op != Op::Trim || mark.length > 0 {
+            self.ends[mark.op as usize] = sector + sectors;
+        }
         // It fits: a recorded length, or at most twice as many blocks as one frees.
         let request = Request::new(mark.op, sector, sectors as u32);
         let request = Request { flags: mark.flags, ..request };
@@ -220,7 +266,8 @@ fn marks(records: &[Record], blocks: u32) -> Vec<Mark> {
         let end = record.sector + u64::from(record.sectors);
         let mut mark = Mark {
             gap: record.at - before,
-            place: Place::Fresh,
+            state: State::Fresh(0),
+            start: Start::Jumps,
             length: record.sectors,
             op,
             flags: record.flags,
@@ -233,20 +280,27 @@ fn marks(records: &[Record], blocks: u32) -> Vec<Mark> {
                 // Whole blocks: parts of one are kept.
                 let whole = record.sector.div_ceil(BLOCK) as u32..(end / BLOCK) as u32;
                 let first = whole.clone().find(|&block| volume.holds_data(block));
-                mark.place = match first {
-                    Some(block) if u64::from(block) * BLOCK == ends[op as usize] => Place::Follows,
-                    Some(block) => volume.place_of(block),
-                    None => Place::Trimmed(0),
-                };
-                mark.length =
-                    whole.clone().filter(|&block| volume.holds_data(block)).count() as u32;
-                whole.for_each(|block| volume.trim(block));
-                ends[op as usize] = end;
+                mark.state = first.map_or(State::Trimmed(0), |block| volume.state(block));
+                if first.is_some_and(|block| u64::from(block) * BLOCK == ends[op as usize]) {
+                    mark.start = Start::Follows;
+                }
+                let freed: Vec<u32> = whole.filter(|&block| volume.holds_data(block)).collect();
+                mark.length = freed.len() as u32;
+                if let Some(&last) = freed.last() {
+                    ends[op as usize] = u64::from(last + 1) * BLOCK;
+                }
+                freed.into_iter().for_each(|block| volume.trim(block));
             }
             Op::Read | Op::Write => {
                 let first = (record.sector / BLOCK) as u32;
-                let follows = record.sector == ends[op as usize];
-                mark.place = if follows { Place::Follows } else { volume.place_of(first) };
+                mark.state = volume.state(first);
+                if record.sector == ends[op as usize] {
+                    mark.start = Start::Follows;
+                } else if op == Op::Write
+                    && let Some(depth) = volume.resumed(first)
+                {
+                    mark.start = Start::Resumes(depth);
+                }
                 if op == Op::Write {
                     for block in blocks_of(record.sector, u64::from(record.sectors)) {
                         volume.write(block);
@@ -258,4 +312,104 @@ fn marks(records: &[Record], blocks: u32) -> Vec<Mark> {
         marks.push(mark);
     }
     marks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A log that is written in a circle, tables, files that come and go, reads.
+    fn recording() -> Vec<Record> {
+        let mut random = Stream::new(7, "like test");
+        let (mut records, mut log) = (Vec::new(), 0);
+        for i in 0..20_000u64 {
+            let (op, block, blocks) = match random.below(10) {
+                0..4 => {
+                    log = (log + 1) % 300;
+                    (Op::Write, log, 1)
+                }
+                4..8 => {
+                    let most = 1 + random.below(500);
+                    (Op::Write, 300 + random.below(most), 1 + random.below(3))
+                }
+                8 => (Op::Trim, 900 + random.below(90), 8),
+                _ => (Op::Read, random.below(900), 1 + random.below(4)),
+            };
+            let at = i * 1000 + random.below(1000);
+            let (sector, sectors) = (block * BLOCK, (blocks * BLOCK) as u32);
+            records.push(Record { at, sector, sectors, op_index: op as u8, flags: 0, stream: 0 });
+            if op == Op::Trim && i % 2 == 0 {
+                records.push(Record { op_index: Op::Write as u8, ..records[records.len() - 1] });
+            }
+        }
+        records
+    }
+
+    fn like(records: &[Record], seed: u64) -> Like {
+        let blocks = 1000;
+        Like::new(marks(records, blocks), blocks, 0, records.len() as u64, seed)
+    }
+
+    fn all(mut like: Like) -> Vec<TimedRequest> {
+        std::iter::from_fn(|| like.next_request().unwrap()).collect()
+    }
+
+    #[test]
+    fn marks_in_their_order_are_the_recording() {
+        let records = recording();
+        let mut same = like(&records, 1);
+        same.piece = 0..records.len();
+        for (made, record) in all(same).iter().zip(&records) {
+            let TimedRequest { at, request } = made;
+            assert_eq!((at.0, request.op), (record.at, record.op()));
+            if record.op() != Op::Trim {
+                assert_eq!((request.sector, request.sectors), (record.sector, record.sectors));
+            }
+        }
+    }
+
+    /// Writes of blocks that were written before, and how many others were since, in the mean.
+    fn again(requests: impl Iterator<Item = (Op, u64, u64)>) -> (f64, f64) {
+        let (mut volume, mut count, mut sum) = (Volume::new(1000), 0.0, 0.0);
+        for (op, sector, sectors) in requests {
+            for block in blocks_of(sector, sectors) {
+                if op == Op::Trim {
+                    volume.trim(block);
+                } else if op == Op::Write {
+                    if let State::Written(depth) = volume.state(block) {
+                        count += 1.0;
+                        sum += f64::from(depth);
+                    }
+                    volume.write(block);
+                }
+            }
+        }
+        (count, sum / count)
+    }
+
+    #[test]
+    fn other_orders_have_the_same_mixes_and_other_addresses() {
+        let records = recording();
+        let made = all(like(&records, 1));
+        assert_eq!(made, all(like(&records, 1)));
+        assert_ne!(made, all(like(&records, 2)));
+        let sizes = |requests: &mut dyn Iterator<Item = (Op, u32)>| {
+            let used = requests.filter(|one| one.0 != Op::Trim);
+            let mut sizes: Vec<_> = used.map(|(op, sectors)| (op as u8, sectors)).collect();
+            sizes.sort_unstable();
+            sizes
+        };
+        assert_eq!(
+            sizes(&mut made.iter().map(|one| (one.request.op, one.request.sectors))),
+            sizes(&mut records.iter().map(|one| (one.op(), one.sectors)))
+        );
+        assert_eq!(made.last().unwrap().at.0, records.last().unwrap().at);
+        let found = again(
+            made.iter()
+                .map(|one| (one.request.op, one.request.sector, u64::from(one.request.sectors))),
+        );
+        let wanted = again(records.iter().map(|one| (one.op(), one.sector, one.sectors.into())));
+        assert!((found.0 / wanted.0 - 1.0).abs() < 0.05, "{} rewrites, {}", found.0, wanted.0);
+        assert!((found.1 / wanted.1 - 1.0).abs() < 0.2, "mean {}, {}", found.1, wanted.1);
+    }
 }

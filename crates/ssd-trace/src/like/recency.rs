@@ -34,11 +34,6 @@ impl Recency {
         }
     }
 
-    /// Pages in it.
-    pub(super) fn len(&self) -> u32 {
-        self.len
-    }
-
     pub(super) fn contains(&self, page: u32) -> bool {
         self.slots[page as usize] != NONE
     }
@@ -153,7 +148,7 @@ mod tests {
                     stack.push(page);
                     plain.insert(0, page);
                 }
-                prop_assert_eq!(stack.len() as usize, plain.len());
+                prop_assert_eq!(stack.len as usize, plain.len());
             }
             for (depth, &page) in plain.iter().enumerate() {
                 prop_assert_eq!(stack.depth(page) as usize, depth);

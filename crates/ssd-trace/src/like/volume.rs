@@ -1,25 +1,36 @@
 //! Blocks of a volume by what was done with them last.
 
 use super::recency::Recency;
-use ssd_core::rng::Stream;
 
-/// Places from which blocks that were never used are taken, so that those taken one after the other
-/// do not follow each other.
-const FRONTIERS: u64 = 64;
 /// Blocks that a volume may have (4 TiB).
 pub(super) const MOST_BLOCKS: u32 = (1 << 30) - 1;
+/// Blocks are not alike if one was written `ALIKE` times as long ago as the other, and `FEW` blocks.
+const ALIKE: u64 = 2;
+pub(super) const FEW: u64 = 64;
 
-/// Where a request begins.
+/// What a block has been through.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
-    /// Where the one before of the same operation ended.
-    Follows,
-    /// At a block that was neither written nor trimmed so far.
-    Fresh,
-    /// At the block after whose last write so many others were written that are still there.
+pub(super) enum State {
+    /// Neither written nor trimmed so far. It has this number.
+    Fresh(u32),
+    /// After its last write so many others were written that are still there.
     Written(u32),
     /// The same of blocks that were trimmed and not written since.
     Trimmed(u32),
+}
+
+impl State {
+    /// Whether a block in this state may stand for one in the `other`.
+    fn is_like(self, other: State) -> bool {
+        match (self, other) {
+            (State::Fresh(_), State::Fresh(_)) | (State::Trimmed(_), State::Trimmed(_)) => true,
+            (State::Written(one), State::Written(two)) => {
+                let (low, high) = (u64::from(one.min(two)), u64::from(one.max(two)));
+                high <= ALIKE * low + FEW
+            }
+            _ => false,
+        }
+    }
 }
 
 /// The blocks.
@@ -29,20 +40,13 @@ pub(super) struct Volume {
     trimmed: Recency,
     /// The first fresh block from each on, or one on the way there; `blocks` if there is none.
     fresh: Vec<u32>,
-    frontiers: Vec<u32>,
 }
 
 impl Volume {
     /// All blocks are fresh.
     pub(super) fn new(blocks: u32) -> Volume {
-        let frontier = |i| (i * u64::from(blocks) / FRONTIERS) as u32;
-        Volume {
-            blocks,
-            written: Recency::new(blocks),
-            trimmed: Recency::new(blocks),
-            fresh: (0..=blocks).collect(),
-            frontiers: (0..FRONTIERS).map(frontier).collect(),
-        }
+        let (written, trimmed) = (Recency::new(blocks), Recency::new(blocks));
+        Volume { blocks, written, trimmed, fresh: (0..=blocks).collect() }
     }
 
     pub(super) fn blocks(&self) -> u32 {
@@ -54,49 +58,51 @@ impl Volume {
         !self.trimmed.contains(block)
     }
 
-    /// What `block` is, as a place.
-    pub(super) fn place_of(&self, block: u32) -> Place {
+    pub(super) fn state(&self, block: u32) -> State {
         if self.written.contains(block) {
-            Place::Written(self.written.depth(block))
+            State::Written(self.written.depth(block))
         } else if self.trimmed.contains(block) {
-            Place::Trimmed(self.trimmed.depth(block))
+            State::Trimmed(self.trimmed.depth(block))
         } else {
-            Place::Fresh
+            State::Fresh(block)
         }
     }
 
-    /// The block at `place`, or where there is none, one most like it. `anywhere`: fresh ones are not
-    /// taken in order.
-    pub(super) fn find(&mut self, place: Place, anywhere: bool, random: &mut Stream) -> u32 {
-        if anywhere && place == Place::Fresh {
-            let from = random.below(u64::from(self.blocks)) as u32;
-            let found = self.fresh_from(from);
-            return if found < self.blocks { found } else { from };
-        }
-        let found = match place {
-            Place::Written(depth) => self.written.at(depth).or_else(|| self.trimmed.at(depth)),
-            Place::Trimmed(depth) => self.trimmed.at(depth),
-            Place::Fresh | Place::Follows => None,
+    /// Stack distance of the block before `block`, if that was written, and later than `block` was.
+    pub(super) fn resumed(&self, block: u32) -> Option<u32> {
+        let before = block.checked_sub(1).filter(|&before| self.written.contains(before))?;
+        let depth = self.written.depth(before);
+        let later = !self.written.contains(block) || depth < self.written.depth(block);
+        later.then_some(depth)
+    }
+
+    /// The block after the one with this stack distance, if it is in a state like `state`.
+    pub(super) fn resume(&self, depth: u32, state: State) -> Option<u32> {
+        let block = self.written.at(depth)? + 1;
+        self.fits(block, state).then_some(block)
+    }
+
+    /// Whether there is a `block`, and its state is like `state`.
+    pub(super) fn fits(&self, block: u32, state: State) -> bool {
+        block < self.blocks && self.state(block).is_like(state)
+    }
+
+    /// A block in `state`, or where there is none, one most like it.
+    pub(super) fn find(&mut self, state: State) -> u32 {
+        let found = match state {
+            State::Written(depth) => self.written.at(depth).or_else(|| self.trimmed.at(depth)),
+            State::Trimmed(depth) => self.trimmed.at(depth),
+            State::Fresh(block) => self.fresh_from(block),
         };
         found
-            .or_else(|| self.next_fresh(random))
+            .or_else(|| self.fresh_from(0))
             .or_else(|| self.written.at(u32::MAX))
-            .unwrap_or_else(|| random.below(u64::from(self.blocks)) as u32)
-    }
-
-    /// A fresh block: the next one of a random frontier.
-    fn next_fresh(&mut self, random: &mut Stream) -> Option<u32> {
-        let chosen = random.below(FRONTIERS) as usize;
-        let mut found = self.fresh_from(self.frontiers[chosen]);
-        if found == self.blocks {
-            found = self.fresh_from(0);
-        }
-        self.frontiers[chosen] = found;
-        (found < self.blocks).then_some(found)
+            .or_else(|| self.trimmed.at(u32::MAX))
+            .expect("a block is fresh, written or trimmed")
     }
 
     /// The first fresh block from `block` on; those on the way learn where it is.
-    fn fresh_from(&mut self, block: u32) -> u32 {
+    fn fresh_from(&mut self, block: u32) -> Option<u32> {
         let mut found = block;
         while self.fresh[found as usize] != found {
             found = self.fresh[found as usize];
@@ -105,7 +111,7 @@ impl Volume {
         while at != found {
             at = std::mem::replace(&mut self.fresh[at as usize], found);
         }
-        found
+        (found < self.blocks).then_some(found)
     }
 
     /// `block` is written.
