@@ -263,7 +263,7 @@ fn requests_are_like_those_of_fio() {
         ("part-random-mix", "rw=randrw\npercentage_random=80,20\nnorandommap"),
         ("fsync", "rw=randwrite\nfsync=7"),
         ("fdatasync", "rw=rw\nfdatasync=16\nend_fsync=1"),
-        ("pauses", "rw=randwrite\nthinktime=1\nthinktime_blocks=16\nthinktime_spin=1"),
+        ("pauses", "rw=randwrite\nthinktime=10\nthinktime_blocks=64"),
     ];
     for (name, options) in cases {
         let options = format!("size=16m\n{options}");
