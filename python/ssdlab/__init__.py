@@ -20,6 +20,7 @@ from ssdlab.errors import (
     RunError,
     WorkloadError,
 )
+from ssdlab.keys import KeyBatch, key_stream
 from ssdlab.report import Report
 from ssdlab.simulate import run
 from ssdlab.trace import Trace, generate
@@ -32,6 +33,7 @@ __all__ = [
     "Device",
     "InternalError",
     "Interrupted",
+    "KeyBatch",
     "OutputError",
     "Report",
     "RunError",
@@ -41,6 +43,7 @@ __all__ = [
     "__version__",
     "compare",
     "generate",
+    "key_stream",
     "load_config",
     "policy",
     "preset_names",

@@ -13,6 +13,7 @@ __all__ = [
     "Device",
     "DeviceInfo",
     "Finished",
+    "KeyStream",
     "LogReader",
     "StuckError",
     "TriggerView",
@@ -53,6 +54,30 @@ class WorkloadError(ValueError):
 
 class StuckError(RuntimeError):
     """A simulation that cannot go on."""
+
+@final
+class KeyStream:
+    """A stream of operations on keys."""
+
+    def __new__(
+        cls,
+        name: str,
+        *,
+        records: int,
+        operations: int,
+        value_bytes: int | None = None,
+        keys: str | None = None,
+        seed: int = 1,
+    ) -> KeyStream: ...
+    def next_batch(
+        self, most: int
+    ) -> tuple[
+        npt.NDArray[np.uint8],
+        npt.NDArray[np.uint64],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint32],
+    ]:
+        """The next operations, at most `most`; empty arrays at the end."""
 
 @final
 class LogReader:

@@ -74,13 +74,18 @@ def test_traces_are_made_and_made_again(tmp_path: Path) -> None:
 def test_an_application_made_like_a_trace_has_its_statistics(tmp_path: Path) -> None:
     trace = ROOT / "traces/varmail.trace.zst"
     out = tmp_path / "like.ssdtrace"
-    ssdlab.generate("app:varmail", out, bytes=2 << 30, set={"workload.like": str(trace)})
+    requests = 427_377  # without discards of what is never used
+    values = {"workload.like": str(trace)}
+    ssdlab.generate("app:varmail", out, bytes=2 << 30, requests=requests, set=values)
     recorded, made = ssdlab.Trace(trace).info(), ssdlab.Trace(out).info()
-    for op in ("write", "trim"):
-        share = [getattr(info.ops, op).request_share for info in (recorded, made)]
-        assert share[1] == pytest.approx(share[0], abs=0.005)
+    means = [info.ops.write.size.mean for info in (recorded, made)]
+    assert means[1] == pytest.approx(means[0], rel=0.01)
     sequential = [info.ops.write.sequential_share for info in (recorded, made)]
-    assert sequential[1] == pytest.approx(sequential[0], abs=0.02)
+    assert sequential[1] == pytest.approx(sequential[0], abs=0.05)
+    pages = [info.footprint.pages_written for info in (recorded, made)]
+    assert pages[1] == pytest.approx(pages[0], rel=0.02)
+    rewrites = [info.updates.rewrites for info in (recorded, made)]
+    assert rewrites[1] == pytest.approx(rewrites[0], rel=0.05)
 
 
 def test_real_volumes_take_the_place_of_stand_ins(tmp_path: Path) -> None:
@@ -126,6 +131,67 @@ def test_made_traces_are_refused_where_they_must_be(tmp_path: Path) -> None:
         (["trace", "x.ssdtrace", "--size", "64MiB"], "names no file"),
     ):
         refused(ssdlab_command("trace", "generate", *words, cwd=tmp_path), 2, said)
+    assert not list(tmp_path.iterdir())
+
+
+def test_key_streams_are_batches_of_arrays() -> None:
+    def all_of(name: str, **words: int | str | None) -> tuple[list[int], list[int]]:
+        batches = list(ssdlab.key_stream(name, records=1000, batch=300, **words))  # type: ignore[arg-type]
+        assert all(len(batch) == 300 for batch in batches[:-1])
+        joined = (np.concatenate([getattr(b, k) for b in batches]) for k in ("op", "key"))
+        op, key = joined
+        return op.tolist(), key.tolist()
+
+    assert all_of("ycsb:load") == ([1] * 1000, list(range(1000)))
+    op, key = all_of("ycsb:a", operations=5000, seed=3)
+    assert set(op) == {0, 2}
+    assert max(key) < 1000
+    assert all_of("ycsb:a", operations=5000, seed=3) == (op, key)
+    assert all_of("ycsb:a", operations=5000, seed=4) != (op, key)
+    (batch,) = ssdlab.key_stream("db_bench:fillseq", records=9, value_bytes=7)
+    assert batch.key.tolist() == list(range(9))
+    assert batch.value_bytes.tolist() == [7] * 9
+    assert not list(ssdlab.key_stream("mixgraph", records=100, operations=0))
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "said"),
+    [
+        ("ycsb:g", {}, "expected load or a to f"),
+        ("ycbs:a", {}, "expected ycsb:load"),
+        ("db_bench:fill", {}, "fillrandom"),
+        ("mixgraph", {"value_bytes": 3}, "sizes of their own"),
+        ("mixgraph", {"keys": "latest"}, "only YCSB"),
+        ("ycsb:a", {"keys": "hot"}, "expected zipfian"),
+        ("ycsb:a", {"records": 0}, "at least one record"),
+        ("ycsb:a", {"operations": -1}, "operations -1: expected 0 to"),
+    ],
+)
+def test_key_streams_that_are_none(name: str, words: dict[str, int], said: str) -> None:
+    with pytest.raises((ssdlab.ConfigError, ssdlab.WorkloadError), match=said):
+        ssdlab.key_stream(name, **{"records": 1000, **words})  # type: ignore[arg-type]
+
+
+def test_jobs_end_by_the_clock_of_the_device(tmp_path: Path) -> None:
+    job = tmp_path / "a.fio"
+    job.write_text("[a]\nrw=randwrite\nsize=1m\nruntime=10ms\ntime_based\niodepth=4\nfsync=8\n")
+    report = ssdlab.run("greedy-8ch", set={"workload.job": str(job)}, progress=False)
+    assert report.requests.write > 0
+    assert report.requests.flush == report.requests.write // 8
+    assert report.config["host.stop_after"] == "10 ms"
+    refused(
+        ssdlab_command("trace", "generate", "a.fio", "x.ssdtrace", "--size", "1MiB", cwd=tmp_path),
+        2,
+        "runtime",
+    )
+    assert not (tmp_path / "x.ssdtrace").exists()
+
+
+def test_a_recording_needs_its_space(tmp_path: Path) -> None:
+    trace = str(ROOT / "traces/varmail.trace.zst")
+    words = ["--size", "64MiB", "--like", trace]
+    done = ssdlab_command("trace", "generate", "app:varmail", "x.ssdtrace", *words, cwd=tmp_path)
+    refused(done, 2, "the recording touches 667 MiB, the workload's space is 64 MiB")
     assert not list(tmp_path.iterdir())
 
 

@@ -1,6 +1,7 @@
 //! Python bindings of ssdlab: conversions, nothing else.
 
 mod device;
+mod keys;
 mod log_reader;
 mod panics;
 mod policies;
@@ -156,6 +157,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<run::Finished>()?;
     module.add("StuckError", module.py().get_type::<StuckError>())?;
     module.add_class::<log_reader::LogReader>()?;
+    module.add_class::<keys::KeyStream>()?;
     module.add_class::<device::Device>()?;
     module.add_class::<policies::DeviceInfo>()?;
     module.add_class::<policies::VictimView>()?;

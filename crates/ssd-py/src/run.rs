@@ -296,13 +296,14 @@ fn start(
 
 /// `host` as a job file of fio wants it, whatever was said: a preset says something for other workloads.
 fn follow(host: &mut Host, drive: Drive) -> Result<(), String> {
-    let Drive::Closed { depth, think_ns } = drive else {
+    let Drive::Closed { depth, think_ns, think_every, stop_ns } = drive else {
         host.mode = HostMode::Open;
         return Ok(());
     };
     let most = "host.queue_depth: the job file asks for more than 65536 requests outstanding";
     let depth = u32::try_from(depth).ok().filter(|&n| n <= 65_536).ok_or(most)?;
-    (host.mode, host.queue_depth, host.think_time_ns) = (HostMode::Closed, depth, think_ns);
+    (host.mode, host.queue_depth) = (HostMode::Closed, depth);
+    (host.think_time_ns, host.think_every, host.stop_after_ns) = (think_ns, think_every, stop_ns);
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 use ssd_core::config::{Config, Word};
 use ssd_core::host::request::{Op, SourceError};
+use ssd_trace::fio::Drive;
 use ssd_trace::raw::{Reading, Stopped, each_request};
 use ssd_trace::write::{
     Allow, ConvertError, Counts, Options, Target, WriteError, convert, convert_trace, split_trace,
@@ -160,7 +161,13 @@ pub(crate) fn trace_generate(
         if stopped {
             return Ok(None);
         }
-        let mut source = opened.map_err(|error| refused(&error))?.source;
+        let opened = opened.map_err(|error| refused(&error))?;
+        if let Some(Drive::Closed { stop_ns: 1.., .. }) = opened.drive {
+            return Err(crate::WorkloadError::new_err(
+                "runtime: a job without a rate ends by the clock of a device: run it, or say a rate",
+            ));
+        }
+        let mut source = opened.source;
         let writer = target.create(&out, options);
         let writer = writer.map_err(|error| unwritten(&error))?;
         converted(convert(&mut *source, writer, &mut |progress| watch(progress.done)))

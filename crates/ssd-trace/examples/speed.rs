@@ -7,7 +7,8 @@
 )]
 
 use ssd_core::config::{
-    Arrival, ArrivalKind, Fit, ParameterSet, SizeShare, TraceFormat, Workload, WorkloadKind,
+    Arrival, ArrivalKind, Fit, Origin, ParameterSet, SizeShare, TraceFormat, Word as _, Workload,
+    WorkloadKind,
 };
 use ssd_core::host::request::{Source, SourceError};
 use ssd_trace::TraceSource;
@@ -210,6 +211,12 @@ fn main() {
     mixed.sizes.push(SizeShare { bytes: 16_384, weight: 0.5 });
     (mixed.read, mixed.trim, mixed.arrival.kind) = (0.3, 0.1, ArrivalKind::Poisson);
     generate("uniform, mixed, Poisson", &mixed);
+    for kind in WorkloadKind::ALL {
+        if let Origin::Application(name) = kind.origin() {
+            let arrival = Arrival { kind: ArrivalKind::Model, ..workload(*kind).arrival };
+            generate(name, &Workload { arrival, span: 1.0, ..workload(*kind) });
+        }
+    }
     for path in std::env::args().skip(1) {
         let workload = Workload { trace: Some(path.clone()), ..workload(WorkloadKind::Trace) };
         let facts = ssd_trace::open(&workload, 4096, 1 << 20, 1).expect("it opens").facts;

@@ -20,10 +20,12 @@ pub mod formats;
 pub mod info;
 mod input;
 pub mod keys;
+mod like;
 mod lines;
 pub mod logs;
 mod page_runs;
 mod page_set;
+mod papers;
 pub mod raw;
 mod reading;
 mod records;
@@ -39,7 +41,7 @@ pub use facts::TraceFacts;
 pub use replay::TraceSource;
 pub use synthetic::Synthetic;
 
-use ssd_core::config::{ArrivalKind, Origin, TraceFormat, Word as _, Workload, WorkloadKind};
+use ssd_core::config::{ArrivalKind, Origin, TraceFormat, Word as _, Workload};
 use ssd_core::host::request::{Source, SourceError};
 use ssd_core::units::SECTOR_BYTES;
 use std::ops::ControlFlow;
@@ -89,11 +91,14 @@ pub fn open_watched(
         Origin::Trace => open_trace(workload, page_bytes, user_pages, watch),
         Origin::Shares => made(Synthetic::new(workload, page_bytes, user_pages, seed)?),
         Origin::Application(name) => {
-            let mut model = app::Model::published(name, workload.set.word())?;
-            if let Some(path) = &workload.like {
-                let journal = model.journal;
-                model = app::Model { journal, ..like(path, name, workload, watch)? };
+            if workload.like.is_some() {
+                return arriving(
+                    like::Like::open(workload, span_bytes, seed, watch)?,
+                    workload,
+                    seed,
+                );
             }
+            let model = app::Model::published(name, workload.set.word())?;
             let interval_ns = workload.arrival.interval_ns;
             let app = app::App::new(model, span_bytes, interval_ns, workload.requests, seed)?;
             arriving(app, workload, seed)
@@ -121,27 +126,6 @@ pub fn open_watched(
             let opened = made(jobs.source(span_bytes, seed)?)?;
             Ok(OpenedSource { drive: Some(jobs.drive()), ..opened })
         }
-    }
-}
-
-/// A model made to the trace at `path`, which is read as `workload` says.
-fn like(
-    path: &str,
-    name: &str,
-    workload: &Workload,
-    watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
-) -> Result<app::Model, SourceError> {
-    let trace = Some(path.to_owned());
-    let read = Workload { kind: WorkloadKind::Trace, trace, ..workload.clone() };
-    let mut fitted = app::Fitted::default();
-    let taken = raw::each_request(&read, watch, |timed| {
-        fitted.see(timed);
-        Ok(())
-    });
-    match taken {
-        Ok(_) => fitted.model(&format!("{name} like {path}")),
-        Err(raw::Stopped::Refused(error)) => Err(error),
-        Err(raw::Stopped::Interrupted) => Err(SourceError(format!("{path}: interrupted"))),
     }
 }
 

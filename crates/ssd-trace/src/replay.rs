@@ -93,6 +93,11 @@ impl TraceSource {
         Ok((source, facts))
     }
 
+    /// Its requests, fitted to the device; times are not scaled.
+    pub(crate) fn into_records(self) -> Vec<Record> {
+        self.records
+    }
+
     /// Whether the last arrival is still a time.
     fn check_end(&self, file: &str) -> Result<(), SourceError> {
         let end = u128::from(self.span) * u128::from(self.loops);

@@ -16,14 +16,11 @@
 //! - Requests arrive as a Poisson process at the mean gap of the phase; a volume's trace is a week long.
 
 use crate::app::deck::{BLOCK, BLOCK_BYTES, Deck};
+use crate::papers::{self, Column, DEFERRED_GC_RAID, MSR_FIRST_MILLION};
 use crate::synthetic::Scatter;
 use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
 use ssd_core::rng::Stream;
 use ssd_core::units::{Nanos, SECTOR_BYTES};
-use toml::Table;
-
-const WHOLE: &str = include_str!("../../../papers/deferred-gc-raid.toml");
-const FIRST: &str = include_str!("../../../papers/msr-first-million.toml");
 
 /// The volumes.
 pub const VOLUMES: [&str; 5] = ["hm_0", "stg_0", "src2_0", "rsrch_0", "wdev_0"];
@@ -69,23 +66,17 @@ impl Week {
     /// # Errors
     /// There is no such volume.
     pub fn published(volume: &str) -> Result<Week, SourceError> {
-        let whole: Table = WHOLE.parse().expect("the file of the paper's numbers is TOML");
-        let whole = &whole["table2_traces"];
-        let Some(at) = index(whole, "trace", volume) else {
+        let whole = Column::of(&DEFERRED_GC_RAID, "table2_traces", "trace", volume);
+        let Some(whole) = whole.filter(|_| VOLUMES.contains(&volume)) else {
             let known = VOLUMES.join(", ");
             return Err(SourceError(format!("no stand-in for {volume:?}; there are: {known}")));
         };
-        let figure = |key: &str| number(&whole[key][at]);
+        let figure = |key: &str| whole.number(key);
         let (requests, write) = (figure("requests"), figure("write_ratio"));
         let unique_bytes = (figure("unique_write_space_gb") * 1e9) as u64;
         let range_bytes = (figure("working_set_gb") * 1e9) as u64;
-        let first: Table = FIRST.parse().expect("the file of the volumes' numbers is TOML");
-        let first = &first["first_million"];
-        let Some(at) = index(first, "volumes", volume) else {
-            let mean = |key: &str| {
-                let values = first[key].as_array().expect("a list of numbers");
-                values.iter().map(number).sum::<f64>() / values.len() as f64
-            };
+        let Some(first) = Column::of(&MSR_FIRST_MILLION, "first_million", "volumes", volume) else {
+            let mean = |key: &str| papers::mean(&MSR_FIRST_MILLION, "first_million", key);
             let mut only = Phase {
                 requests: requests as u64,
                 write,
@@ -97,7 +88,7 @@ impl Week {
             only.update = 1.0 - unique_bytes as f64 / (requests * write * only.write_bytes);
             return Ok(Week { range_bytes, unique_bytes, phases: vec![only] });
         };
-        let figure = |key: &str| number(&first[key][at]);
+        let figure = |key: &str| first.number(key);
         let start = Phase {
             requests: FIRST_REQUESTS,
             write: figure("writes") / (figure("writes") + figure("reads")),
@@ -138,18 +129,6 @@ pub(crate) fn real_file(folder: &str, volume: &str) -> Result<String, SourceErro
     };
     let expected = names.join(", ");
     Err(SourceError(format!("workload.msr: {folder} {why}; expected one of {expected}")))
-}
-
-fn index(table: &toml::Value, key: &str, name: &str) -> Option<usize> {
-    table[key]
-        .as_array()
-        .expect("a list of names")
-        .iter()
-        .position(|one| one.as_str() == Some(name))
-}
-
-fn number(value: &toml::Value) -> f64 {
-    value.as_float().or_else(|| value.as_integer().map(|n| n as f64)).expect("a number")
 }
 
 /// What is drawn in one phase.

@@ -1,7 +1,7 @@
 //! Models of applications meet the statistics that they are made to.
 
 use ssd_core::host::request::{Op, Source, TimedRequest};
-use ssd_trace::app::{App, Fitted, Model, NAMES, SETS, Shape};
+use ssd_trace::app::{App, Model, NAMES, SETS, Shape};
 
 fn all(mut app: App) -> Vec<TimedRequest> {
     let mut requests = Vec::new();
@@ -60,25 +60,6 @@ fn every_application_has_the_statistics_of_its_set() {
                 }
             }
         }
-    }
-}
-
-#[test]
-fn a_model_made_of_a_trace_is_that_of_the_trace() {
-    for name in NAMES {
-        let model = Model::published(name, "adaptive-channel").unwrap();
-        let app = App::new(model.clone(), 4 << 30, 1_000_000, 200_000, 5).unwrap();
-        let mut fitted = Fitted::new(vec![app.journal()]);
-        all(app).iter().for_each(|request| fitted.see(request));
-        let found = fitted.model(name).unwrap();
-        assert_eq!(found.pace, model.pace, "{name}");
-        assert!((found.journal - model.journal).abs() < 0.01, "{name}: {}", found.journal);
-        for (found, wanted) in found.shapes.iter().zip(&model.shapes) {
-            assert!((found.share - wanted.share).abs() < 0.001);
-            assert!((found.sequential - wanted.sequential).abs() < 0.02);
-        }
-        let again = all(App::new(found, 1 << 30, 1_000_000, 50_000, 5).unwrap());
-        assert_eq!(again.len(), 50_000);
     }
 }
 

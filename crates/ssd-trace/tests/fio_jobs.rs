@@ -1,6 +1,6 @@
 //! fio's job files: their options, and requests like those of fio itself where it is installed.
 
-use ssd_core::host::request::{Op, Source};
+use ssd_core::host::request::{Op, Source, flags};
 use ssd_trace::fio::{Drive, JobFile};
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -39,7 +39,18 @@ fn mistakes_name_their_line() {
             "[a]\niodepht=4\n",
             "line 2: iodepht: this option of fio is not known here; did you mean \"iodepth\"?",
         ),
-        ("[a]\ntime_based\n", "line 2: time_based: jobs here end after their bytes"),
+        ("[a]\ntime_based\n", "line 1: time_based: expected a runtime"),
+        ("[a]\nruntime=1\n[b]\nruntime=2\n", "line 3: runtime, time_based: jobs without a rate"),
+        ("[a]\nruntime=1\n[b]\nstonewall\nruntime=1\n", "line 3: stonewall: jobs with a runtime"),
+        (
+            "[a]\nthinktime_blocks=0\n",
+            "line 2: thinktime_blocks: found \"0\"; expected a whole number",
+        ),
+        (
+            "[a]\npercentage_random=101\n",
+            "line 2: percentage_random: found \"101\"; expected 0 to 100",
+        ),
+        ("[a]\nsync=maybe\n", "line 2: sync: found \"maybe\"; expected none, sync"),
         ("[a]\nrandom_distribution=zoned:50/10:60/90\n", "expected random, zipf"),
         ("[a]\nrandom_distribution=pareto:1.5\n", "expected random, zipf"),
         ("[a]\nrw=read\nsize=2g\n", "line 1: files up to here take 2147483648 bytes"),
@@ -63,12 +74,47 @@ fn options_of_the_device_are_taken_and_those_of_the_host_ignored() {
     assert_eq!(requests[127], (Op::Write, 127 * 8192, 8192));
     assert_eq!(requests[128], (Op::Trim, 0, 8192));
     let drive = JobFile::parse(text, "a").unwrap().drive();
-    assert_eq!(drive, Drive::Closed { depth: 4, think_ns: 0 });
+    assert_eq!(drive, Drive::Closed { depth: 4, think_ns: 0, think_every: 1, stop_ns: 0 });
     let mixed = JobFile::parse("[a]\nrate_iops=1000\nsize=1m\nrw=randread\n", "a").unwrap();
     assert_eq!(mixed.drive(), Drive::Open);
     let mut source = mixed.source(1 << 20, 1).unwrap();
     let at: Vec<u64> = (0..3).map(|_| source.next_request().unwrap().unwrap().at.0).collect();
     assert_eq!(at, [0, 1_000_000, 2_000_000]);
+}
+
+#[test]
+fn jobs_end_by_the_clock() {
+    let job = |options: &str| {
+        let text = format!("[a]\nfilename=f\nrw=write\nsize=64k\n{options}\n");
+        JobFile::parse(&text, "a").unwrap()
+    };
+    // With a rate, by its arrivals: 10 ms at 1000 a second, although 16 requests fill the file.
+    let rated = "rate_iops=1000\nruntime=20ms";
+    let count = |options: &str| {
+        let mut source = job(options).source(1 << 20, 1).unwrap();
+        std::iter::from_fn(|| source.next_request().unwrap()).take(1000).count()
+    };
+    assert_eq!(count(rated), 16);
+    assert_eq!(count(&format!("{rated}\ntime_based")), 20);
+    assert_eq!(count("rate_iops=1000\nruntime=10ms"), 10);
+    // Without, by that of the device.
+    let closed = job("runtime=3\ntime_based\nthinktime=10\nthinktime_blocks=5");
+    let drive =
+        Drive::Closed { depth: 1, think_ns: 10_000, think_every: 5, stop_ns: 3_000_000_000 };
+    assert_eq!(closed.drive(), drive);
+    assert_eq!(count("runtime=3\ntime_based"), 1000);
+}
+
+#[test]
+fn writes_are_flushed_when_they_should() {
+    let requests = made("[a]\nrw=write\nsize=1m\nfsync=10\nend_fsync=1\nsync=1\n", 1 << 20);
+    let flushes = requests.iter().enumerate().filter(|one| one.1.0 == Op::Flush);
+    let places: Vec<usize> = flushes.map(|one| one.0).collect();
+    assert_eq!(places[..3], [10, 21, 32]);
+    assert_eq!((places.len(), places.last()), (26, Some(&(requests.len() - 1))));
+    let file = JobFile::parse("[a]\nrw=write\nsize=1m\nsync=dsync\n", "a").unwrap();
+    let first = file.source(1 << 20, 1).unwrap().next_request().unwrap().unwrap();
+    assert_eq!(first.request.flags, flags::FUA);
 }
 
 #[test]
@@ -104,6 +150,11 @@ fn any_text_is_a_job_file_or_an_error() {
         "zoned",
         "random_distribution",
         "loops",
+        "fsync",
+        "percentage_random",
+        "runtime",
+        "rate_iops",
+        "time_based",
         "numjobs",
         "#",
         ";",
@@ -122,7 +173,8 @@ fn any_text_is_a_job_file_or_an_error() {
             for _ in 0..64 {
                 let Some(one) = source.next_request().unwrap() else { break };
                 let end = one.request.sector + u64::from(one.request.sectors);
-                assert!(one.request.sectors > 0 && end * 512 <= 1 << 22, "{text:?}");
+                let empty = one.request.sectors == 0 && one.request.op != Op::Flush;
+                assert!(!empty && end * 512 <= 1 << 22, "{text:?}");
             }
         }
     }
@@ -148,6 +200,7 @@ fn of_fio(options: &str, name: &str) -> Option<Made> {
         let op = match op {
             "read" => Op::Read,
             "write" => Op::Write,
+            "sync" | "datasync" => Op::Flush,
             _ => return None,
         };
         Some((op, start.parse().ok()?, bytes.parse().ok()?))
@@ -156,11 +209,19 @@ fn of_fio(options: &str, name: &str) -> Option<Made> {
 }
 
 /// Statistics of requests: share of reads, mean size, share of the bytes in the first quarter of the
-/// file, blocks touched, and shares of the 1 and 16 most frequent of them.
-fn statistics(made: &Made, size: u64) -> [f64; 6] {
+/// file, blocks touched, shares of the 1 and 16 most frequent of them, of requests that begin where the
+/// last of their operation ended, and of flushes.
+fn statistics(all: &Made, size: u64) -> [f64; 8] {
+    let made: Made = all.iter().copied().filter(|one| one.0 != Op::Flush).collect();
+    let mut ends = [u64::MAX; 4];
+    let follows = made.iter().filter(|one| {
+        let end = std::mem::replace(&mut ends[one.0 as usize], one.1 + one.2);
+        end == one.1
+    });
+    let follows = follows.count() as f64;
     let n = made.len() as f64;
     let mut blocks: BTreeMap<u64, u64> = BTreeMap::new();
-    for &(_, start, _) in made {
+    for &(_, start, _) in &made {
         *blocks.entry(start / 4096).or_default() += 1;
     }
     let mut counts: Vec<u64> = blocks.values().copied().collect();
@@ -173,6 +234,8 @@ fn statistics(made: &Made, size: u64) -> [f64; 6] {
         blocks.len() as f64,
         top(1),
         top(16),
+        follows / n,
+        (all.len() - made.len()) as f64 / n,
     ]
 }
 
@@ -195,6 +258,12 @@ fn requests_are_like_those_of_fio() {
         ("sizes", "rw=randrw\nbs=4k,16k\nnorandommap"),
         ("io-size", "rw=randwrite\nio_size=8m"),
         ("ios", "rw=randwrite\nnumber_ios=500"),
+        ("part-random", "rw=randwrite\npercentage_random=30\nnorandommap"),
+        ("part-random-map", "rw=randread\npercentage_random=60"),
+        ("part-random-mix", "rw=randrw\npercentage_random=80,20\nnorandommap"),
+        ("fsync", "rw=randwrite\nfsync=7"),
+        ("fdatasync", "rw=rw\nfdatasync=16\nend_fsync=1"),
+        ("pauses", "rw=randwrite\nthinktime=10\nthinktime_blocks=64"),
     ];
     for (name, options) in cases {
         let options = format!("size=16m\n{options}");

@@ -104,6 +104,8 @@ fn host() -> Host {
         mode: HostMode::Closed,
         queue_depth: 32,
         think_time_ns: 0,
+        think_every: 1,
+        stop_after_ns: 0,
         max_outstanding: 0,
         link_bytes_per_s: None,
         link_duplex: LinkDuplex::Full,

@@ -186,6 +186,10 @@ keys! {
     host.queue_depth: int32(queue_depth, 1, 65_536) "Requests outstanding in the closed loop.";
     host.think_time: time(think_time_ns, YEAR)
         "Pause between a completion and the next request of its slot (closed loop).";
+    host.think_every: int32(think_every, 1, 1 << 24)
+        "Requests between two pauses of `think_time`. Above 1, all outstanding complete before a pause.";
+    host.stop_after: time(stop_after_ns, YEAR)
+        "Time after the first request from which on no other is submitted (closed loop); \"0 s\": none.";
     host.max_outstanding: int32(max_outstanding, 0, 1 << 24)
         "Most requests outstanding in the open loop, 0: no limit. Later ones wait in the host; \
         their latency counts from the intended arrival.";
@@ -292,14 +296,15 @@ keys! {
         devices hold each request twice).";
     workload.set: word(set, ParameterSet) "Whose statistics an application (`app:...`) is made to.";
     workload.like: special(special::LIKE)
-        "Path of a trace whose statistics an application is made to, instead of `set`; its journal \
-        keeps the share that was published.";
+        "Path of a trace whose requests those of an application are like, instead of `set`. Arrivals \
+        are as recorded while `arrival.interval` is not said.";
     workload.msr: special(special::MSR)
         "Folder of real MSR Cambridge files (`hm_0.csv.gz` and so on), which take the place of \
         stand-ins (`msr:...`).";
     workload.job: special(special::JOB)
         "Path of a job file of fio. Implies `kind = \"fio\"`. It says how many requests there are, \
-        and how they reach the device: `host.mode`, `queue_depth` and `think_time` follow it.";
+        and how they reach the device: `host.mode`, `queue_depth`, `think_time`, `think_every` and \
+        `stop_after` follow it.";
     workload.requests: int64(requests, 1, 1 << 40) "Requests of a synthetic workload.";
     workload.size: special(special::SIZES)
         "Size of the requests, or a list of { size, weight }: multiples of 512 B up to 1 GiB.";

@@ -149,6 +149,10 @@ pub struct Host {
     pub queue_depth: u32,
     /// Pause between a completion and the next submission of its slot (closed loop).
     pub think_time_ns: u64,
+    /// Requests between two pauses, at least 1; above 1, a pause begins when all have completed.
+    pub think_every: u32,
+    /// Time from which on no request is submitted (closed loop), counted from the first one; 0: none.
+    pub stop_after_ns: u64,
     /// Most requests outstanding in the open loop; 0: unlimited. Later ones wait in the host and
     /// their latency counts from the intended arrival.
     pub max_outstanding: u32,

@@ -394,7 +394,9 @@ fn finish(draft: &mut Draft, errors: &mut Errors) {
             arrival.kind = ArrivalKind::Model;
         }
         if !draft.arrivals_said.1 {
-            arrival.interval_ns = default::MODEL_INTERVAL_NS;
+            // 0: as recorded.
+            let like = config.workload.like.is_some();
+            arrival.interval_ns = if like { 0 } else { default::MODEL_INTERVAL_NS };
         }
     }
     // A capacity that does not fit is reported by the checks, from `draft.capacity`.

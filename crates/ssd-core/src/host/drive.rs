@@ -2,7 +2,8 @@
 //!
 //! *Open loop*: requests arrive when the source says; latency counts from there, whether or not the
 //! device keeps up. *Closed loop*: a fixed number is outstanding; a request arrives when another
-//! completes (and the think time has passed).
+//! completes (and the think time has passed),
+//! or after a pause for all of them, until a time is reached.
 
 use super::ahead::Ahead;
 use super::device::{Device, DeviceError};
@@ -140,20 +141,35 @@ fn closed_loop<D: Device>(
     observer: &mut Observer<'_, D>,
 ) -> Result<Outcome, DriveError> {
     let mut done = Vec::new();
-    let mut p = Progress { submitted: 0, completed: 0, now: device.now() };
+    let start = device.now();
+    let mut p = Progress { submitted: 0, completed: 0, now: start };
     let mut slots = u64::from(host.queue_depth);
     assert!(slots > 0, "the config layer has checked the queue depth");
+    let end =
+        if host.stop_after_ns == 0 { Nanos::NEVER } else { start + Nanos(host.stop_after_ns) };
+    let together = host.think_every > 1;
+    // Requests until all pause together, and the end of that pause.
+    let (mut left, mut resumed) = (host.think_every, start);
     loop {
-        while slots > 0 {
-            let Some(request) = feed.next(device)? else { break };
-            let at = if p.submitted < u64::from(host.queue_depth) {
+        if together && left == 0 && p.submitted == p.completed {
+            (left, resumed) = (host.think_every, Nanos(p.now.0 + host.think_time_ns));
+        }
+        while slots > 0 && (!together || left > 0) {
+            let at = if together {
+                p.now.max(resumed)
+            } else if p.submitted < u64::from(host.queue_depth) {
                 p.now
             } else {
                 Nanos(p.now.0 + host.think_time_ns)
             };
+            if at >= end {
+                break;
+            }
+            let Some(request) = feed.next(device)? else { break };
             device.submit(at, &request.request, None)?;
             p.submitted += 1;
             slots -= 1;
+            left = left.saturating_sub(1);
         }
         if p.submitted == p.completed {
             break;

@@ -1,6 +1,6 @@
 //! Models of applications: block load as a file system makes it, to published statistics.
 //!
-//! [`Model`] holds the numbers (published, or [`fitted`] to a trace), [`App`] makes the requests:
+//! [`Model`] holds the published numbers, [`App`] makes the requests:
 //! operations and arrivals by cycles of [`CYCLE`] requests, sizes and sequential runs from decks (so that
 //! statistics hold for short traces), places from `volume`.
 //! A request is *sequential* if it begins where the one before of the
@@ -8,12 +8,10 @@
 //! shares by operation.
 
 pub(crate) mod deck;
-mod fitted;
 mod model;
 mod published;
 mod volume;
 
-pub use fitted::Fitted;
 pub use model::{Model, NAMES, Pace, SETS, Shape};
 
 use deck::Deck;
@@ -75,12 +73,6 @@ impl App {
             requests,
             made: 0,
         })
-    }
-
-    /// Sectors of the journal, at the start of the volume.
-    #[must_use]
-    pub fn journal(&self) -> std::ops::Range<u64> {
-        0..self.volume.journal_sectors()
     }
 }
 

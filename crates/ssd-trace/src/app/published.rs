@@ -16,12 +16,9 @@
 
 use super::deck::BLOCK_BYTES;
 use super::model::{Model, NAMES, Pace, SETS, Shape};
+use crate::papers::{ADAPTIVE_CHANNEL, Column, INVALIDATION_RATE, NOC_COPYBACK, Paper};
 use ssd_core::host::request::SourceError;
-use toml::Table;
 
-const ADAPTIVE: &str = include_str!("../../../../papers/adaptive-channel.toml");
-const INVALIDATION: &str = include_str!("../../../../papers/invalidation-rate.toml");
-const NOC: &str = include_str!("../../../../papers/noc-copyback.toml");
 const KIB: f64 = 1024.0;
 
 /// The model of `name` in `set`.
@@ -43,11 +40,11 @@ pub(super) fn model(name: &str, set: &str) -> Result<Model, SourceError> {
             known.join(", ")
         )));
     };
-    let journal = Column::of(ADAPTIVE, "table3_file_types_percent", name);
+    let journal = column(&ADAPTIVE_CHANNEL, "table3_file_types_percent", name);
     Model {
         name: format!("{name} ({set})"),
         shapes,
-        journal: journal.map_or(0.0, |column| column.share("journal")),
+        journal: journal.map_or(0.0, |column| column.number("journal") / 100.0),
         pace: pace(name),
     }
     .checked()
@@ -56,8 +53,8 @@ pub(super) fn model(name: &str, set: &str) -> Result<Model, SourceError> {
 fn shapes(name: &str, set: &str) -> Option<[Shape; 3]> {
     match set {
         "adaptive-channel" => whole(name),
-        "invalidation-rate" => brief(INVALIDATION, name),
-        _ => brief(NOC, name),
+        "invalidation-rate" => brief(&INVALIDATION_RATE, name),
+        _ => brief(&NOC_COPYBACK, name),
     }
 }
 
@@ -71,53 +68,20 @@ fn pace(name: &str) -> Pace {
 }
 
 /// One application's column of a table.
-struct Column {
-    table: Table,
-    index: usize,
-    /// The table of sizes, where sizes stand in one of their own.
-    sizes: Option<Table>,
-}
-
-impl Column {
-    fn of(file: &str, table: &str, name: &str) -> Option<Column> {
-        let mut whole: Table = file.parse().expect("the file of the paper's numbers is TOML");
-        let mut part = |name: &str| match whole.remove(name) {
-            Some(toml::Value::Table(part)) => Some(part),
-            _ => None,
-        };
-        let table = part(table).expect("the paper has this table");
-        let sizes = part("table5_mean_size_kib");
-        let names = table["workloads"].as_array().expect("a list of names");
-        let index = names
-            .iter()
-            .position(|one| one.as_str().is_some_and(|one| one.eq_ignore_ascii_case(name)))?;
-        Some(Column { table, index, sizes })
-    }
-
-    /// A number of `table`; n/a counts as 0.
-    fn number(&self, table: &Table, key: &str) -> f64 {
-        let value = &table[key][self.index];
-        let number = value.as_float().or_else(|| value.as_integer().map(|n| n as f64));
-        number.filter(|number| !number.is_nan()).unwrap_or(0.0)
-    }
-
-    fn share(&self, key: &str) -> f64 {
-        self.number(&self.table, key) / 100.0
-    }
-
-    fn size(&self, key: &str) -> f64 {
-        self.number(self.sizes.as_ref().expect("the paper has sizes"), key) * KIB
-    }
+fn column(paper: &'static Paper, table: &str, name: &str) -> Option<Column> {
+    Column::of(paper, table, "workloads", name)
 }
 
 /// Of a set with sequential shares and sizes for each operation.
 fn whole(name: &str) -> Option<[Shape; 3]> {
-    let column = Column::of(ADAPTIVE, "table4_operations_percent", name)?;
+    let shares = column(&ADAPTIVE_CHANNEL, "table4_operations_percent", name)?;
+    let sizes = shares.beside("table5_mean_size_kib");
     Some(["read", "write", "delete"].map(|op| {
-        let sequential = column.share(&format!("sequential_{op}"));
-        let (all, followers) = (column.size(op), column.size(&format!("sequential_{op}")));
+        let follower = format!("sequential_{op}");
+        let sequential = shares.number(&follower) / 100.0;
+        let (all, followers) = (sizes.number(op) * KIB, sizes.number(&follower) * KIB);
         Shape {
-            share: column.share(op),
+            share: shares.number(op) / 100.0,
             sequential,
             sequential_bytes: followers,
             random_bytes: (all - sequential * followers) / (1.0 - sequential),
@@ -126,16 +90,16 @@ fn whole(name: &str) -> Option<[Shape; 3]> {
 }
 
 /// Of a set with one sequential share.
-fn brief(file: &str, name: &str) -> Option<[Shape; 3]> {
-    let column = Column::of(file, "table3_traces", name)?;
+fn brief(paper: &'static Paper, name: &str) -> Option<[Shape; 3]> {
+    let column = column(paper, "table3_traces", name)?;
     let other = whole(name)?;
-    let shares = ["read_percent", "write_percent"].map(|key| column.share(key));
-    let sequential = column.share("sequential_percent");
+    let shares = ["read_percent", "write_percent"].map(|key| column.number(key) / 100.0);
+    let sequential = column.number("sequential_percent") / 100.0;
     let expected = shares[0] * other[0].sequential + shares[1] * other[1].sequential;
     let block = BLOCK_BYTES as f64;
     let shape = |op: usize, key: &str| {
         let sequential = other[op].sequential * sequential / expected;
-        let mean = column.number(&column.table, key) * KIB;
+        let mean = column.number(key) * KIB;
         let sequential_bytes =
             if sequential > 0.0 { (mean - (1.0 - sequential) * block) / sequential } else { 0.0 };
         Shape { share: shares[op], sequential, sequential_bytes, random_bytes: block }

@@ -159,11 +159,6 @@ impl Volume {
         })
     }
 
-    /// Sectors of the journal: from 0 to this.
-    pub(super) fn journal_sectors(&self) -> u64 {
-        self.tables.0
-    }
-
     /// First sector of a write. `follows`: it begins where the last write ended; `followed`: the next
     /// one will follow it.
     pub(super) fn write(&mut self, sectors: u32, follows: bool, followed: bool) -> u64 {

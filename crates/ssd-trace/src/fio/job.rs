@@ -1,7 +1,7 @@
 //! Jobs: what the options of a section ask for.
 
 use super::ini::{Said, Section};
-use super::value::{Amount, amount, count, real, share, size, three, time_ns};
+use super::value::{Amount, amount, count, flag, real, seconds_ns, share, size, three, time_ns};
 use super::{Trouble, option};
 use ssd_core::config::nearest;
 
@@ -58,6 +58,20 @@ pub(super) struct Job {
     pub(super) rate: Option<Rate>,
     pub(super) poisson: bool,
     pub(super) think_ns: u64,
+    /// Requests between two pauses.
+    pub(super) think_every: u32,
+    /// Share of the random reads, writes and trims that are random indeed; the others are sequential.
+    pub(super) randomness: [f64; 3],
+    /// Writes between two flushes, for `fsync` and for `fdatasync`; 0: none.
+    pub(super) flush_every: [u64; 2],
+    /// A flush at the end.
+    pub(super) end_flush: bool,
+    /// Every write reaches the flash before it completes.
+    pub(super) sync: bool,
+    /// 0: none.
+    pub(super) runtime_ns: u64,
+    /// Goes on until `runtime_ns`, whatever the other limits say.
+    pub(super) time_based: bool,
     pub(super) depth: u64,
     pub(super) instances: u64,
     pub(super) start_ns: u64,
@@ -86,12 +100,29 @@ impl Job {
             rate: None,
             poisson: false,
             think_ns: 0,
+            think_every: 1,
+            randomness: [1.0; 3],
+            flush_every: [0; 2],
+            end_flush: false,
+            sync: false,
+            runtime_ns: 0,
+            time_based: false,
             depth: 1,
             instances: 1,
             start_ns: 0,
             waits: false,
             file: None,
         }
+    }
+
+    /// Length of pauses, ns, and requests between them.
+    pub(super) fn pauses(&self) -> (u64, u32) {
+        (self.think_ns, self.think_every)
+    }
+
+    /// What the clock says about its end.
+    pub(super) fn clock(&self) -> (u64, bool) {
+        (self.runtime_ns, self.time_based)
     }
 }
 
@@ -157,11 +188,26 @@ fn set(job: &mut Job, said: &Said) -> Result<(), Trouble> {
             }
         }
         "thinktime" => job.think_ns = needs(time_ns(text), "a time, as 100us")?,
-        // A number without a unit is in seconds here.
-        "startdelay" => {
-            let seconds = text.parse::<u64>().ok().and_then(|s| s.checked_mul(1_000_000_000));
-            job.start_ns = needs(seconds.or_else(|| time_ns(text)), "a time, as 10s")?;
+        "thinktime_blocks" => {
+            let few = count(text).and_then(|n| u32::try_from(n).ok()).filter(|&n| n <= 1 << 24);
+            job.think_every = few.ok_or_else(|| wrong("a whole number from 1 to 16777216"))?;
         }
+        "percentage_random" => {
+            job.randomness = three(text, share).ok_or_else(|| wrong("0 to 100"))?;
+        }
+        "fsync" => job.flush_every[0] = needs(size(text), "a number of writes, 0 for none")?,
+        "fdatasync" => job.flush_every[1] = needs(size(text), "a number of writes, 0 for none")?,
+        "end_fsync" => job.end_flush = flag(text).ok_or_else(|| wrong("0 or 1"))?,
+        "sync" => {
+            job.sync = match text {
+                "none" | "0" => false,
+                "sync" | "dsync" | "1" => true,
+                _ => return Err(wrong("none, sync, dsync, 0 or 1")),
+            }
+        }
+        "startdelay" => job.start_ns = needs(seconds_ns(text), "a time, as 10s")?,
+        "runtime" => job.runtime_ns = needs(seconds_ns(text), "a time, as 60s")?,
+        "time_based" => job.time_based = flag(text).ok_or_else(|| wrong("0 or 1"))?,
         "filename" => job.file = Some(text.to_owned()),
         "stonewall" => job.waits = text != "0",
         _ if option::without_effect(key) => {}

@@ -3,7 +3,8 @@
 //! Route: `ini` (sections, keys) -> `job` (options) -> `source` (requests). Shapes are fio's (checked
 //! against fio itself, `tests/fio_jobs.rs`), its random numbers are not. What is different:
 //!
-//! - Jobs end after their bytes; a clock (`runtime`) is refused.
+//! - `runtime` ends jobs with a rate by their arrivals, others by the clock of the device, which is one for
+//!   all of them.
 //! - Without a rate, jobs share one queue of the sum of their depths, and take turns; with a rate,
 //!   requests arrive by it. Jobs of both kinds do not mix.
 //! - Jobs without `filename` have a file each, one after the other on the device.
@@ -47,12 +48,16 @@ pub struct JobFile {
 /// How a job file wants its requests to reach the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Drive {
-    /// So many outstanding, with a pause of `think_ns` after each.
+    /// So many outstanding, with pauses of `think_ns`.
     Closed {
         /// Sum of the depths of the jobs that run at once.
         depth: u64,
         /// Pause, ns.
         think_ns: u64,
+        /// Requests between two pauses.
+        think_every: u32,
+        /// Time from which on none is submitted, ns; 0: none.
+        stop_ns: u64,
     },
     /// By rates.
     Open,
@@ -79,8 +84,19 @@ impl JobFile {
                     "jobs with and without a rate do not mix: say a rate for all or for none";
                 return Err(Trouble::at(job.line, text));
             }
-            if job.rate.is_none() && job.think_ns != first.think_ns {
-                let text = "thinktime: all jobs need the same pause here";
+            if job.rate.is_none() && job.pauses() != first.pauses() {
+                let text = "thinktime, thinktime_blocks: all jobs need the same pauses here";
+                return Err(Trouble::at(job.line, text));
+            }
+            if job.time_based && job.runtime_ns == 0 {
+                return Err(Trouble::at(job.line, "time_based: expected a runtime"));
+            }
+            if job.rate.is_none() && job.clock() != first.clock() {
+                let text = "runtime, time_based: jobs without a rate need the same clock here";
+                return Err(Trouble::at(job.line, text));
+            }
+            if job.rate.is_none() && job.runtime_ns > 0 && job.waits {
+                let text = "stonewall: jobs with a runtime and without a rate run all at once here";
                 return Err(Trouble::at(job.line, text));
             }
             if job.rate.is_none() && job.start_ns > 0 {
@@ -108,7 +124,8 @@ impl JobFile {
             depth = if job.waits { 0 } else { depth } + job.depth * job.instances;
             deepest = deepest.max(depth);
         }
-        Drive::Closed { depth: deepest, think_ns: self.jobs[0].think_ns }
+        let ((think_ns, think_every), stop_ns) = (self.jobs[0].pauses(), self.jobs[0].runtime_ns);
+        Drive::Closed { depth: deepest, think_ns, think_every, stop_ns }
     }
 
     /// The requests of the jobs on a device of `device_bytes`.
@@ -216,7 +233,7 @@ impl Source for FioSource {
                 let end = ended.map(|one| one.at_ns).fold(0.0, f64::max);
                 self.group = next;
                 for one in self.instances.iter_mut().filter(|one| one.group == next) {
-                    one.at_ns += end;
+                    one.delay(end);
                 }
                 continue;
             };

@@ -8,7 +8,7 @@ pub(super) const DISTRIBUTIONS: &str = "random, zipf:THETA, pareto:H (0 to 1), n
     zoned:ACCESS/SPACE:... with percentages that sum to 100";
 
 /// Options that say what a device sees.
-const TAKEN: [&str; 21] = [
+const TAKEN: [&str; 29] = [
     "rw",
     "rwmixread",
     "rwmixwrite",
@@ -27,13 +27,21 @@ const TAKEN: [&str; 21] = [
     "rate_iops",
     "rate_process",
     "thinktime",
+    "thinktime_blocks",
+    "percentage_random",
+    "fsync",
+    "fdatasync",
+    "end_fsync",
+    "sync",
+    "runtime",
+    "time_based",
     "startdelay",
     "stonewall",
     "filename",
 ];
 
 /// Options that concern the host, its files and fio's own output.
-const HOST: [&str; 60] = [
+const HOST: [&str; 61] = [
     "allow_file_create",
     "allow_mounted_write",
     "buffer_compress_percentage",
@@ -52,7 +60,6 @@ const HOST: [&str; 60] = [
     "disable_lat",
     "disable_slat",
     "disk_util",
-    "end_fsync",
     "error_dump",
     "exitall",
     "fallocate",
@@ -89,6 +96,8 @@ const HOST: [&str; 60] = [
     "registerfiles",
     "scramble_buffers",
     "sqthread_poll",
+    "thinktime_blocks_type",
+    "thinktime_spin",
     "thread",
     "unlink",
     "write_bw_log",
@@ -97,19 +106,10 @@ const HOST: [&str; 60] = [
 ];
 
 /// Options that would change what a device sees, and are not simulated.
-const REFUSED: [(&str, &str); 12] = [
-    ("runtime", "jobs here end after their bytes and not by the clock: say io_size or number_ios"),
-    (
-        "time_based",
-        "jobs here end after their bytes and not by the clock: say io_size or number_ios",
-    ),
+const REFUSED: [(&str, &str); 6] = [
     ("ramp_time", "say workload.warmup_requests instead"),
-    ("fsync", "flushes of a job are not simulated"),
-    ("fdatasync", "flushes of a job are not simulated"),
-    ("sync", "flushes of a job are not simulated"),
     ("verify", "pages are checked with run.data = \"digest\""),
-    ("thinktime_blocks", "only a pause after every request is simulated"),
-    ("percentage_random", "say two jobs, one sequential and one random"),
+    ("thinktime_iotime", "pauses come after a number of requests here: say thinktime_blocks"),
     ("rw_sequencer", "only the default, sequential, is simulated"),
     ("read_iolog", "name the log itself as workload.trace"),
     ("zonemode", "zoned devices are not simulated"),

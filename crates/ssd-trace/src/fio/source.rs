@@ -4,7 +4,7 @@ use super::Trouble;
 use super::free::Free;
 use super::job::{Distribution, Job, Mix, Rate};
 use crate::synthetic::{Scatter, Zipf};
-use ssd_core::host::request::{Op, Request, SourceError, TimedRequest};
+use ssd_core::host::request::{Op, Request, SourceError, TimedRequest, flags};
 use ssd_core::rng::Stream;
 use ssd_core::units::{Nanos, SECTOR_BYTES};
 
@@ -20,12 +20,20 @@ pub(super) struct Instance {
     /// Next byte of sequential reads, writes and trims, counted in the region.
     next: [u64; 3],
     places: Places,
-    /// A write that follows its trim.
-    follows: Option<Request>,
+    /// The write that follows its trim, and flushes, the next one last.
+    follow: Vec<Request>,
+    writes: u64,
     pub(super) at_ns: f64,
+    /// No request arrives from here on (jobs with a rate).
+    end_ns: f64,
+    /// Bytes and requests of one pass, for jobs that end by the clock.
+    pass: (u64, u64),
     /// Group that it belongs to: groups run one after the other.
     pub(super) group: usize,
 }
+
+const FLUSH: Request =
+    Request { op: Op::Flush, sector: 0, sectors: 0, flags: 0, stream: 0, volume: 0 };
 
 /// Where random requests go: indices of blocks.
 enum Places {
@@ -97,8 +105,14 @@ impl Instance {
             left_ios: job.number_ios.unwrap_or(u64::MAX),
             next: [0; 3],
             places,
-            follows: None,
+            follow: Vec::new(),
+            writes: 0,
             at_ns: job.start_ns as f64,
+            end_ns: match job.runtime_ns {
+                0 => f64::INFINITY,
+                runtime => (job.start_ns + runtime) as f64,
+            },
+            pass: (all, job.number_ios.unwrap_or(u64::MAX)),
             group,
             job: job.clone(),
         })
@@ -107,11 +121,17 @@ impl Instance {
     /// The next request; `None`: it has ended.
     pub(super) fn next_request(&mut self) -> Option<TimedRequest> {
         let at = Nanos(self.at_ns as u64);
-        if let Some(request) = self.follows.take() {
+        if let Some(request) = self.follow.pop() {
             return Some(self.timed(at, request));
         }
+        if self.job.rate.is_some() && self.at_ns >= self.end_ns {
+            self.left_ios = 0;
+        } else if self.job.time_based && (self.left_bytes == 0 || self.left_ios == 0) {
+            (self.left_bytes, self.left_ios) = self.pass;
+        }
         if self.left_bytes == 0 || self.left_ios == 0 {
-            return None;
+            let last = std::mem::take(&mut self.job.end_flush) && self.writes > 0;
+            return last.then(|| self.timed(at, FLUSH));
         }
         let op = match self.job.mix {
             Mix::Read => Op::Read,
@@ -127,13 +147,26 @@ impl Instance {
         let sector = (self.region.0 + start) / SECTOR_BYTES;
         let request = Request::new(op, sector, (bytes / SECTOR_BYTES) as u32);
         if self.job.mix == Mix::TrimWrite {
-            self.follows = Some(Request { op: Op::Write, ..request });
+            self.follow.push(Request { op: Op::Write, ..request });
         }
         Some(self.timed(at, request))
     }
 
-    /// `request` at `at`; the next one comes when the job's rate says.
-    fn timed(&mut self, at: Nanos, request: Request) -> TimedRequest {
+    /// Everything comes this much later.
+    pub(super) fn delay(&mut self, ns: f64) {
+        self.at_ns += ns;
+        self.end_ns += ns;
+    }
+
+    /// `request` at `at`; the next one comes when the job's rate says, after flushes that are due.
+    fn timed(&mut self, at: Nanos, mut request: Request) -> TimedRequest {
+        if request.op == Op::Write {
+            self.writes += 1;
+            let due = |&&every: &&u64| every > 0 && self.writes.is_multiple_of(every);
+            let flushes = self.job.flush_every.iter().filter(due).count();
+            self.follow.extend(std::iter::repeat_n(FLUSH, flushes));
+            request.flags |= if self.job.sync { flags::FUA } else { 0 };
+        }
         let gap = match self.job.rate {
             None => 0.0,
             Some(Rate::RequestsPerS(rate)) => 1e9 / rate as f64,
@@ -163,17 +196,23 @@ impl Instance {
 
     /// First byte in the region and bytes of a request that wants `bytes`.
     fn place(&mut self, op: Op, bytes: u64) -> (u64, u64) {
+        let share = self.job.randomness[op as usize];
+        let sequential = matches!(self.places, Places::Sequential)
+            || (share < 1.0 && !self.random.chance(share));
+        let (start, bytes) = if sequential {
+            let next = self.next[op as usize];
+            (if next + bytes > self.region.1 { 0 } else { next }, bytes)
+        } else {
+            self.random_place(op, bytes)
+        };
+        self.next[op as usize] = start + bytes;
+        (start, bytes)
+    }
+
+    fn random_place(&mut self, op: Op, bytes: u64) -> (u64, u64) {
         let random = &mut self.random;
         match &mut self.places {
-            Places::Sequential => {
-                let next = &mut self.next[op as usize];
-                if *next + bytes > self.region.1 {
-                    *next = 0;
-                }
-                let start = *next;
-                *next += bytes;
-                (start, bytes)
-            }
+            Places::Sequential => unreachable!("a sequential job has no random places"),
             Places::Map(free, unit) => {
                 // A size that is no multiple of the smallest takes the blocks that it touches.
                 let (first, taken) = free.take(bytes.div_ceil(*unit), random);

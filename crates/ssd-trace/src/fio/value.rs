@@ -61,6 +61,23 @@ pub(super) fn time_ns(text: &str) -> Option<u64> {
     number.checked_mul(factor)
 }
 
+/// As [`time_ns`], seconds without a unit.
+pub(super) fn seconds_ns(text: &str) -> Option<u64> {
+    match text.parse::<u64>() {
+        Ok(seconds) => seconds.checked_mul(1_000_000_000),
+        Err(_) => time_ns(text),
+    }
+}
+
+/// "0" or "1".
+pub(super) fn flag(text: &str) -> Option<bool> {
+    match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    }
+}
+
 /// A number from 0 to 100, as a share from 0 to 1.
 pub(super) fn share(text: &str) -> Option<f64> {
     let percent = real(text)?;

@@ -9,6 +9,8 @@ mod zipfian;
 
 pub use zipfian::Zipfian;
 
+use ssd_core::host::request::SourceError;
+
 /// What is done with a key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum KeyOp {
@@ -39,11 +41,77 @@ pub struct KeyRequest {
     pub scan: u32,
 }
 
+impl KeyOp {
+    /// All, in the order of their numbers.
+    pub const ALL: [KeyOp; 6] = [
+        KeyOp::Read,
+        KeyOp::Insert,
+        KeyOp::Update,
+        KeyOp::ReadModifyWrite,
+        KeyOp::Scan,
+        KeyOp::Delete,
+    ];
+}
+
 impl KeyRequest {
     fn new(op: KeyOp, key: u64, value_bytes: u32) -> KeyRequest {
         let writes = matches!(op, KeyOp::Insert | KeyOp::Update | KeyOp::ReadModifyWrite);
         KeyRequest { op, key, value_bytes: if writes { value_bytes } else { 0 }, scan: 0 }
     }
+}
+
+/// A stream of operations.
+pub type Stream = Box<dyn Iterator<Item = KeyRequest> + Send>;
+
+/// What a stream is made to.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Keys in the store.
+    pub records: u64,
+    /// Operations; of YCSB's load phase and of a scan of all keys as many as there are to do.
+    pub operations: u64,
+    /// Bytes of a value; `None`: 1000 for YCSB, 100 for `db_bench`. Those of mixgraph are its own.
+    pub value_bytes: Option<u32>,
+    /// How YCSB chooses keys; `None`: as the workload does.
+    pub keys: Option<ycsb::Keys>,
+    /// Seed.
+    pub seed: u64,
+}
+
+/// The stream called `name`: "ycsb:load", "ycsb:a" to "ycsb:f", "`db_bench`:fillrandom" and so on, "mixgraph".
+///
+/// # Errors
+/// There is no such stream, or it cannot be made of what is wanted.
+pub fn stream(name: &str, wanted: &Wanted) -> Result<Stream, SourceError> {
+    let Wanted { records, operations, value_bytes, keys, seed } = *wanted;
+    let (family, member) = name.split_once(':').unwrap_or((name, ""));
+    if keys.is_some() && family != "ycsb" {
+        return Err(SourceError(format!("{name}: only YCSB lets its choice of keys be said")));
+    }
+    Ok(match family {
+        "ycsb" => {
+            let phase = ycsb::Phase::named(member)?;
+            let bytes = value_bytes.unwrap_or(1000);
+            Box::new(ycsb::Ycsb::new(phase, keys, records, operations, bytes, seed)?)
+        }
+        "db_bench" => {
+            let bench = db_bench::Bench::named(member)?;
+            let bytes = value_bytes.unwrap_or(100);
+            Box::new(db_bench::DbBench::new(bench, records, operations, bytes, seed)?)
+        }
+        "mixgraph" if member.is_empty() => {
+            if value_bytes.is_some() {
+                let text = "mixgraph: its values have sizes of their own; leave value_bytes out";
+                return Err(SourceError(text.to_owned()));
+            }
+            Box::new(mixgraph::MixGraph::new(mixgraph::Mix::default(), records, operations, seed)?)
+        }
+        _ => {
+            return Err(SourceError(format!(
+                "no key stream {name:?}; expected ycsb:load, ycsb:a to ycsb:f, db_bench:NAME, or mixgraph"
+            )));
+        }
+    })
 }
 
 /// FNV-1a with 64 bits of the eight octets of `value`, the lowest first, as YCSB hashes numbers.

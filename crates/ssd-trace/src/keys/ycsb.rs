@@ -79,6 +79,24 @@ pub enum Keys {
     Uniform,
 }
 
+impl Keys {
+    /// The choice called `name` ("zipfian", "latest", "uniform").
+    ///
+    /// # Errors
+    /// There is no such choice.
+    pub fn named(name: &str) -> Result<Keys, SourceError> {
+        Ok(match name {
+            "zipfian" => Keys::Zipfian,
+            "latest" => Keys::Latest,
+            "uniform" => Keys::Uniform,
+            _ => {
+                let text = format!("no choice of keys {name:?}; expected zipfian, latest, uniform");
+                return Err(SourceError(text));
+            }
+        })
+    }
+}
+
 /// The key with this number as YCSB writes it: inserts come in hashed order.
 #[must_use]
 pub fn name(key: u64) -> String {

@@ -1,0 +1,138 @@
+//! Blocks of a volume by what was done with them last.
+
+use super::recency::Recency;
+
+/// Blocks that a volume may have (4 TiB).
+pub(super) const MOST_BLOCKS: u32 = (1 << 30) - 1;
+/// Blocks are not alike if one was written `ALIKE` times as long ago as the other, and `FEW` blocks.
+const ALIKE: u64 = 2;
+pub(super) const FEW: u64 = 64;
+
+/// What a block has been through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// Neither written nor trimmed so far. It has this number.
+    Fresh(u32),
+    /// After its last write so many others were written that are still there.
+    Written(u32),
+    /// The same of blocks that were trimmed and not written since.
+    Trimmed(u32),
+}
+
+impl State {
+    /// Whether a block in this state may stand for one in the `other`.
+    fn is_like(self, other: State) -> bool {
+        match (self, other) {
+            (State::Fresh(_), State::Fresh(_)) | (State::Trimmed(_), State::Trimmed(_)) => true,
+            (State::Written(one), State::Written(two)) => {
+                let (low, high) = (u64::from(one.min(two)), u64::from(one.max(two)));
+                high <= ALIKE * low + FEW
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The blocks.
+pub(super) struct Volume {
+    blocks: u32,
+    written: Recency,
+    trimmed: Recency,
+    /// The first fresh block from each on, or one on the way there; `blocks` if there is none.
+    fresh: Vec<u32>,
+}
+
+impl Volume {
+    /// All blocks are fresh.
+    pub(super) fn new(blocks: u32) -> Volume {
+        let (written, trimmed) = (Recency::new(blocks), Recency::new(blocks));
+        Volume { blocks, written, trimmed, fresh: (0..=blocks).collect() }
+    }
+
+    pub(super) fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    /// Whether `block` may hold data: written, or from before.
+    pub(super) fn holds_data(&self, block: u32) -> bool {
+        !self.trimmed.contains(block)
+    }
+
+    pub(super) fn state(&self, block: u32) -> State {
+        if self.written.contains(block) {
+            State::Written(self.written.depth(block))
+        } else if self.trimmed.contains(block) {
+            State::Trimmed(self.trimmed.depth(block))
+        } else {
+            State::Fresh(block)
+        }
+    }
+
+    /// Stack distance of the block before `block`, if that was written, and later than `block` was.
+    pub(super) fn resumed(&self, block: u32) -> Option<u32> {
+        let before = block.checked_sub(1).filter(|&before| self.written.contains(before))?;
+        let depth = self.written.depth(before);
+        let later = !self.written.contains(block) || depth < self.written.depth(block);
+        later.then_some(depth)
+    }
+
+    /// The block after the one with this stack distance, if it is in a state like `state`.
+    pub(super) fn resume(&self, depth: u32, state: State) -> Option<u32> {
+        let block = self.written.at(depth)? + 1;
+        self.fits(block, state).then_some(block)
+    }
+
+    /// Whether there is a `block`, and its state is like `state`.
+    pub(super) fn fits(&self, block: u32, state: State) -> bool {
+        block < self.blocks && self.state(block).is_like(state)
+    }
+
+    /// A block in `state`, or where there is none, one most like it.
+    pub(super) fn find(&mut self, state: State) -> u32 {
+        let found = match state {
+            State::Written(depth) => self.written.at(depth).or_else(|| self.trimmed.at(depth)),
+            State::Trimmed(depth) => self.trimmed.at(depth),
+            State::Fresh(block) => self.fresh_from(block),
+        };
+        found
+            .or_else(|| self.fresh_from(0))
+            .or_else(|| self.written.at(u32::MAX))
+            .or_else(|| self.trimmed.at(u32::MAX))
+            .expect("a block is fresh, written or trimmed")
+    }
+
+    /// The first fresh block from `block` on; those on the way learn where it is.
+    fn fresh_from(&mut self, block: u32) -> Option<u32> {
+        let mut found = block;
+        while self.fresh[found as usize] != found {
+            found = self.fresh[found as usize];
+        }
+        let mut at = block;
+        while at != found {
+            at = std::mem::replace(&mut self.fresh[at as usize], found);
+        }
+        (found < self.blocks).then_some(found)
+    }
+
+    /// `block` is written.
+    pub(super) fn write(&mut self, block: u32) {
+        self.use_up(block);
+        self.trimmed.remove(block);
+        self.written.push(block);
+    }
+
+    /// `block` is trimmed.
+    pub(super) fn trim(&mut self, block: u32) {
+        self.use_up(block);
+        if self.holds_data(block) {
+            self.written.remove(block);
+            self.trimmed.push(block);
+        }
+    }
+
+    fn use_up(&mut self, block: u32) {
+        if self.fresh[block as usize] == block {
+            self.fresh[block as usize] = block + 1;
+        }
+    }
+}

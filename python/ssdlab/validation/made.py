@@ -1,0 +1,250 @@
+"""Sections of the page on workloads: volumes, key streams and job files against what they follow."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+import ssdlab
+from ssdlab.trace_info import Info
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SECTOR_BYTES = 512
+FIRST = 1_000_000
+"""Requests that the second table is of."""
+FILE_BYTES = 16 << 20
+"""File of the job files."""
+
+VOLUMES_HEAD = """\
+## Stand-ins for MSR Cambridge volumes
+
+`workload.kind = "msr:hm_0"`; real files take their place with `workload.msr` (`--msr DIR` of
+`trace generate`). *published* is table II of Liang et al., "Boosting Performance of SSD with
+Chip-level RAID by Deferring Garbage Collection" (IEICE Electronics Express 2018) for the whole week,
+and for the first million requests what `papers/msr-first-million.toml` names. `wdev_0` has no
+numbers of its first million: its sizes are the means of the other four.
+"""
+KEYS_HEAD = """\
+## Key streams
+
+`ssdlab.key_stream("ycsb:a", records=..., operations=...)` yields batches of arrays; here 400,000
+operations over 100,000 records. The mix is that of the workload's definition. The hottest key has
+the share 1 / zeta(n) of its distribution: of 10^10 numbers that are hashed (zipfian), of the records
+(latest), and a 100,000th of uniform ones, where chance decides which is the hottest.
+"""
+FIO_HEAD = """\
+## Job files of fio
+
+Each job of 16 MiB by fio ({version}; its `--write_iolog`) and by ssdlab: requests, share of reads,
+mean KiB, share that begins where the last of its operation ended, distinct 4 KiB blocks where
+requests begin, share of the 16 most frequent, flushes. The test `crates/ssd-trace/tests/fio_jobs.rs`
+holds bounds for these numbers and more jobs, wherever fio is installed.
+"""
+JOBS = (
+    "rw=randrw rwmixread=30",
+    "rw=randwrite bssplit=4k/60:16k/30:64k/10",
+    "rw=randwrite random_distribution=zipf:0.99",
+    "rw=randwrite random_distribution=pareto:0.2",
+    "rw=randwrite random_distribution=normal:10",
+    "rw=randwrite random_distribution=zoned:60/10:30/20:8/30:2/40",
+    "rw=randwrite percentage_random=30 norandommap",
+    "rw=randwrite loops=3 norandommap",
+    "rw=rw rwmixread=70 fsync=16",
+)
+
+
+def _papers() -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    """Table II by key, and the numbers of the first million."""
+    read = [
+        tomllib.loads(Path("papers", name).read_text(encoding="utf-8"))
+        for name in ("deferred-gc-raid.toml", "msr-first-million.toml")
+    ]
+    return read[0]["table2_traces"], read[1]["first_million"]
+
+
+def volumes(folder: Path) -> Iterator[str]:
+    """Lines of the section on volumes."""
+    week, first = _papers()
+    yield VOLUMES_HEAD
+    heads = ("requests", "write share %", "unique written GB", "range GB")
+    yield "| volume | " + " | ".join(f"{head} published | made" for head in heads) + " |"
+    yield "|---" * 9 + "|"
+    for i, name in enumerate(map(str, week["trace"])):
+        info, end = _volume(name, int(week["requests"][i]), folder)
+        pairs = (
+            (f"{week['requests'][i]:,}", f"{info.requests:,}"),
+            (f"{week['write_ratio'][i] * 100:.2f}", f"{(info.write_share or 0.0) * 100:.2f}"),
+            (
+                f"{week['unique_write_space_gb'][i]:.2f}",
+                f"{info.footprint.distinct_bytes_written / 1e9:.2f}",
+            ),
+            (f"{week['working_set_gb'][i]:.1f}", f"{end / 1e9:.1f}"),
+        )
+        yield f"| {name} | " + " | ".join(f"{one} | {two}" for one, two in pairs) + " |"
+    heads = ("write share %", "mean write sectors", "mean read sectors", "updates %", "gap ms")
+    yield ""
+    yield "First million requests:"
+    yield ""
+    yield "| volume | " + " | ".join(f"{head} published | made" for head in heads) + " |"
+    yield "|---" * 11 + "|"
+    for i, name in enumerate(map(str, first["volumes"])):
+        info, _ = _volume(name, FIRST, folder)
+        write, read = info.ops.write, info.ops.read
+        update = 1.0 - info.footprint.distinct_bytes_written / write.bytes
+        made = (
+            (info.write_share or 0.0) * 100,
+            (write.size.mean or 0.0) / SECTOR_BYTES,
+            (read.size.mean or 0.0) / SECTOR_BYTES,
+            update * 100,
+            info.duration_ns / info.requests / 1e6,
+        )
+        total = first["writes"][i] + first["reads"][i]
+        published = (
+            first["writes"][i] / total * 100,
+            first["mean_write"][i],
+            first["mean_read"][i],
+            first["update"][i] * 100,
+            first["mean_gap_ms"][i],
+        )
+        pairs = tuple((f"{a:.1f}", f"{b:.1f}") for a, b in zip(published, made, strict=True))
+        yield f"| {name} | " + " | ".join(f"{one} | {two}" for one, two in pairs) + " |"
+    yield ""
+
+
+def _volume(name: str, requests: int, folder: Path) -> tuple[Info, int]:
+    """Statistics of a stand-in, and the end of its addresses."""
+    out = folder / f"{name}-{requests}.ssdtrace"
+    ssdlab.generate(f"msr:{name}", out, bytes=20 << 30, requests=requests)
+    trace = ssdlab.Trace(out)
+    rows = trace.requests()
+    end = int(np.max(rows.sector + rows.sectors)) * SECTOR_BYTES
+    info = trace.info()
+    out.unlink()
+    return info, end
+
+
+def keys() -> Iterator[str]:
+    """Lines of the section on key streams."""
+    records, operations = 100_000, 400_000
+    zeta = float(np.sum(np.arange(1, records + 1, dtype=float) ** -0.99))
+    hottest = {"zipfian": 1 / 26.46902820178302, "latest": 1 / zeta, "uniform": 1 / records}
+    mixes = {
+        "a": "50 read, 50 update",
+        "b": "95 read, 5 update",
+        "c": "100 read",
+        "d": "95 read, 5 insert",
+        "e": "95 scan, 5 insert",
+        "f": "50 read, 50 read-modify-write",
+    }
+    yield KEYS_HEAD
+    yield "| workload | keys | mix % | made | hottest key % | made |"
+    yield "|---|---|---|---|---|---|"
+    cases = [(name, "latest" if name == "d" else "zipfian") for name in mixes]
+    for name, choice in [*cases, ("c", "uniform")]:
+        batches = list(
+            ssdlab.key_stream(
+                f"ycsb:{name}", records=records, operations=operations, keys=choice
+            )
+        )
+        op = np.concatenate([batch.op for batch in batches])
+        key = np.concatenate([batch.key for batch in batches])
+        shares = np.bincount(op, minlength=6) / len(op) * 100
+        made = ", ".join(
+            f"{share:.1f} {word}"
+            for share, word in zip(shares, ssdlab.KeyBatch.OPS, strict=True)
+            if share > 0
+        )
+        chosen = key[op != ssdlab.KeyBatch.OPS.index("insert")]
+        if choice == "latest":  # the newest is another one after each insert
+            inserts = np.cumsum(op == ssdlab.KeyBatch.OPS.index("insert"))
+            chosen = (records + inserts - 1 - key.astype(np.int64))[op == 0]
+        hot = np.bincount(chosen).max() / len(chosen)
+        yield (
+            f"| ycsb:{name} | {choice} | {mixes[name]} | {made} |"
+            f" {hottest[choice] * 100:.3f} | {hot * 100:.3f} |"
+        )
+    yield ""
+
+
+@dataclass(frozen=True)
+class Made:
+    """Requests of a job."""
+
+    op: npt.NDArray[np.int64]
+    start: npt.NDArray[np.int64]
+    length: npt.NDArray[np.int64]
+
+    def shown(self) -> list[str]:
+        """Cells of the table."""
+        data = self.op != ssdlab.trace.Requests.OPS.index("flush")
+        op, start, length = self.op[data], self.start[data], self.length[data]
+        counts = np.sort(np.unique(start // 4096, return_counts=True)[1])[::-1]
+        follows = 0
+        for one in (0, 1):
+            at = op == one
+            follows += int(np.sum(start[at][1:] == (start[at] + length[at])[:-1]))
+        n = len(op)
+        return [
+            f"{n:,}",
+            f"{np.mean(op == 0) * 100:.1f}",
+            f"{np.mean(length) / 1024:.2f}",
+            f"{follows / n * 100:.1f}",
+            f"{len(counts):,}",
+            f"{np.sum(counts[:16]) / n * 100:.2f}",
+            f"{len(self.op) - n}",
+        ]
+
+
+def jobs(folder: Path) -> Iterator[str]:
+    """Lines of the section on job files; without fio, one that says so."""
+    fio = shutil.which("fio")
+    version = "not installed: only ssdlab's own are shown"
+    if fio:
+        version = subprocess.run([fio, "--version"], capture_output=True, text=True).stdout.strip()
+    yield FIO_HEAD.format(version=version)
+    heads = ("requests", "reads %", "KiB", "follow %", "blocks", "16 blocks %", "flushes")
+    yield "| job | by | " + " | ".join(heads) + " |"
+    yield "|---" * 9 + "|"
+    for job in JOBS:
+        where = folder / "fio"
+        where.mkdir(exist_ok=True)
+        options = job.replace(" ", "\n")
+        text = f"[a]\nioengine=psync\nfilename=file\nsize=16m\n{options}\n"
+        (where / "a.fio").write_text(text, encoding="utf-8")
+        if fio:
+            yield _row(job, "fio", _by_fio(fio, where))
+        yield _row(job, "ssdlab", _by_ssdlab(where))
+        shutil.rmtree(where)
+    yield ""
+
+
+def _row(job: str, by: str, made: Made) -> str:
+    return f"| `{job}` | {by} | " + " | ".join(made.shown()) + " |"
+
+
+def _by_fio(fio: str, folder: Path) -> Made:
+    words = [fio, "a.fio", "--write_iolog=log", "--output-format=terse"]
+    subprocess.run(words, cwd=folder, check=True, capture_output=True)
+    numbers = {"read": 0, "write": 1, "trim": 2, "sync": 3, "datasync": 3}
+    rows = [line.split() for line in (folder / "log").read_text(encoding="utf-8").splitlines()]
+    kept = [(numbers[r[2]], int(r[3]), int(r[4])) for r in rows if len(r) == 5 and r[2] in numbers]
+    return Made(*(np.array(column, dtype=np.int64) for column in zip(*kept, strict=True)))
+
+
+def _by_ssdlab(folder: Path) -> Made:
+    out = folder / "made.ssdtrace"
+    ssdlab.generate(str(folder / "a.fio"), out, bytes=FILE_BYTES)
+    rows = ssdlab.Trace(out).requests()
+    bytes_ = [column.astype(np.int64) * SECTOR_BYTES for column in (rows.sector, rows.sectors)]
+    return Made(rows.op.astype(np.int64), *bytes_)
