@@ -33,6 +33,7 @@ SUITES = [
     "timing",
     "functional_equals_timed",
     "naive_ftl",
+    "interconnect",
     "conservation",
     "linearizability",
     "paper_schemes",

@@ -154,7 +154,40 @@ def collection() -> Run:
     )
 
 
-@pytest.mark.parametrize("make", [three_operations, collection])
+def selective() -> Run:
+    """Two pages copied over the selective path: one without errors, one in error."""
+    state = """
+        0,0,0,0,0,0,1,1
+        0,0,0,0,1,1,2,1
+    """
+    ops = """
+        read,gc,0,0,0,0,0,0,1,,0,0,87,,,0,87
+        program,gc,0,0,1,0,0,0,1,,87,87,299,,,87,299
+        read,gc,0,0,0,0,1,1,2,,87,299,386,,,299,386
+        program,gc,0,0,1,0,1,1,2,,386,386,648,,,386,648
+        erase,gc,0,0,0,0,,,,,648,648,1648,,,648,1648
+    """
+    report = collection().report
+    report["requests"] = {"submitted": 0, "completed": 0}
+    report["host"] = {}
+    report["latency"] = {}
+    report["flash"] = {"reads": {"gc": 2}, "programs": {"gc": 2}, "erases": 1}
+    report["gc"] = {"pages_dropped": 0}
+    report["device"] = {"erase_mean": 1 / 8, "valid_pages": 2}
+    report["controller"] = {"traversals": {"gc": 3, "wear": 0}, "pages_from_buffer": 1}
+    settings = config("channel")
+    times = {"read_ns": 25, "program_ns": 200, "erase_ns": 1000, "sram_ns": 12, "transfer_ns": 0}
+    settings["timing"] |= {"model": "serial", **times}
+    settings["device"]["page_bytes"] = 2
+    path = {"flit_bits": 4, "slice_ns": 10, "mean_path": 2.0, "rounding_ns": 1}
+    settings["interconnect"] = {"model": "formula", **path}
+    settings["controller"] = {"buffers": 1, "ecc_ns": 0, "traversals_host": 1}
+    settings["gc"] = {"path": "selective"}
+    report["config"] = settings
+    return Run(report, parse(OP_HEADER, ops), [], parse(STATE_HEADER, state))
+
+
+@pytest.mark.parametrize("make", [three_operations, collection, selective])
 def test_sound_runs_pass(make: Callable[[], Run], tmp_path: Path) -> None:
     make().write(tmp_path)
     assert checked(tmp_path)[0] == 0, checked(tmp_path)[1]
@@ -314,6 +347,20 @@ BROKEN_COLLECTION: list[tuple[str, Callable[[Run], None]]] = [
 ]
 
 
+BROKEN_SELECTIVE: list[tuple[str, Callable[[Run], None]]] = [
+    ("service-time ops.csv.zst:2:", op_value(0, end=86)),
+    ("service-time ops.csv.zst:5:", op_value(3, end=649)),
+    ("selective-path ops.csv.zst:3:", op_value(1, start=88, end=300)),
+    ("selective-path ops.csv.zst:3:", op_value(1, channel=1)),
+    ("buffers ops.csv.zst:", op_value(2, start=298, end=385)),
+    ("traversals report.json:controller.traversals:", report_value("controller.traversals.gc", 2)),
+    (
+        "traversals report.json:controller.pages_from_buffer:",
+        report_value("controller.pages_from_buffer", 2),
+    ),
+]
+
+
 def assert_caught(run: Run, line: str, folder: Path) -> None:
     run.write(folder)
     code, out, errors = checked(folder)
@@ -334,6 +381,15 @@ def test_broken_collection_is_caught(
     line: str, damage: Callable[[Run], None], tmp_path: Path
 ) -> None:
     run = collection()
+    damage(run)
+    assert_caught(run, line, tmp_path)
+
+
+@pytest.mark.parametrize(("line", "damage"), BROKEN_SELECTIVE)
+def test_broken_selective_path_is_caught(
+    line: str, damage: Callable[[Run], None], tmp_path: Path
+) -> None:
+    run = selective()
     damage(run)
     assert_caught(run, line, tmp_path)
 

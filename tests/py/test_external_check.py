@@ -44,6 +44,18 @@ BUFFER: dict[str, object] = {
     "workload.kind": "hot-cold",
     "workload.read": 0.3,
 }
+NOC: dict[str, object] = {
+    **SERIAL,
+    "timing.busy_unit": "channel",
+    "alloc.pool": "channel",
+    "interconnect.model": "formula",
+    "interconnect.flit_bits": 100,
+    "gc.path": "selective",
+    "sched.order": "fifo",
+    "controller.ecc_time": "3 us",
+    "controller.buffers": 1,
+    "controller.page_error_probability": 0.2,
+}
 
 
 def blocking(scope: str, granularity: str) -> dict[str, object]:
@@ -108,6 +120,14 @@ CASES: dict[str, dict[str, object]] = {
     "link": {"host.link_rate": "60 MB/s", "host.link_duplex": "half"},
     "link-and-buffer": {**BUFFER, **SERIAL, "host.link_rate": "200 MB/s", "run.data": "digest"},
     "retries": {"controller.retry_probability": 0.2, "controller.host_ecc_time": "10 us"},
+    "selective": NOC,
+    "selective-planes": {**NOC, "timing.busy_unit": "plane", "gc.window": 4},
+    "selective-device": {**NOC, "alloc.pool": "device", "alloc.placement": "round-robin"},
+    "selective-slices": {**NOC, "interconnect.model": "slices", "workload.warmup_requests": 300},
+    "selective-wear": {**NOC, "wear.static_threshold": 2, "interconnect.rounding": "1 us"},
+    "selective-without": {**NOC, "interconnect.model": "none"},
+    "conventional": {**NOC, "gc.path": "controller", "controller.traversals_host": 0},
+    "buffers": {"controller.buffers": 2, "gc.window": 4},
     "nothing-written-before": {"precondition.fill": 0, "precondition.overwrite": 0},
 }
 

@@ -7,6 +7,7 @@ from array import array
 from collections import Counter
 from pathlib import Path
 
+from .crossing import Crossing
 from .flash import COPIES, Flash
 from .inputs import (
     CAUSES,
@@ -43,6 +44,7 @@ class Operations:
         interval = (self.measured_from, self.measured_to)
         self.occupancy = Occupancy(geometry, interval, findings)
         self.flash = Flash(geometry, requests, findings)
+        self.crossing = Crossing(geometry, report, findings)
         self.counts: Counter[tuple[str, str]] = Counter()
         self.erases_within = array("q", [0]) * geometry.all_blocks
         self.erases_touching = array("q", [0]) * geometry.all_blocks
@@ -102,6 +104,7 @@ class Operations:
                 self.erases_within[block] += 1
         self.occupancy.take(op)
         self.flash.take(op)
+        self.crossing.take(op)
 
     def _check_request(self, op: Op, place: str) -> None:
         """Check that an operation lies within the time and the pages of its request."""
@@ -136,6 +139,7 @@ class Operations:
             self.occupancy.finish(Report({}))
             return
         self.occupancy.finish(self.report)
+        self.crossing.finish()
         self._compare_counts("reads", "read")
         self._compare_counts("programs", "program")
         self._compare_erases()

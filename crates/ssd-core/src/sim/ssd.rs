@@ -1,8 +1,8 @@
 //! The timed machine: it owns everything and time.
 //!
-//! At one instant: completions in resource order (operations, then served and decoded pages, then pages
-//! in the slices of the interconnect), then arrivals, then idle timers, then collection is considered, then units are dispatched in order, then
-//! free buses are granted. Nothing else moves time.
+//! At one instant: completions in resource order (operations, then served and decoded pages, then pages in
+//! the slices of the interconnect), then arrivals, then idle timers, then collection is considered, then
+//! units are dispatched in order, then free buses are granted. Nothing else moves time.
 
 use super::collect::Collector;
 use super::content::Content;

@@ -1,0 +1,158 @@
+"""Flash controllers and host side: service times, buffers, traversals, the selective path."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from .flash import COPIES
+from .inputs import OPS, REPORT, Findings, Geometry, Op, Report
+
+
+class Read(NamedTuple):
+    """The read of a copy."""
+
+    channel: int
+    unit: tuple[int, ...]
+    start: int
+    end: int
+
+
+class Times:
+    """What operations of the serial model take where a traversal always takes the same time."""
+
+    def __init__(self, report: Report) -> None:
+        """Compute them from the resolved config."""
+        timing = {name: report.whole(f"config.timing.{name}_ns") for name in ("read", "program")}
+        self.erase = report.whole("config.timing.erase_ns")
+        sram = report.whole("config.timing.sram_ns")
+        bus = report.whole("config.timing.transfer_ns")
+        crossing = self.traversal(report)
+        host = bus + 2 * sram + crossing * report.whole("config.controller.traversals_host", 0)
+        selective = report.get("config.gc.path") == "selective"
+        verdict = report.whole("config.controller.ecc_ns", 0) if selective else 0
+        self.local = timing["program"] + sram + bus
+        self.host = {kind: ns + host for kind, ns in timing.items()}
+        self.copy = {"read": timing["read"] + bus + sram + crossing + verdict}
+        self.copy["program"] = self.local + crossing
+
+    @staticmethod
+    def traversal(report: Report) -> int:
+        """Return the time of a traversal by the formula (0 without an interconnect), ns."""
+        if report.get("config.interconnect.model") != "formula":
+            return 0
+        page = 8 * report.whole("config.device.page_bytes")
+        flits = -(-page // report.whole("config.interconnect.flit_bits"))
+        path = report.number("config.interconnect.mean_path") or 0.0
+        slice_ns = report.whole("config.interconnect.slice_ns")
+        rounding = report.whole("config.interconnect.rounding_ns")
+        return int((flits + path - 1) * slice_ns / rounding + 0.5) * rounding
+
+    def allowed(self, op: Op) -> set[int]:
+        """Return what `op` may take, ns."""
+        if op.kind == "erase":
+            return {self.erase}
+        if op.cause in COPIES:
+            return {self.copy[op.kind], self.local} if op.kind == "program" else {self.copy["read"]}
+        return {self.host[op.kind]}
+
+
+class Crossing:
+    """Follow the pages that are read to be moved, and compare what crosses with the report."""
+
+    def __init__(self, geometry: Geometry, report: Report, findings: Findings) -> None:
+        """Start before the first line."""
+        self.geometry, self.report, self.findings = geometry, report, findings
+        self.since = report.whole("time.measured_from", 0)
+        self.path = report.get("config.gc.path")
+        fixed = report.get("config.interconnect.model") in ("none", "formula")
+        retries = ("retry_probability", "retry_growth")
+        plain = not any(report.number(f"config.controller.{key}") for key in retries)
+        serial = report.get("config.timing.model") == "serial"
+        known = fixed and plain and serial and self.path != "copyback"
+        self.times = Times(report) if known else None
+        self.slots = report.get("config.controller.buffers") if self.path != "copyback" else None
+        self.reads: dict[tuple[int, int], list[Read]] = defaultdict(list)
+        self.held: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        self.counts: dict[str, int] = defaultdict(int)
+        self.local = 0
+
+    def take(self, op: Op) -> None:
+        """Account one operation, in order of start."""
+        took = op.end - op.start
+        if self.times is not None and took not in self.times.allowed(op):
+            expected = f"{' or '.join(str(ns) for ns in sorted(self.times.allowed(op)))} ns"
+            self.findings.add("service-time", f"{OPS}:{op.line}", expected, took)
+        if op.kind == "erase":
+            return
+        if op.start >= self.since:
+            self.counts[op.cause] += 1
+        if op.cause not in COPIES:
+            return
+        depth = {"channel": 1, "chip": 2, "plane": 3}[self.geometry.busy_unit]
+        unit = (op.channel, op.chip, op.plane)[:depth]
+        sources = self.reads[op.lpn, op.sequence]
+        if op.kind == "read":
+            sources.append(Read(op.channel, unit, op.start, op.end))
+        elif sources:
+            self._program(op, unit, sources.pop(0))
+
+    def _program(self, op: Op, unit: tuple[int, ...], read: Read) -> None:
+        """Look at the program of a copy that was read by `read`."""
+        if self.slots is not None:
+            self.held[read.channel] += [(read.start, 1), (op.end, -1)]
+        times = self.times
+        if self.path != "selective" or times is None or times.local == times.copy["program"]:
+            return
+        if op.end - op.start != times.local:
+            return
+        self.local += op.start >= self.since
+        if op.channel != read.channel:
+            expected = f"a program of {times.copy['program']} ns: it crosses to another channel"
+            self.findings.add("selective-path", f"{OPS}:{op.line}", expected, "a local one")
+        elif unit == read.unit and op.start != read.end:
+            expected = f"a start at {read.end}, when the verdict is known"
+            self.findings.add("selective-path", f"{OPS}:{op.line}", expected, op.start)
+
+    def finish(self) -> None:
+        """Compare the totals with the report."""
+        self._compare_slots()
+        if self.report.get("controller") is None:
+            return
+        host = self.report.whole("config.controller.traversals_host", 0)
+        local = self.report.whole("controller.pages_from_buffer")
+        if self.report.get("config.interconnect.model") == "none":
+            host = local = 0
+            self.counts.clear()
+        for cause in ("host", "rmw"):
+            self._compare(f"traversals.{cause}", host * self.counts[cause])
+        if self.path != "copyback":
+            moved = sum(self.counts[cause] for cause in COPIES) - local
+            found = sum(self.report.whole(f"controller.traversals.{cause}") for cause in COPIES)
+            if moved != found:
+                place = f"{REPORT}:controller.traversals"
+                self.findings.add("traversals", place, f"{moved} of {', '.join(COPIES)}", found)
+        times = self.times
+        if times is not None and times.local != times.copy["program"]:
+            self._compare("pages_from_buffer", self.local)
+
+    def _compare(self, key: str, expected: int) -> None:
+        found = self.report.whole(f"controller.{key}", 0)
+        if found != expected:
+            self.findings.add("traversals", f"{REPORT}:controller.{key}", expected, found)
+
+    def _compare_slots(self) -> None:
+        """Pages held at once on a channel, from their read to the end of their program."""
+        if self.slots is None:
+            return
+        for left in self.reads.values():
+            for read in left:
+                self.held[read.channel] += [(read.start, 1), (read.end, -1)]
+        for channel, changes in sorted(self.held.items()):
+            held = most = 0
+            for _, change in sorted(changes):
+                held += change
+                most = max(most, held)
+            if most > self.slots:
+                expected = f"at most {self.slots} pages in the buffers of channel {channel}"
+                self.findings.add("buffers", OPS, expected, most)
