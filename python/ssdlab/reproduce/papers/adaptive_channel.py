@@ -58,13 +58,13 @@ LARGE = ", 8 KiB"
 OPS = ("read", "write")
 MEASURES: tuple[tuple[str, Measures], ...] = (("mean", mean_ms), ("max", max_ms))
 INTERVALS_US = {
-    "Cassandra": 3000.0,
-    "Dbench": 300.0,
-    "MySQL": 150.0,
-    "SQLite": 150.0,
-    "MongoDB": 150.0,
-    "RocksDB": 150.0,
-    "Varmail": 150.0,
+    "Cassandra": 2550.0,
+    "Dbench": 322.0,
+    "MySQL": 4600.0,
+    "SQLite": 306.0,
+    "MongoDB": 448.0,
+    "RocksDB": 861.0,
+    "Varmail": 120.0,
 }
 """Mean times between made requests, which the paper does not give: those with which the mean write
 latency of Conv_0_AllCh is the published one (`python -m ssdlab.reproduce.calibrate`)."""

@@ -47,12 +47,12 @@ SCHEMES: dict[str, tuple[str, dict[str, object]]] = {
 """Presets and keys. The published latencies of BBGC are nearly those of PBGC: collection does not
 give way to the host there; "in turn" it does: first come, first served."""
 INTERVALS_US = {
-    "Cassandra": 1000.0,
-    "MongoDB": 200.0,
-    "MySQL": 200.0,
-    "RocksDB": 200.0,
-    "Dbench": 200.0,
-    "SQLite": 200.0,
+    "Cassandra": 483.0,
+    "MongoDB": 140.0,
+    "MySQL": 256.0,
+    "RocksDB": 312.0,
+    "Dbench": 116.0,
+    "SQLite": 37.4,
 }
 """Mean times between made requests, which the paper does not give: those with which the mean write
 latency of BBGC is the published one (`python -m ssdlab.reproduce.calibrate`)."""
