@@ -37,7 +37,7 @@ SUITES = [
     "linearizability",
     "host_side",
     "wear",
-    "snapshot",
+    "snapshot_form",
     "wake_up",
 ]
 # A bug that makes a test hang is caught too.
