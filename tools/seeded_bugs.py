@@ -39,7 +39,7 @@ SUITES = [
     "paper_schemes",
     "host_side",
     "wear",
-    "snapshot",
+    "snapshot_form",
     "wake_up",
 ]
 # A bug that makes a test hang is caught too.
