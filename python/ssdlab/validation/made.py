@@ -41,8 +41,8 @@ KEYS_HEAD = """\
 `ssdlab.key_stream("ycsb:a", records=..., operations=...)` yields batches of arrays; here 400,000
 operations over 100,000 records. The mix is that of the workload's definition. The hottest key has
 the share 1 / zeta(n) of its distribution: of 10^10 numbers that are hashed (zipfian), of the
-records (latest), and a 100,000th of uniform ones, where chance decides which is the hottest. Where there
-are inserts, the hash reaches keys to come as well, and a number that falls on one is drawn again.
+records (latest), and a 100,000th of uniform ones, where chance decides which is the hottest. Where
+there are inserts, the hash reaches keys to come as well; a number that falls on one is drawn again.
 """
 FIO_HEAD = """\
 ## Job files of fio
@@ -79,7 +79,7 @@ def volumes(folder: Path) -> Iterator[str]:
     """Lines of the section on volumes."""
     week, first = _papers()
     yield VOLUMES_HEAD
-    heads = ("requests", "write share %", "unique written GB", "range GB")
+    heads: tuple[str, ...] = ("requests", "write share %", "unique written GB", "range GB")
     yield "| volume | " + " | ".join(f"{head} published | made" for head in heads) + " |"
     yield "|---" * 9 + "|"
     for i, name in enumerate(map(str, week["trace"])):
