@@ -538,6 +538,10 @@ def trace_generate(
         str | None,
         typer.Option("--like", metavar="FILE", help="Trace whose statistics app:... is made to."),
     ] = None,
+    msr: Annotated[
+        str | None,
+        typer.Option("--msr", metavar="DIR", help="Real MSR files, in place of msr:... made."),
+    ] = None,
     to: To = None,
     allow: Allow = None,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
@@ -550,6 +554,8 @@ def trace_generate(
     values = set_values(sets)
     if like is not None:
         values["workload.like"] = like
+    if msr is not None:
+        values["workload.msr"] = msr
     done = ssdlab.generate(
         kind,
         out,

@@ -7,7 +7,7 @@
 )]
 
 use ssd_core::config::{
-    Arrival, ArrivalKind, Fit, Origin, ParameterSet, SizeShare, TraceFormat, Word as _, Workload,
+    Arrival, ArrivalKind, Fit, ParameterSet, SizeShare, TraceFormat, Workload,
     WorkloadKind,
 };
 use ssd_core::host::request::{Source, SourceError};
@@ -211,11 +211,18 @@ fn main() {
     mixed.sizes.push(SizeShare { bytes: 16_384, weight: 0.5 });
     (mixed.read, mixed.trim, mixed.arrival.kind) = (0.3, 0.1, ArrivalKind::Poisson);
     generate("uniform, mixed, Poisson", &mixed);
-    for kind in WorkloadKind::ALL {
-        if let Origin::Application(name) = kind.origin() {
-            let arrival = Arrival { kind: ArrivalKind::Model, ..workload(*kind).arrival };
-            generate(name, &Workload { arrival, span: 1.0, ..workload(*kind) });
-        }
+    for (label, kind) in [
+        ("app:cassandra", WorkloadKind::AppCassandra),
+        ("app:mongodb", WorkloadKind::AppMongodb),
+        ("app:mysql", WorkloadKind::AppMysql),
+        ("app:rocksdb", WorkloadKind::AppRocksdb),
+        ("app:sqlite", WorkloadKind::AppSqlite),
+        ("app:dbench", WorkloadKind::AppDbench),
+        ("app:varmail", WorkloadKind::AppVarmail),
+    ] {
+        let mut application = workload(kind);
+        application.arrival.kind = ArrivalKind::Model;
+        generate(label, &application);
     }
     for path in std::env::args().skip(1) {
         let workload = Workload { trace: Some(path.clone()), ..workload(WorkloadKind::Trace) };

@@ -262,6 +262,7 @@ fn requests_are_like_those_of_fio() {
         ("part-random-map", "rw=randread\npercentage_random=60"),
         ("part-random-mix", "rw=randrw\npercentage_random=80,20\nnorandommap"),
         ("fsync", "rw=randwrite\nfsync=7"),
+        ("fsync-mix", "rw=randrw\nrwmixread=70\nnumber_ios=3000\nfsync=16"),
         ("fdatasync", "rw=rw\nfdatasync=16\nend_fsync=1"),
         ("pauses", "rw=randwrite\nthinktime=10\nthinktime_blocks=64"),
     ];

@@ -1,4 +1,4 @@
-"""Sections of the page on workloads: volumes, key streams and job files against what they follow."""
+"""Sections of the page on workloads: volumes, key streams, job files against what they follow."""
 
 from __future__ import annotations
 
@@ -31,25 +31,27 @@ VOLUMES_HEAD = """\
 
 `workload.kind = "msr:hm_0"`; real files take their place with `workload.msr` (`--msr DIR` of
 `trace generate`). *published* is table II of Liang et al., "Boosting Performance of SSD with
-Chip-level RAID by Deferring Garbage Collection" (IEICE Electronics Express 2018) for the whole week,
-and for the first million requests what `papers/msr-first-million.toml` names. `wdev_0` has no
-numbers of its first million: its sizes are the means of the other four.
+Chip-level RAID by Deferring Garbage Collection" (IEICE Electronics Express 2018) for the whole
+week, and for the first million what `papers/msr-first-million.toml` names. `wdev_0` has no numbers
+of its first million: its sizes are the means of the other four.
 """
 KEYS_HEAD = """\
 ## Key streams
 
 `ssdlab.key_stream("ycsb:a", records=..., operations=...)` yields batches of arrays; here 400,000
 operations over 100,000 records. The mix is that of the workload's definition. The hottest key has
-the share 1 / zeta(n) of its distribution: of 10^10 numbers that are hashed (zipfian), of the records
-(latest), and a 100,000th of uniform ones, where chance decides which is the hottest.
+the share 1 / zeta(n) of its distribution: of 10^10 numbers that are hashed (zipfian), of the
+records (latest), and a 100,000th of uniform ones, where chance decides which is the hottest. Where
+there are inserts, the hash reaches keys to come as well; a number that falls on one is drawn again.
 """
 FIO_HEAD = """\
 ## Job files of fio
 
-Each job of 16 MiB by fio ({version}; its `--write_iolog`) and by ssdlab: requests, share of reads,
-mean KiB, share that begins where the last of its operation ended, distinct 4 KiB blocks where
-requests begin, share of the 16 most frequent, flushes. The test `crates/ssd-trace/tests/fio_jobs.rs`
-holds bounds for these numbers and more jobs, wherever fio is installed.
+Each job of 16 MiB by fio ({version}; its `--write_iolog`) and by ssdlab: requests, share of
+reads, mean KiB, share that begins where the last of its operation ended, distinct 4 KiB blocks
+where requests begin, share of the 16 most frequent, flushes. The test
+`crates/ssd-trace/tests/fio_jobs.rs` holds bounds for these numbers and more jobs, wherever fio is
+installed.
 """
 JOBS = (
     "rw=randrw rwmixread=30",
@@ -77,12 +79,12 @@ def volumes(folder: Path) -> Iterator[str]:
     """Lines of the section on volumes."""
     week, first = _papers()
     yield VOLUMES_HEAD
-    heads = ("requests", "write share %", "unique written GB", "range GB")
+    heads: tuple[str, ...] = ("requests", "write share %", "unique written GB", "range GB")
     yield "| volume | " + " | ".join(f"{head} published | made" for head in heads) + " |"
     yield "|---" * 9 + "|"
     for i, name in enumerate(map(str, week["trace"])):
         info, end = _volume(name, int(week["requests"][i]), folder)
-        pairs = (
+        cells: tuple[tuple[str, str], ...] = (
             (f"{week['requests'][i]:,}", f"{info.requests:,}"),
             (f"{week['write_ratio'][i] * 100:.2f}", f"{(info.write_share or 0.0) * 100:.2f}"),
             (
@@ -91,7 +93,7 @@ def volumes(folder: Path) -> Iterator[str]:
             ),
             (f"{week['working_set_gb'][i]:.1f}", f"{end / 1e9:.1f}"),
         )
-        yield f"| {name} | " + " | ".join(f"{one} | {two}" for one, two in pairs) + " |"
+        yield f"| {name} | " + " | ".join(f"{one} | {two}" for one, two in cells) + " |"
     heads = ("write share %", "mean write sectors", "mean read sectors", "updates %", "gap ms")
     yield ""
     yield "First million requests:"
@@ -102,7 +104,7 @@ def volumes(folder: Path) -> Iterator[str]:
         info, _ = _volume(name, FIRST, folder)
         write, read = info.ops.write, info.ops.read
         update = 1.0 - info.footprint.distinct_bytes_written / write.bytes
-        made = (
+        made: tuple[float, ...] = (
             (info.write_share or 0.0) * 100,
             (write.size.mean or 0.0) / SECTOR_BYTES,
             (read.size.mean or 0.0) / SECTOR_BYTES,
@@ -110,15 +112,15 @@ def volumes(folder: Path) -> Iterator[str]:
             info.duration_ns / info.requests / 1e6,
         )
         total = first["writes"][i] + first["reads"][i]
-        published = (
+        published: tuple[float, ...] = (
             first["writes"][i] / total * 100,
             first["mean_write"][i],
             first["mean_read"][i],
             first["update"][i] * 100,
             first["mean_gap_ms"][i],
         )
-        pairs = tuple((f"{a:.1f}", f"{b:.1f}") for a, b in zip(published, made, strict=True))
-        yield f"| {name} | " + " | ".join(f"{one} | {two}" for one, two in pairs) + " |"
+        rows = [f"{one:.1f} | {two:.1f}" for one, two in zip(published, made, strict=True)]
+        yield f"| {name} | " + " | ".join(rows) + " |"
     yield ""
 
 
@@ -153,9 +155,7 @@ def keys() -> Iterator[str]:
     cases = [(name, "latest" if name == "d" else "zipfian") for name in mixes]
     for name, choice in [*cases, ("c", "uniform")]:
         batches = list(
-            ssdlab.key_stream(
-                f"ycsb:{name}", records=records, operations=operations, keys=choice
-            )
+            ssdlab.key_stream(f"ycsb:{name}", records=records, operations=operations, keys=choice)
         )
         op = np.concatenate([batch.op for batch in batches])
         key = np.concatenate([batch.key for batch in batches])

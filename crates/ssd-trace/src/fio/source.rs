@@ -162,10 +162,13 @@ impl Instance {
     fn timed(&mut self, at: Nanos, mut request: Request) -> TimedRequest {
         if request.op == Op::Write {
             self.writes += 1;
+            request.flags |= if self.job.sync { flags::FUA } else { 0 };
+        }
+        // As fio does: in a mix, reads that come before the next write are followed by flushes too.
+        if request.op != Op::Flush && self.writes > 0 {
             let due = |&&every: &&u64| every > 0 && self.writes.is_multiple_of(every);
             let flushes = self.job.flush_every.iter().filter(due).count();
             self.follow.extend(std::iter::repeat_n(FLUSH, flushes));
-            request.flags |= if self.job.sync { flags::FUA } else { 0 };
         }
         let gap = match self.job.rate {
             None => 0.0,
