@@ -178,7 +178,7 @@ def test_jobs_end_by_the_clock_of_the_device(tmp_path: Path) -> None:
     report = ssdlab.run("greedy-8ch", set={"workload.job": str(job)}, progress=False)
     assert report.requests.write > 0
     assert report.requests.flush == report.requests.write // 8
-    assert report.config["host.stop_after"] == "10 ms"
+    assert report.config["host.stop_after_ns"] == 10_000_000
     refused(
         ssdlab_command("trace", "generate", "a.fio", "x.ssdtrace", "--size", "1MiB", cwd=tmp_path),
         2,

@@ -80,9 +80,9 @@ Write amplification, median and 99th percentile of write latency (ms), on a devi
 pages which the recorded trace touches, with 10 % of spare, full and overwritten once at random.
 The first tenth of the requests is left out, in which the recording's discards empty that device.
 *made*: `workload.like`, as many requests. WAF is within a quarter of the recorded one in most
-lines, and furthest off under fifo: which blocks written together die together is kept in part.
-Where a trace keeps the device busy for long (Dbench, Varmail), a little more or less to copy makes
-the queue much longer or shorter: p99 follows WAF far more than in proportion.
+lines; where it is not (Dbench and SQLite, under fifo most), the cause has not been found. Where a
+trace keeps the device busy for long (Dbench, Varmail), a little more or less to copy makes the
+queue much longer or shorter: p99 follows WAF far more than in proportion.
 """
 
 
