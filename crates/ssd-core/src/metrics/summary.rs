@@ -175,7 +175,10 @@ fn requests(r: &Report, out: &mut String) {
             count(c.pages_from_buffer),
             count(c.pages_in_error)
         );
-        wrapped("interconnect    ", &text, out);
+        let waited = c.traversal_wait_mean.filter(|&ns| ns > 0.0);
+        let waited =
+            waited.map_or_else(String::new, |ns| format!("; waited {} on average", duration(ns)));
+        wrapped("interconnect    ", &(text + &waited), out);
     }
 }
 

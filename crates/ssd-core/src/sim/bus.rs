@@ -113,7 +113,7 @@ impl Ssd {
         }
     }
 
-    /// The event of a unit: its array read or its operation ends.
+    /// The event of a unit: its array read or its operation ends, or its page enters the interconnect.
     #[inline(always)]
     pub(crate) fn unit_event(&mut self, unit: usize) {
         match self.units[unit].stage {
@@ -123,8 +123,7 @@ impl Ssd {
                 self.request_bus(unit, Stage::WaitOut);
             }
             Stage::Last => self.operation_ends(unit),
-            Stage::Sending => self.page_enters(unit),
-            other => unreachable!("unit {unit} has an event in stage {other:?}"),
+            _ => self.page_enters(unit),
         }
     }
 }

@@ -10,7 +10,9 @@ use super::op::{Kind, NONE, Op};
 use super::ssd::Ssd;
 use super::turn::Turns;
 use super::unit::IdSet;
-use crate::config::{Amount, Blocking, BlockingScope, Config, GcPath, Granularity};
+use crate::config::{
+    Amount, Blocking, BlockingScope, Config, GcPath, Granularity, InterconnectModel,
+};
 use crate::ftl::Choice;
 use crate::ftl::gc::victim::VictimPolicy;
 use crate::ftl::gc::{Demand, Demands};
@@ -44,6 +46,8 @@ pub(crate) struct Collector {
     pub(crate) turns: Turns,
     blocking: Blocking,
     pub(crate) path: GcPath,
+    /// The way of GC pages costs more than bus time: an interconnect, buffers, errors, the selective path.
+    pub(crate) watches_way: bool,
     window: u32,
     pub(crate) ecc_ns: u64,
     jobs: Vec<Option<Job>>,
@@ -90,6 +94,10 @@ impl Collector {
             turns: Turns::new(config, geo, plugs),
             blocking: config.gc.blocking,
             path: config.gc.path,
+            watches_way: config.gc.path == GcPath::Selective
+                || config.interconnect.model != InterconnectModel::None
+                || config.controller.buffers.is_some()
+                || config.controller.page_error_probability > 0.0,
             window: config.gc.window,
             ecc_ns: config.controller.ecc_ns,
             jobs: vec![None; pools],
@@ -470,7 +478,7 @@ impl Ssd {
             self.measured.moves(cause).dropped += 1;
             self.gc.pages_read[cause.at()] -= 1;
             self.ftl.space.job_pages_done(pool, self.copy_stream(slot), 1);
-            if self.page_buffers.is_some() {
+            if self.gc.watches_way {
                 self.give_buffer(slot);
             }
             self.gc_step_ends(pool);

@@ -5,7 +5,6 @@ use super::log::{FlashOp, OpRecord, phase_times};
 use super::op::{Kind, NONE, Phases, Queue};
 use super::request::RequestRecord;
 use super::ssd::Ssd;
-use crate::config::GcPath;
 use crate::ftl::map::Entry;
 use crate::host::device::DeviceError;
 use crate::host::request::{Completion, Op as HostOp, RequestId};
@@ -132,7 +131,7 @@ impl Ssd {
             self.measured.moves(cause).stale += 1;
         }
         self.settle(target);
-        if self.page_buffers.is_some() && self.ops[slot].kind == Kind::GcWrite {
+        if self.gc.watches_way && self.ops[slot].kind == Kind::GcWrite {
             self.give_buffer(slot);
         }
         self.gc_page_ends(slot);
@@ -377,13 +376,10 @@ impl Ssd {
         }
     }
 
-    /// A GC page has been read: decode it, then program it. On the selective path the read has waited for
-    /// the verdict.
+    /// A GC page has been read: decode it, then program it.
     fn gc_read_ends(&mut self, slot: u32) {
-        let in_error = self.page_errors.is_some() && self.page_is_in_error();
-        if self.gc.path == GcPath::Selective {
-            self.ops[slot].in_buffer = !in_error;
-            return self.gc_decoded(slot);
+        if self.gc.watches_way && self.gc_read_is_judged(slot) {
+            return;
         }
         let ecc = self.gc.ecc_ns;
         if ecc == 0 {

@@ -9,7 +9,7 @@
 use super::op::{Kind, NONE};
 use super::ssd::Ssd;
 use super::unit::Stage;
-use crate::config::Config;
+use crate::config::{Config, GcPath};
 use crate::nand::slices::{Arrived, Port};
 use crate::sched::order::{R_GC, R_HOST, W_GC, W_HOST};
 use crate::units::{Nanos, Ppn};
@@ -29,20 +29,19 @@ impl PageBuffers {
 }
 
 impl Ssd {
-    /// Service times of a GC read, which takes a page buffer of its channel.
-    #[inline]
-    pub(crate) fn gc_read_times(&mut self, unit: usize, slot: u32) -> (u64, u64) {
+    /// A GC read starts: it takes a page buffer of its channel, and its page will cross.
+    #[inline(never)]
+    pub(crate) fn gc_read_starts(&mut self, unit: usize, slot: u32) {
         if self.page_buffers.is_some() {
             self.take_buffer(self.units[unit].channel);
         }
         if self.times.gc_crosses {
             self.measured.controller.traversals[self.ops[slot].job_cause().at()] += 1;
         }
-        (self.times.read_ns, self.times.gc_read_bus_ns)
     }
 
     /// Bus time of the program of a copy that has been bound.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn copy_bus_ns(&mut self, slot: u32) -> u64 {
         if self.ops[slot].in_buffer && self.stays_on_channel(slot) {
             self.measured.controller.from_buffer += 1;
@@ -54,20 +53,28 @@ impl Ssd {
         self.times.gc_program_bus_ns
     }
 
+    /// A GC page has been read and seen by the ECC engine: true if the selective path goes on with it, which
+    /// has waited for the verdict.
+    #[inline(never)]
+    pub(crate) fn gc_read_is_judged(&mut self, slot: u32) -> bool {
+        let in_error = self.page_errors.as_mut().is_some_and(|errors| errors.next());
+        self.measured.controller.in_error += u64::from(in_error);
+        if self.gc.path != GcPath::Selective {
+            return false;
+        }
+        self.ops[slot].in_buffer = !in_error;
+        self.gc_decoded(slot);
+        true
+    }
+
     fn stays_on_channel(&self, slot: u32) -> bool {
         let (geo, op) = (&self.ftl.geo, &self.ops[slot]);
         geo.channel_of(op.plane) == geo.channel_of(geo.plane_of(Ppn(op.base)))
     }
 
-    /// The ECC engine has seen the GC page in `slot`: whether it has found an error.
-    pub(crate) fn page_is_in_error(&mut self) -> bool {
-        let in_error = self.page_errors.as_mut().is_some_and(|errors| errors.next());
-        self.measured.controller.in_error += u64::from(in_error);
-        in_error
-    }
-
     /// The page in `slot` is without error: its task goes on with the program, and passes no queue, unless
     /// the copy has to go to another unit.
+    #[inline(never)]
     pub(crate) fn program_from_buffer(&mut self, slot: u32) {
         let op = &mut self.ops[slot];
         (op.kind, op.queued) = (Kind::GcWrite, self.now);
@@ -88,11 +95,12 @@ impl Ssd {
         }
     }
 
-    /// The GC page in `slot` needs its buffer no longer.
+    /// The GC page in `slot` needs its buffer no longer, if there are buffers.
+    #[inline(never)]
     pub(crate) fn give_buffer(&mut self, slot: u32) {
         let source = self.ftl.geo.plane_of(Ppn(self.ops[slot].base));
         let channel = self.ftl.geo.channel_of(source).0;
-        let buffers = self.page_buffers.as_mut().expect("the caller has looked");
+        let Some(buffers) = &mut self.page_buffers else { return };
         let free = &mut buffers.free[channel as usize];
         *free += 1;
         assert!(*free <= buffers.slots, "a buffer is given back twice");
@@ -158,7 +166,10 @@ impl Ssd {
     }
 
     /// The page of the operation on `unit` enters the slices.
+    #[inline(never)]
     pub(crate) fn page_enters(&mut self, unit: usize) {
+        let stage = self.units[unit].stage;
+        assert_eq!(stage, Stage::Sending, "unit {unit} has an event");
         let (from, to) = self.route(self.units[unit].running).expect("it crosses");
         self.units[unit].stage = Stage::Crossing;
         let slices = self.slices.as_mut().expect("it crosses them");

@@ -347,16 +347,18 @@ impl Ssd {
         let (kind, plane, cause) = (op.kind, op.plane, op.job_cause());
         self.measured.flash.reads[cause.at()] += 1;
         self.gc.pages_read[cause.at()] += 1;
-        if kind == Kind::GcRead {
-            return Some(self.gc_read_times(unit, slot));
-        }
-        if !self.ftl.space.has_page(plane, self.copy_stream(slot)) {
+        if kind == Kind::GcCopyback {
+            if self.ftl.space.has_page(plane, self.copy_stream(slot)) {
+                self.bind_copy(slot, plane);
+                return Some((self.times.read_ns + self.times.program_ns, 0));
+            }
             // No page of its plane is left for a copy-back: over the controller.
             self.ops[slot].kind = Kind::GcRead;
-            return Some(self.gc_read_times(unit, slot));
         }
-        self.bind_copy(slot, plane);
-        Some((self.times.read_ns + self.times.program_ns, 0))
+        if self.gc.watches_way {
+            self.gc_read_starts(unit, slot);
+        }
+        Some((self.times.read_ns, self.times.gc_read_bus_ns))
     }
 
     #[inline(always)]
@@ -382,7 +384,10 @@ impl Ssd {
             plane
         };
         self.bind_copy(slot, plane);
-        let mut bus_ns = self.copy_bus_ns(slot);
+        let mut bus_ns = self.times.gc_program_bus_ns;
+        if self.gc.watches_way {
+            bus_ns = self.copy_bus_ns(slot);
+        }
         if self.multi_plane {
             let mut taken = vec![plane];
             while let Some((other, plane)) = self.next_for_multi_plane(unit, W_GC, &taken) {
@@ -449,25 +454,30 @@ impl Ssd {
         u.acquire(slot, self.now, host);
         (u.array_ns, u.bus_ns) = (array_ns, bus_ns);
         if self.times.serial {
-            if self.slices.is_some() && self.begin_on_slices(unit, slot) {
-                return;
-            }
-            let u = &mut self.units[unit];
-            u.stage = Stage::Last;
-            let end = Nanos(self.now.0 + array_ns + bus_ns);
-            if self.log.is_some() {
-                let start = self.now;
-                let phases = &mut self.ops.detail(slot).phases;
-                (phases.array_start, phases.array_end) = (start, end);
-            }
-            let resource = self.unit_resource(unit);
-            self.events.schedule(resource, end);
-            return;
+            return self.begin_serial(unit, slot);
         }
         let command_ns = self.times.command_ns;
         u.bus_ns += command_ns;
         u.wants_ns = command_ns + if is_read { 0 } else { bus_ns };
         self.request_bus(unit, Stage::WaitIn);
+    }
+
+    /// Serial: the operation in `slot`, which has taken `unit`, holds it for all its time.
+    #[inline(never)]
+    fn begin_serial(&mut self, unit: usize, slot: u32) {
+        if self.slices.is_some() && self.begin_on_slices(unit, slot) {
+            return;
+        }
+        let u = &mut self.units[unit];
+        u.stage = Stage::Last;
+        let end = Nanos(self.now.0 + u.array_ns + u.bus_ns);
+        if self.log.is_some() {
+            let start = self.now;
+            let phases = &mut self.ops.detail(slot).phases;
+            (phases.array_start, phases.array_end) = (start, end);
+        }
+        let resource = self.unit_resource(unit);
+        self.events.schedule(resource, end);
     }
 
     /// A host operation has waited on `unit` since it was queued: for the host, or for collection.

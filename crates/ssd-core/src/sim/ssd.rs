@@ -279,10 +279,8 @@ impl Ssd {
                 self.bus_event(resource);
             } else if resource < self.timer_resource() {
                 self.unit_event(resource - self.buses.len());
-            } else if resource == self.timer_resource() {
-                self.timer_events();
             } else {
-                self.slices_event();
+                self.rare_event(resource);
             }
         }
         Ok(())
@@ -318,6 +316,15 @@ impl Ssd {
                 self.until_audit = self.audit_every;
                 self.audit().unwrap_or_else(|e| panic!("audit at {} ns: {e}", self.now.0));
             }
+        }
+    }
+
+    #[inline(never)]
+    fn rare_event(&mut self, resource: usize) {
+        if resource == self.timer_resource() {
+            self.timer_events();
+        } else {
+            self.slices_event();
         }
     }
 
