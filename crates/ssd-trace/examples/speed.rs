@@ -7,8 +7,7 @@
 )]
 
 use ssd_core::config::{
-    Arrival, ArrivalKind, Fit, ParameterSet, SizeShare, TraceFormat, Workload,
-    WorkloadKind,
+    Arrival, ArrivalKind, Fit, ParameterSet, SizeShare, TraceFormat, Workload, WorkloadKind,
 };
 use ssd_core::host::request::{Source, SourceError};
 use ssd_trace::TraceSource;

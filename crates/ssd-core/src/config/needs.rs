@@ -36,6 +36,26 @@ const FILES: &[&str] =
 /// In the order of the keys, but that one which others need stands before them.
 const NEEDS: &[Need] = &[
     need(
+        &[
+            "interconnect.flit_bits",
+            "interconnect.slice_time",
+            "interconnect.columns",
+            "interconnect.rows",
+            "interconnect.mean_path",
+            "interconnect.rounding",
+            "controller.traversals_host",
+        ],
+        &["interconnect.model"],
+        |c| c.interconnect.model != InterconnectModel::None,
+        "an interconnect.model",
+    ),
+    need(
+        &["host.think_every"],
+        &["host.think_time"],
+        |c| c.host.think_time_ns > 0,
+        "host.think_time",
+    ),
+    need(
         &["host.link_duplex"],
         &["host.link_rate"],
         |c| c.host.link_bytes_per_s.is_some(),
