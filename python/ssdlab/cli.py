@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 import typer
 
@@ -370,7 +370,7 @@ def list_command(
     if what == "papers":
         from ssdlab.reproduce import PAPERS  # needs numpy, which is slow to import
 
-        known = [{"name": one.name, "summary": one.title} for one in PAPERS.values()]
+        known: Any = [{"name": one.name, "summary": one.title} for one in PAPERS.values()]
     else:
         known = json.loads(_core.registry())[what]
     if json_:

@@ -35,7 +35,7 @@ WORKLOADS = ("Cassandra", "MongoDB", "MySQL", "RocksDB", "Dbench", "SQLite")
 FLASH = Flash(planes=16, blocks=512, pages=128)
 PBGC, BBGC, PROPOSED = "PBGC", "BBGC", "Proposed"
 ON_PBGC, IN_TURN, PROPOSED_IN_TURN = "Proposed on PBGC", "BBGC in turn", "Proposed in turn"
-FIRST = {"sched.order": "gc-first"}
+FIRST: dict[str, object] = {"sched.order": "gc-first"}
 SCHEMES: dict[str, tuple[str, dict[str, object]]] = {
     PBGC: ("invalidation-rate-conventional", {}),
     BBGC: ("invalidation-rate-conventional-bbgc", FIRST),
