@@ -29,6 +29,7 @@ __all__ = [
     "last_panic",
     "load",
     "op_log_excerpt",
+    "published",
     "registry",
     "report_schema",
     "run",
