@@ -27,7 +27,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 export PYTHONUTF8 := 1
 unexport PYTHONPATH PYTHONHOME
 
-.PHONY: help demo test test-all check fmt lint golden bench docs site build lock clean
+.PHONY: help demo test test-all check fmt lint golden bench docs papers site build lock clean
 .PHONY: lint-rust lint-python rust-tests python-tests docs-check tools-present
 
 help: ## show this list
@@ -63,6 +63,13 @@ bench: build ## measure speed and append a line to bench/history.jsonl
 
 docs: build ## write the generated pages of docs/
 	$(BIN)/python tools/docs.py
+
+papers: build ## make the papers' evaluations and write docs/papers; half an hour
+	for paper in invalidation-rate noc-copyback adaptive-channel; do \
+	    $(BIN)/ssdlab reproduce $$paper --out runs/reproduce-$$paper && \
+	    cp runs/reproduce-$$paper/reproduction.md docs/papers/$$paper.md || exit; done
+	$(BIN)/ssdlab compare --preset-matrix --out runs/preset-matrix
+	cp runs/preset-matrix/reproduction.md docs/papers/combined.md
 
 site: docs .venv/checks.stamp ## build the documentation into the folder site
 	$(BIN)/sphinx-build -W --keep-going --quiet --fresh-env --write-all -d target/doctrees -c docs . site

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
@@ -181,12 +181,23 @@ def run_command(
 @app.command("compare")
 def compare_command(
     configs: Annotated[
-        list[str], typer.Argument(metavar="CONFIG|PRESET...", help="TOML files or presets.")
-    ],
+        list[str] | None,
+        typer.Argument(metavar="CONFIG|PRESET...", help="TOML files or presets."),
+    ] = None,
     traces: Annotated[
         list[str] | None,
         typer.Option("--trace", metavar="FILE", help="Trace to replay; repeatable."),
     ] = None,
+    preset_matrix: Annotated[
+        bool,
+        typer.Option(
+            "--preset-matrix",
+            help="Recombine the answers of the papers on one device, on all workloads.",
+        ),
+    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="--preset-matrix: a smaller device.")] = (
+        False
+    ),
     sets: Sets = None,
     vary: Annotated[
         list[str] | None,
@@ -206,8 +217,15 @@ def compare_command(
     no_html: NoHtml = False,
 ) -> None:
     """Simulate the same work under several configurations, side by side."""
+    if preset_matrix:
+        if configs or traces or sets or vary or force or no_html or seed or seeds:
+            raise ConfigError(["--preset-matrix takes --quick, --jobs, --out, --json and --quiet"])
+        _matrix(quick, jobs, out, json_, quiet)
+        return
+    if quick:
+        raise ConfigError(["--quick is of --preset-matrix"])
     planned = plan(
-        configs,
+        configs or [],
         traces=traces or [],
         set=set_values(sets),
         vary=vary_values(vary),
@@ -216,6 +234,29 @@ def compare_command(
     )
     target = out or Path("runs") / f"{planned[0].config.name}-compared"
     _compared(planned, jobs, target, force, json_, quiet, no_html)
+
+
+def _matrix(quick: bool, jobs: int | None, out: Path | None, json_: bool, quiet: bool) -> None:
+    """Make the runs of the preset matrix and tell what was reached."""
+    from ssdlab.reproduce import combined  # needs numpy, which is slow to import
+
+    done = combined.combined(quick=quick, jobs=jobs, out=out, progress=not quiet)
+    if json_ or not quiet:
+        _put(combined.to_json(done) if json_ else "\n".join([*combined.verdict(done), ""]))
+    _ended(done.folder, done.failures, done.interrupted, quiet)
+
+
+def _ended(folder: Path, failures: Mapping[str, str], interrupted: bool, quiet: bool) -> None:
+    """Say where results are and what is missing; ends the program where something is."""
+    if not quiet:
+        _say(f"results in {folder}")
+    if interrupted:
+        _say(f"{KEPT}; the same command goes on")
+        raise typer.Exit(INTERRUPTED)
+    for title, reason in failures.items():
+        _say(f"error: {title}: {reason}")
+    if failures:
+        raise typer.Exit(UNFINISHED)
 
 
 def _results(folder: Path, wanted: Path) -> str:
@@ -291,15 +332,7 @@ def reproduce_command(
     )
     if json_ or not quiet:
         _put(done.to_json() if json_ else done.summary())
-    if not quiet:
-        _say(f"results in {done.folder}")
-    if done.interrupted:
-        _say(f"{KEPT}; the same command goes on")
-        raise typer.Exit(INTERRUPTED)
-    for title, reason in done.failures.items():
-        _say(f"error: {title}: {reason}")
-    if done.failures:
-        raise typer.Exit(UNFINISHED)
+    _ended(done.folder, done.failures, done.interrupted, quiet)
 
 
 @app.command("report")

@@ -16,7 +16,7 @@ from ssdlab.html.plot import Figure
 from ssdlab.report import Report
 from ssdlab.reproduce.claims import Claim, Finding
 from ssdlab.reproduce.matrix import Cell, Results, Source
-from ssdlab.reproduce.paper import Paper, Scale
+from ssdlab.reproduce.paper import LIVE, OVERWRITE, Paper, Scale
 from ssdlab.reproduce.papers import PAPERS
 from ssdlab.reproduce.tables import Table, Tally, tally
 from ssdlab.versions import described
@@ -95,6 +95,15 @@ class Reproduction:
         return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
+def setting() -> str:
+    """What all reproductions have in common, in words."""
+    return (
+        f"The volume of each workload takes {100 * LIVE:.0f} % of the raw flash and is written"
+        " before the measurement, so the used space begins there. The host then writes the raw"
+        f" flash {OVERWRITE:g} times over; recorded traces are repeated until they have."
+    )
+
+
 def paper_of(name: str) -> Paper:
     """The paper called `name`. Raises `ConfigError`."""
     if name in PAPERS:
@@ -130,10 +139,10 @@ def reproduce(
     scale = Scale(quick=quick)
     names = _named(chosen, workloads)
     folder = Path(out) if out is not None else Path("runs") / f"reproduce-{chosen.name}"
-    recorded, notes = _recorded(names, traces)
+    recorded, notes = recorded_traces(names, traces)
     cells = chosen.cells(scale, names, recorded)
-    _check_folder(folder, chosen)
-    reports, failures, interrupted = _run(cells, folder, jobs, progress)
+    check_folder(folder, chosen.name)
+    reports, failures, interrupted = run_cells(cells, folder, jobs, progress)
     done = _evaluated(chosen, scale, names, cells, reports, folder, notes, failures, interrupted)
     from ssdlab.reproduce.page import markdown, page  # needs numpy, which is slow to import
 
@@ -156,7 +165,9 @@ def _named(paper: Paper, workloads: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(name for lower, name in known.items() if lower in asked)
 
 
-def _recorded(names: Sequence[str], traces: str | Path | None) -> tuple[dict[str, Path], list[str]]:
+def recorded_traces(
+    names: Sequence[str], traces: str | Path | None
+) -> tuple[dict[str, Path], list[str]]:
     """Files of recorded traces by workload, and what is to be said of those that are not there."""
     folder = TRACES if traces is None else Path(traces)
     if traces is not None and not folder.is_dir():
@@ -173,7 +184,7 @@ def _recorded(names: Sequence[str], traces: str | Path | None) -> tuple[dict[str
     return there, notes
 
 
-def _check_folder(folder: Path, paper: Paper) -> None:
+def check_folder(folder: Path, paper: str) -> None:
     """Refuse a folder that is not of this paper and version; make it."""
     held = folder / JSON
     if held.exists():
@@ -188,20 +199,20 @@ def _check_folder(folder: Path, paper: Paper) -> None:
                 f"{held}: of version {version}, this is version {VERSION}; choose another --out"
             )
             raise OutputError(message)
-        if of != paper.name:
-            raise OutputError(f"{held}: of {of}, not of {paper.name}; choose another --out")
+        if of != paper:
+            raise OutputError(f"{held}: of {of}, not of {paper}; choose another --out")
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputError(f"{folder}: holds other things; choose another --out")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not held.exists():
-            begun = {"version": VERSION, "paper": paper.name, "completed": False}
+            begun = {"version": VERSION, "paper": paper, "completed": False}
             put(held, json.dumps(begun) + "\n")
     except OSError as error:
         raise OutputError(f"{folder}: cannot be made: {error.strerror or error}") from error
 
 
-def _run(
+def run_cells(
     cells: Sequence[Cell], folder: Path, jobs: int | None, progress: bool
 ) -> tuple[dict[Cell, Report], dict[str, str], bool]:
     """The reports of all cells, those that are missing made now; failures; whether interrupted."""

@@ -7,7 +7,7 @@ from html import escape
 
 from ssdlab.html.page import Section, document, figures, warnings_box
 from ssdlab.html.page import table as html_table
-from ssdlab.reproduce.command import Reproduction
+from ssdlab.reproduce.command import Reproduction, setting
 from ssdlab.reproduce.matrix import Source
 from ssdlab.reproduce.tables import Number, Row, Table, agreement
 from ssdlab.versions import described
@@ -105,7 +105,8 @@ def page(done: Reproduction) -> str:
         *(["Quick: a quarter of the device and of the requests."] if done.quick else []),
         *done.notes,
     ]
-    paragraphs = "".join(f"<p>{escape(text)}</p>" for text in done.paper.notes.split("\n\n"))
+    texts = [*done.paper.notes.split("\n\n"), setting()]
+    paragraphs = "".join(f"<p>{escape(text)}</p>" for text in texts)
     summary = "".join(f"<p>{escape(text)}</p>" for text in _summary(done))
     tables = "".join(
         html_table(
@@ -145,11 +146,15 @@ def markdown(done: Reproduction) -> str:
     """The same as Markdown, without the figures."""
     sources = [*done.tallies]
     lines = [
+        "<!-- Written by `make papers`: change the source, not this page. -->",
+        "",
         f"# {done.paper.name}, reproduced",
         "",
         f"{done.paper.title}.",
         "",
         *done.paper.notes.strip().splitlines(),
+        "",
+        setting(),
         "",
         *(text for one in _summary(done) for text in (one, "")),
         *(text for one in done.notes for text in (one, "")),

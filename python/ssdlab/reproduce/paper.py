@@ -18,8 +18,7 @@ from ssdlab.trace import Trace
 QUICK = 4
 """A quick reproduction divides the device and the requests by this."""
 LIVE = 0.25
-"""Share of the raw flash that the volume of a workload takes, written before the measurement: the
-published share of blocks that become 70 % invalid leaves room for little more."""
+"""Share of the raw flash that the volume of a workload takes, written before the measurement."""
 SPARE = 0.15
 """Share of the raw flash that the host does not see: that of the presets."""
 OVERWRITE = 3.0
@@ -31,11 +30,13 @@ class Scale:
     """How large the device and the workloads are."""
 
     quick: bool
+    divide_by: int | None = None
+    """What blocks of a plane and bytes written are divided by, if not as `quick` says."""
 
     @property
     def divisor(self) -> int:
-        """What blocks of a plane and bytes written are divided by."""
-        return QUICK if self.quick else 1
+        """What they are divided by."""
+        return self.divide_by or (QUICK if self.quick else 1)
 
 
 @dataclass(frozen=True)
@@ -176,4 +177,4 @@ def workloads_of(
 ) -> list[Workload]:
     """Made and recorded requests of each application."""
     made = [generated(name, set_, flash, scale, intervals_us[name]) for name in names]
-    return made + [recorded(name, traces[name], flash, scale) for name in names if name in traces]
+    return made + [recorded(name, trace, flash, scale) for name, trace in traces.items()]

@@ -425,10 +425,9 @@ def _claims(names: Sequence[str]) -> list[Claim]:
 
 
 NOTES = """\
-The requests are made to the statistics of tables 3 to 5 (`app:NAME`, set adaptive-channel). The
-paper gives no arrival rates; they are ours. The volume of each workload takes 45 % of the raw flash
-and is written before the measurement; the host then writes the flash three times over. Table 3
-beyond the journal needs data of files.
+Requests are made to the statistics of tables 3 to 5 (`app:NAME`, set adaptive-channel). The
+paper gives no arrival rates: they are those with which the mean write latency of Conv_0_AllCh
+is the published one. Of table 3 only the journal can be told: the rest needs data of files.
 """
 
 PAPER = Paper(

@@ -1,0 +1,346 @@
+"""`ssdlab compare --preset-matrix`: the answers of the three papers recombined on one device.
+
+Each paper answers one question and takes the other answers from elsewhere. Here every combination
+of victims, concurrency, path, blocking and order runs on the device of noc-copyback (whose
+interconnect gives the path a meaning). One combination is chosen by the workloads of `CHOOSE`; what
+it is worth is told by the others. A run's time is its 99.9th percentile of write latency.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from ssdlab.folder import put
+from ssdlab.html.page import Section, document, warnings_box
+from ssdlab.html.page import table as html_table
+from ssdlab.report import Report
+from ssdlab.reproduce.command import (
+    JSON,
+    MARKDOWN,
+    PAGE,
+    VERSION,
+    check_folder,
+    recorded_traces,
+    run_cells,
+)
+from ssdlab.reproduce.matrix import Cell, Scheme, Workload
+from ssdlab.reproduce.paper import Scale, workloads_of
+from ssdlab.reproduce.papers import noc_copyback
+from ssdlab.reproduce.tables import geometric_mean
+from ssdlab.versions import described
+
+NAME, TITLE = "combined", "The answers of three papers recombined"
+CHOOSE = ("MySQL", "SQLite", "MongoDB")
+"""Made workloads by which the combination is chosen."""
+OTHERS = ("Cassandra", "Dbench", "RocksDB")
+"""Made workloads that tell what it is worth, beside all recorded ones."""
+RECORDED = ("SQLite", "Dbench", "Varmail")
+DIVISOR, QUICK_DIVISOR = 4, 8
+FULL_AT = 0.70
+"""Used space at which collection starts without the adaptive rule."""
+
+Answers = dict[str, object]
+
+VICTIMS: dict[str, Answers] = {
+    "list order": {"gc.victim": {"policy": "list-order", "ratio": 0.7}},
+    "slowest first": {"gc.victim": {"policy": "invalidation-rate", "ratio": 0.7}},
+}
+AT_70: Answers = {"gc.trigger": {"policy": "used-space", "at": FULL_AT}}
+CONCURRENCY: dict[str, Answers] = {
+    "all channels": {**AT_70, "gc.concurrency": "unlimited"},
+    "one": {**AT_70, "gc.concurrency": {"policy": "fixed", "k": 1}},
+    "G(t)": {"gc.trigger": "idle", "gc.concurrency": {"policy": "adaptive"}},
+}
+PATHS: dict[str, Answers] = {
+    "controller": {"gc.path": "controller"},
+    "selective": {"gc.path": "selective"},
+}
+BLOCKING: dict[str, Answers] = {
+    "nothing": {"gc.blocking": {"scope": "none", "granularity": "step"}},
+    "block": {"gc.blocking": {"scope": "block", "granularity": "job"}},
+    "channel": {"gc.blocking": {"scope": "channel", "granularity": "job"}},
+}
+ORDERS: dict[str, Answers] = {
+    "fifo": {"sched.order": "fifo"},
+    "GC first": {"sched.order": "gc-first"},
+    "host first": {"sched.order": "host-first"},
+}
+AXES = (VICTIMS, CONCURRENCY, PATHS, BLOCKING, ORDERS)
+HEADS = ("victims", "at once", "path", "blocked", "first")
+Combination = tuple[str, ...]
+PAPERS: dict[str, Combination] = {
+    "invalidation-rate": ("slowest first", "one", "controller", "channel", "fifo"),
+    "noc-copyback": ("list order", "all channels", "selective", "nothing", "fifo"),
+    "adaptive-channel": ("list order", "G(t)", "controller", "channel", "GC first"),
+}
+"""What each paper proposes, on this device, whose busy unit is the channel."""
+Measured = tuple[float, float]
+"""p99.9 of writes in nanoseconds, and write amplification."""
+
+
+@dataclass(frozen=True)
+class Combined:
+    """What came out."""
+
+    values: Mapping[Combination, Mapping[Workload, Measured]]
+    chosen: Combination | None
+    best: str | None
+    """The paper with the least geometric mean over the workloads that choose."""
+    quick: bool
+    notes: Sequence[str]
+    failures: Mapping[str, str]
+    interrupted: bool
+    folder: Path
+
+    def ratios(
+        self, one: Combination, to: Combination, names: Sequence[Workload]
+    ) -> list[Measured]:
+        """Time and write amplification of `one` over those of `to`, workload by workload."""
+        mine, theirs = self.values.get(one, {}), self.values.get(to, {})
+        return [
+            (mine[name][0] / theirs[name][0], mine[name][1] / theirs[name][1])
+            for name in names
+            if name in mine and name in theirs
+        ]
+
+    @property
+    def workloads(self) -> list[Workload]:
+        """All of them, in order."""
+        return list(dict.fromkeys(name for by in self.values.values() for name in by))
+
+
+def scheme_of(one: Combination, scale: Scale) -> Scheme:
+    """The device with these answers."""
+    keys: Answers = dict(noc_copyback.FLASH.keys(scale))
+    for axis, answer in zip(AXES, one, strict=True):
+        keys |= axis[answer]
+    return Scheme(" ".join(one), noc_copyback.PRESETS[noc_copyback.PROPOSED], keys)
+
+
+def chooses(workload: Workload) -> bool:
+    """Whether a workload takes part in the choice."""
+    return workload.source == "generated" and workload.name in CHOOSE
+
+
+def centre(ratios: Sequence[Measured], which: int) -> float | None:
+    """Geometric mean of the times (0) or the write amplifications (1)."""
+    return geometric_mean([one[which] for one in ratios])
+
+
+def combined(
+    *,
+    quick: bool = False,
+    traces: str | Path | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    progress: bool = True,
+) -> Combined:
+    """Run every combination on all workloads and leave the tables in `out`.
+
+    Interrupted and started again it goes on, as `reproduce`. Raises as that.
+    """
+    scale = Scale(quick=True, divide_by=QUICK_DIVISOR if quick else DIVISOR)
+    folder = Path(out) if out is not None else Path("runs") / "preset-matrix"
+    recorded, notes = recorded_traces(RECORDED, traces)
+    check_folder(folder, NAME)
+    several = workloads_of(
+        noc_copyback.NAME,
+        noc_copyback.FLASH,
+        scale,
+        (*CHOOSE, *OTHERS),
+        {},
+        noc_copyback.INTERVALS_US,
+    )
+    several += workloads_of(noc_copyback.NAME, noc_copyback.FLASH, scale, (), recorded, {})
+    cells = {
+        Cell(workload, scheme_of(one, scale)): (one, workload)
+        for one in itertools.product(*AXES)
+        for workload in several
+    }
+    reports, failures, interrupted = run_cells(list(cells), folder, jobs, progress)
+    values: dict[Combination, dict[Workload, Measured]] = {}
+    for cell, report in reports.items():
+        one, workload = cells[cell]
+        measured = _measured(report)
+        if measured is not None:
+            values.setdefault(one, {})[workload] = measured
+    done = _chosen(Combined(values, None, None, quick, notes, failures, interrupted, folder))
+    for name, text in ((JSON, to_json(done)), (PAGE, page(done)), (MARKDOWN, markdown(done))):
+        put(folder / name, text)
+    return done
+
+
+def _measured(report: Report) -> Measured | None:
+    time, waf = report.latency.write.p99_9, report.waf.total
+    return None if time is None or waf is None else (float(time), waf)
+
+
+def _chosen(done: Combined) -> Combined:
+    """With the paper that is best where the choice is made, and the combination chosen there.
+
+    The least geometric mean of p99.9 among those whose write amplification is, in the geometric
+    mean, at most that of the best paper.
+    """
+    names = [workload for workload in done.workloads if chooses(workload)]
+    base = PAPERS["noc-copyback"]
+    times = {paper: centre(done.ratios(one, base, names), 0) for paper, one in PAPERS.items()}
+    known = {paper: value for paper, value in times.items() if value is not None}
+    if not known or done.interrupted:
+        return done
+    best = min(known, key=known.__getitem__)
+    fit: dict[Combination, float] = {}
+    for one in done.values:
+        ratios = done.ratios(one, PAPERS[best], names)
+        time, waf = centre(ratios, 0), centre(ratios, 1)
+        if len(ratios) == len(names) and time is not None and waf is not None and waf <= 1.0:
+            fit[one] = time
+    chosen = min(fit, key=fit.__getitem__)
+    return replace(done, best=best, chosen=chosen)
+
+
+def verdict(done: Combined) -> list[str]:
+    """What was reached, in words."""
+    if done.chosen is None or done.best is None:
+        return ["Nothing is chosen while runs are missing."]
+    others = [workload for workload in done.workloads if not chooses(workload)]
+    lines = [
+        f"Best single paper on the workloads that choose ({', '.join(CHOOSE)}): {done.best}.",
+        "Chosen: "
+        + ", ".join(f"{head} {answer}" for head, answer in zip(HEADS, done.chosen, strict=True))
+        + ".",
+    ]
+    for what, names in (("that chose", None), ("that did not choose", others)):
+        of = [one for one in done.workloads if chooses(one)] if names is None else names
+        ratios = done.ratios(done.chosen, PAPERS[done.best], of)
+        time, waf = centre(ratios, 0), centre(ratios, 1)
+        if time is not None and waf is not None:
+            lines.append(
+                f"Over the {len(ratios)} workloads {what}, against {done.best}: p99.9 of writes"
+                f" {time:.3f}, write amplification {waf:.3f} (geometric means)."
+            )
+    ratios = done.ratios(done.chosen, PAPERS[done.best], others)
+    time, waf = centre(ratios, 0), centre(ratios, 1)
+    if time is not None and waf is not None:
+        reached = time <= 0.5 and waf <= 1.0
+        lines.append(
+            f"The aim, half the p99.9 at no more write amplification, is"
+            f" {'reached' if reached else 'not reached'}."
+        )
+    return lines
+
+
+def _title(workload: Workload) -> str:
+    return f"{workload.name}, {workload.source}"
+
+
+def _sorted(done: Combined) -> list[Combination]:
+    """By the geometric mean of p99.9 over the workloads that choose."""
+    base = PAPERS[done.best or "noc-copyback"]
+    names = [workload for workload in done.workloads if chooses(workload)]
+    times = {one: centre(done.ratios(one, base, names), 0) for one in done.values}
+    return sorted(done.values, key=lambda one: times[one] or float("inf"))
+
+
+def _name(one: Combination) -> str:
+    paper = next((paper for paper, answers in PAPERS.items() if answers == one), "")
+    return ", ".join(one) + (f" ({paper})" if paper else "")
+
+
+def _cell(ratio: float | None) -> str:
+    """A number on a ground whose colour says how far from 1 it is."""
+    if ratio is None:
+        return "–"
+    tone = "--t2" if ratio < 1 else "--t1"
+    strength = min(70, round(35 * abs(math.log2(ratio)))) if ratio > 0 else 70
+    style = f"background:color-mix(in srgb, var({tone}) {strength}%, transparent)"
+    return f'<span class="heat" style="{style}">{ratio:.3f}</span>'
+
+
+def _map(done: Combined, paper: str, which: int) -> str:
+    """A heat map: combinations by workloads, ratios to a paper's own proposal."""
+    rows = []
+    for one in _sorted(done):
+        cells = []
+        for workload in done.workloads:
+            ratios = done.ratios(one, PAPERS[paper], [workload])
+            cells.append(_cell(ratios[0][which] if ratios else None))
+        rows.append((_name(one), cells))
+    what = ("p99.9 of writes", "Write amplification")[which]
+    heads = ["combination", *map(_title, done.workloads)]
+    return html_table(heads, rows, f"{what} over that of {paper}")
+
+
+def page(done: Combined) -> str:
+    """The page of the matrix."""
+    notes = [
+        *(f"{title} could not finish: {why}" for title, why in done.failures.items()),
+        *(["Interrupted: the same command goes on."] if done.interrupted else []),
+        *done.notes,
+    ]
+    told = "".join(f"<p>{escape(text)}</p>" for text in verdict(done))
+    sections = [Section("reached", "What was reached", told + warnings_box(notes))]
+    for paper in PAPERS:
+        maps = _map(done, paper, 0) + _map(done, paper, 1)
+        sections.append(Section(f"against-{paper}", f"Against {paper}", maps))
+    lead = f'<p class="lead">{TITLE} · ssdlab {escape(described())}</p>'
+    return document("Preset matrix", lead, sections)
+
+
+def to_json(done: Combined) -> str:
+    """The text of combined.json."""
+    runs: list[dict[str, Any]] = [
+        {
+            "answers": dict(zip(HEADS, one, strict=True)),
+            "workload": workload.name,
+            "source": workload.source,
+            "write_p99_9_ns": time,
+            "waf": waf,
+        }
+        for one, by in done.values.items()
+        for workload, (time, waf) in by.items()
+    ]
+    values = {
+        "version": VERSION,
+        "paper": NAME,
+        "ssdlab": described(),
+        "completed": not done.interrupted and not done.failures,
+        "best_paper": done.best,
+        "chosen": None if done.chosen is None else dict(zip(HEADS, done.chosen, strict=True)),
+        "verdict": verdict(done),
+        "notes": list(done.notes),
+        "failures": dict(done.failures),
+        "runs": runs,
+    }
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+
+
+def markdown(done: Combined) -> str:
+    """The best combinations and the papers' own, as Markdown."""
+    best = done.best or "noc-copyback"
+    shown = [*_sorted(done)[:10], *(one for one in PAPERS.values())]
+    lines = [
+        "<!-- Written by `make papers`: change the source, not this page. -->",
+        "",
+        f"# {TITLE}",
+        "",
+        *(text for one in [*verdict(done), *done.notes] for text in (one, "")),
+        f"Each cell: p99.9 of writes and write amplification over those of {best}; the ten best on"
+        " the workloads that choose, then the papers' own.",
+        "",
+        f"| combination | {' | '.join(map(_title, done.workloads))} |",
+        "|---" * (len(done.workloads) + 1) + "|",
+    ]
+    for one in dict.fromkeys(shown):
+        cells = []
+        for workload in done.workloads:
+            ratios = done.ratios(one, PAPERS[best], [workload])
+            cells.append(f"{ratios[0][0]:.2f}, {ratios[0][1]:.2f}" if ratios else "–")
+        lines.append(f"| {_name(one)} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
