@@ -65,8 +65,8 @@ impl Compaction {
         oldest_snapshot: u64,
         place: &Place<'_>,
     ) -> Result<Compaction> {
-        let verify_checksums = place.options.paranoid_checks;
-        let read = ReadOptions { verify_checksums, fill_cache: false };
+        // Always checked: damage would get a new, right checksum.
+        let read = ReadOptions { verify_checksums: true, fill_cache: false };
         let (mut sources, mut levels) = (Vec::new(), Vec::new());
         for (which, files) in picked.inputs.iter().enumerate() {
             let level = picked.level + which;

@@ -27,7 +27,7 @@ pub struct Options {
     pub create_if_missing: bool,
     /// Refuse a store that is there. Default: no.
     pub error_if_exists: bool,
-    /// Treat every damage as an error: of logs at opening, of blocks in compactions. Default: no.
+    /// Treat every damage as an error: of logs at opening, of the index of a table. Default: no.
     pub paranoid_checks: bool,
     /// Bytes in memory before they become a table, 64 KiB to 1 GiB. Default: 4 MiB.
     pub write_buffer_size: usize,

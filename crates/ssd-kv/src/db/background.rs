@@ -9,7 +9,6 @@ use crate::format::names::{self, FileKind};
 use crate::version::pick::{self, Picked};
 use crate::version::set::described;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 impl Db {
     /// Whether `step` has something to do.
@@ -156,9 +155,5 @@ impl Db {
     #[must_use]
     pub fn tables_per_level(&self) -> [usize; LEVELS] {
         self.set.current.files.each_ref().map(Vec::len)
-    }
-
-    pub(super) fn hold_version(&self) -> Arc<crate::version::Version> {
-        self.set.current.clone()
     }
 }

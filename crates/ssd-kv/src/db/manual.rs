@@ -22,9 +22,9 @@ impl Db {
     /// As `step`.
     pub fn compact_range(&mut self, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
         self.check_writable()?;
-        let version = self.hold_version();
+        let version = &self.set.current;
         let overlaps =
-            |level: &usize| !crate::version::overlapping(&version, *level, begin, end).is_empty();
+            |level: &usize| !crate::version::overlapping(version, *level, begin, end).is_empty();
         let deepest = (1..LEVELS).rev().find(overlaps).unwrap_or(1);
         self.flush_memory()?;
         for level in 0..deepest {

@@ -199,6 +199,7 @@ impl Recovery {
             log,
             log_number,
             log_name_synced: true,
+            full_log: None,
             snapshots: Arc::new(Snapshots::default()),
             flush: None,
             compaction: None,

@@ -95,6 +95,9 @@ impl Db {
     fn log_batch(&mut self, batch: &WriteBatch, sync: bool) -> Result<()> {
         self.log.add(batch.bytes())?;
         if sync {
+            if let Some(mut older) = self.full_log.take() {
+                older.sync()?;
+            }
             self.log.sync()?;
             if !self.log_name_synced {
                 self.files.sync_dir()?;
@@ -168,7 +171,8 @@ impl Db {
                 return Err(error);
             }
         };
-        self.log = LogWriter::new(file);
+        let log = LogWriter::new(file);
+        self.full_log = Some(std::mem::replace(&mut self.log, log));
         self.log_number = number;
         self.log_name_synced = false;
         let fresh = Arc::new(MemTable::new(self.options.write_buffer_size));

@@ -30,7 +30,7 @@ impl BlockBuilder {
         if self.since_restart >= self.interval {
             return 0;
         }
-        self.last_key.iter().zip(key).take_while(|(a, b)| a == b).count()
+        key::shared_prefix(&self.last_key, key)
     }
 
     /// Append an entry; keys come in order.

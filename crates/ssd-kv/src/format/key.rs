@@ -77,6 +77,14 @@ pub(crate) fn compare_user(a: &[u8], b: &[u8]) -> Ordering {
     a[common..].cmp(&b[common..])
 }
 
+/// How many bytes two keys begin with in common.
+#[inline]
+pub(crate) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
+    let words = a.chunks_exact(8).zip(b.chunks_exact(8)).take_while(|(x, y)| x == y).count();
+    let rest = a[words * 8..].iter().zip(&b[words * 8..]).take_while(|(x, y)| x == y).count();
+    words * 8 + rest
+}
+
 /// Order of internal keys.
 #[inline]
 pub(crate) fn compare(a: &[u8], b: &[u8]) -> Ordering {
@@ -86,7 +94,7 @@ pub(crate) fn compare(a: &[u8], b: &[u8]) -> Ordering {
 /// A key at least `last` and below `next`, as short as can be had. Both are internal keys.
 pub(crate) fn separator(last: &[u8], next: &[u8]) -> Vec<u8> {
     let (start, limit) = (user(last), user(next));
-    let shared = start.iter().zip(limit).take_while(|(a, b)| a == b).count();
+    let shared = shared_prefix(start, limit);
     if shared < start.len().min(limit.len()) {
         let byte = start[shared];
         if byte < 0xff && byte + 1 < limit[shared] {

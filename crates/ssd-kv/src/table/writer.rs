@@ -1,6 +1,6 @@
 //! Writes a table.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::block::BlockBuilder;
 use crate::format::coding::masked;
 use crate::format::filter::FilterBuilder;
@@ -70,6 +70,10 @@ impl TableWriter {
 
     /// Append a pair; internal keys come in order.
     pub(crate) fn add(&mut self, key: &[u8], value: &[u8], policy: &mut dyn Policy) -> Result<()> {
+        if self.entries > 0 && key::compare(&self.last_key, key).is_ge() {
+            let what = "keys out of order: what this table is made from is damaged";
+            return Err(Error::corrupt(self.file.name(), self.file.written(), what));
+        }
         if self.data.entries() > 0
             && policy.cut_before(&OpenBlock { builder: &self.data, key, value })
         {

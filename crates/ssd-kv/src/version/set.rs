@@ -159,7 +159,8 @@ impl VersionSet {
         apply(&mut levels, &edit).map_err(Error::Invalid)?;
         sort(&mut levels);
         let version = Version::new(levels);
-        debug_assert_eq!(version.audit(), Ok(()));
+        let manifest = || self.files.describe(&names::manifest(self.manifest_number));
+        version.audit().map_err(|what| Error::corrupt(&manifest(), 0, what))?;
 
         // The names of new tables and logs before the record that speaks of them.
         self.files.sync_dir()?;

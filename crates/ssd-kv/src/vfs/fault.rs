@@ -104,6 +104,14 @@ impl FaultVfs {
         locked(&self.state).calls
     }
 
+    /// All files as they are now.
+    #[must_use]
+    pub fn files(&self) -> MemoryVfs {
+        let state = locked(&self.state);
+        let named = state.names.iter();
+        MemoryVfs::of(named.map(|(n, id)| (n.clone(), state.contents[id].data.clone())).collect())
+    }
+
     /// What a crash now would leave. The directory itself goes on.
     #[must_use]
     pub fn crash(&self, reset: Reset) -> MemoryVfs {

@@ -211,6 +211,10 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(crate) fn append(&mut self, data: &[u8]) -> Result<()> {
         self.written += data.len() as u64;
         if self.buffer.len() + data.len() > GATHER {
