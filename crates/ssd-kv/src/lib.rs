@@ -5,6 +5,7 @@
 //! no file system, clock, thread or random source: files come from `vfs`, background work is done in
 //! `Db::step`. See docs/store.md.
 
+pub mod bench;
 mod compaction;
 mod db;
 mod error;

@@ -7,17 +7,21 @@
 
 use crate::format::key::{Kind, Tag, compare_user};
 use std::cmp::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 const MAX_HEIGHT: usize = 12;
-/// Words of a node before its links: lengths of key and value, tag (2), height.
-const HEAD: usize = 5;
+/// Words of a node before its key: lengths of key and value, tag (2). Its links lie before them, the
+/// lowest one last, so that the key is found without knowing how many there are.
+const HEAD: usize = 4;
 /// The node before all others; as a link: no node.
-const START: u32 = 0;
+const START: u32 = MAX_HEIGHT as u32;
 
 /// A sorted set of changes. Readers may hold it while it grows.
 pub(crate) struct MemTable {
     list: RwLock<SkipList>,
+    /// As the arena counts, for those who do not wait for the list.
+    usage: AtomicUsize,
 }
 
 struct SkipList {
@@ -66,12 +70,13 @@ impl MemTable {
     /// An empty one that is to take about `capacity` bytes.
     pub(crate) fn new(capacity: usize) -> MemTable {
         let mut words = Vec::with_capacity(capacity / 4 + 1024);
-        words.resize(HEAD + MAX_HEIGHT, START);
+        words.resize(MAX_HEIGHT + HEAD, START);
         let mut arena = Arena { usage: 0, place: 0, left: 0 };
         arena.node(MAX_HEIGHT);
         let ends = [START; MAX_HEIGHT];
         let list = SkipList { words, height: 1, random: 0x5ead_beef, arena, ends };
-        MemTable { list: RwLock::new(list) }
+        let usage = AtomicUsize::new(list.arena.usage);
+        MemTable { list: RwLock::new(list), usage }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, SkipList> {
@@ -80,12 +85,14 @@ impl MemTable {
 
     /// Add a change; no other one of this key has the same sequence number.
     pub(crate) fn add(&self, key: &[u8], tag: Tag, value: &[u8]) {
-        self.list.write().unwrap_or_else(PoisonError::into_inner).add(key, tag, value);
+        let mut list = self.list.write().unwrap_or_else(PoisonError::into_inner);
+        list.add(key, tag, value);
+        self.usage.store(list.arena.usage, Relaxed);
     }
 
     /// Bytes of memory by LevelDB's count.
     pub(crate) fn usage(&self) -> usize {
-        self.read().arena.usage
+        self.usage.load(Relaxed)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -109,7 +116,7 @@ impl MemTable {
 impl SkipList {
     #[inline]
     fn next(&self, node: u32, level: usize) -> u32 {
-        self.words[node as usize + HEAD + level]
+        self.words[node as usize - 1 - level]
     }
 
     #[inline]
@@ -117,21 +124,15 @@ impl SkipList {
         &bytemuck::cast_slice(&self.words[word..])[..length]
     }
 
-    /// Where the bytes of key and value begin, in words.
-    #[inline]
-    fn data(&self, node: u32) -> usize {
-        node as usize + HEAD + self.words[node as usize + 4] as usize
-    }
-
     #[inline]
     fn key(&self, node: u32) -> &[u8] {
-        self.bytes(self.data(node), self.words[node as usize] as usize)
+        self.bytes(node as usize + HEAD, self.words[node as usize] as usize)
     }
 
     fn value(&self, node: u32) -> &[u8] {
         let key = self.words[node as usize] as usize;
         let value = self.words[node as usize + 1] as usize;
-        &self.bytes(self.data(node), key + value)[key..]
+        &self.bytes(node as usize + HEAD, key + value)[key..]
     }
 
     #[inline]
@@ -198,14 +199,16 @@ impl SkipList {
         self.arena.allocate(length(key.len() + 8) + length(value.len()));
         self.arena.node(height);
 
-        let node = u32::try_from(self.words.len()).expect("batches are bounded");
+        let node = self.words.len() + height;
+        let node = u32::try_from(node).expect("batches are bounded");
+        for level in (0..height).rev() {
+            self.words.push(self.next(path[level], level));
+        }
+        for (level, &before) in path.iter().enumerate().take(height) {
+            self.words[before as usize - 1 - level] = node;
+        }
         let head = [key.len() as u32, value.len() as u32, tag.0 as u32, (tag.0 >> 32) as u32];
         self.words.extend_from_slice(&head);
-        self.words.push(height as u32);
-        for (level, &before) in path.iter().enumerate().take(height) {
-            self.words.push(self.next(before, level));
-            self.words[before as usize + HEAD + level] = node;
-        }
         for level in 0..height {
             if self.next(node, level) == START {
                 self.ends[level] = node;

@@ -1,6 +1,7 @@
 //! Python bindings of ssdlab: conversions, nothing else.
 
 mod device;
+mod kv;
 mod log_reader;
 mod panics;
 mod policies;
@@ -145,6 +146,23 @@ fn registry() -> String {
     .to_string()
 }
 
+fn add_kv(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("KvError", py.get_type::<kv::KvError>())?;
+    module.add("KvCorruptionError", py.get_type::<kv::KvCorruptionError>())?;
+    module.add("KvIoError", py.get_type::<kv::KvIoError>())?;
+    module.add("KvLockedError", py.get_type::<kv::KvLockedError>())?;
+    module.add_class::<kv::Store>()?;
+    module.add_class::<kv::KvBatch>()?;
+    module.add_class::<kv::KvSnapshot>()?;
+    module.add_class::<kv::KvIter>()?;
+    module.add_class::<kv::KvBench>()?;
+    module.add_function(wrap_pyfunction!(kv::kv_defaults, module)?)?;
+    module.add_function(wrap_pyfunction!(kv::kv_destroy, module)?)?;
+    module.add_function(wrap_pyfunction!(kv::kv_repair, module)?)?;
+    module.add_function(wrap_pyfunction!(kv::kv_dump, module)?)
+}
+
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -156,6 +174,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("StuckError", module.py().get_type::<StuckError>())?;
     module.add_class::<log_reader::LogReader>()?;
     module.add_class::<device::Device>()?;
+    add_kv(module)?;
     module.add_class::<policies::DeviceInfo>()?;
     module.add_class::<policies::VictimView>()?;
     module.add_class::<policies::TriggerView>()?;

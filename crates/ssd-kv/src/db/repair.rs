@@ -132,7 +132,7 @@ impl Repair<'_> {
 
     fn good_blocks(&mut self, table: &Table) -> Result<Source> {
         let memory = MemTable::new(self.options.max_file_size as usize);
-        let mut index = BlockIter::new(table.index().clone());
+        let mut index = BlockIter::new(table.index().block().clone());
         index.first().map_err(|d| table.index_damage(d))?;
         while index.valid() {
             let copied = table.handle(index.value()).and_then(|handle| {

@@ -115,6 +115,10 @@ impl Block {
         self.data.len()
     }
 
+    pub(crate) fn restarts(&self) -> usize {
+        self.restarts
+    }
+
     fn restart(&self, index: usize) -> Result<usize, Damage> {
         let place = self.limit + index * 4;
         let offset = fixed32(&self.data, place) as usize;
@@ -146,7 +150,7 @@ impl Block {
     }
 
     /// The whole key at a restart.
-    fn restart_key(&self, index: usize) -> Result<&[u8], Damage> {
+    pub(crate) fn restart_key(&self, index: usize) -> Result<&[u8], Damage> {
         let at = self.restart(index)?;
         let (shared, further, _, start) = self.head(at)?;
         if shared != 0 || further < 8 {
@@ -265,12 +269,23 @@ impl BlockIter {
 
     /// Go to the first entry not below `target`.
     pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Damage> {
+        self.seek_among(target, 0, self.block.restarts)
+    }
+
+    /// The same, if it is known that the keys of the restarts before `low` are below the target, and
+    /// those from `high` on above it.
+    pub(crate) fn seek_among(
+        &mut self,
+        target: &[u8],
+        low: usize,
+        high: usize,
+    ) -> Result<(), Damage> {
         if self.block.restarts == 0 {
             self.at = self.block.limit;
             return Ok(());
         }
         // The last restart whose key is below the target, or the first one.
-        let (mut low, mut high) = (0, self.block.restarts - 1);
+        let (mut low, mut high) = (low.saturating_sub(1), high.saturating_sub(1));
         while low < high {
             let middle = (low + high).div_ceil(2);
             if key::compare(self.block.restart_key(middle)?, target) == Ordering::Less {

@@ -58,8 +58,7 @@ impl LogWriter {
                 break;
             }
         }
-        self.file.append(&self.record)?;
-        self.file.flush()
+        self.file.append_now(&self.record)
     }
 
     pub(crate) fn sync(&mut self) -> Result<()> {

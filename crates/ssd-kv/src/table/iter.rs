@@ -19,8 +19,8 @@ pub(crate) struct TableIter {
 
 impl TableIter {
     pub(crate) fn new(table: Arc<Table>, options: ReadOptions) -> TableIter {
-        let index = BlockIter::new(table.index().clone());
-        let data = BlockIter::new(table.index().clone());
+        let index = BlockIter::new(table.index().block().clone());
+        let data = BlockIter::new(table.index().block().clone());
         TableIter { table, options, index, data, handle: None }
     }
 
@@ -103,7 +103,7 @@ impl TableIter {
     }
 
     pub(crate) fn seek(&mut self, target: &[u8]) -> Result<()> {
-        let result = self.index.seek(target);
+        let result = self.table.index().seek(&mut self.index, target);
         self.index_moved(result)?;
         if self.handle.is_some() {
             let result = self.data.seek(target);

@@ -1,6 +1,7 @@
 //! Tables: sorted files of internal keys.
 
 mod cache;
+mod index;
 mod iter;
 mod reader;
 mod writer;

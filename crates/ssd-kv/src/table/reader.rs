@@ -1,5 +1,6 @@
 //! Reads a table.
 
+use super::index::Index;
 use super::writer::FILTER_NAME;
 use crate::error::{Error, Result};
 use crate::format::block::{Block, BlockIter};
@@ -22,7 +23,7 @@ pub(crate) struct Table {
     region: Option<Arc<Region>>,
     number: u64,
     size: u64,
-    index: Block,
+    index: Index,
     filter: Option<FilterReader>,
     /// Where the data blocks end at the latest.
     metaindex: Handle,
@@ -53,9 +54,18 @@ impl Table {
         let empty = Block::new(Piece::from(vec![0; 4]))
             .map_err(|d| Error::corrupt(file.name(), 0, d.what))?;
         let metaindex = footer.metaindex;
-        let mut table =
-            Table { file, region, number, size, index: empty, filter: None, metaindex, cache };
-        table.index = table.block_of(footer.index, table.read(footer.index, verify)?)?;
+        let mut table = Table {
+            file,
+            region,
+            number,
+            size,
+            index: Index::new(empty),
+            filter: None,
+            metaindex,
+            cache,
+        };
+        let index = table.block_of(footer.index, table.read(footer.index, verify)?)?;
+        table.index = Index::new(index);
         table.read_filter(verify)?;
         Ok(table)
     }
@@ -101,7 +111,7 @@ impl Table {
         self.filter.as_ref().is_none_or(|f| f.may_contain(handle.offset, hash()))
     }
 
-    pub(crate) fn index(&self) -> &Block {
+    pub(crate) fn index(&self) -> &Index {
         &self.index
     }
 
@@ -222,8 +232,8 @@ impl Table {
         options: ReadOptions,
         found: impl FnOnce(&[u8], &[u8]) -> T,
     ) -> Result<Option<T>> {
-        let mut index = BlockIter::new(self.index.clone());
-        index.seek(target).map_err(|d| self.index_damage(d))?;
+        let mut index = BlockIter::new(self.index.block().clone());
+        self.index.seek(&mut index, target).map_err(|d| self.index_damage(d))?;
         if !index.valid() {
             return Ok(None);
         }
@@ -239,8 +249,8 @@ impl Table {
 
     /// About where in the file the key is or would be, in bytes.
     pub(crate) fn approximate_offset(&self, target: &[u8]) -> Result<u64> {
-        let mut index = BlockIter::new(self.index.clone());
-        index.seek(target).map_err(|d| self.index_damage(d))?;
+        let mut index = BlockIter::new(self.index.block().clone());
+        self.index.seek(&mut index, target).map_err(|d| self.index_damage(d))?;
         if index.valid() { Ok(self.handle(index.value())?.offset) } else { Ok(self.data_end()) }
     }
 }

@@ -16,7 +16,7 @@ use crate::options::ReadOptions;
 use crate::table::{TableIter, Tables};
 use crate::vfs::memory::locked;
 use std::cmp::Ordering;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 /// A table of the store.
@@ -58,6 +58,8 @@ pub(crate) struct Version {
     pub(crate) score_level: usize,
     /// A table that was looked into in vain too often, and its level.
     to_compact: Mutex<Option<(usize, File)>>,
+    /// Whether there is one: asked with every write.
+    seeks_due: AtomicBool,
 }
 
 /// What a look into tables found.
@@ -159,6 +161,7 @@ impl Version {
     fn charge(&self, level: usize, file: &File) {
         if file.allowed_seeks.fetch_sub(1, Relaxed) <= 1 {
             locked(&self.to_compact).get_or_insert_with(|| (level, file.clone()));
+            self.seeks_due.store(true, Relaxed);
         }
     }
 
@@ -184,7 +187,7 @@ impl Version {
 
     /// Whether anything is to be compacted.
     pub(crate) fn needs_compaction(&self) -> bool {
-        self.score >= 1.0 || locked(&self.to_compact).is_some()
+        self.score >= 1.0 || self.seeks_due.load(Relaxed)
     }
 
     /// Sequences that together hold all entries.

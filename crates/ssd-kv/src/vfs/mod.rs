@@ -227,6 +227,13 @@ impl Writer {
         Ok(())
     }
 
+    /// Append and hand over at once, without a copy.
+    pub(crate) fn append_now(&mut self, data: &[u8]) -> Result<()> {
+        self.flush()?;
+        self.written += data.len() as u64;
+        self.file.append(data).map_err(|e| self.failed("append to", e))
+    }
+
     /// Bytes appended so far.
     pub(crate) fn written(&self) -> u64 {
         self.written

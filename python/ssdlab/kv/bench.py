@@ -1,0 +1,164 @@
+"""Speed of the store beside LevelDB's: `ssdlab kv bench`.
+
+Both sides make the same operations, each in processes of its own, on the same file system. LevelDB
+runs as it comes (its compaction on a thread) and inline (its background work right after the write
+that asks for it, as ours): then both write the same bytes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ssdlab import _core
+from ssdlab.kv import store
+
+FILL_FIRST = (("fillseq",), tuple(name for name in _core.KvBench.names() if name != "fillseq"))
+SOURCE = Path(__file__).with_name("leveldb_bench.cc")
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one engine needed for one workload."""
+
+    wall_s: float
+    """Time by the wall."""
+    cpu_s: float
+    """Time of processors, of all threads, in user and system mode."""
+    found: int
+    """Operations that found or wrote a pair."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What one engine needed for a list of workloads, and what it wrote."""
+
+    sides: dict[str, Side]
+    """By workload."""
+    table_bytes: int
+    """Bytes of tables written in all of them."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One workload with one size of values."""
+
+    name: str
+    """The workload."""
+    value_size: int
+    """Bytes of a value."""
+    n: int
+    """Operations."""
+    ours: Side
+    """Our engine."""
+    leveldb: Side | None
+    """LevelDB as it comes."""
+    inline: Side | None
+    """LevelDB with its background work inline."""
+
+    def cpu_us(self, side: Side) -> float:
+        """Microseconds of the processor for an operation; of `readseq`, for a pair."""
+        count = side.found if self.name == "readseq" else self.n
+        return side.cpu_s / count * 1e6
+
+
+def own(folder: str, names: Sequence[str], n: int, value_size: int, bloom: int) -> Iterator[str]:
+    """Run workloads on our engine: lines as those of `leveldb_bench.cc`."""
+    bench = _core.KvBench(n, value_size)
+    with store.open(
+        folder, create_if_missing=True, compression=None, bloom_filter_bits=bloom
+    ) as db:
+        for seed, name in enumerate(names, 1):
+            wall, cpu = time.perf_counter(), time.process_time()
+            found = bench.run(db._store, name, seed)
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+            yield f"{name} {wall:.6f} {cpu:.6f} {found}"
+        yield f"tables {sum(level.bytes_written for level in db.stats().levels)}"
+
+
+def compiled(folder: Path) -> Path | None:
+    """Compile the program for LevelDB; None without a compiler or LevelDB's headers."""
+    program = folder / "leveldb_bench"
+    compiler = shutil.which("c++")
+    if compiler is None:
+        return None
+    files = ["-o", str(program), str(SOURCE)]
+    command = [compiler, "-O2", "-std=c++17", *files, "-lleveldb", "-lpthread"]
+    done = subprocess.run(command, check=False, capture_output=True)
+    return program if done.returncode == 0 else None
+
+
+def _run(command: Sequence[object], folder: Path) -> Runs:
+    done = subprocess.run([str(c) for c in command], check=True, stdout=subprocess.PIPE, text=True)
+    sides, tables = {}, 0
+    for line in done.stdout.splitlines():
+        name, *numbers = line.split()
+        if name == "tables":
+            tables = int(numbers[0])
+        else:
+            sides[name] = Side(float(numbers[0]), float(numbers[1]), int(numbers[2]))
+    shutil.rmtree(folder)
+    return Runs(sides, tables)
+
+
+def measure(
+    sizes: Sequence[int],
+    mebibytes: int,
+    bloom: int,
+    folder: Path | None,
+    tell: Callable[[str], None],
+) -> tuple[list[Cell], list[tuple[int, int, int, int]]]:
+    """All cells, and by size of values: bytes of tables, ours and LevelDB's, and user bytes.
+
+    A size of values gets as many operations as make `mebibytes` MiB of values.
+    """
+    cells: list[Cell] = []
+    written: list[tuple[int, int, int, int]] = []
+    with tempfile.TemporaryDirectory(prefix="ssdlab-kv-", dir=folder) as place:
+        program = compiled(Path(place))
+        if program is None:
+            tell("LevelDB is left out: no C++ compiler, or no headers (Debian: libleveldb-dev)")
+        for size in sizes:
+            n = max((mebibytes << 20) // size, 1)
+            for names in FILL_FIRST:
+                tell(f"{size} B: {', '.join(names)}")
+                where, what = Path(place, "store"), ",".join(names)
+                mine = [sys.executable, "-m", "ssdlab.kv.bench", where, size, n, bloom, what]
+                ours = _run(mine, where)
+                theirs: list[Runs] = []
+                for mode in ("threads", "inline") if program else ():
+                    theirs.append(_run([program, where, mode, size, n, bloom, what], where))
+                if theirs:
+                    user = n * (size + 16) * sum("fill" in x or "over" in x for x in names)
+                    written.append((size, ours.table_bytes, theirs[1].table_bytes, user))
+                for name, side in ours.sides.items():
+                    both = [run.sides[name] for run in theirs]
+                    beside = (both[0], both[1]) if both else (None, None)
+                    cells.append(Cell(name, size, n, side, *beside))
+    return cells, written
+
+
+def table(cells: Sequence[Cell]) -> str:
+    """The cells as text: microseconds of the processor for an operation, and ratios."""
+    head = ("workload", "value", "ours", "LevelDB", "ratio", "inline", "ratio")
+    lines = [f"{head[0]:<14}{head[1]:>6}" + "".join(f"{h:>9}" for h in head[2:])]
+    for cell in cells:
+        line = f"{cell.name:<14}{cell.value_size:>6}{cell.cpu_us(cell.ours):>9.3f}"
+        for side in (cell.leveldb, cell.inline):
+            if side is not None:
+                ratio = cell.ours.cpu_s / side.cpu_s if side.cpu_s else float("nan")
+                line += f"{cell.cpu_us(side):>9.3f}{ratio:>9.2f}"
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    where, size, count, bits, names = sys.argv[1:]
+    for text in own(where, names.split(","), int(count), int(size), int(bits)):
+        sys.stdout.write(text + "\n")
