@@ -475,7 +475,7 @@ class KvIter:
     """A place between the pairs of a store."""
 
     def seek(self, key: bytes | None = None) -> None:
-        """Go before the first pair whose key is not below `key`; without a key, before the first."""
+        """Go before the first pair whose key is not below `key`; None: before the first one."""
 
     def seek_to_end(self) -> None:
         """Go behind the last pair."""

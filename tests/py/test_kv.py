@@ -4,8 +4,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from running import refused, ssdlab_command
 
+from running import refused, ssdlab_command
 from ssdlab import kv
 
 

@@ -169,7 +169,15 @@ def test_bytes_are_those_of_leveldb(tmp_path: Path, size: int) -> None:
         pytest.skip("no C++ compiler, or no headers of LevelDB")
     names, n = ["fillrandom", "overwrite", "readrandom", "deleterandom", "readmissing"], 60_000
     both = {}
-    command = [program, tmp_path / "a", "inline", str(size), str(n), "10", ",".join(names)]
+    command = [
+        str(program),
+        str(tmp_path / "a"),
+        "inline",
+        str(size),
+        str(n),
+        "10",
+        ",".join(names),
+    ]
     subprocess.run(command, check=True, capture_output=True)
     list(bench.own(str(tmp_path / "b"), names, n, size, 10))
     for side in ("a", "b"):

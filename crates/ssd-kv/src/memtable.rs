@@ -8,7 +8,7 @@
 use crate::format::key::{Kind, Tag, compare_user};
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 const MAX_HEIGHT: usize = 12;
 /// Words of a node before its key: lengths of key and value, tag (2). Its links lie before them, the
@@ -135,6 +135,13 @@ impl SkipList {
         &self.bytes(node as usize + HEAD, key + value)[key..]
     }
 
+    /// The internal key in place of what is in `out`.
+    fn put_key(&self, node: u32, out: &mut Vec<u8>) {
+        out.clear();
+        out.extend_from_slice(self.key(node));
+        out.extend_from_slice(&self.tag(node).0.to_le_bytes());
+    }
+
     #[inline]
     fn tag(&self, node: u32) -> Tag {
         let (low, high) = (self.words[node as usize + 2], self.words[node as usize + 3]);
@@ -226,17 +233,48 @@ impl SkipList {
     }
 }
 
-/// A place in a memtable. It holds a copy of its entry, since the table may grow meanwhile.
+/// How far a reading has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place(u32);
+
+impl MemTable {
+    /// Before the first change; none if there is none.
+    pub(crate) fn begin(&self) -> Option<Place> {
+        Some(Place(self.read().next(START, 0))).filter(|p| p.0 != START)
+    }
+
+    /// Give changes, as internal key and value, from `place` on to `f` until it says stop; where to
+    /// go on.
+    pub(crate) fn read_on<E>(
+        &self,
+        place: Place,
+        mut f: impl FnMut(&[u8], &[u8]) -> Result<bool, E>,
+    ) -> Result<Option<Place>, E> {
+        let list = self.read();
+        let (mut node, mut key) = (place.0, Vec::new());
+        while node != START {
+            list.put_key(node, &mut key);
+            if !f(&key, list.value(node))? {
+                return Ok(Some(Place(list.next(node, 0))).filter(|p| p.0 != START));
+            }
+            node = list.next(node, 0);
+        }
+        Ok(None)
+    }
+}
+
+/// A place in a memtable. It holds a copy of its key and, once asked for, of its value, since the
+/// table may grow meanwhile.
 pub(crate) struct MemIter {
     table: Arc<MemTable>,
     node: u32,
     key: Vec<u8>,
-    value: Vec<u8>,
+    value: OnceLock<Vec<u8>>,
 }
 
 impl MemIter {
     pub(crate) fn new(table: Arc<MemTable>) -> MemIter {
-        MemIter { table, node: START, key: Vec::new(), value: Vec::new() }
+        MemIter { table, node: START, key: Vec::new(), value: OnceLock::new() }
     }
 
     pub(crate) fn valid(&self) -> bool {
@@ -248,18 +286,15 @@ impl MemIter {
     }
 
     pub(crate) fn value(&self) -> &[u8] {
-        &self.value
+        self.value.get_or_init(|| self.table.read().value(self.node).to_vec())
     }
 
     fn go(&mut self, to: impl FnOnce(&SkipList, u32) -> u32) {
         let list = self.table.read();
         self.node = to(&list, self.node);
+        self.value.take();
         if self.node != START {
-            self.key.clear();
-            self.key.extend_from_slice(list.key(self.node));
-            self.key.extend_from_slice(&list.tag(self.node).0.to_le_bytes());
-            self.value.clear();
-            self.value.extend_from_slice(list.value(self.node));
+            list.put_key(self.node, &mut self.key);
         }
     }
 

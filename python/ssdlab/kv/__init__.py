@@ -18,6 +18,7 @@ from ssdlab.kv.iterator import Iterator
 from ssdlab.kv.store import (
     DB,
     LevelStats,
+    Reader,
     Repaired,
     Snapshot,
     Stats,
@@ -37,6 +38,7 @@ __all__ = [
     "Iterator",
     "LevelStats",
     "LockedError",
+    "Reader",
     "Repaired",
     "Snapshot",
     "Stats",

@@ -131,9 +131,10 @@ def measure(
                 where, what = Path(place, "store"), ",".join(names)
                 mine = [sys.executable, "-m", "ssdlab.kv.bench", where, size, n, bloom, what]
                 ours = _run(mine, where)
-                theirs: list[Runs] = []
-                for mode in ("threads", "inline") if program else ():
-                    theirs.append(_run([program, where, mode, size, n, bloom, what], where))
+                modes = ("threads", "inline") if program else ()
+                theirs = [
+                    _run([program, where, mode, size, n, bloom, what], where) for mode in modes
+                ]
                 if theirs:
                     user = n * (size + 16) * sum("fill" in x or "over" in x for x in names)
                     written.append((size, ours.table_bytes, theirs[1].table_bytes, user))

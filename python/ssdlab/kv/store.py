@@ -129,7 +129,7 @@ class Repaired:
     """What the old files are called now; they can be removed."""
 
 
-class _Reader:
+class Reader:
     """What can be read from: a store, or a snapshot of one."""
 
     _store: _core.Store
@@ -177,7 +177,7 @@ class _Reader:
         return cast("Pairs[tuple[bytes, bytes]]", iter(self.iterator()))
 
 
-class DB(_Reader):
+class DB(Reader):
     """An open store; `ssdlab.kv.open` opens it, leaving a `with` block closes it."""
 
     def __init__(self, name: str, store: _core.Store) -> None:
@@ -253,7 +253,7 @@ class DB(_Reader):
         return Stats(levels=levels, **found)
 
 
-class Snapshot(_Reader):
+class Snapshot(Reader):
     """The state of a store at one time. Closing it lets compactions drop what only it needs."""
 
     def __init__(self, store: _core.Store, held: _core.KvSnapshot) -> None:

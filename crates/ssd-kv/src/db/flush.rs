@@ -2,10 +2,10 @@
 
 use super::Db;
 use crate::compaction::finish;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::edit::{Edit, NewFile};
 use crate::format::{key, names};
-use crate::memtable::{MemIter, MemTable};
+use crate::memtable::{MemTable, Place};
 use crate::options::Options;
 use crate::policy::Policy;
 use crate::table::{TableOptions, TableWriter, Tables};
@@ -22,7 +22,9 @@ const LOWEST: usize = 2;
 /// A memtable being written to a table.
 pub(super) struct Flush {
     number: u64,
-    iter: MemIter,
+    memory: Arc<MemTable>,
+    /// Where to go on; none at the end.
+    place: Option<Place>,
     smallest: Vec<u8>,
     writer: TableWriter,
 }
@@ -37,9 +39,8 @@ impl Flush {
     ) -> Result<Flush> {
         let file = files.create(&names::table(number))?;
         let writer = TableWriter::new(file, TableOptions::of(options));
-        let mut iter = MemIter::new(memory);
-        iter.first();
-        Ok(Flush { number, smallest: iter.key().to_vec(), iter, writer })
+        let place = memory.begin();
+        Ok(Flush { number, memory, place, smallest: Vec::new(), writer })
     }
 
     pub(super) fn number(&self) -> u64 {
@@ -52,15 +53,20 @@ impl Flush {
         policy: &mut dyn Policy,
         tables: &Tables,
     ) -> Result<Option<NewFile>> {
-        let mut bytes = 0;
-        while self.iter.valid() {
-            if bytes >= STEP {
+        if let Some(place) = self.place {
+            let mut bytes = 0;
+            let (writer, smallest) = (&mut self.writer, &mut self.smallest);
+            self.place = self.memory.read_on(place, |key, value| {
+                if writer.entries() == 0 {
+                    *smallest = key.to_vec();
+                }
+                writer.add(key, value, policy)?;
+                bytes += key.len() + value.len();
+                Ok::<_, Error>(bytes < STEP)
+            })?;
+            if self.place.is_some() {
                 return Ok(None);
             }
-            let (key, value) = (self.iter.key(), self.iter.value());
-            bytes += key.len() + value.len();
-            self.writer.add(key, value, policy)?;
-            self.iter.next();
         }
         let smallest = std::mem::take(&mut self.smallest);
         let file = finish(&mut self.writer, smallest, (0, self.number), policy)?;

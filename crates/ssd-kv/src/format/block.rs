@@ -151,12 +151,25 @@ impl Block {
 
     /// The whole key at a restart.
     pub(crate) fn restart_key(&self, index: usize) -> Result<&[u8], Damage> {
+        Ok(self.restart_pair(index)?.0)
+    }
+
+    /// The entry at a restart.
+    pub(crate) fn restart_pair(&self, index: usize) -> Result<(&[u8], &[u8]), Damage> {
         let at = self.restart(index)?;
-        let (shared, further, _, start) = self.head(at)?;
+        let (shared, further, value, start) = self.head(at)?;
         if shared != 0 || further < 8 {
             return Err(Damage::at(at, "a restart whose key is not whole"));
         }
-        Ok(&self.data[start..start + further])
+        let middle = start + further;
+        Ok((&self.data[start..middle], &self.data[middle..middle + value]))
+    }
+
+    /// Whether the entry at a restart is the only one before the next restart.
+    pub(crate) fn is_alone(&self, index: usize) -> bool {
+        let next = if index + 1 < self.restarts { self.restart(index + 1) } else { Ok(self.limit) };
+        let end = self.restart(index).and_then(|at| self.head(at));
+        end.map(|(_, further, value, start)| start + further + value) == next
     }
 }
 

@@ -7,7 +7,7 @@ use crate::format::block::{Block, BlockIter};
 use crate::format::coding::{fixed32, masked};
 use crate::format::filter::FilterReader;
 use crate::format::footer::{FOOTER, Footer, Handle, TRAILER};
-use crate::format::{Damage, bloom, key};
+use crate::format::{Damage, bloom};
 use crate::lru::Lru;
 use crate::options::ReadOptions;
 use crate::vfs::region::{Piece, Region};
@@ -225,32 +225,28 @@ impl Table {
         }
     }
 
-    /// The first entry not below the internal key, given to `found` if the filter lets it in.
+    /// The first entry not below the internal key, given to `found` if the filter lets in the hash
+    /// of its user key.
     pub(crate) fn get<T>(
         &self,
-        target: &[u8],
+        (target, hash): (&[u8], u32),
         options: ReadOptions,
         found: impl FnOnce(&[u8], &[u8]) -> T,
     ) -> Result<Option<T>> {
-        let mut index = BlockIter::new(self.index.block().clone());
-        self.index.seek(&mut index, target).map_err(|d| self.index_damage(d))?;
-        if !index.valid() {
+        let Some(handle) = self.index.find(target).map_err(|d| self.index_damage(d))? else {
+            return Ok(None);
+        };
+        if self.filter.as_ref().is_some_and(|f| !f.may_contain(handle.offset, hash)) {
             return Ok(None);
         }
-        let handle = self.handle(index.value())?;
-        if !self.filter_lets_in(handle, key::user(target)) {
-            return Ok(None);
-        }
-        let mut entries = index;
-        entries.reset(self.block(handle, options)?);
+        let mut entries = BlockIter::new(self.block(handle, options)?);
         entries.seek(target).map_err(|d| self.damage(handle, d))?;
         Ok(entries.valid().then(|| found(entries.key(), entries.value())))
     }
 
     /// About where in the file the key is or would be, in bytes.
     pub(crate) fn approximate_offset(&self, target: &[u8]) -> Result<u64> {
-        let mut index = BlockIter::new(self.index.block().clone());
-        self.index.seek(&mut index, target).map_err(|d| self.index_damage(d))?;
-        if index.valid() { Ok(self.handle(index.value())?.offset) } else { Ok(self.data_end()) }
+        let found = self.index.find(target).map_err(|d| self.index_damage(d))?;
+        Ok(found.map_or(self.data_end(), |handle| handle.offset))
     }
 }

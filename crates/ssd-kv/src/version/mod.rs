@@ -9,6 +9,7 @@ pub(crate) use level_iter::LevelIter;
 pub(crate) use ranges::{overlapping, total_size};
 
 use crate::error::{Error, Result};
+use crate::format::bloom;
 use crate::format::edit::LEVELS;
 use crate::format::key::{self, Kind, Tag};
 use crate::merge::Source;
@@ -130,6 +131,7 @@ impl Version {
         options: ReadOptions,
     ) -> Result<Option<Vec<u8>>> {
         let target = key::internal(user, Tag::seek(sequence));
+        let hash = bloom::key_hash(user);
         let (mut value, mut looks) = (None, 0);
         let mut first: Option<(usize, File)> = None;
         self.each_candidate(&target, |level, file| {
@@ -138,7 +140,8 @@ impl Version {
                 first = Some((level, file.clone()));
             }
             let table = tables.table(file.number, file.size)?;
-            let look = table.get(&target, options, |key, found| look_at(user, key, found))?;
+            let look =
+                table.get((&target, hash), options, |key, found| look_at(user, key, found))?;
             match look.unwrap_or(Look::Nothing) {
                 Look::Nothing => Ok(true),
                 Look::Deleted => Ok(false),
