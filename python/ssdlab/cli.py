@@ -644,14 +644,12 @@ def kv_bench(
 
     tell = (lambda _: None) if quiet else _say
     cells, written = bench.measure(values or [100, 256, 1024, 4096], mebibytes, bloom, folder, tell)
-    _put(bench.table(cells))
-    for size, ours, theirs, user in written:
-        if user:
-            mine, other = ours / user, theirs / user
-            _put(f"{size} B: {mine:.3f} bytes of tables a byte written, LevelDB {other:.3f}\n")
+    _put(bench.table(cells, written))
     if record is not None:
         for cell in cells:
             history.append(record, f"kv-{cell.name}-{cell.value_size}", asdict(cell))
+        for one in written:
+            history.append(record, f"kv-{one.names[0]}-{one.value_size}-written", asdict(one))
 
 
 @app.command()

@@ -217,4 +217,4 @@ def test_bench(tmp_path: Path) -> None:
         "seekrandom",
         "deleterandom",
     ]
-    assert len((tmp_path / "lines").read_text().splitlines()) == 8
+    assert len((tmp_path / "lines").read_text().splitlines()) == 8 + 2

@@ -182,3 +182,17 @@ fn a_full_disk_loses_nothing() {
     let tolerant = Options { paranoid_checks: false, ..options.clone() };
     history.check(&vfs.files(), &tolerant, "after the disk has room again");
 }
+
+/// The crash of the tests above does take something away.
+#[test]
+fn what_is_not_synced_is_lost() {
+    let vfs = FaultVfs::new();
+    let options = &crash_options()[0];
+    let mut db = Db::open(Arc::new(vfs.clone()), options.clone()).expect("it opens");
+    db.put(b"durable", b"1", true).expect("written");
+    db.put(b"loose", b"2", false).expect("written");
+    let left = vfs.crash(Reset::DropUnsynced);
+    let db = Db::open(Arc::new(left), options.clone()).expect("it opens");
+    let get = |key: &[u8]| db.get(key, CHECKED, None).expect("read");
+    assert_eq!((get(b"durable").as_deref(), get(b"loose")), (Some(&b"1"[..]), None));
+}

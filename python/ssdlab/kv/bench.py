@@ -46,6 +46,22 @@ class Runs:
 
 
 @dataclass(frozen=True)
+class Written:
+    """Bytes of tables written for a byte of keys and values, by a list of workloads."""
+
+    names: tuple[str, ...]
+    """The workloads."""
+    value_size: int
+    """Bytes of a value."""
+    ours: float
+    """Our engine."""
+    leveldb: float | None
+    """LevelDB as it comes."""
+    inline: float | None
+    """LevelDB with its background work inline."""
+
+
+@dataclass(frozen=True)
 class Cell:
     """One workload with one size of values."""
 
@@ -107,19 +123,27 @@ def _run(command: Sequence[object], folder: Path) -> Runs:
     return Runs(sides, tables)
 
 
+def _share(runs: Runs | None, user_bytes: int) -> float | None:
+    return None if runs is None else runs.table_bytes / user_bytes
+
+
+def _side(runs: Runs | None, name: str) -> Side | None:
+    return None if runs is None else runs.sides[name]
+
+
 def measure(
     sizes: Sequence[int],
     mebibytes: int,
     bloom: int,
     folder: Path | None,
     tell: Callable[[str], None],
-) -> tuple[list[Cell], list[tuple[int, int, int, int]]]:
-    """All cells, and by size of values: bytes of tables, ours and LevelDB's, and user bytes.
+) -> tuple[list[Cell], list[Written]]:
+    """All cells, and what was written for them.
 
     A size of values gets as many operations as make `mebibytes` MiB of values.
     """
     cells: list[Cell] = []
-    written: list[tuple[int, int, int, int]] = []
+    written: list[Written] = []
     with tempfile.TemporaryDirectory(prefix="ssdlab-kv-", dir=folder) as place:
         program = compiled(Path(place))
         if program is None:
@@ -135,18 +159,19 @@ def measure(
                 theirs = [
                     _run([program, where, mode, size, n, bloom, what], where) for mode in modes
                 ]
-                if theirs:
-                    user = n * (size + 16) * sum("fill" in x or "over" in x for x in names)
-                    written.append((size, ours.table_bytes, theirs[1].table_bytes, user))
+                user = n * (size + 16) * sum("fill" in x or "over" in x for x in names)
+                threads, inline = theirs if theirs else (None, None)
+                mine_share = ours.table_bytes / user
+                shares = (_share(threads, user), _share(inline, user))
+                written.append(Written(names, size, mine_share, *shares))
                 for name, side in ours.sides.items():
-                    both = [run.sides[name] for run in theirs]
-                    beside = (both[0], both[1]) if both else (None, None)
+                    beside = (_side(threads, name), _side(inline, name))
                     cells.append(Cell(name, size, n, side, *beside))
     return cells, written
 
 
-def table(cells: Sequence[Cell]) -> str:
-    """The cells as text: microseconds of the processor for an operation, and ratios."""
+def table(cells: Sequence[Cell], written: Sequence[Written]) -> str:
+    """As text: microseconds of the processor for an operation, ratios, and bytes written."""
     head = ("workload", "value", "ours", "LevelDB", "ratio", "inline", "ratio")
     lines = [f"{head[0]:<14}{head[1]:>6}" + "".join(f"{h:>9}" for h in head[2:])]
     for cell in cells:
@@ -156,6 +181,11 @@ def table(cells: Sequence[Cell]) -> str:
                 ratio = cell.ours.cpu_s / side.cpu_s if side.cpu_s else float("nan")
                 line += f"{cell.cpu_us(side):>9.3f}{ratio:>9.2f}"
         lines.append(line)
+    lines.append("\nbytes of tables for a byte of keys and values")
+    for one in written:
+        line = f"{', '.join(one.names)[:40]:<42}{one.value_size:>6}{one.ours:>9.3f}"
+        shares = (one.leveldb, one.inline)
+        lines.append(line + "".join(f"{share:>9.3f}" for share in shares if share is not None))
     return "\n".join(lines) + "\n"
 
 
