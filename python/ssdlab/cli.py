@@ -630,6 +630,10 @@ def kv_bench(
     backend: Annotated[
         Literal["posix"], typer.Option("--backend", help="What the files are.")
     ] = "posix",
+    background: Annotated[
+        Literal["eager", "steps"],
+        typer.Option("--background", help="When ours compacts: at once, or when writes must wait."),
+    ] = "eager",
     folder: Annotated[
         Path | None, typer.Option("--dir", metavar="DIR", help="Where the files go.")
     ] = None,
@@ -643,7 +647,8 @@ def kv_bench(
     from ssdlab.kv import bench
 
     tell = (lambda _: None) if quiet else _say
-    cells, written = bench.measure(values or [100, 256, 1024, 4096], mebibytes, bloom, folder, tell)
+    sizes = values or [100, 256, 1024, 4096]
+    cells, written = bench.measure(sizes, mebibytes, bloom, background, folder, tell)
     _put(bench.table(cells, written))
     if record is not None:
         for cell in cells:

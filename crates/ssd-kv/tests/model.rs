@@ -209,3 +209,33 @@ fn equal_operations_give_equal_bytes() {
     };
     assert!(run() == run(), "two runs differ in their files");
 }
+
+/// A compaction on request goes in steps, can be given up, and changes nothing that is read.
+#[test]
+fn a_request_in_steps() {
+    for given_up_after in [0, 1, 3, 10, usize::MAX] {
+        let options = Options { background: ssd_kv::Background::Steps, ..option_sets()[0].clone() };
+        let mut db = Db::open(Arc::new(MemoryVfs::new()), options).expect("it opens");
+        let (mut random, mut model) = (Stream::new(6, "request"), Map::new());
+        for _ in 0..2000 {
+            let mut batch = WriteBatch::new();
+            change(&mut random, &mut batch, &mut model, 900);
+            db.write(&batch, false).expect("written");
+        }
+        db.request_compaction(None, None).expect("requested");
+        let mut steps = 0;
+        while db.is_compacting_on_request() && steps < given_up_after {
+            assert!(db.step().expect("a step"), "there is something to do");
+            steps += 1;
+        }
+        db.cancel_request();
+        assert_equal(&db, &model, None);
+        db.settle().expect("settled");
+        assert!(!db.has_work() && !db.is_stalled());
+        assert_equal(&db, &model, None);
+        if given_up_after == usize::MAX {
+            let entries = db.verify().expect("whole").entries;
+            assert_eq!(entries, model.len() as u64, "nothing hidden is left");
+        }
+    }
+}

@@ -112,6 +112,13 @@ fn with<T: Send>(
     .map_err(told)
 }
 
+fn settle_if_eager(db: &mut Db) -> Result<(), Error> {
+    match db.options().background {
+        Background::Eager if db.has_work() => db.settle(),
+        _ => Ok(()),
+    }
+}
+
 fn read_options((verify_checksums, fill_cache): (bool, bool)) -> ReadOptions {
     ReadOptions { verify_checksums, fill_cache }
 }
@@ -152,9 +159,7 @@ impl Store {
         let found = with(py, &self.0, |db| {
             let found = db.get(&key, read_options(options), snapshot)?;
             // Looks in vain may have made a compaction due.
-            if db.has_work() && db.options().background == Background::Eager {
-                db.settle()?;
-            }
+            settle_if_eager(db)?;
             Ok(found)
         })?;
         Ok(found.map(|value| PyBytes::new(py, &value)))
@@ -205,7 +210,26 @@ impl Store {
         start: Option<PyBackedBytes>,
         stop: Option<PyBackedBytes>,
     ) -> PyResult<()> {
-        with(py, &self.0, |db| db.compact_range(start.as_deref(), stop.as_deref()))
+        with(py, &self.0, |db| db.request_compaction(start.as_deref(), stop.as_deref()))?;
+        // Some steps at a time, so that Ctrl-C is heard and others get in.
+        while with(py, &self.0, |db| {
+            for _ in 0..64 {
+                if !db.is_compacting_on_request() {
+                    return Ok(false);
+                }
+                db.step()?;
+            }
+            Ok(true)
+        })? {
+            if let Err(interrupt) = py.check_signals() {
+                with(py, &self.0, |db| {
+                    db.cancel_request();
+                    Ok(())
+                })?;
+                return Err(interrupt);
+            }
+        }
+        with(py, &self.0, settle_if_eager)
     }
 
     fn approximate_size(

@@ -15,10 +15,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from ssdlab import _core
 from ssdlab.kv import store
 
+Background: TypeAlias = Literal["eager", "steps"]
 FILL_FIRST = (("fillseq",), tuple(name for name in _core.KvBench.names() if name != "fillseq"))
 SOURCE = Path(__file__).with_name("leveldb_bench.cc")
 
@@ -84,11 +86,22 @@ class Cell:
         return side.cpu_s / count * 1e6
 
 
-def own(folder: str, names: Sequence[str], n: int, value_size: int, bloom: int) -> Iterator[str]:
+def own(
+    folder: str,
+    names: Sequence[str],
+    n: int,
+    value_size: int,
+    bloom: int,
+    background: Background = "eager",
+) -> Iterator[str]:
     """Run workloads on our engine: lines as those of `leveldb_bench.cc`."""
     bench = _core.KvBench(n, value_size)
     with store.open(
-        folder, create_if_missing=True, compression=None, bloom_filter_bits=bloom
+        folder,
+        create_if_missing=True,
+        compression=None,
+        bloom_filter_bits=bloom,
+        background=background,
     ) as db:
         for seed, name in enumerate(names, 1):
             wall, cpu = time.perf_counter(), time.process_time()
@@ -135,6 +148,7 @@ def measure(
     sizes: Sequence[int],
     mebibytes: int,
     bloom: int,
+    background: Background,
     folder: Path | None,
     tell: Callable[[str], None],
 ) -> tuple[list[Cell], list[Written]]:
@@ -153,7 +167,17 @@ def measure(
             for names in FILL_FIRST:
                 tell(f"{size} B: {', '.join(names)}")
                 where, what = Path(place, "store"), ",".join(names)
-                mine = [sys.executable, "-m", "ssdlab.kv.bench", where, size, n, bloom, what]
+                mine: list[object] = [
+                    sys.executable,
+                    "-m",
+                    "ssdlab.kv.bench",
+                    where,
+                    size,
+                    n,
+                    bloom,
+                    what,
+                ]
+                mine.append(background)
                 ours = _run(mine, where)
                 modes = ("threads", "inline") if program else ()
                 theirs = [
@@ -190,6 +214,7 @@ def table(cells: Sequence[Cell], written: Sequence[Written]) -> str:
 
 
 if __name__ == "__main__":
-    where, size, count, bits, names = sys.argv[1:]
-    for text in own(where, names.split(","), int(count), int(size), int(bits)):
+    where, size, count, bits, names, when = sys.argv[1:]
+    chosen: Background = "steps" if when == "steps" else "eager"
+    for text in own(where, names.split(","), int(count), int(size), int(bits), chosen):
         sys.stdout.write(text + "\n")

@@ -73,18 +73,14 @@ impl Db {
         if let Some(done) = self.compaction.take()
             && done.picked.manual
         {
-            self.manual_went_on(Some(&done.picked));
+            self.manual_went_on(&done.picked);
         }
         self.remove_obsolete()
     }
 
     fn next_compaction(&mut self) -> Option<Picked> {
         if self.manual.is_some() {
-            let picked = self.pick_manual();
-            if picked.is_none() {
-                self.manual_went_on(None);
-            }
-            return picked;
+            return self.pick_manual();
         }
         pick::pick(&self.set.current, &self.set.pointers, self.options.max_file_size)
     }
