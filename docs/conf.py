@@ -38,6 +38,7 @@ NAVIGATION = {
         "docs/python-policies",
         "docs/devices",
         "docs/exports",
+        "docs/store",
         "docs/adding-a-policy",
         "CONTRIBUTING",
     ],

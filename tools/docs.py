@@ -92,8 +92,8 @@ REPORT_ONLY_IN_PYTHON = ("json", "series_csv", "distributions_csv", "trace", "fo
 PYTHON_HEAD = """# Python
 
 What `import ssdlab` offers. The parts of a report are in [What a report holds](report.md), the
-statistics of a trace in [What a trace is like](../trace-info.md), and how policies are written in
-[Policies in Python](../python-policies.md)."""
+statistics of a trace in [What a trace is like](../trace-info.md), how policies are written in
+[Policies in Python](../python-policies.md), and stores in [The store](../store.md)."""
 BAR = "\\|"
 FORMAT_ROWS = [
     ("form", "a line or record"),
@@ -208,9 +208,9 @@ def report() -> str:
 
 
 def python() -> str:
-    """Everything in `ssdlab.__all__` and `ssdlab.policy.__all__`, as it describes itself."""
+    """Everything in `__all__` of `ssdlab` and of its parts, as it describes itself."""
     lines = [PYTHON_HEAD]
-    for module in (ssdlab, ssdlab.policy):
+    for module in (ssdlab, ssdlab.policy, ssdlab.kv):
         lines += [f"\n## {module.__name__}\n", inspect.getdoc(module) or ""]
         for name in sorted(module.__all__, key=lambda name: (name[0].isupper(), name)):
             thing = getattr(module, name)

@@ -7,7 +7,7 @@
 Wherever nothing else is said, times are integer nanoseconds and sizes bytes.
 """
 
-from ssdlab import policy, versions
+from ssdlab import kv, policy, versions
 from ssdlab.compare_runs import compare
 from ssdlab.comparison import Comparison
 from ssdlab.config_input import Config, load_config, preset_names
@@ -44,6 +44,7 @@ __all__ = [
     "compare",
     "generate",
     "key_stream",
+    "kv",
     "load_config",
     "policy",
     "preset_names",

@@ -14,7 +14,16 @@ __all__ = [
     "DeviceInfo",
     "Finished",
     "KeyStream",
+    "KvBatch",
+    "KvBench",
+    "KvCorruptionError",
+    "KvError",
+    "KvIoError",
+    "KvIter",
+    "KvLockedError",
+    "KvSnapshot",
     "LogReader",
+    "Store",
     "StuckError",
     "TriggerView",
     "VictimView",
@@ -26,6 +35,10 @@ __all__ = [
     "config_schema",
     "config_toml",
     "duration",
+    "kv_defaults",
+    "kv_destroy",
+    "kv_dump",
+    "kv_repair",
     "last_panic",
     "load",
     "op_log_excerpt",
@@ -442,3 +455,103 @@ def trace_requests(
     npt.NDArray[np.uint8],
 ]:
     """Arrivals (ns), first sectors, sectors, operations and flags of at most `limit` requests."""
+
+class KvError(Exception):
+    """A store that cannot do what was asked."""
+
+class KvCorruptionError(KvError):
+    """A damaged file of a store."""
+
+class KvIoError(KvError):
+    """A file of a store that cannot be used."""
+
+class KvLockedError(KvError):
+    """A store that is open elsewhere."""
+
+@final
+class Store:
+    """An open store."""
+
+    def __new__(cls, path: str | Path, settings: dict[str, object]) -> Store: ...
+    def close(self) -> None:
+        """Close it. Closing it twice does nothing."""
+
+    def closed(self) -> bool:
+        """Whether it is closed."""
+
+    def get(
+        self, key: bytes, options: tuple[bool, bool], snapshot: KvSnapshot | None = None
+    ) -> bytes | None: ...
+    def put(self, key: bytes, value: bytes, sync: bool) -> None: ...
+    def delete(self, key: bytes, sync: bool) -> None: ...
+    def write(self, batch: KvBatch, sync: bool) -> None: ...
+    def iter(self, options: tuple[bool, bool], snapshot: KvSnapshot | None = None) -> KvIter: ...
+    def snapshot(self) -> KvSnapshot: ...
+    def property(self, name: str) -> str | None: ...
+    def compact_range(self, start: bytes | None = None, stop: bytes | None = None) -> None: ...
+    def approximate_size(self, start: bytes, stop: bytes) -> int: ...
+    def step(self) -> bool:
+        """One piece of background work; false if nothing is due."""
+
+    def verify(self) -> tuple[int, int, int]:
+        """Tables, entries and bytes, all found right."""
+
+    def stats(self) -> str:
+        """Work done since it was opened, as JSON."""
+
+@final
+class KvBatch:
+    """Changes that are made together."""
+
+    def __new__(cls) -> KvBatch: ...
+    def put(self, key: bytes, value: bytes) -> None: ...
+    def delete(self, key: bytes) -> None: ...
+    def clear(self) -> None: ...
+    def extend(self, other: KvBatch) -> None: ...
+    def __len__(self) -> int: ...
+
+@final
+class KvSnapshot:
+    """The state of a store at one time."""
+
+@final
+class KvIter:
+    """A place between the pairs of a store."""
+
+    def seek(self, key: bytes | None = None) -> None:
+        """Go before the first pair whose key is not below `key`; None: before the first one."""
+
+    def seek_to_end(self) -> None:
+        """Go behind the last pair."""
+
+    def forward(self) -> tuple[bytes, bytes] | None:
+        """The pair behind the place, which goes behind it; none at the end."""
+
+    def backward(self) -> tuple[bytes, bytes] | None:
+        """The pair before the place, which goes before it; none at the begin."""
+
+@final
+class KvBench:
+    """Workloads to be measured."""
+
+    def __new__(cls, n: int, value_size: int) -> KvBench: ...
+    @staticmethod
+    def names() -> list[str]:
+        """The names of the workloads."""
+
+    def run(self, store: Store, name: str, seed: int) -> int:
+        """Run one on a store: how many operations found or wrote a pair."""
+
+def kv_defaults() -> str:
+    """The defaults of all settings, as JSON."""
+
+def kv_destroy(path: str | Path) -> None:
+    """Remove the store in a folder."""
+
+def kv_repair(
+    path: str | Path, settings: dict[str, object]
+) -> tuple[int, int, list[str], list[str]]:
+    """Rebuild the store in a folder: pairs, tables, what was lost, what old files are called."""
+
+def kv_dump(path: str | Path, name: str, line: Callable[[str], object]) -> None:
+    """Give the lines of a file of a store as text to `line`."""

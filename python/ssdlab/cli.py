@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 import typer
 
 import ssdlab
-from ssdlab import _core, outputs, versions
+from ssdlab import _core, kv, outputs, versions
 from ssdlab.arguments import nanoseconds, sector_ranges, set_values, size_bytes, vary_values
+from ssdlab.bench import history
 from ssdlab.compare_runs import Planned, plan, run_all
 from ssdlab.comparison import table
 from ssdlab.doctor import facts
@@ -47,6 +48,8 @@ config_app = typer.Typer(no_args_is_help=True, help="Look at configurations.")
 app.add_typer(config_app, name="config")
 trace_app = typer.Typer(no_args_is_help=True, help="Look at traces.")
 app.add_typer(trace_app, name="trace")
+kv_app = typer.Typer(no_args_is_help=True, help="Look at stores, repair and measure them.")
+app.add_typer(kv_app, name="kv")
 snapshot_app = typer.Typer(no_args_is_help=True, help="Make and look at snapshots of devices.")
 app.add_typer(snapshot_app, name="snapshot")
 
@@ -680,6 +683,89 @@ def _put_info(file: Path, as_json: bool) -> None:
         _put(f"{name:<26}{value}\n")
 
 
+Store = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the store.")]
+
+
+@kv_app.command("dump")
+def kv_dump(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Log, manifest or table.")],
+) -> None:
+    """Print the records of a file of a store."""
+    kv.dump(file, lambda line: _put(line + "\n"))
+
+
+@kv_app.command("stats")
+def kv_stats(folder: Store, json_: Json = False) -> None:
+    """Say how a store is made up: tables and bytes by level, and every table."""
+    with kv.open(folder, background="steps") as store:
+        if json_:
+            _put(json.dumps(asdict(store.stats()), indent=2) + "\n")
+            return
+        for name in ("leveldb.stats", "leveldb.sstables"):
+            _put(store.get_property(name) or "")
+
+
+@kv_app.command("verify")
+def kv_verify(folder: Store) -> None:
+    """Read all that a store holds and check it: checksums, order, ranges, filters."""
+    with kv.open(folder, background="steps", paranoid_checks=True) as store:
+        found = store.verify()
+    _put(f"{folder}: {found.tables} tables, {found.entries} entries, {found.bytes} bytes: whole\n")
+
+
+@kv_app.command("repair")
+def kv_repair(folder: Store) -> None:
+    """Rebuild a store from what can still be read; old files are renamed."""
+    found = kv.repair(folder)
+    _put(f"{folder}: {found.pairs} pairs in {found.tables} tables\n")
+    if found.kept:
+        _put(f"old files are kept: {', '.join(found.kept)}\n")
+    for what in found.lost:
+        _say(f"lost: {what}")
+
+
+@kv_app.command("bench")
+def kv_bench(
+    values: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--value", min=1, metavar="BYTES", help="Size of values.  [default: 100 256 1024 4096]"
+        ),
+    ] = None,
+    mebibytes: Annotated[
+        int, typer.Option("--size", min=1, metavar="MIB", help="Values for a workload.")
+    ] = 100,
+    bloom: Annotated[int, typer.Option("--bloom", min=0, metavar="BITS", help="Bits a key.")] = 10,
+    backend: Annotated[
+        Literal["posix"], typer.Option("--backend", help="What the files are.")
+    ] = "posix",
+    background: Annotated[
+        Literal["eager", "steps"],
+        typer.Option("--background", help="When ours compacts: at once, or when writes must wait."),
+    ] = "eager",
+    folder: Annotated[
+        Path | None, typer.Option("--dir", metavar="DIR", help="Where the files go.")
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option("--record", metavar="FILE", help="Add a line a cell to it.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Measure the store beside LevelDB: microseconds of the processor for an operation."""
+    del backend  # real files so far; the option leaves room for a simulated SSD
+    from ssdlab.kv import bench
+
+    tell = (lambda _: None) if quiet else _say
+    sizes = values or [100, 256, 1024, 4096]
+    cells, written = bench.measure(sizes, mebibytes, bloom, background, folder, tell)
+    _put(bench.table(cells, written))
+    if record is not None:
+        for cell in cells:
+            history.append(record, f"kv-{cell.name}-{cell.value_size}", asdict(cell))
+        for one in written:
+            history.append(record, f"kv-{one.names[0]}-{one.value_size}-written", asdict(one))
+
+
 @app.command()
 def doctor() -> None:
     """Describe the installation and the machine, and make a test run."""
@@ -702,7 +788,7 @@ def _explained(error: BaseException) -> tuple[int, str]:
         return INTERRUPTED, "interrupted"
     if isinstance(error, MemoryError):
         return BAD_INPUT, "error: out of memory: use a smaller device or fewer --jobs"
-    if isinstance(error, ssdlab.WorkloadError | OutputError):
+    if isinstance(error, ssdlab.WorkloadError | OutputError | kv.Error):
         return BAD_INPUT, f"error: {error}"
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else "standard output: "

@@ -2,6 +2,7 @@
 
 mod device;
 mod keys;
+mod kv;
 mod log_reader;
 mod panics;
 mod policies;
@@ -147,6 +148,23 @@ fn registry() -> String {
     .to_string()
 }
 
+fn add_kv(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("KvError", py.get_type::<kv::KvError>())?;
+    module.add("KvCorruptionError", py.get_type::<kv::KvCorruptionError>())?;
+    module.add("KvIoError", py.get_type::<kv::KvIoError>())?;
+    module.add("KvLockedError", py.get_type::<kv::KvLockedError>())?;
+    module.add_class::<kv::Store>()?;
+    module.add_class::<kv::KvBatch>()?;
+    module.add_class::<kv::KvSnapshot>()?;
+    module.add_class::<kv::KvIter>()?;
+    module.add_class::<kv::KvBench>()?;
+    module.add_function(wrap_pyfunction!(kv::kv_defaults, module)?)?;
+    module.add_function(wrap_pyfunction!(kv::kv_destroy, module)?)?;
+    module.add_function(wrap_pyfunction!(kv::kv_repair, module)?)?;
+    module.add_function(wrap_pyfunction!(kv::kv_dump, module)?)
+}
+
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -159,6 +177,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<log_reader::LogReader>()?;
     module.add_class::<keys::KeyStream>()?;
     module.add_class::<device::Device>()?;
+    add_kv(module)?;
     module.add_class::<policies::DeviceInfo>()?;
     module.add_class::<policies::VictimView>()?;
     module.add_class::<policies::TriggerView>()?;

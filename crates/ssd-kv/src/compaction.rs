@@ -1,0 +1,199 @@
+//! One compaction: merges tables of a level and of the next one, in steps.
+
+mod drop_rule;
+mod watch;
+
+use crate::db::Stats;
+use crate::error::{Error, Result};
+use crate::format::edit::{Edit, NewFile};
+use crate::format::names;
+use crate::merge::{Merge, Source};
+use crate::options::{Options, ReadOptions};
+use crate::policy::Policy;
+use crate::table::{TableIter, TableOptions, TableWriter, Tables};
+use crate::version::LevelIter;
+use crate::version::pick::Picked;
+use crate::version::set::VersionSet;
+use crate::vfs::Files;
+use drop_rule::{DropRule, OutputLimit};
+use std::sync::Arc;
+use watch::Watch;
+
+/// Bytes of input after which a step ends.
+const STEP: usize = 64 << 10;
+
+/// What a compaction works with.
+pub(crate) struct Place<'a> {
+    pub(crate) files: &'a Files,
+    pub(crate) tables: &'a Arc<Tables>,
+    pub(crate) set: &'a mut VersionSet,
+    pub(crate) policy: &'a mut dyn Policy,
+    pub(crate) options: &'a Options,
+    pub(crate) stats: &'a mut Stats,
+}
+
+/// What a step came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// There is more to do.
+    More,
+    /// The outputs are the new version; the inputs may be removed.
+    Done,
+}
+
+/// A compaction at work.
+pub(crate) struct Compaction {
+    pub(crate) picked: Picked,
+    merge: Merge,
+    rule: DropRule,
+    limit: OutputLimit,
+    watch: Option<Watch>,
+    open: Option<Output>,
+    done: Vec<NewFile>,
+}
+
+struct Output {
+    number: u64,
+    smallest: Vec<u8>,
+    writer: TableWriter,
+}
+
+impl Compaction {
+    /// Begin; versions not above `oldest_snapshot` that are hidden may be dropped.
+    pub(crate) fn begin(
+        picked: Picked,
+        oldest_snapshot: u64,
+        place: &Place<'_>,
+    ) -> Result<Compaction> {
+        // Always checked: damage would get a new, right checksum.
+        let read = ReadOptions { verify_checksums: true, fill_cache: false };
+        let (mut sources, mut levels) = (Vec::new(), Vec::new());
+        for (which, files) in picked.inputs.iter().enumerate() {
+            let level = picked.level + which;
+            if level == 0 {
+                for file in files {
+                    let table = place.tables.table(file.number, file.size)?;
+                    sources.push(Source::Table(Box::new(TableIter::new(table, read))));
+                    levels.push(level);
+                }
+            } else if !files.is_empty() {
+                let iter = LevelIter::new(files.clone(), place.tables.clone(), read);
+                sources.push(Source::Level(Box::new(iter)));
+                levels.push(level);
+            }
+        }
+        let mut merge = Merge::new(sources);
+        merge.first()?;
+        Ok(Compaction {
+            rule: DropRule::new(&picked, oldest_snapshot),
+            limit: OutputLimit::new(&picked, place.options.max_file_size),
+            watch: place.policy.watches().then(|| Watch::new(levels)),
+            picked,
+            merge,
+            open: None,
+            done: Vec::new(),
+        })
+    }
+
+    /// Numbers of the tables it writes.
+    pub(crate) fn outputs(&self) -> impl Iterator<Item = u64> {
+        let open = self.open.iter().map(|o| o.number);
+        self.done.iter().map(|f| f.number).chain(open)
+    }
+
+    /// Go on: merge some more, finish a table, or make the outputs the new version.
+    pub(crate) fn step(&mut self, place: &mut Place<'_>) -> Result<Progress> {
+        let mut bytes = 0;
+        while self.merge.valid() {
+            if bytes >= STEP {
+                return Ok(Progress::More);
+            }
+            let key = self.merge.key();
+            bytes += key.len() + self.merge.value().len();
+            if self.limit.stops_before(key) && self.open.is_some() {
+                self.finish_output(place)?;
+            }
+            let dropped = self.rule.drops(self.merge.key());
+            if let Some(watch) = &mut self.watch {
+                watch.pair(&self.merge, dropped, place.policy);
+            }
+            if !dropped {
+                self.add(place)?;
+            }
+            let source = self.merge.current();
+            self.merge.next()?;
+            if let Some(watch) = &mut self.watch {
+                watch.after(&self.merge, source, place.policy);
+            }
+            if self.open.as_ref().is_some_and(|o| o.writer.size() >= place.options.max_file_size) {
+                self.finish_output(place)?;
+                return Ok(Progress::More);
+            }
+        }
+        if self.open.is_some() {
+            self.finish_output(place)?;
+            return Ok(Progress::More);
+        }
+        self.install(place)?;
+        Ok(Progress::Done)
+    }
+
+    /// Append the current pair to the output.
+    fn add(&mut self, place: &mut Place<'_>) -> Result<()> {
+        let key = self.merge.key();
+        if self.open.is_none() {
+            let number = place.set.new_number();
+            let file = place.files.create(&names::table(number))?;
+            let writer = TableWriter::new(file, TableOptions::of(place.options));
+            self.open = Some(Output { number, smallest: key.to_vec(), writer });
+        }
+        let output = self.open.as_mut().expect("opened above");
+        output.writer.add(key, self.merge.value(), place.policy)
+    }
+
+    fn finish_output(&mut self, place: &mut Place<'_>) -> Result<()> {
+        let Some(mut output) = self.open.take() else { return Ok(()) };
+        let level = self.picked.level + 1;
+        let number = output.number;
+        let file = finish(&mut output.writer, output.smallest, (level, number), place.policy);
+        // Remembered even if it failed, so that it is known as ours until the error is told.
+        let (size, largest) =
+            file.as_ref().map_or((0, Vec::new()), |f| (f.size, f.largest.clone()));
+        let smallest = file.as_ref().map_or(Vec::new(), |f| f.smallest.clone());
+        self.done.push(NewFile { level, number, size, smallest, largest });
+        drop(output.writer);
+        file?;
+        place.stats.wrote(level, size);
+        // A table that cannot be opened must not replace its inputs.
+        place.tables.table(number, size).map(drop)
+    }
+
+    fn install(&mut self, place: &mut Place<'_>) -> Result<()> {
+        let level = self.picked.level;
+        let mut edit = Edit::default();
+        edit.compact_pointers.push((level, self.picked.pointer.clone()));
+        for (which, files) in self.picked.inputs.iter().enumerate() {
+            edit.deleted.extend(files.iter().map(|f| (level + which, f.number)));
+            place.stats.read(level + 1, files.iter().map(|f| f.size).sum());
+        }
+        edit.added.clone_from(&self.done);
+        place.stats.compacted(level + 1);
+        place.set.apply(edit)
+    }
+}
+
+/// Complete a table and make it durable; how the manifest is to describe it.
+pub(crate) fn finish(
+    writer: &mut TableWriter,
+    smallest: Vec<u8>,
+    (level, number): (usize, u64),
+    policy: &mut dyn Policy,
+) -> Result<NewFile> {
+    if writer.entries() == 0 {
+        return Err(Error::invalid("a table without an entry"));
+    }
+    let largest = writer.last_key().to_vec();
+    let size = writer.finish(policy)?;
+    writer.sync()?;
+    Ok(NewFile { level, number, size, smallest, largest })
+}

@@ -1,0 +1,103 @@
+//! Which pairs a compaction may drop, and where its output files must end.
+
+use crate::format::edit::LEVELS;
+use crate::format::key::{self, Kind, MAX_SEQUENCE};
+use crate::version::pick::Picked;
+use crate::version::{File, Version};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// Drops versions that nobody can see: hidden by a newer one that every snapshot sees, or deletions
+/// below which there is nothing to hide.
+pub(super) struct DropRule {
+    version: Arc<Version>,
+    /// The first level below the outputs.
+    below: usize,
+    oldest_snapshot: u64,
+    user: Vec<u8>,
+    /// Sequence of the version before, of the same key.
+    newer: Option<u64>,
+    /// How far each level below has been passed.
+    passed: [usize; LEVELS],
+}
+
+impl DropRule {
+    pub(super) fn new(picked: &Picked, oldest_snapshot: u64) -> DropRule {
+        DropRule {
+            version: picked.version.clone(),
+            below: picked.level + 2,
+            oldest_snapshot,
+            user: Vec::new(),
+            newer: None,
+            passed: [0; LEVELS],
+        }
+    }
+
+    /// Whether the pair of this key, which comes after those before, is dropped.
+    #[inline]
+    pub(super) fn drops(&mut self, internal: &[u8]) -> bool {
+        let (user, tag) = (key::user(internal), key::tag(internal));
+        if self.newer.is_none() || user != self.user.as_slice() {
+            self.user.clear();
+            self.user.extend_from_slice(user);
+            self.newer = Some(MAX_SEQUENCE);
+        }
+        let hidden = self.newer.is_some_and(|s| s <= self.oldest_snapshot);
+        self.newer = Some(tag.sequence());
+        hidden
+            || (tag.kind() == Some(Kind::Deletion)
+                && tag.sequence() <= self.oldest_snapshot
+                && self.is_lowest(user))
+    }
+
+    /// Whether no level below the outputs may hold the key.
+    fn is_lowest(&mut self, user: &[u8]) -> bool {
+        for level in self.below..LEVELS {
+            let files = &self.version.files[level];
+            while let Some(file) = files.get(self.passed[level]) {
+                if key::compare_user(user, key::user(&file.largest)) != Ordering::Greater {
+                    if key::compare_user(user, key::user(&file.smallest)) != Ordering::Less {
+                        return false;
+                    }
+                    break;
+                }
+                self.passed[level] += 1;
+            }
+        }
+        true
+    }
+}
+
+/// Ends an output before it overlaps too much of the level after it.
+pub(super) struct OutputLimit {
+    grandparents: Vec<File>,
+    at: usize,
+    begun: bool,
+    overlapped: u64,
+    limit: u64,
+}
+
+impl OutputLimit {
+    pub(super) fn new(picked: &Picked, max_file_size: u64) -> OutputLimit {
+        let (grandparents, limit) = (picked.grandparents.clone(), 10 * max_file_size);
+        OutputLimit { grandparents, at: 0, begun: false, overlapped: 0, limit }
+    }
+
+    #[inline]
+    pub(super) fn stops_before(&mut self, internal: &[u8]) -> bool {
+        while let Some(file) = self.grandparents.get(self.at)
+            && key::compare(internal, &file.largest) == Ordering::Greater
+        {
+            if self.begun {
+                self.overlapped += file.size;
+            }
+            self.at += 1;
+        }
+        self.begun = true;
+        let stops = self.overlapped > self.limit;
+        if stops {
+            self.overlapped = 0;
+        }
+        stops
+    }
+}

@@ -1,0 +1,57 @@
+//! Turns the progress of a merge into the events of its input blocks.
+
+use crate::merge::{Merge, Source};
+use crate::policy::{BlockEvent, InputBlock, Policy};
+
+/// The block that each source is in.
+pub(super) struct Watch {
+    /// Level of each source.
+    levels: Vec<usize>,
+    inside: Vec<Option<InputBlock>>,
+    /// The source of the pair before.
+    last: usize,
+}
+
+impl Watch {
+    pub(super) fn new(levels: Vec<usize>) -> Watch {
+        Watch { inside: vec![None; levels.len()], levels, last: 0 }
+    }
+
+    fn block_of(&self, source: usize, of: &Source) -> Option<InputBlock> {
+        let table = of.table()?;
+        let handle = table.block();
+        let (offset, size) = (handle.offset, handle.size);
+        Some(InputBlock { level: self.levels[source], file: table.file(), offset, size })
+    }
+
+    /// The current pair of the merge is kept or dropped.
+    pub(super) fn pair(&mut self, merge: &Merge, dropped: bool, policy: &mut dyn Policy) {
+        let source = merge.current();
+        if source != self.last
+            && let Some(interrupted) = self.inside[self.last]
+        {
+            policy.event(interrupted, BlockEvent::Switch);
+        }
+        self.last = source;
+        if self.inside[source].is_none() {
+            self.inside[source] = self.block_of(source, merge.source());
+            if let Some(block) = self.inside[source] {
+                policy.event(block, BlockEvent::Start);
+            }
+        }
+        if let Some(block) = self.inside[source] {
+            let event = if dropped { BlockEvent::KvDropped } else { BlockEvent::KvReserved };
+            policy.event(block, event);
+        }
+    }
+
+    /// The merge went on; its last pair was of `source`.
+    pub(super) fn after(&mut self, merge: &Merge, source: usize, policy: &mut dyn Policy) {
+        let Some(block) = self.inside[source] else { return };
+        let at = merge.nth(source);
+        if !at.valid() || self.block_of(source, at) != Some(block) {
+            self.inside[source] = None;
+            policy.event(block, BlockEvent::End);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What runs in the background, one step at a time.
+
+use super::Db;
+use crate::compaction::{Compaction, Place, Progress};
+use crate::error::{Error, Result};
+use crate::format::edit::{Edit, LEVELS};
+use crate::format::key::MAX_SEQUENCE;
+use crate::format::names::{self, FileKind};
+use crate::version::pick::{self, Picked};
+use crate::version::set::described;
+use std::collections::BTreeSet;
+
+impl Db {
+    /// Whether `step` has something to do.
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        self.poisoned.is_none()
+            && (self.full.is_some()
+                || self.compaction.is_some()
+                || self.manual.is_some()
+                || self.set.current.needs_compaction())
+    }
+
+    /// Do a piece of what is due, a few hundred KiB of input and output at most: a full memtable
+    /// first, then the compaction that was begun, then the next one. False if nothing is due.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written. The store then takes no more writes.
+    pub fn step(&mut self) -> Result<bool> {
+        if !self.has_work() {
+            return Ok(false);
+        }
+        match self.step_unguarded() {
+            Ok(()) => Ok(true),
+            Err(error) => Err(self.poison(error)),
+        }
+    }
+
+    /// Do all that is due.
+    ///
+    /// # Errors
+    /// As `step`.
+    pub fn settle(&mut self) -> Result<()> {
+        while self.step()? {}
+        Ok(())
+    }
+
+    /// After this error what is in the files is not certain: write no more.
+    pub(super) fn poison(&mut self, error: Error) -> Error {
+        self.poisoned = Some(error.clone());
+        error
+    }
+
+    fn step_unguarded(&mut self) -> Result<()> {
+        if let Some(full) = self.full.clone() {
+            return self.step_flush(&full);
+        }
+        if self.compaction.is_none() {
+            return match self.next_compaction() {
+                Some(picked) if !picked.manual && self.is_trivial(&picked) => {
+                    self.move_down(&picked)
+                }
+                Some(picked) => self.begin_compaction(picked),
+                None => Ok(()),
+            };
+        }
+        let Some(mut compaction) = self.compaction.take() else { return Ok(()) };
+        let progress = compaction.step(&mut self.place());
+        self.compaction = Some(compaction);
+        if progress? == Progress::More {
+            return Ok(());
+        }
+        if let Some(done) = self.compaction.take()
+            && done.picked.manual
+        {
+            self.manual_went_on(&done.picked);
+        }
+        self.remove_obsolete()
+    }
+
+    fn next_compaction(&mut self) -> Option<Picked> {
+        if self.manual.is_some() {
+            return self.pick_manual();
+        }
+        pick::pick(&self.set.current, &self.set.pointers, self.options.max_file_size)
+    }
+
+    fn is_trivial(&self, picked: &Picked) -> bool {
+        picked.is_trivial_move(self.options.max_file_size)
+    }
+
+    fn place(&mut self) -> Place<'_> {
+        Place {
+            files: &self.files,
+            tables: &self.tables,
+            set: &mut self.set,
+            policy: &mut *self.policy,
+            options: &self.options,
+            stats: &mut self.stats,
+        }
+    }
+
+    fn begin_compaction(&mut self, picked: Picked) -> Result<()> {
+        let oldest = self.snapshots.oldest().unwrap_or(self.set.last_sequence);
+        debug_assert!(oldest <= MAX_SEQUENCE, "sequence numbers have 56 bits");
+        self.set.pointers[picked.level] = Some(picked.pointer.clone());
+        let compaction = Compaction::begin(picked, oldest, &self.place())?;
+        self.compaction = Some(Box::new(compaction));
+        Ok(())
+    }
+
+    /// The only input goes to the next level as it is.
+    fn move_down(&mut self, picked: &Picked) -> Result<()> {
+        let file = &picked.inputs[0][0];
+        let edit = Edit {
+            compact_pointers: vec![(picked.level, picked.pointer.clone())],
+            deleted: vec![(picked.level, file.number)],
+            added: vec![described(picked.level + 1, file)],
+            ..Edit::default()
+        };
+        self.stats.moved += 1;
+        self.set.apply(edit)?;
+        self.remove_obsolete()
+    }
+
+    /// Remove files that nobody needs any more. Those of others are left alone.
+    pub(super) fn remove_obsolete(&mut self) -> Result<()> {
+        let live = self.set.live();
+        let mut writing: BTreeSet<u64> = self.flush.iter().map(|f| f.number()).collect();
+        writing.extend(self.compaction.iter().flat_map(|c| c.outputs()));
+        for name in self.files.list()? {
+            let keep = match names::parse(&name) {
+                Some(FileKind::Log(n)) => n >= self.set.log_number || n == self.set.previous_log,
+                Some(FileKind::Manifest(n)) => n >= self.set.manifest_number,
+                Some(FileKind::Table(n)) => live.contains(&n) || writing.contains(&n),
+                Some(FileKind::Temp(n)) => writing.contains(&n),
+                Some(FileKind::Current | FileKind::Lock | FileKind::InfoLog) | None => true,
+            };
+            if keep {
+                continue;
+            }
+            if let Some(FileKind::Table(number)) = names::parse(&name) {
+                self.tables.forget(number);
+            }
+            self.files.remove(&name)?;
+        }
+        Ok(())
+    }
+
+    /// Tables on each level.
+    #[must_use]
+    pub fn tables_per_level(&self) -> [usize; LEVELS] {
+        self.set.current.files.each_ref().map(Vec::len)
+    }
+}

@@ -1,0 +1,29 @@
+//! Removes a store.
+
+use crate::error::Result;
+use crate::format::names;
+use crate::vfs::{Files, Vfs};
+use std::sync::Arc;
+
+/// Remove all files of the store in a directory, and the directory if nothing else is in it. Where
+/// there is no store, nothing is done.
+///
+/// # Errors
+/// If the store is in use, or a file cannot be removed.
+pub fn destroy(vfs: Arc<dyn Vfs>) -> Result<()> {
+    let files = Files::new(vfs);
+    if !files.exists(names::CURRENT)? {
+        return Ok(());
+    }
+    let lock = files.lock(names::LOCK)?;
+    // CURRENT first: what is interrupted here is no store any more.
+    files.remove(names::CURRENT)?;
+    for name in files.list()? {
+        if names::parse(&name).is_some() && name != names::LOCK {
+            files.remove(&name)?;
+        }
+    }
+    drop(lock);
+    files.remove(names::LOCK)?;
+    if files.list()?.is_empty() { files.remove_dir() } else { Ok(()) }
+}

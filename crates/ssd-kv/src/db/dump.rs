@@ -1,0 +1,110 @@
+//! Files of a store as text, record by record.
+
+use super::properties::{escaped, shown};
+use crate::error::{Error, Result};
+use crate::format::batch::{Change, WriteBatch};
+use crate::format::edit::Edit;
+use crate::format::log::{Entry, LogReader};
+use crate::format::names::{self, FileKind};
+use crate::lru::Lru;
+use crate::options::ReadOptions;
+use crate::table::{Table, TableIter};
+use crate::vfs::{Files, Vfs};
+use std::sync::{Arc, Mutex};
+
+/// Give the lines of a log, manifest or table as text to `line`. Damaged records become lines too,
+/// except that a damaged table ends the dump.
+///
+/// # Errors
+/// If it is none of these files, or cannot be read.
+pub fn dump(vfs: Arc<dyn Vfs>, name: &str, line: &mut dyn FnMut(String)) -> Result<()> {
+    let files = Files::new(vfs);
+    match names::parse(name) {
+        Some(FileKind::Log(_)) => records(&files, name, line, batch_lines),
+        Some(FileKind::Manifest(_)) => records(&files, name, line, edit_lines),
+        Some(FileKind::Table(number)) => table(&files, name, number, line),
+        _ => Err(Error::invalid(format!(
+            "{}: expected a log (NUMBER.log), a manifest (MANIFEST-NUMBER) or a table (NUMBER.ldb)",
+            files.describe(name)
+        ))),
+    }
+}
+
+type Lines = fn(Vec<u8>) -> std::result::Result<Vec<String>, &'static str>;
+
+fn records(files: &Files, name: &str, line: &mut dyn FnMut(String), lines: Lines) -> Result<()> {
+    let data = files.read(name)?;
+    let mut reader = LogReader::new(&data);
+    while let Some(entry) = reader.next_entry() {
+        let (offset, result) = match entry {
+            Entry::Record(offset, record) => (offset, lines(record)),
+            Entry::Damaged(offset, what) => (offset, Err(what)),
+        };
+        match result {
+            Ok(lines) => {
+                line(format!("--- offset {offset}"));
+                lines.into_iter().for_each(&mut *line);
+            }
+            Err(what) => line(format!("--- offset {offset}: damaged: {what}")),
+        }
+    }
+    Ok(())
+}
+
+fn batch_lines(record: Vec<u8>) -> std::result::Result<Vec<String>, &'static str> {
+    let batch = WriteBatch::decoded(record).map_err(|d| d.what)?;
+    let numbered = (batch.sequence()..).zip(batch.changes().flatten());
+    Ok(numbered
+        .map(|(sequence, change)| match change {
+            Change::Put(k, v) => format!("{sequence}: put '{}' '{}'", escaped(k), escaped(v)),
+            Change::Delete(k) => format!("{sequence}: del '{}'", escaped(k)),
+        })
+        .collect())
+}
+
+fn edit_lines(record: Vec<u8>) -> std::result::Result<Vec<String>, &'static str> {
+    let edit = Edit::decoded(&record).map_err(|d| d.what)?;
+    let mut lines: Vec<String> =
+        edit.comparator.iter().map(|c| format!("comparator {c}")).collect();
+    let numbers = [
+        ("log", edit.log_number),
+        ("previous log", edit.previous_log),
+        ("next file", edit.next_file),
+        ("last sequence", edit.last_sequence),
+    ];
+    lines.extend(numbers.iter().filter_map(|(what, n)| Some(format!("{what} {}", (*n)?))));
+    for (level, key) in &edit.compact_pointers {
+        lines.push(format!("level {level} goes on after {}", shown(key)));
+    }
+    for (level, number) in &edit.deleted {
+        lines.push(format!("level {level} delete {number}"));
+    }
+    for f in &edit.added {
+        let (first, last) = (shown(&f.smallest), shown(&f.largest));
+        lines.push(format!(
+            "level {} add {} ({} bytes) {first} .. {last}",
+            f.level, f.number, f.size
+        ));
+    }
+    Ok(lines)
+}
+
+fn table(files: &Files, name: &str, number: u64, line: &mut dyn FnMut(String)) -> Result<()> {
+    let file = files.open(name)?;
+    let size = file.len()?;
+    let table = Table::open(file, number, size, true, Arc::new(Mutex::new(Lru::new(0))))?;
+    let options = ReadOptions { verify_checksums: true, fill_cache: false };
+    let mut iter = TableIter::new(Arc::new(table), options);
+    let mut block = None;
+    iter.first()?;
+    while iter.valid() {
+        if block != Some(iter.block()) {
+            let handle = iter.block();
+            line(format!("--- block at {} of {} bytes", handle.offset, handle.size));
+            block = Some(handle);
+        }
+        line(format!("{} => '{}'", shown(iter.key()), escaped(iter.value())));
+        iter.next()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! A full memtable becomes a table, in steps.
+
+use super::Db;
+use crate::compaction::finish;
+use crate::error::{Error, Result};
+use crate::format::edit::{Edit, NewFile};
+use crate::format::{key, names};
+use crate::memtable::{MemTable, Place};
+use crate::options::Options;
+use crate::policy::Policy;
+use crate::table::{TableOptions, TableWriter, Tables};
+use crate::version::set::VersionSet;
+use crate::version::{Version, overlapping, total_size};
+use crate::vfs::Files;
+use std::sync::Arc;
+
+/// Bytes of entries after which a step ends.
+const STEP: usize = 256 << 10;
+/// The lowest level to which a new table may go, where nothing overlaps.
+const LOWEST: usize = 2;
+
+/// A memtable being written to a table.
+pub(super) struct Flush {
+    number: u64,
+    memory: Arc<MemTable>,
+    /// Where to go on; none at the end.
+    place: Option<Place>,
+    smallest: Vec<u8>,
+    writer: TableWriter,
+}
+
+impl Flush {
+    /// Begin to write a memtable, which is not empty.
+    pub(super) fn begin(
+        memory: Arc<MemTable>,
+        number: u64,
+        files: &Files,
+        options: &Options,
+    ) -> Result<Flush> {
+        let file = files.create(&names::table(number))?;
+        let writer = TableWriter::new(file, TableOptions::of(options));
+        let place = memory.begin();
+        Ok(Flush { number, memory, place, smallest: Vec::new(), writer })
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Go on; the table, for level 0, once it is complete and durable.
+    pub(super) fn advance(
+        &mut self,
+        policy: &mut dyn Policy,
+        tables: &Tables,
+    ) -> Result<Option<NewFile>> {
+        if let Some(place) = self.place {
+            let mut bytes = 0;
+            let (writer, smallest) = (&mut self.writer, &mut self.smallest);
+            self.place = self.memory.read_on(place, |key, value| {
+                if writer.entries() == 0 {
+                    *smallest = key.to_vec();
+                }
+                writer.add(key, value, policy)?;
+                bytes += key.len() + value.len();
+                Ok::<_, Error>(bytes < STEP)
+            })?;
+            if self.place.is_some() {
+                return Ok(None);
+            }
+        }
+        let smallest = std::mem::take(&mut self.smallest);
+        let file = finish(&mut self.writer, smallest, (0, self.number), policy)?;
+        tables.table(file.number, file.size)?;
+        Ok(Some(file))
+    }
+}
+
+impl Db {
+    /// One step of the full memtable: write, or make the table part of the store.
+    pub(super) fn step_flush(&mut self, memory: &Arc<MemTable>) -> Result<()> {
+        let Some(flush) = &mut self.flush else {
+            let number = self.set.new_number();
+            let flush = Flush::begin(memory.clone(), number, &self.files, &self.options)?;
+            self.flush = Some(flush);
+            return Ok(());
+        };
+        let Some(mut file) = flush.advance(&mut *self.policy, &self.tables)? else {
+            return Ok(());
+        };
+        file.level = level_for(&self.set, &file, self.options.max_file_size);
+        self.stats.wrote(file.level, file.size);
+        // All older logs are in tables now.
+        let edit = Edit {
+            log_number: Some(self.log_number),
+            previous_log: Some(0),
+            added: vec![file],
+            ..Edit::default()
+        };
+        self.set.apply(edit)?;
+        self.flush = None;
+        self.full = None;
+        self.full_log = None;
+        self.remove_obsolete()
+    }
+}
+
+/// How far down a new table may go: where it overlaps nothing, so that cheap compactions of levels 0
+/// and 1 are saved, but not so far that its space is hard to win back.
+fn level_for(set: &VersionSet, file: &NewFile, max_file_size: u64) -> usize {
+    let version: &Version = &set.current;
+    let (smallest, largest) = (key::user(&file.smallest), key::user(&file.largest));
+    if version.overlaps(0, smallest, largest) {
+        return 0;
+    }
+    let mut level = 0;
+    while level < LOWEST {
+        let after = overlapping(version, level + 2, Some(smallest), Some(largest));
+        if version.overlaps(level + 1, smallest, largest) || total_size(&after) > 10 * max_file_size
+        {
+            break;
+        }
+        level += 1;
+    }
+    level
+}

@@ -1,0 +1,88 @@
+//! Compaction on request: a range of keys, level by level.
+
+use super::Db;
+use crate::error::Result;
+use crate::format::edit::LEVELS;
+use crate::format::key;
+use crate::version::pick::{self, Picked};
+
+/// A range that is being compacted, file by file, level by level.
+pub(super) struct Manual {
+    level: usize,
+    /// Levels from this one on are left alone.
+    end_level: usize,
+    /// User keys, both included; none for no bound.
+    begin: Option<Vec<u8>>,
+    end: Option<Vec<u8>>,
+    /// Where the level goes on.
+    from: Option<Vec<u8>>,
+}
+
+impl Db {
+    /// Compact all that overlaps the user keys from `begin` to `end`, both included; none for no
+    /// bound. What was overwritten or deleted there is gone afterwards, unless a snapshot needs it.
+    ///
+    /// # Errors
+    /// As `step`.
+    pub fn compact_range(&mut self, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
+        self.request_compaction(begin, end)?;
+        while self.is_compacting_on_request() {
+            self.step()?;
+        }
+        self.after_write()
+    }
+
+    /// Let the steps from now on do what `compact_range` does, before anything else that is due.
+    ///
+    /// # Errors
+    /// As `step`: what is in memory is written to tables first.
+    pub fn request_compaction(&mut self, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
+        self.check_writable()?;
+        let version = &self.set.current;
+        let overlaps =
+            |level: &usize| !crate::version::overlapping(version, *level, begin, end).is_empty();
+        let end_level = (1..LEVELS).rev().find(overlaps).unwrap_or(1);
+        self.flush_memory()?;
+        let [begin, end] = [begin, end].map(|bound| bound.map(<[u8]>::to_vec));
+        self.manual = Some(Manual { level: 0, end_level, from: begin.clone(), begin, end });
+        Ok(())
+    }
+
+    /// Whether what was requested is not done yet.
+    #[must_use]
+    pub fn is_compacting_on_request(&self) -> bool {
+        self.manual.is_some()
+    }
+
+    /// Forget the request. A compaction that has begun is still finished.
+    pub fn cancel_request(&mut self) {
+        self.manual = None;
+    }
+
+    /// What the request needs next; levels that are done are left behind.
+    pub(super) fn pick_manual(&mut self) -> Option<Picked> {
+        while let Some(manual) = &mut self.manual {
+            let (from, end) = (manual.from.as_deref(), manual.end.as_deref());
+            let size = self.options.max_file_size;
+            let picked = pick::pick_range(&self.set.current, manual.level, from, end, size);
+            if picked.is_some() {
+                return picked;
+            }
+            manual.level += 1;
+            manual.from.clone_from(&manual.begin);
+            if manual.level >= manual.end_level {
+                self.manual = None;
+            }
+        }
+        None
+    }
+
+    /// A part of the request is done.
+    pub(super) fn manual_went_on(&mut self, done: &Picked) {
+        if let (Some(manual), Some(last)) = (&mut self.manual, done.inputs[0].last())
+            && manual.level == done.level
+        {
+            manual.from = Some(key::user(&last.largest).to_vec());
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The store itself: who may write what when, and what runs in the background.
+
+mod background;
+mod destroy;
+mod dump;
+mod flush;
+mod iter;
+mod manual;
+mod open;
+mod properties;
+mod repair;
+mod snapshot;
+mod verify;
+mod write;
+
+pub use destroy::destroy;
+pub use dump::dump;
+pub use iter::DbIter;
+pub use properties::{LevelStats, Stats};
+pub use repair::{Repaired, repair};
+pub use snapshot::Snapshot;
+pub use verify::Verified;
+
+use crate::compaction::Compaction;
+use crate::error::{Error, Result};
+use crate::format::batch::WriteBatch;
+use crate::format::log::LogWriter;
+use crate::memtable::MemTable;
+use crate::merge::{Merge, Source};
+use crate::options::{Options, ReadOptions};
+use crate::policy::Policy;
+use crate::table::Tables;
+use crate::version::set::VersionSet;
+use crate::vfs::Files;
+use flush::Flush;
+use manual::Manual;
+use snapshot::Snapshots;
+use std::sync::Arc;
+
+/// An open store. Dropping it closes it; all that was written is in its files, and durable if it was
+/// written with `sync`.
+pub struct Db {
+    options: Options,
+    files: Files,
+    tables: Arc<Tables>,
+    set: VersionSet,
+    memory: Arc<MemTable>,
+    /// A full memtable on its way to level 0.
+    full: Option<Arc<MemTable>>,
+    log: LogWriter,
+    /// Number of `log`.
+    log_number: u64,
+    /// Whether the name of `log` is durable.
+    log_name_synced: bool,
+    /// The log of `full`, if it is not durable: what is synced later must not survive it.
+    full_log: Option<LogWriter>,
+    snapshots: Arc<Snapshots>,
+    flush: Option<Flush>,
+    compaction: Option<Box<Compaction>>,
+    manual: Option<Manual>,
+    policy: Box<dyn Policy>,
+    poisoned: Option<Error>,
+    stats: Stats,
+    /// Kept for its memory.
+    scratch: WriteBatch,
+    _lock: Box<dyn Send + Sync>,
+}
+
+impl Db {
+    /// The value of `key`, now or as of a snapshot.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is damaged.
+    pub fn get(
+        &self,
+        key: &[u8],
+        options: ReadOptions,
+        snapshot: Option<&Snapshot>,
+    ) -> Result<Option<Vec<u8>>> {
+        let sequence = self.sequence_of(snapshot)?;
+        for memory in std::iter::once(&self.memory).chain(&self.full) {
+            if let Some(found) = memory.get(key, sequence) {
+                return Ok(found);
+            }
+        }
+        self.set.current.get(&self.tables, key, sequence, options)
+    }
+
+    /// A walk through all pairs, now or as of a snapshot. It sees nothing that is written later.
+    ///
+    /// # Errors
+    /// If a table cannot be opened.
+    pub fn iter(&self, options: ReadOptions, snapshot: Option<&Snapshot>) -> Result<DbIter> {
+        let sequence = self.sequence_of(snapshot)?;
+        let merge = self.merged(options)?;
+        Ok(DbIter::new(merge, sequence, self.set.current.clone()))
+    }
+
+    fn merged(&self, options: ReadOptions) -> Result<Merge> {
+        let memories = std::iter::once(&self.memory).chain(&self.full);
+        let iter = |m: &Arc<MemTable>| Source::Memory(crate::memtable::MemIter::new(m.clone()));
+        let mut sources: Vec<Source> = memories.map(iter).collect();
+        sources.extend(self.set.current.sources(&self.tables, options)?);
+        Ok(Merge::new(sources))
+    }
+
+    fn sequence_of(&self, snapshot: Option<&Snapshot>) -> Result<u64> {
+        match snapshot {
+            None => Ok(self.set.last_sequence),
+            Some(s) if s.is_of(&self.snapshots) => Ok(s.sequence()),
+            Some(_) => Err(Error::invalid("the snapshot is of another store")),
+        }
+    }
+
+    /// What the store holds now, to be read as long as the result lives.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::new(&self.snapshots, self.set.last_sequence)
+    }
+
+    /// Let `policy` lay out the tables from now on and watch the compactions.
+    pub fn set_policy(&mut self, policy: Box<dyn Policy>) {
+        self.policy = policy;
+    }
+
+    /// Settings in use.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+}

@@ -1,0 +1,217 @@
+//! Opening: the manifest, then what the logs hold beyond it.
+
+use super::flush::Flush;
+use super::snapshot::Snapshots;
+use super::{Db, Stats, write};
+use crate::error::{Error, Result};
+use crate::format::batch::WriteBatch;
+use crate::format::edit::Edit;
+use crate::format::log::{Entry, LogReader, LogWriter};
+use crate::format::names::{self, FileKind};
+use crate::memtable::MemTable;
+use crate::options::Options;
+use crate::policy::{Policy, Stock};
+use crate::table::Tables;
+use crate::version::set::VersionSet;
+use crate::vfs::{Files, Vfs};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What recovery works with.
+struct Recovery {
+    files: Files,
+    options: Options,
+    tables: Arc<Tables>,
+    set: VersionSet,
+    policy: Box<dyn Policy>,
+    edit: Edit,
+    stats: Stats,
+}
+
+impl Db {
+    /// Open the store in a directory with LevelDB's layout of tables.
+    ///
+    /// # Errors
+    /// As `open_with`.
+    pub fn open(vfs: Arc<dyn Vfs>, options: Options) -> Result<Db> {
+        Db::open_with(vfs, options, Box::new(Stock))
+    }
+
+    /// Open the store in a directory; `policy` lays out what is written, also while opening.
+    ///
+    /// # Errors
+    /// If options are out of their ranges, the directory holds no store or is in use, or a file of it
+    /// is missing or damaged; then nothing has been changed.
+    pub fn open_with(vfs: Arc<dyn Vfs>, options: Options, policy: Box<dyn Policy>) -> Result<Db> {
+        options.check()?;
+        let files = Files::new(vfs);
+        let exists = files.exists(names::CURRENT)?;
+        if exists && options.error_if_exists {
+            return Err(Error::invalid(format!("{}: there is a store", files.describe(""))));
+        }
+        if !exists {
+            check_may_create(&files, &options)?;
+            files.create_dir()?;
+        }
+        let lock = files.lock(names::LOCK)?;
+        if !exists {
+            VersionSet::create(&files)?;
+        }
+        let tables = Arc::new(Tables::new(files.clone(), &options));
+        let set = VersionSet::recover(files.clone())?;
+        let (edit, stats) = (Edit::default(), Stats::default());
+        let mut recovery = Recovery { files, options, tables, set, policy, edit, stats };
+        recovery.logs()?;
+        recovery.into_db(lock)
+    }
+}
+
+fn check_may_create(files: &Files, options: &Options) -> Result<()> {
+    let folder = files.describe("");
+    if !options.create_if_missing {
+        return Err(Error::invalid(format!(
+            "{folder}: there is no store here, and it is not to be created"
+        )));
+    }
+    let names = match files.list() {
+        Ok(names) => names,
+        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    for name in names {
+        match names::parse(&name) {
+            Some(FileKind::Table(_) | FileKind::Log(_)) => {
+                return Err(Error::invalid(format!(
+                    "{folder}: there is {name} of a store, but no CURRENT: repair it"
+                )));
+            }
+            None => {
+                return Err(Error::invalid(format!(
+                    "{folder}: there is {name}, no file of a store: a store wants its own directory"
+                )));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+impl Recovery {
+    /// Turn what the logs hold beyond the manifest into tables of level 0.
+    fn logs(&mut self) -> Result<()> {
+        let names = self.files.list()?;
+        let kinds = || names.iter().filter_map(|n| names::parse(n));
+        let tables: BTreeSet<u64> = kinds()
+            .filter_map(|k| if let FileKind::Table(n) = k { Some(n) } else { None })
+            .collect();
+        let missing: Vec<u64> = self.set.live().difference(&tables).copied().collect();
+        if let Some(first) = missing.first() {
+            let (count, name) = (missing.len(), self.files.describe(&names::table(*first)));
+            return Err(Error::corrupt(
+                &name,
+                0,
+                format!("{count} tables missing, this the first"),
+            ));
+        }
+        let all: Vec<u64> =
+            kinds().filter_map(|k| if let FileKind::Log(n) = k { Some(n) } else { None }).collect();
+        let needed = self.set.log_number;
+        if needed > 0 && !all.contains(&needed) {
+            let name = self.files.describe(&names::log(needed));
+            return Err(Error::corrupt(&name, 0, "the manifest names this log, but it is missing"));
+        }
+        let previous = self.set.previous_log;
+        let mut logs: Vec<u64> =
+            all.into_iter().filter(|&n| n >= needed || n == previous).collect();
+        logs.sort_unstable();
+        for number in logs {
+            self.replay(number)?;
+            self.set.use_number(number);
+        }
+        Ok(())
+    }
+
+    fn replay(&mut self, number: u64) -> Result<()> {
+        let file = names::log(number);
+        let name = self.files.describe(&file);
+        let data = self.files.read(&file)?;
+        let mut memory = Arc::new(MemTable::new(0));
+        let mut reader = LogReader::new(&data);
+        while let Some(entry) = reader.next_entry() {
+            let damage = match entry {
+                Entry::Record(offset, record) => match WriteBatch::decoded(record) {
+                    Ok(batch) => {
+                        write::insert(&memory, &batch)?;
+                        let last = batch.sequence() + u64::from(batch.count());
+                        self.set.last_sequence = self.set.last_sequence.max(last.saturating_sub(1));
+                        None
+                    }
+                    Err(damage) => Some((offset + damage.offset as u64, damage.what)),
+                },
+                Entry::Damaged(offset, what) => Some((offset, what)),
+            };
+            match damage {
+                Some((offset, what)) if self.options.paranoid_checks => {
+                    return Err(Error::corrupt(&name, offset, what));
+                }
+                Some(_) => self.stats.damaged_log_records += 1,
+                None => {}
+            }
+            if memory.usage() > self.options.write_buffer_size {
+                self.write_table(std::mem::replace(&mut memory, Arc::new(MemTable::new(0))))?;
+            }
+        }
+        self.write_table(memory)
+    }
+
+    fn write_table(&mut self, memory: Arc<MemTable>) -> Result<()> {
+        if memory.is_empty() {
+            return Ok(());
+        }
+        let number = self.set.new_number();
+        let mut flush = Flush::begin(memory, number, &self.files, &self.options)?;
+        let file = loop {
+            if let Some(file) = flush.advance(&mut *self.policy, &self.tables)? {
+                break file;
+            }
+        };
+        self.stats.wrote(0, file.size);
+        self.edit.added.push(file);
+        Ok(())
+    }
+
+    fn into_db(mut self, lock: Box<dyn Send + Sync>) -> Result<Db> {
+        let log_number = self.set.new_number();
+        let log = LogWriter::new(self.files.create(&names::log(log_number))?);
+        self.edit.log_number = Some(log_number);
+        self.edit.previous_log = Some(0);
+        self.set.apply(self.edit)?;
+        let memory = Arc::new(MemTable::new(self.options.write_buffer_size));
+        let mut db = Db {
+            options: self.options,
+            files: self.files,
+            tables: self.tables,
+            set: self.set,
+            memory,
+            full: None,
+            log,
+            log_number,
+            log_name_synced: true,
+            full_log: None,
+            snapshots: Arc::new(Snapshots::default()),
+            flush: None,
+            compaction: None,
+            manual: None,
+            policy: self.policy,
+            poisoned: None,
+            stats: self.stats,
+            scratch: WriteBatch::new(),
+            _lock: lock,
+        };
+        db.remove_obsolete()?;
+        db.after_write()?;
+        Ok(db)
+    }
+}

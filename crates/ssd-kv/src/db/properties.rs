@@ -1,0 +1,159 @@
+//! What a store tells of itself: numbers, and LevelDB's property strings.
+
+use super::Db;
+use crate::error::Result;
+use crate::format::edit::LEVELS;
+use crate::format::key::{self, MAX_SEQUENCE, Tag};
+use std::fmt::Write;
+
+/// Work done for a level since the store was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LevelStats {
+    /// Compactions that wrote to it, without moves.
+    pub compactions: u64,
+    /// Bytes of tables read for it.
+    pub bytes_read: u64,
+    /// Bytes of tables written to it.
+    pub bytes_written: u64,
+}
+
+/// Work done since the store was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// By level.
+    pub levels: [LevelStats; LEVELS],
+    /// Tables that went to the next level as they were.
+    pub moved: u64,
+    /// Writes that were slowed down by one step.
+    pub slowed: u64,
+    /// Steps for which writes had to wait.
+    pub stalled_steps: u64,
+    /// Records of logs that were damaged and left out while opening.
+    pub damaged_log_records: u64,
+}
+
+impl Stats {
+    pub(crate) fn wrote(&mut self, level: usize, bytes: u64) {
+        self.levels[level].bytes_written += bytes;
+    }
+
+    pub(crate) fn read(&mut self, level: usize, bytes: u64) {
+        self.levels[level].bytes_read += bytes;
+    }
+
+    pub(crate) fn compacted(&mut self, level: usize) {
+        self.levels[level].compactions += 1;
+    }
+
+    /// Bytes of tables written.
+    #[must_use]
+    pub fn bytes_written(&self) -> u64 {
+        self.levels.iter().map(|l| l.bytes_written).sum()
+    }
+}
+
+const MIB: f64 = 1_048_576.0;
+
+impl Db {
+    /// Work done since the store was opened.
+    #[must_use]
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// LevelDB's property of this name: `leveldb.num-files-at-level<N>`, `leveldb.stats`,
+    /// `leveldb.sstables`, `leveldb.approximate-memory-usage`. None for other names. Times are 0: the
+    /// engine reads no clock.
+    #[must_use]
+    pub fn property(&self, name: &str) -> Option<String> {
+        let name = name.strip_prefix("leveldb.")?;
+        if let Some(level) = name.strip_prefix("num-files-at-level") {
+            let level: usize = level.parse().ok()?;
+            return Some(self.tables_per_level().get(level)?.to_string());
+        }
+        match name {
+            "stats" => Some(self.stats_text()),
+            "sstables" => Some(self.tables_text()),
+            "approximate-memory-usage" => {
+                let full = self.full.as_ref().map_or(0, |m| m.usage());
+                Some((self.tables.block_bytes() + self.memory.usage() + full).to_string())
+            }
+            _ => None,
+        }
+    }
+
+    fn stats_text(&self) -> String {
+        let mut out = String::from(
+            "                               Compactions\n\
+             Level  Files Size(MB) Time(sec) Read(MB) Write(MB)\n\
+             --------------------------------------------------\n",
+        );
+        for (level, files) in self.set.current.files.iter().enumerate() {
+            let done = self.stats.levels[level];
+            if files.is_empty() && done.bytes_written == 0 {
+                continue;
+            }
+            let bytes = [crate::version::total_size(files), done.bytes_read, done.bytes_written];
+            let [size, read, written] = bytes.map(|b| b as f64 / MIB);
+            let count = files.len();
+            let _ =
+                writeln!(out, "{level:3} {count:8} {size:8.0} {:9.0} {read:8.0} {written:9.0}", 0);
+        }
+        out
+    }
+
+    fn tables_text(&self) -> String {
+        let mut out = String::new();
+        for (level, files) in self.set.current.files.iter().enumerate() {
+            let _ = writeln!(out, "--- level {level} ---");
+            for f in files {
+                let (first, last) = (shown(&f.smallest), shown(&f.largest));
+                let _ = writeln!(out, " {}:{}[{first} .. {last}]", f.number, f.size);
+            }
+        }
+        out
+    }
+
+    /// About how many bytes of files the keys from `begin` on and below `end` take.
+    ///
+    /// # Errors
+    /// If a table cannot be opened.
+    pub fn approximate_size(&self, begin: &[u8], end: &[u8]) -> Result<u64> {
+        let offset = |user: &[u8]| self.approximate_offset(user);
+        Ok(offset(end)?.saturating_sub(offset(begin)?))
+    }
+
+    /// Bytes of all tables before this key.
+    fn approximate_offset(&self, user: &[u8]) -> Result<u64> {
+        let target = key::internal(user, Tag::seek(MAX_SEQUENCE));
+        let mut sum = 0;
+        for file in self.set.current.files.iter().flatten() {
+            if key::compare(&file.largest, &target).is_le() {
+                sum += file.size;
+            } else if key::compare(&file.smallest, &target).is_lt() {
+                let table = self.tables.table(file.number, file.size)?;
+                sum += table.approximate_offset(&target)?;
+            }
+        }
+        Ok(sum)
+    }
+}
+
+/// Bytes as text: what is not printable ASCII as `\xNN`.
+pub(super) fn escaped(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for &byte in bytes {
+        if (b' '..=b'~').contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "\\x{byte:02x}");
+        }
+    }
+    out
+}
+
+/// An internal key as text.
+pub(super) fn shown(internal: &[u8]) -> String {
+    let tag = key::tag(internal);
+    format!("'{}' @ {} : {}", escaped(key::user(internal)), tag.sequence(), tag.0 & 0xff)
+}

@@ -1,0 +1,229 @@
+//! Makes a store of whatever can still be read.
+//!
+//! Other than LevelDB's repair, which puts all tables on level 0 and trusts their numbers to tell
+//! old from new, this one merges everything by sequence numbers into new tables on one level.
+
+use crate::compaction::finish;
+use crate::error::{Error, Result};
+use crate::format::batch::WriteBatch;
+use crate::format::block::BlockIter;
+use crate::format::edit::{COMPARATOR, Edit, LEVELS};
+use crate::format::key::{self, Kind};
+use crate::format::log::{Entry, LogReader};
+use crate::format::names::{self, FileKind};
+use crate::memtable::{MemIter, MemTable};
+use crate::merge::{Merge, Source};
+use crate::options::{Options, ReadOptions};
+use crate::policy::Stock;
+use crate::table::{Table, TableIter, TableOptions, TableWriter, Tables};
+use crate::version::set::write_manifest;
+use crate::vfs::{Files, Vfs};
+use std::sync::Arc;
+
+/// What a repair found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repaired {
+    /// Pairs of the repaired store.
+    pub pairs: u64,
+    /// Tables of it.
+    pub tables: u64,
+    /// What could not be read, one message each.
+    pub lost: Vec<String>,
+    /// What the old files are called now; they can be removed.
+    pub kept: Vec<String>,
+}
+
+const READ: ReadOptions = ReadOptions { verify_checksums: true, fill_cache: false };
+
+/// Rebuild the store in a directory from its logs and tables. Old files are renamed (`.lost`), none
+/// is removed.
+///
+/// # Errors
+/// If there is nothing of a store, it is in use, or files cannot be written; then the old files are
+/// still there.
+pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
+    options.check()?;
+    let files = Files::new(vfs);
+    let names: Vec<String> =
+        files.list()?.into_iter().filter(|n| names::parse(n).is_some()).collect();
+    if names.is_empty() {
+        let folder = files.describe("");
+        return Err(Error::invalid(format!("{folder}: nothing of a store is here to repair")));
+    }
+    let _lock = files.lock(names::LOCK)?;
+    let tables = Arc::new(Tables::new(files.clone(), options));
+    let mut repair = Repair { files, options, tables, next: 1, found: Repaired::default() };
+    let mut sources = Vec::new();
+    for name in &names {
+        repair.gather(name, &mut sources);
+    }
+    let edit = repair.merge(sources)?;
+    repair.replace(&names, &edit)?;
+    Ok(repair.found)
+}
+
+struct Repair<'a> {
+    files: Files,
+    options: &'a Options,
+    tables: Arc<Tables>,
+    next: u64,
+    found: Repaired,
+}
+
+impl Repair<'_> {
+    /// Take what the file holds.
+    fn gather(&mut self, name: &str, sources: &mut Vec<Source>) {
+        let source = match names::parse(name) {
+            Some(FileKind::Log(number)) => {
+                self.next = self.next.max(number + 1);
+                self.log(name)
+            }
+            Some(FileKind::Table(number)) => {
+                self.next = self.next.max(number + 1);
+                self.table(name, number)
+            }
+            Some(FileKind::Manifest(number) | FileKind::Temp(number)) => {
+                self.next = self.next.max(number + 1);
+                return;
+            }
+            _ => return,
+        };
+        match source {
+            Ok(source) => sources.push(source),
+            Err(error) => self.found.lost.push(error.to_string()),
+        }
+    }
+
+    fn log(&mut self, name: &str) -> Result<Source> {
+        let data = self.files.read(name)?;
+        let path = self.files.describe(name);
+        let memory = MemTable::new(data.len());
+        let mut reader = LogReader::new(&data);
+        while let Some(entry) = reader.next_entry() {
+            let (offset, what) = match entry {
+                Entry::Record(offset, record) => match WriteBatch::decoded(record) {
+                    Ok(batch) => {
+                        super::write::insert(&memory, &batch)?;
+                        continue;
+                    }
+                    Err(damage) => (offset + damage.offset as u64, damage.what),
+                },
+                Entry::Damaged(offset, what) => (offset, what),
+            };
+            self.found.lost.push(Error::corrupt(&path, offset, what).to_string());
+        }
+        Ok(Source::Memory(MemIter::new(Arc::new(memory))))
+    }
+
+    /// A whole table as it is; of a damaged one, the good blocks.
+    fn table(&mut self, name: &str, number: u64) -> Result<Source> {
+        let size = self.files.open(name)?.len()?;
+        let table = Arc::new(self.tables.opened_anew(number, size)?);
+        let mut iter = TableIter::new(table.clone(), READ);
+        let mut result = iter.first();
+        while result.is_ok() && iter.valid() && key::tag(iter.key()).kind().is_some() {
+            result = iter.next();
+        }
+        if result.is_ok() && !iter.valid() {
+            return Ok(Source::Table(Box::new(TableIter::new(table, READ))));
+        }
+        self.good_blocks(&table)
+    }
+
+    fn good_blocks(&mut self, table: &Table) -> Result<Source> {
+        let memory = MemTable::new(self.options.max_file_size as usize);
+        let mut index = BlockIter::new(table.index().block().clone());
+        index.first().map_err(|d| table.index_damage(d))?;
+        while index.valid() {
+            let copied = table.handle(index.value()).and_then(|handle| {
+                let mut entries = BlockIter::new(table.block(handle, READ)?);
+                let told = |d| table.damage(handle, d);
+                entries.first().map_err(told)?;
+                while entries.valid() {
+                    let tag = key::tag(entries.key());
+                    if tag.kind().is_some() {
+                        memory.add(key::user(entries.key()), tag, entries.value());
+                    }
+                    entries.next().map_err(told)?;
+                }
+                Ok(())
+            });
+            if let Err(error) = copied {
+                self.found.lost.push(error.to_string());
+            }
+            index.next().map_err(|d| table.index_damage(d))?;
+        }
+        Ok(Source::Memory(MemIter::new(Arc::new(memory))))
+    }
+
+    /// Write the newest version of every key to new tables, and what the manifest is to say.
+    fn merge(&mut self, sources: Vec<Source>) -> Result<Edit> {
+        let mut merge = Merge::new(sources);
+        let (mut last_user, mut last_sequence): (Option<Vec<u8>>, u64) = (None, 0);
+        let mut edit = Edit::default();
+        let mut open: Option<(u64, Vec<u8>, TableWriter)> = None;
+        merge.first()?;
+        while merge.valid() {
+            let (user, tag) = (key::user(merge.key()), key::tag(merge.key()));
+            last_sequence = last_sequence.max(tag.sequence());
+            if last_user.as_deref() == Some(user) {
+                merge.next()?;
+                continue;
+            }
+            last_user = Some(user.to_vec());
+            if tag.kind() == Some(Kind::Value) {
+                if open.as_ref().is_some_and(|(_, _, w)| w.size() >= self.options.max_file_size) {
+                    self.finish(&mut open, &mut edit)?;
+                }
+                if open.is_none() {
+                    let number = self.next;
+                    self.next += 1;
+                    let file = self.files.create(&names::table(number))?;
+                    let writer = TableWriter::new(file, TableOptions::of(self.options));
+                    open = Some((number, merge.key().to_vec(), writer));
+                }
+                if let Some((_, _, writer)) = &mut open {
+                    writer.add(merge.key(), merge.value(), &mut Stock)?;
+                }
+                self.found.pairs += 1;
+            }
+            merge.next()?;
+        }
+        self.finish(&mut open, &mut edit)?;
+        edit.comparator = Some(COMPARATOR.to_owned());
+        edit.last_sequence = Some(last_sequence);
+        Ok(edit)
+    }
+
+    fn finish(
+        &mut self,
+        open: &mut Option<(u64, Vec<u8>, TableWriter)>,
+        edit: &mut Edit,
+    ) -> Result<()> {
+        if let Some((number, smallest, mut writer)) = open.take() {
+            let at = (LEVELS - 1, number);
+            edit.added.push(finish(&mut writer, smallest, at, &mut Stock)?);
+            self.found.tables += 1;
+        }
+        Ok(())
+    }
+
+    /// Let the new tables be the store. Old logs and tables stay under other names.
+    fn replace(&mut self, old: &[String], edit: &Edit) -> Result<()> {
+        let number = self.next;
+        // An empty log, so that no old one is replayed if the renaming below is cut short.
+        let log = number + 1;
+        self.files.create(&names::log(log))?.sync()?;
+        let edit = Edit { log_number: Some(log), next_file: Some(log + 1), ..edit.clone() };
+        write_manifest(&self.files, number, &edit)?;
+        for name in old {
+            let kind = names::parse(name);
+            if let Some(FileKind::Log(_) | FileKind::Table(_) | FileKind::Manifest(_)) = kind {
+                let kept = format!("{name}.lost");
+                self.files.rename(name, &kept)?;
+                self.found.kept.push(kept);
+            }
+        }
+        self.files.sync_dir()
+    }
+}

@@ -1,0 +1,207 @@
+//! Writes: the log first, then the memtable.
+
+use super::Db;
+use crate::error::{Error, Result};
+use crate::format::batch::{Change, WriteBatch};
+use crate::format::key::{Kind, MAX_SEQUENCE, Tag};
+use crate::format::log::LogWriter;
+use crate::format::names;
+use crate::memtable::MemTable;
+use crate::options::Background;
+use std::sync::Arc;
+
+/// Tables of level 0 from which on writes are slowed down, and from which on they wait.
+const SLOW_AT: usize = 8;
+const STOP_AT: usize = 12;
+/// Bytes of a batch at most: places in a memtable have 32 bits.
+const MAX_BATCH: usize = 2 << 30;
+
+/// Whether the next write can be made at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    Yes,
+    /// It should wait a little, once, so that compaction keeps up.
+    Slow,
+    /// It waits for background work.
+    Wait,
+    /// The memtable is full, and another one can be begun.
+    Switch,
+}
+
+impl Db {
+    /// Give `key` a value.
+    ///
+    /// # Errors
+    /// As `write`.
+    pub fn put(&mut self, key: &[u8], value: &[u8], sync: bool) -> Result<()> {
+        WriteBatch::check_lengths(key, value)?;
+        let mut batch = std::mem::take(&mut self.scratch);
+        batch.clear();
+        batch.put(key, value);
+        let result = self.write_own(&mut batch, sync);
+        self.scratch = batch;
+        result
+    }
+
+    /// Take the value of `key` away, if it has one.
+    ///
+    /// # Errors
+    /// As `write`.
+    pub fn delete(&mut self, key: &[u8], sync: bool) -> Result<()> {
+        WriteBatch::check_lengths(key, b"")?;
+        let mut batch = std::mem::take(&mut self.scratch);
+        batch.clear();
+        batch.delete(key);
+        let result = self.write_own(&mut batch, sync);
+        self.scratch = batch;
+        result
+    }
+
+    /// Make all changes of a batch, or none. With `sync`, they are durable afterwards, as are all
+    /// before; without, they survive the end of the process, but maybe not that of the machine.
+    ///
+    /// # Errors
+    /// If the log or a table cannot be written. The batch may then be found after reopening, as a
+    /// whole or not at all; the store takes no more writes until then.
+    pub fn write(&mut self, batch: &WriteBatch, sync: bool) -> Result<()> {
+        for change in batch.changes() {
+            match change? {
+                Change::Put(key, value) => WriteBatch::check_lengths(key, value)?,
+                Change::Delete(key) => WriteBatch::check_lengths(key, b"")?,
+            }
+        }
+        self.write_own(&mut batch.clone(), sync)
+    }
+
+    fn write_own(&mut self, batch: &mut WriteBatch, sync: bool) -> Result<()> {
+        if batch.size() > MAX_BATCH {
+            let size = batch.size();
+            return Err(Error::invalid(format!("a batch of {size} bytes: at most {MAX_BATCH}")));
+        }
+        self.make_room()?;
+        let first = self.set.last_sequence + 1;
+        if first + u64::from(batch.count()) > MAX_SEQUENCE {
+            return Err(Error::invalid("the sequence numbers of this store are used up"));
+        }
+        batch.set_sequence(first);
+        if let Err(error) = self.log_batch(batch, sync) {
+            return Err(self.poison(error));
+        }
+        insert(&self.memory, batch)?;
+        self.set.last_sequence += u64::from(batch.count());
+        self.after_write()
+    }
+
+    fn log_batch(&mut self, batch: &WriteBatch, sync: bool) -> Result<()> {
+        self.log.add(batch.bytes())?;
+        if sync {
+            if let Some(mut older) = self.full_log.take() {
+                older.sync()?;
+            }
+            self.log.sync()?;
+            if !self.log_name_synced {
+                self.files.sync_dir()?;
+                self.log_name_synced = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Do what is due, if that is to be done at once.
+    pub(super) fn after_write(&mut self) -> Result<()> {
+        match self.options.background {
+            Background::Eager if self.has_work() => self.settle(),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn check_writable(&self) -> Result<()> {
+        match &self.poisoned {
+            None => Ok(()),
+            Some(error) => Err(Error::Poisoned(Box::new(error.clone()))),
+        }
+    }
+
+    fn room(&self, may_slow: bool) -> Room {
+        let tables = self.set.current.files[0].len();
+        if may_slow && tables >= SLOW_AT {
+            Room::Slow
+        } else if self.memory.usage() <= self.options.write_buffer_size {
+            Room::Yes
+        } else if self.full.is_some() || tables >= STOP_AT {
+            Room::Wait
+        } else {
+            Room::Switch
+        }
+    }
+
+    /// Whether a write now would have to wait for `step`, or should wait for one.
+    #[must_use]
+    pub fn is_stalled(&self) -> bool {
+        matches!(self.room(true), Room::Slow | Room::Wait)
+    }
+
+    fn make_room(&mut self) -> Result<()> {
+        self.check_writable()?;
+        let mut may_slow = true;
+        loop {
+            match self.room(may_slow) {
+                Room::Yes => return Ok(()),
+                Room::Slow => {
+                    may_slow = false;
+                    self.stats.slowed += 1;
+                    self.step()?;
+                }
+                Room::Wait => {
+                    self.stats.stalled_steps += 1;
+                    self.step()?;
+                }
+                Room::Switch => self.switch_memory()?,
+            }
+        }
+    }
+
+    /// Begin another memtable with another log; the full one waits to be written to a table.
+    pub(super) fn switch_memory(&mut self) -> Result<()> {
+        let number = self.set.new_number();
+        let file = match self.files.create(&names::log(number)) {
+            Ok(file) => file,
+            Err(error) => {
+                self.set.reuse_number(number);
+                return Err(error);
+            }
+        };
+        let log = LogWriter::new(file);
+        self.full_log = Some(std::mem::replace(&mut self.log, log));
+        self.log_number = number;
+        self.log_name_synced = false;
+        let fresh = Arc::new(MemTable::new(self.options.write_buffer_size));
+        self.full = Some(std::mem::replace(&mut self.memory, fresh));
+        Ok(())
+    }
+
+    /// Write what is in memory to tables, all of it.
+    pub(super) fn flush_memory(&mut self) -> Result<()> {
+        while self.full.is_some() {
+            self.step()?;
+        }
+        if !self.memory.is_empty() {
+            self.switch_memory()?;
+            while self.full.is_some() {
+                self.step()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Add the changes of a batch to a memtable.
+pub(super) fn insert(memory: &MemTable, batch: &WriteBatch) -> Result<()> {
+    for (sequence, change) in (batch.sequence()..).zip(batch.changes()) {
+        match change? {
+            Change::Put(key, value) => memory.add(key, Tag::new(sequence, Kind::Value), value),
+            Change::Delete(key) => memory.add(key, Tag::new(sequence, Kind::Deletion), b""),
+        }
+    }
+    Ok(())
+}

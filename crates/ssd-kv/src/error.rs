@@ -1,0 +1,61 @@
+//! What can go wrong, and where: every message names the file, and the offset where there is one.
+
+use std::io;
+use std::sync::Arc;
+
+/// Result of an operation of the store.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An operation of the store that failed. Nothing acknowledged before is lost by it.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// The file layer refused: disk full, no permission, device error.
+    #[error("{file}: cannot {doing}: {source}")]
+    Io {
+        /// The file, as the file layer describes it.
+        file: String,
+        /// What was tried, as a verb.
+        doing: &'static str,
+        /// What the file layer said.
+        source: Arc<io::Error>,
+    },
+    /// A file does not hold what its format demands.
+    #[error("{file}: damaged at offset {offset}: {what}")]
+    Corruption {
+        /// The file, as the file layer describes it.
+        file: String,
+        /// Where in the file, in bytes.
+        offset: u64,
+        /// What was found and what was expected.
+        what: String,
+    },
+    /// The request cannot be met as it stands.
+    #[error("{0}")]
+    Invalid(String),
+    /// The directory is in use by another store, in this process or another one.
+    #[error("{0}: in use: another open store holds its lock")]
+    Locked(String),
+    /// A failure while writing earlier made it unsafe to write on; reading stays possible.
+    #[error("the store takes no more writes: {0} (reopen it to recover)")]
+    Poisoned(Box<Error>),
+}
+
+impl Error {
+    pub(crate) fn io(file: String, doing: &'static str, source: io::Error) -> Error {
+        Error::Io { file, doing, source: Arc::new(source) }
+    }
+
+    pub(crate) fn corrupt(file: &str, offset: u64, what: impl Into<String>) -> Error {
+        Error::Corruption { file: file.to_owned(), offset, what: what.into() }
+    }
+
+    pub(crate) fn invalid(what: impl Into<String>) -> Error {
+        Error::Invalid(what.into())
+    }
+
+    /// Whether the contents of a file are to blame.
+    #[must_use]
+    pub fn is_corruption(&self) -> bool {
+        matches!(self, Error::Corruption { .. })
+    }
+}

@@ -1,0 +1,161 @@
+//! Write batches: what is written at once, and the payload of a record of the write-ahead log.
+//!
+//! First sequence number (8 bytes), count (4), then per change a kind, the key and, unless it is a
+//! deletion, the value, both after their lengths.
+
+use super::Damage;
+use super::coding::{fixed32, fixed64, prefixed, put_prefixed};
+use super::key::Kind;
+use crate::error::{Error, Result};
+
+const HEADER: usize = 12;
+/// The largest key or value, in bytes. Lengths have 32 bits and files join several of them.
+pub(crate) const MAX_LENGTH: usize = 1 << 30;
+
+/// Changes that are made together or not at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteBatch {
+    data: Vec<u8>,
+}
+
+impl Default for WriteBatch {
+    fn default() -> WriteBatch {
+        WriteBatch { data: vec![0; HEADER] }
+    }
+}
+
+/// One change of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change<'a> {
+    /// The key gets this value.
+    Put(&'a [u8], &'a [u8]),
+    /// The key has no value any more.
+    Delete(&'a [u8]),
+}
+
+impl WriteBatch {
+    /// An empty batch.
+    #[must_use]
+    pub fn new() -> WriteBatch {
+        WriteBatch::default()
+    }
+
+    /// Give `key` a value. Both may be empty.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) {
+        self.data.push(Kind::Value as u8);
+        put_prefixed(&mut self.data, key);
+        put_prefixed(&mut self.data, value);
+        self.set_count(self.count() + 1);
+    }
+
+    /// Take the value of `key` away, if it has one.
+    pub fn delete(&mut self, key: &[u8]) {
+        self.data.push(Kind::Deletion as u8);
+        put_prefixed(&mut self.data, key);
+        self.set_count(self.count() + 1);
+    }
+
+    /// Forget all changes.
+    pub fn clear(&mut self) {
+        self.data.clear();
+        self.data.resize(HEADER, 0);
+    }
+
+    /// Append the changes of another batch.
+    pub fn extend(&mut self, other: &WriteBatch) {
+        self.data.extend_from_slice(&other.data[HEADER..]);
+        self.set_count(self.count() + other.count());
+    }
+
+    /// How many changes there are.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        fixed32(&self.data, 8)
+    }
+
+    /// Bytes that the batch takes in the write-ahead log.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.data.len()
+    }
+
+    /// The changes in order.
+    ///
+    /// # Errors
+    /// If the bytes of the batch, which came from a file, are damaged.
+    pub fn changes(&self) -> impl Iterator<Item = Result<Change<'_>>> {
+        let mut at = HEADER;
+        std::iter::from_fn(move || {
+            (at < self.data.len()).then(|| {
+                let (change, end) = self
+                    .change(at)
+                    .map_err(|d| Error::corrupt("batch", d.offset as u64, d.what))
+                    .inspect_err(|_| at = self.data.len())?;
+                at = end;
+                Ok(change)
+            })
+        })
+    }
+
+    fn change(&self, at: usize) -> std::result::Result<(Change<'_>, usize), Damage> {
+        let bad = |what| Damage::at(at, what);
+        match self.data[at] {
+            0 => {
+                let (key, end) = prefixed(&self.data, at + 1).ok_or(bad("bad deletion"))?;
+                Ok((Change::Delete(key), end))
+            }
+            1 => {
+                let (key, next) = prefixed(&self.data, at + 1).ok_or(bad("bad key"))?;
+                let (value, end) = prefixed(&self.data, next).ok_or(bad("bad value"))?;
+                Ok((Change::Put(key, value), end))
+            }
+            _ => Err(bad("an unknown kind of change")),
+        }
+    }
+
+    /// Whether a store takes these changes.
+    pub(crate) fn check_lengths(key: &[u8], value: &[u8]) -> Result<()> {
+        for (name, bytes) in [("key", key), ("value", value)] {
+            if bytes.len() > MAX_LENGTH {
+                let length = bytes.len();
+                return Err(Error::invalid(format!(
+                    "a {name} of {length} bytes: at most {MAX_LENGTH} are taken"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn set_count(&mut self, count: u32) {
+        self.data[8..HEADER].copy_from_slice(&count.to_le_bytes());
+    }
+
+    pub(crate) fn sequence(&self) -> u64 {
+        fixed64(&self.data, 0)
+    }
+
+    pub(crate) fn set_sequence(&mut self, sequence: u64) {
+        self.data[..8].copy_from_slice(&sequence.to_le_bytes());
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// The batch of a record of the log: complete, and its count is right.
+    pub(crate) fn decoded(data: Vec<u8>) -> std::result::Result<WriteBatch, Damage> {
+        if data.len() < HEADER {
+            return Err(Damage::at(0, "a batch shorter than its header"));
+        }
+        let batch = WriteBatch { data };
+        let (mut at, mut count) = (HEADER, 0);
+        while at < batch.data.len() {
+            at = batch.change(at)?.1;
+            count += 1;
+        }
+        if count != batch.count() {
+            return Err(Damage::at(8, "a batch with a wrong count"));
+        }
+        Ok(batch)
+    }
+}

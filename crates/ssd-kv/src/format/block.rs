@@ -1,0 +1,395 @@
+//! Blocks: sorted entries with shared prefixes, and whole keys at restarts to search by.
+//!
+//! Entry: shared length, further length, value length (varints), rest of the key, value. At the end
+//! the offsets of the restarts (4 bytes each) and their number.
+
+use super::coding::{fixed32, put_varint, varint_length, varint32};
+use super::{Damage, key};
+use crate::vfs::region::Piece;
+use std::cmp::Ordering;
+
+/// Builds one block after the other.
+pub(crate) struct BlockBuilder {
+    data: Vec<u8>,
+    restarts: Vec<u32>,
+    interval: usize,
+    since_restart: usize,
+    entries: usize,
+    last_key: Vec<u8>,
+}
+
+impl BlockBuilder {
+    /// With a whole key every `interval` entries.
+    pub(crate) fn new(interval: usize) -> BlockBuilder {
+        assert!(interval > 0, "the first key of a block is whole");
+        let (data, last_key) = (Vec::new(), Vec::new());
+        BlockBuilder { data, restarts: vec![0], interval, since_restart: 0, entries: 0, last_key }
+    }
+
+    fn shared(&self, key: &[u8]) -> usize {
+        if self.since_restart >= self.interval {
+            return 0;
+        }
+        key::shared_prefix(&self.last_key, key)
+    }
+
+    /// Append an entry; keys come in order.
+    pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) {
+        let shared = self.shared(key);
+        if self.since_restart >= self.interval {
+            self.restarts.push(self.data.len() as u32);
+            self.since_restart = 0;
+        }
+        put_varint(&mut self.data, shared as u64);
+        put_varint(&mut self.data, (key.len() - shared) as u64);
+        put_varint(&mut self.data, value.len() as u64);
+        self.data.extend_from_slice(&key[shared..]);
+        self.data.extend_from_slice(value);
+        self.last_key.truncate(shared);
+        self.last_key.extend_from_slice(&key[shared..]);
+        self.since_restart += 1;
+        self.entries += 1;
+    }
+
+    /// Bytes of the block if it ended here.
+    pub(crate) fn size(&self) -> usize {
+        self.data.len() + (self.restarts.len() + 1) * 4
+    }
+
+    /// Bytes of the block if it ended after this entry.
+    pub(crate) fn size_with(&self, key: &[u8], value: &[u8]) -> usize {
+        let shared = self.shared(key);
+        let rest = key.len() - shared;
+        let lengths = [shared, rest, value.len()].map(|n| varint_length(n as u64));
+        let restart = if self.since_restart >= self.interval { 4 } else { 0 };
+        self.size() + lengths.iter().sum::<usize>() + rest + value.len() + restart
+    }
+
+    pub(crate) fn entries(&self) -> usize {
+        self.entries
+    }
+
+    /// The block; the builder begins the next one after `clear`.
+    pub(crate) fn finish(&mut self) -> &[u8] {
+        for restart in &self.restarts {
+            self.data.extend_from_slice(&restart.to_le_bytes());
+        }
+        self.data.extend_from_slice(&(self.restarts.len() as u32).to_le_bytes());
+        &self.data
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.data.clear();
+        self.restarts.clear();
+        self.restarts.push(0);
+        self.since_restart = 0;
+        self.entries = 0;
+        self.last_key.clear();
+    }
+}
+
+/// A block that is read.
+#[derive(Clone)]
+pub(crate) struct Block {
+    data: Piece,
+    /// Where the entries end and the restarts begin.
+    limit: usize,
+    restarts: usize,
+}
+
+impl Block {
+    pub(crate) fn new(data: Piece) -> Result<Block, Damage> {
+        let length = data.len();
+        if length < 4 {
+            return Err(Damage::at(0, "a block shorter than its number of restarts"));
+        }
+        let restarts = fixed32(&data, length - 4) as usize;
+        if restarts > (length - 4) / 4 {
+            return Err(Damage::at(length - 4, "more restarts than the block has room for"));
+        }
+        Ok(Block { limit: length - 4 - restarts * 4, restarts, data })
+    }
+
+    /// Bytes it holds in memory.
+    pub(crate) fn size(&self) -> usize {
+        self.data.len()
+    }
+
+    pub(crate) fn restarts(&self) -> usize {
+        self.restarts
+    }
+
+    fn restart(&self, index: usize) -> Result<usize, Damage> {
+        let place = self.limit + index * 4;
+        let offset = fixed32(&self.data, place) as usize;
+        if offset > self.limit {
+            return Err(Damage::at(place, "a restart beyond the entries"));
+        }
+        Ok(offset)
+    }
+
+    /// The head of the entry at `at`: shared, further and value length, and where the key begins.
+    #[inline]
+    fn head(&self, at: usize) -> Result<(usize, usize, usize, usize), Damage> {
+        let data = &self.data[..self.limit];
+        let bad = || Damage::at(at, "a bad entry");
+        let (shared, further, value, start) = match data.get(at..at + 3) {
+            Some(&[a, b, c]) if (a | b | c) < 0x80 => (a.into(), b.into(), c.into(), at + 3),
+            _ => {
+                let (shared, next) = varint32(data, at).ok_or_else(bad)?;
+                let (further, next) = varint32(data, next).ok_or_else(bad)?;
+                let (value, next) = varint32(data, next).ok_or_else(bad)?;
+                (shared, further, value, next)
+            }
+        };
+        let (shared, further, value) = (shared as usize, further as usize, value as usize);
+        if self.limit - start < further + value {
+            return Err(bad());
+        }
+        Ok((shared, further, value, start))
+    }
+
+    /// The whole key at a restart.
+    pub(crate) fn restart_key(&self, index: usize) -> Result<&[u8], Damage> {
+        Ok(self.restart_pair(index)?.0)
+    }
+
+    /// The entry at a restart.
+    pub(crate) fn restart_pair(&self, index: usize) -> Result<(&[u8], &[u8]), Damage> {
+        let at = self.restart(index)?;
+        let (shared, further, value, start) = self.head(at)?;
+        if shared != 0 || further < 8 {
+            return Err(Damage::at(at, "a restart whose key is not whole"));
+        }
+        let middle = start + further;
+        Ok((&self.data[start..middle], &self.data[middle..middle + value]))
+    }
+
+    /// Whether the entry at a restart is the only one before the next restart.
+    pub(crate) fn is_alone(&self, index: usize) -> bool {
+        let next = if index + 1 < self.restarts { self.restart(index + 1) } else { Ok(self.limit) };
+        let end = self.restart(index).and_then(|at| self.head(at));
+        end.map(|(_, further, value, start)| start + further + value) == next
+    }
+}
+
+/// A place in a block of internal keys; beyond the last entry it is not valid.
+pub(crate) struct BlockIter {
+    block: Block,
+    /// The current entry, `limit` if there is none, and where the next one begins.
+    at: usize,
+    next: usize,
+    restart: usize,
+    key: Vec<u8>,
+    value: (usize, usize),
+    /// Internal keys have at least 8 bytes; those of the metaindex are plain.
+    least: usize,
+}
+
+impl BlockIter {
+    pub(crate) fn new(block: Block) -> BlockIter {
+        let at = block.limit;
+        let (key, value) = (Vec::with_capacity(48), (0, 0));
+        BlockIter { block, at, next: at, restart: 0, key, value, least: 8 }
+    }
+
+    /// Over keys of any length; such a block cannot be searched.
+    pub(crate) fn plain(block: Block) -> BlockIter {
+        BlockIter { least: 0, ..BlockIter::new(block) }
+    }
+
+    /// Go over to another block, before its first entry.
+    pub(crate) fn reset(&mut self, block: Block) {
+        self.block = block;
+        self.at = self.block.limit;
+        self.next = self.at;
+    }
+
+    #[inline]
+    pub(crate) fn valid(&self) -> bool {
+        self.at < self.block.limit
+    }
+
+    #[inline]
+    pub(crate) fn key(&self) -> &[u8] {
+        debug_assert!(self.valid(), "no entry");
+        &self.key
+    }
+
+    #[inline]
+    pub(crate) fn value(&self) -> &[u8] {
+        &self.block.data[self.value.0..self.value.1]
+    }
+
+    fn go_to_restart(&mut self, index: usize) -> Result<(), Damage> {
+        self.restart = index;
+        self.next = self.block.restart(index)?;
+        self.key.clear();
+        Ok(())
+    }
+
+    /// Take the entry at `next`.
+    #[inline]
+    fn parse(&mut self) -> Result<(), Damage> {
+        let at = self.next;
+        self.at = at;
+        if at >= self.block.limit {
+            self.at = self.block.limit;
+            return Ok(());
+        }
+        let (shared, further, value, start) = match self.block.head(at) {
+            Ok(head) => head,
+            Err(damage) => return self.damaged(damage),
+        };
+        if shared > self.key.len() || shared + further < self.least {
+            return self.damaged(Damage::at(at, "a bad key"));
+        }
+        let middle = start + further;
+        self.key.truncate(shared);
+        self.key.extend_from_slice(&self.block.data[start..middle]);
+        self.value = (middle, middle + value);
+        self.next = middle + value;
+        Ok(())
+    }
+
+    fn damaged(&mut self, damage: Damage) -> Result<(), Damage> {
+        self.at = self.block.limit;
+        self.next = self.at;
+        Err(damage)
+    }
+
+    pub(crate) fn first(&mut self) -> Result<(), Damage> {
+        if self.block.restarts == 0 {
+            self.at = self.block.limit;
+            return Ok(());
+        }
+        self.go_to_restart(0)?;
+        self.parse()
+    }
+
+    pub(crate) fn last(&mut self) -> Result<(), Damage> {
+        if self.block.restarts == 0 {
+            self.at = self.block.limit;
+            return Ok(());
+        }
+        self.go_to_restart(self.block.restarts - 1)?;
+        self.parse()?;
+        while self.next < self.block.limit {
+            self.parse()?;
+        }
+        Ok(())
+    }
+
+    /// Go to the first entry not below `target`.
+    pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Damage> {
+        self.seek_among(target, 0, self.block.restarts)
+    }
+
+    /// The same, if it is known that the keys of the restarts before `low` are below the target, and
+    /// those from `high` on above it.
+    pub(crate) fn seek_among(
+        &mut self,
+        target: &[u8],
+        low: usize,
+        high: usize,
+    ) -> Result<(), Damage> {
+        if self.block.restarts == 0 {
+            self.at = self.block.limit;
+            return Ok(());
+        }
+        // The last restart whose key is below the target, or the first one.
+        let (mut low, mut high) = (low.saturating_sub(1), high.saturating_sub(1));
+        while low < high {
+            let middle = (low + high).div_ceil(2);
+            if key::compare(self.block.restart_key(middle)?, target) == Ordering::Less {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        self.go_to_restart(low)?;
+        loop {
+            self.parse()?;
+            if !self.valid() || key::compare(&self.key, target) != Ordering::Less {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Go to the next entry. The place must be valid.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<(), Damage> {
+        debug_assert!(self.valid(), "no entry");
+        self.parse()
+    }
+
+    /// Go to the entry before. The place must be valid.
+    pub(crate) fn prev(&mut self) -> Result<(), Damage> {
+        debug_assert!(self.valid(), "no entry");
+        let old = self.at;
+        // `restart` may lag behind after `next`: find the last restart before the entry.
+        let mut low = 0;
+        let mut high = self.block.restarts;
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if self.block.restart(middle)? < old {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        if low == 0 {
+            self.at = self.block.limit;
+            return Ok(());
+        }
+        self.go_to_restart(low - 1)?;
+        loop {
+            self.parse()?;
+            if self.next >= old || !self.valid() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::key::{Tag, internal};
+
+    fn block(count: u32, interval: usize) -> Block {
+        let mut builder = BlockBuilder::new(interval);
+        for i in 0..count {
+            let key = internal(format!("key{:04}", i * 2).as_bytes(), Tag::seek(7));
+            let size = builder.size_with(&key, &[7; 3]);
+            builder.add(&key, &[7; 3]);
+            assert_eq!(size, builder.size());
+        }
+        Block::new(Piece::from(builder.finish().to_vec())).expect("a good block")
+    }
+
+    #[test]
+    fn both_ways_and_seeks() {
+        for (count, interval) in [(0, 1), (1, 16), (100, 1), (100, 16), (33, 16)] {
+            let mut iter = BlockIter::new(block(count, interval));
+            let mut forward = Vec::new();
+            iter.first().expect("good");
+            while iter.valid() {
+                forward.push(iter.key().to_vec());
+                iter.next().expect("good");
+            }
+            assert_eq!(forward.len(), count as usize);
+            iter.last().expect("good");
+            for key in forward.iter().rev() {
+                assert_eq!(iter.key(), key);
+                iter.prev().expect("good");
+            }
+            assert!(!iter.valid());
+            for i in 0..count * 2 + 2 {
+                iter.seek(&internal(format!("key{i:04}").as_bytes(), Tag::seek(9))).expect("good");
+                let expected = forward.get(i.div_ceil(2) as usize);
+                assert_eq!(iter.valid().then(|| iter.key().to_vec()).as_ref(), expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The filter block of a table: one bloom filter for every 2 KiB of file offset.
+//!
+//! The filter of a data block is that of the 2 KiB in which it begins, hence the rule for padding:
+//! it comes after a block and before `start_block` is told where the next one begins.
+
+use super::bloom;
+use super::coding::fixed32;
+use crate::vfs::region::Piece;
+
+const BASE_LOG: u8 = 11;
+
+/// Gathers the keys of a table and writes their filters.
+pub(crate) struct FilterBuilder {
+    bits_per_key: u32,
+    hashes: Vec<u32>,
+    result: Vec<u8>,
+    offsets: Vec<u32>,
+}
+
+impl FilterBuilder {
+    pub(crate) fn new(bits_per_key: u32) -> FilterBuilder {
+        let (hashes, result, offsets) = (Vec::new(), Vec::new(), Vec::new());
+        FilterBuilder { bits_per_key, hashes, result, offsets }
+    }
+
+    /// The next data block begins at this offset of the file.
+    pub(crate) fn start_block(&mut self, offset: u64) {
+        let index = offset >> BASE_LOG;
+        debug_assert!(index >= self.offsets.len() as u64, "blocks come in order");
+        while index > self.offsets.len() as u64 {
+            self.generate();
+        }
+    }
+
+    pub(crate) fn add(&mut self, user_key: &[u8]) {
+        self.hashes.push(bloom::key_hash(user_key));
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<u8> {
+        if !self.hashes.is_empty() {
+            self.generate();
+        }
+        let array = self.result.len() as u32;
+        for offset in &self.offsets {
+            self.result.extend_from_slice(&offset.to_le_bytes());
+        }
+        self.result.extend_from_slice(&array.to_le_bytes());
+        self.result.push(BASE_LOG);
+        self.result
+    }
+
+    fn generate(&mut self) {
+        self.offsets.push(self.result.len() as u32);
+        if !self.hashes.is_empty() {
+            bloom::append(&mut self.result, &self.hashes, self.bits_per_key);
+            self.hashes.clear();
+        }
+    }
+}
+
+/// The filter block of a table that is read.
+pub(crate) struct FilterReader {
+    data: Piece,
+    array: usize,
+    count: usize,
+    base_log: u8,
+}
+
+impl FilterReader {
+    /// None if the block is no filter block; without a filter every key may be there.
+    pub(crate) fn new(data: Piece) -> Option<FilterReader> {
+        let length = data.len();
+        if length < 5 {
+            return None;
+        }
+        let array = fixed32(&data, length - 5) as usize;
+        let base_log = data[length - 1];
+        if array > length - 5 || base_log > 63 {
+            return None;
+        }
+        Some(FilterReader { array, count: (length - 5 - array) / 4, base_log, data })
+    }
+
+    /// Whether the data block that begins at `offset` may hold the key of this hash.
+    pub(crate) fn may_contain(&self, offset: u64, key_hash: u32) -> bool {
+        let index = offset >> self.base_log;
+        if index >= self.count as u64 {
+            return true;
+        }
+        let place = self.array + index as usize * 4;
+        let start = fixed32(&self.data, place) as usize;
+        let end = fixed32(&self.data, place + 4) as usize;
+        // Outside of the array it is damaged: then every key may be there.
+        start > end
+            || end > self.array
+            || (start < end && bloom::may_contain(&self.data[start..end], key_hash))
+    }
+}

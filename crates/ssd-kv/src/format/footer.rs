@@ -1,0 +1,62 @@
+//! Where blocks lie: handles, and the 48 bytes at the end of a table.
+
+use super::Damage;
+use super::coding::{fixed64, put_varint, varint64};
+
+/// Bytes after every block: kind of compression (1), masked CRC-32C of block and kind (4).
+pub(crate) const TRAILER: usize = 5;
+/// Bytes of the footer.
+pub(crate) const FOOTER: usize = 48;
+const MAGIC: u64 = 0xdb47_7524_8b80_fb57;
+
+/// Where a block lies in its file, in bytes, without its trailer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Handle {
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+}
+
+impl Handle {
+    pub(crate) fn put(self, out: &mut Vec<u8>) {
+        put_varint(out, self.offset);
+        put_varint(out, self.size);
+    }
+
+    /// The handle at `at`, and where it ends. More bytes may follow: those of others.
+    #[inline]
+    pub(crate) fn get(data: &[u8], at: usize) -> Option<(Handle, usize)> {
+        let (offset, at) = varint64(data, at)?;
+        let (size, at) = varint64(data, at)?;
+        Some((Handle { offset, size }, at))
+    }
+}
+
+/// The end of a table: where its metaindex and its index lie.
+pub(crate) struct Footer {
+    pub(crate) metaindex: Handle,
+    pub(crate) index: Handle,
+}
+
+impl Footer {
+    pub(crate) fn encoded(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(FOOTER);
+        self.metaindex.put(&mut out);
+        self.index.put(&mut out);
+        out.resize(FOOTER - 8, 0);
+        out.extend_from_slice(&MAGIC.to_le_bytes());
+        out
+    }
+
+    /// # Panics
+    /// If there are not 48 bytes.
+    pub(crate) fn decoded(data: &[u8]) -> Result<Footer, Damage> {
+        assert_eq!(data.len(), FOOTER, "a footer has 48 bytes");
+        if fixed64(data, FOOTER - 8) != MAGIC {
+            return Err(Damage::at(FOOTER - 8, "not a table: the magic number is missing"));
+        }
+        let handles = Handle::get(data, 0)
+            .and_then(|(metaindex, at)| Some((metaindex, Handle::get(data, at)?.0)));
+        let (metaindex, index) = handles.ok_or(Damage::at(0, "bad handles in the footer"))?;
+        Ok(Footer { metaindex, index })
+    }
+}

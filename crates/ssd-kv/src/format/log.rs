@@ -1,0 +1,181 @@
+//! Records in blocks of 32 KiB: the write-ahead log and the manifest.
+//!
+//! A record is one FULL fragment, or FIRST, MIDDLE ..., LAST. A fragment: masked CRC-32C of kind and
+//! payload (4 bytes), length (2), kind (1), payload. What remains of a block below 7 bytes is zero.
+
+use super::coding::{fixed32, masked};
+use crate::error::Result;
+use crate::vfs::Writer;
+
+const BLOCK: usize = 32 << 10;
+const HEADER: usize = 7;
+const FULL: u8 = 1;
+const FIRST: u8 = 2;
+const MIDDLE: u8 = 3;
+const LAST: u8 = 4;
+
+/// Appends records to a file.
+pub(crate) struct LogWriter {
+    file: Writer,
+    /// Place in the current block.
+    place: usize,
+    record: Vec<u8>,
+}
+
+impl LogWriter {
+    pub(crate) fn new(file: Writer) -> LogWriter {
+        LogWriter { file, place: 0, record: Vec::new() }
+    }
+
+    /// Append a record and hand it to the file layer.
+    pub(crate) fn add(&mut self, mut payload: &[u8]) -> Result<()> {
+        self.record.clear();
+        let mut first = true;
+        loop {
+            let left = BLOCK - self.place;
+            if left < HEADER {
+                self.record.resize(self.record.len() + left, 0);
+                self.place = 0;
+                continue;
+            }
+            let length = payload.len().min(left - HEADER);
+            let (fragment, rest) = payload.split_at(length);
+            let kind = match (first, rest.is_empty()) {
+                (true, true) => FULL,
+                (true, false) => FIRST,
+                (false, true) => LAST,
+                (false, false) => MIDDLE,
+            };
+            let crc = crc32c::crc32c_append(crc32c::crc32c(&[kind]), fragment);
+            self.record.extend_from_slice(&masked(crc).to_le_bytes());
+            self.record.extend_from_slice(&(length as u16).to_le_bytes());
+            self.record.push(kind);
+            self.record.extend_from_slice(fragment);
+            self.place += HEADER + length;
+            payload = rest;
+            first = false;
+            if payload.is_empty() {
+                break;
+            }
+        }
+        self.file.append_now(&self.record)
+    }
+
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        self.file.sync()
+    }
+}
+
+/// What a log holds, in order.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// A record that begins at this offset.
+    Record(u64, Vec<u8>),
+    /// Bytes that are no record, and why.
+    Damaged(u64, &'static str),
+}
+
+/// Reads the records of a log that is in memory.
+pub(crate) struct LogReader<'a> {
+    data: &'a [u8],
+    at: usize,
+}
+
+enum Fragment<'a> {
+    Good { start: usize, kind: u8, payload: &'a [u8] },
+    Bad { start: usize, what: &'static str },
+}
+
+impl<'a> LogReader<'a> {
+    pub(crate) fn new(data: &'a [u8]) -> LogReader<'a> {
+        LogReader { data, at: 0 }
+    }
+
+    /// The next fragment. A torn one at the end of the file is the trace of a crash: it is the end.
+    fn fragment(&mut self) -> Option<Fragment<'a>> {
+        loop {
+            let block_end = (self.at / BLOCK + 1) * BLOCK;
+            if block_end - self.at < HEADER {
+                self.at = block_end;
+                continue;
+            }
+            let end = block_end.min(self.data.len());
+            if self.at + HEADER > end {
+                return None;
+            }
+            let start = self.at;
+            let header = &self.data[start..start + HEADER];
+            let length = usize::from(header[4]) | usize::from(header[5]) << 8;
+            let kind = header[6];
+            if start + HEADER + length > end {
+                self.at = end;
+                if end == self.data.len() && !self.record_after(start, end) {
+                    return None;
+                }
+                return Some(Fragment::Bad { start, what: "a length that does not fit its block" });
+            }
+            if kind == 0 && length == 0 {
+                // Space reserved ahead by writers that map their files.
+                self.at = end;
+                continue;
+            }
+            let payload = &self.data[start + HEADER..start + HEADER + length];
+            if masked(crc32c::crc32c_append(crc32c::crc32c(&[kind]), payload)) != fixed32(header, 0)
+            {
+                // The length may be what is wrong: nothing else of this block can be trusted.
+                self.at = end;
+                return Some(Fragment::Bad { start, what: "checksum mismatch" });
+            }
+            self.at = start + HEADER + length;
+            return Some(Fragment::Good { start, kind, payload });
+        }
+    }
+
+    /// Whether a whole record lies somewhere in `start + 1..end`: then what comes before it was not
+    /// torn by a crash, since records are written in order.
+    fn record_after(&self, start: usize, end: usize) -> bool {
+        (start + 1..(end + 1).saturating_sub(HEADER)).any(|at| {
+            let length = usize::from(self.data[at + 4]) | usize::from(self.data[at + 5]) << 8;
+            let kind = self.data[at + 6];
+            let stop = at + HEADER + length;
+            (FULL..=LAST).contains(&kind)
+                && stop <= end
+                && masked(crc32c::crc32c(&self.data[at + 6..stop])) == fixed32(self.data, at)
+        })
+    }
+
+    /// The next record or damage; none at the end.
+    pub(crate) fn next_entry(&mut self) -> Option<Entry> {
+        let mut begun: Option<(u64, Vec<u8>)> = None;
+        loop {
+            // A record without its end, at the end of the file: the writer died in it.
+            let (start, kind, payload) = match self.fragment()? {
+                Fragment::Good { start, kind, payload } => (start, kind, payload),
+                Fragment::Bad { start, what } => return Some(Entry::Damaged(start as u64, what)),
+            };
+            match (kind, begun.take()) {
+                (FULL, None) => return Some(Entry::Record(start as u64, payload.to_vec())),
+                (FIRST, None) => begun = Some((start as u64, payload.to_vec())),
+                (FULL | FIRST, Some((offset, _))) => {
+                    self.at = start;
+                    return Some(Entry::Damaged(offset, "a record without its end"));
+                }
+                (MIDDLE, Some((offset, mut record))) => {
+                    record.extend_from_slice(payload);
+                    begun = Some((offset, record));
+                }
+                (LAST, Some((offset, mut record))) => {
+                    record.extend_from_slice(payload);
+                    return Some(Entry::Record(offset, record));
+                }
+                (MIDDLE | LAST, None) => {
+                    return Some(Entry::Damaged(
+                        start as u64,
+                        "part of a record without its begin",
+                    ));
+                }
+                _ => return Some(Entry::Damaged(start as u64, "an unknown kind of record")),
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! LevelDB's bytes: how each kind of file and record is written and read. No file is touched here.
+//!
+//! Source: google/leveldb `doc/log_format.md`, `doc/table_format.md`, `doc/impl.md`, release 1.23.
+
+pub(crate) mod batch;
+pub(crate) mod block;
+pub(crate) mod bloom;
+pub(crate) mod coding;
+pub(crate) mod edit;
+pub(crate) mod filter;
+pub(crate) mod footer;
+pub(crate) mod key;
+pub(crate) mod log;
+pub(crate) mod names;
+
+/// Bytes that break their format: where, counted from where decoding began, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Damage {
+    pub(crate) offset: usize,
+    pub(crate) what: &'static str,
+}
+
+impl Damage {
+    pub(crate) fn at(offset: usize, what: &'static str) -> Damage {
+        Damage { offset, what }
+    }
+}

@@ -1,0 +1,65 @@
+//! Names of the files of a store. All numbers come from one counter.
+
+/// Points to the manifest in use.
+pub(crate) const CURRENT: &str = "CURRENT";
+/// Held while the store is open.
+pub(crate) const LOCK: &str = "LOCK";
+
+/// What a file of a store is, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    Current,
+    Lock,
+    /// LevelDB's own text log; ours has none.
+    InfoLog,
+    Log(u64),
+    Manifest(u64),
+    Table(u64),
+    Temp(u64),
+}
+
+pub(crate) fn log(number: u64) -> String {
+    format!("{number:06}.log")
+}
+
+pub(crate) fn table(number: u64) -> String {
+    format!("{number:06}.ldb")
+}
+
+/// The name of tables before LevelDB 1.14.
+pub(crate) fn old_table(number: u64) -> String {
+    format!("{number:06}.sst")
+}
+
+pub(crate) fn manifest(number: u64) -> String {
+    format!("MANIFEST-{number:06}")
+}
+
+pub(crate) fn temp(number: u64) -> String {
+    format!("{number:06}.dbtmp")
+}
+
+/// None if it is no file of a store.
+pub(crate) fn parse(name: &str) -> Option<FileKind> {
+    let number = |digits: &str| {
+        let all = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        if all { digits.parse().ok() } else { None }
+    };
+    match name {
+        CURRENT => return Some(FileKind::Current),
+        LOCK => return Some(FileKind::Lock),
+        "LOG" | "LOG.old" => return Some(FileKind::InfoLog),
+        _ => {}
+    }
+    if let Some(digits) = name.strip_prefix("MANIFEST-") {
+        return number(digits).map(FileKind::Manifest);
+    }
+    let (digits, suffix) = name.split_once('.')?;
+    let number = number(digits)?;
+    match suffix {
+        "log" => Some(FileKind::Log(number)),
+        "ldb" | "sst" => Some(FileKind::Table(number)),
+        "dbtmp" => Some(FileKind::Temp(number)),
+        _ => None,
+    }
+}

@@ -1,0 +1,25 @@
+//! The store: a key-value engine that reads and writes LevelDB's files, on a small file layer.
+//!
+//! Route of a write: `db` (batch, log, memtable) -> `db::flush` (level 0) -> `compaction` -> `version`
+//! (manifest). Route of a read: memtables, then `version`, `table`, `format::block`. The engine touches
+//! no file system, clock, thread or random source: files come from `vfs`, background work is done in
+//! `Db::step`. See docs/store.md.
+
+pub mod bench;
+mod compaction;
+mod db;
+mod error;
+mod format;
+mod lru;
+mod memtable;
+mod merge;
+mod options;
+pub mod policy;
+mod table;
+mod version;
+pub mod vfs;
+
+pub use db::{Db, DbIter, LevelStats, Repaired, Snapshot, Stats, Verified, destroy, dump, repair};
+pub use error::{Error, Result};
+pub use format::batch::{Change, WriteBatch};
+pub use options::{Background, Compression, Options, ReadOptions};

@@ -1,0 +1,177 @@
+//! A cache that forgets what was used longest ago. Deterministic: equal calls, equal contents.
+
+/// Entries by a key of two numbers, each with a weight; the total weight is bounded.
+pub(crate) struct Lru<V> {
+    capacity: usize,
+    weight: usize,
+    slots: Vec<Slot<V>>,
+    free: Vec<u32>,
+    /// First slot of each chain; a power of two of them.
+    chains: Vec<u32>,
+    newest: u32,
+    oldest: u32,
+}
+
+struct Slot<V> {
+    key: (u64, u64),
+    value: Option<V>,
+    weight: usize,
+    chain: u32,
+    newer: u32,
+    older: u32,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl<V: Clone> Lru<V> {
+    pub(crate) fn new(capacity: usize) -> Lru<V> {
+        let (slots, free, chains) = (Vec::new(), Vec::new(), vec![NONE; 64]);
+        Lru { capacity, weight: 0, slots, free, chains, newest: NONE, oldest: NONE }
+    }
+
+    fn chain_of(&self, key: (u64, u64)) -> usize {
+        let mixed = (key.0.rotate_left(32) ^ key.1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 32) as usize & (self.chains.len() - 1)
+    }
+
+    fn find(&self, key: (u64, u64)) -> Option<u32> {
+        let mut at = self.chains[self.chain_of(key)];
+        while at != NONE {
+            let slot = &self.slots[at as usize];
+            if slot.key == key {
+                return Some(at);
+            }
+            at = slot.chain;
+        }
+        None
+    }
+
+    /// The entry of `key`, which is now the newest.
+    pub(crate) fn get(&mut self, key: (u64, u64)) -> Option<V> {
+        let at = self.find(key)?;
+        if self.newest != at {
+            self.unlink(at);
+            self.link(at);
+        }
+        self.slots[at as usize].value.clone()
+    }
+
+    /// Add an entry, or replace that of `key`; the oldest ones go until the weights fit.
+    pub(crate) fn insert(&mut self, key: (u64, u64), value: V, weight: usize) {
+        self.remove(key);
+        let at = self.free.pop().unwrap_or(self.slots.len() as u32);
+        let slot = Slot { key, value: Some(value), weight, chain: NONE, newer: NONE, older: NONE };
+        if at as usize == self.slots.len() {
+            self.slots.push(slot);
+        } else {
+            self.slots[at as usize] = slot;
+        }
+        self.weight += weight;
+        if self.slots.len() > self.chains.len() {
+            self.grow();
+        } else {
+            self.enchain(at);
+        }
+        self.link(at);
+        while self.weight > self.capacity && self.oldest != NONE {
+            let oldest = self.slots[self.oldest as usize].key;
+            self.remove(oldest);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, key: (u64, u64)) {
+        let Some(at) = self.find(key) else { return };
+        let next = self.slots[at as usize].chain;
+        let chain = self.chain_of(key);
+        if self.chains[chain] == at {
+            self.chains[chain] = next;
+        } else {
+            let mut before = self.chains[chain];
+            while self.slots[before as usize].chain != at {
+                before = self.slots[before as usize].chain;
+            }
+            self.slots[before as usize].chain = next;
+        }
+        self.unlink(at);
+        self.weight -= self.slots[at as usize].weight;
+        self.slots[at as usize].value = None;
+        self.free.push(at);
+    }
+
+    /// Total weight of what is in it.
+    pub(crate) fn weight(&self) -> usize {
+        self.weight
+    }
+
+    fn enchain(&mut self, at: u32) {
+        let chain = self.chain_of(self.slots[at as usize].key);
+        self.slots[at as usize].chain = self.chains[chain];
+        self.chains[chain] = at;
+    }
+
+    fn grow(&mut self) {
+        self.chains = vec![NONE; self.chains.len() * 2];
+        for at in 0..self.slots.len() {
+            if self.slots[at].value.is_some() {
+                self.enchain(at as u32);
+            }
+        }
+    }
+
+    fn link(&mut self, at: u32) {
+        self.slots[at as usize].older = self.newest;
+        self.slots[at as usize].newer = NONE;
+        match self.newest {
+            NONE => self.oldest = at,
+            newest => self.slots[newest as usize].newer = at,
+        }
+        self.newest = at;
+    }
+
+    fn unlink(&mut self, at: u32) {
+        let (newer, older) = (self.slots[at as usize].newer, self.slots[at as usize].older);
+        match newer {
+            NONE => self.newest = older,
+            slot => self.slots[slot as usize].older = older,
+        }
+        match older {
+            NONE => self.oldest = newer,
+            slot => self.slots[slot as usize].newer = newer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against a list in order of use.
+        #[test]
+        fn forgets_the_oldest(calls in proptest::collection::vec((0_u64..40, 0_u8..3, 1_usize..5), 0..400)) {
+            let mut lru = Lru::new(60);
+            let mut model: Vec<(u64, usize)> = Vec::new();
+            for (key, call, weight) in calls {
+                let place = model.iter().position(|e| e.0 == key);
+                match call {
+                    0 => {
+                        lru.insert((key, 1), weight, weight);
+                        if let Some(i) = place { model.remove(i); }
+                        model.push((key, weight));
+                        while model.iter().map(|e| e.1).sum::<usize>() > 60 { model.remove(0); }
+                    }
+                    1 => {
+                        prop_assert_eq!(lru.get((key, 1)), place.map(|i| model[i].1));
+                        if let Some(i) = place { let e = model.remove(i); model.push(e); }
+                    }
+                    _ => {
+                        lru.remove((key, 1));
+                        if let Some(i) = place { model.remove(i); }
+                    }
+                }
+                prop_assert_eq!(lru.weight(), model.iter().map(|e| e.1).sum::<usize>());
+            }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! What was written last, in memory: a skip list that only grows.
+//!
+//! Paper: Pugh, "Skip Lists: A Probabilistic Alternative to Balanced Trees", CACM 1990. Nodes lie in
+//! one vector of 32-bit words, key and value beside the links. Heights and the count of memory are
+//! those of LevelDB (`db/skiplist.h`, `util/arena.cc`, release 1.23), so that equal writes fill equal
+//! tables; they say when a table is full, not what this one takes.
+
+use crate::format::key::{Kind, Tag, compare_user};
+use std::cmp::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+
+const MAX_HEIGHT: usize = 12;
+/// Words of a node before its key: lengths of key and value, tag (2). Its links lie before them, the
+/// lowest one last, so that the key is found without knowing how many there are.
+const HEAD: usize = 4;
+/// The node before all others; as a link: no node.
+const START: u32 = MAX_HEIGHT as u32;
+
+/// A sorted set of changes. Readers may hold it while it grows.
+pub(crate) struct MemTable {
+    list: RwLock<SkipList>,
+    /// As the arena counts, for those who do not wait for the list.
+    usage: AtomicUsize,
+}
+
+struct SkipList {
+    words: Vec<u32>,
+    height: usize,
+    random: u32,
+    arena: Arena,
+    /// The last node of each level: where a key beyond all others goes.
+    ends: [u32; MAX_HEIGHT],
+}
+
+/// LevelDB's count of its own memory.
+struct Arena {
+    usage: usize,
+    place: usize,
+    left: usize,
+}
+
+impl Arena {
+    const BLOCK: usize = 4096;
+
+    fn allocate(&mut self, bytes: usize) {
+        if bytes <= self.left {
+            self.place += bytes;
+            self.left -= bytes;
+        } else if bytes > Arena::BLOCK / 4 {
+            self.usage += bytes + 8;
+        } else {
+            self.usage += Arena::BLOCK + 8;
+            self.place = bytes;
+            self.left = Arena::BLOCK - bytes;
+        }
+    }
+
+    fn allocate_aligned(&mut self, bytes: usize) {
+        let slop = self.place.next_multiple_of(8) - self.place;
+        self.allocate(if bytes + slop <= self.left { bytes + slop } else { bytes });
+    }
+
+    fn node(&mut self, height: usize) {
+        self.allocate_aligned(8 + 8 * height);
+    }
+}
+
+impl MemTable {
+    /// An empty one that is to take about `capacity` bytes.
+    pub(crate) fn new(capacity: usize) -> MemTable {
+        let mut words = Vec::with_capacity(capacity / 4 + 1024);
+        words.resize(MAX_HEIGHT + HEAD, START);
+        let mut arena = Arena { usage: 0, place: 0, left: 0 };
+        arena.node(MAX_HEIGHT);
+        let ends = [START; MAX_HEIGHT];
+        let list = SkipList { words, height: 1, random: 0x5ead_beef, arena, ends };
+        let usage = AtomicUsize::new(list.arena.usage);
+        MemTable { list: RwLock::new(list), usage }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, SkipList> {
+        self.list.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Add a change; no other one of this key has the same sequence number.
+    pub(crate) fn add(&self, key: &[u8], tag: Tag, value: &[u8]) {
+        let mut list = self.list.write().unwrap_or_else(PoisonError::into_inner);
+        list.add(key, tag, value);
+        self.usage.store(list.arena.usage, Relaxed);
+    }
+
+    /// Bytes of memory by LevelDB's count.
+    pub(crate) fn usage(&self) -> usize {
+        self.usage.load(Relaxed)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.read().next(START, 0) == START
+    }
+
+    /// The newest change of `key` not after `sequence`: a value, or none if it was deleted.
+    pub(crate) fn get(&self, key: &[u8], sequence: u64) -> Option<Option<Vec<u8>>> {
+        let list = self.read();
+        let node = list.at_or_after(key, Tag::seek(sequence));
+        if node == START || list.key(node) != key {
+            return None;
+        }
+        match list.tag(node).kind() {
+            Some(Kind::Value) => Some(Some(list.value(node).to_vec())),
+            _ => Some(None),
+        }
+    }
+}
+
+impl SkipList {
+    #[inline]
+    fn next(&self, node: u32, level: usize) -> u32 {
+        self.words[node as usize - 1 - level]
+    }
+
+    #[inline]
+    fn bytes(&self, word: usize, length: usize) -> &[u8] {
+        &bytemuck::cast_slice(&self.words[word..])[..length]
+    }
+
+    #[inline]
+    fn key(&self, node: u32) -> &[u8] {
+        self.bytes(node as usize + HEAD, self.words[node as usize] as usize)
+    }
+
+    fn value(&self, node: u32) -> &[u8] {
+        let key = self.words[node as usize] as usize;
+        let value = self.words[node as usize + 1] as usize;
+        &self.bytes(node as usize + HEAD, key + value)[key..]
+    }
+
+    /// The internal key in place of what is in `out`.
+    fn put_key(&self, node: u32, out: &mut Vec<u8>) {
+        out.clear();
+        out.extend_from_slice(self.key(node));
+        out.extend_from_slice(&self.tag(node).0.to_le_bytes());
+    }
+
+    #[inline]
+    fn tag(&self, node: u32) -> Tag {
+        let (low, high) = (self.words[node as usize + 2], self.words[node as usize + 3]);
+        Tag(u64::from(high) << 32 | u64::from(low))
+    }
+
+    /// Whether the node comes before this key and tag.
+    #[inline]
+    fn before(&self, node: u32, key: &[u8], tag: Tag) -> bool {
+        match compare_user(self.key(node), key) {
+            Ordering::Less => true,
+            Ordering::Greater => false,
+            Ordering::Equal => self.tag(node) > tag,
+        }
+    }
+
+    /// The last node of each level before key and tag.
+    fn path(&self, key: &[u8], tag: Tag) -> [u32; MAX_HEIGHT] {
+        let last = self.ends[0];
+        if last != START && self.before(last, key, tag) {
+            return self.ends;
+        }
+        let mut path = [START; MAX_HEIGHT];
+        let (mut node, mut level, mut known) = (START, self.height - 1, START);
+        loop {
+            let next = self.next(node, level);
+            if next != START && next != known && self.before(next, key, tag) {
+                node = next;
+                continue;
+            }
+            // What was too far on one level is too far on those below.
+            known = next;
+            path[level] = node;
+            if level == 0 {
+                return path;
+            }
+            level -= 1;
+        }
+    }
+
+    fn at_or_after(&self, key: &[u8], tag: Tag) -> u32 {
+        self.next(self.path(key, tag)[0], 0)
+    }
+
+    /// LevelDB's generator: Park and Miller, CACM 1988, with the multiplier 16807.
+    fn random(&mut self) -> u32 {
+        const M: u64 = 0x7fff_ffff;
+        let product = u64::from(self.random) * 16807;
+        let folded = (product >> 31) + (product & M);
+        self.random = (if folded > M { folded - M } else { folded }) as u32;
+        self.random
+    }
+
+    fn add(&mut self, key: &[u8], tag: Tag, value: &[u8]) {
+        let path = self.path(key, tag);
+        let mut height = 1;
+        while height < MAX_HEIGHT && self.random().is_multiple_of(4) {
+            height += 1;
+        }
+        self.height = self.height.max(height);
+        let length = |n: usize| crate::format::coding::varint_length(n as u64) + n;
+        self.arena.allocate(length(key.len() + 8) + length(value.len()));
+        self.arena.node(height);
+
+        let node = self.words.len() + height;
+        let node = u32::try_from(node).expect("batches are bounded");
+        for level in (0..height).rev() {
+            self.words.push(self.next(path[level], level));
+        }
+        for (level, &before) in path.iter().enumerate().take(height) {
+            self.words[before as usize - 1 - level] = node;
+        }
+        let head = [key.len() as u32, value.len() as u32, tag.0 as u32, (tag.0 >> 32) as u32];
+        self.words.extend_from_slice(&head);
+        for level in 0..height {
+            if self.next(node, level) == START {
+                self.ends[level] = node;
+            }
+        }
+        let data = self.words.len();
+        self.words.resize(data + (key.len() + value.len()).div_ceil(4), 0);
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut self.words[data..]);
+        bytes[..key.len()].copy_from_slice(key);
+        bytes[key.len()..key.len() + value.len()].copy_from_slice(value);
+    }
+
+    fn last(&self) -> u32 {
+        self.ends[0]
+    }
+}
+
+/// How far a reading has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place(u32);
+
+impl MemTable {
+    /// Before the first change; none if there is none.
+    pub(crate) fn begin(&self) -> Option<Place> {
+        Some(Place(self.read().next(START, 0))).filter(|p| p.0 != START)
+    }
+
+    /// Give changes, as internal key and value, from `place` on to `f` until it says stop; where to
+    /// go on.
+    pub(crate) fn read_on<E>(
+        &self,
+        place: Place,
+        mut f: impl FnMut(&[u8], &[u8]) -> Result<bool, E>,
+    ) -> Result<Option<Place>, E> {
+        let list = self.read();
+        let (mut node, mut key) = (place.0, Vec::new());
+        while node != START {
+            list.put_key(node, &mut key);
+            if !f(&key, list.value(node))? {
+                return Ok(Some(Place(list.next(node, 0))).filter(|p| p.0 != START));
+            }
+            node = list.next(node, 0);
+        }
+        Ok(None)
+    }
+}
+
+/// A place in a memtable. It holds a copy of its key and, once asked for, of its value, since the
+/// table may grow meanwhile.
+pub(crate) struct MemIter {
+    table: Arc<MemTable>,
+    node: u32,
+    key: Vec<u8>,
+    value: OnceLock<Vec<u8>>,
+}
+
+impl MemIter {
+    pub(crate) fn new(table: Arc<MemTable>) -> MemIter {
+        MemIter { table, node: START, key: Vec::new(), value: OnceLock::new() }
+    }
+
+    pub(crate) fn valid(&self) -> bool {
+        self.node != START
+    }
+
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    pub(crate) fn value(&self) -> &[u8] {
+        self.value.get_or_init(|| self.table.read().value(self.node).to_vec())
+    }
+
+    fn go(&mut self, to: impl FnOnce(&SkipList, u32) -> u32) {
+        let list = self.table.read();
+        self.node = to(&list, self.node);
+        self.value.take();
+        if self.node != START {
+            list.put_key(self.node, &mut self.key);
+        }
+    }
+
+    pub(crate) fn first(&mut self) {
+        self.go(|list, _| list.next(START, 0));
+    }
+
+    pub(crate) fn last(&mut self) {
+        self.go(|list, _| list.last());
+    }
+
+    pub(crate) fn seek(&mut self, target: &[u8]) {
+        let (key, tag) = (crate::format::key::user(target), crate::format::key::tag(target));
+        self.go(|list, _| list.at_or_after(key, tag));
+    }
+
+    pub(crate) fn next(&mut self) {
+        self.go(|list, node| list.next(node, 0));
+    }
+
+    pub(crate) fn prev(&mut self) {
+        self.go(|list, node| list.path(list.key(node), list.tag(node))[0]);
+    }
+}

@@ -1,0 +1,105 @@
+//! Every setting of a store once, with its unit, range and default: those of LevelDB 1.23.
+
+use crate::error::{Error, Result};
+
+/// Compression of blocks. Whatever is written, both kinds are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// Blocks as they are.
+    None,
+    /// Snappy, where it saves at least an eighth.
+    Snappy,
+}
+
+/// When compaction runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Background {
+    /// All that is due, before the write that made it due returns.
+    Eager,
+    /// In `Db::step` only, except that a write which may not go on runs what it waits for.
+    Steps,
+}
+
+/// Settings of a store.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Make the store if there is none. Default: no.
+    pub create_if_missing: bool,
+    /// Refuse a store that is there. Default: no.
+    pub error_if_exists: bool,
+    /// Treat every damage as an error: of logs at opening, of the index of a table. Default: no.
+    pub paranoid_checks: bool,
+    /// Bytes in memory before they become a table, 64 KiB to 1 GiB. Default: 4 MiB.
+    pub write_buffer_size: usize,
+    /// Tables kept open, at least 10. Default: 990.
+    pub max_open_tables: usize,
+    /// Bytes of decompressed or copied blocks kept in memory. Default: 8 MiB.
+    pub block_cache_size: usize,
+    /// Bytes of a data block before compression, 1 KiB to 4 MiB. Default: 4 KiB.
+    pub block_size: usize,
+    /// Entries of a data block between whole keys, at least 1. Default: 16.
+    pub block_restart_interval: usize,
+    /// Bytes of a table before the next one is begun, 1 MiB to 1 GiB. Default: 2 MiB.
+    pub max_file_size: u64,
+    /// Compression of new blocks. Default: Snappy.
+    pub compression: Compression,
+    /// Bits per key of bloom filters, 1 to 100; none for tables without filters. Default: none.
+    pub bloom_bits_per_key: Option<u32>,
+    /// When compaction runs. Default: eager.
+    pub background: Background,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            create_if_missing: false,
+            error_if_exists: false,
+            paranoid_checks: false,
+            write_buffer_size: 4 << 20,
+            max_open_tables: 990,
+            block_cache_size: 8 << 20,
+            block_size: 4 << 10,
+            block_restart_interval: 16,
+            max_file_size: 2 << 20,
+            compression: Compression::Snappy,
+            bloom_bits_per_key: None,
+            background: Background::Eager,
+        }
+    }
+}
+
+impl Options {
+    pub(crate) fn check(&self) -> Result<()> {
+        let ranges = [
+            ("write_buffer_size", self.write_buffer_size as u64, 64 << 10, 1 << 30),
+            ("max_open_tables", self.max_open_tables as u64, 10, 50_000),
+            ("block_size", self.block_size as u64, 1 << 10, 4 << 20),
+            ("block_restart_interval", self.block_restart_interval as u64, 1, 1 << 20),
+            ("max_file_size", self.max_file_size, 1 << 20, 1 << 30),
+            ("bloom_bits_per_key", self.bloom_bits_per_key.unwrap_or(10).into(), 1, 100),
+        ];
+        for (name, value, least, most) in ranges {
+            if !(least..=most).contains(&value) {
+                return Err(Error::invalid(format!(
+                    "{name} = {value}: expected {least} to {most}"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How to read.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadOptions {
+    /// Check the checksum of every block read from a file. Default: no.
+    pub verify_checksums: bool,
+    /// Keep the blocks read in the cache. Default: yes.
+    pub fill_cache: bool,
+}
+
+impl Default for ReadOptions {
+    fn default() -> ReadOptions {
+        ReadOptions { verify_checksums: false, fill_cache: true }
+    }
+}

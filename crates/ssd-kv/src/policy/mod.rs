@@ -1,0 +1,101 @@
+//! How tables are laid out, and who watches compactions: a plug, one file each.
+//!
+//! A policy sees every event of every input block of a compaction and answers where output blocks
+//! end and how they are padded. It never reads, writes or moves anything itself.
+
+mod pages;
+mod stock;
+
+pub use pages::Pages;
+pub use stock::Stock;
+
+use crate::format::block::BlockBuilder;
+
+/// A data block that a compaction reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InputBlock {
+    /// The level it is read from.
+    pub level: usize,
+    /// Number of its file.
+    pub file: u64,
+    /// Where it begins in the file, in bytes.
+    pub offset: u64,
+    /// Its size in the file without the trailer, in bytes.
+    pub size: u64,
+}
+
+/// What happens to an input block, in order: it starts, its pairs are kept or dropped, others come
+/// between them (a switch), it ends.
+///
+/// Paper: the five events of RemapCom's state machine. A block whose pairs are all kept, between
+/// which nothing came, can be used again as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockEvent {
+    /// Its first pair comes next.
+    Start,
+    /// A pair of it is kept.
+    KvReserved,
+    /// A pair of it is dropped: overwritten, or a deletion that hides nothing any more.
+    KvDropped,
+    /// A pair of another block comes before its next one.
+    Switch,
+    /// Its last pair has been seen.
+    End,
+}
+
+/// The output block being filled, and the pair that comes next.
+pub struct OpenBlock<'a> {
+    pub(crate) builder: &'a BlockBuilder,
+    pub(crate) key: &'a [u8],
+    pub(crate) value: &'a [u8],
+}
+
+impl OpenBlock<'_> {
+    /// Pairs in it.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        self.builder.entries()
+    }
+
+    /// Bytes of it before compression, if it ended here.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.builder.size()
+    }
+
+    /// Bytes of it before compression, if it ended after the next pair.
+    #[must_use]
+    pub fn size_with_next(&self) -> usize {
+        self.builder.size_with(self.key, self.value)
+    }
+}
+
+/// Decides the layout of tables and watches compactions.
+pub trait Policy: Send + Sync {
+    /// Whether it wants to be told of events.
+    fn watches(&self) -> bool {
+        false
+    }
+
+    /// An event of an input block.
+    fn event(&mut self, block: InputBlock, event: BlockEvent) {
+        let _ = (block, event);
+    }
+
+    /// Whether the open block, which is not empty, ends before the next pair.
+    fn cut_before(&mut self, open: &OpenBlock<'_>) -> bool {
+        let _ = open;
+        false
+    }
+
+    /// Whether a block of `size` bytes, with `target` asked for in the options, ends here.
+    fn cut_after(&mut self, size: usize, target: usize) -> bool {
+        size >= target
+    }
+
+    /// Zero bytes to put after a data block that ends, with its trailer, at `end` of the file.
+    fn padding(&mut self, end: u64) -> u64 {
+        let _ = end;
+        0
+    }
+}

@@ -1,0 +1,43 @@
+//! Page-aligned blocks: every data block begins at a page and fills at most the pages it is given.
+//!
+//! A block is cut *before* it would overflow its pages: LevelDB's rule, cutting after, would leave
+//! every block just above a page. Padding follows the block, so that its filter is looked for where
+//! the next one begins. Readers of LevelDB read such tables as any others.
+
+use super::{OpenBlock, Policy};
+use crate::format::footer::TRAILER;
+
+/// Blocks of whole pages.
+#[derive(Clone, Copy, Debug)]
+pub struct Pages {
+    page: usize,
+    pages: usize,
+}
+
+impl Pages {
+    /// Blocks of `pages` pages of `page` bytes; larger only where one pair needs more. Compression
+    /// should be off: compressed blocks are padded too, but fill their pages badly.
+    ///
+    /// # Panics
+    /// If `pages` is 0 or `page` is no power of two of at least 512.
+    #[must_use]
+    pub fn new(page: usize, pages: usize) -> Pages {
+        assert!(pages > 0, "a block has a page");
+        assert!(page.is_power_of_two() && page >= 512, "a page is a power of two from 512 on");
+        Pages { page, pages }
+    }
+}
+
+impl Policy for Pages {
+    fn cut_before(&mut self, open: &OpenBlock<'_>) -> bool {
+        open.size_with_next() + TRAILER > self.page * self.pages
+    }
+
+    fn cut_after(&mut self, size: usize, _: usize) -> bool {
+        size + TRAILER >= self.page * self.pages
+    }
+
+    fn padding(&mut self, end: u64) -> u64 {
+        end.next_multiple_of(self.page as u64) - end
+    }
+}

@@ -1,0 +1,78 @@
+//! The open tables of a store.
+
+use super::Table;
+use super::reader::BlockCache;
+use crate::error::{Error, Result};
+use crate::format::names;
+use crate::lru::Lru;
+use crate::options::Options;
+use crate::vfs::{Files, Reader, memory};
+use std::sync::{Arc, Mutex};
+
+/// Opens tables by number and keeps a bounded number of them.
+pub(crate) struct Tables {
+    files: Files,
+    open: Mutex<Lru<Arc<Table>>>,
+    blocks: Arc<BlockCache>,
+    verify: bool,
+}
+
+impl Tables {
+    pub(crate) fn new(files: Files, options: &Options) -> Tables {
+        Tables {
+            files,
+            open: Mutex::new(Lru::new(options.max_open_tables)),
+            blocks: Arc::new(Mutex::new(Lru::new(options.block_cache_size))),
+            verify: options.paranoid_checks,
+        }
+    }
+
+    /// The table of this number, of `size` bytes.
+    pub(crate) fn table(&self, number: u64, size: u64) -> Result<Arc<Table>> {
+        if let Some(table) = memory::locked(&self.open).get((number, 0)) {
+            return Ok(table);
+        }
+        let table = self.open_file(number)?;
+        let table = Table::open(table, number, size, self.verify, self.blocks.clone())?;
+        let table = Arc::new(table);
+        memory::locked(&self.open).insert((number, 0), table.clone(), 1);
+        Ok(table)
+    }
+
+    /// The table, opened anew with every check; not kept.
+    pub(crate) fn opened_anew(&self, number: u64, size: u64) -> Result<Table> {
+        let no_cache = Arc::new(Mutex::new(Lru::new(0)));
+        Table::open(self.open_file(number)?, number, size, true, no_cache)
+    }
+
+    fn open_file(&self, number: u64) -> Result<Reader> {
+        match self.files.open(&names::table(number)) {
+            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                // Written before LevelDB 1.14? If not, the new name is what is missing.
+                let old = self.files.open(&names::old_table(number));
+                old.map_err(|_| missing(&self.files, number))
+            }
+            other => other,
+        }
+    }
+
+    /// Forget a table that is removed.
+    pub(crate) fn forget(&self, number: u64) {
+        memory::locked(&self.open).remove((number, 0));
+    }
+
+    /// The name of a table for messages.
+    pub(crate) fn name(&self, number: u64) -> String {
+        self.files.describe(&names::table(number))
+    }
+
+    /// Bytes of cached blocks.
+    pub(crate) fn block_bytes(&self) -> usize {
+        memory::locked(&self.blocks).weight()
+    }
+}
+
+fn missing(files: &Files, number: u64) -> Error {
+    let name = files.describe(&names::table(number));
+    Error::Io { file: name, doing: "open", source: Arc::new(std::io::ErrorKind::NotFound.into()) }
+}

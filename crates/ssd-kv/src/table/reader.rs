@@ -1,0 +1,252 @@
+//! Reads a table.
+
+use super::index::Index;
+use super::writer::FILTER_NAME;
+use crate::error::{Error, Result};
+use crate::format::block::{Block, BlockIter};
+use crate::format::coding::{fixed32, masked};
+use crate::format::filter::FilterReader;
+use crate::format::footer::{FOOTER, Footer, Handle, TRAILER};
+use crate::format::{Damage, bloom};
+use crate::lru::Lru;
+use crate::options::ReadOptions;
+use crate::vfs::region::{Piece, Region};
+use crate::vfs::{Reader, memory};
+use std::sync::{Arc, Mutex};
+
+/// Blocks of all tables, by number of the table and offset.
+pub(crate) type BlockCache = Mutex<Lru<Block>>;
+
+/// An open table.
+pub(crate) struct Table {
+    file: Reader,
+    region: Option<Arc<Region>>,
+    number: u64,
+    size: u64,
+    index: Index,
+    filter: Option<FilterReader>,
+    /// Where the data blocks end at the latest.
+    metaindex: Handle,
+    cache: Arc<BlockCache>,
+}
+
+impl Table {
+    /// Open the table in `file`, of which the manifest says that it has `size` bytes.
+    pub(crate) fn open(
+        file: Reader,
+        number: u64,
+        size: u64,
+        verify: bool,
+        cache: Arc<BlockCache>,
+    ) -> Result<Table> {
+        let length = file.len()?;
+        if length != size {
+            let what = format!("a table of {length} bytes, its manifest says {size}");
+            return Err(Error::corrupt(file.name(), length.min(size), what));
+        }
+        if size < FOOTER as u64 {
+            return Err(Error::corrupt(file.name(), 0, "too short to be a table"));
+        }
+        let at = size - FOOTER as u64;
+        let footer = Footer::decoded(&file.read_exact(at, FOOTER)?)
+            .map_err(|d| Error::corrupt(file.name(), at + d.offset as u64, d.what))?;
+        let region = file.region().filter(|r| r.len() as u64 >= size);
+        let empty = Block::new(Piece::from(vec![0; 4]))
+            .map_err(|d| Error::corrupt(file.name(), 0, d.what))?;
+        let metaindex = footer.metaindex;
+        let mut table = Table {
+            file,
+            region,
+            number,
+            size,
+            index: Index::new(empty),
+            filter: None,
+            metaindex,
+            cache,
+        };
+        let index = table.block_of(footer.index, table.read(footer.index, verify)?)?;
+        table.index = Index::new(index);
+        table.read_filter(verify)?;
+        Ok(table)
+    }
+
+    /// A filter is a help: without a good one, every block is read.
+    fn read_filter(&mut self, verify: bool) -> Result<()> {
+        let contents = match self.read(self.metaindex, verify) {
+            Ok(contents) => contents,
+            Err(e) if verify => return Err(e),
+            Err(_) => return Ok(()),
+        };
+        let mut entries = BlockIter::plain(self.block_of(self.metaindex, contents)?);
+        let told = |d| self.damage(self.metaindex, d);
+        entries.first().map_err(told)?;
+        while entries.valid() {
+            if entries.key() == FILTER_NAME
+                && let Some((handle, _)) = Handle::get(entries.value(), 0)
+            {
+                self.filter = match self.read(handle, verify) {
+                    Ok(data) => FilterReader::new(data),
+                    Err(e) if verify => return Err(e),
+                    Err(_) => None,
+                };
+                return Ok(());
+            }
+            entries.next().map_err(told)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Its file, for messages.
+    pub(crate) fn name(&self) -> &str {
+        self.file.name()
+    }
+
+    /// Whether the filter, if there is one, knows that the block at `handle` may hold the key.
+    pub(crate) fn filter_lets_in(&self, handle: Handle, user: &[u8]) -> bool {
+        let hash = || bloom::key_hash(user);
+        self.filter.as_ref().is_none_or(|f| f.may_contain(handle.offset, hash()))
+    }
+
+    pub(crate) fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// Where data blocks end at the latest, in bytes.
+    pub(crate) fn data_end(&self) -> u64 {
+        self.metaindex.offset
+    }
+
+    /// Damage of a block as an error that names the file.
+    pub(crate) fn damage(&self, handle: Handle, damage: Damage) -> Error {
+        Error::corrupt(self.file.name(), handle.offset + damage.offset as u64, damage.what)
+    }
+
+    /// Damage of the index.
+    pub(crate) fn index_damage(&self, damage: Damage) -> Error {
+        Error::corrupt(self.file.name(), self.data_end(), format!("index: {}", damage.what))
+    }
+
+    fn block_of(&self, handle: Handle, contents: Piece) -> Result<Block> {
+        Block::new(contents).map_err(|d| self.damage(handle, d))
+    }
+
+    /// The handle that an index entry holds.
+    pub(crate) fn handle(&self, value: &[u8]) -> Result<Handle> {
+        match Handle::get(value, 0) {
+            Some((handle, _)) => Ok(handle),
+            None => Err(self.index_damage(Damage::at(0, "a bad handle"))),
+        }
+    }
+
+    /// A data block, from the cache if it is there.
+    pub(crate) fn block(&self, handle: Handle, options: ReadOptions) -> Result<Block> {
+        if let Some(contents) = self.mapped(handle, options.verify_checksums)? {
+            return self.block_of(handle, contents);
+        }
+        let key = (self.number, handle.offset);
+        if let Some(block) = memory::locked(&self.cache).get(key) {
+            return Ok(block);
+        }
+        let block = self.block_of(handle, self.read(handle, options.verify_checksums)?)?;
+        if options.fill_cache {
+            memory::locked(&self.cache).insert(key, block.clone(), block.size());
+        }
+        Ok(block)
+    }
+
+    /// Where block and trailer lie in the file, checked against its size.
+    fn extent(&self, handle: Handle) -> Result<(usize, usize)> {
+        let end = handle.offset.checked_add(handle.size).and_then(|e| e.checked_add(5));
+        match end {
+            Some(end) if end <= self.size => Ok((handle.offset as usize, handle.size as usize)),
+            _ => Err(Error::corrupt(
+                self.file.name(),
+                handle.offset.min(self.size),
+                format!("a block of {} bytes reaches beyond the file", handle.size),
+            )),
+        }
+    }
+
+    /// An uncompressed block of a file that is in memory: nothing is copied or cached.
+    #[inline]
+    fn mapped(&self, handle: Handle, verify: bool) -> Result<Option<Piece>> {
+        let Some(region) = &self.region else { return Ok(None) };
+        let (start, size) = self.extent(handle)?;
+        if region[start + size] != 0 {
+            return Ok(None);
+        }
+        if verify {
+            self.check(handle, &region[start..start + size + TRAILER])?;
+        }
+        Ok(Some(Piece::new(region.clone(), start, start + size)))
+    }
+
+    fn check(&self, handle: Handle, raw: &[u8]) -> Result<()> {
+        let size = raw.len() - TRAILER;
+        if masked(crc32c::crc32c(&raw[..=size])) == fixed32(raw, size + 1) {
+            return Ok(());
+        }
+        Err(Error::corrupt(self.file.name(), handle.offset, "block checksum mismatch"))
+    }
+
+    /// The contents of a block, decompressed.
+    fn read(&self, handle: Handle, verify: bool) -> Result<Piece> {
+        if let Some(contents) = self.mapped(handle, verify)? {
+            return Ok(contents);
+        }
+        let (start, size) = self.extent(handle)?;
+        let owned;
+        let raw = if let Some(region) = &self.region {
+            &region[start..start + size + TRAILER]
+        } else {
+            owned = self.file.read_exact(handle.offset, size + TRAILER)?;
+            &owned[..]
+        };
+        if verify {
+            self.check(handle, raw)?;
+        }
+        let bad = |what| Error::corrupt(self.file.name(), handle.offset, what);
+        match raw[size] {
+            0 => Ok(Piece::from(raw[..size].to_vec())),
+            1 => {
+                let length = snap::raw::decompress_len(&raw[..size]).unwrap_or(usize::MAX);
+                // Snappy saves at most 22 bytes of 23: more is damage, not a reason to allocate.
+                if length / 24 > size {
+                    return Err(bad("a bad length of a compressed block"));
+                }
+                let contents = snap::raw::Decoder::new().decompress_vec(&raw[..size]);
+                Ok(Piece::from(contents.map_err(|_| bad("a bad compressed block"))?))
+            }
+            _ => Err(bad("an unknown compression")),
+        }
+    }
+
+    /// The first entry not below the internal key, given to `found` if the filter lets in the hash
+    /// of its user key.
+    pub(crate) fn get<T>(
+        &self,
+        (target, hash): (&[u8], u32),
+        options: ReadOptions,
+        found: impl FnOnce(&[u8], &[u8]) -> T,
+    ) -> Result<Option<T>> {
+        let Some(handle) = self.index.find(target).map_err(|d| self.index_damage(d))? else {
+            return Ok(None);
+        };
+        if self.filter.as_ref().is_some_and(|f| !f.may_contain(handle.offset, hash)) {
+            return Ok(None);
+        }
+        let mut entries = BlockIter::new(self.block(handle, options)?);
+        entries.seek(target).map_err(|d| self.damage(handle, d))?;
+        Ok(entries.valid().then(|| found(entries.key(), entries.value())))
+    }
+
+    /// About where in the file the key is or would be, in bytes.
+    pub(crate) fn approximate_offset(&self, target: &[u8]) -> Result<u64> {
+        let found = self.index.find(target).map_err(|d| self.index_damage(d))?;
+        Ok(found.map_or(self.data_end(), |handle| handle.offset))
+    }
+}

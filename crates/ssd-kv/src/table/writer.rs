@@ -1,0 +1,193 @@
+//! Writes a table.
+
+use crate::error::{Error, Result};
+use crate::format::block::BlockBuilder;
+use crate::format::coding::masked;
+use crate::format::filter::FilterBuilder;
+use crate::format::footer::{Footer, Handle};
+use crate::format::key;
+use crate::options::{Compression, Options};
+use crate::policy::{OpenBlock, Policy};
+use crate::vfs::Writer;
+
+/// The name of the filter in the metaindex.
+pub(crate) const FILTER_NAME: &[u8] = b"filter.leveldb.BuiltinBloomFilter2";
+
+/// The options that concern a table.
+#[derive(Clone, Copy)]
+pub(crate) struct TableOptions {
+    block_size: usize,
+    restart_interval: usize,
+    compression: Compression,
+    bloom_bits_per_key: Option<u32>,
+}
+
+impl TableOptions {
+    pub(crate) fn of(options: &Options) -> TableOptions {
+        TableOptions {
+            block_size: options.block_size,
+            restart_interval: options.block_restart_interval,
+            compression: options.compression,
+            bloom_bits_per_key: options.bloom_bits_per_key,
+        }
+    }
+}
+
+/// A table being written.
+pub(crate) struct TableWriter {
+    file: Writer,
+    options: TableOptions,
+    data: BlockBuilder,
+    index: BlockBuilder,
+    filter: Option<FilterBuilder>,
+    last_key: Vec<u8>,
+    entries: u64,
+    /// A block whose index entry waits for the key that comes after it.
+    pending: Option<Handle>,
+    compressor: snap::raw::Encoder,
+    compressed: Vec<u8>,
+}
+
+impl TableWriter {
+    pub(crate) fn new(file: Writer, options: TableOptions) -> TableWriter {
+        let mut filter = options.bloom_bits_per_key.map(FilterBuilder::new);
+        if let Some(filter) = &mut filter {
+            filter.start_block(0);
+        }
+        TableWriter {
+            file,
+            options,
+            data: BlockBuilder::new(options.restart_interval),
+            index: BlockBuilder::new(1),
+            filter,
+            last_key: Vec::new(),
+            entries: 0,
+            pending: None,
+            compressor: snap::raw::Encoder::new(),
+            compressed: Vec::new(),
+        }
+    }
+
+    /// Append a pair; internal keys come in order.
+    pub(crate) fn add(&mut self, key: &[u8], value: &[u8], policy: &mut dyn Policy) -> Result<()> {
+        if self.entries > 0 && key::compare(&self.last_key, key).is_ge() {
+            let what = "keys out of order: what this table is made from is damaged";
+            return Err(Error::corrupt(self.file.name(), self.file.written(), what));
+        }
+        if self.data.entries() > 0
+            && policy.cut_before(&OpenBlock { builder: &self.data, key, value })
+        {
+            self.end_block(policy)?;
+        }
+        if let Some(handle) = self.pending.take() {
+            self.index_entry(&key::separator(&self.last_key, key), handle);
+        }
+        if let Some(filter) = &mut self.filter {
+            filter.add(key::user(key));
+        }
+        self.last_key.clear();
+        self.last_key.extend_from_slice(key);
+        self.entries += 1;
+        self.data.add(key, value);
+        if policy.cut_after(self.data.size(), self.options.block_size) {
+            self.end_block(policy)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn last_key(&self) -> &[u8] {
+        &self.last_key
+    }
+
+    pub(crate) fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Bytes of the finished blocks.
+    pub(crate) fn size(&self) -> u64 {
+        self.file.written()
+    }
+
+    /// End the open data block, if it has an entry.
+    pub(crate) fn end_block(&mut self, policy: &mut dyn Policy) -> Result<()> {
+        if self.data.entries() == 0 {
+            return Ok(());
+        }
+        self.pending = Some(self.compress_and_write(Which::Data)?);
+        let zeros = policy.padding(self.file.written());
+        self.file.append(&vec![0; zeros as usize])?;
+        if let Some(filter) = &mut self.filter {
+            filter.start_block(self.file.written());
+        }
+        Ok(())
+    }
+
+    /// Write what remains; the file is complete but not yet synced. Its size in bytes.
+    pub(crate) fn finish(&mut self, policy: &mut dyn Policy) -> Result<u64> {
+        self.end_block(policy)?;
+        let mut metaindex = BlockBuilder::new(self.options.restart_interval);
+        if let Some(filter) = self.filter.take() {
+            let handle = write_block(&mut self.file, &filter.finish(), 0)?;
+            let mut value = Vec::new();
+            handle.put(&mut value);
+            metaindex.add(FILTER_NAME, &value);
+        }
+        self.data = metaindex;
+        let metaindex = self.compress_and_write(Which::Data)?;
+        if let Some(handle) = self.pending.take() {
+            self.index_entry(&key::successor(&self.last_key), handle);
+        }
+        let index = self.compress_and_write(Which::Index)?;
+        self.file.append(&Footer { metaindex, index }.encoded())?;
+        self.file.flush()?;
+        Ok(self.file.written())
+    }
+
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        self.file.sync()
+    }
+
+    fn index_entry(&mut self, key: &[u8], handle: Handle) {
+        let mut value = Vec::with_capacity(20);
+        handle.put(&mut value);
+        self.index.add(key, &value);
+    }
+
+    fn compress_and_write(&mut self, which: Which) -> Result<Handle> {
+        let builder = match which {
+            Which::Data => &mut self.data,
+            Which::Index => &mut self.index,
+        };
+        let raw = builder.finish();
+        let handle = match self.options.compression {
+            Compression::None => write_block(&mut self.file, raw, 0)?,
+            Compression::Snappy => {
+                self.compressed.resize(snap::raw::max_compress_len(raw.len()), 0);
+                match self.compressor.compress(raw, &mut self.compressed) {
+                    Ok(n) if n < raw.len() - raw.len() / 8 => {
+                        write_block(&mut self.file, &self.compressed[..n], 1)?
+                    }
+                    // Too large for Snappy, or not worth it.
+                    _ => write_block(&mut self.file, raw, 0)?,
+                }
+            }
+        };
+        builder.clear();
+        Ok(handle)
+    }
+}
+
+enum Which {
+    Data,
+    Index,
+}
+
+fn write_block(file: &mut Writer, contents: &[u8], kind: u8) -> Result<Handle> {
+    let handle = Handle { offset: file.written(), size: contents.len() as u64 };
+    file.append(contents)?;
+    let crc = crc32c::crc32c_append(crc32c::crc32c(contents), &[kind]);
+    let mut trailer = [kind, 0, 0, 0, 0];
+    trailer[1..].copy_from_slice(&masked(crc).to_le_bytes());
+    file.append(&trailer)?;
+    Ok(handle)
+}

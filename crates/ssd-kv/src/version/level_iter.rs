@@ -1,0 +1,117 @@
+//! Walks through the tables of a sorted level, one after the other.
+
+use super::File;
+use crate::error::Result;
+use crate::format::key;
+use crate::options::ReadOptions;
+use crate::table::{TableIter, Tables};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// A place in a level.
+pub(crate) struct LevelIter {
+    files: Vec<File>,
+    tables: Arc<Tables>,
+    options: ReadOptions,
+    at: usize,
+    table: Option<TableIter>,
+}
+
+impl LevelIter {
+    pub(crate) fn new(files: Vec<File>, tables: Arc<Tables>, options: ReadOptions) -> LevelIter {
+        LevelIter { files, tables, options, at: 0, table: None }
+    }
+
+    pub(crate) fn table(&self) -> Option<&TableIter> {
+        self.table.as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn valid(&self) -> bool {
+        self.table.as_ref().is_some_and(TableIter::valid)
+    }
+
+    /// # Panics
+    /// If the place is not valid.
+    #[inline]
+    pub(crate) fn key(&self) -> &[u8] {
+        self.table.as_ref().expect("a valid place").key()
+    }
+
+    /// # Panics
+    /// If the place is not valid.
+    #[inline]
+    pub(crate) fn value(&self) -> &[u8] {
+        self.table.as_ref().expect("a valid place").value()
+    }
+
+    /// Go over to the file at `at`; beyond the last one there is no table.
+    fn open(&mut self, at: usize) -> Result<Option<&mut TableIter>> {
+        let Some(file) = self.files.get(at) else {
+            self.table = None;
+            return Ok(None);
+        };
+        if self.table.as_ref().is_none_or(|t| t.file() != file.number) {
+            self.table = None;
+            let table = self.tables.table(file.number, file.size)?;
+            self.table = Some(TableIter::new(table, self.options));
+        }
+        self.at = at;
+        Ok(self.table.as_mut())
+    }
+
+    pub(crate) fn first(&mut self) -> Result<()> {
+        if let Some(table) = self.open(0)? {
+            table.first()?;
+        }
+        self.skip_forward()
+    }
+
+    pub(crate) fn last(&mut self) -> Result<()> {
+        if let Some(table) = self.open(self.files.len().wrapping_sub(1))? {
+            table.last()?;
+        }
+        self.skip_backward()
+    }
+
+    pub(crate) fn seek(&mut self, target: &[u8]) -> Result<()> {
+        let at = self.files.partition_point(|f| key::compare(&f.largest, target) == Ordering::Less);
+        if let Some(table) = self.open(at)? {
+            table.seek(target)?;
+        }
+        self.skip_forward()
+    }
+
+    /// # Panics
+    /// If the place is not valid.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<()> {
+        self.table.as_mut().expect("a valid place").next()?;
+        if self.valid() { Ok(()) } else { self.skip_forward() }
+    }
+
+    /// # Panics
+    /// If the place is not valid.
+    pub(crate) fn prev(&mut self) -> Result<()> {
+        self.table.as_mut().expect("a valid place").prev()?;
+        self.skip_backward()
+    }
+
+    fn skip_forward(&mut self) -> Result<()> {
+        while self.table.is_some() && !self.valid() {
+            if let Some(table) = self.open(self.at + 1)? {
+                table.first()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn skip_backward(&mut self) -> Result<()> {
+        while self.table.is_some() && !self.valid() {
+            if let Some(table) = self.open(self.at.wrapping_sub(1))? {
+                table.last()?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,262 @@
+//! Which tables make up the store: versions, and how one becomes the next.
+
+mod level_iter;
+pub(crate) mod pick;
+mod ranges;
+pub(crate) mod set;
+
+pub(crate) use level_iter::LevelIter;
+pub(crate) use ranges::{overlapping, total_size};
+
+use crate::error::{Error, Result};
+use crate::format::bloom;
+use crate::format::edit::LEVELS;
+use crate::format::key::{self, Kind, Tag};
+use crate::merge::Source;
+use crate::options::ReadOptions;
+use crate::table::{TableIter, Tables};
+use crate::vfs::memory::locked;
+use std::cmp::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+/// A table of the store.
+#[derive(Debug)]
+pub(crate) struct FileMeta {
+    pub(crate) number: u64,
+    pub(crate) size: u64,
+    /// Internal keys.
+    pub(crate) smallest: Vec<u8>,
+    pub(crate) largest: Vec<u8>,
+    /// Useless looks into it until it is compacted instead.
+    pub(crate) allowed_seeks: AtomicI64,
+}
+
+impl FileMeta {
+    pub(crate) fn new(number: u64, size: u64, smallest: Vec<u8>, largest: Vec<u8>) -> FileMeta {
+        // One look costs about as much as compacting 40 KiB; 16 KiB is on the safe side.
+        let allowed_seeks = AtomicI64::new((size / (16 << 10)).max(100) as i64);
+        FileMeta { number, size, smallest, largest, allowed_seeks }
+    }
+
+    fn may_hold(&self, user: &[u8]) -> bool {
+        key::compare_user(user, key::user(&self.smallest)) != Ordering::Less
+            && key::compare_user(user, key::user(&self.largest)) != Ordering::Greater
+    }
+}
+
+pub(crate) type File = Arc<FileMeta>;
+
+/// The tables of the store at one time. Levels from 1 on are sorted and do not overlap.
+#[derive(Default)]
+pub(crate) struct Version {
+    /// Sorted by smallest key, then number.
+    pub(crate) files: [Vec<File>; LEVELS],
+    /// Level 0, newest first.
+    newest_first: Vec<File>,
+    /// The level that needs compaction most, and how much: from 1 on it is due.
+    pub(crate) score: f64,
+    pub(crate) score_level: usize,
+    /// A table that was looked into in vain too often, and its level.
+    to_compact: Mutex<Option<(usize, File)>>,
+    /// Whether there is one: asked with every write.
+    seeks_due: AtomicBool,
+}
+
+/// What a look into tables found.
+enum Look {
+    Nothing,
+    Deleted,
+    Value(Vec<u8>),
+    Unknown,
+}
+
+impl Version {
+    /// Of sorted files.
+    pub(crate) fn new(files: [Vec<File>; LEVELS]) -> Version {
+        let mut newest_first = files[0].clone();
+        newest_first.sort_by_key(|f| std::cmp::Reverse(f.number));
+        let mut version = Version { files, newest_first, ..Version::default() };
+        for level in 0..LEVELS - 1 {
+            let files = &version.files[level];
+            // Level 0 by files: each costs every read a look, however small it is.
+            let score = match level {
+                0 => files.len() as f64 / 4.0,
+                _ => total_size(files) as f64 / pick::level_limit(level),
+            };
+            if score > version.score {
+                (version.score, version.score_level) = (score, level);
+            }
+        }
+        version
+    }
+
+    /// The file of a sorted level that may hold `user`: the first that ends at or after the key.
+    fn candidate(&self, level: usize, internal: &[u8]) -> Option<&File> {
+        let files = &self.files[level];
+        let at = files.partition_point(|f| key::compare(&f.largest, internal) == Ordering::Less);
+        let file = files.get(at)?;
+        let reaches =
+            key::compare_user(key::user(internal), key::user(&file.smallest)) != Ordering::Less;
+        reaches.then_some(file)
+    }
+
+    /// Files that may hold the key, newest data first, until `f` says stop.
+    fn each_candidate(
+        &self,
+        internal: &[u8],
+        mut f: impl FnMut(usize, &File) -> Result<bool>,
+    ) -> Result<()> {
+        for file in self.newest_first.iter().filter(|f| f.may_hold(key::user(internal))) {
+            if !f(0, file)? {
+                return Ok(());
+            }
+        }
+        for level in 1..LEVELS {
+            if let Some(file) = self.candidate(level, internal)
+                && !f(level, file)?
+            {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of a user key as of `sequence`.
+    pub(crate) fn get(
+        &self,
+        tables: &Tables,
+        user: &[u8],
+        sequence: u64,
+        options: ReadOptions,
+    ) -> Result<Option<Vec<u8>>> {
+        let target = key::internal(user, Tag::seek(sequence));
+        let hash = bloom::key_hash(user);
+        let (mut value, mut looks) = (None, 0);
+        let mut first: Option<(usize, File)> = None;
+        self.each_candidate(&target, |level, file| {
+            looks += 1;
+            if looks == 1 {
+                first = Some((level, file.clone()));
+            }
+            let table = tables.table(file.number, file.size)?;
+            let look =
+                table.get((&target, hash), options, |key, found| look_at(user, key, found))?;
+            match look.unwrap_or(Look::Nothing) {
+                Look::Nothing => Ok(true),
+                Look::Deleted => Ok(false),
+                Look::Value(found) => {
+                    value = Some(found);
+                    Ok(false)
+                }
+                Look::Unknown => Err(unknown_kind(tables, file)),
+            }
+        })?;
+        if looks > 1
+            && let Some((level, file)) = first
+        {
+            self.charge(level, &file);
+        }
+        Ok(value)
+    }
+
+    /// A look into the file was in vain.
+    fn charge(&self, level: usize, file: &File) {
+        if file.allowed_seeks.fetch_sub(1, Relaxed) <= 1 {
+            locked(&self.to_compact).get_or_insert_with(|| (level, file.clone()));
+            self.seeks_due.store(true, Relaxed);
+        }
+    }
+
+    /// A key was read by an iterator: if several files may hold it, the first one is charged.
+    pub(crate) fn sample_read(&self, internal: &[u8]) -> Result<()> {
+        let (mut first, mut count) = (None, 0);
+        self.each_candidate(internal, |level, file| {
+            count += 1;
+            if first.is_none() {
+                first = Some((level, file.clone()));
+            }
+            Ok(count < 2)
+        })?;
+        if let (Some((level, file)), 2) = (first, count) {
+            self.charge(level, &file);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn to_compact(&self) -> Option<(usize, File)> {
+        locked(&self.to_compact).clone()
+    }
+
+    /// Whether anything is to be compacted.
+    pub(crate) fn needs_compaction(&self) -> bool {
+        self.score >= 1.0 || self.seeks_due.load(Relaxed)
+    }
+
+    /// Sequences that together hold all entries.
+    pub(crate) fn sources(
+        self: &Arc<Version>,
+        tables: &Arc<Tables>,
+        options: ReadOptions,
+    ) -> Result<Vec<Source>> {
+        let mut sources = Vec::new();
+        for file in &self.files[0] {
+            let table = tables.table(file.number, file.size)?;
+            sources.push(Source::Table(Box::new(TableIter::new(table, options))));
+        }
+        for level in 1..LEVELS {
+            if !self.files[level].is_empty() {
+                let files = self.files[level].clone();
+                let iter = LevelIter::new(files, tables.clone(), options);
+                sources.push(Source::Level(Box::new(iter)));
+            }
+        }
+        Ok(sources)
+    }
+
+    /// Whether some file of the level overlaps this range of user keys.
+    pub(crate) fn overlaps(&self, level: usize, smallest: &[u8], largest: &[u8]) -> bool {
+        self.files[level].iter().any(|f| {
+            key::compare_user(key::user(&f.largest), smallest) != Ordering::Less
+                && key::compare_user(key::user(&f.smallest), largest) != Ordering::Greater
+        })
+    }
+
+    /// What a store of these files must be like; the first complaint.
+    pub(crate) fn audit(&self) -> std::result::Result<(), String> {
+        for (level, files) in self.files.iter().enumerate() {
+            for file in files {
+                if key::compare(&file.smallest, &file.largest) == Ordering::Greater {
+                    return Err(format!("table {}: smallest key after largest", file.number));
+                }
+            }
+            for pair in files.windows(2).filter(|_| level > 0) {
+                if key::compare(&pair[0].largest, &pair[1].smallest) != Ordering::Less {
+                    let (a, b) = (pair[0].number, pair[1].number);
+                    return Err(format!("level {level}: tables {a} and {b} overlap"));
+                }
+            }
+        }
+        let mut numbers: Vec<u64> = self.files.iter().flatten().map(|f| f.number).collect();
+        numbers.sort_unstable();
+        match numbers.windows(2).find(|w| w[0] == w[1]) {
+            Some(twice) => Err(format!("table {} is listed twice", twice[0])),
+            None => Ok(()),
+        }
+    }
+}
+
+fn look_at(user: &[u8], key: &[u8], value: &[u8]) -> Look {
+    if key::user(key) != user {
+        return Look::Nothing;
+    }
+    match key::tag(key).kind() {
+        Some(Kind::Value) => Look::Value(value.to_vec()),
+        Some(Kind::Deletion) => Look::Deleted,
+        None => Look::Unknown,
+    }
+}
+
+fn unknown_kind(tables: &Tables, file: &File) -> Error {
+    Error::corrupt(&tables.name(file.number), 0, "an entry of an unknown kind")
+}

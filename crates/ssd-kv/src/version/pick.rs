@@ -1,0 +1,131 @@
+//! What to compact next, and together with what.
+//!
+//! Source: google/leveldb `db/version_set.cc`, release 1.23 and the boundary files of later ones.
+
+use super::ranges::{add_boundary, overlapping, range, total_size};
+use super::{File, Version};
+use crate::format::edit::LEVELS;
+use crate::format::key;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// Bytes that a level from 1 on should hold at most.
+pub(crate) fn level_limit(level: usize) -> f64 {
+    (1..level).fold(10.0 * 1_048_576.0, |limit, _| limit * 10.0)
+}
+
+/// Where each level goes on: after this internal key.
+pub(crate) type Pointers = [Option<Vec<u8>>; LEVELS];
+
+/// Files of `level` to be merged with those of the next level that they overlap.
+pub(crate) struct Picked {
+    pub(crate) version: Arc<Version>,
+    pub(crate) level: usize,
+    /// Files of the level and of the next one.
+    pub(crate) inputs: [Vec<File>; 2],
+    /// Files of the level after that which overlap the range.
+    pub(crate) grandparents: Vec<File>,
+    /// Where the level goes on after this: the largest key of its inputs.
+    pub(crate) pointer: Vec<u8>,
+    pub(crate) manual: bool,
+}
+
+impl Picked {
+    /// Whether the only input can go to the next level as it is. Not if it would then overlap so
+    /// much of the level after that that its own compaction becomes very expensive.
+    pub(crate) fn is_trivial_move(&self, max_file_size: u64) -> bool {
+        self.inputs[0].len() == 1
+            && self.inputs[1].is_empty()
+            && total_size(&self.grandparents) <= 10 * max_file_size
+    }
+}
+
+fn user_overlap(version: &Version, level: usize, span: &(Vec<u8>, Vec<u8>)) -> Vec<File> {
+    overlapping(version, level, Some(key::user(&span.0)), Some(key::user(&span.1)))
+}
+
+/// The most urgent compaction, if one is due.
+pub(crate) fn pick(
+    version: &Arc<Version>,
+    pointers: &Pointers,
+    max_file_size: u64,
+) -> Option<Picked> {
+    let (level, file) = if version.score >= 1.0 {
+        let level = version.score_level;
+        let files = &version.files[level];
+        let after = |f: &&File| {
+            let pointer = pointers[level].as_ref();
+            pointer.is_none_or(|p| key::compare(&f.largest, p) == Ordering::Greater)
+        };
+        // At the end of the keys it begins anew.
+        (level, files.iter().find(after).unwrap_or(&files[0]).clone())
+    } else {
+        version.to_compact()?
+    };
+    let mut inputs = vec![file];
+    if level == 0 {
+        let span = range(&inputs);
+        inputs = user_overlap(version, 0, &span);
+    }
+    Some(with_others(version, level, inputs, max_file_size))
+}
+
+/// A compaction of what of this level overlaps a range of user keys, in parts.
+pub(crate) fn pick_range(
+    version: &Arc<Version>,
+    level: usize,
+    begin: Option<&[u8]>,
+    end: Option<&[u8]>,
+    max_file_size: u64,
+) -> Option<Picked> {
+    let mut inputs = overlapping(version, level, begin, end);
+    if level > 0 {
+        let mut sum = 0;
+        let full = inputs.iter().position(|f| {
+            sum += f.size;
+            sum >= max_file_size
+        });
+        if let Some(last) = full {
+            inputs.truncate(last + 1);
+        }
+    }
+    if inputs.is_empty() {
+        return None;
+    }
+    let mut picked = with_others(version, level, inputs, max_file_size);
+    picked.manual = true;
+    Some(picked)
+}
+
+/// Add the files of the next level, and more of this one where that costs no more of the next.
+fn with_others(
+    version: &Arc<Version>,
+    level: usize,
+    mut inputs: Vec<File>,
+    max_file_size: u64,
+) -> Picked {
+    add_boundary(&version.files[level], &mut inputs);
+    let mut span = range(&inputs);
+    let mut below = user_overlap(version, level + 1, &span);
+    add_boundary(&version.files[level + 1], &mut below);
+    let mut all = range(inputs.iter().chain(&below));
+    if !below.is_empty() {
+        let mut more = user_overlap(version, level, &all);
+        add_boundary(&version.files[level], &mut more);
+        if more.len() > inputs.len() && total_size(&below) + total_size(&more) < 25 * max_file_size
+        {
+            let wider = range(&more);
+            let mut more_below = user_overlap(version, level + 1, &wider);
+            add_boundary(&version.files[level + 1], &mut more_below);
+            if more_below.len() == below.len() {
+                (span, inputs, below) = (wider, more, more_below);
+                all = range(inputs.iter().chain(&below));
+            }
+        }
+    }
+    let grandparents =
+        if level + 2 < LEVELS { user_overlap(version, level + 2, &all) } else { Vec::new() };
+    let pointer = span.1;
+    let version = version.clone();
+    Picked { version, level, inputs: [inputs, below], grandparents, pointer, manual: false }
+}

@@ -1,0 +1,86 @@
+//! Ranges of files: which overlap, what they span.
+
+use super::{File, Version};
+use crate::format::key;
+use std::cmp::Ordering;
+
+/// Bytes of these files.
+pub(crate) fn total_size(files: &[File]) -> u64 {
+    files.iter().map(|f| f.size).sum()
+}
+
+/// Smallest and largest internal key of these files.
+///
+/// # Panics
+/// If there are none.
+pub(crate) fn range<'a>(files: impl IntoIterator<Item = &'a File>) -> (Vec<u8>, Vec<u8>) {
+    let (mut smallest, mut largest): (Option<&[u8]>, Option<&[u8]>) = (None, None);
+    for file in files {
+        if smallest.is_none_or(|s| key::compare(&file.smallest, s) == Ordering::Less) {
+            smallest = Some(&file.smallest);
+        }
+        if largest.is_none_or(|l| key::compare(&file.largest, l) == Ordering::Greater) {
+            largest = Some(&file.largest);
+        }
+    }
+    let known = "a range is that of at least one file";
+    (smallest.expect(known).to_vec(), largest.expect(known).to_vec())
+}
+
+/// Files of the level that overlap a range of user keys; no bound means all. Files of level 0 may
+/// overlap each other: the range grows until it holds all that overlap it.
+pub(crate) fn overlapping(
+    version: &Version,
+    level: usize,
+    begin: Option<&[u8]>,
+    end: Option<&[u8]>,
+) -> Vec<File> {
+    let (mut begin, mut end) = (begin.map(<[u8]>::to_vec), end.map(<[u8]>::to_vec));
+    let mut found: Vec<File> = Vec::new();
+    let files = &version.files[level];
+    let mut at = 0;
+    while at < files.len() {
+        let file = &files[at];
+        at += 1;
+        let (first, last) = (key::user(&file.smallest), key::user(&file.largest));
+        let outside = begin.as_ref().is_some_and(|b| key::compare_user(last, b) == Ordering::Less)
+            || end.as_ref().is_some_and(|e| key::compare_user(first, e) == Ordering::Greater);
+        if outside {
+            continue;
+        }
+        found.push(file.clone());
+        if level > 0 {
+            continue;
+        }
+        if begin.as_ref().is_some_and(|b| key::compare_user(first, b) == Ordering::Less) {
+            begin = Some(first.to_vec());
+        } else if end.as_ref().is_some_and(|e| key::compare_user(last, e) == Ordering::Greater) {
+            end = Some(last.to_vec());
+        } else {
+            continue;
+        }
+        found.clear();
+        at = 0;
+    }
+    found
+}
+
+/// Add the files that begin with the user key with which `chosen` ends. Without them a compaction
+/// would leave older versions of that key above newer ones.
+pub(crate) fn add_boundary(files: &[File], chosen: &mut Vec<File>) {
+    if chosen.is_empty() {
+        return;
+    }
+    let mut largest = range(&*chosen).1;
+    loop {
+        let boundary = files.iter().filter(|f| {
+            key::compare(&f.smallest, &largest) == Ordering::Greater
+                && key::user(&f.smallest) == key::user(&largest)
+        });
+        let Some(next) = boundary.min_by(|a, b| key::compare(&a.smallest, &b.smallest)) else {
+            return;
+        };
+        largest.clone_from(&next.largest);
+        chosen.push(next.clone());
+    }
+}

@@ -1,0 +1,246 @@
+//! The current version, the numbers of the store, and the manifest that makes both durable.
+
+use super::pick::Pointers;
+use super::{File, FileMeta, Version};
+use crate::error::{Error, Result};
+use crate::format::edit::{COMPARATOR, Edit, LEVELS, NewFile};
+use crate::format::key;
+use crate::format::log::{Entry, LogReader, LogWriter};
+use crate::format::names;
+use crate::vfs::Files;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Weak};
+
+/// All that the manifest knows.
+pub(crate) struct VersionSet {
+    files: Files,
+    pub(crate) current: Arc<Version>,
+    /// Versions that iterators may still hold.
+    held: Vec<Weak<Version>>,
+    pub(crate) next_file: u64,
+    pub(crate) last_sequence: u64,
+    pub(crate) log_number: u64,
+    pub(crate) previous_log: u64,
+    pub(crate) manifest_number: u64,
+    manifest: Option<LogWriter>,
+    pub(crate) pointers: Pointers,
+}
+
+impl VersionSet {
+    fn empty(files: Files) -> VersionSet {
+        VersionSet {
+            files,
+            current: Arc::default(),
+            held: Vec::new(),
+            next_file: 2,
+            last_sequence: 0,
+            log_number: 0,
+            previous_log: 0,
+            manifest_number: 0,
+            manifest: None,
+            pointers: Pointers::default(),
+        }
+    }
+
+    /// Write the files of an empty store.
+    pub(crate) fn create(files: &Files) -> Result<()> {
+        let edit = Edit {
+            comparator: Some(COMPARATOR.to_owned()),
+            log_number: Some(0),
+            next_file: Some(2),
+            last_sequence: Some(0),
+            ..Edit::default()
+        };
+        write_manifest(files, 1, &edit)
+    }
+
+    /// Read what CURRENT points to.
+    pub(crate) fn recover(files: Files) -> Result<VersionSet> {
+        let current = files.read(names::CURRENT)?;
+        let name = std::str::from_utf8(&current).ok().and_then(|text| text.strip_suffix('\n'));
+        let manifest =
+            name.filter(|n| matches!(names::parse(n), Some(names::FileKind::Manifest(_))));
+        let Some(manifest) = manifest else {
+            let what = "expected the name of a manifest and a newline";
+            return Err(Error::corrupt(&files.describe(names::CURRENT), 0, what));
+        };
+        let mut set = VersionSet::empty(files.clone());
+        set.replay(manifest)?;
+        set.manifest_number = set.next_file;
+        set.next_file += 1;
+        Ok(set)
+    }
+
+    fn replay(&mut self, manifest: &str) -> Result<()> {
+        let data = self.files.read(manifest)?;
+        let name = self.files.describe(manifest);
+        let mut levels: [Vec<File>; LEVELS] = Default::default();
+        let (mut log, mut next, mut sequence) = (None, None, None);
+        let mut reader = LogReader::new(&data);
+        while let Some(entry) = reader.next_entry() {
+            let (offset, record) = match entry {
+                Entry::Record(offset, record) => (offset, record),
+                Entry::Damaged(offset, what) => return Err(Error::corrupt(&name, offset, what)),
+            };
+            let edit = Edit::decoded(&record).map_err(|d| Error::corrupt(&name, offset, d.what))?;
+            if let Some(comparator) = edit.comparator.as_ref().filter(|c| *c != COMPARATOR) {
+                return Err(Error::invalid(format!(
+                    "{name}: the keys are in the order {comparator:?}, expected {COMPARATOR:?}"
+                )));
+            }
+            apply(&mut levels, &edit).map_err(|what| Error::corrupt(&name, offset, what))?;
+            log = edit.log_number.or(log);
+            next = edit.next_file.or(next);
+            sequence = edit.last_sequence.or(sequence);
+            self.previous_log = edit.previous_log.unwrap_or(self.previous_log);
+            for (level, key) in edit.compact_pointers {
+                self.pointers[level] = Some(key);
+            }
+        }
+        let end = data.len() as u64;
+        let needed = [(log, "log number"), (next, "next file number"), (sequence, "last sequence")];
+        for (number, what) in needed {
+            if number.is_none() {
+                return Err(Error::corrupt(&name, end, format!("it ends without a {what}")));
+            }
+        }
+        self.log_number = log.unwrap_or_default();
+        self.next_file = next.unwrap_or_default();
+        self.last_sequence = sequence.unwrap_or_default();
+        self.use_number(self.log_number);
+        self.use_number(self.previous_log);
+        sort(&mut levels);
+        self.install(Version::new(levels));
+        self.current.audit().map_err(|what| Error::corrupt(&name, end, what))
+    }
+
+    fn install(&mut self, version: Version) {
+        self.held.retain(|v| v.strong_count() > 0);
+        self.held.push(Arc::downgrade(&self.current));
+        self.current = Arc::new(version);
+    }
+
+    pub(crate) fn new_number(&mut self) -> u64 {
+        self.next_file += 1;
+        self.next_file - 1
+    }
+
+    /// Give back a number that was not used, if it is the last one.
+    pub(crate) fn reuse_number(&mut self, number: u64) {
+        if self.next_file == number + 1 {
+            self.next_file = number;
+        }
+    }
+
+    /// A file with this number was found.
+    pub(crate) fn use_number(&mut self, number: u64) {
+        self.next_file = self.next_file.max(number + 1);
+    }
+
+    /// Numbers of the tables of all versions that are in use.
+    pub(crate) fn live(&self) -> BTreeSet<u64> {
+        let held = self.held.iter().filter_map(Weak::upgrade);
+        let numbers = |v: &Version| v.files.iter().flatten().map(|f| f.number).collect::<Vec<_>>();
+        let mut live: BTreeSet<u64> = numbers(&self.current).into_iter().collect();
+        held.for_each(|v| live.extend(numbers(&v)));
+        live
+    }
+
+    /// Make a change durable, then current. What it adds must be durable already.
+    pub(crate) fn apply(&mut self, mut edit: Edit) -> Result<()> {
+        edit.log_number.get_or_insert(self.log_number);
+        edit.previous_log.get_or_insert(self.previous_log);
+        edit.next_file = Some(self.next_file);
+        edit.last_sequence = Some(self.last_sequence);
+        for (level, key) in &edit.compact_pointers {
+            self.pointers[*level] = Some(key.clone());
+        }
+        let mut levels = self.current.files.clone();
+        apply(&mut levels, &edit).map_err(Error::Invalid)?;
+        sort(&mut levels);
+        let version = Version::new(levels);
+        let manifest = || self.files.describe(&names::manifest(self.manifest_number));
+        version.audit().map_err(|what| Error::corrupt(&manifest(), 0, what))?;
+
+        // The names of new tables and logs before the record that speaks of them.
+        self.files.sync_dir()?;
+        let record = edit.encoded();
+        if let Some(manifest) = &mut self.manifest {
+            manifest.add(&record)?;
+            manifest.sync()?;
+        } else {
+            let name = names::manifest(self.manifest_number);
+            let mut manifest = LogWriter::new(self.files.create(&name)?);
+            manifest.add(&self.snapshot().encoded())?;
+            manifest.add(&record)?;
+            manifest.sync()?;
+            self.files.sync_dir()?;
+            point_current_to(&self.files, self.manifest_number)?;
+            self.manifest = Some(manifest);
+        }
+        self.install(version);
+        self.log_number = edit.log_number.unwrap_or(self.log_number);
+        self.previous_log = edit.previous_log.unwrap_or(self.previous_log);
+        Ok(())
+    }
+
+    /// The current state as one edit.
+    fn snapshot(&self) -> Edit {
+        let pointers = self.pointers.iter().enumerate();
+        let mut edit = Edit {
+            comparator: Some(COMPARATOR.to_owned()),
+            compact_pointers: pointers.filter_map(|(l, p)| Some((l, p.clone()?))).collect(),
+            ..Edit::default()
+        };
+        for (level, files) in self.current.files.iter().enumerate() {
+            edit.added.extend(files.iter().map(|f| described(level, f)));
+        }
+        edit
+    }
+}
+
+/// A file as an edit describes it.
+pub(crate) fn described(level: usize, file: &FileMeta) -> NewFile {
+    let (smallest, largest) = (file.smallest.clone(), file.largest.clone());
+    NewFile { level, number: file.number, size: file.size, smallest, largest }
+}
+
+/// Write a manifest of one edit and let CURRENT point to it.
+pub(crate) fn write_manifest(files: &Files, number: u64, edit: &Edit) -> Result<()> {
+    let mut manifest = LogWriter::new(files.create(&names::manifest(number))?);
+    manifest.add(&edit.encoded())?;
+    manifest.sync()?;
+    files.sync_dir()?;
+    point_current_to(files, number)
+}
+
+/// By a file of another name, so that there is always a whole one.
+fn point_current_to(files: &Files, number: u64) -> Result<()> {
+    let temp = names::temp(number);
+    let mut file = files.create(&temp)?;
+    file.append(format!("{}\n", names::manifest(number)).as_bytes())?;
+    file.sync()?;
+    files.rename(&temp, names::CURRENT)?;
+    files.sync_dir()
+}
+
+fn apply(levels: &mut [Vec<File>; LEVELS], edit: &Edit) -> std::result::Result<(), String> {
+    for &(level, number) in &edit.deleted {
+        let Some(at) = levels[level].iter().position(|f| f.number == number) else {
+            return Err(format!("table {number} is deleted from level {level}, but not in it"));
+        };
+        levels[level].swap_remove(at);
+    }
+    for new in &edit.added {
+        let (smallest, largest) = (new.smallest.clone(), new.largest.clone());
+        let file = FileMeta::new(new.number, new.size, smallest, largest);
+        levels[new.level].push(Arc::new(file));
+    }
+    Ok(())
+}
+
+fn sort(levels: &mut [Vec<File>; LEVELS]) {
+    for files in levels {
+        files.sort_by(|a, b| key::compare(&a.smallest, &b.smallest).then(a.number.cmp(&b.number)));
+    }
+}

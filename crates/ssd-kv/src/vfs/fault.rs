@@ -1,0 +1,249 @@
+//! A file layer that fails: errors at the n-th call, and crashes that lose what was not synced.
+//!
+//! Faults: an I/O error at one chosen call or at all from it on (a failing append writes a part); a
+//! crash that cuts every file to its last synced length, or to a torn length between that and the
+//! last; a crash that also undoes creations, renames and removals since the last `sync_dir`.
+
+use super::memory::{MemoryVfs, locked};
+use super::{VFile, Vfs};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+/// When calls fail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Faults {
+    /// Never.
+    #[default]
+    None,
+    /// The call of this number, counted from 0, and only that.
+    At(u64),
+    /// That call and all later ones that write: as if the medium had become read-only.
+    From(u64),
+}
+
+/// What a crash leaves of data that was not synced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reset {
+    /// Nothing; names stay.
+    DropUnsynced,
+    /// A part, chosen by this seed; names stay.
+    Torn(u64),
+    /// Nothing, and names are those of the last `sync_dir`.
+    DropUnsyncedNames,
+}
+
+/// A directory in memory whose calls can be made to fail. Clones are the same directory.
+#[derive(Clone, Default)]
+pub struct FaultVfs {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    names: BTreeMap<String, u64>,
+    durable_names: BTreeMap<String, u64>,
+    contents: BTreeMap<u64, File>,
+    next: u64,
+    calls: u64,
+    faults: Faults,
+    locked: bool,
+}
+
+#[derive(Default)]
+struct File {
+    data: Vec<u8>,
+    synced: usize,
+}
+
+impl State {
+    /// Count a call; `writes` if it changes the medium.
+    fn call(&mut self, writes: bool) -> io::Result<()> {
+        let number = self.calls;
+        self.calls += 1;
+        let fails = match self.faults {
+            Faults::None => false,
+            Faults::At(n) => number == n,
+            Faults::From(n) => writes && number >= n,
+        };
+        if fails { Err(io::Error::other(format!("injected at call {number}"))) } else { Ok(()) }
+    }
+}
+
+impl FaultVfs {
+    /// An empty directory without faults.
+    #[must_use]
+    pub fn new() -> FaultVfs {
+        FaultVfs::default()
+    }
+
+    /// The files of `directory`, all synced.
+    #[must_use]
+    pub fn of(directory: &MemoryVfs) -> FaultVfs {
+        let mut state = State::default();
+        for (id, (name, data)) in (0..).zip(directory.snapshot()) {
+            state.names.insert(name, id);
+            let synced = data.len();
+            state.contents.insert(id, File { data, synced });
+            state.next = id + 1;
+        }
+        state.durable_names = state.names.clone();
+        FaultVfs { state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// Let calls fail from now on as said; the count of calls begins anew.
+    pub fn inject(&self, faults: Faults) {
+        let mut state = locked(&self.state);
+        state.calls = 0;
+        state.faults = faults;
+    }
+
+    /// Calls since the last `inject`.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        locked(&self.state).calls
+    }
+
+    /// All files as they are now.
+    #[must_use]
+    pub fn files(&self) -> MemoryVfs {
+        let state = locked(&self.state);
+        let named = state.names.iter();
+        MemoryVfs::of(named.map(|(n, id)| (n.clone(), state.contents[id].data.clone())).collect())
+    }
+
+    /// What a crash now would leave. The directory itself goes on.
+    #[must_use]
+    pub fn crash(&self, reset: Reset) -> MemoryVfs {
+        let state = locked(&self.state);
+        let names =
+            if reset == Reset::DropUnsyncedNames { &state.durable_names } else { &state.names };
+        let mut files = BTreeMap::new();
+        for (name, id) in names {
+            let file = &state.contents[id];
+            let loose = (file.data.len() - file.synced) as u64;
+            let kept = match reset {
+                Reset::Torn(seed) => {
+                    (seed ^ id.wrapping_mul(0x9e37_79b9_7f4a_7c15)).rotate_left(23) % (loose + 1)
+                }
+                _ => 0,
+            };
+            files.insert(name.clone(), file.data[..file.synced + kept as usize].to_vec());
+        }
+        MemoryVfs::of(files)
+    }
+}
+
+impl Vfs for FaultVfs {
+    fn create(&self, name: &str) -> io::Result<Box<dyn VFile>> {
+        let mut state = locked(&self.state);
+        state.call(true)?;
+        let id = state.next;
+        state.next += 1;
+        state.contents.insert(id, File::default());
+        state.names.insert(name.to_owned(), id);
+        Ok(Box::new(Handle { state: self.state.clone(), id }))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Arc<dyn VFile>> {
+        let mut state = locked(&self.state);
+        state.call(false)?;
+        let id = *state.names.get(name).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Arc::new(Handle { state: self.state.clone(), id }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut state = locked(&self.state);
+        state.call(true)?;
+        let id = state.names.remove(from).ok_or(io::ErrorKind::NotFound)?;
+        state.names.insert(to.to_owned(), id);
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let mut state = locked(&self.state);
+        state.call(true)?;
+        state.names.remove(name).ok_or(io::ErrorKind::NotFound)?;
+        Ok(())
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut state = locked(&self.state);
+        state.call(false)?;
+        Ok(state.names.keys().cloned().collect())
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        let mut state = locked(&self.state);
+        state.call(true)?;
+        state.durable_names = state.names.clone();
+        Ok(())
+    }
+
+    fn create_dir(&self) -> io::Result<()> {
+        locked(&self.state).call(true)
+    }
+
+    fn remove_dir(&self) -> io::Result<()> {
+        locked(&self.state).call(true)
+    }
+
+    fn lock(&self, _: &str) -> io::Result<Box<dyn Send + Sync>> {
+        let mut state = locked(&self.state);
+        state.call(false)?;
+        if std::mem::replace(&mut state.locked, true) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Ok(Box::new(Lock(self.state.clone())))
+    }
+}
+
+struct Lock(Arc<Mutex<State>>);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        locked(&self.0).locked = false;
+    }
+}
+
+struct Handle {
+    state: Arc<Mutex<State>>,
+    id: u64,
+}
+
+impl VFile for Handle {
+    fn append(&mut self, data: &[u8]) -> io::Result<()> {
+        let mut state = locked(&self.state);
+        let result = state.call(true);
+        let written = if result.is_ok() { data } else { &data[..data.len() / 2] };
+        if let Some(file) = state.contents.get_mut(&self.id) {
+            file.data.extend_from_slice(written);
+        }
+        result
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut state = locked(&self.state);
+        state.call(false)?;
+        let data = &state.contents[&self.id].data;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(data.len());
+        let length = buffer.len().min(data.len() - start);
+        buffer[..length].copy_from_slice(&data[start..start + length]);
+        Ok(length)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let mut state = locked(&self.state);
+        state.call(true)?;
+        if let Some(file) = state.contents.get_mut(&self.id) {
+            file.synced = file.data.len();
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        let mut state = locked(&self.state);
+        state.call(false)?;
+        Ok(state.contents[&self.id].data.len() as u64)
+    }
+}

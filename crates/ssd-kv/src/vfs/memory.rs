@@ -1,0 +1,138 @@
+//! Files in memory: for tests, and for runs that are to touch no disk.
+
+use super::region::Region;
+use super::{VFile, Vfs};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A directory in memory. Clones are the same directory.
+#[derive(Clone, Default)]
+pub struct MemoryVfs {
+    inner: Arc<Mutex<Inner>>,
+}
+
+#[derive(Default)]
+struct Inner {
+    files: BTreeMap<String, Content>,
+    locked: bool,
+}
+
+type Content = Arc<Mutex<Vec<u8>>>;
+
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl MemoryVfs {
+    /// An empty directory.
+    #[must_use]
+    pub fn new() -> MemoryVfs {
+        MemoryVfs::default()
+    }
+
+    /// All files with their contents.
+    #[must_use]
+    pub fn snapshot(&self) -> BTreeMap<String, Vec<u8>> {
+        let inner = locked(&self.inner);
+        inner.files.iter().map(|(name, content)| (name.clone(), locked(content).clone())).collect()
+    }
+
+    /// A directory with these files.
+    #[must_use]
+    pub fn of(files: BTreeMap<String, Vec<u8>>) -> MemoryVfs {
+        let held = files.into_iter().map(|(name, data)| (name, Arc::new(Mutex::new(data))));
+        let inner = Inner { files: held.collect(), locked: false };
+        MemoryVfs { inner: Arc::new(Mutex::new(inner)) }
+    }
+}
+
+impl Vfs for MemoryVfs {
+    fn create(&self, name: &str) -> io::Result<Box<dyn VFile>> {
+        let content = Content::default();
+        locked(&self.inner).files.insert(name.to_owned(), content.clone());
+        Ok(Box::new(Memory(content)))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Arc<dyn VFile>> {
+        let inner = locked(&self.inner);
+        let content = inner.files.get(name).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Arc::new(Memory(content.clone())))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut inner = locked(&self.inner);
+        let content = inner.files.remove(from).ok_or(io::ErrorKind::NotFound)?;
+        inner.files.insert(to.to_owned(), content);
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        locked(&self.inner).files.remove(name).ok_or(io::ErrorKind::NotFound)?;
+        Ok(())
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        Ok(locked(&self.inner).files.keys().cloned().collect())
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn create_dir(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn remove_dir(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn lock(&self, name: &str) -> io::Result<Box<dyn Send + Sync>> {
+        let mut inner = locked(&self.inner);
+        if inner.locked {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        inner.locked = true;
+        inner.files.entry(name.to_owned()).or_default();
+        Ok(Box::new(Lock(self.inner.clone())))
+    }
+}
+
+struct Lock(Arc<Mutex<Inner>>);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        locked(&self.0).locked = false;
+    }
+}
+
+struct Memory(Content);
+
+impl VFile for Memory {
+    fn append(&mut self, data: &[u8]) -> io::Result<()> {
+        locked(&self.0).extend_from_slice(data);
+        Ok(())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let data = locked(&self.0);
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(data.len());
+        let length = buffer.len().min(data.len() - start);
+        buffer[..length].copy_from_slice(&data[start..start + length]);
+        Ok(length)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(locked(&self.0).len() as u64)
+    }
+
+    /// None: a file may still grow, and blocks read through `read_at` exercise the cache.
+    fn region(&self) -> Option<Arc<Region>> {
+        None
+    }
+}

@@ -1,0 +1,172 @@
+//! Files of the operating system: the only file of this crate that touches `std::fs`.
+
+use super::region::{Region, lock_file};
+use super::{VFile, Vfs};
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+/// A directory on disk.
+pub struct PosixVfs {
+    folder: PathBuf,
+}
+
+impl PosixVfs {
+    /// The directory `folder`, which need not exist yet.
+    #[must_use]
+    pub fn new(folder: impl Into<PathBuf>) -> PosixVfs {
+        PosixVfs { folder: folder.into() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+}
+
+impl Vfs for PosixVfs {
+    fn create(&self, name: &str) -> io::Result<Box<dyn VFile>> {
+        Ok(Box::new(Written(File::create(self.path(name))?)))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Arc<dyn VFile>> {
+        let file = File::open(self.path(name))?;
+        let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
+        // A file system that cannot map is read instead.
+        let region = Region::map(file.as_raw_fd(), length).ok().map(Arc::new);
+        Ok(Arc::new(Opened { file, region }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.path(from), self.path(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path(name))
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            // A name that is no text is none of ours.
+            names.extend(entry?.file_name().into_string());
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        File::open(&self.folder)?.sync_all()
+    }
+
+    fn create_dir(&self) -> io::Result<()> {
+        if self.folder.is_dir() {
+            return Ok(());
+        }
+        fs::create_dir(&self.folder)?;
+        match self.folder.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
+            _ => File::open(".")?.sync_all(),
+        }
+    }
+
+    fn remove_dir(&self) -> io::Result<()> {
+        fs::remove_dir(&self.folder)
+    }
+
+    fn lock(&self, name: &str) -> io::Result<Box<dyn Send + Sync>> {
+        let folder = self.folder.canonicalize()?;
+        // The system's lock is one per process: those within are kept apart here.
+        if !held().insert(folder.clone()) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let mut lock = Lock { folder, _file: None };
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(false);
+        let file = file.open(self.path(name))?;
+        lock_file(file.as_raw_fd())?;
+        lock._file = Some(file);
+        Ok(Box::new(lock))
+    }
+
+    fn describe(&self, name: &str) -> String {
+        let path = if name.is_empty() { self.folder.clone() } else { self.path(name) };
+        path.display().to_string()
+    }
+}
+
+static HELD: LazyLock<Mutex<BTreeSet<PathBuf>>> = LazyLock::new(Mutex::default);
+
+fn held() -> std::sync::MutexGuard<'static, BTreeSet<PathBuf>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Lock {
+    folder: PathBuf,
+    _file: Option<File>,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        held().remove::<Path>(&self.folder);
+    }
+}
+
+struct Written(File);
+
+impl VFile for Written {
+    fn append(&mut self, data: &[u8]) -> io::Result<()> {
+        self.0.write_all(data)
+    }
+
+    fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::Error::from(io::ErrorKind::Unsupported))
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+}
+
+struct Opened {
+    file: File,
+    region: Option<Arc<Region>>,
+}
+
+impl VFile for Opened {
+    fn append(&mut self, _: &[u8]) -> io::Result<()> {
+        Err(io::Error::from(io::ErrorKind::Unsupported))
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut got = 0;
+        while got < buffer.len() {
+            match self.file.read_at(&mut buffer[got..], offset + got as u64) {
+                Ok(0) => break,
+                Ok(n) => got += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(got)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Err(io::Error::from(io::ErrorKind::Unsupported))
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn region(&self) -> Option<Arc<Region>> {
+        self.region.clone()
+    }
+}

@@ -1,0 +1,125 @@
+//! Bytes in memory: on the heap, or a file mapped for reading. With the record lock, all that needs
+//! `unsafe` in this crate.
+#![allow(unsafe_code, reason = "calls of the operating system: a mapping, a record lock")]
+
+use std::io;
+use std::ops::Deref;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+/// Bytes that do not change.
+pub struct Region(Kind);
+
+enum Kind {
+    Heap(Vec<u8>),
+    Mapped { start: *const u8, length: usize },
+}
+
+// SAFETY: a mapping is read-only memory, the same for all threads, until it is dropped.
+unsafe impl Send for Kind {}
+// SAFETY: as above: nobody writes through it.
+unsafe impl Sync for Kind {}
+
+impl Region {
+    /// A file of `length` bytes, mapped for reading. The file may be removed meanwhile, but must not
+    /// be cut shorter: the store never shortens a file.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub(crate) fn map(fd: RawFd, length: usize) -> io::Result<Region> {
+        if length == 0 {
+            return Ok(Region(Kind::Heap(Vec::new())));
+        }
+        // SAFETY: a new mapping, at an address that the system chooses.
+        let start = unsafe {
+            libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, libc::MAP_SHARED, fd, 0)
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Region(Kind::Mapped { start: start.cast(), length }))
+    }
+}
+
+impl From<Vec<u8>> for Region {
+    fn from(data: Vec<u8>) -> Region {
+        Region(Kind::Heap(data))
+    }
+}
+
+impl Deref for Region {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Kind::Heap(data) => data,
+            // SAFETY: `map` made it with this length, and it lives until `drop`.
+            Kind::Mapped { start, length } => unsafe {
+                std::slice::from_raw_parts(*start, *length)
+            },
+        }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if let Kind::Mapped { start, length } = self.0 {
+            // SAFETY: made by `map` with this length; nothing borrows from it any more.
+            unsafe { libc::munmap(start.cast_mut().cast(), length) };
+        }
+    }
+}
+
+/// Take the write lock of a whole file for this process, as LevelDB does, without waiting.
+///
+/// # Errors
+/// `WouldBlock` if another process holds it.
+pub(crate) fn lock_file(fd: RawFd) -> io::Result<()> {
+    // SAFETY: all fields of `flock` may be zero.
+    let mut wanted: libc::flock = unsafe { std::mem::zeroed() };
+    wanted.l_type = libc::F_WRLCK as libc::c_short;
+    wanted.l_whence = libc::SEEK_SET as libc::c_short;
+    // SAFETY: `wanted` outlives the call.
+    if unsafe { libc::fcntl(fd, libc::F_SETLK, &raw const wanted) } == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EAGAIN) => Err(io::ErrorKind::WouldBlock.into()),
+        _ => Err(error),
+    }
+}
+
+/// Part of a region, which it keeps alive.
+#[derive(Clone)]
+pub(crate) struct Piece {
+    region: Arc<Region>,
+    start: usize,
+    end: usize,
+}
+
+impl Piece {
+    /// # Panics
+    /// If the region does not reach to `end`.
+    pub(crate) fn new(region: Arc<Region>, start: usize, end: usize) -> Piece {
+        assert!(start <= end && end <= region.len(), "a piece lies inside its region");
+        Piece { region, start, end }
+    }
+}
+
+impl From<Vec<u8>> for Piece {
+    fn from(data: Vec<u8>) -> Piece {
+        let end = data.len();
+        Piece::new(Arc::new(Region::from(data)), 0, end)
+    }
+}
+
+impl Deref for Piece {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.region[self.start..self.end]
+    }
+}

@@ -1,0 +1,148 @@
+//! Wrong requests: clear messages, nothing lost.
+
+mod rig;
+
+use rig::{CHECKED, option_sets};
+use ssd_kv::vfs::{MemoryVfs, PosixVfs, Vfs};
+use ssd_kv::{Db, Error, Options, WriteBatch, destroy};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("ssd-kv-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
+fn refused(vfs: Arc<dyn Vfs>, options: Options) -> String {
+    Db::open(vfs, options).err().expect("it is refused").to_string()
+}
+
+fn create() -> Options {
+    Options { create_if_missing: true, ..Options::default() }
+}
+
+#[test]
+fn directories() {
+    let path = folder("directories");
+    let vfs = Arc::new(PosixVfs::new(&path));
+    let text = refused(vfs.clone(), Options::default());
+    assert!(text.ends_with("there is no store here, and it is not to be created"), "{text}");
+    assert!(!path.exists(), "nothing was made");
+
+    std::fs::create_dir(&path).expect("made");
+    std::fs::write(path.join("letter.txt"), "dear").expect("written");
+    let text = refused(vfs.clone(), create());
+    assert!(text.contains("there is letter.txt, no file of a store"), "{text}");
+    std::fs::remove_file(path.join("letter.txt")).expect("removed");
+
+    std::fs::write(path.join("000005.ldb"), "").expect("written");
+    let text = refused(vfs.clone(), create());
+    assert!(text.contains("no CURRENT: repair it"), "{text}");
+    std::fs::remove_file(path.join("000005.ldb")).expect("removed");
+
+    let db = Db::open(vfs.clone(), create()).expect("it opens");
+    let text = refused(vfs.clone(), create());
+    assert!(text.ends_with("in use: another open store holds its lock"), "{text}");
+    drop(db);
+    let text = refused(vfs.clone(), Options { error_if_exists: true, ..create() });
+    assert!(text.ends_with("there is a store"), "{text}");
+
+    std::fs::write(path.join("CURRENT"), "MANIFEST-000099\n").expect("written");
+    let text = refused(vfs.clone(), create());
+    assert!(text.contains("MANIFEST-000099: cannot open"), "{text}");
+    std::fs::write(path.join("CURRENT"), "elsewhere").expect("written");
+    let text = refused(vfs, create());
+    assert!(
+        text.contains("CURRENT: damaged at offset 0: expected the name of a manifest"),
+        "{text}"
+    );
+    std::fs::remove_dir_all(path).expect("removed");
+}
+
+#[test]
+fn a_file_where_the_directory_should_be() {
+    let path = folder("file");
+    std::fs::write(&path, "no directory").expect("written");
+    let text = refused(Arc::new(PosixVfs::new(&path)), create());
+    assert!(text.contains("cannot list"), "{text}");
+    std::fs::remove_file(path).expect("removed");
+}
+
+#[test]
+fn options_out_of_range() {
+    let vfs = Arc::new(MemoryVfs::new());
+    let text = refused(vfs.clone(), Options { block_size: 1, ..create() });
+    assert_eq!(text, "block_size = 1: expected 1024 to 4194304");
+    let text = refused(vfs, Options { bloom_bits_per_key: Some(0), ..create() });
+    assert_eq!(text, "bloom_bits_per_key = 0: expected 1 to 100");
+}
+
+#[test]
+fn another_comparator() {
+    let vfs = MemoryVfs::new();
+    drop(Db::open(Arc::new(vfs.clone()), create()).expect("it opens"));
+    let mut files = vfs.snapshot();
+    // A manifest of one record that names another order of keys.
+    let mut payload = vec![1, 5];
+    payload.extend_from_slice(b"mine!");
+    let mut record = vec![0; 4];
+    record.extend_from_slice(&(payload.len() as u16).to_le_bytes());
+    record.push(1);
+    record.extend_from_slice(&payload);
+    let crc = crc32c::crc32c(&record[6..]).rotate_right(15).wrapping_add(0xa282_ead8);
+    record[..4].copy_from_slice(&crc.to_le_bytes());
+    let manifest = files.keys().find(|n| n.starts_with("MANIFEST")).cloned().expect("a manifest");
+    files.insert(manifest, record);
+    let text = refused(Arc::new(MemoryVfs::of(files)), create());
+    assert!(text.contains("order \"mine!\", expected \"leveldb.BytewiseComparator\""), "{text}");
+}
+
+#[test]
+fn empty_and_huge() {
+    let vfs = Arc::new(MemoryVfs::new());
+    for options in &option_sets()[..2] {
+        let mut db = Db::open(vfs.clone(), options.clone()).expect("it opens");
+        let huge = vec![7; 64 << 20];
+        db.put(b"", b"", true).expect("an empty key and value");
+        db.put(b"huge value", &huge, true).expect("64 MiB");
+        db.put(&huge, b"of a huge key", false).expect("64 MiB");
+        for round in 0..2 {
+            let get = |key: &[u8]| db.get(key, CHECKED, None).expect("read");
+            assert_eq!(get(b"").as_deref(), Some(&b""[..]), "round {round}");
+            assert!(get(b"huge value").as_ref() == Some(&huge));
+            assert_eq!(get(&huge).as_deref(), Some(&b"of a huge key"[..]));
+            drop(db);
+            db = Db::open(vfs.clone(), options.clone()).expect("it opens");
+        }
+        db.compact_range(None, None).expect("compacted");
+        db.verify().expect("whole");
+        drop(db);
+        destroy(vfs.clone()).expect("destroyed");
+    }
+}
+
+#[test]
+fn a_snapshot_of_another_store() {
+    let open = || Db::open(Arc::new(MemoryVfs::new()), create()).expect("it opens");
+    let (one, other) = (open(), open());
+    let error = other.get(b"k", CHECKED, Some(&one.snapshot())).expect_err("refused");
+    assert!(matches!(error, Error::Invalid(_)), "{error}");
+}
+
+#[test]
+fn a_batch_is_whole() {
+    let mut db = Db::open(Arc::new(MemoryVfs::new()), create()).expect("it opens");
+    let mut batch = WriteBatch::new();
+    db.write(&batch, false).expect("nothing to write");
+    batch.put(b"a", b"1");
+    batch.put(b"a", b"2");
+    batch.delete(b"b");
+    let mut more = WriteBatch::new();
+    more.put(b"c", b"3");
+    batch.extend(&more);
+    assert_eq!((batch.count(), batch.changes().count()), (4, 4));
+    db.write(&batch, false).expect("written");
+    assert_eq!(db.get(b"a", CHECKED, None).expect("read").as_deref(), Some(&b"2"[..]));
+    assert_eq!(db.snapshot().sequence(), 4);
+}

@@ -1,0 +1,198 @@
+//! Crashes, and errors at every call of the file layer. What was synced survives; what is found is a
+//! prefix of what was written.
+
+mod rig;
+
+use rig::{CHECKED, Map, option_sets, pairs};
+use ssd_core::rng::Stream;
+use ssd_kv::vfs::{FaultVfs, Faults, MemoryVfs, Reset};
+use ssd_kv::{Db, Error, Options, WriteBatch};
+use std::sync::Arc;
+
+/// A history: the state after each batch, and how many batches were durable at the end.
+struct History {
+    states: Vec<Map>,
+    durable: usize,
+}
+
+impl History {
+    fn of(start: Map) -> History {
+        History { states: vec![start], durable: 0 }
+    }
+
+    /// Write random batches until there are `count` or the store refuses.
+    fn write(&mut self, db: &mut Db, random: &mut Stream, count: usize) -> Result<(), Error> {
+        for _ in 0..count {
+            let mut next = self.states.last().expect("a state").clone();
+            let mut batch = WriteBatch::new();
+            for _ in 0..=random.below(4) {
+                rig::change(random, &mut batch, &mut next, 150);
+            }
+            let sync = random.below(8) == 0;
+            // It may be found even if the store refuses it.
+            self.states.push(next);
+            db.write(&batch, sync)?;
+            if sync {
+                self.durable = self.states.len() - 1;
+            }
+            if random.below(60) == 0 {
+                db.compact_range(None, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is in the directory is one of the states, not older than what is durable.
+    fn check(&self, left: &MemoryVfs, options: &Options, what: &str) -> Map {
+        let db = Db::open(Arc::new(left.clone()), options.clone());
+        let mut db = db.unwrap_or_else(|e| panic!("{what}: it does not open: {e}"));
+        let found = pairs(db.iter(CHECKED, None).expect("an iterator")).expect("a scan");
+        let place = self.states.iter().rposition(|s| *s == found);
+        let place = place.unwrap_or_else(|| panic!("{what}: found what never was"));
+        assert!(place >= self.durable, "{what}: lost {} durable batches", self.durable - place);
+        db.verify().unwrap_or_else(|e| panic!("{what}: {e}"));
+        // It goes on.
+        db.put(b"after", b"all", true).expect("written");
+        assert_eq!(db.get(b"after", CHECKED, None).expect("read").as_deref(), Some(&b"all"[..]));
+        found
+    }
+}
+
+/// A crash tears the end of a log; that is no damage.
+fn crash_options() -> Vec<Options> {
+    let tolerant = |o: Options| Options { paranoid_checks: false, ..o };
+    option_sets().into_iter().map(tolerant).collect()
+}
+
+#[test]
+fn synced_writes_survive_crashes() {
+    for (i, options) in (0..).zip(crash_options()) {
+        for seed in 0..12 {
+            let vfs = FaultVfs::new();
+            let mut random = Stream::new(seed + 100 * i, "crash");
+            let mut history = History::of(Map::new());
+            let mut db = Db::open(Arc::new(vfs.clone()), options.clone()).expect("it opens");
+            let count = 20 + random.below(400) as usize;
+            history.write(&mut db, &mut random, count).expect("no fault");
+            for reset in [Reset::DropUnsynced, Reset::Torn(seed), Reset::DropUnsyncedNames] {
+                let left = vfs.crash(reset);
+                history.check(&left, &options, &format!("options {i}, seed {seed}, {reset:?}"));
+            }
+            // The process ends, the machine goes on: everything is there.
+            drop(db);
+            history.durable = history.states.len() - 1;
+            history.check(&vfs.files(), &options, "the end of the process");
+        }
+    }
+}
+
+/// The store crashes again and again, also while it recovers.
+#[test]
+fn crashes_in_a_row() {
+    let options = &crash_options()[1];
+    let mut directory = MemoryVfs::new();
+    let mut state = Map::new();
+    let mut random = Stream::new(3, "row");
+    for round in 0..40_u64 {
+        let vfs = FaultVfs::of(&directory);
+        vfs.inject(Faults::From(20 + random.below(400)));
+        let mut history = History::of(state.clone());
+        if let Ok(mut db) = Db::open(Arc::new(vfs.clone()), options.clone()) {
+            let _ = history.write(&mut db, &mut random, 300);
+        }
+        let reset = match random.below(3) {
+            0 => Reset::DropUnsynced,
+            1 => Reset::DropUnsyncedNames,
+            _ => Reset::Torn(round),
+        };
+        let left = vfs.crash(reset);
+        history.check(&left, options, &format!("round {round}, {reset:?}"));
+        // What the check added is part of the state from here on.
+        directory = left;
+        let db = Db::open(Arc::new(directory.clone()), options.clone()).expect("it opens");
+        state = pairs(db.iter(CHECKED, None).expect("an iterator")).expect("a scan");
+    }
+}
+
+/// An error at every call, one after the other, until the workload passes without meeting it.
+#[test]
+fn an_error_at_every_call() {
+    for options in [&option_sets()[0], &option_sets()[1]] {
+        let mut passed = false;
+        let mut opened = 0;
+        for n in 0..5000 {
+            let vfs = FaultVfs::new();
+            vfs.inject(Faults::At(n));
+            let mut random = Stream::new(9, "errors");
+            let mut history = History::of(Map::new());
+            let result = Db::open(Arc::new(vfs.clone()), options.clone()).and_then(|mut db| {
+                opened += 1;
+                history.write(&mut db, &mut random, 260)?;
+                let found = pairs(db.iter(CHECKED, None)?)?;
+                assert!(found == *history.states.last().expect("a state"), "call {n}");
+                Ok(())
+            });
+            let calls = vfs.calls();
+            vfs.inject(Faults::None);
+            match result {
+                Err(Error::Io { ref source, .. }) => {
+                    assert!(source.to_string().contains("injected"), "call {n}: {source}");
+                }
+                Err(Error::Poisoned(_)) => {}
+                Err(ref other) => panic!("call {n}: {other}"),
+                Ok(()) => passed = n >= calls,
+            }
+            let tolerant = Options { paranoid_checks: false, ..options.clone() };
+            for reset in [Reset::DropUnsynced, Reset::DropUnsyncedNames] {
+                let left = vfs.crash(reset);
+                history.check(&left, &tolerant, &format!("call {n}, {reset:?}"));
+            }
+            history.check(&vfs.files(), &tolerant, &format!("call {n}"));
+            if passed {
+                break;
+            }
+        }
+        assert!(passed, "the workload never passed");
+        assert!(opened > 100, "most errors come after opening");
+    }
+}
+
+/// A medium that has become read-only or full: errors, and all that was synced can still be read.
+#[test]
+fn a_full_disk_loses_nothing() {
+    let vfs = FaultVfs::new();
+    let options = &option_sets()[0];
+    let mut db = Db::open(Arc::new(vfs.clone()), options.clone()).expect("it opens");
+    let mut random = Stream::new(1, "full");
+    let mut history = History::of(Map::new());
+    history.write(&mut db, &mut random, 200).expect("no fault");
+    vfs.inject(Faults::From(0));
+    let refused = db.put(b"k", b"v", true).expect_err("the disk is full");
+    assert!(refused.to_string().contains(".log: cannot append to: injected"), "{refused}");
+    let again = db.put(b"k", b"v", true).expect_err("it stays refused");
+    assert!(matches!(again, Error::Poisoned(_)), "{again}");
+    let found = pairs(db.iter(CHECKED, None).expect("an iterator")).expect("a scan");
+    assert!(found == *history.states.last().expect("a state"), "reading goes on");
+    drop(db);
+    let error =
+        Db::open(Arc::new(vfs.clone()), options.clone()).err().expect("nothing to write on");
+    assert!(matches!(error, Error::Io { .. }), "{error}");
+    vfs.inject(Faults::None);
+    history.durable = history.states.len() - 1;
+    let tolerant = Options { paranoid_checks: false, ..options.clone() };
+    history.check(&vfs.files(), &tolerant, "after the disk has room again");
+}
+
+/// The crash of the tests above does take something away.
+#[test]
+fn what_is_not_synced_is_lost() {
+    let vfs = FaultVfs::new();
+    let options = &crash_options()[0];
+    let mut db = Db::open(Arc::new(vfs.clone()), options.clone()).expect("it opens");
+    db.put(b"durable", b"1", true).expect("written");
+    db.put(b"loose", b"2", false).expect("written");
+    let left = vfs.crash(Reset::DropUnsynced);
+    let db = Db::open(Arc::new(left), options.clone()).expect("it opens");
+    let get = |key: &[u8]| db.get(key, CHECKED, None).expect("read");
+    assert_eq!((get(b"durable").as_deref(), get(b"loose")), (Some(&b"1"[..]), None));
+}

@@ -1,0 +1,112 @@
+//! Policies: the events of compactions, and page-aligned tables.
+
+mod rig;
+
+use rig::{CHECKED, assert_equal, option_sets};
+use ssd_core::rng::Stream;
+use ssd_kv::policy::{BlockEvent, InputBlock, Pages, Policy};
+use ssd_kv::vfs::MemoryVfs;
+use ssd_kv::{Db, Options};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+#[derive(Default)]
+struct Seen {
+    events: Vec<(InputBlock, BlockEvent)>,
+}
+
+/// Notes all events.
+#[derive(Clone, Default)]
+struct Watcher(Arc<Mutex<Seen>>);
+
+impl Policy for Watcher {
+    fn watches(&self) -> bool {
+        true
+    }
+
+    fn event(&mut self, block: InputBlock, event: BlockEvent) {
+        self.0.lock().expect("no panic").events.push((block, event));
+    }
+}
+
+fn filled(options: &Options, policy: Box<dyn Policy>) -> (MemoryVfs, Db, rig::Map) {
+    let vfs = MemoryVfs::new();
+    let mut db = Db::open_with(Arc::new(vfs.clone()), options.clone(), policy).expect("it opens");
+    let mut random = Stream::new(4, "filled");
+    let mut model = rig::Map::new();
+    for i in 0..6000_u64 {
+        let key = format!("{:06}", random.below(3000)).into_bytes();
+        if i % 9 == 0 {
+            db.delete(&key, false).expect("deleted");
+            model.remove(&key);
+        } else {
+            let value = vec![(i % 256) as u8; 10 + random.below(900) as usize];
+            db.put(&key, &value, false).expect("written");
+            model.insert(key, value);
+        }
+    }
+    (vfs, db, model)
+}
+
+/// Every block starts once, then its pairs, then it ends; all input is seen; switches lie between.
+#[test]
+fn events_tell_the_whole_story() {
+    let watcher = Watcher::default();
+    let (_, mut db, model) = filled(&option_sets()[0], Box::new(watcher.clone()));
+    db.compact_range(None, None).expect("compacted");
+    assert_equal(&db, &model, None);
+    let seen = watcher.0.lock().expect("no panic");
+    let mut open: BTreeMap<InputBlock, u64> = BTreeMap::new();
+    let (mut counts, mut last) = ([0_u64; 5], None);
+    for &(block, event) in &seen.events {
+        counts[event as usize] += 1;
+        match event {
+            BlockEvent::Start => assert!(open.insert(block, 0).is_none(), "started twice"),
+            BlockEvent::KvReserved | BlockEvent::KvDropped => {
+                *open.get_mut(&block).expect("started") += 1;
+                last = Some(block);
+            }
+            BlockEvent::Switch => assert_eq!(last, Some(block), "the block interrupted"),
+            BlockEvent::End => assert!(open.remove(&block).expect("started") > 0, "no pairs"),
+        }
+    }
+    assert!(open.is_empty(), "all blocks end");
+    assert!(counts.iter().all(|&n| n > 100), "{counts:?}");
+    let written: u64 = db.stats().levels.iter().map(|l| l.compactions).sum();
+    assert!(written > 3);
+}
+
+#[test]
+fn aligned_blocks_begin_at_pages() {
+    for (pages, options) in [(1, &option_sets()[0]), (4, &option_sets()[0]), (1, &option_sets()[1])]
+    {
+        let (vfs, mut db, model) = filled(options, Box::new(Pages::new(4096, pages)));
+        assert_equal(&db, &model, None);
+        db.compact_range(None, None).expect("compacted");
+        for key in model.keys() {
+            assert!(db.get(key, CHECKED, None).expect("read").is_some());
+        }
+        db.verify().expect("whole, filters too");
+        drop(db);
+        for name in vfs.snapshot().keys().filter(|n| n.ends_with(".ldb")) {
+            let (mut blocks, mut full) = (0, 0);
+            ssd_kv::dump(Arc::new(vfs.clone()), name, &mut |line| {
+                if let Some(rest) = line.strip_prefix("--- block at ") {
+                    let mut numbers = rest.split(' ').filter_map(|w| w.parse::<usize>().ok());
+                    let offset = numbers.next().expect("an offset");
+                    let size = numbers.next().expect("a size");
+                    assert_eq!(offset % 4096, 0, "{name}");
+                    assert!(size + 5 <= 4096 * pages, "{name}: {size} bytes");
+                    blocks += 1;
+                    full += usize::from(size > 4096 * pages * 3 / 4);
+                }
+            })
+            .expect("a table");
+            let compressed = options.compression != ssd_kv::Compression::None;
+            assert!(
+                compressed || blocks < 20 || full * 4 > blocks * 3,
+                "{name}: {full} of {blocks} are full"
+            );
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! The store for Python: opening, reading, writing, walking.
+
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+use serde_json::json;
+use ssd_kv::policy::{Pages, Policy, Stock};
+use ssd_kv::vfs::{PosixVfs, Vfs};
+use ssd_kv::{Background, Compression, Db, DbIter, Error, Options, ReadOptions, WriteBatch};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pyo3::create_exception!(_core, KvError, PyException, "A store that cannot do what was asked.");
+pyo3::create_exception!(_core, KvCorruptionError, KvError, "A damaged file of a store.");
+pyo3::create_exception!(_core, KvIoError, KvError, "A file of a store that cannot be used.");
+pyo3::create_exception!(_core, KvLockedError, KvError, "A store that is open elsewhere.");
+
+fn told(error: Error) -> PyErr {
+    let text = error.to_string();
+    match error {
+        Error::Corruption { .. } => KvCorruptionError::new_err(text),
+        Error::Io { .. } => KvIoError::new_err(text),
+        Error::Locked(_) => KvLockedError::new_err(text),
+        Error::Invalid(_) | Error::Poisoned(_) => KvError::new_err(text),
+    }
+}
+
+/// The settings, by the names of the Rust options.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Settings {
+    create_if_missing: bool,
+    error_if_exists: bool,
+    paranoid_checks: bool,
+    write_buffer_size: usize,
+    max_open_tables: usize,
+    block_cache_size: usize,
+    block_size: usize,
+    block_restart_interval: usize,
+    max_file_size: u64,
+    snappy: bool,
+    bloom_bits_per_key: u32,
+    eager: bool,
+    pages_per_block: usize,
+}
+
+impl Settings {
+    fn options(&self) -> Options {
+        Options {
+            create_if_missing: self.create_if_missing,
+            error_if_exists: self.error_if_exists,
+            paranoid_checks: self.paranoid_checks,
+            write_buffer_size: self.write_buffer_size,
+            max_open_tables: self.max_open_tables,
+            block_cache_size: self.block_cache_size,
+            block_size: self.block_size,
+            block_restart_interval: self.block_restart_interval,
+            max_file_size: self.max_file_size,
+            compression: if self.snappy { Compression::Snappy } else { Compression::None },
+            bloom_bits_per_key: Some(self.bloom_bits_per_key).filter(|&bits| bits > 0),
+            background: if self.eager { Background::Eager } else { Background::Steps },
+        }
+    }
+
+    fn policy(&self) -> Box<dyn Policy> {
+        match self.pages_per_block {
+            0 => Box::new(Stock),
+            pages => Box::new(Pages::new(4096, pages)),
+        }
+    }
+}
+
+/// The defaults of all settings, as JSON.
+#[pyfunction]
+pub(crate) fn kv_defaults() -> String {
+    let o = Options::default();
+    json!({
+        "create_if_missing": o.create_if_missing,
+        "error_if_exists": o.error_if_exists,
+        "paranoid_checks": o.paranoid_checks,
+        "write_buffer_size": o.write_buffer_size,
+        "max_open_tables": o.max_open_tables,
+        "block_cache_size": o.block_cache_size,
+        "block_size": o.block_size,
+        "block_restart_interval": o.block_restart_interval,
+        "max_file_size": o.max_file_size,
+        "snappy": o.compression == Compression::Snappy,
+        "bloom_bits_per_key": o.bloom_bits_per_key.unwrap_or(0),
+        "eager": o.background == Background::Eager,
+        "pages_per_block": 0,
+    })
+    .to_string()
+}
+
+type Shared = Arc<Mutex<Option<Db>>>;
+
+fn locked(shared: &Shared) -> MutexGuard<'_, Option<Db>> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Use the open store without holding up other threads of Python.
+fn with<T: Send>(
+    py: Python<'_>,
+    shared: &Shared,
+    f: impl FnOnce(&mut Db) -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    py.detach(|| match locked(shared).as_mut() {
+        Some(db) => f(db),
+        None => Err(Error::Invalid("the store is closed".to_owned())),
+    })
+    .map_err(told)
+}
+
+fn settle_if_eager(db: &mut Db) -> Result<(), Error> {
+    match db.options().background {
+        Background::Eager if db.has_work() => db.settle(),
+        _ => Ok(()),
+    }
+}
+
+fn read_options((verify_checksums, fill_cache): (bool, bool)) -> ReadOptions {
+    ReadOptions { verify_checksums, fill_cache }
+}
+
+/// An open store.
+#[pyclass(frozen)]
+pub(crate) struct Store(Shared);
+
+#[pymethods]
+impl Store {
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf, settings: Settings) -> PyResult<Store> {
+        let vfs = Arc::new(PosixVfs::new(path));
+        let open = || Db::open_with(vfs, settings.options(), settings.policy());
+        let db = py.detach(open).map_err(told)?;
+        Ok(Store(Arc::new(Mutex::new(Some(db)))))
+    }
+
+    /// Close it. Closing it twice does nothing.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| drop(locked(&self.0).take()));
+    }
+
+    /// Whether it is closed.
+    fn closed(&self, py: Python<'_>) -> bool {
+        py.detach(|| locked(&self.0).is_none())
+    }
+
+    #[pyo3(signature = (key, options, snapshot=None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        key: PyBackedBytes,
+        options: (bool, bool),
+        snapshot: Option<&KvSnapshot>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let snapshot = snapshot.map(|s| &s.0);
+        let found = with(py, &self.0, |db| {
+            let found = db.get(&key, read_options(options), snapshot)?;
+            // Looks in vain may have made a compaction due.
+            settle_if_eager(db)?;
+            Ok(found)
+        })?;
+        Ok(found.map(|value| PyBytes::new(py, &value)))
+    }
+
+    fn put(
+        &self,
+        py: Python<'_>,
+        key: PyBackedBytes,
+        value: PyBackedBytes,
+        sync: bool,
+    ) -> PyResult<()> {
+        with(py, &self.0, |db| db.put(&key, &value, sync))
+    }
+
+    fn delete(&self, py: Python<'_>, key: PyBackedBytes, sync: bool) -> PyResult<()> {
+        with(py, &self.0, |db| db.delete(&key, sync))
+    }
+
+    fn write(&self, py: Python<'_>, batch: &KvBatch, sync: bool) -> PyResult<()> {
+        with(py, &self.0, |db| db.write(&batch.0, sync))
+    }
+
+    #[pyo3(signature = (options, snapshot=None))]
+    fn iter(
+        &self,
+        py: Python<'_>,
+        options: (bool, bool),
+        snapshot: Option<&KvSnapshot>,
+    ) -> PyResult<KvIter> {
+        let snapshot = snapshot.map(|s| &s.0);
+        let iter = with(py, &self.0, |db| db.iter(read_options(options), snapshot))?;
+        Ok(KvIter { iter, store: self.0.clone() })
+    }
+
+    fn snapshot(&self, py: Python<'_>) -> PyResult<KvSnapshot> {
+        with(py, &self.0, |db| Ok(KvSnapshot(db.snapshot())))
+    }
+
+    fn property(&self, py: Python<'_>, name: &str) -> PyResult<Option<String>> {
+        with(py, &self.0, |db| Ok(db.property(name)))
+    }
+
+    #[pyo3(signature = (start=None, stop=None))]
+    fn compact_range(
+        &self,
+        py: Python<'_>,
+        start: Option<PyBackedBytes>,
+        stop: Option<PyBackedBytes>,
+    ) -> PyResult<()> {
+        with(py, &self.0, |db| db.request_compaction(start.as_deref(), stop.as_deref()))?;
+        // Some steps at a time, so that Ctrl-C is heard and others get in.
+        while with(py, &self.0, |db| {
+            for _ in 0..64 {
+                if !db.is_compacting_on_request() {
+                    return Ok(false);
+                }
+                db.step()?;
+            }
+            Ok(true)
+        })? {
+            if let Err(interrupt) = py.check_signals() {
+                with(py, &self.0, |db| {
+                    db.cancel_request();
+                    Ok(())
+                })?;
+                return Err(interrupt);
+            }
+        }
+        with(py, &self.0, settle_if_eager)
+    }
+
+    fn approximate_size(
+        &self,
+        py: Python<'_>,
+        start: PyBackedBytes,
+        stop: PyBackedBytes,
+    ) -> PyResult<u64> {
+        with(py, &self.0, |db| db.approximate_size(&start, &stop))
+    }
+
+    /// One piece of background work; false if nothing is due.
+    fn step(&self, py: Python<'_>) -> PyResult<bool> {
+        with(py, &self.0, Db::step)
+    }
+
+    /// Tables, entries and bytes, all found right.
+    fn verify(&self, py: Python<'_>) -> PyResult<(u64, u64, u64)> {
+        let found = with(py, &self.0, |db| db.verify())?;
+        Ok((found.tables, found.entries, found.bytes))
+    }
+
+    /// Work done since it was opened, as JSON.
+    fn stats(&self, py: Python<'_>) -> PyResult<String> {
+        with(py, &self.0, |db| {
+            let (tables, stats) = (db.tables_per_level(), db.stats());
+            let levels: Vec<_> = tables
+                .iter()
+                .zip(&stats.levels)
+                .map(|(tables, l)| {
+                    json!({"tables": tables, "compactions": l.compactions,
+                           "bytes_read": l.bytes_read, "bytes_written": l.bytes_written})
+                })
+                .collect();
+            Ok(json!({"levels": levels, "moved": stats.moved, "slowed": stats.slowed,
+                      "stalled_steps": stats.stalled_steps,
+                      "damaged_log_records": stats.damaged_log_records})
+            .to_string())
+        })
+    }
+}
+
+/// Changes that are made together.
+#[pyclass]
+#[derive(Default)]
+pub(crate) struct KvBatch(WriteBatch);
+
+#[pymethods]
+impl KvBatch {
+    #[new]
+    fn new() -> KvBatch {
+        KvBatch::default()
+    }
+
+    fn put(&mut self, key: PyBackedBytes, value: PyBackedBytes) {
+        self.0.put(&key, &value);
+    }
+
+    fn delete(&mut self, key: PyBackedBytes) {
+        self.0.delete(&key);
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    fn extend(&mut self, other: &KvBatch) {
+        self.0.extend(&other.0);
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.count() as usize
+    }
+}
+
+/// The state of a store at one time.
+#[pyclass(frozen)]
+pub(crate) struct KvSnapshot(ssd_kv::Snapshot);
+
+/// A place between the pairs of a store.
+#[pyclass]
+pub(crate) struct KvIter {
+    iter: DbIter,
+    store: Shared,
+}
+
+type Pair<'py> = Option<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>;
+
+impl KvIter {
+    fn moved(&mut self, f: impl FnOnce(&mut DbIter) -> Result<(), Error>) -> PyResult<()> {
+        // A closed store lets another one change the files.
+        match &*locked(&self.store) {
+            Some(_) => f(&mut self.iter).map_err(told),
+            None => Err(KvError::new_err("the store is closed")),
+        }
+    }
+
+    fn pair<'py>(&self, py: Python<'py>) -> Pair<'py> {
+        let bytes = |b: &[u8]| PyBytes::new(py, b);
+        self.iter.valid().then(|| (bytes(self.iter.key()), bytes(self.iter.value())))
+    }
+}
+
+#[pymethods]
+impl KvIter {
+    /// Go before the first pair whose key is not below `key`; without a key, before the first pair.
+    #[pyo3(signature = (key=None))]
+    fn seek(&mut self, key: Option<PyBackedBytes>) -> PyResult<()> {
+        self.moved(|iter| match &key {
+            Some(key) => iter.seek(key),
+            None => iter.seek_to_first(),
+        })
+    }
+
+    /// Go behind the last pair.
+    fn seek_to_end(&mut self) -> PyResult<()> {
+        self.moved(|iter| {
+            iter.seek_to_last()?;
+            if iter.valid() { iter.next() } else { Ok(()) }
+        })
+    }
+
+    /// The pair behind the place, which goes behind it; none at the end.
+    fn forward<'py>(&mut self, py: Python<'py>) -> PyResult<Pair<'py>> {
+        let pair = self.pair(py);
+        if pair.is_some() {
+            self.moved(DbIter::next)?;
+        }
+        Ok(pair)
+    }
+
+    /// The pair before the place, which goes before it; none at the begin.
+    fn backward<'py>(&mut self, py: Python<'py>) -> PyResult<Pair<'py>> {
+        self.moved(|iter| if iter.valid() { iter.prev() } else { iter.seek_to_last() })?;
+        if !self.iter.valid() {
+            self.moved(DbIter::seek_to_first)?;
+            return Ok(None);
+        }
+        Ok(self.pair(py))
+    }
+}
+
+/// Remove the store in a folder.
+#[pyfunction]
+pub(crate) fn kv_destroy(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    py.detach(|| ssd_kv::destroy(Arc::new(PosixVfs::new(path)))).map_err(told)
+}
+
+/// Rebuild the store in a folder: pairs, tables, what was lost, what the old files are called.
+#[pyfunction]
+pub(crate) fn kv_repair(
+    py: Python<'_>,
+    path: PathBuf,
+    settings: Settings,
+) -> PyResult<(u64, u64, Vec<String>, Vec<String>)> {
+    let repair = || ssd_kv::repair(Arc::new(PosixVfs::new(path)), &settings.options());
+    let done = py.detach(repair).map_err(told)?;
+    Ok((done.pairs, done.tables, done.lost, done.kept))
+}
+
+/// Give the lines of a file of a store as text to `line`.
+#[pyfunction]
+pub(crate) fn kv_dump(path: PathBuf, name: &str, line: &Bound<'_, PyAny>) -> PyResult<()> {
+    let vfs: Arc<dyn Vfs> = Arc::new(PosixVfs::new(path));
+    let mut raised = None;
+    let dumped = ssd_kv::dump(vfs, name, &mut |text| {
+        if raised.is_none() {
+            raised = line.call1((text,)).err();
+        }
+    });
+    match raised {
+        Some(error) => Err(error),
+        None => dumped.map_err(told),
+    }
+}
+
+/// Workloads to be measured.
+#[pyclass]
+pub(crate) struct KvBench(ssd_kv::bench::Bench);
+
+#[pymethods]
+impl KvBench {
+    #[new]
+    fn new(n: u64, value_size: usize) -> PyResult<KvBench> {
+        Ok(KvBench(ssd_kv::bench::Bench::new(n, value_size).map_err(told)?))
+    }
+
+    /// The names of the workloads.
+    #[staticmethod]
+    fn names() -> Vec<&'static str> {
+        ssd_kv::bench::NAMES.to_vec()
+    }
+
+    /// Run one on a store: how many operations found or wrote a pair.
+    fn run(&mut self, py: Python<'_>, store: &Store, name: &str, seed: u64) -> PyResult<u64> {
+        with(py, &store.0, |db| self.0.run(db, name, seed))
+    }
+}

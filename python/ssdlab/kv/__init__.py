@@ -1,0 +1,51 @@
+"""The store: a key-value engine on LevelDB's files, in the manner of plyvel.
+
+    from ssdlab import kv
+    with kv.open("folder", create_if_missing=True) as db:
+        db.put(b"key", b"value")
+        db.get(b"key")
+        for key, value in db.iterator(prefix=b"k"):
+            ...
+
+Keys and values are bytes. A store can be used from several threads; one at a time gets in.
+"""
+
+from ssdlab._core import KvCorruptionError as CorruptionError
+from ssdlab._core import KvError as Error
+from ssdlab._core import KvIoError as IoError
+from ssdlab._core import KvLockedError as LockedError
+from ssdlab.kv.iterator import Iterator
+from ssdlab.kv.store import (
+    DB,
+    LevelStats,
+    Reader,
+    Repaired,
+    Snapshot,
+    Stats,
+    Verified,
+    WriteBatch,
+    destroy,
+    dump,
+    open,
+    repair,
+)
+
+__all__ = [
+    "DB",
+    "CorruptionError",
+    "Error",
+    "IoError",
+    "Iterator",
+    "LevelStats",
+    "LockedError",
+    "Reader",
+    "Repaired",
+    "Snapshot",
+    "Stats",
+    "Verified",
+    "WriteBatch",
+    "destroy",
+    "dump",
+    "open",
+    "repair",
+]

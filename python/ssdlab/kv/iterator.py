@@ -1,0 +1,131 @@
+"""Walks through a range of keys."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from ssdlab._core import KvError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ssdlab import _core
+
+
+class Iterator:
+    """A place between the pairs of a range: `next` gives the pair behind it, `prev` that before.
+
+    It shows the store as it was when the iterator was made. With `reverse`, `next` and `prev`
+    change places. Of a pair, it gives what was asked for: key and value, or one of them.
+    """
+
+    def __init__(
+        self,
+        raw: _core.KvIter,
+        bounds: tuple[bytes | None, bytes | None],
+        *,
+        reverse: bool,
+        include_key: bool,
+        include_value: bool,
+    ) -> None:
+        self._raw: _core.KvIter | None = raw
+        self._first, self._end = bounds
+        self._reverse = reverse
+        self._parts = (include_key, include_value)
+        self.seek_to_stop() if reverse else self.seek_to_start()
+
+    def _open(self) -> _core.KvIter:
+        if self._raw is None:
+            raise KvError("the iterator is closed")
+        return self._raw
+
+    def _shown(self, pair: tuple[bytes, bytes]) -> tuple[bytes, bytes] | bytes | None:
+        with_key, with_value = self._parts
+        if with_key and with_value:
+            return pair
+        if with_key:
+            return pair[0]
+        return pair[1] if with_value else None
+
+    def _forward(self) -> tuple[bytes, bytes]:
+        pair = self._open().forward()
+        if pair is not None and self._end is not None and pair[0] >= self._end:
+            self._open().backward()
+            pair = None
+        if pair is None:
+            raise StopIteration
+        return pair
+
+    def _backward(self) -> tuple[bytes, bytes]:
+        pair = self._open().backward()
+        if pair is not None and self._first is not None and pair[0] < self._first:
+            self._open().forward()
+            pair = None
+        if pair is None:
+            raise StopIteration
+        return pair
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> tuple[bytes, bytes] | bytes | None:
+        return self._shown(self._backward() if self._reverse else self._forward())
+
+    def prev(self) -> tuple[bytes, bytes] | bytes | None:
+        """Go back: what the last `next` gave. Raises `StopIteration` at the begin."""
+        return self._shown(self._forward() if self._reverse else self._backward())
+
+    def seek_to_start(self) -> None:
+        """Go before the first pair of the range."""
+        self._open().seek(self._first)
+
+    def seek_to_stop(self) -> None:
+        """Go behind the last pair of the range."""
+        if self._end is None:
+            self._open().seek_to_end()
+        else:
+            self._open().seek(self._end)
+
+    def seek(self, target: bytes) -> None:
+        """Go before the first pair whose key is not below `target`, but not out of the range."""
+        if self._first is not None and target < self._first:
+            self.seek_to_start()
+        elif self._end is not None and target >= self._end:
+            self.seek_to_stop()
+        else:
+            self._open().seek(target)
+
+    def close(self) -> None:
+        """Let go of the state that it shows."""
+        self._raw = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def bounds(
+    start: bytes | None,
+    stop: bytes | None,
+    *,
+    include_start: bool,
+    include_stop: bool,
+    prefix: bytes | None,
+) -> tuple[bytes | None, bytes | None]:
+    """The first key of a range and the first one behind it; None where there is no bound."""
+    if prefix is not None:
+        if start is not None or stop is not None:
+            raise TypeError("a range has a prefix, or a start and a stop, not both")
+        head = prefix.rstrip(b"\xff")
+        return prefix, head[:-1] + bytes([head[-1] + 1]) if head else None
+    first = start + b"\0" if start is not None and not include_start else start
+    end = stop + b"\0" if stop is not None and include_stop else stop
+    return first, end
