@@ -20,27 +20,31 @@ WRITE, TRIM = Requests.OPS.index("write"), Requests.OPS.index("trim")
 JOURNAL = 64
 """The journal of a made volume is the first of so many parts (docs/workloads.md)."""
 
+SAMPLE = 1_000_000
+"""Requests that a share is counted in."""
+
 Integers = npt.NDArray[np.int64]
 
 
 @lru_cache(maxsize=4)
-def requests_of(report: Report) -> Requests:
-    """The requests of a run again; of a recorded trace those of one pass."""
+def requests_of(report: Report, most: int | None = None) -> Requests:
+    """The first `most` requests of a run again; of a recorded trace all of one pass."""
     values = report.config.values
     work, device = values["workload"], values["device"]
     if work["kind"] == "trace":
         return Trace(work["trace"]).requests()
+    count = min(work["requests"], most or work["requests"])
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "made.ssdtrace"
         generate(
             work["kind"],
             file,
             bytes=device["user_pages"] * device["page_bytes"],
-            requests=work["requests"],
+            requests=count,
             seed=values["run"]["seed"],
             set={"workload.set": work["set"], "workload.span": work["span"]},
         )
-        return Trace(file).requests()
+        return Trace(file).requests(limit=count)
 
 
 def journal_share(report: Report) -> float | None:
@@ -48,7 +52,7 @@ def journal_share(report: Report) -> float | None:
     values = report.config.values
     if values["workload"]["kind"] == "trace":
         return None
-    requests = requests_of(report)
+    requests = requests_of(report, SAMPLE)
     device = values["device"]
     size = device["user_pages"] * device["page_bytes"] // 512 * values["workload"]["span"]
     writes = requests.sector[requests.op == WRITE]
