@@ -307,8 +307,7 @@ def _strongest(names: Sequence[str]) -> Judge:
 
 
 def _smooth(names: Sequence[str], sign: int) -> Judge:
-    """Largest fall (`sign` 1) or rise (-1) of the empty blocks within one interval, against the
-    better of the Conv_0.7."""
+    """Largest fall (1) or rise (-1) of the empty blocks, against the better of the Conv_0.7."""
 
     def judge(results: Results, source: Source) -> Finding:
         ratios: list[Number] = []
