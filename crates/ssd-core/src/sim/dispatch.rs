@@ -301,6 +301,8 @@ impl Ssd {
         let stream = self.ftl.space.host_stream(op.stream);
         op.plane = plane;
         op.ppn = self.ftl.bind_host(plane, stream, op.lpn);
+        self.wake_movers(self.ftl.geo.pool_of(plane));
+        let op = &self.ops[slot];
         // The commit will want them.
         self.ftl.map.prefetch(op.lpn);
         self.ftl.prefetch_release(op.base);
@@ -423,8 +425,9 @@ impl Ssd {
         if self.ftl.media.keeps_contents() {
             self.ftl.media.copy(Ppn(op.base), op.ppn);
         }
-        self.ftl.space.job_pages_done(PoolId(op.owner), stream, 1);
-        let cause = op.job_cause();
+        let (pool, cause) = (PoolId(op.owner), op.job_cause());
+        self.ftl.space.job_pages_done(pool, stream, 1);
+        self.wake_movers(pool);
         self.measured.flash.programs[cause.at()] += 1;
         self.gc.pages_read[cause.at()] -= 1;
     }

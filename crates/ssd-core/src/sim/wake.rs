@@ -24,6 +24,16 @@ impl Ssd {
         }
     }
 
+    /// A page of `pool` has been bound. A write moves to another unit only if its own, closed or not, has no
+    /// room: it may have lost it now.
+    #[inline(always)]
+    pub(crate) fn wake_movers(&mut self, pool: PoolId) {
+        let planes_close = self.gc.closings > 0 && self.gc.closed_blocks == 0;
+        if planes_close && self.ftl.geo.planes_per_pool() > self.ftl.geo.planes_per_unit() {
+            self.wake_pool(pool);
+        }
+    }
+
     /// At the end of an instant no idle unit has an operation that `dispatch` would start.
     pub(crate) fn audit_idle_units(&self) -> Result<(), String> {
         let idle = (0..self.units.len()).filter(|&unit| self.units[unit].running == NONE);
