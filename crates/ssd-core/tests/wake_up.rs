@@ -16,7 +16,7 @@ use ssd_core::metrics::counters::Cause;
 use ssd_core::rng::Stream;
 use ssd_core::sim::log::{FlashOp, OpRecord};
 use ssd_core::sim::ssd::Ssd;
-use ssd_core::units::{Lpn, Nanos};
+use ssd_core::units::{Lpn, Nanos, PlaneId};
 
 /// Two chips share their blocks. The first write that waits for a whole collection does so in the queue of its own
 /// chip, where nothing happens; it starts on the other one at the instant in which that has erased a block,
@@ -76,9 +76,8 @@ fn slow_decoder(blocking: Blocking) -> Config {
     c
 }
 
-/// Writes until a block with several valid pages is being collected: the last page of it, when the first is in the
-/// decoder.
-fn last_page_of_a_victim(ssd: &mut Ssd, rng: &mut Stream) -> u32 {
+/// Writes until a block with several valid pages is being collected: these, when the first is in the decoder.
+fn pages_of_a_victim(ssd: &mut Ssd, rng: &mut Stream) -> Vec<u32> {
     let user = ssd.ftl.geo.user_pages;
     for n in 0..100 * user {
         let lpn = if n < user { n } else { rng.below(u64::from(user)) as u32 };
@@ -89,10 +88,10 @@ fn last_page_of_a_victim(ssd: &mut Ssd, rng: &mut Stream) -> u32 {
             let block = ssd.ftl.page_of(Lpn(lpn)).map(|page| ssd.ftl.geo.block_of(page));
             block.filter(|b| ssd.ftl.blocks.state[b.at()] == BlockState::Collecting)
         };
-        let moved: Vec<u32> = (0..user).filter(|lpn| in_victim(lpn).is_some()).collect();
-        let last = moved.iter().max_by_key(|&&lpn| ssd.ftl.page_of(Lpn(lpn)));
-        if let Some(&last) = last.filter(|_| moved.len() > 3) {
-            return last;
+        let mut pages: Vec<u32> = (0..user).filter(|lpn| in_victim(lpn).is_some()).collect();
+        if pages.len() > 3 {
+            pages.sort_by_key(|&lpn| ssd.ftl.page_of(Lpn(lpn)));
+            return pages;
         }
         ssd.run_until(Nanos(now.0 + 1_000_000), &mut Vec::new()).unwrap();
     }
@@ -105,7 +104,8 @@ fn a_read_stops_waiting_when_its_page_is_trimmed_or_overwritten() {
     let blocking = Blocking { scope: BlockingScope::Block, granularity: Granularity::Job };
     for op in [Op::Trim, Op::Write] {
         let mut ssd = Ssd::new(&slow_decoder(blocking), Ftl::new(&slow_decoder(blocking)), 0);
-        let lpn = last_page_of_a_victim(&mut ssd, &mut Stream::new(1, "writes"));
+        let pages = pages_of_a_victim(&mut ssd, &mut Stream::new(1, "writes"));
+        let lpn = *pages.last().expect("several");
         let at = ssd.now();
         ssd.submit(at, &whole(Op::Read, lpn, 1), None).unwrap();
         ssd.submit(Nanos(at.0 + 300), &whole(op, lpn, 1), None).unwrap();
@@ -115,15 +115,16 @@ fn a_read_stops_waiting_when_its_page_is_trimmed_or_overwritten() {
     }
 }
 
-/// A read of a block that is closed page by page starts when its page has been moved, also to another plane.
+/// A read of a block that is closed page by page starts when its page has been moved, also to another plane: here
+/// the last page but one, after which its plane has nothing to do until the last one has been moved.
 #[test]
 fn a_read_starts_when_its_page_has_been_moved_elsewhere() {
     let blocking = Blocking { scope: BlockingScope::Block, granularity: Granularity::Page };
     let mut c = slow_decoder(blocking);
-    (c.alloc.pool, c.metrics.op_log) = (PoolScope::Chip, true);
+    (c.alloc.pool, c.metrics.op_log, c.gc.window) = (PoolScope::Chip, true, 2);
     let (mut ssd, mut rng) = (Ssd::new(&c, Ftl::new(&c), 0), Stream::new(1, "writes"));
     let elsewhere = (0..400).filter(|_| {
-        let lpn = last_page_of_a_victim(&mut ssd, &mut rng);
+        let lpn = pages_of_a_victim(&mut ssd, &mut rng).into_iter().rev().nth(1).expect("several");
         ssd.drain_operations(&mut Vec::new());
         let home = ssd.ftl.geo.plane_of(ssd.ftl.page_of(Lpn(lpn)).expect("it is mapped"));
         alone(&mut ssd, whole(Op::Read, lpn, 1));
@@ -133,8 +134,11 @@ fn a_read_starts_when_its_page_has_been_moved_elsewhere() {
         let read = log.iter().find(|r| r.cause == Cause::Host).expect("it is in the log");
         let moved = log.iter().find(|r| r.op == FlashOp::Program && r.lpn == lpn);
         let moved = moved.expect("its page is moved");
-        assert_eq!((read.place, read.start), (moved.place, moved.end));
-        moved.place.plane != home.0
+        assert_eq!(read.place, moved.place);
+        // At one instant units are dispatched in order: what comes from plane 1 finds plane 0 busy with the next page.
+        let elsewhere = home == PlaneId(0) && moved.place.plane == 1;
+        assert!(!elsewhere || read.start == moved.end, "{moved:?} {read:?}");
+        elsewhere
     });
     assert!(elsewhere.count() > 0, "every page stays on its plane");
 }
@@ -142,7 +146,7 @@ fn a_read_starts_when_its_page_has_been_moved_elsewhere() {
 /// A storm over a device of `c`: after every instant it is seen that nothing has been forgotten.
 fn storms(c: &Config, mix: [u64; 3]) {
     for seed in 0..40 {
-        let weather = Weather { requests: 400, depth: 16, seed, audit: 1000, mix, pause: 0 };
+        let weather = Weather { requests: 600, depth: 8, seed, audit: 1000, mix, pause: 0 };
         Storm::new(c, weather).run().expect("there is room");
     }
 }
@@ -153,9 +157,19 @@ fn storms(c: &Config, mix: [u64; 3]) {
 fn a_read_waits_where_its_page_is() {
     let blocking = Blocking { scope: BlockingScope::Plane, granularity: Granularity::Job };
     let mut c = slow_decoder(blocking);
-    (c.run.data, c.controller.ecc_ns, c.device.user_pages) = (DataMode::Digest, 700, 100);
-    c.alloc.placement = named(ssd_core::ftl::place::ALL, "round-robin");
-    storms(&c, [60, 0, 0]);
+    (c.run.data, c.device.user_pages) = (DataMode::Digest, 128);
+    (c.timing.erase_ns, c.controller.host_ecc_ns) = (20_000, 3000);
+    storms(&c, [70, 0, 0]);
+}
+
+/// A read that needs the rest of a page from a closed plane, until the write in the buffer has got that rest.
+#[test]
+fn a_read_stops_waiting_when_the_page_in_the_buffer_is_whole() {
+    let blocking = Blocking { scope: BlockingScope::Plane, granularity: Granularity::Job };
+    let mut c = slow_decoder(blocking);
+    (c.run.data, c.device.user_pages) = (DataMode::Digest, 128);
+    (c.host.write_buffer_pages, c.controller.host_ecc_ns) = (16, 3000);
+    storms(&c, [70, 0, 0]);
 }
 
 /// A write waits for its closed chip as long as that has room, which writes of the other chip may take.
