@@ -259,11 +259,12 @@ fn before_two_at_once(ssd: &Ssd, log: &[OpRecord]) -> usize {
 }
 
 /// A pool at its reserve collects beside another one, and each sees what the copies of the other use: until then
-/// victims are the same.
+/// victims are the same, except under a policy that orders the pools.
 #[test]
 fn used_space_of_the_device_until_two_pools_collect_at_once() {
     let mut apart = 0;
-    for (i, info) in ALL.iter().enumerate() {
+    let in_turn = ALL.iter().filter(|info| info.name != "invalidation-rate");
+    for (i, info) in in_turn.enumerate() {
         for at in [0.6, 0.75, 0.85] {
             for (pool, shape) in [(PoolScope::Plane, [2, 1, 2]), (PoolScope::Channel, [3, 1, 2])] {
                 let mut c = base(shape, pool, Frontiers::HostGc);

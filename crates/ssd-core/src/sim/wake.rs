@@ -1,7 +1,10 @@
-//! Who looks again: a unit is dispatched in an instant in which something may have become startable on it,
-//! and the audit that none is forgotten.
+//! Who looks again: whatever makes an operation startable wakes its unit in the same instant, and the audit sees
+//! that none has been forgotten.
+//!
+//! Units also wake by themselves, when they become idle or something is queued on them, and when a place opens
+//! (`collect`) or a page buffer is free (`crossing`).
 
-use super::op::{Kind, NONE};
+use super::op::NONE;
 use super::ssd::Ssd;
 use crate::sched::order::{R_GC, R_HOST, W_GC, W_HOST};
 use crate::units::{PoolId, Ppn};
@@ -44,10 +47,9 @@ impl Ssd {
                 }
                 if let Some(slot) = self.missed(unit, queue) {
                     let op = &self.ops[slot];
-                    let (kind, lpn): (Kind, u32) = (op.kind, op.lpn.0);
-                    let entry = (self.ftl.map.get(op.lpn), op.base, op.plane);
+                    let (kind, lpn, entry) = (op.kind, op.lpn.0, self.ftl.map.get(op.lpn));
                     return Err(format!(
-                        "unit {unit} is idle and the {kind:?} of LPN {lpn} could start: {entry:?}"
+                        "unit {unit} is idle, and the {kind:?} of LPN {lpn} ({entry:?}) could start"
                     ));
                 }
             }
