@@ -99,7 +99,6 @@ impl Db {
         self.set.apply(edit)?;
         self.flush = None;
         self.full = None;
-        self.full_log = None;
         self.remove_obsolete()
     }
 }

@@ -52,8 +52,6 @@ pub struct Db {
     log_number: u64,
     /// Whether the name of `log` is durable.
     log_name_synced: bool,
-    /// The log of `full`, if it is not durable: what is synced later must not survive it.
-    full_log: Option<LogWriter>,
     snapshots: Arc<Snapshots>,
     flush: Option<Flush>,
     compaction: Option<Box<Compaction>>,

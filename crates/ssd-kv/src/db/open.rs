@@ -199,7 +199,6 @@ impl Recovery {
             log,
             log_number,
             log_name_synced: true,
-            full_log: None,
             snapshots: Arc::new(Snapshots::default()),
             flush: None,
             compaction: None,

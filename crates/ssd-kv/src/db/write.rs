@@ -95,9 +95,6 @@ impl Db {
     fn log_batch(&mut self, batch: &WriteBatch, sync: bool) -> Result<()> {
         self.log.add(batch.bytes())?;
         if sync {
-            if let Some(mut older) = self.full_log.take() {
-                older.sync()?;
-            }
             self.log.sync()?;
             if !self.log_name_synced {
                 self.files.sync_dir()?;
@@ -171,8 +168,12 @@ impl Db {
                 return Err(error);
             }
         };
-        let log = LogWriter::new(file);
-        self.full_log = Some(std::mem::replace(&mut self.log, log));
+        // What is written from now on must not survive a crash that what was written before does not:
+        // two files become durable in any order.
+        if let Err(error) = self.log.sync() {
+            return Err(self.poison(error));
+        }
+        self.log = LogWriter::new(file);
         self.log_number = number;
         self.log_name_synced = false;
         let fresh = Arc::new(MemTable::new(self.options.write_buffer_size));
