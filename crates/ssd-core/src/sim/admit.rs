@@ -177,6 +177,9 @@ impl Ssd {
             content.admit(slot, lpn, payload);
         }
         self.ftl.map.set(lpn, Entry::Slot(slot));
+        if base != NONE {
+            self.wake_readers(Ppn(base));
+        }
         if self.writes_go_straight {
             self.enqueue(slot, if rmw.is_some() { R_HOST } else { W_HOST });
         } else {
@@ -200,6 +203,7 @@ impl Ssd {
         self.measured.host.pages_trimmed += 1;
         if let Some(ppn) = committed {
             self.release(ppn);
+            self.wake_readers(ppn);
         }
         self.ftl.map.set(lpn, Entry::Unmapped);
         if let Some(content) = &mut self.content {

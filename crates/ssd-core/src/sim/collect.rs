@@ -57,6 +57,8 @@ pub(crate) struct Collector {
     spent: Vec<bool>,
     /// What is left of `amount = "all-candidates"`.
     lists: Vec<VecDeque<BlockId>>,
+    /// Scopes closed to the host.
+    pub(crate) closings: u32,
     /// How often each plane is closed to the host.
     closed_planes: Vec<u32>,
     /// Blocks closed to host reads.
@@ -99,6 +101,7 @@ impl Collector {
             at_once: victim.collects_at_once(),
             spent: vec![false; pools],
             lists: vec![VecDeque::new(); pools],
+            closings: 0,
             closed_planes: vec![0; geo.planes as usize],
             closed_blocks: 0,
             block_closings: vec![0; pools],
@@ -338,6 +341,8 @@ impl Ssd {
         if self.gc.blocking.granularity != Granularity::Step {
             self.close(pool);
         }
+        // A job may need less room than has been kept for any.
+        self.wake_pool(pool);
         self.advance(pool);
     }
 
@@ -436,13 +441,6 @@ impl Ssd {
             self.enqueue(slot, W_GC);
         }
         self.wake_pool(pool);
-    }
-
-    /// Units of `pool` look again whether a host write may start.
-    fn wake_pool(&mut self, pool: PoolId) {
-        for unit in self.ftl.geo.units_of_pool(pool) {
-            self.ready.insert(unit);
-        }
     }
 
     /// A step (page move, or erase of a member) begins: it closes its scope if steps do.
@@ -553,6 +551,7 @@ impl Ssd {
         let planes: Vec<u32> = match self.gc.blocking.scope {
             BlockingScope::None => return,
             BlockingScope::Block => {
+                change(&mut self.gc.closings);
                 change(&mut self.gc.closed_blocks);
                 change(&mut self.gc.block_closings[pool.at()]);
                 if !close {
@@ -567,6 +566,7 @@ impl Ssd {
             }
             BlockingScope::Device => (0..geo.planes).collect(),
         };
+        change(&mut self.gc.closings);
         for p in planes {
             change(&mut self.gc.closed_planes[p as usize]);
             let unit = self.ftl.geo.unit_of(PlaneId(p));

@@ -124,6 +124,7 @@ impl Ssd {
                 Entry::Unmapped => panic!("valid page {} of {lpn:?} has no owner", source.0),
             }
             self.release(source);
+            self.wake_readers(source);
             self.ftl.validate(target);
             self.gc.held.hold(PoolId(self.ops[slot].owner), target);
             self.measured.moves(cause).moved += 1;
@@ -159,6 +160,11 @@ impl Ssd {
         let plane = self.place(lpn);
         let op = &mut self.ops[slot];
         (op.kind, op.plane) = (Kind::HostWrite, plane);
+        let base = op.base;
+        if base != NONE {
+            // Its page is whole now: reads do not need the rest of it from flash.
+            self.wake_readers(Ppn(base));
+        }
         self.enqueue(slot, W_HOST);
     }
 

@@ -122,14 +122,19 @@ impl Ssd {
         None
     }
 
-    /// A host read may start unless collection has closed the place where its page is.
+    /// A host read may start unless collection has closed the place where its page is. On another unit it
+    /// moves there, closed or not: it waits where it is woken.
     #[inline]
-    fn read_may_start(&self, unit: usize, slot: u32) -> bool {
+    pub(crate) fn read_may_start(&self, unit: usize, slot: u32) -> bool {
         if self.units[unit].closed == 0 && self.gc.closed_blocks == 0 {
             return true;
         }
         let Some(ppn) = self.read_target(slot) else { return true };
-        if self.gc.is_closed(self.ftl.geo.plane_of(ppn)) {
+        let plane = self.ftl.geo.plane_of(ppn);
+        if self.ftl.geo.unit_of(plane).at() != unit {
+            return true;
+        }
+        if self.gc.is_closed(plane) {
             return false;
         }
         let state = self.ftl.blocks.state[self.ftl.geo.block_of(ppn).at()];
@@ -156,17 +161,19 @@ impl Ssd {
     /// when its pool has room only elsewhere, one of another unit.
     #[inline]
     fn write_may_start(&mut self, unit: usize, slot: u32) -> Option<PlaneId> {
+        let target = self.write_target(unit, slot);
+        if target.is_none() && self.units[unit].closed == 0 {
+            self.gc.consider_soon(self.ftl.geo.pool_of(self.ops[slot].plane));
+        }
+        target
+    }
+
+    /// The same, only looked at.
+    #[inline]
+    pub(crate) fn write_target(&self, unit: usize, slot: u32) -> Option<PlaneId> {
         let op = &self.ops[slot];
-        let (plane, stream) = (op.plane, op.stream);
-        let here = self.write_plane(unit, plane, stream, &[]);
-        if here.is_some() {
-            return here;
-        }
-        let other = self.other_plane(plane, stream);
-        if other.is_none() && self.units[unit].closed == 0 {
-            self.gc.consider_soon(self.ftl.geo.pool_of(plane));
-        }
-        other
+        let here = self.write_plane(unit, op.plane, op.stream, &[]);
+        here.or_else(|| self.other_plane(op.plane, op.stream))
     }
 
     /// A plane of `unit` and of the pool of `plane` where a host write may be bound now, `plane` first,
@@ -294,6 +301,8 @@ impl Ssd {
         let stream = self.ftl.space.host_stream(op.stream);
         op.plane = plane;
         op.ppn = self.ftl.bind_host(plane, stream, op.lpn);
+        self.wake_movers(self.ftl.geo.pool_of(plane));
+        let op = &self.ops[slot];
         // The commit will want them.
         self.ftl.map.prefetch(op.lpn);
         self.ftl.prefetch_release(op.base);
@@ -416,8 +425,9 @@ impl Ssd {
         if self.ftl.media.keeps_contents() {
             self.ftl.media.copy(Ppn(op.base), op.ppn);
         }
-        self.ftl.space.job_pages_done(PoolId(op.owner), stream, 1);
-        let cause = op.job_cause();
+        let (pool, cause) = (PoolId(op.owner), op.job_cause());
+        self.ftl.space.job_pages_done(pool, stream, 1);
+        self.wake_movers(pool);
         self.measured.flash.programs[cause.at()] += 1;
         self.gc.pages_read[cause.at()] -= 1;
     }

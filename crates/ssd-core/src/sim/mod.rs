@@ -19,4 +19,5 @@ pub mod request;
 pub mod ssd;
 mod turn;
 pub mod unit;
+mod wake;
 mod write_back;

@@ -194,7 +194,8 @@ impl Ssd {
         Ok(Ssd::new(config, Ftl::restore(config, snapshot)?, snapshot.counters().sequence))
     }
 
-    /// Recompute all invariants every `n` instants and panic on a violation; 0: never.
+    /// Recompute all invariants every `n` instants, see after each that no idle unit has been forgotten, and
+    /// panic on a violation; 0: never.
     pub fn audit_every(&mut self, n: u64) {
         self.audit_every = n;
         self.until_audit = n;
@@ -313,12 +314,20 @@ impl Ssd {
             self.grant_buses();
         }
         if self.audit_every > 0 {
-            self.until_audit -= 1;
-            if self.until_audit == 0 {
-                self.until_audit = self.audit_every;
-                self.audit().unwrap_or_else(|e| panic!("audit at {} ns: {e}", self.now.0));
-            }
+            self.audit_instant().unwrap_or_else(|e| panic!("audit at {} ns: {e}", self.now.0));
         }
+    }
+
+    /// At the end of an instant: what no later audit would find, and all invariants when it is time.
+    #[inline(never)]
+    fn audit_instant(&mut self) -> Result<(), String> {
+        self.audit_idle_units()?;
+        self.until_audit -= 1;
+        if self.until_audit > 0 {
+            return Ok(());
+        }
+        self.until_audit = self.audit_every;
+        self.audit()
     }
 
     fn sample(&mut self, at: Nanos) {

@@ -1,0 +1,74 @@
+//! Who looks again: whatever makes an operation startable wakes its unit in the same instant, and the audit sees
+//! that none has been forgotten.
+//!
+//! Units also wake by themselves, when they become idle or something is queued on them, and when a place opens
+//! (`collect`) or a page buffer is free (`crossing`).
+
+use super::op::NONE;
+use super::ssd::Ssd;
+use crate::sched::order::{R_GC, R_HOST, W_GC, W_HOST};
+use crate::units::{PoolId, Ppn};
+
+impl Ssd {
+    /// Units of `pool` look again whether a host operation may start.
+    pub(crate) fn wake_pool(&mut self, pool: PoolId) {
+        for unit in self.ftl.geo.units_of_pool(pool) {
+            self.ready.insert(unit);
+        }
+    }
+
+    /// The owner of `page` has got newer data, another page or none: reads that wait on the page's unit because
+    /// collection has closed it may have nothing to wait for any more.
+    #[inline(always)]
+    pub(crate) fn wake_readers(&mut self, page: Ppn) {
+        if self.gc.closings > 0 {
+            let plane = self.ftl.geo.plane_of(page);
+            self.ready.insert(self.ftl.geo.unit_of(plane).0);
+        }
+    }
+
+    /// A page of `pool` has been bound. A write moves to another unit only if its own, closed or not, has no
+    /// room: it may have lost it now.
+    #[inline(always)]
+    pub(crate) fn wake_movers(&mut self, pool: PoolId) {
+        let planes_close = self.gc.closings > 0 && self.gc.closed_blocks == 0;
+        if planes_close && self.ftl.geo.planes_per_pool() > self.ftl.geo.planes_per_unit() {
+            self.wake_pool(pool);
+        }
+    }
+
+    /// At the end of an instant no idle unit has an operation that `dispatch` would start.
+    pub(crate) fn audit_idle_units(&self) -> Result<(), String> {
+        let idle = (0..self.units.len()).filter(|&unit| self.units[unit].running == NONE);
+        for unit in idle {
+            for queue in [R_HOST, W_HOST, R_GC, W_GC] {
+                if self.units[unit].waiting() >> queue & 1 == 0 {
+                    continue;
+                }
+                if let Some(slot) = self.missed(unit, queue) {
+                    let op = &self.ops[slot];
+                    let (kind, lpn, entry) = (op.kind, op.lpn.0, self.ftl.map.get(op.lpn));
+                    return Err(format!(
+                        "unit {unit} is idle, and the {kind:?} of LPN {lpn} ({entry:?}) could start"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The first operation of `queue` that could start now.
+    fn missed(&self, unit: usize, queue: usize) -> Option<u32> {
+        let may_start = |&slot: &u32| match queue {
+            R_HOST => self.read_may_start(unit, slot),
+            W_HOST => self.write_target(unit, slot).is_some(),
+            _ => true,
+        };
+        let in_queue = |slot: u32| (slot != NONE).then_some(slot);
+        std::iter::successors(in_queue(self.units[unit].head(queue)), |&slot| {
+            in_queue(self.ops[slot].next)
+        })
+        .take(self.look_ahead as usize)
+        .find(may_start)
+    }
+}
