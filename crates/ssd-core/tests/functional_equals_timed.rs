@@ -13,12 +13,13 @@ use ssd_core::ftl::gc::victim::ALL;
 use ssd_core::host::device::Device;
 use ssd_core::host::request::Op;
 use ssd_core::metrics::counters::Cause;
+use ssd_core::nand::geometry::Place;
 use ssd_core::plug::{PolicySpec, Value};
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::{Functional, Tally};
-use ssd_core::sim::log::FlashOp;
+use ssd_core::sim::log::{FlashOp, OpRecord};
 use ssd_core::sim::ssd::Ssd;
-use ssd_core::units::{BlockId, Lpn, Nanos};
+use ssd_core::units::{BlockId, Lpn, Nanos, PlaneId};
 
 /// The policy called `name`, with a clock that both executors have.
 fn victim(name: &str) -> PolicySpec {
@@ -64,7 +65,7 @@ fn settle(ssd: &mut Ssd) {
     assert!(ssd.at_rest(), "collection has not ended");
 }
 
-fn timed(c: &Config, steps: &[Step]) -> (Vec<BlockId>, Tally, Ssd) {
+fn timed(c: &Config, steps: &[Step]) -> (Vec<BlockId>, Tally, Ssd, Vec<OpRecord>) {
     let mut c = c.clone();
     c.metrics.op_log = true;
     let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
@@ -107,14 +108,14 @@ fn timed(c: &Config, steps: &[Step]) -> (Vec<BlockId>, Tally, Ssd) {
         levelled: m.wear.calls,
         wear_pages: m.flash.programs[Cause::Wear.at()],
     };
-    (victims, tally, ssd)
+    (victims, tally, ssd, log)
 }
 
 /// Both executors over the same steps.
 fn compare(c: &Config, n: usize, trims: f64) {
     let steps = steps(c, n, trims);
     let (mut expected, tally, f) = functional(c, &steps);
-    let (mut victims, counted, ssd) = timed(c, &steps);
+    let (mut victims, counted, ssd, _) = timed(c, &steps);
     if c.alloc.placement.policy != "static" {
         // A write releases a page of another pool, and both may collect at once.
         expected.sort_by_key(|&b| f.ftl.blocks.pool_of(b));
@@ -233,6 +234,61 @@ fn used_space_of_the_device_over_several_pools() {
             compare(&c, 2500, 0.0);
         }
     }
+}
+
+/// How many of the erases in `log` are begun before two pools collect side by side.
+fn before_two_at_once(ssd: &Ssd, log: &[OpRecord]) -> usize {
+    let geo = &ssd.ftl.geo;
+    let pool_of = |p: Place| {
+        let plane = (p.channel * geo.chips_per_channel + p.chip) * geo.planes_per_chip + p.plane;
+        geo.pool_of(PlaneId(plane))
+    };
+    let mut log: Vec<_> = log.iter().filter(|r| r.cause == Cause::Gc).collect();
+    log.sort_by_key(|r| (r.start, r.op == FlashOp::Erase));
+    let (mut collects, mut erases) = (None, 0);
+    for r in log {
+        let pool = pool_of(r.place);
+        if collects.is_some_and(|other| other != pool) {
+            break;
+        }
+        let erase = r.op == FlashOp::Erase;
+        collects = (!erase).then_some(pool);
+        erases += usize::from(erase);
+    }
+    erases
+}
+
+/// A pool at its reserve collects beside another one, and each sees what the copies of the other use: until then
+/// victims are the same, except under a policy that orders the pools.
+#[test]
+fn used_space_of_the_device_until_two_pools_collect_at_once() {
+    let mut apart = 0;
+    let in_turn = ALL.iter().filter(|info| info.name != "invalidation-rate");
+    for (i, info) in in_turn.enumerate() {
+        for at in [0.6, 0.75, 0.85] {
+            for (pool, shape) in [(PoolScope::Plane, [2, 1, 2]), (PoolScope::Channel, [3, 1, 2])] {
+                let mut c = base(shape, pool, Frontiers::HostGc);
+                c.gc.victim = victim(info.name);
+                c.gc.trigger = vec![used_space(at, "device")];
+                c.gc.amount = AMOUNTS[(i + usize::from(at > 0.8)) % 3];
+                c.gc.concurrency =
+                    named(ssd_core::ftl::gc::concurrency::ALL, "fixed").with("k", Value::Int(1));
+                let steps = steps(&c, 1500, 0.0);
+                let (expected, tally, _) = functional(&c, &steps);
+                let (victims, counted, ssd, log) = timed(&c, &steps);
+                let same = before_two_at_once(&ssd, &log).min(expected.len());
+                let name = format!("{} {at} {pool:?} {:?}", info.name, c.gc.amount);
+                assert_eq!(expected[..same], victims[..same], "{name}");
+                if same == victims.len() {
+                    assert_eq!(tally, counted, "{name}");
+                } else {
+                    assert!(counted.foreground > 0, "{name}: two pools at once");
+                    apart += 1;
+                }
+            }
+        }
+    }
+    assert!(apart > 10, "pools hardly come to their reserve");
 }
 
 #[test]

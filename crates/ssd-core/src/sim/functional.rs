@@ -185,16 +185,12 @@ impl Functional {
         let spent =
             self.demands.amount == Amount::One && std::mem::take(&mut self.spent[pool.at()]);
         let again = spent || (self.starving > 0 && self.starved[pool.at()]);
-        if self.ftl.space.take_opened(pool) || self.watches_pages || again {
-            if self.watches_device {
-                self.meet_demands(pool)?;
-            } else {
-                self.meet_demand(pool)?;
-            }
-        }
-        match old {
-            Some(old) if self.starving > 0 || self.at_once => self.look_again(old),
-            _ => Ok(()),
+        let changed = self.ftl.space.take_opened(pool) || self.watches_pages || again;
+        let released = old.filter(|_| self.starving > 0 || self.at_once);
+        match released.and_then(|old| self.pool_to_look_at(old)) {
+            None if !changed => Ok(()),
+            None if !self.watches_device => self.meet_demand(pool),
+            other => self.meet_demands(changed.then_some(pool), other),
         }
     }
 
@@ -214,16 +210,16 @@ impl Functional {
         let Entry::Page(old) = self.ftl.map.get(lpn) else { return false };
         self.ftl.release(old);
         self.ftl.map.set(lpn, Entry::Unmapped);
-        if self.starving > 0 || self.at_once {
-            self.look_again(old).expect("collection of a chosen block does not fail");
+        if let Some(pool) = self.pool_to_look_at(old) {
+            self.meet_demand(pool).expect("collection of a chosen block does not fail");
         }
         true
     }
 
-    /// Page `released` is invalid now: is there something to collect for its pool?
-    fn look_again(&mut self, released: Ppn) -> Result<(), DeviceError> {
+    /// Page `released` is invalid now: its pool, if that may have something to collect for this.
+    fn pool_to_look_at(&self, released: Ppn) -> Option<PoolId> {
         let pool = self.ftl.geo.pool_of(self.ftl.geo.plane_of(released));
-        if self.starved[pool.at()] || self.at_once { self.meet_demand(pool) } else { Ok(()) }
+        (self.starved[pool.at()] || self.at_once).then_some(pool)
     }
 
     /// The plane where a page planned for `planned` can be bound, collecting until there is one.
@@ -245,15 +241,18 @@ impl Functional {
         }
     }
 
-    /// The same in every pool when a trigger over the device begins to hold, else in `pool`.
+    /// The same in every pool when a trigger over the device begins to hold, else in these two, once each: the
+    /// lower one first.
     #[inline(never)]
-    fn meet_demands(&mut self, pool: PoolId) -> Result<(), DeviceError> {
+    fn meet_demands(&mut self, a: Option<PoolId>, b: Option<PoolId>) -> Result<(), DeviceError> {
         let held_before = self.device_held;
         self.look_at_device();
-        if !self.device_held || held_before {
-            return self.meet_demand(pool);
+        if self.device_held && !held_before {
+            return (0..self.ftl.geo.pools).try_for_each(|p| self.meet_demand(PoolId(p)));
         }
-        (0..self.ftl.geo.pools).try_for_each(|p| self.meet_demand(PoolId(p)))
+        let (first, second) = (a.min(b), a.max(b));
+        let first = first.filter(|_| first != second);
+        first.into_iter().chain(second).try_for_each(|pool| self.meet_demand(pool))
     }
 
     fn look_at_device(&mut self) {
