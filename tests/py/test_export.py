@@ -158,6 +158,7 @@ def test_bad_input_is_named(folder: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "report.json").write_text('{"version": 1')
+    (broken / "series.csv").touch()
     told(broken, "fio", "report.json", "not JSON", "line 1")
     shutil.copytree(folder, tmp_path / "cut")
     log = tmp_path / "cut/ops.csv.zst"
