@@ -2,7 +2,7 @@
 //!
 //! Calls return when the effect is visible to later calls. What a call *costs* is the backend's
 //! business: a backend in simulated time notes the operations of one `Db::step` and lets them take
-//! their time before it lets the engine go on (`docs/adr/0008-the-store-acts-in-steps.md`).
+//! their time before it lets the engine go on (`docs/adr/0009-the-store-acts-in-steps.md`).
 
 pub(crate) mod fault;
 pub(crate) mod memory;
