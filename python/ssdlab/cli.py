@@ -7,27 +7,27 @@ Data go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 a run 
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 import ssdlab
 from ssdlab import _core, kv, outputs, versions
 from ssdlab.arguments import nanoseconds, sector_ranges, set_values, size_bytes, vary_values
-from ssdlab.bench import history
 from ssdlab.compare_runs import Planned, plan, run_all
 from ssdlab.comparison import table
 from ssdlab.doctor import facts
 from ssdlab.errors import ConfigError, InternalError, Interrupted, OutputError, RunError
 from ssdlab.export import FORMATS, export_run
+from ssdlab.kv.commands import kv_app
 from ssdlab.report import Report
+from ssdlab.terminal import discard, put, say
 from ssdlab.trace import Written
 from ssdlab.trace_table import to_json, to_text
 
@@ -48,7 +48,6 @@ config_app = typer.Typer(no_args_is_help=True, help="Look at configurations.")
 app.add_typer(config_app, name="config")
 trace_app = typer.Typer(no_args_is_help=True, help="Look at traces.")
 app.add_typer(trace_app, name="trace")
-kv_app = typer.Typer(no_args_is_help=True, help="Look at stores, repair and measure them.")
 app.add_typer(kv_app, name="kv")
 snapshot_app = typer.Typer(no_args_is_help=True, help="Make and look at snapshots of devices.")
 app.add_typer(snapshot_app, name="snapshot")
@@ -101,7 +100,7 @@ def _picture(plots: Path | None, kind: Literal["svg", "png"] | None) -> Literal[
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        _put(f"ssdlab {versions.described()}\n")
+        put(f"ssdlab {versions.described()}\n")
         raise typer.Exit
 
 
@@ -118,23 +117,6 @@ def _options(
     ] = False,
 ) -> None:
     """Options that stand before the verb."""
-
-
-def _put(text: str) -> None:
-    """Write to stdout; whoever stopped reading has seen enough."""
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _discard(sys.stdout)
-
-
-def _say(text: str) -> None:
-    """Write a line to stderr, which may have gone the same way."""
-    try:
-        sys.stderr.write(text + "\n")
-    except OSError:
-        _discard(sys.stderr)
 
 
 @app.command("run")
@@ -166,9 +148,9 @@ def run_command(
 
     def shown(report: Report | None) -> None:
         if report is not None and (json_ or not quiet):
-            _put(report.to_json() if json_ else report.summary())
+            put(report.to_json() if json_ else report.summary())
         if report is not None and report.folder is not None and not quiet:
-            _say(_results(report.folder, target))
+            say(_results(report.folder, target))
 
     try:
         shown(ssdlab.run(loaded, out=target, force=force, progress=not quiet, html=not no_html))
@@ -177,7 +159,7 @@ def run_command(
         raise
     except Interrupted as stopped:
         shown(stopped.report)
-        _say(KEPT if stopped.report else "interrupted")
+        say(KEPT if stopped.report else "interrupted")
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -245,19 +227,19 @@ def _matrix(quick: bool, jobs: int | None, out: Path | None, json_: bool, quiet:
 
     done = combined.combined(quick=quick, jobs=jobs, out=out, progress=not quiet)
     if json_ or not quiet:
-        _put(combined.to_json(done) if json_ else "\n".join([*combined.verdict(done), ""]))
+        put(combined.to_json(done) if json_ else "\n".join([*combined.verdict(done), ""]))
     _ended(done.folder, done.failures, done.interrupted, quiet)
 
 
 def _ended(folder: Path, failures: Mapping[str, str], interrupted: bool, quiet: bool) -> None:
     """Say where results are and what is missing; ends the program where something is."""
     if not quiet:
-        _say(f"results in {folder}")
+        say(f"results in {folder}")
     if interrupted:
-        _say(f"{KEPT}; the same command goes on")
+        say(f"{KEPT}; the same command goes on")
         raise typer.Exit(INTERRUPTED)
     for title, reason in failures.items():
-        _say(f"error: {title}: {reason}")
+        say(f"error: {title}: {reason}")
     if failures:
         raise typer.Exit(UNFINISHED)
 
@@ -282,14 +264,14 @@ def _compared(
         planned, jobs=jobs, out=target, force=force, progress=not quiet, html=not no_html
     )
     if json_ or not quiet:
-        _put(done.to_json() if json_ else done.summary())
+        put(done.to_json() if json_ else done.summary())
     if not quiet:
-        _say(_results(done.folder or target, target))
+        say(_results(done.folder or target, target))
     if done.interrupted:
-        _say(KEPT)
+        say(KEPT)
         raise typer.Exit(INTERRUPTED)
     for label, reason in done.failures.items():
-        _say(f"error: {label}: {reason}")
+        say(f"error: {label}: {reason}")
     if done.failures:
         raise typer.Exit(UNFINISHED)
 
@@ -334,7 +316,7 @@ def reproduce_command(
         progress=not quiet,
     )
     if json_ or not quiet:
-        _put(done.to_json() if json_ else done.summary())
+        put(done.to_json() if json_ else done.summary())
     _ended(done.folder, done.failures, done.interrupted, quiet)
 
 
@@ -374,7 +356,7 @@ def report_command(
         since=begin,
         force=force,
     )
-    _put("".join(f"{file}\n" for file in files))
+    put("".join(f"{file}\n" for file in files))
 
 
 @app.command("export")
@@ -392,7 +374,7 @@ def export_command(
 ) -> None:
     """Write a run in a form that other tools read."""
     files = export_run(folder, to, out=out, force=force)
-    _put("".join(f"{file}\n" for file in files))
+    put("".join(f"{file}\n" for file in files))
 
 
 @app.command("list")
@@ -410,12 +392,12 @@ def list_command(
     else:
         known = json.loads(_core.registry())[what]
     if json_:
-        _put(json.dumps(known, indent=2, ensure_ascii=False) + "\n")
+        put(json.dumps(known, indent=2, ensure_ascii=False) + "\n")
         return
     groups = known if isinstance(known, dict) else {"": known}
     for i, (title, entries) in enumerate(groups.items()):
         if title:
-            _put(("\n" if i else "") + f"{title}\n")
+            put(("\n" if i else "") + f"{title}\n")
         width = max(len(entry["name"]) for entry in entries)
         for entry in entries:
             params = ", ".join(
@@ -423,7 +405,7 @@ def list_command(
                 for p in entry.get("params", ())
             )
             line = f"{'  ' * bool(title)}{entry['name']:<{width}}  {entry['summary'].rstrip('.')}"
-            _put(line + (f"  ({params})" if params else "") + "\n")
+            put(line + (f"  ({params})" if params else "") + "\n")
 
 
 @config_app.command("show")
@@ -432,26 +414,26 @@ def config_show(
 ) -> None:
     """Print the resolved configuration, every key with its value."""
     loaded = ssdlab.load_config(config, trace=trace, set=set_values(sets))
-    _put(json.dumps(loaded.values, indent=2) + "\n" if json_ else loaded.toml())
+    put(json.dumps(loaded.values, indent=2) + "\n" if json_ else loaded.toml())
 
 
 @config_app.command("check")
 def config_check(config: ConfigArgument, trace: Trace = None, sets: Sets = None) -> None:
     """Say everything that is wrong with a configuration."""
     loaded = ssdlab.load_config(config, trace=trace, set=set_values(sets))
-    _put(f"{config}: no errors\n{loaded!r}\n")
+    put(f"{config}: no errors\n{loaded!r}\n")
 
 
 @config_app.command("schema")
 def config_schema() -> None:
     """Print the JSON Schema of configurations, for editors."""
-    _put(json.dumps(json.loads(_core.config_schema()), indent=2) + "\n")
+    put(json.dumps(json.loads(_core.config_schema()), indent=2) + "\n")
 
 
 @config_app.command("reference")
 def config_reference() -> None:
     """Print every key and policy as a Markdown page."""
-    _put(_core.config_reference())
+    put(_core.config_reference())
 
 
 @trace_app.command("info")
@@ -499,14 +481,14 @@ def trace_info(
         ]
 
     if html is None and plots is None:
-        _put(to_json(infos()) if json_ else to_text(infos()))
+        put(to_json(infos()) if json_ else to_text(infos()))
         return
     from ssdlab.html.leave import is_page, trace_files  # needs numpy, which is slow to import
 
     if html is not None:
         outputs.check([html], force, is_page)  # Before a trace is read that may be long.
     files = trace_files(infos(), out=html, plots=plots, picture=kind, force=force)
-    _put("".join(f"{file}\n" for file in files))
+    put("".join(f"{file}\n" for file in files))
 
 
 To = Annotated[
@@ -529,11 +511,11 @@ Allow = Annotated[
 def _tell(written: Sequence[Written], json_: bool, quiet: bool) -> None:
     """Say what was written."""
     if json_:
-        _put(json.dumps([asdict(one) for one in written], indent=2, default=str) + "\n")
+        put(json.dumps([asdict(one) for one in written], indent=2, default=str) + "\n")
     elif not quiet:
-        _put("".join(f"{one.summary()}\n" for one in written))
+        put("".join(f"{one.summary()}\n" for one in written))
     for warning in dict.fromkeys(text for one in written for text in one.warnings):
-        _say(f"warning: {warning}")
+        say(f"warning: {warning}")
 
 
 @trace_app.command("convert")
@@ -653,12 +635,12 @@ def snapshot_make(
         out.parent.mkdir(parents=True, exist_ok=True)
         device.save(out, force=force, progress=not quiet)
     except Interrupted:
-        _say("interrupted: no snapshot was made")
+        say("interrupted: no snapshot was made")
         raise typer.Exit(INTERRUPTED) from None
     if json_ or not quiet:
         _put_info(out, json_)
     if not quiet:
-        _say(f"snapshot in {out}")
+        say(f"snapshot in {out}")
 
 
 @snapshot_app.command("info")
@@ -672,7 +654,7 @@ def snapshot_info(
 def _put_info(file: Path, as_json: bool) -> None:
     info = asdict(ssdlab.snapshot_info(file))
     if as_json:
-        _put(json.dumps(info, indent=2, ensure_ascii=False) + "\n")
+        put(json.dumps(info, indent=2, ensure_ascii=False) + "\n")
         return
     keys = info.pop("config")
     values = {name: json.dumps(value, ensure_ascii=False) for name, value in keys.items()}
@@ -680,97 +662,14 @@ def _put_info(file: Path, as_json: bool) -> None:
         name.replace("_", " "): f"{value:,}" for name, value in info.items() if name != "digest"
     }
     for name, value in ({"digest": info["digest"]} | numbers | values).items():
-        _put(f"{name:<26}{value}\n")
-
-
-Store = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the store.")]
-
-
-@kv_app.command("dump")
-def kv_dump(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Log, manifest or table.")],
-) -> None:
-    """Print the records of a file of a store."""
-    kv.dump(file, lambda line: _put(line + "\n"))
-
-
-@kv_app.command("stats")
-def kv_stats(folder: Store, json_: Json = False) -> None:
-    """Say how a store is made up: tables and bytes by level, and every table."""
-    with kv.open(folder, background="steps") as store:
-        if json_:
-            _put(json.dumps(asdict(store.stats()), indent=2) + "\n")
-            return
-        for name in ("leveldb.stats", "leveldb.sstables"):
-            _put(store.get_property(name) or "")
-
-
-@kv_app.command("verify")
-def kv_verify(folder: Store) -> None:
-    """Read all that a store holds and check it: checksums, order, ranges, filters."""
-    with kv.open(folder, background="steps", paranoid_checks=True) as store:
-        found = store.verify()
-    _put(f"{folder}: {found.tables} tables, {found.entries} entries, {found.bytes} bytes: whole\n")
-
-
-@kv_app.command("repair")
-def kv_repair(folder: Store) -> None:
-    """Rebuild a store from what can still be read; old files are renamed."""
-    found = kv.repair(folder)
-    _put(f"{folder}: {found.pairs} pairs in {found.tables} tables\n")
-    if found.kept:
-        _put(f"old files are kept: {', '.join(found.kept)}\n")
-    for what in found.lost:
-        _say(f"lost: {what}")
-
-
-@kv_app.command("bench")
-def kv_bench(
-    values: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--value", min=1, metavar="BYTES", help="Size of values.  [default: 100 256 1024 4096]"
-        ),
-    ] = None,
-    mebibytes: Annotated[
-        int, typer.Option("--size", min=1, metavar="MIB", help="Values for a workload.")
-    ] = 100,
-    bloom: Annotated[int, typer.Option("--bloom", min=0, metavar="BITS", help="Bits a key.")] = 10,
-    backend: Annotated[
-        Literal["posix"], typer.Option("--backend", help="What the files are.")
-    ] = "posix",
-    background: Annotated[
-        Literal["eager", "steps"],
-        typer.Option("--background", help="When ours compacts: at once, or when writes must wait."),
-    ] = "eager",
-    folder: Annotated[
-        Path | None, typer.Option("--dir", metavar="DIR", help="Where the files go.")
-    ] = None,
-    record: Annotated[
-        Path | None, typer.Option("--record", metavar="FILE", help="Add a line a cell to it.")
-    ] = None,
-    quiet: Quiet = False,
-) -> None:
-    """Measure the store beside LevelDB: microseconds of the processor for an operation."""
-    del backend  # real files so far; the option leaves room for a simulated SSD
-    from ssdlab.kv import bench
-
-    tell = (lambda _: None) if quiet else _say
-    sizes = values or [100, 256, 1024, 4096]
-    cells, written = bench.measure(sizes, mebibytes, bloom, background, folder, tell)
-    _put(bench.table(cells, written))
-    if record is not None:
-        for cell in cells:
-            history.append(record, f"kv-{cell.name}-{cell.value_size}", asdict(cell))
-        for one in written:
-            history.append(record, f"kv-{one.names[0]}-{one.value_size}-written", asdict(one))
+        put(f"{name:<26}{value}\n")
 
 
 @app.command()
 def doctor() -> None:
     """Describe the installation and the machine, and make a test run."""
     for name, value in facts():
-        _put(table([name.ljust(10), value], [])[0] + "\n")
+        put(table([name.ljust(10), value], [])[0] + "\n")
 
 
 def _explained(error: BaseException) -> tuple[int, str]:
@@ -810,14 +709,9 @@ def main() -> None:
         code, message = _explained(error)
         if "--debug" in sys.argv:
             traceback.print_exception(error)
-        _say(message)
+        say(message)
     try:
         sys.stdout.flush()
     except OSError:
-        _discard(sys.stdout)
+        discard(sys.stdout)
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _discard(stream: TextIO) -> None:
-    """Let what is buffered vanish instead of failing again when the interpreter ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

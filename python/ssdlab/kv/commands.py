@@ -1,0 +1,100 @@
+"""`ssdlab kv`: look at stores, repair and measure them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from ssdlab import kv
+from ssdlab.bench import history
+from ssdlab.terminal import put, say
+
+kv_app = typer.Typer(no_args_is_help=True, help="Look at stores, repair and measure them.")
+
+Store = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the store.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress.")]
+
+
+@kv_app.command("dump")
+def kv_dump(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Log, manifest or table.")],
+) -> None:
+    """Print the records of a file of a store."""
+    kv.dump(file, lambda line: put(line + "\n"))
+
+
+@kv_app.command("stats")
+def kv_stats(folder: Store, json_: Json = False) -> None:
+    """Say how a store is made up: tables and bytes by level, and every table."""
+    with kv.open(folder, background="steps") as store:
+        if json_:
+            put(json.dumps(asdict(store.stats()), indent=2) + "\n")
+            return
+        for name in ("leveldb.stats", "leveldb.sstables"):
+            put(store.get_property(name) or "")
+
+
+@kv_app.command("verify")
+def kv_verify(folder: Store) -> None:
+    """Read all that a store holds and check it: checksums, order, ranges, filters."""
+    with kv.open(folder, background="steps", paranoid_checks=True) as store:
+        found = store.verify()
+    put(f"{folder}: {found.tables} tables, {found.entries} entries, {found.bytes} bytes: whole\n")
+
+
+@kv_app.command("repair")
+def kv_repair(folder: Store) -> None:
+    """Rebuild a store from what can still be read; old files are renamed."""
+    found = kv.repair(folder)
+    put(f"{folder}: {found.pairs} pairs in {found.tables} tables\n")
+    if found.kept:
+        put(f"old files are kept: {', '.join(found.kept)}\n")
+    for what in found.lost:
+        say(f"lost: {what}")
+
+
+@kv_app.command("bench")
+def kv_bench(
+    values: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--value", min=1, metavar="BYTES", help="Size of values.  [default: 100 256 1024 4096]"
+        ),
+    ] = None,
+    mebibytes: Annotated[
+        int, typer.Option("--size", min=1, metavar="MIB", help="Values for a workload.")
+    ] = 100,
+    bloom: Annotated[int, typer.Option("--bloom", min=0, metavar="BITS", help="Bits a key.")] = 10,
+    backend: Annotated[
+        Literal["posix"], typer.Option("--backend", help="What the files are.")
+    ] = "posix",
+    background: Annotated[
+        Literal["eager", "steps"],
+        typer.Option("--background", help="When ours compacts: at once, or when writes must wait."),
+    ] = "eager",
+    folder: Annotated[
+        Path | None, typer.Option("--dir", metavar="DIR", help="Where the files go.")
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option("--record", metavar="FILE", help="Add a line a cell to it.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Measure the store beside LevelDB: microseconds of the processor for an operation."""
+    del backend  # real files so far; the option leaves room for a simulated SSD
+    from ssdlab.kv import bench
+
+    tell = (lambda _: None) if quiet else say
+    sizes = values or [100, 256, 1024, 4096]
+    cells, written = bench.measure(sizes, mebibytes, bloom, background, folder, tell)
+    put(bench.table(cells, written))
+    if record is not None:
+        for cell in cells:
+            history.append(record, f"kv-{cell.name}-{cell.value_size}", asdict(cell))
+        for one in written:
+            history.append(record, f"kv-{one.names[0]}-{one.value_size}-written", asdict(one))
