@@ -242,7 +242,8 @@ def generate(
     for loss in allow:
         _known("allow", loss, json.loads(_core.registry())["losses"])
     key = "workload.job" if kind.endswith(".fio") else "workload.kind"
-    values: dict[str, object] = {**(set or {}), key: kind}
+    # First the kind: what is said after it has to suit it.
+    values: dict[str, object] = {key: kind, **(set or {})}
     if requests is not None:
         values["workload.requests"] = requests
     config = load_config(set=values, seed=seed)

@@ -140,6 +140,18 @@ const NEEDS: &[Need] = &[
         "a workload.kind of \"app:...\" without workload.like",
     ),
     need(
+        &["workload.size", "workload.read", "workload.trim"],
+        KIND,
+        |c| matches!(c.workload.kind.origin(), Origin::Shares | Origin::Trace),
+        "a workload.kind that is made by shares",
+    ),
+    need(
+        &["workload.requests"],
+        KIND,
+        |c| c.workload.kind.origin() != Origin::Jobs,
+        "a workload that no job file of fio says",
+    ),
+    need(
         &["workload.theta"],
         KIND,
         |c| c.workload.kind == WorkloadKind::Zipf,

@@ -445,6 +445,7 @@ fn steady_state(inputs: &Inputs) -> SteadyState {
         programs: m.flash.all_programs(),
         pages_before: inputs.device.pages_before,
         user_pages: inputs.device.user_pages,
+        spare_pages: inputs.device.physical_pages - inputs.device.user_pages,
         gc_calls: m.gc.calls,
     })
 }

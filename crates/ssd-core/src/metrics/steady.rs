@@ -2,8 +2,10 @@
 //!
 //! The rule, in [`Course::judge`]: the device is in a steady state when
 //! 1. the host has written every user page once on average, preconditioning included,
-//! 2. at least [`MIN_CALLS`] blocks were collected within the measurement, and
-//! 3. write amplification over the third and the fourth quarter of the host's writes differs by at
+//! 2. within the measurement the host has written as many pages as the device has to spare: a device that
+//!    starts with more erased blocks than it will have needs so many writes to show it,
+//! 3. at least [`MIN_CALLS`] blocks were collected within the measurement, and
+//! 4. write amplification over the third and the fourth quarter of the host's writes differs by at
 //!    most 5 % of the latter.
 
 use serde::{Deserialize, Serialize};
@@ -54,6 +56,8 @@ pub struct Evidence {
     pub pages_before: u64,
     /// User pages of the device.
     pub user_pages: u64,
+    /// Pages beyond them.
+    pub spare_pages: u64,
     /// Blocks collected within the measurement.
     pub gc_calls: u64,
 }
@@ -147,6 +151,12 @@ impl Course {
                 format!("the host wrote {share:.1} % of the user pages, preconditioning included"),
             );
         }
+        if e.host_pages < e.spare_pages {
+            let (pages, spare) = (e.host_pages, e.spare_pages);
+            let text =
+                format!("the host wrote {pages} pages, fewer than the {spare} that are spare");
+            return answer(false, text);
+        }
         if e.gc_calls < MIN_CALLS {
             let calls = e.gc_calls;
             return answer(false, format!("{calls} blocks were collected, {MIN_CALLS} are needed"));
@@ -179,9 +189,23 @@ mod tests {
             programs,
             pages_before: 0,
             user_pages: 1000,
+            spare_pages: 100,
             gc_calls: 1000,
         };
         (c, e)
+    }
+
+    #[test]
+    fn too_short_a_measurement_says_nothing() {
+        let (c, e) = course(99, |_| 3);
+        let s = c.judge(&Evidence { pages_before: 5000, ..e });
+        assert!(
+            !s.reached && s.reason.contains("fewer than the 100 that are spare"),
+            "{}",
+            s.reason
+        );
+        let (c, e) = course(100, |_| 3);
+        assert!(c.judge(&Evidence { pages_before: 5000, ..e }).reached);
     }
 
     #[test]
