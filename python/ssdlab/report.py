@@ -7,7 +7,7 @@ import io
 import json
 import types
 import typing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin
@@ -151,10 +151,12 @@ class Report:
         no distributions.
         """
         folder = Path(folder)
-        report, series = ((folder / name).read_text(encoding="utf-8") for name in (REPORT, SERIES))
+        # What is wrong with the report is said before what else is missing.
+        report = Report.of((folder / REPORT).read_text(encoding="utf-8"), folder=folder)
+        series = (folder / SERIES).read_text(encoding="utf-8")
         file = folder / DISTRIBUTIONS
         distributions = file.read_text(encoding="utf-8") if file.exists() else ""
-        return Report.of(report, series, distributions, folder=folder)
+        return replace(report, series_csv=series, distributions_csv=distributions)
 
     @cached_property
     def config(self) -> Config:

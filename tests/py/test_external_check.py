@@ -125,7 +125,7 @@ CASES: dict[str, dict[str, object]] = {
     "selective-device": {**NOC, "alloc.pool": "device", "alloc.placement": "round-robin"},
     "selective-slices": {**NOC, "interconnect.model": "slices", "workload.warmup_requests": 300},
     "selective-wear": {**NOC, "wear.static_threshold": 2, "interconnect.rounding": "1 us"},
-    "selective-without": {**NOC, "interconnect.model": "none"},
+    "selective-without": {key: value for key, value in NOC.items() if "interconnect" not in key},
     "conventional": {**NOC, "gc.path": "controller", "controller.traversals_host": 0},
     "buffers": {"controller.buffers": 2, "gc.window": 4},
     "nothing-written-before": {"precondition.fill": 0, "precondition.overwrite": 0},
