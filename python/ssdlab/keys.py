@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from ssdlab import _core
 from ssdlab.errors import ConfigError, translated
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 BATCH = 1 << 16
 """Operations of a batch."""
