@@ -88,7 +88,6 @@ BAD = [
     (["t.trace", "x.ssdtrace", "--allow", "rounding"], ["round-times"]),
     (["t.trace", "no/x.ssdtrace"], ["no/x.ssdtrace: cannot be written"]),
     (["t.trace", "x.csv.gz", "--to", "mqsim"], [".zst"]),
-    (["t.trace", "x.ssdtrace.zst", "--to", "ssdtrace"], ["compress it afterwards"]),
     (["none", "x.ssdtrace"], ["none: cannot open the trace"]),
     (["two.csv", "x.ssdtrace"], ["2 volumes", "workload.volume", "7: 1, 419: 2"]),
     (["t.trace", "x.ssdtrace", "--set", "workload.until=1ns"], ["no Q events in the time range"]),

@@ -110,7 +110,7 @@ def test_real_volumes_take_the_place_of_stand_ins(tmp_path: Path) -> None:
         (["workload.kind=fio"], ["workload.job names no file"]),
         (["workload.job=no.fio"], ["no.fio: cannot be read"]),
         (["workload.job=bad.fio"], ["bad.fio: line 2: iodepht", 'did you mean "iodepth"?']),
-        (["workload.like=x"], ["only an application"]),
+        (["workload.like=x"], ['needs a workload.kind of "app:..."']),
         (["workload.kind=app:mysql", "workload.like=x"], ["x: cannot open the trace"]),
         (["workload.arrival=model"], ["need an application"]),
     ],
