@@ -166,6 +166,7 @@ def test_bad_folders_and_times_are_refused(
     broken = tmp_path / "broken"
     refused(ssdlab_command("report", broken, cwd=tmp_path), 2, "no such folder")
     broken.mkdir()
+    (broken / "series.csv").touch()
     file = broken / "report.json"
     for text in ('{"version": 1}', "[]", "null", '{"version', "\udcff", '{"config": {}}'):
         file.write_text(text, encoding="utf-8", errors="surrogateescape")
