@@ -172,7 +172,7 @@ def test_bad_folders_and_times_are_refused(
         file.write_text(text, encoding="utf-8", errors="surrogateescape")
         refused(ssdlab_command("report", broken, cwd=tmp_path), 2, "cannot be read", "broken")
     refused(ssdlab_command("report", file, cwd=tmp_path), 2, "is not a folder")
-    nothing_left(broken, "report.json")
+    nothing_left(broken, "report.json", "series.csv")
 
 
 def test_files_of_others_are_not_replaced(run_folder: Path, tmp_path: Path) -> None:
