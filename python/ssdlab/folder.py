@@ -238,13 +238,3 @@ def keep_with_page(made: Draft, page: Callable[[], str] | None) -> None:
             f" {type(trouble).__name__}: {trouble}"
         )
         raise InternalError(message) from trouble
-
-
-def put(file: Path, text: str) -> None:
-    """Write a file whole or not at all, in the place of one that is there. Raises `OutputError`."""
-    draft_file = file.with_name(f".{file.name}.unfinished")
-    try:
-        draft_file.write_text(text, encoding="utf-8", newline="\n")
-        draft_file.replace(file)
-    except OSError as error:
-        raise written_not(error, file) from error

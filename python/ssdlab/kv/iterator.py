@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ssdlab._core import KvError
+from ssdlab.kv.closing import Closing
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ssdlab import _core
 
 
-class Iterator:
+class Iterator(Closing):
     """A place between the pairs of a range: `next` gives the pair behind it, `prev` that before.
 
     It shows the store as it was when the iterator was made. With `reverse`, `next` and `prev`
@@ -99,17 +99,6 @@ class Iterator:
     def close(self) -> None:
         """Let go of the state that it shows."""
         self._raw = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        _type: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def bounds(

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, cast
 
 from ssdlab import _core
+from ssdlab.kv.closing import Closing
 from ssdlab.kv.iterator import Iterator, bounds
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class Repaired:
     """What the old files are called now; they can be removed."""
 
 
-class Reader:
+class Reader(Closing):
     """What can be read from: a store, or a snapshot of one."""
 
     _store: _core.Store
@@ -196,17 +197,6 @@ class DB(Reader):
         """Close it; what was written is in its files. Closing it twice does nothing."""
         self._store.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        _type: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def put(self, key: bytes, value: bytes, *, sync: bool = False) -> None:
         """Give `key` a value; with `sync`, it is durable afterwards, as is all before."""
         self._store.put(key, value, sync)
@@ -268,17 +258,6 @@ class Snapshot(Reader):
     def close(self) -> None:
         """Let go of the state."""
         self._held = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        _type: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class WriteBatch:

@@ -17,16 +17,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from ssdlab.folder import put
 from ssdlab.html.page import Section, document, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.report import Report
 from ssdlab.reproduce.command import (
-    JSON,
-    MARKDOWN,
-    PAGE,
     VERSION,
     check_folder,
+    leave,
     recorded_traces,
     run_cells,
 )
@@ -173,8 +170,7 @@ def combined(
         if measured is not None:
             values.setdefault(one, {})[workload] = measured
     done = _chosen(Combined(values, None, None, quick, notes, failures, interrupted, folder))
-    for name, text in ((JSON, to_json(done)), (PAGE, page(done)), (MARKDOWN, markdown(done))):
-        put(folder / name, text)
+    leave(folder, to_json(done), page(done), markdown(done))
     return done
 
 

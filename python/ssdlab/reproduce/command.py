@@ -9,9 +9,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from ssdlab import outputs
 from ssdlab.compare_runs import Planned, run_into
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
-from ssdlab.folder import put
 from ssdlab.html.plot import Figure
 from ssdlab.report import Report
 from ssdlab.reproduce.claims import Claim, Finding
@@ -146,9 +146,16 @@ def reproduce(
     done = _evaluated(chosen, scale, names, cells, reports, folder, notes, failures, interrupted)
     from ssdlab.reproduce.page import markdown, page  # needs numpy, which is slow to import
 
-    for name, text in ((JSON, done.to_json()), (PAGE, page(done)), (MARKDOWN, markdown(done))):
-        put(folder / name, text)
+    leave(folder, done.to_json(), page(done), markdown(done))
     return done
+
+
+def leave(folder: Path, as_json: str, page: str, markdown: str) -> None:
+    """Write the results of a reproduction. Raises `OutputError`."""
+    files = {JSON: as_json, PAGE: page, MARKDOWN: markdown}
+    outputs.write_all(
+        {folder / name: outputs.text(text) for name, text in files.items()}, force=True
+    )
 
 
 def _named(paper: Paper, workloads: Sequence[str] | None) -> tuple[str, ...]:
@@ -207,7 +214,7 @@ def check_folder(folder: Path, paper: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if not held.exists():
             begun = {"version": VERSION, "paper": paper, "completed": False}
-            put(held, json.dumps(begun) + "\n")
+            outputs.write_all({held: outputs.text(json.dumps(begun) + "\n")})
     except OSError as error:
         raise OutputError(f"{folder}: cannot be made: {error.strerror or error}") from error
 

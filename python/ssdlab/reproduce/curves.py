@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ssdlab.html.curves import Series
-from ssdlab.html.plot import Axis, Curve, Figure, Floats, Missing, Plot
+from ssdlab.html.plot import Axis, Figure, Floats, Missing, Plot
 from ssdlab.html.run_plots import TIME
 from ssdlab.report import Report
 from ssdlab.reproduce.matrix import Results, Source
@@ -57,11 +57,6 @@ def over_time(
     return Plot(place, heading, caption, TIME, axis, tuple(drawn))
 
 
-def used_share(series: Series) -> Floats:
-    """Pages that are not erased; the caller scales."""
-    return series["used_pages"]
-
-
 def largest_drop(values: Floats) -> float:
     """The largest fall from one value to the next."""
     return float(np.max(-np.diff(values), initial=0.0))
@@ -79,8 +74,3 @@ def series_of(report: Report | None) -> Series | None:
         return None
     series = Series(report)
     return series if len(series) else None
-
-
-def curve_of(name: str, x: Sequence[float], y: Sequence[float], tone: int) -> Curve:
-    """A curve through points."""
-    return Curve(name, np.array(x, float), np.array(y, float), tone)

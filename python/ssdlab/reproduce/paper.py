@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,10 @@ class Paper:
     claims: Callable[[Sequence[str]], list[Claim]]
 
 
+GC_FIRST: dict[str, object] = {"sched.order": "gc-first"}
+"""Keys under which collection does not give way to the host."""
+
+
 class Published:
     """The numbers of a paper (papers/NAME.toml)."""
 
@@ -116,11 +121,17 @@ class Published:
         return [tuple(line.get(name) for name in workloads) for line in lines]
 
 
+@cache
+def published(paper: str) -> Published:
+    """The numbers of a paper, read once."""
+    return Published(paper)
+
+
 def load_of(
     paper: str, scheme: str, table: str, key: str, workloads: Sequence[str]
 ) -> tuple[str, Mapping[str, Number]]:
     """`Paper.load` from the line `key` of a table of mean write latencies."""
-    values = Published(paper).row(table, key, workloads)
+    values = published(paper).row(table, key, workloads)
     return scheme, dict(zip(workloads, values, strict=True))
 
 

@@ -159,7 +159,7 @@ class Measured:
         scheme: str,
         bases: Sequence[str],
         measure: Measure,
-        published: Sequence[Number],
+        published: Sequence[Number] = (),
         how: Callable[[Number, Number], Number] = percent_better,
     ) -> Row:
         """The improvement of `scheme` over the best of `bases` in each column."""
@@ -182,9 +182,15 @@ def _least(values: Sequence[Number]) -> Number:
     return min(known) if known else None
 
 
-def aligned(
-    workloads: Sequence[str], names: Sequence[str], values: Sequence[Number]
-) -> tuple[Number, ...]:
-    """Published `values` of the workloads `names`, in the order of `workloads`."""
-    by_name = dict(zip(names, values, strict=True))
-    return tuple(by_name.get(name) for name in workloads)
+def improvements(
+    results: Results,
+    source: Source,
+    names: Sequence[str],
+    scheme: str,
+    bases: Sequence[str],
+    measure: Measure,
+    how: Callable[[Number, Number], Number] = percent_better,
+) -> list[Number]:
+    """What `Measured.better` finds for the workloads `names` from one source."""
+    row = Measured(results, names).better("", scheme, bases, measure, how=how)
+    return list(row.ours.get(source, ()))

@@ -17,7 +17,7 @@ from ssdlab.report import Report
 from ssdlab.reproduce.claims import Claim, Finding, Judge, found, improved, listed
 from ssdlab.reproduce.curves import gauge, largest_drop, over_time, rise, rise_of, series_of
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source, Workload
-from ssdlab.reproduce.paper import Flash, Paper, Published, Scale, load_of, workloads_of
+from ssdlab.reproduce.paper import Flash, Paper, Scale, load_of, published, workloads_of
 from ssdlab.reproduce.requests import journal_share
 from ssdlab.reproduce.tables import (
     Measure,
@@ -27,6 +27,7 @@ from ssdlab.reproduce.tables import (
     Row,
     Table,
     geometric_mean,
+    improvements,
     max_ms,
     mean_ms,
     times_better,
@@ -73,10 +74,6 @@ INTERVALS_US = {
 }
 """Mean times between made requests, which the paper does not give: those with which the mean write
 latency of Conv_0_AllCh is the published one (`python -m ssdlab.reproduce.calibrate`)."""
-
-
-def _published() -> Published:
-    return Published(NAME)
 
 
 def _theta(pair: tuple[float, float]) -> str:
@@ -135,10 +132,10 @@ def _latencies(made: Measured, columns: tuple[str, ...], number: int, note: str)
         for what, how in MEASURES:
             measure, of = how(op), f"table{number}.{what}_{op}_ms"
             rows = [
-                made.row(name, name + note, measure, _published().row(of, line, columns))
+                made.row(name, name + note, measure, published(NAME).row(of, line, columns))
                 for name, line in ROWS.items()
             ]
-            gamma = _published().row(of, "gamma", columns)
+            gamma = published(NAME).row(of, "gamma", columns)
             bases = [base + note for base in BASELINES]
             rows.append(made.better("gamma", PROPOSED + note, bases, measure, gamma, times_better))
             if not note:
@@ -155,10 +152,10 @@ def _sensitivity(
     tables = []
     for op in OPS:
         for what, how in MEASURES:
-            published = _published().lists(f"table{number}", f"{what}_{op}_ms", columns)
+            lines = published(NAME).lists(f"table{number}", f"{what}_{op}_ms", columns)
             rows = tuple(
                 made.row(label, label, how(op), line)
-                for label, line in zip(labels, published, strict=True)
+                for label, line in zip(labels, lines, strict=True)
             )
             heading = f"Table {number}: {what} {op}, {title}"
             tables.append(Table(f"table{number}-{what}-{op}", heading, "ms", columns, rows))
@@ -172,7 +169,7 @@ def _calls(report: Report) -> Number:
 def _tables(results: Results, names: Sequence[str]) -> list[Table]:
     made, columns = Measured(results, names), tuple(names)
     mix = tuple(
-        made.row(f"{op}s, %", PROPOSED, _share(op), _published().row(table, key, names))
+        made.row(f"{op}s, %", PROPOSED, _share(op), published(NAME).row(table, key, names))
         for op, key, table in (
             ("read", "read", "table4_operations_percent"),
             ("write", "write", "table4_operations_percent"),
@@ -180,7 +177,7 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
         )
     )
     calls = tuple(made.row(name, name, _calls) for name in PRESETS)
-    journal = _published().row("table3_file_types_percent", "journal", names)
+    journal = published(NAME).row("table3_file_types_percent", "journal", names)
     return [
         Table(
             "table3",
@@ -254,16 +251,14 @@ def _gammas(
     results: Results, source: Source, names: Sequence[str], note: str = ""
 ) -> dict[str, list[Number]]:
     """Gamma of each measure ("mean read" ...), for every workload."""
-    made = Measured(results, names)
     bases = [base + note for base in BASELINES]
-    found_ = {}
-    for op in OPS:
-        for what, how in MEASURES:
-            row = made.better(
-                "", PROPOSED + note, bases, how(op), (None,) * len(names), times_better
-            )
-            found_[f"{what} {op}"] = list(row.ours.get(source, ()))
-    return found_
+    return {
+        f"{what} {op}": improvements(
+            results, source, names, PROPOSED + note, bases, how(op), times_better
+        )
+        for op in OPS
+        for what, how in MEASURES
+    }
 
 
 def _all(gammas: Mapping[str, Sequence[Number]]) -> list[Number]:

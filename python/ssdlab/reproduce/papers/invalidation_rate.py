@@ -17,7 +17,7 @@ from ssdlab.report import Report
 from ssdlab.reproduce.claims import Claim, Finding, Judge, found, improved, listed
 from ssdlab.reproduce.curves import gauge, largest_drop, over_time, rise, series_of
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source
-from ssdlab.reproduce.paper import Flash, Paper, Published, Scale, load_of, workloads_of
+from ssdlab.reproduce.paper import GC_FIRST, Flash, Paper, Scale, load_of, published, workloads_of
 from ssdlab.reproduce.requests import requests_of, shares_invalid
 from ssdlab.reproduce.tables import (
     Measure,
@@ -26,6 +26,7 @@ from ssdlab.reproduce.tables import (
     Number,
     Row,
     Table,
+    improvements,
     max_ms,
     mean_ms,
 )
@@ -35,11 +36,10 @@ WORKLOADS = ("Cassandra", "MongoDB", "MySQL", "RocksDB", "Dbench", "SQLite")
 FLASH = Flash(planes=16, blocks=512, pages=128)
 PBGC, BBGC, PROPOSED = "PBGC", "BBGC", "Proposed"
 ON_PBGC, IN_TURN, PROPOSED_IN_TURN = "Proposed on PBGC", "BBGC in turn", "Proposed in turn"
-FIRST: dict[str, object] = {"sched.order": "gc-first"}
 SCHEMES: dict[str, tuple[str, dict[str, object]]] = {
     PBGC: ("invalidation-rate-conventional", {}),
-    BBGC: ("invalidation-rate-conventional-bbgc", FIRST),
-    PROPOSED: ("invalidation-rate-bbgc", FIRST),
+    BBGC: ("invalidation-rate-conventional-bbgc", GC_FIRST),
+    PROPOSED: ("invalidation-rate-bbgc", GC_FIRST),
     ON_PBGC: ("invalidation-rate", {}),
     IN_TURN: ("invalidation-rate-conventional-bbgc", {}),
     PROPOSED_IN_TURN: ("invalidation-rate-bbgc", {}),
@@ -58,14 +58,8 @@ INTERVALS_US = {
 latency of BBGC is the published one (`python -m ssdlab.reproduce.calibrate`)."""
 MEAN, MAX = "table4_mean_latency_ms", "table5_max_latency_ms"
 OPS = ("read", "write")
-NEEDED = 0.70
-"""Used space at which collection starts."""
 LITTLE = 5.0
 """Percent of change that "no significant impact" allows."""
-
-
-def _published() -> Published:
-    return Published(NAME)
 
 
 def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Path]) -> list[Cell]:
@@ -109,13 +103,13 @@ def _latencies(
     for op in OPS:
         measure, of = how(op), f"{table}.{op}"
         rows = [
-            made.row(scheme, scheme, measure, _published().row(of, scheme.lower(), columns))
+            made.row(scheme, scheme, measure, published(NAME).row(of, scheme.lower(), columns))
             for scheme in (PBGC, BBGC, PROPOSED)
         ]
         rows += [made.row(other, other, measure) for other in (ON_PBGC, IN_TURN, PROPOSED_IN_TURN)]
-        published = _published().row(of, "improvement_over_bbgc_percent", columns)
+        numbers = published(NAME).row(of, "improvement_over_bbgc_percent", columns)
         label = "improvement over BBGC, %"
-        rows.append(made.better(label, PROPOSED, [BBGC], measure, published))
+        rows.append(made.better(label, PROPOSED, [BBGC], measure, numbers))
         tables.append(Table(f"{table[:6]}-{op}", f"{title}, {op}s", "ms", columns, tuple(rows)))
     return tables
 
@@ -130,7 +124,7 @@ def _table_1(results: Results, names: Sequence[str]) -> Table:
     rows = [
         Row(
             f"{percent} % invalid",
-            _published().row("table1_percent_of_blocks", f"invalid_{percent}", names),
+            published(NAME).row("table1_percent_of_blocks", f"invalid_{percent}", names),
             {source: tuple(one[i] for one in lists) for source, lists in ours.items()},
         )
         for i, percent in enumerate((70, 90))
@@ -162,7 +156,7 @@ def _table_3(results: Results, names: Sequence[str]) -> Table:
         return of
 
     rows = tuple(
-        made.row(f"{op}s, %", BBGC, share(op), _published().row("table3_traces", key, names))
+        made.row(f"{op}s, %", BBGC, share(op), published(NAME).row("table3_traces", key, names))
         for op, key in (("read", "read_percent"), ("write", "write_percent"))
     )
     note = "Sizes and sequential shares are in docs/workloads.md."
@@ -205,9 +199,7 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
 def _better(
     results: Results, source: Source, names: Sequence[str], measure: Measure
 ) -> list[Number]:
-    made = Measured(results, names)
-    row = made.better("", PROPOSED, [BBGC], measure, (None,) * len(names))
-    return list(row.ours.get(source, ()))
+    return improvements(results, source, names, PROPOSED, [BBGC], measure)
 
 
 def _up_to(measure: Measure, percent: float, names: Sequence[str]) -> Judge:

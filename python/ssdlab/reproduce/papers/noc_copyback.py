@@ -25,7 +25,7 @@ from ssdlab.reproduce.claims import (
 )
 from ssdlab.reproduce.curves import gauge, over_time, peak_to_mean, rise, rise_of, series_of
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source
-from ssdlab.reproduce.paper import Flash, Paper, Published, Scale, load_of, workloads_of
+from ssdlab.reproduce.paper import GC_FIRST, Flash, Paper, Scale, load_of, published, workloads_of
 from ssdlab.reproduce.tables import (
     Measure,
     Measured,
@@ -33,6 +33,7 @@ from ssdlab.reproduce.tables import (
     Number,
     Row,
     Table,
+    improvements,
     max_ms,
     mean_ms,
 )
@@ -42,7 +43,6 @@ WORKLOADS = ("Cassandra", "Dbench", "MySQL", "SQLite", "MongoDB", "RocksDB")
 FLASH = Flash(planes=32, blocks=512, pages=64)
 CONVENTIONAL, PROPOSED = "Conventional", "Proposed"
 PRESETS = {CONVENTIONAL: "noc-copyback-conventional", PROPOSED: "noc-copyback"}
-FIRST: dict[str, object] = {"sched.order": "gc-first"}
 IN_TURN: dict[str, object] = {"sched.order": "fifo"}
 OLDEST = ", oldest first"
 """Ends the names of the schemes under the other order, in which collection waits its turn."""
@@ -65,15 +65,11 @@ VARIED = ("Dbench", "MySQL")
 """Workloads on which geometries are varied."""
 
 
-def _published() -> Published:
-    return Published(NAME)
-
-
 def _schemes(
     scale: Scale, note: str = "", keys: Mapping[str, object] | None = None
 ) -> list[Scheme]:
     return [
-        Scheme(name + note, preset, {**FLASH.keys(scale), **FIRST, **(keys or {})})
+        Scheme(name + note, preset, {**FLASH.keys(scale), **GC_FIRST, **(keys or {})})
         for name, preset in PRESETS.items()
     ]
 
@@ -120,15 +116,14 @@ def _latencies(
     for op in OPS:
         measure, of = how(op), f"{table}.{op}"
         rows = [
-            made.row(scheme, scheme, measure, _published().row(of, scheme.lower(), columns))
+            made.row(scheme, scheme, measure, published(NAME).row(of, scheme.lower(), columns))
             for scheme in PRESETS
         ]
-        published = _published().row(of, "improvement_percent", columns)
-        rows.append(made.better("improvement, %", PROPOSED, [CONVENTIONAL], measure, published))
+        numbers = published(NAME).row(of, "improvement_percent", columns)
+        rows.append(made.better("improvement, %", PROPOSED, [CONVENTIONAL], measure, numbers))
         rows += [made.row(name + OLDEST, name + OLDEST, measure) for name in PRESETS]
-        none = (None,) * len(columns)
         bases = [CONVENTIONAL + OLDEST]
-        rows.append(made.better(f"improvement{OLDEST}, %", PROPOSED + OLDEST, bases, measure, none))
+        rows.append(made.better(f"improvement{OLDEST}, %", PROPOSED + OLDEST, bases, measure))
         tables.append(Table(f"{table[:6]}-{op}", f"{title}, {op}s", "ms", columns, tuple(rows)))
     return tables
 
@@ -148,7 +143,7 @@ def _table_6(results: Results, names: Sequence[str]) -> Table:
             rows.append(
                 Row(
                     f"{what} {op}",
-                    _published().row(part, f"{what}_{op}", names),
+                    published(NAME).row(part, f"{what}_{op}", names),
                     {
                         source: tuple(_deviation(results, name, source, how(op)) for name in names)
                         for source in results.sources
@@ -188,7 +183,6 @@ def _geometries(results: Results, names: Sequence[str]) -> Table:
             PROPOSED + note,
             [CONVENTIONAL + note],
             mean_ms("write"),
-            (None,) * len(varied),
         )
         for note in notes
     )
@@ -227,11 +221,10 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
 
 
 def _gains(
-    results: Results, source: Source, names: Sequence[str], measure: Measure
+    results: Results, source: Source, names: Sequence[str], measure: Measure, note: str = ""
 ) -> list[Number]:
-    made = Measured(results, names)
-    row = made.better("", PROPOSED, [CONVENTIONAL], measure, (None,) * len(names))
-    return list(row.ours.get(source, ()))
+    bases = [CONVENTIONAL + note]
+    return improvements(results, source, names, PROPOSED + note, bases, measure)
 
 
 def _up_to(how: Measures, percent: float, names: Sequence[str]) -> Judge:
@@ -332,13 +325,10 @@ def _geometry(notes: Sequence[str], names: Sequence[str], grows: bool) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
         told, verdicts = [], []
         for name in names:
-            gains = []
-            for note in notes:
-                made = Measured(results, [name])
-                row = made.better(
-                    "", PROPOSED + note, [CONVENTIONAL + note], mean_ms("write"), (None,)
-                )
-                gains.append(row.ours.get(source, (None,))[0])
+            write = mean_ms("write")
+            gains = [
+                gain for note in notes for gain in _gains(results, source, [name], write, note)
+            ]
             known = [gain for gain in gains if gain is not None]
             if len(known) == len(notes):
                 steps = itertools.pairwise(known)
