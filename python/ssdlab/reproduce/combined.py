@@ -141,7 +141,8 @@ class Combined:
 
 def scheme_of(one: Combination, scale: Scale) -> Scheme:
     """The device with these answers."""
-    keys: Answers = dict(noc_copyback.FLASH.keys(scale))
+    # A thousand and more time series that nobody looks at would take gigabytes.
+    keys: Answers = {**noc_copyback.FLASH.keys(scale), "metrics.interval": "0 s"}
     if one == NO_COLLECTION:
         blocks = noc_copyback.FLASH.blocks // scale.divisor * UNCOLLECTED
         keys |= {"device.blocks_per_plane": blocks, **AT_70}
