@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab import _core
+from ssdlab.errors import WorkloadError
 from ssdlab.html.plot import Figure
 from ssdlab.reproduce.claims import Claim
 from ssdlab.reproduce.matrix import Cell, Results, Workload
 from ssdlab.reproduce.tables import Number, Table
 from ssdlab.trace import Trace
 
+GIB = 1 << 30
+PAGE_BYTES = 4096
+"""Of the pages that `Trace.info` counts."""
 QUICK = 4
 """A quick reproduction divides the device and the requests by this."""
 LIVE = 0.25
@@ -24,6 +28,11 @@ SPARE = 0.15
 """Share of the raw flash that the host does not see: that of the presets."""
 OVERWRITE = 3.0
 """Times the raw flash is written by the host: enough to reach the steady state."""
+MOST_LIVE = 0.6
+"""Share of the raw flash that the pages of a recorded trace take at most: collection starts at 70 %
+used space, and has to have something to collect then."""
+REQUESTS_SEED = 1
+"""Seed of made requests: the same in all trials, which differ in the errors drawn."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +79,49 @@ class Flash:
 
 
 @dataclass(frozen=True)
+class Recording:
+    """A recorded trace, and what decides how it is run."""
+
+    file: Path
+    written_bytes: int
+    """By all its writes."""
+    touched_bytes: int
+    """Of the pages that it reads or writes."""
+
+    @staticmethod
+    def of(file: Path) -> Recording:
+        """That of a file. Raises `ConfigError` and `WorkloadError`."""
+        info = Trace(file).info()
+        if not info.ops.write.bytes:
+            raise WorkloadError(f"{file}: writes nothing; expected a trace with writes")
+        return Recording(file, info.ops.write.bytes, info.footprint.pages_touched * PAGE_BYTES)
+
+
+def fitting(
+    traces: Mapping[str, Recording], flash: Flash, scale: Scale
+) -> tuple[dict[str, Recording], list[str]]:
+    """The recorded traces that a device of this scale can hold, and what is said of the others."""
+    raw = flash.raw_bytes / scale.divisor
+    kept = {name: one for name, one in traces.items() if one.touched_bytes <= MOST_LIVE * raw}
+    notes = [
+        f"Recorded requests of {name} are left out: they touch {one.touched_bytes / GIB:.2f} GiB,"
+        f" and at most {100 * MOST_LIVE:.0f} % of the flash, {MOST_LIVE * raw / GIB:.2f} GiB, may"
+        " be live."
+        for name, one in traces.items()
+        if name not in kept
+    ]
+    return kept, notes
+
+
+@dataclass(frozen=True)
 class Paper:
     """A paper whose evaluation is reproduced."""
 
     name: str
     title: str
     """Authors' title and where it appeared."""
+    flash: Flash
+    """Of its device."""
     workloads: tuple[str, ...]
     """In the order of its tables."""
     proposed: str
@@ -85,8 +131,8 @@ class Paper:
     latencies by workload, milliseconds."""
     notes: str
     """What was decided where the paper is silent, and what was found; paragraphs."""
-    cells: Callable[[Scale, Sequence[str], Mapping[str, Path]], list[Cell]]
-    """The runs, for workloads and the files of recorded traces."""
+    cells: Callable[[Scale, Sequence[str], Mapping[str, Recording]], list[Cell]]
+    """The runs, for workloads and recorded traces."""
     tables: Callable[[Results, Sequence[str]], list[Table]]
     figures: Callable[[Results, Sequence[str]], list[Figure]]
     claims: Callable[[Sequence[str]], list[Claim]]
@@ -154,23 +200,24 @@ def generated(
         "workload.kind": f"app:{name.lower()}",
         "workload.set": set_,
         "workload.requests": requests,
+        "workload.seed": REQUESTS_SEED,
         "workload.arrival.interval": f"{round(interval_us * 1000)} ns",
     }
     return Workload(name, "generated", keys)
 
 
 def recorded(
-    name: str, trace: Path, flash: Flash, scale: Scale, time_scale: float = 1.0
+    name: str, trace: Recording, flash: Flash, scale: Scale, time_scale: float = 1.0
 ) -> Workload:
     """A recorded trace, repeated until as much is written as of made requests.
 
     Its pages are renumbered from 0 and lie in the volume, which is written before.
     """
-    written = Trace(trace).info().ops.write.bytes
-    loops = max(1, round(OVERWRITE * flash.raw_bytes / scale.divisor / written))
+    wanted = OVERWRITE * flash.raw_bytes / scale.divisor
+    loops = max(1, round(wanted / trace.written_bytes))
     keys: dict[str, object] = {
         "precondition.fill": LIVE / (1 - SPARE),
-        "workload.trace": str(trace),
+        "workload.trace": str(trace.file),
         "workload.fit": "compact",
         "workload.loops": loops,
         "workload.time_scale": time_scale,
@@ -183,7 +230,7 @@ def workloads_of(
     flash: Flash,
     scale: Scale,
     names: Sequence[str],
-    traces: Mapping[str, Path],
+    traces: Mapping[str, Recording],
     intervals_us: Mapping[str, float],
 ) -> list[Workload]:
     """Made and recorded requests of each application."""
