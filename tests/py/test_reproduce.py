@@ -84,7 +84,8 @@ def test_what_is_least_is_below_all_others(
 def test_recorded_traces_that_do_not_fit_are_left_out() -> None:
     flash = PAPERS["noc-copyback"].flash
     traces = {
-        name: Recording(Path(name), 1, mib << 20) for name, mib in (("small", 600), ("large", 630))
+        name: Recording(Path(name), 1, mib << 20, 1, 1, 1.0)
+        for name, mib in (("small", 600), ("large", 630))
     }
     assert fitting(traces, flash, Scale(quick=False)) == (traces, [])
     kept, (note,) = fitting(traces, flash, Scale(quick=True))
@@ -93,6 +94,13 @@ def test_recorded_traces_that_do_not_fit_are_left_out() -> None:
         "Recorded requests of large are left out: they touch 0.62 GiB, and at most 60 % of the"
         " flash, 0.60 GiB, may be live."
     )
+
+
+def test_recorded_times_are_stretched_until_the_device_is_half_idle() -> None:
+    flash = PAPERS["noc-copyback"].flash  # 8 busy units, 763 us a page read, 938 us one written
+    for reads, writes, expected in ((0, 400, 1.0), (1000, 1000, 4.25), (0, 0, 1.0)):
+        one = Recording(Path("a"), 1, 1, reads, writes, duration_us=100_000.0)
+        assert one.time_scale(flash) == expected
 
 
 def test_every_workload_has_a_recorded_trace(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from ssdlab.html.plot import Figure
 from ssdlab.report import Report
 from ssdlab.reproduce.claims import Claim, Finding
 from ssdlab.reproduce.matrix import Cell, Results, Source
-from ssdlab.reproduce.paper import LIVE, OVERWRITE, Paper, Recording, Scale, fitting
+from ssdlab.reproduce.paper import LIVE, MOST_BUSY, OVERWRITE, Paper, Recording, Scale, fitting
 from ssdlab.reproduce.papers import PAPERS
 from ssdlab.reproduce.tables import Table, Tally, tally
 from ssdlab.versions import described
@@ -105,7 +105,9 @@ def setting() -> str:
         f" flash {OVERWRITE:g} times over; recorded traces are repeated until they have. Those of"
         " Cassandra, RocksDB and WiredTiger, the engine of MongoDB, differ in their mix from the"
         " papers' traces, most of whose writes go to a journal: they are workloads of their own"
-        " right, not replicas. Recorded requests arrive as on the busy machine that recorded them."
+        " right, not replicas. Recorded requests arrive as on the busy machine that recorded them,"
+        " their times stretched where their pages alone would keep the device busy for more than"
+        f" {100 * MOST_BUSY:.0f} % of the time."
     )
 
 
@@ -306,4 +308,7 @@ def _fill(results: Results, names: Sequence[str], scheme: str) -> dict[str, dict
                 f"{written:.2f} times the flash written by the host, {100 * live:.0f} % of it live"
                 " at the end"
             )
+            stretched = report.config["workload.time_scale"]
+            if stretched != 1:
+                said[name][source] += f"; times stretched {stretched:g} times"
     return said

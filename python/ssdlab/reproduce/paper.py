@@ -31,6 +31,10 @@ OVERWRITE = 3.0
 MOST_LIVE = 0.6
 """Share of the raw flash that the pages of a recorded trace take at most: collection starts at 70 %
 used space, and has to have something to collect then."""
+MOST_BUSY = 0.5
+"""Share of the time for which the pages of recorded requests keep the busy units of the device busy
+at most: arrival times are stretched until they do. Recorded on other storage, the requests would
+otherwise queue for ever, and the latencies say how long the trace is."""
 REQUESTS_SEED = 1
 """Seed of made requests: the same in all trials, which differ in the errors drawn."""
 
@@ -58,6 +62,12 @@ class Flash:
     """Of each plane."""
     pages: int
     """Of each block."""
+    units: int
+    """Busy units."""
+    read_us: float
+    """For which a page that the host reads keeps one busy: the delays of the paper added up."""
+    write_us: float
+    """The same of a page that the host writes."""
     page_bytes: int = 4096
 
     @property
@@ -87,6 +97,11 @@ class Recording:
     """By all its writes."""
     touched_bytes: int
     """Of the pages that it reads or writes."""
+    page_reads: int
+    """Pages that are read, each time counted."""
+    page_writes: int
+    duration_us: float
+    """From the first arrival to the last."""
 
     @staticmethod
     def of(file: Path) -> Recording:
@@ -94,7 +109,22 @@ class Recording:
         info = Trace(file).info()
         if not info.ops.write.bytes:
             raise WorkloadError(f"{file}: writes nothing; expected a trace with writes")
-        return Recording(file, info.ops.write.bytes, info.footprint.pages_touched * PAGE_BYTES)
+        return Recording(
+            file,
+            written_bytes=info.ops.write.bytes,
+            touched_bytes=info.footprint.pages_touched * PAGE_BYTES,
+            page_reads=info.footprint.page_reads,
+            page_writes=info.updates.page_writes,
+            duration_us=info.duration_ns / 1e3,
+        )
+
+    def time_scale(self, flash: Flash) -> float:
+        """What arrival times are multiplied by, at least 1, on such a device; see `MOST_BUSY`."""
+        busy_us = self.page_reads * flash.read_us + self.page_writes * flash.write_us
+        wanted_us = busy_us / (flash.units * MOST_BUSY)
+        if wanted_us <= self.duration_us or not self.duration_us:
+            return 1.0
+        return round(wanted_us / self.duration_us, 2)
 
 
 def fitting(
@@ -206,9 +236,7 @@ def generated(
     return Workload(name, "generated", keys)
 
 
-def recorded(
-    name: str, trace: Recording, flash: Flash, scale: Scale, time_scale: float = 1.0
-) -> Workload:
+def recorded(name: str, trace: Recording, flash: Flash, scale: Scale) -> Workload:
     """A recorded trace, repeated until as much is written as of made requests.
 
     Its pages are renumbered from 0 and lie in the volume, which is written before.
@@ -220,7 +248,7 @@ def recorded(
         "workload.trace": str(trace.file),
         "workload.fit": "compact",
         "workload.loops": loops,
-        "workload.time_scale": time_scale,
+        "workload.time_scale": trace.time_scale(flash),
     }
     return Workload(name, "recorded", keys)
 

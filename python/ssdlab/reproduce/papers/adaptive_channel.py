@@ -49,7 +49,7 @@ from ssdlab.reproduce.tables import (
 
 NAME = "adaptive-channel"
 WORKLOADS = ("Cassandra", "Dbench", "MySQL", "SQLite", "MongoDB", "RocksDB", "Varmail")
-FLASH = Flash(planes=32, blocks=512, pages=128)
+FLASH = Flash(planes=32, blocks=512, pages=128, units=8, read_us=49, write_us=224)
 CONV_0, CONV_ALL, CONV_HALF = "Conv_0_AllCh", "Conv_0.7_AllCh", "Conv_0.7_HalfCh"
 PROPOSED = "Proposed"
 BASELINES = (CONV_0, CONV_ALL, CONV_HALF)

@@ -41,7 +41,7 @@ from ssdlab.reproduce.tables import (
 
 NAME = "invalidation-rate"
 WORKLOADS = ("Cassandra", "MongoDB", "MySQL", "RocksDB", "Dbench", "SQLite")
-FLASH = Flash(planes=16, blocks=512, pages=128)
+FLASH = Flash(planes=16, blocks=512, pages=128, units=16, read_us=25, write_us=230)
 PBGC, BBGC, PROPOSED = "PBGC", "BBGC", "Proposed"
 ON_PBGC, IN_TURN, PROPOSED_IN_TURN = "Proposed on PBGC", "BBGC in turn", "Proposed in turn"
 SCHEMES: dict[str, tuple[str, dict[str, object]]] = {

@@ -48,7 +48,7 @@ from ssdlab.reproduce.tables import (
 
 NAME = "noc-copyback"
 WORKLOADS = ("Cassandra", "Dbench", "MySQL", "SQLite", "MongoDB", "RocksDB")
-FLASH = Flash(planes=32, blocks=512, pages=64)
+FLASH = Flash(planes=32, blocks=512, pages=64, units=8, read_us=763, write_us=938)
 CONVENTIONAL, PROPOSED = "Conventional", "Proposed"
 PRESETS = {CONVENTIONAL: "noc-copyback-conventional", PROPOSED: "noc-copyback"}
 IN_TURN: dict[str, object] = {"sched.order": "fifo"}
