@@ -25,7 +25,7 @@ WRITE, TRIM = Requests.OPS.index("write"), Requests.OPS.index("trim")
 JOURNAL = 64
 """The journal of a made volume is the first of so many parts (docs/workloads.md)."""
 
-SAMPLE = 1_000_000
+SAMPLE = 200_000
 """Made requests that shares and sizes are counted in."""
 
 MOST_RECORDED = 10_000_000
