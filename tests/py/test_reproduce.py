@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from running import refused, ssdlab_command
+from running import ROOT, refused, ssdlab_command
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.reproduce import PAPERS, Reproduction, paper, reproduce
-from ssdlab.reproduce.claims import rank_correlation
-from ssdlab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab.reproduce.claims import least, rank_correlation
+from ssdlab.reproduce.command import JSON, MARKDOWN, PAGE, recorded_traces
+from ssdlab.reproduce.paper import Recording, Scale, fitting
 from ssdlab.reproduce.requests import shares_invalid
 from ssdlab.reproduce.tables import agreement, tally
 from ssdlab.trace import Requests
@@ -60,6 +61,72 @@ def test_rank_correlation() -> None:
     assert rank_correlation([1, 2, 2, 3], [1, 2, 2, 3]) == pytest.approx(1.0)
     assert rank_correlation([1, 1, 1], [1, 2, 3]) is None
     assert rank_correlation([1, 2], [1, 2]) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([3.0, 2.0, 4.0], True),
+        ([3.0, 3.5, 4.0], False),
+        ([3.0, 3.0, 3.0], None),
+        ([3.0, 3.0, 4.0], None),
+        ([3.0, 4.0, 3.0], False),
+        ([None, 2.0, 4.0], None),
+        ([3.0, None, 4.0], None),
+    ],
+)
+def test_what_is_least_is_below_all_others(
+    values: list[float | None], expected: bool | None
+) -> None:
+    assert least(values, 1) is expected
+
+
+def test_recorded_traces_that_do_not_fit_are_left_out() -> None:
+    flash = PAPERS["noc-copyback"].flash
+    traces = {
+        name: Recording(Path(name), 1, mib << 20, 1, 1, 1.0)
+        for name, mib in (("small", 600), ("large", 630))
+    }
+    assert fitting(traces, flash, Scale(quick=False)) == (traces, [])
+    kept, (note,) = fitting(traces, flash, Scale(quick=True))
+    assert kept == {"small": traces["small"]}
+    assert note == (
+        "Recorded requests of large are left out: they touch 0.62 GiB, and at most 60 % of the"
+        " flash, 0.60 GiB, may be live."
+    )
+
+
+def test_recorded_times_are_stretched_until_the_device_is_half_idle() -> None:
+    flash = PAPERS["noc-copyback"].flash  # 8 busy units, 763 us a page read, 938 us one written
+    for reads, writes, expected in ((0, 400, 1.0), (1000, 1000, 4.25), (0, 0, 1.0)):
+        one = Recording(Path("a"), 1, 1, reads, writes, duration_us=100_000.0)
+        assert one.time_scale(flash) == expected
+
+
+def test_every_workload_has_a_recorded_trace(tmp_path: Path) -> None:
+    for one in PAPERS.values():
+        found, notes = recorded_traces(one.workloads, ROOT / "traces")
+        assert tuple(found) == one.workloads
+        assert notes == ["Recorded requests of MongoDB are those of its engine, WiredTiger."]
+        assert found["MongoDB"].file.name == "wiredtiger.trace.zst"
+        assert fitting(found, one.flash, Scale(quick=False)) == (found, [])
+    own = tmp_path / "mongodb.trace.zst"
+    own.write_bytes((ROOT / "traces/wiredtiger.trace.zst").read_bytes())
+    found, notes = recorded_traces(("MongoDB",), tmp_path)
+    assert (found["MongoDB"].file, notes) == (own, [])
+    (tmp_path / "mysql.trace.zst").write_text("8,0 1 1 0.5 7 Q R 0 + 8 [a]\n")
+    with pytest.raises(WorkloadError, match=r"mysql\.trace\.zst: writes nothing"):
+        recorded_traces(("MySQL",), tmp_path)
+
+
+def test_trials_differ_in_the_errors_drawn_alone() -> None:
+    one = PAPERS["noc-copyback"]
+    cells = one.cells(Scale(quick=True), ("SQLite",), {})
+    trials = [cell.config for cell in cells if cell.scheme.name == one.proposed]
+    assert [config["run.seed"] for config in trials] == [1, 2]
+    first, second = ({**config.values, "run": None} for config in trials)
+    assert first == second
+    assert first["workload"]["seed"] == 1
 
 
 def slow_shares(
@@ -128,6 +195,26 @@ def test_a_reproduction_leaves_tables_figures_and_claims(name: str, tmp_path: Pa
     page = (tmp_path / "out" / PAGE).read_text()
     assert all(table.title in page for table in done.tables)
     assert done.paper.title in (tmp_path / "out" / MARKDOWN).read_text()
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("noc-copyback", ("table3", "table3-sizes")),
+        ("adaptive-channel", ("table4", "table5")),
+    ],
+)
+def test_made_requests_are_those_that_are_published(
+    name: str, keys: tuple[str, str], tmp_path: Path
+) -> None:
+    tables = {table.key: table for table in of(name, tmp_path / "out", "MongoDB").tables}
+    for key in keys:
+        for row in tables[key].rows:
+            (published,), (ours,) = row.published, row.ours["generated"]
+            assert published is not None
+            # Of sizes of a few sequential requests the mean is not as near.
+            assert ours == pytest.approx(published, rel=0.1, abs=2.0), row.label
 
 
 @pytest.mark.usefixtures("small")

@@ -1,5 +1,6 @@
 """`ssdlab trace convert`, `trace split`, and requests as arrays: what a user sees of them."""
 
+import hashlib
 import json
 import signal
 import subprocess
@@ -190,3 +191,18 @@ def test_interrupt_while_nothing_comes(folder: Path) -> None:
         running.send_signal(signal.SIGINT)
         assert running.wait(30) == 130
     nothing_left(folder, "t.trace", "two.csv")
+
+
+def test_carried_traces_are_those_of_the_manifest() -> None:
+    folder = ROOT / "traces"
+    traces = json.loads((folder / "manifest.json").read_text())["traces"]
+    files = {trace["file"]["name"]: trace for trace in traces}
+    assert sorted(files) == sorted(file.name for file in folder.glob("*.zst"))
+    for name, trace in files.items():
+        packed = (folder / name).read_bytes()
+        assert len(packed) == trace["file"]["bytes"]
+        assert hashlib.sha256(packed).hexdigest() == trace["file"]["sha256"]
+        info = ssdlab.Trace(folder / name).info()
+        assert info.source.lines == trace["file"]["lines"]
+        assert info.footprint.pages_touched <= (1 << 30) // 4096
+        assert name in (folder / "README.md").read_text()

@@ -71,6 +71,35 @@ def test_traces_are_made_and_made_again(tmp_path: Path) -> None:
     assert len(text.read_text().splitlines()) == 1000
 
 
+def test_made_requests_can_have_a_seed_of_their_own(tmp_path: Path) -> None:
+    def made(name: str, of_run: int, **keys: object) -> bytes:
+        out = tmp_path / f"{name}.ssdtrace"
+        values = {f"workload.{key}": value for key, value in keys.items()}
+        ssdlab.generate("app:sqlite", out, bytes=1 << 30, requests=1000, seed=of_run, set=values)
+        return out.read_bytes()
+
+    wanted = made("a", 7)
+    assert made("b", 1, seed=7) == made("c", 2, seed=7) == wanted != made("d", 1)
+    assert made("e", 7, seed="run") == wanted
+
+    def ran(seed: int) -> ssdlab.Report:
+        values = {
+            "workload.kind": "app:sqlite",
+            "workload.requests": 20_000,
+            "workload.seed": 7,
+            "workload.span": 0.5,
+            "precondition.fill": 0.5,
+            "controller.page_error_probability": 0.3,
+            "device.blocks_per_plane": 16,
+            "device.user_capacity": "96 MiB",
+        }
+        return ssdlab.run("noc-copyback", set=values, seed=seed, progress=False)
+
+    one, two = ran(1), ran(2)
+    assert one.host == two.host
+    assert one.provenance.event_digest != two.provenance.event_digest
+
+
 def test_an_application_made_like_a_trace_has_its_statistics(tmp_path: Path) -> None:
     trace = ROOT / "traces/varmail.trace.zst"
     out = tmp_path / "like.ssdtrace"

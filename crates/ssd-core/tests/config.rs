@@ -140,6 +140,7 @@ snapshot = "FILE"
 [workload]
 kind = "zipf"
 requests = 1_000
+seed = 7
 size = [{ size = "4 KiB", weight = 3 }, { size = 512 }]
 read = 0.5
 trim = 0.1
@@ -164,6 +165,7 @@ fn every_key_of_the_contract_is_accepted() {
     let [made, _, _] = MADE.map(|text| ok(&input(text)));
     assert_eq!(made.workload.arrival.interval_ns, 50_000);
     assert_eq!(made.workload.sizes[1].bytes, 512);
+    assert_eq!((made.workload_seed(), config.workload_seed()), (7, 1));
     let tables = |text: &str| text.parse::<toml::Table>().expect("the texts above are TOML");
     let said = [CONTRACT, MADE[0], MADE[1], MADE[2]].map(tables);
     let alternatives = [
@@ -291,6 +293,7 @@ fn keys_without_effect_are_refused_and_say_what_they_need() {
         ("[workload]\nloops = 2", "workload.loops", "workload.trace"),
         ("[workload]\ntime_scale = 2.0", "workload.time_scale", "workload.trace"),
         ("[workload]\ndedup = true", "workload.dedup", "workload.trace"),
+        ("[workload]\ntrace = \"t\"\nseed = 3", "workload.seed", "requests that are made"),
         ("[workload]\nvolume = 3", "workload.volume", "workload.trace"),
         ("[workload]\nlike = \"t\"", "workload.like", "app:"),
         ("[workload]\nmsr = \"t\"", "workload.msr", "msr:"),

@@ -94,7 +94,7 @@ struct Reading {
 #[allow(clippy::disallowed_methods, reason = "threads are banned in the core; this one only reads")]
 fn opened(py: Python<'_>, config: &Config, progress: Option<&Py<PyAny>>) -> PyResult<OpenedSource> {
     let (page_bytes, user_pages) = (config.device.page_bytes, config.device.user_pages);
-    let (seed, mut workload) = (config.run.seed, config.workload.clone());
+    let (seed, mut workload) = (config.workload_seed(), config.workload.clone());
     if config.host.mode == HostMode::Closed || config.run.mode == Mode::Functional {
         // Nobody looks at arrival times: spare the logarithms. Their stream is their own.
         workload.arrival.kind = ArrivalKind::Fixed;

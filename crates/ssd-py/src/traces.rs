@@ -155,7 +155,7 @@ pub(crate) fn trace_generate(
             stopped |= flow.is_break();
             flow
         };
-        let seed = config.run.seed;
+        let seed = config.workload_seed();
         let workload = &config.workload;
         let opened = ssd_trace::open_watched(workload, page_bytes, pages, seed, &mut reading);
         if stopped {

@@ -37,6 +37,7 @@ fn workload(kind: WorkloadKind) -> Workload {
         like: None,
         msr: None,
         job: None,
+        seed: None,
         requests: REQUESTS,
         sizes: vec![SizeShare { bytes: 4096, weight: 1.0 }],
         read: 0.0,

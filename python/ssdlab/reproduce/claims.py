@@ -43,6 +43,15 @@ def found(holds: bool | None, numbers: str) -> Finding:
     return Finding("holds" if holds else "does not hold", numbers)
 
 
+def least(values: Sequence[Number], which: int) -> bool | None:
+    """Whether one of the values is below all others; None if one is missing or as small."""
+    mine, others = values[which], [*values[:which], *values[which + 1 :]]
+    if mine is None or None in others:
+        return None
+    nearest = min(other for other in others if other is not None)
+    return None if nearest == mine else nearest > mine
+
+
 def listed(names: Sequence[str], values: Sequence[Number], form: str = ".3g") -> str:
     """`name value` of those that there are."""
     return ", ".join(

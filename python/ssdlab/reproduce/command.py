@@ -16,7 +16,7 @@ from ssdlab.html.plot import Figure
 from ssdlab.report import Report
 from ssdlab.reproduce.claims import Claim, Finding
 from ssdlab.reproduce.matrix import Cell, Results, Source
-from ssdlab.reproduce.paper import LIVE, OVERWRITE, Paper, Scale
+from ssdlab.reproduce.paper import LIVE, MOST_BUSY, OVERWRITE, Paper, Recording, Scale, fitting
 from ssdlab.reproduce.papers import PAPERS
 from ssdlab.reproduce.tables import Table, Tally, tally
 from ssdlab.versions import described
@@ -26,6 +26,8 @@ VERSION = 1
 JSON, PAGE, MARKDOWN = "reproduction.json", "report.html", "reproduction.md"
 TRACES = Path("traces")
 """Where recorded traces are looked for unless it is said."""
+ENGINES = {"MongoDB": "WiredTiger"}
+"""Whose trace takes the place of a recorded one of a workload that there is none of."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,12 @@ def setting() -> str:
     return (
         f"The volume of each workload takes {100 * LIVE:.0f} % of the raw flash and is written"
         " before the measurement, so the used space begins there. The host then writes the raw"
-        f" flash {OVERWRITE:g} times over; recorded traces are repeated until they have."
+        f" flash {OVERWRITE:g} times over; recorded traces are repeated until they have. Those of"
+        " Cassandra, RocksDB and WiredTiger, the engine of MongoDB, differ in their mix from the"
+        " papers' traces, most of whose writes go to a journal: they are workloads of their own"
+        " right, not replicas. Recorded requests arrive as on the busy machine that recorded them,"
+        " their times stretched where their pages alone would keep the device busy for more than"
+        f" {100 * MOST_BUSY:.0f} % of the time."
     )
 
 
@@ -140,9 +147,11 @@ def reproduce(
     names = _named(chosen, workloads)
     folder = Path(out) if out is not None else Path("runs") / f"reproduce-{chosen.name}"
     recorded, notes = recorded_traces(names, traces)
+    recorded, left_out = fitting(recorded, chosen.flash, scale)
     cells = chosen.cells(scale, names, recorded)
     check_folder(folder, chosen.name)
     reports, failures, interrupted = run_cells(cells, folder, jobs, progress)
+    notes += left_out
     done = _evaluated(chosen, scale, names, cells, reports, folder, notes, failures, interrupted)
     from ssdlab.reproduce.page import markdown, page  # needs numpy, which is slow to import
 
@@ -174,21 +183,33 @@ def _named(paper: Paper, workloads: Sequence[str] | None) -> tuple[str, ...]:
 
 def recorded_traces(
     names: Sequence[str], traces: str | Path | None
-) -> tuple[dict[str, Path], list[str]]:
-    """Files of recorded traces by workload, and what is to be said of those that are not there."""
+) -> tuple[dict[str, Recording], list[str]]:
+    """Recorded traces by workload, and what is to be said of those that are not there."""
     folder = TRACES if traces is None else Path(traces)
     if traces is not None and not folder.is_dir():
         raise WorkloadError(f"{folder}: no such folder of recorded traces")
-    files = {name: folder / f"{name.lower()}.trace.zst" for name in names}
-    there = {name: file for name, file in files.items() if file.is_file()}
+    files = {name: _file(folder, name) for name in names}
+    engines = {name: _file(folder, ENGINES[name]) for name in names if name in ENGINES}
+    engines = {name: file for name, file in engines.items() if not files[name].is_file()}
+    there = {name: file for name, file in (files | engines).items() if file.is_file()}
     if traces is not None and not there:
-        expected = ", ".join(file.name for file in files.values())
+        expected = ", ".join(file.name for file in [*files.values(), *engines.values()])
         raise WorkloadError(f"{folder}: none of {expected} is there")
     missing = [name for name in names if name not in there]
     notes = []
     if missing:
         notes.append(f"No recorded trace of {', '.join(missing)} in {folder}: made requests only.")
-    return there, notes
+    notes += [
+        f"Recorded requests of {name} are those of its engine, {ENGINES[name]}."
+        for name in engines
+        if name in there
+    ]
+    return {name: Recording.of(file) for name, file in there.items()}, notes
+
+
+def _file(folder: Path, name: str) -> Path:
+    """Where a recorded trace of that name lies."""
+    return folder / f"{name.lower()}.trace.zst"
 
 
 def check_folder(folder: Path, paper: str) -> None:
@@ -287,4 +308,7 @@ def _fill(results: Results, names: Sequence[str], scheme: str) -> dict[str, dict
                 f"{written:.2f} times the flash written by the host, {100 * live:.0f} % of it live"
                 " at the end"
             )
+            stretched = report.config["workload.time_scale"]
+            if stretched != 1:
+                said[name][source] += f"; times stretched {stretched:g} times"
     return said

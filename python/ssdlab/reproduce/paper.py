@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab import _core
+from ssdlab.errors import WorkloadError
 from ssdlab.html.plot import Figure
 from ssdlab.reproduce.claims import Claim
 from ssdlab.reproduce.matrix import Cell, Results, Workload
 from ssdlab.reproduce.tables import Number, Table
 from ssdlab.trace import Trace
 
+GIB = 1 << 30
+PAGE_BYTES = 4096
+"""Of the pages that `Trace.info` counts."""
 QUICK = 4
 """A quick reproduction divides the device and the requests by this."""
 LIVE = 0.25
@@ -24,6 +28,15 @@ SPARE = 0.15
 """Share of the raw flash that the host does not see: that of the presets."""
 OVERWRITE = 3.0
 """Times the raw flash is written by the host: enough to reach the steady state."""
+MOST_LIVE = 0.6
+"""Share of the raw flash that the pages of a recorded trace take at most: collection starts at 70 %
+used space, and has to have something to collect then."""
+MOST_BUSY = 0.5
+"""Share of the time for which the pages of recorded requests keep the busy units of the device busy
+at most: arrival times are stretched until they do. Recorded on other storage, the requests would
+otherwise queue for ever, and the latencies say how long the trace is."""
+REQUESTS_SEED = 1
+"""Seed of made requests: the same in all trials, which differ in the errors drawn."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +62,12 @@ class Flash:
     """Of each plane."""
     pages: int
     """Of each block."""
+    units: int
+    """Busy units."""
+    read_us: float
+    """For which a page that the host reads keeps one busy: the delays of the paper added up."""
+    write_us: float
+    """The same of a page that the host writes."""
     page_bytes: int = 4096
 
     @property
@@ -70,12 +89,69 @@ class Flash:
 
 
 @dataclass(frozen=True)
+class Recording:
+    """A recorded trace, and what decides how it is run."""
+
+    file: Path
+    written_bytes: int
+    """By all its writes."""
+    touched_bytes: int
+    """Of the pages that it reads or writes."""
+    page_reads: int
+    """Pages that are read, each time counted."""
+    page_writes: int
+    duration_us: float
+    """From the first arrival to the last."""
+
+    @staticmethod
+    def of(file: Path) -> Recording:
+        """That of a file. Raises `ConfigError` and `WorkloadError`."""
+        info = Trace(file).info()
+        if not info.ops.write.bytes:
+            raise WorkloadError(f"{file}: writes nothing; expected a trace with writes")
+        return Recording(
+            file,
+            written_bytes=info.ops.write.bytes,
+            touched_bytes=info.footprint.pages_touched * PAGE_BYTES,
+            page_reads=info.footprint.page_reads,
+            page_writes=info.updates.page_writes,
+            duration_us=info.duration_ns / 1e3,
+        )
+
+    def time_scale(self, flash: Flash) -> float:
+        """What arrival times are multiplied by, at least 1, on such a device; see `MOST_BUSY`."""
+        busy_us = self.page_reads * flash.read_us + self.page_writes * flash.write_us
+        wanted_us = busy_us / (flash.units * MOST_BUSY)
+        if wanted_us <= self.duration_us or not self.duration_us:
+            return 1.0
+        return round(wanted_us / self.duration_us, 2)
+
+
+def fitting(
+    traces: Mapping[str, Recording], flash: Flash, scale: Scale
+) -> tuple[dict[str, Recording], list[str]]:
+    """The recorded traces that a device of this scale can hold, and what is said of the others."""
+    raw = flash.raw_bytes / scale.divisor
+    kept = {name: one for name, one in traces.items() if one.touched_bytes <= MOST_LIVE * raw}
+    notes = [
+        f"Recorded requests of {name} are left out: they touch {one.touched_bytes / GIB:.2f} GiB,"
+        f" and at most {100 * MOST_LIVE:.0f} % of the flash, {MOST_LIVE * raw / GIB:.2f} GiB, may"
+        " be live."
+        for name, one in traces.items()
+        if name not in kept
+    ]
+    return kept, notes
+
+
+@dataclass(frozen=True)
 class Paper:
     """A paper whose evaluation is reproduced."""
 
     name: str
     title: str
     """Authors' title and where it appeared."""
+    flash: Flash
+    """Of its device."""
     workloads: tuple[str, ...]
     """In the order of its tables."""
     proposed: str
@@ -85,8 +161,8 @@ class Paper:
     latencies by workload, milliseconds."""
     notes: str
     """What was decided where the paper is silent, and what was found; paragraphs."""
-    cells: Callable[[Scale, Sequence[str], Mapping[str, Path]], list[Cell]]
-    """The runs, for workloads and the files of recorded traces."""
+    cells: Callable[[Scale, Sequence[str], Mapping[str, Recording]], list[Cell]]
+    """The runs, for workloads and recorded traces."""
     tables: Callable[[Results, Sequence[str]], list[Table]]
     figures: Callable[[Results, Sequence[str]], list[Figure]]
     claims: Callable[[Sequence[str]], list[Claim]]
@@ -154,26 +230,25 @@ def generated(
         "workload.kind": f"app:{name.lower()}",
         "workload.set": set_,
         "workload.requests": requests,
+        "workload.seed": REQUESTS_SEED,
         "workload.arrival.interval": f"{round(interval_us * 1000)} ns",
     }
     return Workload(name, "generated", keys)
 
 
-def recorded(
-    name: str, trace: Path, flash: Flash, scale: Scale, time_scale: float = 1.0
-) -> Workload:
+def recorded(name: str, trace: Recording, flash: Flash, scale: Scale) -> Workload:
     """A recorded trace, repeated until as much is written as of made requests.
 
     Its pages are renumbered from 0 and lie in the volume, which is written before.
     """
-    written = Trace(trace).info().ops.write.bytes
-    loops = max(1, round(OVERWRITE * flash.raw_bytes / scale.divisor / written))
+    wanted = OVERWRITE * flash.raw_bytes / scale.divisor
+    loops = max(1, round(wanted / trace.written_bytes))
     keys: dict[str, object] = {
         "precondition.fill": LIVE / (1 - SPARE),
-        "workload.trace": str(trace),
+        "workload.trace": str(trace.file),
         "workload.fit": "compact",
         "workload.loops": loops,
-        "workload.time_scale": time_scale,
+        "workload.time_scale": trace.time_scale(flash),
     }
     return Workload(name, "recorded", keys)
 
@@ -183,7 +258,7 @@ def workloads_of(
     flash: Flash,
     scale: Scale,
     names: Sequence[str],
-    traces: Mapping[str, Path],
+    traces: Mapping[str, Recording],
     intervals_us: Mapping[str, float],
 ) -> list[Workload]:
     """Made and recorded requests of each application."""

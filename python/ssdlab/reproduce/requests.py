@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,7 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ssdlab.report import Report
+from ssdlab.reproduce.paper import published
+from ssdlab.reproduce.tables import Measure, Measured, Number, Row, Table
 from ssdlab.trace import Requests, Trace, generate
+from ssdlab.trace_info import Info, OpInfo
 
 SECTORS = 8
 """Sectors of a page of 4 KiB."""
@@ -20,43 +25,155 @@ WRITE, TRIM = Requests.OPS.index("write"), Requests.OPS.index("trim")
 JOURNAL = 64
 """The journal of a made volume is the first of so many parts (docs/workloads.md)."""
 
-SAMPLE = 1_000_000
-"""Requests that a share is counted in."""
+SAMPLE = 200_000
+"""Made requests that shares and sizes are counted in."""
+
+MOST_RECORDED = 10_000_000
+"""Requests of a recorded trace that are looked at at most."""
 
 Integers = npt.NDArray[np.int64]
 
 
-@lru_cache(maxsize=4)
-def requests_of(report: Report, most: int | None = None) -> Requests:
+@dataclass(frozen=True)
+class Mix:
+    """What the requests of a run are like."""
+
+    info: Info
+    """Statistics: of made requests the first `SAMPLE`, of a recorded trace one pass as it is in the
+    file."""
+    journal: float | None
+    """Percentage of the writes that go to the journal of a made volume; None for a recorded."""
+
+
+@contextmanager
+def _trace_of(report: Report, most: int | None = None) -> Iterator[Trace]:
     """The first `most` requests of a run again; of a recorded trace all of one pass."""
     values = report.config.values
     work, device = values["workload"], values["device"]
     if work["kind"] == "trace":
-        return Trace(work["trace"]).requests()
-    count = min(work["requests"], most or work["requests"])
+        yield Trace(work["trace"])
+        return
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "made.ssdtrace"
         generate(
             work["kind"],
             file,
             bytes=device["user_pages"] * device["page_bytes"],
-            requests=count,
-            seed=values["run"]["seed"],
+            requests=min(work["requests"], most or work["requests"]),
+            seed=work.get("seed", values["run"]["seed"]),
             set={"workload.set": work["set"], "workload.span": work["span"]},
         )
-        return Trace(file).requests(limit=count)
+        yield Trace(file)
 
 
-def journal_share(report: Report) -> float | None:
-    """Percentage of the writes of a made workload that go to its journal; None for a recorded."""
+def requests_of(report: Report) -> Requests:
+    """The requests of a run again; of a recorded trace those of one pass."""
+    with _trace_of(report) as trace:
+        return trace.requests(limit=max(report.config["workload.requests"], MOST_RECORDED))
+
+
+@lru_cache
+def mix_of(report: Report) -> Mix:
+    """What the requests of a run are like."""
+    with _trace_of(report, SAMPLE) as trace:
+        made = report.config["workload.kind"] != "trace"
+        return Mix(trace.info(), _journal(report, trace.requests()) if made else None)
+
+
+def _journal(report: Report, requests: Requests) -> float | None:
     values = report.config.values
-    if values["workload"]["kind"] == "trace":
-        return None
-    requests = requests_of(report, SAMPLE)
     device = values["device"]
     size = device["user_pages"] * device["page_bytes"] // 512 * values["workload"]["span"]
     writes = requests.sector[requests.op == WRITE]
     return 100.0 * float(np.mean(writes < size / JOURNAL)) if len(writes) else None
+
+
+def journal_share(report: Report) -> float | None:
+    """`Mix.journal`, as a measure."""
+    return mix_of(report).journal
+
+
+def sequential_percent(op: str | None = None) -> Measure:
+    """Share of the requests, or of those of one operation, that continue the operation's last."""
+
+    def of(report: Report) -> Number:
+        info = mix_of(report).info
+        share = info.sequential_share if op is None else _of(info, op).sequential_share
+        return None if share is None else 100.0 * share
+
+    return of
+
+
+def random_percent(report: Report) -> Number:
+    """Share of the requests that do not continue the operation's last."""
+    share = sequential_percent()(report)
+    return None if share is None else 100.0 - share
+
+
+def mean_kib(op: str) -> Measure:
+    """Mean size of an operation, KiB."""
+
+    def of(report: Report) -> Number:
+        mean = _of(mix_of(report).info, op).size.mean
+        return None if mean is None else mean / 1024
+
+    return of
+
+
+def sequential_mean_kib(op: str) -> Measure:
+    """Mean size of the requests of an operation that continue its last, KiB."""
+
+    def of(report: Report) -> Number:
+        mean = _of(mix_of(report).info, op).sequential_mean_bytes
+        return None if mean is None else mean / 1024
+
+    return of
+
+
+def _of(info: Info, op: str) -> OpInfo:
+    one: OpInfo = getattr(info.ops, op)
+    return one
+
+
+def share_percent(op: str, of: Sequence[str]) -> Measure:
+    """Requests of an operation over those of the operations `of`, as they were simulated."""
+
+    def measure(report: Report) -> Number:
+        all_ = sum(getattr(report.requests, one) for one in of)
+        return 100.0 * float(getattr(report.requests, op)) / all_ if all_ else None
+
+    return measure
+
+
+MIX_NOTE = (
+    "Sequential: a request that begins where the last one of its operation ended. Shares of"
+    f" operations are of all requests; the rest of {SAMPLE:,} of them, of a recorded trace of one"
+    " pass as it is in the file, whose discards are overstated (traces/README.md)."
+)
+
+
+def table_3(made: Measured, paper: str, scheme: str) -> list[Table]:
+    """Mix and sizes, as two papers print them in their table 3."""
+    names = made.workloads
+    both = ("read", "write")
+
+    def rows(*lines: tuple[str, str, Measure]) -> tuple[Row, ...]:
+        table = "table3_traces"
+        return tuple(
+            made.row(label, scheme, measure, published(paper).row(table, key, names))
+            for label, key, measure in lines
+        )
+
+    mix = rows(
+        *((f"{op}s", f"{op}_percent", share_percent(op, both)) for op in both),
+        ("sequential", "sequential_percent", sequential_percent()),
+        ("random", "random_percent", random_percent),
+    )
+    sizes = rows(*((f"{op}s", f"mean_{op}_kib", mean_kib(op)) for op in both))
+    return [
+        Table("table3", "Table 3: requests", "%", names, mix, MIX_NOTE),
+        Table("table3-sizes", "Table 3: mean sizes", "KiB", names, sizes),
+    ]
 
 
 def shares_invalid(

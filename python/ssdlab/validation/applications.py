@@ -22,7 +22,9 @@ from . import made
 
 SETS = ("adaptive-channel", "invalidation-rate", "noc-copyback")
 APPLICATIONS = ("cassandra", "mongodb", "mysql", "rocksdb", "sqlite", "dbench", "varmail")
-RECORDED = ("sqlite", "dbench", "varmail")
+RECORDED = ("cassandra", "mysql", "rocksdb", "sqlite", "dbench", "varmail")
+REPLAYED = ("sqlite", "dbench", "varmail")
+"""Recorded traces on which policies are compared."""
 OPS = ("read", "write", "trim")
 POLICIES = ("greedy", "fifo", "cost-benefit")
 REQUESTS = 200_000
@@ -185,7 +187,7 @@ def policies() -> Iterator[str]:
     columns = " | ".join(f"{head} recorded | made | ratio" for head in heads)
     yield f"| application | policy | {columns} |"
     yield "|---" * 11 + "|"
-    for name in RECORDED:
+    for name in REPLAYED:
         trace = f"traces/{name}.trace.zst"
         info = ssdlab.Trace(trace).info()
         warmup = info.requests // 10

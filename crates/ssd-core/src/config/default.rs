@@ -146,6 +146,7 @@ fn workload() -> Workload {
         msr: None,
         job: None,
         requests: 100_000,
+        seed: None,
         sizes: vec![SizeShare { bytes: 4096, weight: 1.0 }],
         read: 0.0,
         trim: 0.0,

@@ -306,6 +306,9 @@ keys! {
         and how they reach the device: `host.mode`, `queue_depth`, `think_time`, `think_every` and \
         `stop_after` follow it.";
     workload.requests: int64(requests, 1, 1 << 40) "Requests of a synthetic workload.";
+    workload.seed: special(special::WORKLOAD_SEED)
+        "Seed of the requests that are made. Runs that differ in `run.seed` alone have the same requests \
+        if it is said, and differ in what else is random.";
     workload.size: special(special::SIZES)
         "Size of the requests, or a list of { size, weight }: multiples of 512 B up to 1 GiB.";
     workload.read: real(read, SHARE) "Share of reads.";

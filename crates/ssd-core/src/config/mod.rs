@@ -65,6 +65,14 @@ pub struct Config {
     pub metrics: Metrics,
 }
 
+impl Config {
+    /// Seed of the requests that are made: `workload.seed`, or that of the run.
+    #[must_use]
+    pub fn workload_seed(&self) -> u64 {
+        self.workload.seed.unwrap_or(self.run.seed)
+    }
+}
+
 /// `[run]`
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Run {
@@ -308,6 +316,9 @@ pub struct Workload {
     pub job: Option<String>,
     /// Requests of a synthetic workload.
     pub requests: u64,
+    /// Seed of the requests that are made, where it is not that of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// Request sizes in bytes with their weights.
     pub sizes: Vec<SizeShare>,
     /// Share of reads, 0 to 1.

@@ -151,6 +151,7 @@ const NEEDS: &[Need] = &[
         |c| c.workload.kind.origin() != Origin::Jobs,
         "a workload that no job file of fio says",
     ),
+    need(&["workload.seed"], FILES, |c| !replays(&c.workload), "requests that are made"),
     need(
         &["workload.theta"],
         KIND,

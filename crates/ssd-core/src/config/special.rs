@@ -382,6 +382,24 @@ pub(crate) static VOLUME: Special = Special {
     types: &["string", "integer"],
 };
 
+pub(crate) static WORKLOAD_SEED: Special = Special {
+    form: "whole number below 2^63, or \"run\"",
+    default: Some("run: that of the run"),
+    read: |draft, errors, path, node| {
+        if node.text() == Some("run") {
+            draft.config.workload.seed = None;
+            return;
+        }
+        let set = read::int(node, 0, i64::MAX as u64)
+            .map_err(|message| format!("{message}, or \"run\""))
+            .map(|seed| draft.config.workload.seed = Some(seed));
+        report(errors, path, node, set);
+    },
+    show: |config| config.workload.seed.map(|seed| seed.to_string()),
+    text: false,
+    types: &["string", "integer"],
+};
+
 pub(crate) static ACTION: Special = Special {
     form: "\"Q\", \"D\" or \"C\"",
     default: None,

@@ -24,6 +24,7 @@ pub(crate) fn workload(kind: WorkloadKind) -> Workload {
         like: None,
         msr: None,
         job: None,
+        seed: None,
         requests: 10_000,
         sizes: vec![SizeShare { bytes: 4096, weight: 1.0 }],
         read: 0.0,

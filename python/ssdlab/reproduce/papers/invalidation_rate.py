@@ -10,15 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 
 from ssdlab.html.plot import Axis, Figure
 from ssdlab.report import Report
 from ssdlab.reproduce.claims import Claim, Finding, Judge, found, improved, listed
 from ssdlab.reproduce.curves import gauge, largest_drop, over_time, rise, series_of
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source
-from ssdlab.reproduce.paper import GC_FIRST, Flash, Paper, Scale, load_of, published, workloads_of
-from ssdlab.reproduce.requests import requests_of, shares_invalid
+from ssdlab.reproduce.paper import (
+    GC_FIRST,
+    Flash,
+    Paper,
+    Recording,
+    Scale,
+    load_of,
+    published,
+    workloads_of,
+)
+from ssdlab.reproduce.requests import requests_of, shares_invalid, table_3
 from ssdlab.reproduce.tables import (
     Measure,
     Measured,
@@ -33,7 +41,7 @@ from ssdlab.reproduce.tables import (
 
 NAME = "invalidation-rate"
 WORKLOADS = ("Cassandra", "MongoDB", "MySQL", "RocksDB", "Dbench", "SQLite")
-FLASH = Flash(planes=16, blocks=512, pages=128)
+FLASH = Flash(planes=16, blocks=512, pages=128, units=16, read_us=25, write_us=230)
 PBGC, BBGC, PROPOSED = "PBGC", "BBGC", "Proposed"
 ON_PBGC, IN_TURN, PROPOSED_IN_TURN = "Proposed on PBGC", "BBGC in turn", "Proposed in turn"
 SCHEMES: dict[str, tuple[str, dict[str, object]]] = {
@@ -62,7 +70,7 @@ LITTLE = 5.0
 """Percent of change that "no significant impact" allows."""
 
 
-def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Path]) -> list[Cell]:
+def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Recording]) -> list[Cell]:
     schemes = [
         Scheme(name, preset, {**FLASH.keys(scale), **keys})
         for name, (preset, keys) in SCHEMES.items()
@@ -88,7 +96,7 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
 
     return [
         _table_1(results, names),
-        _table_3(results, names),
+        *table_3(made, NAME, BBGC),
         *_latencies(made, columns, MEAN, "Table 4: mean latency", mean_ms),
         *_latencies(made, columns, MAX, "Table 5: longest latency", max_ms),
         bars("figure7", "Figure 7: GC calls", "calls", _calls),
@@ -142,25 +150,6 @@ def _table_1(results: Results, names: Sequence[str]) -> Table:
 def _invalid(report: Report) -> list[Number]:
     pages = report.config["device.pages_per_block"]
     return shares_invalid(requests_of(report), FLASH.planes, pages, (0.7, 0.9))
-
-
-def _table_3(results: Results, names: Sequence[str]) -> Table:
-    """The mix of the requests, as they were simulated."""
-    made = Measured(results, names)
-
-    def share(op: str) -> Measure:
-        def of(report: Report) -> Number:
-            both = report.requests.read + report.requests.write
-            return 100.0 * float(getattr(report.requests, op)) / both if both else None
-
-        return of
-
-    rows = tuple(
-        made.row(f"{op}s, %", BBGC, share(op), published(NAME).row("table3_traces", key, names))
-        for op, key in (("read", "read_percent"), ("write", "write_percent"))
-    )
-    note = "Sizes and sequential shares are in docs/workloads.md."
-    return Table("table3", "Table 3: requests", "% of reads and writes", tuple(names), rows, note)
 
 
 def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
@@ -346,6 +335,7 @@ pictures only.
 PAPER = Paper(
     name=NAME,
     title="Invalidation-rate garbage collection, Electronics 2023, 12(9), 2142",
+    flash=FLASH,
     workloads=WORKLOADS,
     proposed=PROPOSED,
     load=load_of(NAME, BBGC, f"{MEAN}.write", "bbgc", WORKLOADS),
