@@ -18,6 +18,7 @@ from ssdlab.reproduce.claims import Claim, Finding, Judge, found, improved, list
 from ssdlab.reproduce.curves import gauge, largest_drop, over_time, rise, rise_of, series_of
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source, Workload
 from ssdlab.reproduce.paper import Flash, Paper, Scale, load_of, published, workloads_of
+from ssdlab.reproduce.readings import Explanation, Reading, Readings
 from ssdlab.reproduce.requests import journal_share
 from ssdlab.reproduce.tables import (
     Measure,
@@ -443,6 +444,26 @@ def _claims(names: Sequence[str]) -> list[Claim]:
     return claims
 
 
+TURNS: dict[str, object] = {
+    "gc.blocking": {"scope": "none", "granularity": "step"},
+    "sched.order": "fifo",
+}
+"""A started job and the host alternate by age."""
+UNTIL = {name: {"gc.amount": "until-satisfied"} for name in BURSTS}
+SEVERAL = (
+    Reading("baselines until satisfied", of=UNTIL),
+    Reading("alternating by age", TURNS),
+    Reading("device empty at first", requests={"precondition.fill": 0.0}),
+    Reading("45 % live", live=0.45),
+    Reading("60 % live", live=0.60),
+    Reading("half the load", load=0.5),
+    Reading("twice the load", load=2.0),
+    Reading("until satisfied, twice the load", of=UNTIL, load=2.0),
+    Reading("G(t) rounded down", of={PROPOSED: {"gc.concurrency.rounding": "floor"}}),
+)
+
+EXPLANATIONS: tuple[Explanation, ...] = ()
+
 NOTES = """\
 Requests are made to the statistics of tables 3 to 5 (`app:NAME`, set adaptive-channel). The
 paper gives no arrival rates: they are those with which the mean write latency of Conv_0_AllCh
@@ -471,4 +492,16 @@ PAPER = Paper(
     tables=_tables,
     figures=_figures,
     claims=_claims,
+    readings=Readings(
+        flash=FLASH,
+        intervals_us=INTERVALS_US,
+        schemes=_schemes,
+        compared=lambda results, names: _latencies(
+            Measured(results, names), tuple(names), 6, ""
+        ),
+        mean_write="table6-mean-write",
+        claims=_claims,
+        several=SEVERAL,
+        explanations=EXPLANATIONS,
+    ),
 )
