@@ -16,9 +16,10 @@ from ssdlab.html.plot import Figure
 from ssdlab.report import Report
 from ssdlab.reproduce.claims import Claim, Finding
 from ssdlab.reproduce.matrix import Cell, Results, Source
+from ssdlab.reproduce.other_readings import READINGS
 from ssdlab.reproduce.paper import LIVE, OVERWRITE, Paper, Scale
 from ssdlab.reproduce.papers import PAPERS
-from ssdlab.reproduce.readings import MADE, Read, planned, read
+from ssdlab.reproduce.readings import Read, cells_by_reading, read
 from ssdlab.reproduce.tables import Table, Tally, tally
 from ssdlab.versions import described
 
@@ -150,16 +151,14 @@ def reproduce(
     folder = Path(out) if out is not None else Path("runs") / f"reproduce-{chosen.name}"
     recorded, notes = recorded_traces(names, traces)
     cells = chosen.cells(scale, names, recorded)
-    plan = planned(chosen, scale, names) if readings else {}
+    plan = cells_by_reading(READINGS[chosen.name], scale, names) if readings else {}
     check_folder(folder, chosen.name)
     several = dict.fromkeys([*cells, *(cell for of in plan.values() for cell in of)])
     reports, failures, interrupted = run_cells([*several], folder, jobs, progress)
     done = _evaluated(chosen, scale, names, cells, reports, folder, notes, failures, interrupted)
     if plan:
-        failed = [
-            one.claim for one in done.claims if one.findings[MADE].verdict == "does not hold"
-        ]
-        done = replace(done, readings=read(chosen, plan, reports, names, failed))
+        main = Results(cells, reports)
+        done = replace(done, readings=read(READINGS[chosen.name], plan, reports, names, main))
     from ssdlab.reproduce.page import markdown, page  # needs numpy, which is slow to import
 
     leave(folder, done.to_json(), page(done), markdown(done))

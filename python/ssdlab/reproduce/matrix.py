@@ -61,8 +61,9 @@ class Cell:
     @property
     def folder(self) -> Path:
         """Where its files lie within the folder of the reproduction."""
-        parts = (self.workload.name, self.workload.source, self.scheme.name, str(self.seed))
-        parts += (self.reading,) if self.reading else ()
+        scheme = self.scheme.name
+        parts = [self.workload.name, self.workload.source, scheme, str(self.seed)]
+        parts += [self.reading] if self.reading else []
         name = "-".join("".join(c if c.isalnum() else "_" for c in part) for part in parts)
         return Path(RUNS) / name.lower()
 

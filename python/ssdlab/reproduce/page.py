@@ -10,7 +10,7 @@ from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.command import Reproduction, setting
 from ssdlab.reproduce.matrix import Source
 from ssdlab.reproduce.readings_page import markdown_table, readings_html, readings_markdown
-from ssdlab.reproduce.tables import Row, Table, agreement, number
+from ssdlab.reproduce.tables import Number, Row, Table, agreement, number
 from ssdlab.versions import described
 
 AGREE = {True: "near", False: "same sign"}

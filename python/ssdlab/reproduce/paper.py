@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ssdlab import _core
 from ssdlab.html.plot import Figure
@@ -15,9 +15,6 @@ from ssdlab.reproduce.claims import Claim
 from ssdlab.reproduce.matrix import Cell, Results, Workload
 from ssdlab.reproduce.tables import Number, Table
 from ssdlab.trace import Trace
-
-if TYPE_CHECKING:
-    from ssdlab.reproduce.readings import Readings
 
 QUICK = 4
 """A quick reproduction divides the device and the requests by this."""
@@ -93,12 +90,14 @@ class Paper:
     tables: Callable[[Results, Sequence[str]], list[Table]]
     figures: Callable[[Results, Sequence[str]], list[Figure]]
     claims: Callable[[Sequence[str]], list[Claim]]
-    readings: Readings
-    """Its main comparison with other decisions where it is silent."""
 
 
 GC_FIRST: dict[str, object] = {"sched.order": "gc-first"}
 """Keys under which collection does not give way to the host."""
+FIFO: dict[str, object] = {"sched.order": "fifo"}
+"""Host and collection take turns, first come, first served."""
+HOST_FIRST: dict[str, object] = {"sched.order": "host-first"}
+"""Collection gives way to the host."""
 
 
 class Published:

@@ -1,4 +1,4 @@
-"""Other readings: the main comparison of a paper again, each time with one decision taken otherwise.
+"""Other readings: the main comparison of a paper again, with one decision taken otherwise.
 
 What a paper leaves open is decided somehow in the main runs. A reading decides one thing otherwise
 and is judged as they are: how many published improvements agree, and which claims hold. What does
@@ -9,13 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from ssdlab.report import Report
 from ssdlab.reproduce.claims import Claim, Finding, Verdict
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source
 from ssdlab.reproduce.paper import LIVE, Flash, Paper, Scale, generated
-from ssdlab.reproduce.tables import Number, Table, Tally, geometric_mean, mean_ms, tally
+from ssdlab.reproduce.tables import (
+    Measure,
+    Number,
+    Table,
+    Tally,
+    geometric_mean,
+    mean_ms,
+    percent_better,
+    tally,
+)
 
 AS_RUN = "as run"
 """The reading of the main runs."""
@@ -30,6 +39,8 @@ class Reading:
     name: str
     keys: Mapping[str, object] = field(default_factory=dict, hash=False)
     """Configuration keys over those of all schemes."""
+    device: Callable[[Scale], Mapping[str, object]] | None = None
+    """Such keys that depend on the scale."""
     of: Mapping[str, Mapping[str, object]] = field(default_factory=dict, hash=False)
     """Keys over those of one scheme, by its name."""
     requests: Mapping[str, object] = field(default_factory=dict, hash=False)
@@ -38,10 +49,30 @@ class Reading:
     """Share of the raw flash that the volume of a workload takes."""
     load: float = 1.0
     """Requests arrive so many times as fast as in the main runs."""
+    further: Callable[[Scale], Sequence[Scheme]] | None = None
+    """Schemes of the main runs beside those compared, for claims that need them."""
 
 
-ByReading: TypeAlias = "Mapping[str, Results]"
-"""Results of the readings, by name."""
+@dataclass(frozen=True)
+class Evidence:
+    """What an explanation is tested on."""
+
+    names: Sequence[str]
+    """The workloads."""
+    main: Results
+    readings: Mapping[str, Results]
+    """By name."""
+
+    def at(self, reading: str, workload: str, scheme: str, measure: Measure) -> Number:
+        """A measure of one run under a reading; None if it is not there."""
+        report = self.readings[reading].get(workload, MADE, scheme)
+        return None if report is None else measure(report)
+
+    def better(self, reading: str, workload: str, scheme: str, base: str, of: Measure) -> Number:
+        """Improvement of `scheme` over `base` under a reading, percent."""
+        return percent_better(
+            self.at(reading, workload, scheme, of), self.at(reading, workload, base, of)
+        )
 
 
 @dataclass(frozen=True)
@@ -54,13 +85,14 @@ class Explanation:
     """The mechanism."""
     metric: str
     """What is computed, and when the explanation is borne out."""
-    judge: Callable[[ByReading], Finding]
+    judge: Callable[[Evidence], Finding]
 
 
 @dataclass(frozen=True)
 class Readings:
     """The other readings of a paper."""
 
+    paper: Paper
     flash: Flash
     intervals_us: Mapping[str, float]
     """Mean times between made requests in the main runs."""
@@ -76,32 +108,32 @@ class Readings:
     explanations: tuple[Explanation, ...]
 
 
-def cells_of(paper: Paper, reading: Reading, scale: Scale, names: Sequence[str]) -> list[Cell]:
+def cells_of(how: Readings, reading: Reading, scale: Scale, names: Sequence[str]) -> list[Cell]:
     """The runs of one reading."""
-    how = paper.readings
+    keys = {**reading.keys, **(reading.device(scale) if reading.device else {})}
     schemes = [
-        replace(scheme, keys={**scheme.keys, **reading.keys, **reading.of.get(scheme.name, {})})
-        for scheme in how.schemes(scale)
+        replace(scheme, keys={**scheme.keys, **keys, **reading.of.get(scheme.name, {})})
+        for scheme in (*how.schemes(scale), *(reading.further(scale) if reading.further else ()))
     ]
     cells = []
     for name in names:
         interval = how.intervals_us[name] / reading.load
-        made = generated(name, paper.name, how.flash, scale, interval, reading.live)
+        made = generated(name, how.paper.name, how.flash, scale, interval, reading.live)
         workload = replace(made, keys={**made.keys, **reading.requests})
         cells += [Cell(workload, scheme, reading=reading.name) for scheme in schemes]
     return cells
 
 
-def planned(paper: Paper, main: Scale, names: Sequence[str]) -> dict[str, list[Cell]]:
+def cells_by_reading(how: Readings, main: Scale, names: Sequence[str]) -> dict[str, list[Cell]]:
     """The runs of all readings, by name: on the small device, whatever that of the main runs.
 
     If it is the same one, the reading of the main runs is not run again.
     """
     scale = Scale(quick=True)
-    first = cells_of(paper, Reading(AS_RUN), scale, names)
+    first = cells_of(how, Reading(AS_RUN), scale, names)
     if main == scale:
         first = [replace(cell, reading="") for cell in first]
-    others = {one.name: cells_of(paper, one, scale, names) for one in paper.readings.several}
+    others = {one.name: cells_of(how, one, scale, names) for one in how.several}
     return {AS_RUN: first, **others}
 
 
@@ -188,46 +220,44 @@ class Read:
 
 
 def read(
-    paper: Paper,
+    how: Readings,
     plan: Mapping[str, Sequence[Cell]],
     reports: Mapping[Cell, Report],
     names: Sequence[str],
-    failed: Sequence[Claim],
+    main: Results,
 ) -> Read:
-    """Judge the readings `plan`; `failed` are the claims that do not hold in the main runs."""
+    """Judge the readings `plan` and explain the claims that do not hold in the `main` runs."""
     results = {name: Results(cells, reports) for name, cells in plan.items()}
-    claims = paper.readings.claims(names)
+    claims = how.claims(names)
     outcomes = tuple(
-        _outcome(paper, name, cells, results[name], names, claims) for name, cells in plan.items()
+        _outcome(how, name, cells, results[name], names, claims) for name, cells in plan.items()
     )
-    explained = {
-        claim.text: tuple(
-            Explained(one, one.judge(results))
-            for one in paper.readings.explanations
-            if claim.text.startswith(one.claim)
-        )
-        for claim in failed
-    }
+    evidence, explained = Evidence(names, main, results), {}
+    for claim in how.paper.claims(names):
+        verdict = claim.judge(main, MADE).verdict
+        known = [one for one in how.explanations if claim.text.startswith(one.claim)]
+        if verdict == "does not hold" or (verdict != "holds" and known):
+            explained[claim.text] = tuple(Explained(one, one.judge(evidence)) for one in known)
     return Read(outcomes, tuple(claims), explained, Scale(quick=True).divisor)
 
 
 def _outcome(
-    paper: Paper,
+    how: Readings,
     name: str,
     cells: Sequence[Cell],
     results: Results,
     names: Sequence[str],
     claims: Sequence[Claim],
 ) -> Outcome:
-    tables = paper.readings.compared(results, names)
-    scheme, published = paper.load
+    tables = how.compared(results, names)
+    scheme, published = how.paper.load
     mean_write, over = mean_ms("write"), []
     for one in names:
         report, wanted = results.get(one, MADE, scheme), published.get(one)
         found = None if report is None else mean_write(report)
         over.append(None if found is None or not wanted else found / wanted)
-    proposed = [results.get(one, MADE, paper.proposed) for one in names]
-    times = _times(next(one for one in tables if one.key == paper.readings.mean_write))
+    proposed = [results.get(one, MADE, how.paper.proposed) for one in names]
+    times = _times(next(one for one in tables if one.key == how.mean_write))
     return Outcome(
         name=name,
         runs=len(cells),

@@ -85,7 +85,7 @@ def _names(read: Read, at: int, names: Sequence[str]) -> str:
         return "none"
     if len(others) < len(names) and len(told) > 4:
         return "all others" if others else "all"
-    return ", ".join(names)
+    return "; ".join(names)
 
 
 def _why(one: Explained) -> tuple[str, str]:

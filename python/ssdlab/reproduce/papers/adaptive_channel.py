@@ -18,7 +18,6 @@ from ssdlab.reproduce.claims import Claim, Finding, Judge, found, improved, list
 from ssdlab.reproduce.curves import gauge, largest_drop, over_time, rise, rise_of, series_of
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source, Workload
 from ssdlab.reproduce.paper import Flash, Paper, Scale, load_of, published, workloads_of
-from ssdlab.reproduce.readings import Explanation, Reading, Readings
 from ssdlab.reproduce.requests import journal_share
 from ssdlab.reproduce.tables import (
     Measure,
@@ -85,7 +84,8 @@ def _gmax(most: int) -> str:
     return PROPOSED if most == GMAX[1] else f"Gmax {most}"
 
 
-def _schemes(scale: Scale) -> list[Scheme]:
+def schemes(scale: Scale) -> list[Scheme]:
+    """Baselines and proposed scheme."""
     size = FLASH.keys(scale)
     return [
         Scheme(name, preset, {**size, **(ALL if name in BURSTS else {})})
@@ -93,7 +93,7 @@ def _schemes(scale: Scale) -> list[Scheme]:
     ]
 
 
-def _varied(scale: Scale) -> list[Scheme]:
+def varied(scale: Scale) -> list[Scheme]:
     """The sensitivities: thresholds, Gmax, and pages of 8 KiB in half as many blocks."""
     size, rule = FLASH.keys(scale), "gc.concurrency"
     made = [
@@ -120,9 +120,14 @@ def _varied(scale: Scale) -> list[Scheme]:
 
 def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Path]) -> list[Cell]:
     several: list[Workload] = workloads_of(NAME, FLASH, scale, names, traces, INTERVALS_US)
-    cells = [Cell(workload, scheme) for workload in several for scheme in _schemes(scale)]
+    cells = [Cell(workload, scheme) for workload in several for scheme in schemes(scale)]
     made = [workload for workload in several if workload.source == "generated"]
-    return cells + [Cell(workload, scheme) for workload in made for scheme in _varied(scale)]
+    return cells + [Cell(workload, scheme) for workload in made for scheme in varied(scale)]
+
+
+def compared(results: Results, names: Sequence[str]) -> list[Table]:
+    """Table 6."""
+    return _latencies(Measured(results, names), tuple(names), 6, "")
 
 
 def _latencies(made: Measured, columns: tuple[str, ...], number: int, note: str) -> list[Table]:
@@ -190,7 +195,7 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
             " need data of files, which block traces do not have.",
         ),
         Table("table4", "Table 4: requests", "% of requests", columns, mix),
-        *_latencies(made, columns, 6, ""),
+        *compared(results, names),
         *_sensitivity(made, columns, 7, [_theta(pair) for pair in THETAS], "by thresholds"),
         *_sensitivity(made, columns, 8, [_gmax(most) for most in GMAX], "by Gmax"),
         *_latencies(made, columns, 9, LARGE),
@@ -444,26 +449,6 @@ def _claims(names: Sequence[str]) -> list[Claim]:
     return claims
 
 
-TURNS: dict[str, object] = {
-    "gc.blocking": {"scope": "none", "granularity": "step"},
-    "sched.order": "fifo",
-}
-"""A started job and the host alternate by age."""
-UNTIL = {name: {"gc.amount": "until-satisfied"} for name in BURSTS}
-SEVERAL = (
-    Reading("baselines until satisfied", of=UNTIL),
-    Reading("alternating by age", TURNS),
-    Reading("device empty at first", requests={"precondition.fill": 0.0}),
-    Reading("45 % live", live=0.45),
-    Reading("60 % live", live=0.60),
-    Reading("half the load", load=0.5),
-    Reading("twice the load", load=2.0),
-    Reading("until satisfied, twice the load", of=UNTIL, load=2.0),
-    Reading("G(t) rounded down", of={PROPOSED: {"gc.concurrency.rounding": "floor"}}),
-)
-
-EXPLANATIONS: tuple[Explanation, ...] = ()
-
 NOTES = """\
 Requests are made to the statistics of tables 3 to 5 (`app:NAME`, set adaptive-channel). The
 paper gives no arrival rates: they are those with which the mean write latency of Conv_0_AllCh
@@ -492,16 +477,4 @@ PAPER = Paper(
     tables=_tables,
     figures=_figures,
     claims=_claims,
-    readings=Readings(
-        flash=FLASH,
-        intervals_us=INTERVALS_US,
-        schemes=_schemes,
-        compared=lambda results, names: _latencies(
-            Measured(results, names), tuple(names), 6, ""
-        ),
-        mean_write="table6-mean-write",
-        claims=_claims,
-        several=SEVERAL,
-        explanations=EXPLANATIONS,
-    ),
 )

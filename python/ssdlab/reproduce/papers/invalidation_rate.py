@@ -18,7 +18,6 @@ from ssdlab.reproduce.claims import Claim, Finding, Judge, found, improved, list
 from ssdlab.reproduce.curves import gauge, largest_drop, over_time, rise, series_of
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source
 from ssdlab.reproduce.paper import GC_FIRST, Flash, Paper, Scale, load_of, published, workloads_of
-from ssdlab.reproduce.readings import Explanation, Reading, Readings
 from ssdlab.reproduce.requests import requests_of, shares_invalid
 from ssdlab.reproduce.tables import (
     Measure,
@@ -63,17 +62,18 @@ LITTLE = 5.0
 """Percent of change that "no significant impact" allows."""
 
 
-def _schemes(scale: Scale, names: Sequence[str]) -> list[Scheme]:
-    made = {name: SCHEMES[name] for name in names}
+def schemes(scale: Scale, names: Sequence[str]) -> list[Scheme]:
+    """Those called `names`, at this scale."""
     return [
-        Scheme(name, preset, {**FLASH.keys(scale), **keys}) for name, (preset, keys) in made.items()
+        Scheme(name, preset, {**FLASH.keys(scale), **keys})
+        for name, (preset, keys) in SCHEMES.items()
+        if name in names
     ]
 
 
 def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Path]) -> list[Cell]:
-    schemes = _schemes(scale, tuple(SCHEMES))
     several = workloads_of(NAME, FLASH, scale, names, traces, INTERVALS_US)
-    return [Cell(workload, scheme) for workload in several for scheme in schemes]
+    return [Cell(workload, scheme) for workload in several for scheme in schemes(scale, [*SCHEMES])]
 
 
 def _calls(report: Report) -> Number:
@@ -94,13 +94,15 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
     return [
         _table_1(results, names),
         _table_3(results, names),
-        *_compared(made, columns),
+        *compared(results, names),
         bars("figure7", "Figure 7: GC calls", "calls", _calls),
         bars("figure8", "Figure 8: write amplification", "WAF", _waf),
     ]
 
 
-def _compared(made: Measured, columns: tuple[str, ...]) -> list[Table]:
+def compared(results: Results, names: Sequence[str]) -> list[Table]:
+    """Tables 4 and 5."""
+    made, columns = Measured(results, names), tuple(names)
     return [
         *_latencies(made, columns, MEAN, "Table 4: mean latency", mean_ms),
         *_latencies(made, columns, MAX, "Table 5: longest latency", max_ms),
@@ -332,42 +334,6 @@ def _claims(names: Sequence[str]) -> list[Claim]:
     return claims
 
 
-PLANE_JOB: dict[str, object] = {
-    "gc.blocking": {"scope": "plane", "granularity": "job"},
-    "sched.order": "fifo",
-}
-"""What makes PBGC of BBGC."""
-
-
-def _victim(**keys: object) -> dict[str, object]:
-    return {f"gc.victim.{key}": value for key, value in keys.items()}
-
-
-IN_LIST_ORDER: dict[str, object] = {"gc.victim": {"policy": "list-order", "ratio": 0.7}}
-ONE_PER_PLANE: dict[str, object] = {"gc.concurrency": "unlimited"}
-TURNS: dict[str, object] = {"sched.order": "fifo"}
-SEVERAL = (
-    Reading("in turn", TURNS),
-    Reading("host first", {"sched.order": "host-first"}),
-    Reading("PBGC", PLANE_JOB),
-    Reading("device empty at first", requests={"precondition.fill": 0.0}),
-    Reading("45 % live", live=0.45),
-    Reading("60 % live", live=0.60),
-    Reading("half the load", load=0.5),
-    Reading("a tenth of the load", load=0.1),
-    Reading("1.5 times the load", load=1.5),
-    Reading("in turn, 1.5 times the load", TURNS, load=1.5),
-    Reading("BBGC until satisfied", of={BBGC: {"gc.amount": "until-satisfied"}}),
-    Reading("T_c = now", of={PROPOSED: _victim(clock="now")}),
-    Reading("fully invalid ones by rate", of={PROPOSED: _victim(fully_invalid="by-rate")}),
-    Reading("fully invalid ones at once", of={PROPOSED: _victim(fully_invalid="immediate")}),
-    Reading("one victim per plane", of={PROPOSED: ONE_PER_PLANE}),
-    Reading("the amount only", of={PROPOSED: IN_LIST_ORDER}),
-    Reading("the order of victims only", of={PROPOSED: {"gc.amount": "all-candidates"}}),
-)
-
-EXPLANATIONS: tuple[Explanation, ...] = ()
-
 NOTES = """\
 Requests are made to the statistics of table 3 (`app:NAME`, set invalidation-rate). The paper
 gives no arrival rates: they are those with which the mean write latency of conventional GC on
@@ -401,16 +367,4 @@ PAPER = Paper(
     tables=_tables,
     figures=_figures,
     claims=_claims,
-    readings=Readings(
-        flash=FLASH,
-        intervals_us=INTERVALS_US,
-        schemes=lambda scale: _schemes(scale, (BBGC, PROPOSED)),
-        compared=lambda results, names: _compared(Measured(results, names), tuple(names)),
-        mean_write="table4-write",
-        claims=lambda names: [
-            one for one in _claims(names) if one.judge is not _table_1_claim
-        ],
-        several=SEVERAL,
-        explanations=EXPLANATIONS,
-    ),
 )

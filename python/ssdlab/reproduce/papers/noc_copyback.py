@@ -26,7 +26,6 @@ from ssdlab.reproduce.claims import (
 from ssdlab.reproduce.curves import gauge, over_time, peak_to_mean, rise, rise_of, series_of
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source
 from ssdlab.reproduce.paper import GC_FIRST, Flash, Paper, Scale, load_of, published, workloads_of
-from ssdlab.reproduce.readings import Explanation, Reading, Readings
 from ssdlab.reproduce.tables import (
     Measure,
     Measured,
@@ -66,16 +65,15 @@ VARIED = ("Dbench", "MySQL")
 """Workloads on which geometries are varied."""
 
 
-def _schemes(
-    scale: Scale, note: str = "", keys: Mapping[str, object] | None = None
-) -> list[Scheme]:
+def schemes(scale: Scale, note: str = "", keys: Mapping[str, object] | None = None) -> list[Scheme]:
+    """Both, with `note` at the end of their names and `keys` over theirs."""
     return [
         Scheme(name + note, preset, {**FLASH.keys(scale), **GC_FIRST, **(keys or {})})
         for name, preset in PRESETS.items()
     ]
 
 
-def _variations(scale: Scale) -> dict[str, dict[str, object]]:
+def variations(scale: Scale) -> dict[str, dict[str, object]]:
     """Geometries of the same capacity, by what they are called."""
     blocks = FLASH.blocks // scale.divisor
     wide: dict[str, dict[str, object]] = {
@@ -100,17 +98,19 @@ def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Path]) -> li
     trials = 2 if scale.quick else TRIALS
     cells = []
     for workload in several:
-        for scheme in _schemes(scale):
+        for scheme in schemes(scale):
             seeds = trials if scheme.name == PROPOSED else 1
             cells += [Cell(workload, scheme, seed) for seed in range(1, seeds + 1)]
-        cells += [Cell(workload, scheme) for scheme in _schemes(scale, OLDEST, IN_TURN)]
+        cells += [Cell(workload, scheme) for scheme in schemes(scale, OLDEST, IN_TURN)]
         if workload.name in VARIED and workload.source == "generated":
-            for note, keys in _variations(scale).items():
-                cells += [Cell(workload, scheme) for scheme in _schemes(scale, note, keys)]
+            for note, keys in variations(scale).items():
+                cells += [Cell(workload, scheme) for scheme in schemes(scale, note, keys)]
     return cells
 
 
-def _compared(made: Measured, columns: tuple[str, ...]) -> list[Table]:
+def compared(results: Results, names: Sequence[str]) -> list[Table]:
+    """Tables 4 and 5."""
+    made, columns = Measured(results, names), tuple(names)
     return [
         *_latencies(made, columns, MEAN, "Table 4: mean latency", mean_ms),
         *_latencies(made, columns, MAX, "Table 5: longest latency", max_ms),
@@ -172,7 +172,7 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
     copies = tuple(made.row(scheme, scheme, _moved) for scheme in PRESETS)
     note = "The paper shows bars without numbers."
     return [
-        *_compared(made, columns),
+        *compared(results, names),
         _table_6(results, names),
         Table("figure8", "Figure 8: copy-backs", "pages", columns, copies, note),
         _geometries(results, names),
@@ -183,7 +183,7 @@ def _geometries(results: Results, names: Sequence[str]) -> Table:
     """The outlook of section 5, which the paper does not measure."""
     varied = tuple(name for name in VARIED if name in names)
     made = Measured(results, varied)
-    notes = ["", *_variations(Scale(quick=False))]
+    notes = ["", *variations(Scale(quick=False))]
     rows = tuple(
         made.better(
             note.removeprefix(", ") or "8 channels, 64 pages",
@@ -429,30 +429,6 @@ def _claims(names: Sequence[str]) -> list[Claim]:
     ]
 
 
-HOST_FIRST: dict[str, object] = {"sched.order": "host-first"}
-BURSTS: dict[str, object] = {"gc.amount": "all-candidates"}
-SEVERAL = (
-    Reading("oldest first", IN_TURN),
-    Reading("host first", HOST_FIRST),
-    Reading("device empty at first", requests={"precondition.fill": 0.0}),
-    Reading("45 % live", live=0.45),
-    Reading("60 % live", live=0.60),
-    Reading("oldest first, 60 % live", IN_TURN, live=0.60),
-    Reading("half the load", load=0.5),
-    Reading("twice the load", load=2.0),
-    Reading("oldest first, twice the load", IN_TURN, load=2.0),
-    Reading("oldest first, 4 times the load", IN_TURN, load=4.0),
-    Reading("all candidates", BURSTS),
-    Reading("all candidates, oldest first", {**BURSTS, **IN_TURN}),
-    Reading("greedy victims", {"gc.victim": "greedy"}),
-    Reading("4 pages at a time", {"controller.buffers": 4, "gc.window": 4}),
-    Reading("contended slices", {"interconnect.model": "slices"}),
-    Reading("mean path 23", {"interconnect.mean_path": 23.0}),
-    Reading("host pages do not cross", {"controller.traversals_host": 0}),
-)
-
-EXPLANATIONS: tuple[Explanation, ...] = ()
-
 NOTES = """\
 Requests are made to the statistics of table 3 (`app:NAME`, set noc-copyback). The paper gives
 neither arrival rates nor a trigger, victims or an order among the four queues. Rates are those
@@ -481,14 +457,4 @@ PAPER = Paper(
     tables=_tables,
     figures=_figures,
     claims=_claims,
-    readings=Readings(
-        flash=FLASH,
-        intervals_us=INTERVALS_US,
-        schemes=_schemes,
-        compared=lambda results, names: _compared(Measured(results, names), tuple(names)),
-        mean_write="table4-write",
-        claims=_claims,
-        several=SEVERAL,
-        explanations=EXPLANATIONS,
-    ),
 )
