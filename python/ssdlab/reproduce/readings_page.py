@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from ssdlab.html.page import table as html_table
-from ssdlab.reproduce.readings import Explained, Outcome, Read
+from ssdlab.reproduce.readings import AS_RUN, Explained, Outcome, Read
 from ssdlab.reproduce.tables import number
 
 Rows = list[tuple[str, list[str]]]
@@ -23,7 +23,10 @@ HEADS = (
     "do not hold",
     "decided otherwise",
 )
-CLAIM_HEADS = ("claim", "as run", "holds under", "does not hold under")
+CHANGED = "Claims that another reading decides otherwise"
+CLAIM_HEADS = ("claim", AS_RUN, "holds under", "does not hold under")
+EFFECT = 1.05
+"""Times as fast as the baseline: below it the effect of a paper is called gone."""
 NO_CAUSE = "No explanation of this has been tested."
 
 
@@ -37,6 +40,25 @@ def _lead(read: Read) -> str:
     )
 
 
+def _told(read: Read) -> list[str]:
+    """Which readings matter, in words."""
+    first, *others = read.outcomes
+    gone = [one.name for one in others if one.ours is not None and one.ours < EFFECT]
+    same = [
+        one.name for one in others if one.tally == first.tally and one.verdicts == first.verdicts
+    ]
+    centre = (
+        f"As run the mean write is {number(first.ours)} times as fast under the proposed scheme as"
+        f" under the best baseline, published {number(first.published)}. It is less than"
+        f" {number(EFFECT)} times as fast under: {_list(gone)}."
+    )
+    return [centre, f"No verdict and no count of agreements changes under: {_list(same)}."]
+
+
+def _list(names: Sequence[str]) -> str:
+    return "; ".join(names) or "none"
+
+
 def _name(one: Outcome) -> str:
     missing = "" if one.made == one.runs else f" ({one.made} of {one.runs} runs)"
     return one.name + missing
@@ -48,8 +70,8 @@ def _rows(read: Read) -> Rows:
         (
             _name(one),
             [
-                f"{one.tally.same_sign} of {one.tally.cells}",
-                f"{one.tally.near} of {one.tally.cells}",
+                f"{one.tally.same_sign}/{one.tally.cells}",
+                f"{one.tally.near}/{one.tally.cells}",
                 *map(number, (one.published, one.ours, one.baseline, one.waf)),
                 str(one.verdicts.count("holds")),
                 str(one.verdicts.count("does not hold")),
@@ -81,11 +103,9 @@ def _names(read: Read, at: int, names: Sequence[str]) -> str:
     """The readings of a verdict, shortly where they are nearly all."""
     told = [one for one in read.outcomes if one.verdicts[at] != "cannot be told"]
     others = [one.name for one in told if one.name not in names]
-    if not names:
-        return "none"
-    if len(others) < len(names) and len(told) > 4:
-        return "all others" if others else "all"
-    return "; ".join(names)
+    if 0 < len(others) < len(names) and len(told) > 4:
+        return "all others"
+    return _list(names)
 
 
 def _why(one: Explained) -> tuple[str, str]:
@@ -99,11 +119,15 @@ def _why(one: Explained) -> tuple[str, str]:
 def readings_html(read: Read) -> str:
     """The section of the page."""
     rows = [(title, [escape(cell) for cell in cells]) for title, cells in _rows(read)]
-    parts = [f"<p>{escape(_lead(read).replace('*', ''))}</p>", html_table(HEADS, rows, "Readings")]
-    claims = [(title, [escape(cell) for cell in cells]) for title, cells in _by_claim(read)]
-    if claims:
-        caption = "Claims that another reading decides otherwise"
-        parts.append(html_table(CLAIM_HEADS, claims, caption))
+    texts = [_lead(read).replace("*", ""), *_told(read)]
+    parts = [*(f"<p>{escape(text)}</p>" for text in texts), html_table(HEADS, rows, "Readings")]
+    changed = _by_claim(read)
+    if changed:
+        parts.append(f"<h3>{CHANGED}</h3><ul>")
+        for claim, (first, holds, fails) in changed:
+            told = f"{AS_RUN}: {first}; holds under: {holds}; does not hold under: {fails}"
+            parts.append(f'<li>{escape(claim)} <p class="note">{escape(told)}</p></li>')
+        parts.append("</ul>")
     for claim, several in read.explained.items():
         parts.append(f"<h3>Why it does not hold: {escape(claim)}</h3>")
         for one in several:
@@ -121,10 +145,11 @@ def markdown_table(head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]
 
 def readings_markdown(read: Read) -> list[str]:
     """The lines of the Markdown page."""
-    lines = ["## Other readings", "", _lead(read), "", *markdown_table(HEADS, _rows(read))]
+    texts = [text for one in (_lead(read), *_told(read)) for text in (one, "")]
+    lines = ["## Other readings", "", *texts, *markdown_table(HEADS, _rows(read))]
     claims = _by_claim(read)
     if claims:
-        lines += ["### Claims that another reading decides otherwise", ""]
+        lines += [f"### {CHANGED}", ""]
         lines += markdown_table(CLAIM_HEADS, claims)
     lines += ["### Why claims do not hold", ""] if read.explained else []
     for claim, several in read.explained.items():

@@ -159,7 +159,8 @@ EXPLANATIONS = (
         "The paper gives the share of the journal as the reason, almost 70 %. But a sibling paper"
         " of the same traces finds a larger one in Dbench, which is to copy more: the share alone"
         " does not set RocksDB apart, and requests made to it do not either.",
-        "journal in percent (adaptive-channel, table 3); borne out if Dbench has more",
+        "published share of the journal in percent (adaptive-channel, table 3); borne out if that of"
+        " Dbench is larger",
         _journals,
     ),
     Explanation(
