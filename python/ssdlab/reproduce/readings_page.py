@@ -104,7 +104,8 @@ def _names(read: Read, at: int, names: Sequence[str]) -> str:
     told = [one for one in read.outcomes if one.verdicts[at] != "cannot be told"]
     others = [one.name for one in told if one.name not in names]
     if 0 < len(others) < len(names) and len(told) > 4:
-        return "all others"
+        untold = len(told) < len(read.outcomes)
+        return "all others that can tell" if untold else "all others"
     return _list(names)
 
 
@@ -129,7 +130,7 @@ def readings_html(read: Read) -> str:
             parts.append(f'<li>{escape(claim)} <p class="note">{escape(told)}</p></li>')
         parts.append("</ul>")
     for claim, several in read.explained.items():
-        parts.append(f"<h3>Why it does not hold: {escape(claim)}</h3>")
+        parts.append(f"<h3>Why not: {escape(claim)}</h3>")
         for one in several:
             why, tested = _why(one)
             parts.append(f'<p>{escape(why)}</p><p class="note">{escape(tested)}</p>')
@@ -151,7 +152,7 @@ def readings_markdown(read: Read) -> list[str]:
     if claims:
         lines += [f"### {CHANGED}", ""]
         lines += markdown_table(CLAIM_HEADS, claims)
-    lines += ["### Why claims do not hold", ""] if read.explained else []
+    lines += ["### Why not", ""] if read.explained else []
     for claim, several in read.explained.items():
         told = [text for one in several for text in _why(one)] or [NO_CAUSE]
         lines += [f"**{claim}** {told[0]}", "", *(text for one in told[1:] for text in (one, ""))]
