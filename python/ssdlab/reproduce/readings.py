@@ -130,7 +130,8 @@ def cells_by_reading(how: Readings, main: Scale, names: Sequence[str]) -> dict[s
     If it is the same one, the reading of the main runs is not run again.
     """
     scale = Scale(quick=True)
-    first = cells_of(how, Reading(AS_RUN), scale, names)
+    further = next((one.further for one in how.several if one.further), None)
+    first = cells_of(how, Reading(AS_RUN, further=further), scale, names)
     if main == scale:
         first = [replace(cell, reading="") for cell in first]
     others = {one.name: cells_of(how, one, scale, names) for one in how.several}
