@@ -66,7 +66,7 @@ docs: build ## write the generated pages of docs/
 
 papers: build ## make the papers' evaluations and write docs/papers; half an hour
 	for paper in invalidation-rate noc-copyback adaptive-channel; do \
-	    $(BIN)/ssdlab reproduce $$paper --out runs/reproduce-$$paper && \
+	    $(BIN)/ssdlab reproduce $$paper --readings --out runs/reproduce-$$paper && \
 	    cp runs/reproduce-$$paper/reproduction.md docs/papers/$$paper.md || exit; done
 	$(BIN)/ssdlab compare --preset-matrix --quick --out runs/preset-matrix
 	cp runs/preset-matrix/reproduction.md docs/papers/combined.md

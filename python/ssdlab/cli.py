@@ -290,6 +290,12 @@ def reproduce_command(
         Path | None,
         typer.Option("--traces", metavar="DIR", help="Recorded traces.  [default: traces]"),
     ] = None,
+    readings: Annotated[
+        bool,
+        typer.Option(
+            "--readings", help="Also decide otherwise what the paper leaves open, and see."
+        ),
+    ] = False,
     jobs: Jobs = None,
     out: Annotated[
         Path | None,
@@ -314,6 +320,7 @@ def reproduce_command(
         jobs=jobs,
         out=out,
         progress=not quiet,
+        readings=readings,
     )
     if json_ or not quiet:
         put(done.to_json() if json_ else done.summary())

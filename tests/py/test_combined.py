@@ -102,7 +102,7 @@ def test_runs_of_a_small_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """Two combinations on three workloads and no recorded one."""
     monkeypatch.setattr(matrix, "QUICK_DIVISOR", 32)
     monkeypatch.setattr(paper, "OVERWRITE", 1.0)
-    monkeypatch.setattr(matrix, "QUICK_RECORDED", ())
+    monkeypatch.setattr(matrix, "RECORDED", ())
     monkeypatch.setattr(matrix, "CHOOSE", ("SQLite",))
     monkeypatch.setattr(matrix, "OTHERS", ("RocksDB",))
     rows = PAPERS.values()

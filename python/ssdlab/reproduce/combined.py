@@ -33,7 +33,7 @@ from ssdlab.reproduce.command import (
     run_cells,
 )
 from ssdlab.reproduce.matrix import Cell, Scheme, Workload
-from ssdlab.reproduce.paper import LIVE, Scale, generated, workloads_of
+from ssdlab.reproduce.paper import LIVE, Scale, fitting, generated, workloads_of
 from ssdlab.reproduce.papers import noc_copyback
 from ssdlab.reproduce.tables import geometric_mean
 from ssdlab.versions import described
@@ -43,8 +43,8 @@ CHOOSE = ("MySQL", "SQLite", "MongoDB")
 """Made workloads by which the combination is chosen."""
 OTHERS = ("Cassandra", "Dbench", "RocksDB")
 """Made workloads that tell what it is worth, beside all recorded ones."""
-RECORDED, QUICK_RECORDED = ("SQLite", "Dbench", "Varmail"), ("SQLite",)
-"""Recorded workloads; the others touch more than the small device holds."""
+RECORDED = (*CHOOSE, *OTHERS, "Varmail")
+"""Recorded workloads, as far as the device holds them."""
 DIVISOR, QUICK_DIVISOR = 4, 8
 FILLS, QUICK_FILLS = (LIVE, 0.55), (LIVE,)
 """Shares of the raw flash that are alive: that of the reproductions, and one that makes collection
@@ -186,7 +186,9 @@ def combined(
     """
     scale = Scale(quick=True, divide_by=QUICK_DIVISOR if quick else DIVISOR)
     folder = Path(out) if out is not None else Path("runs") / "preset-matrix"
-    recorded, notes = recorded_traces(QUICK_RECORDED if quick else RECORDED, traces)
+    recorded, notes = recorded_traces(RECORDED, traces)
+    recorded, left_out = fitting(recorded, noc_copyback.FLASH, scale)
+    notes += left_out
     check_folder(folder, NAME)
     several = [one for live in (QUICK_FILLS if quick else FILLS) for one in _made(scale, live)]
     several += workloads_of(noc_copyback.NAME, noc_copyback.FLASH, scale, (), recorded, {})

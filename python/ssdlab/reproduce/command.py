@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,10 @@ from ssdlab.html.plot import Figure
 from ssdlab.report import Report
 from ssdlab.reproduce.claims import Claim, Finding
 from ssdlab.reproduce.matrix import Cell, Results, Source
+from ssdlab.reproduce.other_readings import READINGS
 from ssdlab.reproduce.paper import LIVE, MOST_BUSY, OVERWRITE, Paper, Recording, Scale, fitting
 from ssdlab.reproduce.papers import PAPERS
+from ssdlab.reproduce.readings import Read, cells_by_reading, read
 from ssdlab.reproduce.tables import Table, Tally, tally
 from ssdlab.versions import described
 
@@ -50,6 +52,8 @@ class Reproduction:
     tallies: Mapping[Source, Tally]
     fill: Mapping[str, Mapping[Source, str]]
     """What of the device was written and alive, by workload."""
+    readings: Read | None
+    """The main comparison under other readings, if they were asked for."""
     notes: Sequence[str]
     """What is missing, and why."""
     failures: Mapping[str, str]
@@ -68,6 +72,8 @@ class Reproduction:
                 f"{source}: of {tally_.cells} published improvements {tally_.same_sign} have the"
                 f" same sign, {tally_.near} are within a factor of two",
             ]
+        if self.readings is not None:
+            lines += ["", *self.readings.summary()]
         return "\n".join([*lines, *self.notes, ""])
 
     def to_json(self) -> str:
@@ -91,6 +97,7 @@ class Reproduction:
                 for one in self.claims
             ],
             "fill": {name: dict(by_source) for name, by_source in self.fill.items()},
+            **({} if self.readings is None else {"other_readings": self.readings.to_json()}),
             "notes": list(self.notes),
             "failures": dict(self.failures),
         }
@@ -129,12 +136,15 @@ def reproduce(
     jobs: int | None = None,
     out: str | Path | None = None,
     progress: bool = True,
+    readings: bool = False,
 ) -> Reproduction:
     """Make the evaluation of `paper` and leave it in the folder `out` (runs/reproduce-PAPER).
 
     All workloads of the paper, or those named in `workloads`, made to the paper's statistics; and
     recorded traces of the same applications in the folder `traces` (default: `traces`, if there
     is one). `quick` takes a device of a quarter of the size and a quarter of the requests.
+    `readings` makes the main comparison also under other readings of what the paper leaves open,
+    on made requests and always on that small device.
 
     Runs that are in `out` already, made by this version under the same configuration, are not made
     again: an interrupted reproduction goes on where it stopped. Ctrl-C leaves what is done and
@@ -149,10 +159,15 @@ def reproduce(
     recorded, notes = recorded_traces(names, traces)
     recorded, left_out = fitting(recorded, chosen.flash, scale)
     cells = chosen.cells(scale, names, recorded)
+    plan = cells_by_reading(READINGS[chosen.name], scale, names) if readings else {}
     check_folder(folder, chosen.name)
-    reports, failures, interrupted = run_cells(cells, folder, jobs, progress)
+    several = dict.fromkeys([*cells, *(cell for of in plan.values() for cell in of)])
+    reports, failures, interrupted = run_cells([*several], folder, jobs, progress)
     notes += left_out
     done = _evaluated(chosen, scale, names, cells, reports, folder, notes, failures, interrupted)
+    if plan:
+        main = Results(cells, reports)
+        done = replace(done, readings=read(READINGS[chosen.name], plan, reports, names, main))
     from ssdlab.reproduce.page import markdown, page  # needs numpy, which is slow to import
 
     leave(folder, done.to_json(), page(done), markdown(done))
@@ -287,6 +302,7 @@ def _evaluated(
         claims=claims,
         tallies={source: tally(tables, source) for source in results.sources},
         fill=_fill(results, names, paper.proposed),
+        readings=None,
         notes=notes,
         failures=failures,
         interrupted=interrupted,

@@ -49,16 +49,21 @@ class Cell:
     workload: Workload
     scheme: Scheme
     seed: int = 1
+    reading: str = ""
+    """Which of the other readings it belongs to; empty: the main runs."""
 
     @property
     def title(self) -> str:
         """What it is called in messages."""
-        return f"{self.workload.name} ({self.workload.source}), {self.scheme.name}, {self.seed}"
+        of = f" ({self.reading})" if self.reading else ""
+        return f"{self.workload.name} ({self.workload.source}), {self.scheme.name}{of}, {self.seed}"
 
     @property
     def folder(self) -> Path:
         """Where its files lie within the folder of the reproduction."""
-        parts = (self.workload.name, self.workload.source, self.scheme.name, str(self.seed))
+        scheme = self.scheme.name
+        parts = [self.workload.name, self.workload.source, scheme, str(self.seed)]
+        parts += [self.reading] if self.reading else []
         name = "-".join("".join(c if c.isalnum() else "_" for c in part) for part in parts)
         return Path(RUNS) / name.lower()
 

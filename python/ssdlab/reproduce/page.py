@@ -9,29 +9,22 @@ from ssdlab.html.page import Section, document, figures, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.command import Reproduction, setting
 from ssdlab.reproduce.matrix import Source
-from ssdlab.reproduce.tables import Number, Row, Table, agreement
+from ssdlab.reproduce.readings_page import markdown_table, readings_html, readings_markdown
+from ssdlab.reproduce.tables import Number, Row, Table, agreement, number
 from ssdlab.versions import described
 
 AGREE = {True: "near", False: "same sign"}
-
-
-def _number(value: Number) -> str:
-    if value is None:
-        return "–"
-    size = abs(value)
-    digits = 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 10 else 3
-    return f"{value:,.{digits}f}".replace("-", "−")
 
 
 def _lines(table: Table, sources: Sequence[Source]) -> Iterator[tuple[str, list[str]]]:
     """Lines of a table: published, then ours from every source, of each row."""
     for row in table.rows:
         if any(value is not None for value in row.published):
-            yield f"{row.label}, published", [_number(value) for value in row.published]
+            yield f"{row.label}, published", [number(value) for value in row.published]
         for source in sources:
             values = row.ours.get(source, ())
             if any(value is not None for value in values):
-                cells = [_number(value) + _verdict(row, i, value) for i, value in enumerate(values)]
+                cells = [number(value) + _verdict(row, i, value) for i, value in enumerate(values)]
                 yield f"{row.label}, {source}", cells
 
 
@@ -125,6 +118,11 @@ def page(done: Reproduction) -> str:
             "What the paper claims",
             summary + warnings_box(notes) + _checklist(done),
         ),
+        *(
+            []
+            if done.readings is None
+            else [Section("readings", "Other readings", readings_html(done.readings))]
+        ),
         Section("tables", "Tables: published and ours", tables),
         Section("figures", "Figures", figures(done.figures)),
         Section(
@@ -135,11 +133,6 @@ def page(done: Reproduction) -> str:
     ]
     lead = f'<p class="lead">{escape(done.paper.title)} · ssdlab {escape(described())}</p>'
     return document(f"{done.paper.name}, reproduced", lead, sections)
-
-
-def _markdown_table(head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    return [*lines, *(f"| {' | '.join([title, *cells])} |" for title, cells in rows), ""]
 
 
 def markdown(done: Reproduction) -> str:
@@ -160,17 +153,18 @@ def markdown(done: Reproduction) -> str:
         *(text for one in done.notes for text in (one, "")),
         "## Claims",
         "",
-        *_markdown_table(["claim", "where", "metric", *sources], _claims(done)),
+        *markdown_table(["claim", "where", "metric", *sources], _claims(done)),
+        *([] if done.readings is None else readings_markdown(done.readings)),
         "## Tables",
         "",
     ]
     for table in done.tables:
         rows = [*_lines(table, sources)]
-        lines += [f"### {table.title}", "", *_markdown_table([table.unit, *table.columns], rows)]
+        lines += [f"### {table.title}", "", *markdown_table([table.unit, *table.columns], rows)]
         lines += [table.note, ""] if table.note else []
     lines += [
         "## How full the device was",
         "",
-        *_markdown_table(["workload", *sources], _fill(done)),
+        *markdown_table(["workload", *sources], _fill(done)),
     ]
     return "\n".join(lines).rstrip() + "\n"

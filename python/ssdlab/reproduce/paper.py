@@ -170,6 +170,10 @@ class Paper:
 
 GC_FIRST: dict[str, object] = {"sched.order": "gc-first"}
 """Keys under which collection does not give way to the host."""
+FIFO: dict[str, object] = {"sched.order": "fifo"}
+"""Host and collection take turns, first come, first served."""
+HOST_FIRST: dict[str, object] = {"sched.order": "host-first"}
+"""Collection gives way to the host."""
 
 
 class Published:

@@ -113,6 +113,15 @@ def _ms(value_ns: Number) -> Number:
     return None if value_ns is None else value_ns / 1e6
 
 
+def number(value: Number) -> str:
+    """A number of a table as text."""
+    if value is None:
+        return "–"
+    size = abs(value)
+    digits = 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 10 else 3
+    return f"{value:,.{digits}f}".replace("-", "−")
+
+
 def percent_better(value: Number, base: Number) -> Number:
     """Improvement of `value` over `base` in percent of `base`, as the papers print it."""
     return None if value is None or not base else 100.0 * (base - value) / base

@@ -98,7 +98,8 @@ def _gmax(most: int) -> str:
     return PROPOSED if most == GMAX[1] else f"Gmax {most}"
 
 
-def _schemes(scale: Scale) -> list[Scheme]:
+def schemes(scale: Scale) -> list[Scheme]:
+    """Baselines and proposed scheme."""
     size = FLASH.keys(scale)
     return [
         Scheme(name, preset, {**size, **(ALL if name in BURSTS else {})})
@@ -106,7 +107,7 @@ def _schemes(scale: Scale) -> list[Scheme]:
     ]
 
 
-def _varied(scale: Scale) -> list[Scheme]:
+def varied(scale: Scale) -> list[Scheme]:
     """The sensitivities: thresholds, Gmax, and pages of 8 KiB in half as many blocks."""
     size, rule = FLASH.keys(scale), "gc.concurrency"
     made = [
@@ -133,9 +134,14 @@ def _varied(scale: Scale) -> list[Scheme]:
 
 def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Recording]) -> list[Cell]:
     several: list[Workload] = workloads_of(NAME, FLASH, scale, names, traces, INTERVALS_US)
-    cells = [Cell(workload, scheme) for workload in several for scheme in _schemes(scale)]
+    cells = [Cell(workload, scheme) for workload in several for scheme in schemes(scale)]
     made = [workload for workload in several if workload.source == "generated"]
-    return cells + [Cell(workload, scheme) for workload in made for scheme in _varied(scale)]
+    return cells + [Cell(workload, scheme) for workload in made for scheme in varied(scale)]
+
+
+def compared(results: Results, names: Sequence[str]) -> list[Table]:
+    """Table 6."""
+    return _latencies(Measured(results, names), tuple(names), 6, "")
 
 
 def _latencies(made: Measured, columns: tuple[str, ...], number: int, note: str) -> list[Table]:
@@ -216,7 +222,7 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
             " need data of files, which block traces do not have.",
         ),
         *_requests(made, columns),
-        *_latencies(made, columns, 6, ""),
+        *compared(results, names),
         *_sensitivity(made, columns, 7, [_theta(pair) for pair in THETAS], "by thresholds"),
         *_sensitivity(made, columns, 8, [_gmax(most) for most in GMAX], "by Gmax"),
         _used(made, columns),

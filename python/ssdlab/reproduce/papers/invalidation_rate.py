@@ -70,13 +70,18 @@ LITTLE = 5.0
 """Percent of change that "no significant impact" allows."""
 
 
-def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Recording]) -> list[Cell]:
-    schemes = [
+def schemes(scale: Scale, names: Sequence[str]) -> list[Scheme]:
+    """Those called `names`, at this scale."""
+    return [
         Scheme(name, preset, {**FLASH.keys(scale), **keys})
         for name, (preset, keys) in SCHEMES.items()
+        if name in names
     ]
+
+
+def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Recording]) -> list[Cell]:
     several = workloads_of(NAME, FLASH, scale, names, traces, INTERVALS_US)
-    return [Cell(workload, scheme) for workload in several for scheme in schemes]
+    return [Cell(workload, scheme) for workload in several for scheme in schemes(scale, [*SCHEMES])]
 
 
 def _calls(report: Report) -> Number:
@@ -97,10 +102,18 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
     return [
         _table_1(results, names),
         *table_3(made, NAME, BBGC),
-        *_latencies(made, columns, MEAN, "Table 4: mean latency", mean_ms),
-        *_latencies(made, columns, MAX, "Table 5: longest latency", max_ms),
+        *compared(results, names),
         bars("figure7", "Figure 7: GC calls", "calls", _calls),
         bars("figure8", "Figure 8: write amplification", "WAF", _waf),
+    ]
+
+
+def compared(results: Results, names: Sequence[str]) -> list[Table]:
+    """Tables 4 and 5."""
+    made, columns = Measured(results, names), tuple(names)
+    return [
+        *_latencies(made, columns, MEAN, "Table 4: mean latency", mean_ms),
+        *_latencies(made, columns, MAX, "Table 5: longest latency", max_ms),
     ]
 
 

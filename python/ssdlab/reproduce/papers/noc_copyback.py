@@ -73,16 +73,15 @@ VARIED = ("Dbench", "MySQL")
 """Workloads on which geometries are varied."""
 
 
-def _schemes(
-    scale: Scale, note: str = "", keys: Mapping[str, object] | None = None
-) -> list[Scheme]:
+def schemes(scale: Scale, note: str = "", keys: Mapping[str, object] | None = None) -> list[Scheme]:
+    """Both, with `note` at the end of their names and `keys` over theirs."""
     return [
         Scheme(name + note, preset, {**FLASH.keys(scale), **GC_FIRST, **(keys or {})})
         for name, preset in PRESETS.items()
     ]
 
 
-def _variations(scale: Scale) -> dict[str, dict[str, object]]:
+def variations(scale: Scale) -> dict[str, dict[str, object]]:
     """Geometries of the same capacity, by what they are called."""
     blocks = FLASH.blocks // scale.divisor
     wide: dict[str, dict[str, object]] = {
@@ -107,14 +106,23 @@ def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Recording]) 
     trials = 2 if scale.quick else TRIALS
     cells = []
     for workload in several:
-        for scheme in _schemes(scale):
+        for scheme in schemes(scale):
             seeds = trials if scheme.name == PROPOSED else 1
             cells += [Cell(workload, scheme, seed) for seed in range(1, seeds + 1)]
-        cells += [Cell(workload, scheme) for scheme in _schemes(scale, OLDEST, IN_TURN)]
+        cells += [Cell(workload, scheme) for scheme in schemes(scale, OLDEST, IN_TURN)]
         if workload.name in VARIED and workload.source == "generated":
-            for note, keys in _variations(scale).items():
-                cells += [Cell(workload, scheme) for scheme in _schemes(scale, note, keys)]
+            for note, keys in variations(scale).items():
+                cells += [Cell(workload, scheme) for scheme in schemes(scale, note, keys)]
     return cells
+
+
+def compared(results: Results, names: Sequence[str]) -> list[Table]:
+    """Tables 4 and 5."""
+    made, columns = Measured(results, names), tuple(names)
+    return [
+        *_latencies(made, columns, MEAN, "Table 4: mean latency", mean_ms),
+        *_latencies(made, columns, MAX, "Table 5: longest latency", max_ms),
+    ]
 
 
 def _latencies(
@@ -173,8 +181,7 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
     note = "The paper shows bars without numbers."
     return [
         *table_3(made, NAME, CONVENTIONAL),
-        *_latencies(made, columns, MEAN, "Table 4: mean latency", mean_ms),
-        *_latencies(made, columns, MAX, "Table 5: longest latency", max_ms),
+        *compared(results, names),
         _table_6(results, names),
         Table("figure8", "Figure 8: copy-backs", "pages", columns, copies, note),
         _geometries(results, names),
@@ -185,7 +192,7 @@ def _geometries(results: Results, names: Sequence[str]) -> Table:
     """The outlook of section 5, which the paper does not measure."""
     varied = tuple(name for name in VARIED if name in names)
     made = Measured(results, varied)
-    notes = ["", *_variations(Scale(quick=False))]
+    notes = ["", *variations(Scale(quick=False))]
     rows = tuple(
         made.better(
             note.removeprefix(", ") or "8 channels, 64 pages",

@@ -1,0 +1,147 @@
+"""Other readings of the invalidation-rate paper."""
+
+from __future__ import annotations
+
+from ssdlab.reproduce.claims import Finding, found, improved, listed
+from ssdlab.reproduce.paper import FIFO, HOST_FIRST, published
+from ssdlab.reproduce.papers.invalidation_rate import (
+    BBGC,
+    FLASH,
+    INTERVALS_US,
+    LITTLE,
+    MEAN,
+    NAME,
+    OPS,
+    PAPER,
+    PROPOSED,
+    compared,
+    schemes,
+)
+from ssdlab.reproduce.readings import AS_RUN, Evidence, Explanation, Reading, Readings
+from ssdlab.reproduce.tables import mean_ms
+
+IN_TURN, TENTH = "in turn", "a tenth of the load"
+UNTIL = "BBGC until satisfied"
+SEVERAL = (
+    Reading(IN_TURN, FIFO),
+    Reading("host first", HOST_FIRST),
+    Reading(
+        "PBGC instead of BBGC",
+        {**FIFO, "gc.blocking": {"scope": "plane", "granularity": "job"}},
+    ),
+    Reading("device empty at first", requests={"precondition.fill": 0.0}),
+    Reading("45 % live", live=0.45),
+    Reading("60 % live", live=0.60),
+    Reading(TENTH, load=0.1),
+    Reading("half the load", load=0.5),
+    Reading("1.5 times the load", load=1.5),
+    Reading("in turn at 1.5 times the load", FIFO, load=1.5),
+    Reading(UNTIL, of={BBGC: {"gc.amount": "until-satisfied"}}),
+    Reading("T_c = now", of={PROPOSED: {"gc.victim.clock": "now"}}),
+    Reading("fully invalid blocks by rate", of={PROPOSED: {"gc.victim.fully_invalid": "by-rate"}}),
+    Reading(
+        "fully invalid blocks at once", of={PROPOSED: {"gc.victim.fully_invalid": "immediate"}}
+    ),
+    Reading("one victim per plane", of={PROPOSED: {"gc.concurrency": "unlimited"}}),
+    Reading(
+        "proposed in list order",
+        of={PROPOSED: {"gc.victim": {"policy": "list-order", "ratio": 0.7}}},
+    ),
+    Reading("proposed collects all candidates", of={PROPOSED: {"gc.amount": "all-candidates"}}),
+)
+
+
+def _published_write(_: Evidence) -> Finding:
+    row = published(NAME).row(f"{MEAN}.write", "improvement_over_bbgc_percent", ["RocksDB"])
+    return improved(row, ["write"], lambda known: known[0] > LITTLE)
+
+
+def _seldom(evidence: Evidence) -> Finding:
+    read = mean_ms("read")
+    values = [evidence.better(one, "RocksDB", PROPOSED, BBGC, read) for one in (AS_RUN, TENTH)]
+    return improved(values, (AS_RUN, TENTH), lambda known: min(known) > LITTLE)
+
+
+def _amount(evidence: Evidence) -> Finding:
+    """Whether the proposed scheme gains where the baseline stops as well."""
+    write = mean_ms("write")
+    gains = [evidence.better(UNTIL, one, PROPOSED, BBGC, write) for one in evidence.names]
+    return improved(gains, evidence.names, lambda known: max(known) < QUARTER)
+
+
+def _only_in_turn(evidence: Evidence) -> Finding:
+    """RocksDB unchanged when it takes turns, and nobody else improves much there."""
+    rocksdb = [evidence.better(IN_TURN, "RocksDB", PROPOSED, BBGC, mean_ms(op)) for op in OPS]
+    write = mean_ms("write")
+    others = [evidence.better(IN_TURN, one, PROPOSED, BBGC, write) for one in evidence.names]
+    known = [value for value in (*rocksdb, *others) if value is not None]
+    holds = max(map(abs, known)) <= LITTLE if known and None not in rocksdb else None
+    told = f"RocksDB: {listed(OPS, rocksdb)}; writes: {listed(evidence.names, others)}"
+    return found(holds, told)
+
+
+def _cassandra(evidence: Evidence) -> Finding:
+    write, several = mean_ms("write"), (AS_RUN, IN_TURN)
+    values = [evidence.better(one, "Cassandra", PROPOSED, BBGC, write) for one in several]
+    before, after = values
+    holds = None if before is None or after is None else before > 0 > after
+    return found(holds, listed(several, values))
+
+
+QUARTER = 25.0
+"""Percent that is little beside the published improvements."""
+ROCKSDB, CASSANDRA = "RocksDB, with idle periods", "Cassandra, largely sequential"
+EXPLANATIONS = (
+    Explanation(
+        ROCKSDB,
+        "The sentence is about reads. The paper's own table 4 has a better mean write in RocksDB,"
+        " so the claim does not hold on the published numbers either.",
+        f"published improvement of the mean write in percent; borne out above {LITTLE:g}",
+        _published_write,
+    ),
+    Explanation(
+        ROCKSDB,
+        "Idle periods do not help. A burst takes as long as the blocks of the device say, and comes"
+        " once for so many pages written. With fewer requests in a second a smaller part of the"
+        " time is lost to bursts, but waiting for them remains the larger part of the mean.",
+        f"improvement of RocksDB's mean read in percent; borne out if above {LITTLE:g} in both",
+        _seldom,
+    ),
+    Explanation(
+        ROCKSDB,
+        "RocksDB gains nothing where host and collection take turns, but then nobody gains: the"
+        " order that makes this claim hold takes the large gains of the others away, so with these"
+        " requests no order gives both.",
+        f"improvements in turn in percent; borne out if all are within {LITTLE:g} either way",
+        _only_in_turn,
+    ),
+    Explanation(
+        CASSANDRA,
+        "With collection first large writes wait for the whole burst of the conventional scheme,"
+        " which the proposed one does not have. That small steps come between sequential writes"
+        " shows only where host and collection take turns, as a small loss.",
+        "improvement of the mean write in percent; borne out if above 0 as run and below in turn",
+        _cassandra,
+    ),
+    Explanation(
+        CASSANDRA,
+        "The improvements rest on the amount that the baseline collects: when it stops at 70 % used"
+        " space as the proposed scheme does, nothing of the large gains is left in any workload.",
+        "improvement of mean writes over such a baseline in percent;"
+        f" borne out if below {QUARTER:g} in all",
+        _amount,
+    ),
+)
+
+READINGS = Readings(
+    paper=PAPER,
+    flash=FLASH,
+    intervals_us=INTERVALS_US,
+    schemes=lambda scale: schemes(scale, (BBGC, PROPOSED)),
+    compared=compared,
+    mean_write="table4-write",
+    # Table 1 is told by the requests alone.
+    claims=lambda names: [one for one in PAPER.claims(names) if "table 1" not in one.where],
+    several=SEVERAL,
+    explanations=EXPLANATIONS,
+)

@@ -1,0 +1,290 @@
+"""Other readings: the main comparison of a paper again, with one decision taken otherwise.
+
+What a paper leaves open is decided somehow in the main runs. A reading decides one thing otherwise
+and is judged as they are: how many published improvements agree, and which claims hold. What does
+not hold in the main runs is explained, and every explanation is put to a test on these runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from ssdlab.report import Report
+from ssdlab.reproduce.claims import Claim, Finding, Verdict
+from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source
+from ssdlab.reproduce.paper import LIVE, Flash, Paper, Scale, generated
+from ssdlab.reproduce.tables import (
+    Measure,
+    Number,
+    Table,
+    Tally,
+    geometric_mean,
+    mean_ms,
+    percent_better,
+    tally,
+)
+
+AS_RUN = "as run"
+"""The reading of the main runs."""
+MADE: Source = "generated"
+"""Readings are run on made requests only."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One decision taken otherwise."""
+
+    name: str
+    keys: Mapping[str, object] = field(default_factory=dict, hash=False)
+    """Configuration keys over those of all schemes."""
+    device: Callable[[Scale], Mapping[str, object]] | None = None
+    """Such keys that depend on the scale."""
+    of: Mapping[str, Mapping[str, object]] = field(default_factory=dict, hash=False)
+    """Keys over those of one scheme, by its name."""
+    requests: Mapping[str, object] = field(default_factory=dict, hash=False)
+    """Keys over those of all workloads."""
+    live: float = LIVE
+    """Share of the raw flash that the volume of a workload takes."""
+    load: float = 1.0
+    """Requests arrive so many times as fast as in the main runs."""
+    further: Callable[[Scale], Sequence[Scheme]] | None = None
+    """Schemes of the main runs beside those compared, for claims that need them."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What an explanation is tested on."""
+
+    names: Sequence[str]
+    """The workloads."""
+    main: Results
+    readings: Mapping[str, Results]
+    """By name."""
+
+    def at(self, reading: str, workload: str, scheme: str, measure: Measure) -> Number:
+        """A measure of one run under a reading; None if it is not there."""
+        report = self.readings[reading].get(workload, MADE, scheme)
+        return None if report is None else measure(report)
+
+    def better(self, reading: str, workload: str, scheme: str, base: str, of: Measure) -> Number:
+        """Improvement of `scheme` over `base` under a reading, percent."""
+        return percent_better(
+            self.at(reading, workload, scheme, of), self.at(reading, workload, base, of)
+        )
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a claim does not hold in the main runs, with a test of it."""
+
+    claim: str
+    """How the text of the claim begins."""
+    why: str
+    """The mechanism."""
+    metric: str
+    """What is computed, and when the explanation is borne out."""
+    judge: Callable[[Evidence], Finding]
+
+
+@dataclass(frozen=True)
+class Readings:
+    """The other readings of a paper."""
+
+    paper: Paper
+    flash: Flash
+    intervals_us: Mapping[str, float]
+    """Mean times between made requests in the main runs."""
+    schemes: Callable[[Scale], list[Scheme]]
+    """Baselines and proposed scheme, as in the main runs."""
+    compared: Callable[[Results, Sequence[str]], list[Table]]
+    """The tables of published improvements that they fill."""
+    mean_write: str
+    """Key of that of the mean write latency."""
+    claims: Callable[[Sequence[str]], list[Claim]]
+    """Claims that the choice of a reading can touch."""
+    several: tuple[Reading, ...]
+    explanations: tuple[Explanation, ...]
+
+
+def cells_of(how: Readings, reading: Reading, scale: Scale, names: Sequence[str]) -> list[Cell]:
+    """The runs of one reading."""
+    keys = {**reading.keys, **(reading.device(scale) if reading.device else {})}
+    schemes = [
+        replace(scheme, keys={**scheme.keys, **keys, **reading.of.get(scheme.name, {})})
+        for scheme in (*how.schemes(scale), *(reading.further(scale) if reading.further else ()))
+    ]
+    cells = []
+    for name in names:
+        interval = how.intervals_us[name] / reading.load
+        made = generated(name, how.paper.name, how.flash, scale, interval, reading.live)
+        workload = replace(made, keys={**made.keys, **reading.requests})
+        cells += [Cell(workload, scheme, reading=reading.name) for scheme in schemes]
+    return cells
+
+
+def cells_by_reading(how: Readings, main: Scale, names: Sequence[str]) -> dict[str, list[Cell]]:
+    """The runs of all readings, by name: on the small device, whatever that of the main runs.
+
+    If it is the same one, the reading of the main runs is not run again.
+    """
+    scale = Scale(quick=True)
+    further = next((one.further for one in how.several if one.further), None)
+    first = cells_of(how, Reading(AS_RUN, further=further), scale, names)
+    if main == scale:
+        first = [replace(cell, reading="") for cell in first]
+    others = {one.name: cells_of(how, one, scale, names) for one in how.several}
+    return {AS_RUN: first, **others}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came out under one reading."""
+
+    name: str
+    runs: int
+    made: int
+    """Of the runs, those that are there."""
+    tally: Tally
+    published: Number
+    """How many times faster the mean write is under the proposed scheme; geometric mean over the
+    workloads."""
+    ours: Number
+    baseline: Number
+    """Mean write of the baseline over the published one; geometric mean."""
+    waf: Number
+    """Of the proposed scheme; geometric mean."""
+    verdicts: tuple[Verdict, ...]
+    """Of the claims."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """An explanation with what was found."""
+
+    explanation: Explanation
+    finding: Finding
+
+
+@dataclass(frozen=True)
+class Read:
+    """All readings of a paper."""
+
+    outcomes: tuple[Outcome, ...]
+    claims: tuple[Claim, ...]
+    explained: Mapping[str, tuple[Explained, ...]]
+    """By the text of each claim that does not hold in the main runs."""
+    divisor: int
+    """What the device and the requests of the paper are divided by."""
+
+    def under(self, at: int, verdict: Verdict) -> list[str]:
+        """Names of the readings under which a claim, by its place, has that verdict."""
+        return [one.name for one in self.outcomes if one.verdicts[at] == verdict]
+
+    def differing(self, one: Outcome) -> Iterator[tuple[int, Verdict]]:
+        """Places and verdicts of the claims that one reading decides otherwise than the first."""
+        for at, (verdict, before) in enumerate(
+            zip(one.verdicts, self.outcomes[0].verdicts, strict=True)
+        ):
+            if verdict != before:
+                yield at, verdict
+
+    def summary(self) -> list[str]:
+        """A line of text for each reading."""
+        return [
+            f"{one.name}: {one.tally.same_sign} of {one.tally.cells} with the same sign,"
+            f" {one.tally.near} within a factor of two"
+            for one in self.outcomes
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Its part of reproduction.json."""
+        texts = [claim.text for claim in self.claims]
+        return {
+            "divided_by": self.divisor,
+            "readings": [
+                {**asdict(one), "verdicts": dict(zip(texts, one.verdicts, strict=True))}
+                for one in self.outcomes
+            ],
+            "explanations": [
+                {
+                    "claim": claim,
+                    "why": one.explanation.why,
+                    "metric": one.explanation.metric,
+                    "finding": asdict(one.finding),
+                }
+                for claim, several in self.explained.items()
+                for one in several
+            ],
+        }
+
+
+def read(
+    how: Readings,
+    plan: Mapping[str, Sequence[Cell]],
+    reports: Mapping[Cell, Report],
+    names: Sequence[str],
+    main: Results,
+) -> Read:
+    """Judge the readings `plan` and explain the claims that do not hold in the `main` runs."""
+    results = {name: Results(cells, reports) for name, cells in plan.items()}
+    claims = how.claims(names)
+    outcomes = tuple(
+        _outcome(how, name, cells, results[name], names, claims) for name, cells in plan.items()
+    )
+    evidence, explained = Evidence(names, main, results), {}
+    for claim in how.paper.claims(names):
+        verdict = claim.judge(main, MADE).verdict
+        known = [one for one in how.explanations if claim.text.startswith(one.claim)]
+        if verdict == "does not hold" or (verdict != "holds" and known):
+            explained[claim.text] = tuple(Explained(one, one.judge(evidence)) for one in known)
+    return Read(outcomes, tuple(claims), explained, Scale(quick=True).divisor)
+
+
+def _outcome(
+    how: Readings,
+    name: str,
+    cells: Sequence[Cell],
+    results: Results,
+    names: Sequence[str],
+    claims: Sequence[Claim],
+) -> Outcome:
+    tables = how.compared(results, names)
+    scheme, published = how.paper.load
+    mean_write, over = mean_ms("write"), []
+    for one in names:
+        report, wanted = results.get(one, MADE, scheme), published.get(one)
+        found = None if report is None else mean_write(report)
+        over.append(None if found is None or not wanted else found / wanted)
+    proposed = [results.get(one, MADE, how.paper.proposed) for one in names]
+    times = _times(next(one for one in tables if one.key == how.mean_write))
+    return Outcome(
+        name=name,
+        runs=len(cells),
+        made=sum(
+            results.get(cell.workload.name, MADE, cell.scheme.name) is not None for cell in cells
+        ),
+        tally=tally(tables, MADE),
+        published=geometric_mean([before for before, _ in times]),
+        ours=geometric_mean([after for _, after in times]),
+        baseline=geometric_mean(over),
+        waf=geometric_mean([None if one is None else one.waf.total for one in proposed]),
+        verdicts=tuple(claim.judge(results, MADE).verdict for claim in claims),
+    )
+
+
+def _times(table: Table) -> list[tuple[float, float]]:
+    """Published improvements of a table and ours, as factors, where there are both."""
+    return [
+        (_factor(before, row.neutral), _factor(after, row.neutral))
+        for row in table.rows
+        if row.neutral is not None
+        for before, after in zip(row.published, row.ours.get(MADE, ()), strict=False)
+        if before is not None and after is not None
+    ]
+
+
+def _factor(value: float, neutral: float) -> float:
+    """An improvement as a factor: one in percent of the base is 1 / (1 - value / 100)."""
+    return value if neutral else 1 / (1 - min(value, 99.999) / 100)

@@ -1,0 +1,159 @@
+"""Other readings to look at, as a section of the page of a reproduction and of its Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from ssdlab.html.page import table as html_table
+from ssdlab.reproduce.readings import AS_RUN, Explained, Outcome, Read
+from ssdlab.reproduce.tables import number
+
+Rows = list[tuple[str, list[str]]]
+
+HEADS = (
+    "reading",
+    "same sign",
+    "within a factor of two",
+    "mean writes faster, times: published",
+    "ours",
+    "baseline's mean write, ours / published",
+    "WAF, proposed",
+    "claims: hold",
+    "do not hold",
+    "decided otherwise",
+)
+CHANGED = "Claims that another reading decides otherwise"
+CLAIM_HEADS = ("claim", AS_RUN, "holds under", "does not hold under")
+EFFECT = 1.05
+"""Times as fast as the baseline: below it the effect of a paper is called gone."""
+NO_CAUSE = "No explanation of this has been tested."
+
+
+def _lead(read: Read) -> str:
+    return (
+        "The main comparison on made requests, each time with one decision taken otherwise than in"
+        f" the main runs; device and requests are divided by {read.divisor}, so *as run* is the"
+        " main reading on that device. Factors are geometric means over the workloads. Arrival"
+        " rates stay those of the main reading, so a reading whose baseline is far from the"
+        " published mean write is judged under another load than the paper's."
+    )
+
+
+def _told(read: Read) -> list[str]:
+    """Which readings matter, in words."""
+    first, *others = read.outcomes
+    gone = [one.name for one in others if one.ours is not None and one.ours < EFFECT]
+    same = [
+        one.name for one in others if one.tally == first.tally and one.verdicts == first.verdicts
+    ]
+    centre = (
+        f"As run the mean write is {number(first.ours)} times as fast under the proposed scheme as"
+        f" under the best baseline, published {number(first.published)}. It is less than"
+        f" {number(EFFECT)} times as fast under: {_list(gone)}."
+    )
+    return [centre, f"No verdict and no count of agreements changes under: {_list(same)}."]
+
+
+def _list(names: Sequence[str]) -> str:
+    return "; ".join(names) or "none"
+
+
+def _name(one: Outcome) -> str:
+    missing = "" if one.made == one.runs else f" ({one.made} of {one.runs} runs)"
+    return one.name + missing
+
+
+def _rows(read: Read) -> Rows:
+    """A line for each reading."""
+    return [
+        (
+            _name(one),
+            [
+                f"{one.tally.same_sign}/{one.tally.cells}",
+                f"{one.tally.near}/{one.tally.cells}",
+                *map(number, (one.published, one.ours, one.baseline, one.waf)),
+                str(one.verdicts.count("holds")),
+                str(one.verdicts.count("does not hold")),
+                str(sum(1 for _ in read.differing(one))),
+            ],
+        )
+        for one in read.outcomes
+    ]
+
+
+def _by_claim(read: Read) -> Rows:
+    """A line for each claim that some reading decides otherwise than the first."""
+    changed = {at for one in read.outcomes for at, _ in read.differing(one)}
+    return [
+        (
+            claim.text,
+            [
+                read.outcomes[0].verdicts[at],
+                _names(read, at, read.under(at, "holds")),
+                _names(read, at, read.under(at, "does not hold")),
+            ],
+        )
+        for at, claim in enumerate(read.claims)
+        if at in changed
+    ]
+
+
+def _names(read: Read, at: int, names: Sequence[str]) -> str:
+    """The readings of a verdict, shortly where they are nearly all."""
+    told = [one for one in read.outcomes if one.verdicts[at] != "cannot be told"]
+    others = [one.name for one in told if one.name not in names]
+    if 0 < len(others) < len(names) and len(told) > 4:
+        untold = len(told) < len(read.outcomes)
+        return "all others that can tell" if untold else "all others"
+    return _list(names)
+
+
+def _why(one: Explained) -> tuple[str, str]:
+    """The mechanism, and what the runs say of it."""
+    borne = {"holds": "Borne out", "does not hold": "Not borne out", "cannot be told": "Not tested"}
+    numbers = f": {one.finding.numbers}" if one.finding.numbers else ""
+    tested = f"{borne[one.finding.verdict]}{numbers} ({one.explanation.metric})."
+    return one.explanation.why, tested
+
+
+def readings_html(read: Read) -> str:
+    """The section of the page."""
+    rows = [(title, [escape(cell) for cell in cells]) for title, cells in _rows(read)]
+    texts = [_lead(read).replace("*", ""), *_told(read)]
+    parts = [*(f"<p>{escape(text)}</p>" for text in texts), html_table(HEADS, rows, "Readings")]
+    changed = _by_claim(read)
+    if changed:
+        parts.append(f"<h3>{CHANGED}</h3><ul>")
+        for claim, (first, holds, fails) in changed:
+            told = f"{AS_RUN}: {first}; holds under: {holds}; does not hold under: {fails}"
+            parts.append(f'<li>{escape(claim)} <p class="note">{escape(told)}</p></li>')
+        parts.append("</ul>")
+    for claim, several in read.explained.items():
+        parts.append(f"<h3>Why not: {escape(claim)}</h3>")
+        for one in several:
+            why, tested = _why(one)
+            parts.append(f'<p>{escape(why)}</p><p class="note">{escape(tested)}</p>')
+        parts += [] if several else [f"<p>{NO_CAUSE}</p>"]
+    return "".join(parts)
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """Lines of a table, with an empty one after it."""
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    return [*lines, *(f"| {' | '.join([title, *cells])} |" for title, cells in rows), ""]
+
+
+def readings_markdown(read: Read) -> list[str]:
+    """The lines of the Markdown page."""
+    texts = [text for one in (_lead(read), *_told(read)) for text in (one, "")]
+    lines = ["## Other readings", "", *texts, *markdown_table(HEADS, _rows(read))]
+    claims = _by_claim(read)
+    if claims:
+        lines += [f"### {CHANGED}", ""]
+        lines += markdown_table(CLAIM_HEADS, claims)
+    lines += ["### Why not", ""] if read.explained else []
+    for claim, several in read.explained.items():
+        told = [text for one in several for text in _why(one)] or [NO_CAUSE]
+        lines += [f"**{claim}** {told[0]}", "", *(text for one in told[1:] for text in (one, ""))]
+    return lines
