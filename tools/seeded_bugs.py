@@ -4,8 +4,9 @@
     python tools/seeded_bugs.py [NAME ...] [--target DIR]
 
 Each `tools/seeded_bugs/*.patch` is applied to a copy of the sources, and the integration tests of
-the crate that it changes run on it until one fails. Prints a line for each bug: the tests that caught it. Exit code
-1 if a bug survives or a patch no longer applies, 2 if the sources fail without any bug.
+the crate that it changes run on it until one fails. Prints a line for each bug: the tests that
+caught it. Exit code 1 if a bug survives or a patch no longer applies, 2 if the sources fail without
+any bug.
 
 A hunk is found by its text, not by its line number: its removed and context lines must stand
 exactly once in the file.
