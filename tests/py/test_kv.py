@@ -1,9 +1,9 @@
 """The store from Python: API, command line, errors."""
 
-import os
 import signal
 import subprocess
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -307,8 +307,11 @@ def _at_work(running: subprocess.Popen[bytes], folder: Path, words: list[str]) -
     """Whether the command has opened files of its store."""
     if words[0] == "bench":
         return any(folder.glob("ssdlab-kv-*/store/CURRENT"))
-    opened = map(os.path.realpath, Path(f"/proc/{running.pid}/fd").iterdir())
-    return any(path.startswith(str(folder / "s")) for path in opened)
+    for descriptor in Path(f"/proc/{running.pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # It may be closed meanwhile.
+            if str(descriptor.readlink()).startswith(str(folder / "s")):
+                return True
+    return False
 
 
 @pytest.mark.parametrize("words", ["verify s", "stats s", "dump LOG", "repair s", "bench --dir ."])
