@@ -178,6 +178,19 @@ def test_threads_take_turns(db: kv.DB) -> None:
     assert len(list(db)) == 2000
 
 
+def test_a_walk_beside_long_work(db: kv.DB) -> None:
+    """Long work holds the store and asks Python now and then; a walk waits without blocking it."""
+    for i in range(3000):
+        db.put(b"%06d" % i, b"x" * 1000)
+    db.compact_range()
+    checked: list[kv.Verified] = []
+    worker = threading.Thread(target=lambda: checked.extend(db.verify() for _ in range(20)))
+    worker.start()
+    while worker.is_alive():
+        assert sum(1 for _ in db) == 3000
+    assert [found.entries for found in checked] == [3000] * 20
+
+
 def test_properties(db: kv.DB) -> None:
     for i in range(2000):
         db.put(b"%05d" % i, b"v" * 100)
