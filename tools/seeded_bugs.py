@@ -4,8 +4,9 @@
     python tools/seeded_bugs.py [NAME ...] [--target DIR]
 
 Each `tools/seeded_bugs/*.patch` is applied to a copy of the sources, and the integration tests of
-ssd-core run on it until one fails. Prints a line for each bug: the tests that caught it. Exit code
-1 if a bug survives or a patch no longer applies, 2 if the sources fail without any bug.
+the crate that it changes run on it until one fails. Prints a line for each bug: the tests that
+caught it. Exit code 1 if a bug survives or a patch no longer applies, 2 if the sources fail without
+any bug.
 
 A hunk is found by its text, not by its line number: its removed and context lines must stand
 exactly once in the file.
@@ -27,21 +28,24 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PATCHES = ROOT / "tools" / "seeded_bugs"
 COPIED = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "crates", "presets"]
-# The quickest first.
-SUITES = [
-    "metamorphic",
-    "timing",
-    "functional_equals_timed",
-    "naive_ftl",
-    "interconnect",
-    "conservation",
-    "linearizability",
-    "paper_schemes",
-    "host_side",
-    "wear",
-    "snapshot_form",
-    "wake_up",
-]
+# By crate, the quickest first.
+SUITES = {
+    "ssd-core": [
+        "metamorphic",
+        "timing",
+        "functional_equals_timed",
+        "naive_ftl",
+        "interconnect",
+        "conservation",
+        "linearizability",
+        "paper_schemes",
+        "host_side",
+        "wear",
+        "snapshot_form",
+        "wake_up",
+    ],
+    "ssd-kv": ["levels", "policies", "bad_input", "model", "damage", "faults"],
+}
 # A bug that makes a test hang is caught too.
 LONGEST_S = 120
 
@@ -66,6 +70,12 @@ def hunks(patch: str) -> list[tuple[str, str, str]]:
             if line[0] in " +":
                 new.append(line[1:])
     return [(file, "".join(old), "".join(new)) for file, old, new in found]
+
+
+def crate_of(patch: Path) -> str:
+    """The crate that a patch changes."""
+    file, _, _ = hunks(patch.read_text(encoding="utf-8"))[0]
+    return Path(file).parts[1]
 
 
 def apply(patch: Path, tree: Path) -> list[tuple[Path, str]]:
@@ -110,15 +120,15 @@ def bounded(
     return process.returncode, output
 
 
-def failures(tree: Path, target: Path) -> tuple[str, list[str]]:
-    """The first suite that fails, and its failing tests; empty if all pass."""
+def failures(crate: str, tree: Path, target: Path) -> tuple[str, list[str]]:
+    """The first suite of a crate that fails, and its failing tests; empty if all pass."""
     environment = os.environ | {
         "CARGO_TARGET_DIR": str(target),
         "PROPTEST_MAX_SHRINK_ITERS": "0",
         "RUST_BACKTRACE": "0",
     }
-    base = [os.environ.get("CARGO", "cargo"), "test", "-p", "ssd-core", "--locked", "--quiet"]
-    for suite in SUITES:
+    base = [os.environ.get("CARGO", "cargo"), "test", "-p", crate, "--locked", "--quiet"]
+    for suite in SUITES[crate]:
         build = subprocess.run(
             [*base, "--no-run", "--test", suite],
             cwd=tree,
@@ -156,15 +166,16 @@ def main() -> int:
                 shutil.copytree(source, tree / name, copy_function=shutil.copy, ignore=unwanted)
             elif source.exists():
                 shutil.copy(source, tree / name)
-        suite, tests = failures(tree, options.target)
-        if suite:
-            print(f"without any bug {suite} fails: {', '.join(tests)}", file=sys.stderr)
-            return 2
+        for crate in sorted({crate_of(patch) for patch in patches}):
+            suite, tests = failures(crate, tree, options.target)
+            if suite:
+                print(f"without any bug {suite} fails: {', '.join(tests)}", file=sys.stderr)
+                return 2
         for patch in patches:
             start = time.monotonic()
             try:
                 before = apply(patch, tree)
-                suite, tests = failures(tree, options.target)
+                suite, tests = failures(crate_of(patch), tree, options.target)
                 restore(before)
                 verdict = f"caught by {suite}: {', '.join(tests)}" if suite else "NOT CAUGHT"
                 missed += not suite

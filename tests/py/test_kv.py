@@ -1,11 +1,14 @@
 """The store from Python: API, command line, errors."""
 
+import signal
+import subprocess
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from running import refused, ssdlab_command
+from running import COMMAND, refused, ssdlab_command
 from ssdlab import kv
 
 
@@ -80,6 +83,56 @@ def test_iterators(db: kv.DB) -> None:
         db.iterator(prefix=b"a", start=b"b")
 
 
+def test_raw_iterators(db: kv.DB) -> None:
+    for key in (b"a", b"b", b"c"):
+        db.put(key, key * 2)
+    with db.raw_iterator() as raw:
+        assert not raw.valid()
+        raw.seek_to_first()
+        assert raw.item() == (b"a", b"aa")
+        raw.next()
+        raw.prev()
+        raw.prev()
+        assert not raw.valid()
+        raw.seek_to_last()
+        assert (raw.key(), raw.value()) == (b"c", b"cc")
+        raw.prev()
+        assert raw.key() == b"b"
+        raw.seek(b"bb")
+        assert raw.key() == b"c"
+        raw.next()
+        with pytest.raises(kv.Error, match="the iterator stands at no pair"):
+            raw.next()
+
+
+def test_a_part_of_a_store(db: kv.DB) -> None:
+    db.put(b"w", b"below")
+    db.put(b"y", b"above")
+    part = db.prefixed_db(b"x")
+    with part.write_batch() as batch:
+        batch.put(b"", b"0")
+        batch.put(b"b", b"2")
+        batch.delete(b"b")
+    part.put(b"a\xff", b"1")
+    part.prefixed_db(b"a").put(b"b", b"3")
+    before = part.snapshot()
+    part.delete(b"")
+    assert list(db) == [(b"w", b"below"), (b"xab", b"3"), (b"xa\xff", b"1"), (b"y", b"above")]
+    assert list(part) == [(b"ab", b"3"), (b"a\xff", b"1")]
+    assert list(part.iterator(reverse=True, include_value=False)) == [b"a\xff", b"ab"]
+    assert list(part.iterator(start=b"ab", include_start=False, include_key=False)) == [b"1"]
+    assert list(part.iterator(prefix=b"ab", stop=None)) == [(b"ab", b"3")]
+    assert (before.get(b""), part.get(b""), part.get(b"a\xff")) == (b"0", None, b"1")
+    walk = part.iterator(include_value=False)
+    walk.seek(b"b")
+    assert walk.prev() == b"a\xff"
+    raw = part.raw_iterator()
+    raw.seek_to_last()
+    assert raw.key() == b"a\xff"
+    part.close()
+    assert not db.closed
+
+
 def test_snapshots(db: kv.DB) -> None:
     db.put(b"a", b"1")
     with db.snapshot() as before:
@@ -125,14 +178,29 @@ def test_threads_take_turns(db: kv.DB) -> None:
     assert len(list(db)) == 2000
 
 
+def test_a_walk_beside_long_work(db: kv.DB) -> None:
+    """Long work holds the store and asks Python now and then; a walk waits without blocking it."""
+    for i in range(3000):
+        db.put(b"%06d" % i, b"x" * 1000)
+    db.compact_range()
+    checked: list[kv.Verified] = []
+    worker = threading.Thread(target=lambda: checked.extend(db.verify() for _ in range(20)))
+    worker.start()
+    while worker.is_alive():
+        assert sum(1 for _ in db) == 3000
+    assert [found.entries for found in checked] == [3000] * 20
+
+
 def test_properties(db: kv.DB) -> None:
     for i in range(2000):
         db.put(b"%05d" % i, b"v" * 100)
     db.compact_range()
     assert db.get_property("leveldb.num-files-at-level0") == "0"
     assert "Compactions" in (db.get_property("leveldb.stats") or "")
-    assert db.get_property("other") is None
+    assert (db.get_property(b"leveldb.stats") or b"").decode() == db.get_property("leveldb.stats")
+    assert (db.get_property("other"), db.get_property(b"\xff")) == (None, None)
     assert 0 < db.approximate_size(b"00000", b"01000") < db.approximate_size(b"0", b"9")
+    assert db.approximate_sizes((b"0", b"9"), (b"a", b"b")) == [db.approximate_size(b"0", b"9"), 0]
     assert db.verify() == kv.Verified(1, 2000, db.verify().bytes)
     assert sum(level.tables for level in db.stats().levels) == 1
 
@@ -158,6 +226,19 @@ def test_refusals(tmp_path: Path) -> None:
         kv.open(tmp_path / "none", create_if_missing=True, block_size=5)
     with pytest.raises(kv.Error, match="compression = 'zip': expected 'snappy' or None"):
         kv.open(tmp_path, compression="zip")  # type: ignore[arg-type]
+    for option, said in {
+        "background": "background = 'later': expected 'eager' or 'steps'",
+        "max_open_files": "max_open_files = 5: expected 10 to 50000",
+        "bloom_filter_bits": "bloom_filter_bits = 101: expected 1 to 100",
+        "write_buffer_size": "write_buffer_size = -1: expected a whole number from 0",
+        "block_size": "block_size = '4k': expected a whole number from 0",
+        "pages_per_block": "pages_per_block = 9999: expected a whole number from 0 to 1024",
+    }.items():
+        value = said.split(" = ")[1].split(":")[0].strip("'")
+        wrong = {option: int(value) if value.lstrip("-").isdigit() else value}
+        with pytest.raises(kv.Error, match=said):
+            kv.open(tmp_path / "none", create_if_missing=True, **wrong)  # type: ignore[arg-type]
+    assert not (tmp_path / "none").exists()
     with kv.open(tmp_path / "one", create_if_missing=True) as db:
         with pytest.raises(kv.LockedError, match="another open store holds its lock"):
             kv.open(tmp_path / "one")
@@ -218,3 +299,52 @@ def test_bench(tmp_path: Path) -> None:
         "deleterandom",
     ]
     assert len((tmp_path / "lines").read_text().splitlines()) == 8 + 2
+
+
+PAIRS = 400_000
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that is a long log: each look at it takes some time."""
+    folder = tmp_path_factory.mktemp("large")
+    with kv.open(folder / "s", create_if_missing=True, write_buffer_size=1 << 28) as db:
+        for i in range(0, PAIRS, 10_000):
+            with db.write_batch() as batch:
+                for k in range(i, i + 10_000):
+                    batch.put(b"%d" % (k * 7919 % PAIRS), b"")
+    return folder
+
+
+def _at_work(running: subprocess.Popen[bytes], folder: Path, words: list[str]) -> bool:
+    """Whether the command has opened files of its store."""
+    if words[0] == "bench":
+        return any(folder.glob("ssdlab-kv-*/store/CURRENT"))
+    for descriptor in Path(f"/proc/{running.pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # It may be closed meanwhile.
+            if str(descriptor.readlink()).startswith(str(folder / "s")):
+                return True
+    return False
+
+
+@pytest.mark.parametrize("words", ["verify s", "stats s", "dump LOG", "repair s", "bench --dir ."])
+def test_interrupts(large: Path, words: str) -> None:
+    """Ctrl-C ends each command, and nothing is left half done."""
+    log = next((large / "s").glob("*.log"))
+    command = words.replace("LOG", str(log)).split()
+    with subprocess.Popen(
+        [*COMMAND, "kv", *command], cwd=large, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as running:
+        while not _at_work(running, large, command):
+            assert running.poll() is None
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=60)
+        assert (running.returncode, errors.splitlines()[-1:]) == (130, [b"interrupted"])
+    assert [path.name for path in large.iterdir()] == ["s"]
+
+
+def test_after_interrupts_a_repair_finds_all(large: Path) -> None:
+    found = kv.repair(large / "s")
+    assert (found.pairs, found.lost) == (PAIRS, ())
+    with kv.open(large / "s") as db:
+        assert db.verify().entries == PAIRS

@@ -5,6 +5,7 @@
 use crate::db::Db;
 use crate::error::{Error, Result};
 use crate::options::{Background, ReadOptions};
+use crate::vfs::Work;
 
 /// Names of the workloads.
 pub const NAMES: [&str; 8] = [
@@ -60,6 +61,11 @@ impl Bench {
         Ok(Bench { n, values, value_size, key: Vec::new() })
     }
 
+    /// Of a pair.
+    fn bytes(&self) -> usize {
+        16 + self.value_size
+    }
+
     fn set_key(&mut self, mut k: u64, suffix: &[u8]) {
         self.key.clear();
         self.key.resize(16, b'0');
@@ -73,23 +79,31 @@ impl Bench {
     /// Run one; `seed` makes its random numbers others. How many operations found or wrote a pair.
     ///
     /// # Errors
-    /// As the operations, or for an unknown name.
+    /// As the operations, for an unknown name, or if the file layer says not to go on.
     pub fn run(&mut self, db: &mut Db, name: &str, seed: u64) -> Result<u64> {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1));
+        let mut work = Work::new(&db.files);
         match name {
-            "readseq" => self.read_all(db),
-            "seekrandom" => self.seek(db, &mut random),
-            "readrandom" => self.read(db, &mut random, b""),
-            "readmissing" => self.read(db, &mut random, b"."),
+            "readseq" => self.read_all(db, &mut work),
+            "seekrandom" => self.seek(db, &mut random, &mut work),
+            "readrandom" => self.read(db, &mut random, b"", &mut work),
+            "readmissing" => self.read(db, &mut random, b".", &mut work),
             "fillseq" | "fillrandom" | "overwrite" | "deleterandom" => {
-                self.write(db, name, &mut random)
+                self.write(db, name, &mut random, &mut work)
             }
             _ => Err(Error::invalid(format!("{name}: expected one of {}", NAMES.join(", ")))),
         }
     }
 
-    fn write(&mut self, db: &mut Db, name: &str, random: &mut Random) -> Result<u64> {
+    fn write(
+        &mut self,
+        db: &mut Db,
+        name: &str,
+        random: &mut Random,
+        work: &mut Work,
+    ) -> Result<u64> {
         for i in 0..self.n {
+            work.of(self.bytes())?;
             let k = if name == "fillseq" { i } else { random.below(self.n) };
             self.set_key(k, b"");
             if name == "deleterandom" {
@@ -102,10 +116,17 @@ impl Bench {
         Ok(self.n)
     }
 
-    fn read(&mut self, db: &mut Db, random: &mut Random, suffix: &[u8]) -> Result<u64> {
+    fn read(
+        &mut self,
+        db: &mut Db,
+        random: &mut Random,
+        suffix: &[u8],
+        work: &mut Work,
+    ) -> Result<u64> {
         let eager = db.options().background == Background::Eager;
         let mut found = 0;
         for _ in 0..self.n {
+            work.of(self.bytes())?;
             self.set_key(random.below(self.n), suffix);
             found += u64::from(db.get(&self.key, ReadOptions::default(), None)?.is_some());
             if eager && db.has_work() {
@@ -115,21 +136,23 @@ impl Bench {
         Ok(found)
     }
 
-    fn read_all(&mut self, db: &Db) -> Result<u64> {
+    fn read_all(&mut self, db: &Db, work: &mut Work) -> Result<u64> {
         let mut iter = db.iter(ReadOptions::default(), None)?;
         let mut found = 0;
         iter.seek_to_first()?;
         while iter.valid() {
+            work.of(self.bytes())?;
             found += u64::from(!iter.value().is_empty());
             iter.next()?;
         }
         Ok(found)
     }
 
-    fn seek(&mut self, db: &Db, random: &mut Random) -> Result<u64> {
+    fn seek(&mut self, db: &Db, random: &mut Random, work: &mut Work) -> Result<u64> {
         let mut iter = db.iter(ReadOptions::default(), None)?;
         let mut found = 0;
         for _ in 0..self.n {
+            work.of(self.bytes())?;
             self.set_key(random.below(self.n), b"");
             iter.seek(&self.key)?;
             found += u64::from(iter.valid() && iter.key() == self.key);

@@ -32,6 +32,9 @@ pub enum Error {
     /// The request cannot be met as it stands.
     #[error("{0}")]
     Invalid(String),
+    /// Whoever is asked whether to go on said no; what was asked for is not done.
+    #[error("stopped: {0}")]
+    Stopped(Arc<io::Error>),
     /// The directory is in use by another store, in this process or another one.
     #[error("{0}: in use: another open store holds its lock")]
     Locked(String),

@@ -185,7 +185,7 @@ proptest! {
         let tolerant = Options { paranoid_checks: false, ..options.clone() };
         let _ = read_all(damaged.clone(), &tolerant);
         let vfs = Arc::new(MemoryVfs::of(damaged));
-        let _ = dump(vfs.clone(), name, &mut |_| ());
+        let _ = dump(vfs.clone(), name, &mut |_| Ok(()));
         let _ = repair(vfs, &options);
     }
 }

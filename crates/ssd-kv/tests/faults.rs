@@ -6,7 +6,7 @@ mod rig;
 use rig::{CHECKED, Map, option_sets, pairs};
 use ssd_core::rng::Stream;
 use ssd_kv::vfs::{FaultVfs, Faults, MemoryVfs, Reset};
-use ssd_kv::{Db, Error, Options, WriteBatch};
+use ssd_kv::{Db, Error, Options, WriteBatch, repair};
 use std::sync::Arc;
 
 /// A history: the state after each batch, and how many batches were durable at the end.
@@ -138,7 +138,7 @@ fn an_error_at_every_call() {
                 Err(Error::Io { ref source, .. }) => {
                     assert!(source.to_string().contains("injected"), "call {n}: {source}");
                 }
-                Err(Error::Poisoned(_)) => {}
+                Err(Error::Poisoned(_) | Error::Stopped(_)) => {}
                 Err(ref other) => panic!("call {n}: {other}"),
                 Ok(()) => passed = n >= calls,
             }
@@ -155,6 +155,90 @@ fn an_error_at_every_call() {
         assert!(passed, "the workload never passed");
         assert!(opened > 100, "most errors come after opening");
     }
+}
+
+/// A repair that is stopped or fails at any call leaves no table behind, and the next one finds all.
+#[test]
+fn a_repair_can_be_begun_anew() {
+    let options = &option_sets()[1];
+    let mut random = Stream::new(4, "repair");
+    let mut history = History::of(Map::new());
+    let directory = MemoryVfs::new();
+    let mut db = Db::open(Arc::new(directory.clone()), options.clone()).expect("it opens");
+    history.write(&mut db, &mut random, 300).expect("no fault");
+    drop(db);
+    let last = history.states.last().expect("a state");
+    let names = |vfs: &FaultVfs| vfs.files().snapshot().into_keys().collect::<Vec<_>>();
+    let (mut stopped, mut failed) = (0, 0);
+    for n in 0.. {
+        let vfs = FaultVfs::of(&directory);
+        let before = names(&vfs);
+        vfs.inject(Faults::At(n));
+        let result = repair(Arc::new(vfs.clone()), options);
+        let passed = vfs.calls() <= n;
+        vfs.inject(Faults::None);
+        match result {
+            Ok(_) if passed => break,
+            // What could not be read, at the second attempt either, is said.
+            Ok(report) => {
+                let all = report.pairs == last.len() as u64;
+                assert!(all || !report.lost.is_empty(), "call {n}: lost silently");
+            }
+            Err(error) => {
+                match error {
+                    Error::Stopped(_) => {
+                        assert_eq!(names(&vfs), before, "call {n}: something is left behind");
+                        stopped += 1;
+                    }
+                    _ => failed += 1,
+                }
+                let report = repair(Arc::new(vfs.clone()), options).expect("repaired");
+                assert_eq!((report.pairs, report.lost), (last.len() as u64, vec![]), "call {n}");
+                let db = Db::open(Arc::new(vfs), options.clone()).expect("it opens");
+                let found = pairs(db.iter(CHECKED, None).expect("an iterator")).expect("a scan");
+                assert!(found == *last, "call {n}");
+            }
+        }
+    }
+    assert!(stopped > 0 && failed > 5, "{stopped} stopped, {failed} failed");
+}
+
+/// Reading everything, to check or to show it, ends when the file layer says so, and harms nothing.
+#[test]
+fn long_work_is_stopped() {
+    let vfs = FaultVfs::new();
+    let mut db = Db::open(Arc::new(vfs.clone()), option_sets()[0].clone()).expect("it opens");
+    for i in 0..300_u32 {
+        db.put(&i.to_be_bytes(), &[7; 20_000], false).expect("written");
+    }
+    db.compact_range(None, None).expect("compacted");
+    let stops = |work: &mut dyn FnMut() -> Result<(), Error>| {
+        let mut stops = 0;
+        for n in 0.. {
+            vfs.inject(Faults::At(n));
+            let result = work();
+            let passed = vfs.calls() <= n;
+            vfs.inject(Faults::None);
+            match result {
+                Err(Error::Stopped(_)) => stops += 1,
+                Err(Error::Io { .. }) => {}
+                Err(error) => panic!("call {n}: {error}"),
+                Ok(()) => assert!(passed, "call {n}"),
+            }
+            if passed {
+                return stops;
+            }
+        }
+        unreachable!("it never passes")
+    };
+    assert!(stops(&mut || db.verify().map(drop)) > 5, "6 MB are verified, asking every MiB");
+    db.put(b"still", b"written", true).expect("written");
+    let table = vfs.files().snapshot().into_keys().find(|n| n.ends_with(".ldb")).expect("a table");
+    let shown = stops(&mut || ssd_kv::dump(Arc::new(vfs.clone()), &table, &mut |_| Ok(())));
+    assert!(shown > 0);
+    let enough = || Err(std::io::Error::other("enough"));
+    let error = ssd_kv::dump(Arc::new(vfs.clone()), &table, &mut |_| enough());
+    assert!(matches!(error, Err(Error::Stopped(_))), "{error:?}");
 }
 
 /// A medium that has become read-only or full: errors, and all that was synced can still be read.

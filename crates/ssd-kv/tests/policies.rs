@@ -100,6 +100,7 @@ fn aligned_blocks_begin_at_pages() {
                     blocks += 1;
                     full += usize::from(size > 4096 * pages * 3 / 4);
                 }
+                Ok(())
             })
             .expect("a table");
             let compressed = options.compression != ssd_kv::Compression::None;

@@ -8,8 +8,9 @@ use serde_json::json;
 use ssd_kv::policy::{Pages, Policy, Stock};
 use ssd_kv::vfs::{PosixVfs, Vfs};
 use ssd_kv::{Background, Compression, Db, DbIter, Error, Options, ReadOptions, WriteBatch};
+use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 pyo3::create_exception!(_core, KvError, PyException, "A store that cannot do what was asked.");
 pyo3::create_exception!(_core, KvCorruptionError, KvError, "A damaged file of a store.");
@@ -21,9 +22,19 @@ fn told(error: Error) -> PyErr {
     match error {
         Error::Corruption { .. } => KvCorruptionError::new_err(text),
         Error::Io { .. } => KvIoError::new_err(text),
+        Error::Stopped(why) => match why.get_ref().and_then(|why| why.downcast_ref::<PyErr>()) {
+            Some(raised) => Python::attach(|py| raised.clone_ref(py)),
+            None => KvError::new_err(text),
+        },
         Error::Locked(_) => KvLockedError::new_err(text),
         Error::Invalid(_) | Error::Poisoned(_) => KvError::new_err(text),
     }
+}
+
+/// The files of a folder. Long work on them stops when Python has got a signal that raises.
+fn files(folder: PathBuf) -> Arc<dyn Vfs> {
+    let go_on = || Python::attach(|py| py.check_signals()).map_err(io::Error::other);
+    Arc::new(PosixVfs::new(folder).asking(go_on))
 }
 
 /// The settings, by the names of the Rust options.
@@ -99,6 +110,17 @@ fn locked(shared: &Shared) -> MutexGuard<'_, Option<Db>> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The store, for something short. Who has it may need the interpreter, so it is not held meanwhile.
+fn awaited<'a>(py: Python<'_>, shared: &'a Shared) -> MutexGuard<'a, Option<Db>> {
+    loop {
+        match shared.try_lock() {
+            Ok(store) => return store,
+            Err(TryLockError::Poisoned(store)) => return store.into_inner(),
+            Err(TryLockError::WouldBlock) => py.detach(|| drop(locked(shared))),
+        }
+    }
+}
+
 /// Use the open store without holding up other threads of Python.
 fn with<T: Send>(
     py: Python<'_>,
@@ -131,8 +153,7 @@ pub(crate) struct Store(Shared);
 impl Store {
     #[new]
     fn new(py: Python<'_>, path: PathBuf, settings: Settings) -> PyResult<Store> {
-        let vfs = Arc::new(PosixVfs::new(path));
-        let open = || Db::open_with(vfs, settings.options(), settings.policy());
+        let open = || Db::open_with(files(path), settings.options(), settings.policy());
         let db = py.detach(open).map_err(told)?;
         Ok(Store(Arc::new(Mutex::new(Some(db)))))
     }
@@ -319,9 +340,13 @@ pub(crate) struct KvIter {
 type Pair<'py> = Option<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>;
 
 impl KvIter {
-    fn moved(&mut self, f: impl FnOnce(&mut DbIter) -> Result<(), Error>) -> PyResult<()> {
+    fn moved(
+        &mut self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut DbIter) -> Result<(), Error>,
+    ) -> PyResult<()> {
         // A closed store lets another one change the files.
-        match &*locked(&self.store) {
+        match &*awaited(py, &self.store) {
             Some(_) => f(&mut self.iter).map_err(told),
             None => Err(KvError::new_err("the store is closed")),
         }
@@ -337,16 +362,16 @@ impl KvIter {
 impl KvIter {
     /// Go before the first pair whose key is not below `key`; without a key, before the first pair.
     #[pyo3(signature = (key=None))]
-    fn seek(&mut self, key: Option<PyBackedBytes>) -> PyResult<()> {
-        self.moved(|iter| match &key {
+    fn seek(&mut self, py: Python<'_>, key: Option<PyBackedBytes>) -> PyResult<()> {
+        self.moved(py, |iter| match &key {
             Some(key) => iter.seek(key),
             None => iter.seek_to_first(),
         })
     }
 
     /// Go behind the last pair.
-    fn seek_to_end(&mut self) -> PyResult<()> {
-        self.moved(|iter| {
+    fn seek_to_end(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.moved(py, |iter| {
             iter.seek_to_last()?;
             if iter.valid() { iter.next() } else { Ok(()) }
         })
@@ -356,16 +381,16 @@ impl KvIter {
     fn forward<'py>(&mut self, py: Python<'py>) -> PyResult<Pair<'py>> {
         let pair = self.pair(py);
         if pair.is_some() {
-            self.moved(DbIter::next)?;
+            self.moved(py, DbIter::next)?;
         }
         Ok(pair)
     }
 
     /// The pair before the place, which goes before it; none at the begin.
     fn backward<'py>(&mut self, py: Python<'py>) -> PyResult<Pair<'py>> {
-        self.moved(|iter| if iter.valid() { iter.prev() } else { iter.seek_to_last() })?;
+        self.moved(py, |iter| if iter.valid() { iter.prev() } else { iter.seek_to_last() })?;
         if !self.iter.valid() {
-            self.moved(DbIter::seek_to_first)?;
+            self.moved(py, DbIter::seek_to_first)?;
             return Ok(None);
         }
         Ok(self.pair(py))
@@ -375,7 +400,7 @@ impl KvIter {
 /// Remove the store in a folder.
 #[pyfunction]
 pub(crate) fn kv_destroy(py: Python<'_>, path: PathBuf) -> PyResult<()> {
-    py.detach(|| ssd_kv::destroy(Arc::new(PosixVfs::new(path)))).map_err(told)
+    py.detach(|| ssd_kv::destroy(files(path))).map_err(told)
 }
 
 /// Rebuild the store in a folder: pairs, tables, what was lost, what the old files are called.
@@ -385,7 +410,7 @@ pub(crate) fn kv_repair(
     path: PathBuf,
     settings: Settings,
 ) -> PyResult<(u64, u64, Vec<String>, Vec<String>)> {
-    let repair = || ssd_kv::repair(Arc::new(PosixVfs::new(path)), &settings.options());
+    let repair = || ssd_kv::repair(files(path), &settings.options());
     let done = py.detach(repair).map_err(told)?;
     Ok((done.pairs, done.tables, done.lost, done.kept))
 }
@@ -393,17 +418,10 @@ pub(crate) fn kv_repair(
 /// Give the lines of a file of a store as text to `line`.
 #[pyfunction]
 pub(crate) fn kv_dump(path: PathBuf, name: &str, line: &Bound<'_, PyAny>) -> PyResult<()> {
-    let vfs: Arc<dyn Vfs> = Arc::new(PosixVfs::new(path));
-    let mut raised = None;
-    let dumped = ssd_kv::dump(vfs, name, &mut |text| {
-        if raised.is_none() {
-            raised = line.call1((text,)).err();
-        }
-    });
-    match raised {
-        Some(error) => Err(error),
-        None => dumped.map_err(told),
-    }
+    ssd_kv::dump(files(path), name, &mut |text| {
+        line.call1((text,)).map(drop).map_err(io::Error::other)
+    })
+    .map_err(told)
 }
 
 /// Workloads to be measured.

@@ -14,16 +14,18 @@ from ssdlab._core import KvCorruptionError as CorruptionError
 from ssdlab._core import KvError as Error
 from ssdlab._core import KvIoError as IoError
 from ssdlab._core import KvLockedError as LockedError
-from ssdlab.kv.iterator import Iterator
+from ssdlab.kv.iterator import Iterator, RawIterator
 from ssdlab.kv.store import (
     DB,
     LevelStats,
+    PrefixedDB,
     Reader,
     Repaired,
     Snapshot,
     Stats,
     Verified,
     WriteBatch,
+    Writer,
     destroy,
     dump,
     open,
@@ -38,12 +40,15 @@ __all__ = [
     "Iterator",
     "LevelStats",
     "LockedError",
+    "PrefixedDB",
+    "RawIterator",
     "Reader",
     "Repaired",
     "Snapshot",
     "Stats",
     "Verified",
     "WriteBatch",
+    "Writer",
     "destroy",
     "dump",
     "open",

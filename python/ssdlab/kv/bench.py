@@ -216,5 +216,8 @@ def table(cells: Sequence[Cell], written: Sequence[Written]) -> str:
 if __name__ == "__main__":
     where, size, count, bits, names, when = sys.argv[1:]
     chosen: Background = "steps" if when == "steps" else "eager"
-    for text in own(where, names.split(","), int(count), int(size), int(bits), chosen):
-        sys.stdout.write(text + "\n")
+    try:
+        for text in own(where, names.split(","), int(count), int(size), int(bits), chosen):
+            sys.stdout.write(text + "\n")
+    except KeyboardInterrupt:  # Whoever measures was interrupted too, and says so.
+        sys.exit(130)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -20,7 +22,18 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text."
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress.")]
 
 
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Say that Ctrl-C ended it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("interrupted")
+        raise
+
+
 @kv_app.command("dump")
+@_interruptible()
 def kv_dump(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Log, manifest or table.")],
 ) -> None:
@@ -29,6 +42,7 @@ def kv_dump(
 
 
 @kv_app.command("stats")
+@_interruptible()
 def kv_stats(folder: Store, json_: Json = False) -> None:
     """Say how a store is made up: tables and bytes by level, and every table."""
     with kv.open(folder, background="steps") as store:
@@ -40,6 +54,7 @@ def kv_stats(folder: Store, json_: Json = False) -> None:
 
 
 @kv_app.command("verify")
+@_interruptible()
 def kv_verify(folder: Store) -> None:
     """Read all that a store holds and check it: checksums, order, ranges, filters."""
     with kv.open(folder, background="steps", paranoid_checks=True) as store:
@@ -48,6 +63,7 @@ def kv_verify(folder: Store) -> None:
 
 
 @kv_app.command("repair")
+@_interruptible()
 def kv_repair(folder: Store) -> None:
     """Rebuild a store from what can still be read; old files are renamed."""
     found = kv.repair(folder)
@@ -59,6 +75,7 @@ def kv_repair(folder: Store) -> None:
 
 
 @kv_app.command("bench")
+@_interruptible()
 def kv_bench(
     values: Annotated[
         list[int] | None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ssdlab._core import KvError
 from ssdlab.kv.closing import Closing
@@ -17,7 +17,8 @@ class Iterator(Closing):
     """A place between the pairs of a range: `next` gives the pair behind it, `prev` that before.
 
     It shows the store as it was when the iterator was made. With `reverse`, `next` and `prev`
-    change places. Of a pair, it gives what was asked for: key and value, or one of them.
+    change places. Of a pair, it gives what was asked for: key and value, or one of them. Keys are
+    shown without what all of them begin with in a `PrefixedDB`, and sought so.
     """
 
     def __init__(
@@ -28,8 +29,10 @@ class Iterator(Closing):
         reverse: bool,
         include_key: bool,
         include_value: bool,
+        under: bytes,
     ) -> None:
         self._raw: _core.KvIter | None = raw
+        self._under = under
         self._first, self._end = bounds
         self._reverse = reverse
         self._parts = (include_key, include_value)
@@ -42,6 +45,8 @@ class Iterator(Closing):
 
     def _shown(self, pair: tuple[bytes, bytes]) -> tuple[bytes, bytes] | bytes | None:
         with_key, with_value = self._parts
+        if with_key and self._under:
+            pair = (pair[0][len(self._under) :], pair[1])
         if with_key and with_value:
             return pair
         if with_key:
@@ -89,6 +94,7 @@ class Iterator(Closing):
 
     def seek(self, target: bytes) -> None:
         """Go before the first pair whose key is not below `target`, but not out of the range."""
+        target = self._under + target
         if self._first is not None and target < self._first:
             self.seek_to_start()
         elif self._end is not None and target >= self._end:
@@ -101,6 +107,81 @@ class Iterator(Closing):
         self._raw = None
 
 
+class RawIterator(Closing):
+    """A place at a pair or at none, as LevelDB's own iterators have it."""
+
+    def __init__(self, walk: Iterator) -> None:
+        self._walk = walk
+        self._pair: tuple[bytes, bytes] | None = None
+
+    def _forward(self) -> None:
+        self._pair = cast("tuple[bytes, bytes] | None", next(self._walk, None))
+
+    def _backward(self) -> None:
+        """Stand at the pair before the place of the walk, which stays behind it."""
+        try:
+            self._walk.prev()
+        except StopIteration:
+            self._pair = None
+        else:
+            self._forward()
+
+    def valid(self) -> bool:
+        """Whether it stands at a pair; a new one does not."""
+        return self._pair is not None
+
+    def seek_to_first(self) -> None:
+        """Stand at the first pair."""
+        self._walk.seek_to_start()
+        self._forward()
+
+    def seek_to_last(self) -> None:
+        """Stand at the last pair."""
+        self._walk.seek_to_stop()
+        self._backward()
+
+    def seek(self, target: bytes) -> None:
+        """Stand at the first pair whose key is not below `target`."""
+        self._walk.seek(target)
+        self._forward()
+
+    def next(self) -> None:
+        """Go to the next pair."""
+        self.item()
+        self._forward()
+
+    def prev(self) -> None:
+        """Go to the pair before."""
+        self.item()
+        self._walk.prev()
+        self._backward()
+
+    def item(self) -> tuple[bytes, bytes]:
+        """Key and value there. Raises `Error` if it stands at no pair."""
+        if self._pair is None:
+            raise KvError("the iterator stands at no pair")
+        return self._pair
+
+    def key(self) -> bytes:
+        """The key there."""
+        return self.item()[0]
+
+    def value(self) -> bytes:
+        """The value there."""
+        return self.item()[1]
+
+    def close(self) -> None:
+        """Let go of the state that it shows."""
+        self._pair = None
+        self._walk.close()
+
+
+def _behind(prefix: bytes) -> bytes | None:
+    """The first key behind all that begin with `prefix`; None if there is none."""
+    head = prefix.rstrip(b"\xff")
+    return head[:-1] + bytes([head[-1] + 1]) if head else None
+
+
 def bounds(
     start: bytes | None,
     stop: bytes | None,
@@ -108,13 +189,19 @@ def bounds(
     include_start: bool,
     include_stop: bool,
     prefix: bytes | None,
+    under: bytes,
 ) -> tuple[bytes | None, bytes | None]:
-    """The first key of a range and the first one behind it; None where there is no bound."""
+    """The first key of a range and the first one behind it; None where there is no bound.
+
+    The range is one of keys that begin with `under`, which is not part of what was said.
+    """
     if prefix is not None:
         if start is not None or stop is not None:
             raise TypeError("a range has a prefix, or a start and a stop, not both")
-        head = prefix.rstrip(b"\xff")
-        return prefix, head[:-1] + bytes([head[-1] + 1]) if head else None
-    first = start + b"\0" if start is not None and not include_start else start
-    end = stop + b"\0" if stop is not None and include_stop else stop
+        return under + prefix, _behind(under + prefix)
+    first, end = under or None, _behind(under)
+    if start is not None:
+        first = under + start + (b"" if include_start else b"\0")
+    if stop is not None:
+        end = under + stop + (b"\0" if include_stop else b"")
     return first, end

@@ -26,7 +26,7 @@
 
 namespace {
 
-// xorshift64*: the same numbers as in crates/ssd-kv/examples/bench.rs.
+// xorshift64*: the same numbers as in crates/ssd-kv/src/bench.rs.
 struct Random {
     uint64_t state;
     uint64_t next() {

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast, overload
 
 from ssdlab import _core
 from ssdlab.kv.closing import Closing
-from ssdlab.kv.iterator import Iterator, bounds
+from ssdlab.kv.iterator import Iterator, RawIterator, bounds
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -21,13 +21,52 @@ if TYPE_CHECKING:
 _DEFAULTS: dict[str, object] = json.loads(_core.kv_defaults())
 
 
+# Options by plyvel's names, where those of the engine are others.
+_ENGINE_NAMES = {
+    "max_open_files": "max_open_tables",
+    "lru_cache_size": "block_cache_size",
+    "bloom_filter_bits": "bloom_bits_per_key",
+}
+# The engine has closer bounds for most; its numbers have 64 bits.
+_MOST = {"pages_per_block": 1024}
+
+
 def _settings(**said: object) -> dict[str, object]:
     """All settings of the engine: what was said, defaults for what is None."""
-    compression = said.pop("compression", "snappy")
-    if compression not in ("snappy", None):
-        raise _core.KvError(f"compression = {compression!r}: expected 'snappy' or None")
-    known = {name: value for name, value in said.items() if value is not None}
-    return {**_DEFAULTS, **known, "snappy": compression == "snappy"}
+    settings = dict(_DEFAULTS)
+    for name, words, key in (
+        ("compression", ("snappy", None), "snappy"),
+        ("background", ("eager", "steps"), "eager"),
+    ):
+        value = said.pop(name, words[0])
+        if value not in words:
+            raise _core.KvError(f"{name} = {value!r}: expected {words[0]!r} or {words[1]!r}")
+        settings[key] = value == words[0]
+    for name, value in said.items():
+        key = _ENGINE_NAMES.get(name, name)
+        if value is None:
+            continue
+        if isinstance(settings[key], bool):
+            settings[key] = bool(value)
+            continue
+        most = _MOST.get(name, 1 << 60)
+        if not isinstance(value, int) or not 0 <= value <= most:
+            expected = f"a whole number from 0 to {most}"
+            raise _core.KvError(f"{name} = {value!r}: expected {expected}")
+        settings[key] = value
+    return settings
+
+
+def _opened(path: str, settings: dict[str, object]) -> _core.Store:
+    """The store of the engine; what it says of an option names it as plyvel does."""
+    try:
+        return _core.Store(path, settings)
+    except _core.KvError as error:
+        name, equals, rest = str(error).partition(" = ")
+        for ours, engines in _ENGINE_NAMES.items():
+            if equals and name == engines:
+                raise _core.KvError(ours + equals + rest) from None
+        raise
 
 
 def open(
@@ -61,17 +100,17 @@ def open(
         error_if_exists=error_if_exists,
         paranoid_checks=paranoid_checks,
         write_buffer_size=write_buffer_size,
-        max_open_tables=max_open_files,
-        block_cache_size=lru_cache_size,
+        max_open_files=max_open_files,
+        lru_cache_size=lru_cache_size,
         block_size=block_size,
         block_restart_interval=block_restart_interval,
         max_file_size=max_file_size,
         compression=compression,
-        bloom_bits_per_key=bloom_filter_bits,
-        eager=background == "eager",
+        bloom_filter_bits=bloom_filter_bits,
+        background=background,
         pages_per_block=pages_per_block,
     )
-    return DB(fspath(path), _core.Store(fspath(path), settings))
+    return DB(fspath(path), _opened(fspath(path), settings))
 
 
 @dataclass(frozen=True)
@@ -131,9 +170,10 @@ class Repaired:
 
 
 class Reader(Closing):
-    """What can be read from: a store, or a snapshot of one."""
+    """What can be read from: a store, a part of one, or a snapshot."""
 
     _store: _core.Store
+    _under: bytes = b""
 
     def _snapshot(self) -> _core.KvSnapshot | None:
         return None
@@ -148,7 +188,7 @@ class Reader(Closing):
     ) -> bytes | None:
         """Value of `key`, or `default`."""
         options = (verify_checksums, fill_cache)
-        found = self._store.get(key, options, self._snapshot())
+        found = self._store.get(self._under + key, options, self._snapshot())
         return default if found is None else found
 
     def iterator(
@@ -168,17 +208,73 @@ class Reader(Closing):
         """Walk through the keys from `start` to `stop`, or those that begin with `prefix`."""
         raw = self._store.iter((verify_checksums, fill_cache), self._snapshot())
         span = bounds(
-            start, stop, include_start=include_start, include_stop=include_stop, prefix=prefix
+            start,
+            stop,
+            include_start=include_start,
+            include_stop=include_stop,
+            prefix=prefix,
+            under=self._under,
         )
         return Iterator(
-            raw, span, reverse=reverse, include_key=include_key, include_value=include_value
+            raw,
+            span,
+            reverse=reverse,
+            include_key=include_key,
+            include_value=include_value,
+            under=self._under,
         )
+
+    def raw_iterator(
+        self, *, verify_checksums: bool = False, fill_cache: bool = True
+    ) -> RawIterator:
+        """Walk through all keys as with LevelDB's own iterators."""
+        return RawIterator(self.iterator(verify_checksums=verify_checksums, fill_cache=fill_cache))
 
     def __iter__(self) -> Pairs[tuple[bytes, bytes]]:
         return cast("Pairs[tuple[bytes, bytes]]", iter(self.iterator()))
 
 
-class DB(Reader):
+class Writer(Reader):
+    """What can be read from and written to: a store, or a part of one."""
+
+    def put(self, key: bytes, value: bytes, *, sync: bool = False) -> None:
+        """Give `key` a value; with `sync`, it is durable afterwards, as is all before."""
+        self._store.put(self._under + key, value, sync)
+
+    def delete(self, key: bytes, *, sync: bool = False) -> None:
+        """Take the value of `key` away, if it has one."""
+        self._store.delete(self._under + key, sync)
+
+    def write_batch(self, *, transaction: bool = False, sync: bool = False) -> WriteBatch:
+        """Begin changes that are made together: when a `with` block ends, or by `write`.
+
+        With `transaction`, they are not made if the block ends by an exception.
+        """
+        return WriteBatch(self._store, self._under, transaction=transaction, sync=sync)
+
+    def snapshot(self) -> Snapshot:
+        """Hold on to the state of now."""
+        return Snapshot(self._store, self._under, self._store.snapshot())
+
+    def prefixed_db(self, prefix: bytes) -> PrefixedDB:
+        """The part whose keys begin with `prefix`, shown and named without it."""
+        return PrefixedDB(self, prefix)
+
+
+class PrefixedDB(Writer):
+    """The part of a store whose keys begin with `prefix`; closing it leaves the store open."""
+
+    def __init__(self, db: Writer, prefix: bytes) -> None:
+        self.db = db
+        self.prefix = prefix
+        self._store = db._store
+        self._under = db._under + prefix
+
+    def close(self) -> None:
+        """Do nothing: the store is closed by itself."""
+
+
+class DB(Writer):
     """An open store; `ssdlab.kv.open` opens it, leaving a `with` block closes it."""
 
     def __init__(self, name: str, store: _core.Store) -> None:
@@ -197,28 +293,19 @@ class DB(Reader):
         """Close it; what was written is in its files. Closing it twice does nothing."""
         self._store.close()
 
-    def put(self, key: bytes, value: bytes, *, sync: bool = False) -> None:
-        """Give `key` a value; with `sync`, it is durable afterwards, as is all before."""
-        self._store.put(key, value, sync)
+    @overload
+    def get_property(self, name: str) -> str | None: ...
+    @overload
+    def get_property(self, name: bytes) -> bytes | None: ...
+    def get_property(self, name: str | bytes) -> str | bytes | None:
+        """LevelDB's property of this name, such as `leveldb.stats`; None if there is none.
 
-    def delete(self, key: bytes, *, sync: bool = False) -> None:
-        """Take the value of `key` away, if it has one."""
-        self._store.delete(key, sync)
-
-    def write_batch(self, *, transaction: bool = False, sync: bool = False) -> WriteBatch:
-        """Begin changes that are made together: when a `with` block ends, or by `write`.
-
-        With `transaction`, they are not made if the block ends by an exception.
+        Text for a name that is text, bytes for bytes.
         """
-        return WriteBatch(self._store, transaction=transaction, sync=sync)
-
-    def snapshot(self) -> Snapshot:
-        """Hold on to the state of now."""
-        return Snapshot(self._store, self._store.snapshot())
-
-    def get_property(self, name: str) -> str | None:
-        """LevelDB's property of this name, such as `leveldb.stats`; None if there is none."""
-        return self._store.property(name)
+        if isinstance(name, str):
+            return self._store.property(name)
+        found = self._store.property(name.decode(errors="replace"))
+        return None if found is None else found.encode()
 
     def compact_range(self, *, start: bytes | None = None, stop: bytes | None = None) -> None:
         """Compact all from `start` to `stop`, both included; None for no bound."""
@@ -227,6 +314,10 @@ class DB(Reader):
     def approximate_size(self, start: bytes, stop: bytes) -> int:
         """About how many bytes of files the keys from `start` on and below `stop` take."""
         return self._store.approximate_size(start, stop)
+
+    def approximate_sizes(self, *ranges: tuple[bytes, bytes]) -> list[int]:
+        """The same for several ranges."""
+        return [self.approximate_size(start, stop) for start, stop in ranges]
 
     def step(self) -> bool:
         """Do one piece of background work; False if nothing is due."""
@@ -246,8 +337,9 @@ class DB(Reader):
 class Snapshot(Reader):
     """The state of a store at one time. Closing it lets compactions drop what only it needs."""
 
-    def __init__(self, store: _core.Store, held: _core.KvSnapshot) -> None:
+    def __init__(self, store: _core.Store, under: bytes, held: _core.KvSnapshot) -> None:
         self._store = store
+        self._under = under
         self._held: _core.KvSnapshot | None = held
 
     def _snapshot(self) -> _core.KvSnapshot:
@@ -263,8 +355,9 @@ class Snapshot(Reader):
 class WriteBatch:
     """Changes that are made together or not at all."""
 
-    def __init__(self, store: _core.Store, *, transaction: bool, sync: bool) -> None:
+    def __init__(self, store: _core.Store, under: bytes, *, transaction: bool, sync: bool) -> None:
         self._store = store
+        self._under = under
         self._batch = _core.KvBatch()
         self._transaction = transaction
         self._sync = sync
@@ -274,11 +367,11 @@ class WriteBatch:
 
     def put(self, key: bytes, value: bytes) -> None:
         """Give `key` a value."""
-        self._batch.put(key, value)
+        self._batch.put(self._under + key, value)
 
     def delete(self, key: bytes) -> None:
         """Take the value of `key` away."""
-        self._batch.delete(key)
+        self._batch.delete(self._under + key)
 
     def append(self, other: WriteBatch) -> None:
         """Add the changes of another batch."""

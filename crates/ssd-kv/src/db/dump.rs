@@ -9,15 +9,24 @@ use crate::format::names::{self, FileKind};
 use crate::lru::Lru;
 use crate::options::ReadOptions;
 use crate::table::{Table, TableIter};
-use crate::vfs::{Files, Vfs};
+use crate::vfs::{Files, Vfs, Work};
+use std::io;
 use std::sync::{Arc, Mutex};
+
+/// Takes a line; an error ends the dump.
+type Line<'a> = &'a mut dyn FnMut(String) -> io::Result<()>;
 
 /// Give the lines of a log, manifest or table as text to `line`. Damaged records become lines too,
 /// except that a damaged table ends the dump.
 ///
 /// # Errors
-/// If it is none of these files, or cannot be read.
-pub fn dump(vfs: Arc<dyn Vfs>, name: &str, line: &mut dyn FnMut(String)) -> Result<()> {
+/// If it is none of these files, or cannot be read; `Stopped` if `line` fails or the file layer says
+/// not to go on.
+pub fn dump(
+    vfs: Arc<dyn Vfs>,
+    name: &str,
+    line: &mut dyn FnMut(String) -> io::Result<()>,
+) -> Result<()> {
     let files = Files::new(vfs);
     match names::parse(name) {
         Some(FileKind::Log(_)) => records(&files, name, line, batch_lines),
@@ -32,21 +41,30 @@ pub fn dump(vfs: Arc<dyn Vfs>, name: &str, line: &mut dyn FnMut(String)) -> Resu
 
 type Lines = fn(Vec<u8>) -> std::result::Result<Vec<String>, &'static str>;
 
-fn records(files: &Files, name: &str, line: &mut dyn FnMut(String), lines: Lines) -> Result<()> {
+fn stopped(why: io::Error) -> Error {
+    Error::Stopped(Arc::new(why))
+}
+
+fn records(files: &Files, name: &str, line: Line<'_>, lines: Lines) -> Result<()> {
     let data = files.read(name)?;
+    let mut work = Work::new(files);
     let mut reader = LogReader::new(&data);
     while let Some(entry) = reader.next_entry() {
         let (offset, result) = match entry {
-            Entry::Record(offset, record) => (offset, lines(record)),
+            Entry::Record(offset, record) => {
+                work.of(record.len())?;
+                (offset, lines(record))
+            }
             Entry::Damaged(offset, what) => (offset, Err(what)),
         };
         match result {
             Ok(lines) => {
-                line(format!("--- offset {offset}"));
-                lines.into_iter().for_each(&mut *line);
+                line(format!("--- offset {offset}")).map_err(stopped)?;
+                lines.into_iter().try_for_each(&mut *line)
             }
             Err(what) => line(format!("--- offset {offset}: damaged: {what}")),
         }
+        .map_err(stopped)?;
     }
     Ok(())
 }
@@ -89,21 +107,23 @@ fn edit_lines(record: Vec<u8>) -> std::result::Result<Vec<String>, &'static str>
     Ok(lines)
 }
 
-fn table(files: &Files, name: &str, number: u64, line: &mut dyn FnMut(String)) -> Result<()> {
+fn table(files: &Files, name: &str, number: u64, line: Line<'_>) -> Result<()> {
     let file = files.open(name)?;
     let size = file.len()?;
     let table = Table::open(file, number, size, true, Arc::new(Mutex::new(Lru::new(0))))?;
     let options = ReadOptions { verify_checksums: true, fill_cache: false };
     let mut iter = TableIter::new(Arc::new(table), options);
-    let mut block = None;
+    let (mut block, mut work) = (None, Work::new(files));
     iter.first()?;
     while iter.valid() {
+        work.of(iter.key().len() + iter.value().len())?;
         if block != Some(iter.block()) {
             let handle = iter.block();
-            line(format!("--- block at {} of {} bytes", handle.offset, handle.size));
+            line(format!("--- block at {} of {} bytes", handle.offset, handle.size))
+                .map_err(stopped)?;
             block = Some(handle);
         }
-        line(format!("{} => '{}'", shown(iter.key()), escaped(iter.value())));
+        line(format!("{} => '{}'", shown(iter.key()), escaped(iter.value()))).map_err(stopped)?;
         iter.next()?;
     }
     Ok(())

@@ -41,7 +41,7 @@ use std::sync::Arc;
 /// written with `sync`.
 pub struct Db {
     options: Options,
-    files: Files,
+    pub(crate) files: Files,
     tables: Arc<Tables>,
     set: VersionSet,
     memory: Arc<MemTable>,

@@ -9,11 +9,11 @@ use crate::format::edit::Edit;
 use crate::format::log::{Entry, LogReader, LogWriter};
 use crate::format::names::{self, FileKind};
 use crate::memtable::MemTable;
-use crate::options::Options;
+use crate::options::{Background, Options};
 use crate::policy::{Policy, Stock};
 use crate::table::Tables;
 use crate::version::set::VersionSet;
-use crate::vfs::{Files, Vfs};
+use crate::vfs::{Files, Vfs, Work};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Db {
     ///
     /// # Errors
     /// If options are out of their ranges, the directory holds no store or is in use, or a file of it
-    /// is missing or damaged; then nothing has been changed.
+    /// is missing or damaged, or the file layer says not to go on; then nothing has been lost.
     pub fn open_with(vfs: Arc<dyn Vfs>, options: Options, policy: Box<dyn Policy>) -> Result<Db> {
         options.check()?;
         let files = Files::new(vfs);
@@ -98,35 +98,35 @@ fn check_may_create(files: &Files, options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// The logs that a store needs, oldest first. All that its manifest names must be there.
+pub(super) fn logs_of(set: &VersionSet, files: &Files) -> Result<Vec<u64>> {
+    let (mut tables, mut logs) = (BTreeSet::new(), Vec::new());
+    for name in files.list()? {
+        match names::parse(&name) {
+            Some(FileKind::Table(n)) => drop(tables.insert(n)),
+            Some(FileKind::Log(n)) => logs.push(n),
+            _ => {}
+        }
+    }
+    let missing: Vec<u64> = set.live().difference(&tables).copied().collect();
+    if let Some(first) = missing.first() {
+        let (count, name) = (missing.len(), files.describe(&names::table(*first)));
+        return Err(Error::corrupt(&name, 0, format!("{count} tables missing, this the first")));
+    }
+    let needed = set.log_number;
+    if needed > 0 && !logs.contains(&needed) {
+        let name = files.describe(&names::log(needed));
+        return Err(Error::corrupt(&name, 0, "the manifest names this log, but it is missing"));
+    }
+    logs.retain(|&n| n >= needed || n == set.previous_log);
+    logs.sort_unstable();
+    Ok(logs)
+}
+
 impl Recovery {
     /// Turn what the logs hold beyond the manifest into tables of level 0.
     fn logs(&mut self) -> Result<()> {
-        let names = self.files.list()?;
-        let kinds = || names.iter().filter_map(|n| names::parse(n));
-        let tables: BTreeSet<u64> = kinds()
-            .filter_map(|k| if let FileKind::Table(n) = k { Some(n) } else { None })
-            .collect();
-        let missing: Vec<u64> = self.set.live().difference(&tables).copied().collect();
-        if let Some(first) = missing.first() {
-            let (count, name) = (missing.len(), self.files.describe(&names::table(*first)));
-            return Err(Error::corrupt(
-                &name,
-                0,
-                format!("{count} tables missing, this the first"),
-            ));
-        }
-        let all: Vec<u64> =
-            kinds().filter_map(|k| if let FileKind::Log(n) = k { Some(n) } else { None }).collect();
-        let needed = self.set.log_number;
-        if needed > 0 && !all.contains(&needed) {
-            let name = self.files.describe(&names::log(needed));
-            return Err(Error::corrupt(&name, 0, "the manifest names this log, but it is missing"));
-        }
-        let previous = self.set.previous_log;
-        let mut logs: Vec<u64> =
-            all.into_iter().filter(|&n| n >= needed || n == previous).collect();
-        logs.sort_unstable();
-        for number in logs {
+        for number in logs_of(&self.set, &self.files)? {
             self.replay(number)?;
             self.set.use_number(number);
         }
@@ -139,10 +139,12 @@ impl Recovery {
         let data = self.files.read(&file)?;
         let mut memory = Arc::new(MemTable::new(0));
         let mut reader = LogReader::new(&data);
+        let mut work = Work::new(&self.files);
         while let Some(entry) = reader.next_entry() {
             let damage = match entry {
                 Entry::Record(offset, record) => match WriteBatch::decoded(record) {
                     Ok(batch) => {
+                        work.of(batch.size())?;
                         write::insert(&memory, &batch)?;
                         let last = batch.sequence() + u64::from(batch.count());
                         self.set.last_sequence = self.set.last_sequence.max(last.saturating_sub(1));
@@ -173,6 +175,7 @@ impl Recovery {
         let number = self.set.new_number();
         let mut flush = Flush::begin(memory, number, &self.files, &self.options)?;
         let file = loop {
+            self.files.go_on()?;
             if let Some(file) = flush.advance(&mut *self.policy, &self.tables)? {
                 break file;
             }
@@ -210,7 +213,9 @@ impl Recovery {
             _lock: lock,
         };
         db.remove_obsolete()?;
-        db.after_write()?;
+        while db.options.background == Background::Eager && db.step()? {
+            db.files.go_on()?;
+        }
         Ok(db)
     }
 }

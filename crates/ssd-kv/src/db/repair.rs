@@ -1,8 +1,10 @@
 //! Makes a store of whatever can still be read.
 //!
 //! Other than LevelDB's repair, which puts all tables on level 0 and trusts their numbers to tell
-//! old from new, this one merges everything by sequence numbers into new tables on one level.
+//! old from new, this one merges everything by sequence numbers into new tables on one level. Files that
+//! a whole manifest does not name are left out: a deletion that hid their values may be gone.
 
+use super::open::logs_of;
 use crate::compaction::finish;
 use crate::error::{Error, Result};
 use crate::format::batch::WriteBatch;
@@ -16,8 +18,9 @@ use crate::merge::{Merge, Source};
 use crate::options::{Options, ReadOptions};
 use crate::policy::Stock;
 use crate::table::{Table, TableIter, TableOptions, TableWriter, Tables};
-use crate::version::set::write_manifest;
-use crate::vfs::{Files, Vfs};
+use crate::version::set::{VersionSet, write_manifest};
+use crate::vfs::{Files, Vfs, Work};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What a repair found.
@@ -39,8 +42,8 @@ const READ: ReadOptions = ReadOptions { verify_checksums: true, fill_cache: fals
 /// is removed.
 ///
 /// # Errors
-/// If there is nothing of a store, it is in use, or files cannot be written; then the old files are
-/// still there.
+/// If there is nothing of a store, it is in use, files cannot be written, or the file layer says not to
+/// go on; then the old files are still there, and it can be begun anew.
 pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
     options.check()?;
     let files = Files::new(vfs);
@@ -52,14 +55,31 @@ pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
     }
     let _lock = files.lock(names::LOCK)?;
     let tables = Arc::new(Tables::new(files.clone(), options));
-    let mut repair = Repair { files, options, tables, next: 1, found: Repaired::default() };
+    let (work, found) = (Work::new(&files), Repaired::default());
+    let mut repair = Repair { files: files.clone(), options, tables, next: 1, work, found };
     let mut sources = Vec::new();
+    let known = Known::of(&files);
     for name in &names {
-        repair.gather(name, &mut sources);
+        repair.gather(name, known.as_ref(), &mut sources)?;
     }
-    let edit = repair.merge(sources)?;
+    let first = repair.next;
+    let edit = repair.merge(sources).inspect_err(|_| repair.remove_from(first))?;
     repair.replace(&names, &edit)?;
     Ok(repair.found)
+}
+
+/// What a manifest that can be trusted names: all else is left over, and may hold what was deleted.
+struct Known {
+    logs: Vec<u64>,
+    tables: BTreeSet<u64>,
+}
+
+impl Known {
+    /// None if the manifest is damaged, or names what is not there.
+    fn of(files: &Files) -> Option<Known> {
+        let set = VersionSet::recover(files.clone()).ok()?;
+        Some(Known { logs: logs_of(&set, files).ok()?, tables: set.live() })
+    }
 }
 
 struct Repair<'a> {
@@ -67,30 +87,52 @@ struct Repair<'a> {
     options: &'a Options,
     tables: Arc<Tables>,
     next: u64,
+    work: Work,
     found: Repaired,
 }
 
 impl Repair<'_> {
-    /// Take what the file holds.
-    fn gather(&mut self, name: &str, sources: &mut Vec<Source>) {
-        let source = match names::parse(name) {
-            Some(FileKind::Log(number)) => {
-                self.next = self.next.max(number + 1);
-                self.log(name)
+    /// Take what the file holds, unless it is known that the store does not need it.
+    fn gather(
+        &mut self,
+        name: &str,
+        known: Option<&Known>,
+        sources: &mut Vec<Source>,
+    ) -> Result<()> {
+        let Some(kind) = names::parse(name) else { return Ok(()) };
+        if let FileKind::Log(n) | FileKind::Table(n) | FileKind::Manifest(n) | FileKind::Temp(n) =
+            kind
+        {
+            self.next = self.next.max(n + 1);
+        }
+        let source = match kind {
+            FileKind::Log(n) if known.is_none_or(|k| k.logs.contains(&n)) => self.log(name),
+            FileKind::Table(n) if known.is_none_or(|k| k.tables.contains(&n)) => {
+                self.table(name, n)
             }
-            Some(FileKind::Table(number)) => {
-                self.next = self.next.max(number + 1);
-                self.table(name, number)
-            }
-            Some(FileKind::Manifest(number) | FileKind::Temp(number)) => {
-                self.next = self.next.max(number + 1);
-                return;
-            }
-            _ => return,
+            _ => return Ok(()),
         };
         match source {
             Ok(source) => sources.push(source),
-            Err(error) => self.found.lost.push(error.to_string()),
+            Err(error) => self.lose(error)?,
+        }
+        Ok(())
+    }
+
+    /// Note what cannot be read.
+    fn lose(&mut self, error: Error) -> Result<()> {
+        if matches!(error, Error::Stopped(_)) {
+            return Err(error);
+        }
+        self.found.lost.push(error.to_string());
+        Ok(())
+    }
+
+    /// Remove the tables that were begun, the first of which has this number.
+    fn remove_from(&self, first: u64) {
+        for number in first..self.next {
+            // What stays is in nobody's way: the next repair reads it like any other table.
+            let _ = self.files.remove(&names::table(number));
         }
     }
 
@@ -103,6 +145,7 @@ impl Repair<'_> {
             let (offset, what) = match entry {
                 Entry::Record(offset, record) => match WriteBatch::decoded(record) {
                     Ok(batch) => {
+                        self.work.of(batch.size())?;
                         super::write::insert(&memory, &batch)?;
                         continue;
                     }
@@ -122,6 +165,7 @@ impl Repair<'_> {
         let mut iter = TableIter::new(table.clone(), READ);
         let mut result = iter.first();
         while result.is_ok() && iter.valid() && key::tag(iter.key()).kind().is_some() {
+            self.work.of(iter.key().len() + iter.value().len())?;
             result = iter.next();
         }
         if result.is_ok() && !iter.valid() {
@@ -135,6 +179,7 @@ impl Repair<'_> {
         let mut index = BlockIter::new(table.index().block().clone());
         index.first().map_err(|d| table.index_damage(d))?;
         while index.valid() {
+            self.work.of(self.options.block_size)?;
             let copied = table.handle(index.value()).and_then(|handle| {
                 let mut entries = BlockIter::new(table.block(handle, READ)?);
                 let told = |d| table.damage(handle, d);
@@ -149,7 +194,7 @@ impl Repair<'_> {
                 Ok(())
             });
             if let Err(error) = copied {
-                self.found.lost.push(error.to_string());
+                self.lose(error)?;
             }
             index.next().map_err(|d| table.index_damage(d))?;
         }
@@ -165,6 +210,7 @@ impl Repair<'_> {
         merge.first()?;
         while merge.valid() {
             let (user, tag) = (key::user(merge.key()), key::tag(merge.key()));
+            self.work.of(user.len() + merge.value().len())?;
             last_sequence = last_sequence.max(tag.sequence());
             if last_user.as_deref() == Some(user) {
                 merge.next()?;

@@ -7,6 +7,7 @@ use crate::format::names;
 use crate::options::ReadOptions;
 use crate::table::{Table, TableIter};
 use crate::version::FileMeta;
+use crate::vfs::Work;
 use std::sync::Arc;
 
 /// What was read and found right.
@@ -24,7 +25,7 @@ impl Db {
     /// Check the set of tables, and every table: checksums, order, range, filter.
     ///
     /// # Errors
-    /// The first thing found wrong.
+    /// The first thing found wrong, or that the file layer says not to go on.
     pub fn verify(&self) -> Result<Verified> {
         let mut found = Verified::default();
         self.set.current.audit().map_err(|what| {
@@ -34,9 +35,11 @@ impl Db {
                 what,
             )
         })?;
+        let mut work = Work::new(&self.files);
         for file in self.set.current.files.iter().flatten() {
             let table = self.tables.opened_anew(file.number, file.size)?;
-            found.entries += verify_table(&Arc::new(table), file, self.set.last_sequence)?;
+            found.entries +=
+                verify_table(&Arc::new(table), file, self.set.last_sequence, &mut work)?;
             found.tables += 1;
             found.bytes += file.size;
         }
@@ -45,12 +48,18 @@ impl Db {
 }
 
 /// The number of entries of a table that is as the manifest says.
-fn verify_table(table: &Arc<Table>, file: &FileMeta, last_sequence: u64) -> Result<u64> {
+fn verify_table(
+    table: &Arc<Table>,
+    file: &FileMeta,
+    last_sequence: u64,
+    work: &mut Work,
+) -> Result<u64> {
     let options = ReadOptions { verify_checksums: true, fill_cache: false };
     let mut iter = TableIter::new(table.clone(), options);
     let (mut count, mut last) = (0, Vec::new());
     iter.first()?;
     while iter.valid() {
+        work.of(iter.key().len() + iter.value().len())?;
         let bad = |what| Err(Error::corrupt(table.name(), iter.block().offset, what));
         if key::tag(iter.key()).kind().is_none() {
             return bad("an entry of an unknown kind");

@@ -259,12 +259,7 @@ impl BlockIter {
     }
 
     pub(crate) fn first(&mut self) -> Result<(), Damage> {
-        if self.block.restarts == 0 {
-            self.at = self.block.limit;
-            return Ok(());
-        }
-        self.go_to_restart(0)?;
-        self.parse()
+        self.seek_to_restart(0)
     }
 
     pub(crate) fn last(&mut self) -> Result<(), Damage> {
@@ -278,6 +273,16 @@ impl BlockIter {
             self.parse()?;
         }
         Ok(())
+    }
+
+    /// Go to the entry at a restart; beyond the last one there is none.
+    pub(crate) fn seek_to_restart(&mut self, index: usize) -> Result<(), Damage> {
+        if index >= self.block.restarts {
+            self.at = self.block.limit;
+            return Ok(());
+        }
+        self.go_to_restart(index)?;
+        self.parse()
     }
 
     /// Go to the first entry not below `target`.

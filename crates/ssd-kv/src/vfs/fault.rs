@@ -188,6 +188,10 @@ impl Vfs for FaultVfs {
         locked(&self.state).call(true)
     }
 
+    fn go_on(&self) -> io::Result<()> {
+        locked(&self.state).call(false)
+    }
+
     fn lock(&self, _: &str) -> io::Result<Box<dyn Send + Sync>> {
         let mut state = locked(&self.state);
         state.call(false)?;

@@ -74,6 +74,15 @@ pub trait Vfs: Send + Sync {
     /// `WouldBlock` if it is held by another one.
     fn lock(&self, name: &str) -> io::Result<Box<dyn Send + Sync>>;
 
+    /// Whether to go on with long work: opening, verifying, repairing, dumping, measuring. Asked
+    /// about every MiB of it, and never where stopping would leave an open store unable to write.
+    ///
+    /// # Errors
+    /// Why not.
+    fn go_on(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// A name for messages: the whole path where there is one.
     fn describe(&self, name: &str) -> String {
         name.to_owned()
@@ -158,6 +167,10 @@ impl Files {
         Ok(data)
     }
 
+    pub(crate) fn go_on(&self) -> Result<()> {
+        self.vfs.go_on().map_err(|why| Error::Stopped(Arc::new(why)))
+    }
+
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<()> {
         self.told(from, "rename", self.vfs.rename(from, to))
     }
@@ -196,6 +209,29 @@ impl Files {
             io::ErrorKind::WouldBlock => Error::Locked(self.describe("")),
             _ => Error::io(self.describe(name), "lock", e),
         })
+    }
+}
+
+/// Long work: asks at its begin and then about every MiB whether to go on.
+pub(crate) struct Work {
+    files: Files,
+    until_asked: usize,
+}
+
+impl Work {
+    pub(crate) fn new(files: &Files) -> Work {
+        Work { files: files.clone(), until_asked: 0 }
+    }
+
+    /// So many bytes of it come next, or have been done.
+    #[inline]
+    pub(crate) fn of(&mut self, bytes: usize) -> Result<()> {
+        if bytes < self.until_asked {
+            self.until_asked -= bytes;
+            return Ok(());
+        }
+        self.until_asked = 1 << 20;
+        self.files.go_on()
     }
 }
 

@@ -13,13 +13,22 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 /// A directory on disk.
 pub struct PosixVfs {
     folder: PathBuf,
+    go_on: Option<Box<GoOn>>,
 }
+
+type GoOn = dyn Fn() -> io::Result<()> + Send + Sync;
 
 impl PosixVfs {
     /// The directory `folder`, which need not exist yet.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> PosixVfs {
-        PosixVfs { folder: folder.into() }
+        PosixVfs { folder: folder.into(), go_on: None }
+    }
+
+    /// The same, where `go_on` answers whether to go on with long work.
+    #[must_use]
+    pub fn asking(self, go_on: impl Fn() -> io::Result<()> + Send + Sync + 'static) -> PosixVfs {
+        PosixVfs { go_on: Some(Box::new(go_on)), ..self }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -90,6 +99,10 @@ impl Vfs for PosixVfs {
         lock_file(file.as_raw_fd())?;
         lock._file = Some(file);
         Ok(Box::new(lock))
+    }
+
+    fn go_on(&self) -> io::Result<()> {
+        self.go_on.as_ref().map_or(Ok(()), |go_on| go_on())
     }
 
     fn describe(&self, name: &str) -> String {

@@ -1,0 +1,82 @@
+//! Which tables compactions take and make, where a wrong choice shows only in large stores.
+
+mod rig;
+
+use rig::{CHECKED, option_sets};
+use ssd_kv::vfs::MemoryVfs;
+use ssd_kv::{Db, dump};
+use std::sync::Arc;
+
+fn opened(vfs: &MemoryVfs) -> Db {
+    Db::open(Arc::new(vfs.clone()), option_sets()[0].clone()).expect("it opens")
+}
+
+/// Snapshots keep so many versions of one key that they fill several tables of a level, too many to go
+/// down together: what goes down takes the older ones along.
+#[test]
+fn versions_of_a_key_stay_in_order() {
+    let mut db = opened(&MemoryVfs::new());
+    let mut snapshots = Vec::new();
+    for i in 0..200_u8 {
+        let value = vec![i; 200_000];
+        db.put(b"key", &value, false).expect("written");
+        snapshots.push((db.snapshot(), i));
+        let found = db.get(b"key", CHECKED, None).expect("read").expect("a value");
+        assert_eq!(found[0], i, "an older version is found: {:?}", db.tables_per_level());
+    }
+    let deep = db.tables_per_level();
+    assert!(deep[2] > 15, "more than one compaction takes lie below: {deep:?}");
+    for (snapshot, i) in &snapshots {
+        let found = db.get(b"key", CHECKED, Some(snapshot)).expect("read").expect("a value");
+        assert_eq!((found.len(), found[0]), (200_000, *i));
+    }
+    db.verify().expect("whole");
+}
+
+/// A few keys far apart, above a large level: tables are made small, so that none overlaps much of it,
+/// and what is flushed stays above.
+#[test]
+fn tables_overlap_little_of_the_level_after_the_next() {
+    let mut db = opened(&MemoryVfs::new());
+    let key = |i: u32| format!("{i:08}").into_bytes();
+    for i in 0..26_000 {
+        db.put(&key(i), &[1; 1000], false).expect("written");
+    }
+    db.compact_range(None, None).expect("compacted");
+    let below = db.tables_per_level();
+    assert!(below[..2] == [0, 0] && below[2] > 22, "{below:?}");
+    for round in 0..40 {
+        for i in (0..26_000).step_by(1000) {
+            db.put(&key(i), &[round; 2000], false).expect("written");
+        }
+        let now = db.tables_per_level();
+        assert_eq!(now[2], below[2], "round {round}: {now:?}");
+        if now[1] > 0 {
+            break;
+        }
+    }
+    let tables = db.tables_per_level();
+    assert!((2..=4).contains(&tables[1]), "26 MB lie below, at most 10 under a table: {tables:?}");
+}
+
+/// Where a level goes on is known after opening.
+#[test]
+fn compactions_go_on_where_they_were() {
+    let vfs = MemoryVfs::new();
+    let mut db = opened(&vfs);
+    for i in 0..2000_u32 {
+        db.put(&(i * 7919 % 2000).to_be_bytes(), &[1; 1000], false).expect("written");
+    }
+    assert!(db.stats().levels[1].compactions > 0, "{:?}", db.stats());
+    drop(db);
+    drop(opened(&vfs));
+    let files = vfs.snapshot();
+    let manifest = files.keys().find(|n| n.starts_with("MANIFEST")).expect("a manifest");
+    let mut lines = Vec::new();
+    dump(Arc::new(vfs), manifest, &mut |line| {
+        lines.push(line);
+        Ok(())
+    })
+    .expect("a manifest");
+    assert!(lines.iter().any(|l| l.starts_with("level 0 goes on after ")), "{lines:?}");
+}
