@@ -14,7 +14,7 @@ from typing import Any
 from ssdlab.report import Report
 from ssdlab.reproduce.claims import Claim, Finding, Verdict
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source
-from ssdlab.reproduce.paper import LIVE, Flash, Paper, Scale, generated
+from ssdlab.reproduce.paper import LIVE, Paper, Scale, generated
 from ssdlab.reproduce.tables import (
     Measure,
     Number,
@@ -93,7 +93,6 @@ class Readings:
     """The other readings of a paper."""
 
     paper: Paper
-    flash: Flash
     intervals_us: Mapping[str, float]
     """Mean times between made requests in the main runs."""
     schemes: Callable[[Scale], list[Scheme]]
@@ -118,7 +117,7 @@ def cells_of(how: Readings, reading: Reading, scale: Scale, names: Sequence[str]
     cells = []
     for name in names:
         interval = how.intervals_us[name] / reading.load
-        made = generated(name, how.paper.name, how.flash, scale, interval, reading.live)
+        made = generated(name, how.paper.name, how.paper.flash, scale, interval, reading.live)
         workload = replace(made, keys={**made.keys, **reading.requests})
         cells += [Cell(workload, scheme, reading=reading.name) for scheme in schemes]
     return cells

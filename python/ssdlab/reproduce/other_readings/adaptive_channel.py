@@ -262,7 +262,6 @@ EXPLANATIONS = (
 
 READINGS = Readings(
     paper=PAPER,
-    flash=FLASH,
     intervals_us=INTERVALS_US,
     schemes=schemes,
     compared=compared,

@@ -6,7 +6,6 @@ from ssdlab.reproduce.claims import Finding, found, improved, listed
 from ssdlab.reproduce.paper import FIFO, HOST_FIRST, published
 from ssdlab.reproduce.papers.invalidation_rate import (
     BBGC,
-    FLASH,
     INTERVALS_US,
     LITTLE,
     MEAN,
@@ -135,7 +134,6 @@ EXPLANATIONS = (
 
 READINGS = Readings(
     paper=PAPER,
-    flash=FLASH,
     intervals_us=INTERVALS_US,
     schemes=lambda scale: schemes(scale, (BBGC, PROPOSED)),
     compared=compared,

@@ -10,7 +10,6 @@ from ssdlab.reproduce.paper import FIFO, HOST_FIRST, Scale, published
 from ssdlab.reproduce.papers import adaptive_channel
 from ssdlab.reproduce.papers.noc_copyback import (
     CONVENTIONAL,
-    FLASH,
     INTERVALS_US,
     PAPER,
     PROPOSED,
@@ -203,7 +202,6 @@ EXPLANATIONS = (
 
 READINGS = Readings(
     paper=PAPER,
-    flash=FLASH,
     intervals_us=INTERVALS_US,
     schemes=schemes,
     compared=compared,
