@@ -5,7 +5,8 @@ A paper is a module of `ssdlab.reproduce.papers`: workloads, schemes, tables, fi
 what holds, `page` shows it.
 """
 
-from ssdlab.reproduce.command import Reproduction, reproduce
+from ssdlab.reproduce.command import reproduce
 from ssdlab.reproduce.papers import PAPERS
+from ssdlab.reproduce.result import Reproduction
 
 __all__ = ["PAPERS", "Reproduction", "reproduce"]

@@ -26,7 +26,6 @@ from ssdlab.html.page import Section, document, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.report import Report
 from ssdlab.reproduce.command import (
-    VERSION,
     check_folder,
     leave,
     recorded_traces,
@@ -35,6 +34,7 @@ from ssdlab.reproduce.command import (
 from ssdlab.reproduce.matrix import Cell, Scheme, Workload
 from ssdlab.reproduce.paper import LIVE, Scale, fitting, generated, workloads_of
 from ssdlab.reproduce.papers import noc_copyback
+from ssdlab.reproduce.result import VERSION
 from ssdlab.reproduce.tables import geometric_mean
 from ssdlab.versions import described
 

@@ -4,118 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 from ssdlab import outputs
 from ssdlab.compare_runs import Planned, run_into
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
-from ssdlab.html.plot import Figure
 from ssdlab.report import Report
-from ssdlab.reproduce.claims import Claim, Finding
 from ssdlab.reproduce.matrix import Cell, Results, Source
 from ssdlab.reproduce.other_readings import READINGS
-from ssdlab.reproduce.paper import LIVE, MOST_BUSY, OVERWRITE, Paper, Recording, Scale, fitting
+from ssdlab.reproduce.paper import Paper, Recording, Scale, fitting
 from ssdlab.reproduce.papers import PAPERS
-from ssdlab.reproduce.readings import Read, cells_by_reading, read
-from ssdlab.reproduce.tables import Table, Tally, tally
-from ssdlab.versions import described
+from ssdlab.reproduce.readings import cells_by_reading, read
+from ssdlab.reproduce.result import VERSION, Judged, Reproduction
+from ssdlab.reproduce.tables import tally
 
-VERSION = 1
-"""Version of the form of reproduction.json and of the folder."""
 JSON, PAGE, MARKDOWN = "reproduction.json", "report.html", "reproduction.md"
 TRACES = Path("traces")
 """Where recorded traces are looked for unless it is said."""
 ENGINES = {"MongoDB": "WiredTiger"}
 """Whose trace takes the place of a recorded one of a workload that there is none of."""
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A claim with what was found, by source."""
-
-    claim: Claim
-    findings: Mapping[Source, Finding]
-
-
-@dataclass(frozen=True)
-class Reproduction:
-    """What came out."""
-
-    paper: Paper
-    quick: bool
-    tables: Sequence[Table]
-    figures: Sequence[Figure]
-    claims: Sequence[Judged]
-    tallies: Mapping[Source, Tally]
-    fill: Mapping[str, Mapping[Source, str]]
-    """What of the device was written and alive, by workload."""
-    readings: Read | None
-    """The main comparison under other readings, if they were asked for."""
-    notes: Sequence[str]
-    """What is missing, and why."""
-    failures: Mapping[str, str]
-    interrupted: bool
-    folder: Path
-
-    def summary(self) -> str:
-        """The claims and how many improvements agree, as text."""
-        lines = [self.paper.title, ""]
-        for one in self.claims:
-            found = "; ".join(f"{source}: {made.verdict}" for source, made in one.findings.items())
-            lines += [one.claim.text, f"    {found}"]
-        for source, tally_ in self.tallies.items():
-            lines += [
-                "",
-                f"{source}: of {tally_.cells} published improvements {tally_.same_sign} have the"
-                f" same sign, {tally_.near} are within a factor of two",
-            ]
-        if self.readings is not None:
-            lines += ["", *self.readings.summary()]
-        return "\n".join([*lines, *self.notes, ""])
-
-    def to_json(self) -> str:
-        """The text of reproduction.json."""
-        values: dict[str, Any] = {
-            "version": VERSION,
-            "ssdlab": described(),
-            "paper": self.paper.name,
-            "title": self.paper.title,
-            "quick": self.quick,
-            "completed": not self.interrupted and not self.failures,
-            "improvements": {source: asdict(one) for source, one in self.tallies.items()},
-            "tables": [asdict(table) for table in self.tables],
-            "claims": [
-                {
-                    "text": one.claim.text,
-                    "where": one.claim.where,
-                    "metric": one.claim.metric,
-                    "findings": {source: asdict(made) for source, made in one.findings.items()},
-                }
-                for one in self.claims
-            ],
-            "fill": {name: dict(by_source) for name, by_source in self.fill.items()},
-            **({} if self.readings is None else {"other_readings": self.readings.to_json()}),
-            "notes": list(self.notes),
-            "failures": dict(self.failures),
-        }
-        return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
-
-
-def setting() -> str:
-    """What all reproductions have in common, in words."""
-    return (
-        f"The volume of each workload takes {100 * LIVE:.0f} % of the raw flash and is written"
-        " before the measurement, so the used space begins there. The host then writes the raw"
-        f" flash {OVERWRITE:g} times over; recorded traces are repeated until they have. Those of"
-        " Cassandra, RocksDB and WiredTiger, the engine of MongoDB, differ in their mix from the"
-        " papers' traces, most of whose writes go to a journal: they are workloads of their own"
-        " right, not replicas. Recorded requests arrive as on the busy machine that recorded them,"
-        " their times stretched where their pages alone would keep the device busy for more than"
-        f" {100 * MOST_BUSY:.0f} % of the time."
-    )
 
 
 def paper_of(name: str) -> Paper:

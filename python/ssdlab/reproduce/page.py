@@ -7,9 +7,9 @@ from html import escape
 
 from ssdlab.html.page import Section, document, figures, warnings_box
 from ssdlab.html.page import table as html_table
-from ssdlab.reproduce.command import Reproduction, setting
 from ssdlab.reproduce.matrix import Source
 from ssdlab.reproduce.readings_page import markdown_table, readings_html, readings_markdown
+from ssdlab.reproduce.result import Reproduction, setting
 from ssdlab.reproduce.tables import Number, Row, Table, agreement, number
 from ssdlab.versions import described
 
