@@ -35,6 +35,8 @@ MOST_BUSY = 0.5
 """Share of the time for which the pages of recorded requests keep the busy units of the device busy
 at most: arrival times are stretched until they do. Recorded on other storage, the requests would
 otherwise queue for ever, and the latencies say how long the trace is."""
+MOST_INTERVALS = 20_000
+"""Of the time series of a run, about: runs of many hours would fill memory and disk otherwise."""
 REQUESTS_SEED = 1
 """Seed of made requests: the same in all trials, which differ in the errors drawn."""
 
@@ -221,6 +223,12 @@ def volume_keys(live: float = LIVE) -> dict[str, object]:
     return {"precondition.fill": share, "workload.span": share}
 
 
+def _interval(duration_us: float) -> dict[str, object]:
+    """The key that keeps the time series of a run within `MOST_INTERVALS`."""
+    default_ms = 100
+    return {"metrics.interval": f"{max(default_ms, round(duration_us / 1e3 / MOST_INTERVALS))} ms"}
+
+
 def generated(
     name: str, set_: str, flash: Flash, scale: Scale, interval_us: float, live: float = LIVE
 ) -> Workload:
@@ -236,6 +244,7 @@ def generated(
         "workload.requests": requests,
         "workload.seed": REQUESTS_SEED,
         "workload.arrival.interval": f"{round(interval_us * 1000)} ns",
+        **_interval(requests * interval_us),
     }
     return Workload(name, "generated", keys)
 
@@ -246,13 +255,14 @@ def recorded(name: str, trace: Recording, flash: Flash, scale: Scale) -> Workloa
     Its pages are renumbered from 0 and lie in the volume, which is written before.
     """
     wanted = OVERWRITE * flash.raw_bytes / scale.divisor
-    loops = max(1, round(wanted / trace.written_bytes))
+    loops, stretch = max(1, round(wanted / trace.written_bytes)), trace.time_scale(flash)
     keys: dict[str, object] = {
         "precondition.fill": LIVE / (1 - SPARE),
         "workload.trace": str(trace.file),
         "workload.fit": "compact",
         "workload.loops": loops,
-        "workload.time_scale": trace.time_scale(flash),
+        "workload.time_scale": stretch,
+        **_interval(trace.duration_us * stretch * loops),
     }
     return Workload(name, "recorded", keys)
 
