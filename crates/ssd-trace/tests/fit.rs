@@ -242,7 +242,7 @@ fn carried_traces_are_what_their_manifest_says() {
     let text = std::fs::read_to_string(format!("{folder}/manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
     let traces = manifest["traces"].as_array().unwrap();
-    assert_eq!(traces.len(), 3);
+    assert_eq!(traces.len(), 7);
     for entry in traces {
         let (file, recorded) = (&entry["file"], &entry["recording"]["stats_run_phase_Q"]);
         let path = format!("{folder}/{}", file["name"].as_str().unwrap());
@@ -256,8 +256,15 @@ fn carried_traces_are_what_their_manifest_says() {
         assert_eq!(facts.requests.write, count("write"));
         assert_eq!(facts.requests.flush, count("flush"));
         assert_eq!(facts.requests.trim + facts.empty_discards, count("discard"));
-        assert_eq!(Some(facts.bytes_written), recorded["bytes"]["write"].as_u64());
+        // The recorder counted its whole run phase, of which some files hold the beginning.
+        let bytes = recorded["bytes"]["write"].as_u64().unwrap();
         let unique = recorded["unique_bytes_written"].as_u64().unwrap();
-        assert_eq!(facts.unique_pages_written * 4096, unique, "{}", facts.file);
+        if entry["cut"]["complete"].as_bool().unwrap() {
+            assert_eq!(facts.bytes_written, bytes, "{}", facts.file);
+            assert_eq!(facts.unique_pages_written * 4096, unique, "{}", facts.file);
+        } else {
+            assert!(facts.bytes_written < bytes, "{}", facts.file);
+            assert!(facts.unique_pages_written * 4096 < unique, "{}", facts.file);
+        }
     }
 }
