@@ -203,7 +203,8 @@ def compare_command(
 ) -> None:
     """Simulate the same work under several configurations, side by side."""
     if preset_matrix:
-        if configs or traces or sets or vary or force or no_html or seed or seeds:
+        said_seeds = seed is not None or seeds is not None
+        if configs or traces or sets or vary or force or no_html or said_seeds:
             raise ConfigError(["--preset-matrix takes --quick, --jobs, --out, --json and --quiet"])
         _matrix(quick, jobs, out, json_, quiet)
         return

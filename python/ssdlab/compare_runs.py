@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +25,7 @@ from ssdlab.folder import draft, keep_with_page, remove_stale
 from ssdlab.policy import is_policy, name_of
 from ssdlab.processes import Died, run_apart
 from ssdlab.progress import Callback, Display, display
-from ssdlab.report import Report
+from ssdlab.report import REPORT, Report
 from ssdlab.simulate import Plugs, plugged, run_loaded
 
 NO_PLUGS = Plugs()
@@ -383,6 +384,8 @@ class _Batch:
 
     def _made(self, one: Planned) -> Report:
         out = None if self.folder is None else self.folder / one.folder
+        if one.place is not None and out is not None and (out / REPORT).exists():
+            shutil.rmtree(out)  # of another version or configuration, or damaged
         told, html = self._callback(one.title), self.html and one.first
         if one.policies:
             return run_apart(one.config, one.policies, told, self.stop, out=out, html=html)

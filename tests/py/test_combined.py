@@ -23,6 +23,7 @@ from ssdlab.reproduce.combined import (
 )
 from ssdlab.reproduce.command import JSON, MARKDOWN, PAGE
 from ssdlab.reproduce.matrix import Workload
+from ssdlab.reproduce.result import VERSION
 
 CHOOSER = Workload("MySQL, 25 % live", "generated", {})
 HELD_OUT = Workload("RocksDB, 25 % live", "generated", {})
@@ -38,7 +39,7 @@ def of(times: Mapping[Combination, float], wasted: Mapping[Combination, float]) 
         one: {workload: (time, wasted.get(one, 1.2)) for workload in workloads}
         for one, time in times.items()
     }
-    return matrix._chosen(Combined(values, None, None, False, [], {}, False, Path()))
+    return matrix._chosen(Combined(values, None, None, False, [], {}, {}, False, Path()))
 
 
 @pytest.fixture
@@ -123,8 +124,10 @@ def test_runs_of_a_small_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_bad_input(tmp_path: Path) -> None:
     held = tmp_path / JSON
-    held.write_text('{"version": 1, "paper": "noc-copyback"}', encoding="utf-8")
+    text = json.dumps({"version": VERSION, "paper": "noc-copyback"})
+    held.write_text(text, encoding="utf-8")
     asked = ("compare", "--preset-matrix", "--quick", "--out", str(tmp_path))
     done = ssdlab_command(*asked, cwd=tmp_path)
     refused(done, 2, "of noc-copyback, not of combined")
-    assert held.read_text(encoding="utf-8") == '{"version": 1, "paper": "noc-copyback"}'
+    refused(ssdlab_command(*asked, "--seed", "0", cwd=tmp_path), 2, "--preset-matrix takes")
+    assert held.read_text(encoding="utf-8") == text

@@ -1,18 +1,24 @@
 """Reproductions: numbers beside numbers, and runs that are made once."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from running import ROOT, refused, ssdlab_command
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
+from ssdlab.html.curves import Series
 from ssdlab.reproduce import PAPERS, Reproduction, paper, reproduce
 from ssdlab.reproduce.claims import least, rank_correlation
 from ssdlab.reproduce.command import JSON, MARKDOWN, PAGE, recorded_traces
+from ssdlab.reproduce.curves import peak_to_mean
 from ssdlab.reproduce.paper import Recording, Scale, fitting
 from ssdlab.reproduce.requests import shares_invalid
+from ssdlab.reproduce.result import QUICK, VERSION
 from ssdlab.reproduce.tables import agreement, tally
 from ssdlab.trace import Requests
 
@@ -106,14 +112,15 @@ def test_recorded_times_are_stretched_until_the_device_is_half_idle() -> None:
 def test_every_workload_has_a_recorded_trace(tmp_path: Path) -> None:
     for one in PAPERS.values():
         found, notes = recorded_traces(one.workloads, ROOT / "traces")
-        assert tuple(found) == one.workloads
-        assert notes == ["Recorded requests of MongoDB are those of its engine, WiredTiger."]
+        assert (tuple(found), notes) == (one.workloads, [])
         assert found["MongoDB"].file.name == "wiredtiger.trace.zst"
-        assert fitting(found, one.flash, Scale(quick=False)) == (found, [])
+        said = ["Recorded requests of MongoDB are those of its engine, WiredTiger."]
+        assert fitting(found, one.flash, Scale(quick=False)) == (found, said)
     own = tmp_path / "mongodb.trace.zst"
     own.write_bytes((ROOT / "traces/wiredtiger.trace.zst").read_bytes())
     found, notes = recorded_traces(("MongoDB",), tmp_path)
     assert (found["MongoDB"].file, notes) == (own, [])
+    assert fitting(found, PAPERS["noc-copyback"].flash, Scale(quick=False)) == (found, [])
     (tmp_path / "mysql.trace.zst").write_text("8,0 1 1 0.5 7 Q R 0 + 8 [a]\n")
     with pytest.raises(WorkloadError, match=r"mysql\.trace\.zst: writes nothing"):
         recorded_traces(("MySQL",), tmp_path)
@@ -192,9 +199,16 @@ def test_a_reproduction_leaves_tables_figures_and_claims(name: str, tmp_path: Pa
     both = {source: tally(done.tables, source) for source in done.tallies}
     assert both == done.tallies
     assert done.tallies["generated"].cells > 0
+    assert [figure["key"] for figure in values["figures"]] == [one.key for one in done.figures]
+    drawn = [curve for figure in values["figures"] for curve in figure["curves"]]
+    assert drawn
+    assert all(len(curve["x"]) == len(curve["y"]) > 0 for curve in drawn)
     page = (tmp_path / "out" / PAGE).read_text()
     assert all(table.title in page for table in done.tables)
-    assert done.paper.title in (tmp_path / "out" / MARKDOWN).read_text()
+    text = (tmp_path / "out" / MARKDOWN).read_text()
+    assert done.paper.title in text
+    assert QUICK in text
+    assert QUICK in done.summary()
 
 
 @pytest.mark.usefixtures("small")
@@ -215,6 +229,63 @@ def test_made_requests_are_those_that_are_published(
             assert published is not None
             # Of sizes of a few sequential requests the mean is not as near.
             assert ours == pytest.approx(published, rel=0.1, abs=2.0), row.label
+
+
+@dataclass
+class Columns:
+    """As much of a series as `peak_to_mean` looks at."""
+
+    time: npt.NDArray[np.float64]
+    count: npt.NDArray[np.float64]
+    start: float = 0.0
+
+    def __getitem__(self, name: str) -> npt.NDArray[np.float64]:
+        return {"count": self.count}[name]
+
+
+def test_how_irregular_something_is_does_not_hang_on_the_interval() -> None:
+    """A surge in one of ten bins, seen through intervals that do not divide them."""
+    for every_ms in (100, 700, 2600):
+        time_ns = np.arange(every_ms, 100_000 + every_ms, every_ms) * 1_000_000
+        count = time_ns / 1e9 + 90 * np.clip(time_ns / 1e9 - 40, 0, 10) / 10
+        series = cast("Series", Columns(time_ns.astype(float), count))
+        assert peak_to_mean(series, "count", 10.0) == pytest.approx(100 / 19, rel=0.1)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_folder_goes_on_with_the_same_scale_and_traces_only(tmp_path: Path) -> None:
+    traces, out = tmp_path / "traces", tmp_path / "out"
+    traces.mkdir()
+    lines = [f"8,0 0 0 {at}.0 0 Q W {8 * (at % 50)} + 8 [a]\n" for at in range(400)]
+    (traces / "sqlite.trace.zst").write_text("".join(lines))
+
+    def again(quick: bool) -> None:
+        reproduce(
+            "noc-copyback",
+            workloads=["SQLite"],
+            traces=traces,
+            out=out,
+            quick=quick,
+            progress=False,
+        )
+
+    again(quick=True)
+    kept = (out / JSON).read_bytes()
+    with pytest.raises(OutputError, match="made with --quick; choose another --out"):
+        again(quick=False)
+    (traces / "sqlite.trace.zst").write_text("".join(lines[:-9]))
+    with pytest.raises(OutputError, match="the recorded trace of SQLite was another one"):
+        again(quick=True)
+    assert (out / JSON).read_bytes() == kept
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("text", ["{}", "[]", "null", "", '{"version": 1}'])
+def test_a_damaged_run_is_made_again(text: str, tmp_path: Path) -> None:
+    first = of("noc-copyback", tmp_path, "SQLite")
+    run = next(tmp_path.glob("runs/sqlite-generated-proposed-1"))
+    (run / "report.json").write_text(text)
+    assert of("noc-copyback", tmp_path, "SQLite").to_json() == first.to_json()
 
 
 @pytest.mark.usefixtures("small")
@@ -243,7 +314,7 @@ def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
     held.write_text(json.dumps({"version": 99, "paper": "invalidation-rate"}))
     with pytest.raises(OutputError, match="of version 99"):
         of("invalidation-rate", tmp_path / "old", "SQLite")
-    held.write_text(json.dumps({"version": 1, "paper": "noc-copyback"}))
+    held.write_text(json.dumps({"version": VERSION, "paper": "noc-copyback"}))
     with pytest.raises(OutputError, match="of noc-copyback, not of invalidation-rate"):
         of("invalidation-rate", tmp_path / "old", "SQLite")
     held.write_text("[]")
@@ -256,6 +327,8 @@ def test_bad_input(tmp_path: Path) -> None:
         of("noc-copybak", tmp_path, "SQLite")
     with pytest.raises(ConfigError, match="Oracle: noc-copyback has Cassandra"):
         of("noc-copyback", tmp_path / "out", "Oracle")
+    with pytest.raises(ConfigError, match="did you mean SQLite"):
+        of("noc-copyback", tmp_path / "out", " sqlit")
     with pytest.raises(WorkloadError, match="no such folder"):
         reproduce("noc-copyback", traces=tmp_path / "none", out=tmp_path / "out")
     with pytest.raises(WorkloadError, match=r"none of cassandra\.trace\.zst"):

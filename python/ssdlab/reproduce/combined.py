@@ -26,7 +26,9 @@ from ssdlab.html.page import Section, document, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.report import Report
 from ssdlab.reproduce.command import (
+    Kept,
     check_folder,
+    folder_of,
     leave,
     recorded_traces,
     run_cells,
@@ -34,7 +36,7 @@ from ssdlab.reproduce.command import (
 from ssdlab.reproduce.matrix import Cell, Scheme, Workload
 from ssdlab.reproduce.paper import LIVE, Scale, fitting, generated, workloads_of
 from ssdlab.reproduce.papers import noc_copyback
-from ssdlab.reproduce.result import VERSION
+from ssdlab.reproduce.result import INTERRUPTED, VERSION
 from ssdlab.reproduce.tables import geometric_mean
 from ssdlab.versions import described
 
@@ -118,6 +120,8 @@ class Combined:
     """The paper with the least geometric mean over the workloads that choose."""
     quick: bool
     notes: Sequence[str]
+    traces: Mapping[str, str]
+    """SHA-256 of the recorded traces, by workload."""
     failures: Mapping[str, str]
     interrupted: bool
     folder: Path
@@ -131,6 +135,15 @@ class Combined:
             (mine[name][0] / theirs[name][0], mine[name][1] / theirs[name][1])
             for name in names
             if name in mine and name in theirs
+        ]
+
+    def told(self) -> list[str]:
+        """What a reader should know before using the numbers."""
+        return [
+            *(f"{title} could not finish: {why}" for title, why in self.failures.items()),
+            *([INTERRUPTED] if self.interrupted else []),
+            *([QUICK] if self.quick else []),
+            *self.notes,
         ]
 
     @property
@@ -185,11 +198,11 @@ def combined(
     Interrupted and started again it goes on, as `reproduce`. Raises as that.
     """
     scale = Scale(quick=True, divide_by=QUICK_DIVISOR if quick else DIVISOR)
-    folder = Path(out) if out is not None else Path("runs") / "preset-matrix"
+    folder = folder_of("preset-matrix", quick, out)
     recorded, notes = recorded_traces(RECORDED, traces)
     recorded, left_out = fitting(recorded, noc_copyback.FLASH, scale)
     notes += left_out
-    check_folder(folder, NAME)
+    known = check_folder(folder, Kept.of(NAME, quick, recorded))
     several = [one for live in (QUICK_FILLS if quick else FILLS) for one in _made(scale, live)]
     several += workloads_of(noc_copyback.NAME, noc_copyback.FLASH, scale, (), recorded, {})
     cells = {
@@ -204,7 +217,7 @@ def combined(
         measured = _measured(report)
         if measured is not None:
             values.setdefault(one, {})[workload] = measured
-    done = _chosen(Combined(values, None, None, quick, notes, failures, interrupted, folder))
+    done = _chosen(Combined(values, None, None, quick, notes, known, failures, interrupted, folder))
     leave(folder, to_json(done), page(done), markdown(done))
     return done
 
@@ -330,14 +343,8 @@ def _map(done: Combined, paper: str, which: int) -> str:
 
 def page(done: Combined) -> str:
     """The page of the matrix."""
-    notes = [
-        *(f"{title} could not finish: {why}" for title, why in done.failures.items()),
-        *(["Interrupted: the same command goes on."] if done.interrupted else []),
-        *([QUICK] if done.quick else []),
-        *done.notes,
-    ]
     told = "".join(f"<p>{escape(text)}</p>" for text in verdict(done))
-    sections = [Section("reached", "What was reached", told + warnings_box(notes))]
+    sections = [Section("reached", "What was reached", told + warnings_box(done.told()))]
     for at, own in enumerate(OWN):
         maps = _map(done, own, 0) + _map(done, own, 1)
         sections.append(Section(f"against-{at}", f"Against {own}", maps))
@@ -351,7 +358,7 @@ def _answers(one: Combination) -> dict[str, str] | None:
 
 
 def to_json(done: Combined) -> str:
-    """The text of combined.json."""
+    """The text of reproduction.json."""
     runs: list[dict[str, Any]] = [
         {
             "answers": _answers(one),
@@ -366,6 +373,8 @@ def to_json(done: Combined) -> str:
     values = {
         "version": VERSION,
         "paper": NAME,
+        "quick": done.quick,
+        "traces": dict(done.traces),
         "ssdlab": described(),
         "completed": not done.interrupted and not done.failures,
         "best_paper": done.best,
@@ -382,9 +391,9 @@ def markdown(done: Combined) -> str:
     """The best combinations and the papers' own, as Markdown."""
     best = done.best or "noc-copyback"
     shown = [*_sorted(done)[:10], NO_COLLECTION, *OWN.values()]
-    told = [*verdict(done), *([QUICK] if done.quick else []), *done.notes]
+    told = [*verdict(done), *done.told()]
     lines = [
-        "<!-- Written by `make papers`: change the source, not this page. -->",
+        "<!-- Written by `ssdlab compare --preset-matrix`. -->",
         "",
         f"# {TITLE}",
         "",

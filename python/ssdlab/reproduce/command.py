@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from ssdlab import outputs
 from ssdlab.compare_runs import Planned, run_into
@@ -14,7 +16,7 @@ from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.report import Report
 from ssdlab.reproduce.matrix import Cell, Results, Source
 from ssdlab.reproduce.other_readings import READINGS
-from ssdlab.reproduce.paper import Paper, Recording, Scale, fitting
+from ssdlab.reproduce.paper import ENGINES, Paper, Recording, Scale, fitting, trace_file
 from ssdlab.reproduce.papers import PAPERS
 from ssdlab.reproduce.readings import cells_by_reading, read
 from ssdlab.reproduce.result import VERSION, Judged, Reproduction
@@ -23,8 +25,6 @@ from ssdlab.reproduce.tables import tally
 JSON, PAGE, MARKDOWN = "reproduction.json", "report.html", "reproduction.md"
 TRACES = Path("traces")
 """Where recorded traces are looked for unless it is said."""
-ENGINES = {"MongoDB": "WiredTiger"}
-"""Whose trace takes the place of a recorded one of a workload that there is none of."""
 
 
 def paper_of(name: str) -> Paper:
@@ -47,8 +47,9 @@ def reproduce(
     progress: bool = True,
     readings: bool = False,
 ) -> Reproduction:
-    """Make the evaluation of `paper` and leave it in the folder `out` (runs/reproduce-PAPER).
+    """Make the evaluation of `paper` and leave it in the folder `out`.
 
+    `out` is runs/reproduce-PAPER, with -quick behind it for `quick`, unless it is said.
     All workloads of the paper, or those named in `workloads`, made to the paper's statistics; and
     recorded traces of the same applications in the folder `traces` (default: `traces`, if there
     is one). `quick` takes a device of a quarter of the size and a quarter of the requests.
@@ -64,12 +65,12 @@ def reproduce(
     chosen = paper_of(paper)
     scale = Scale(quick=quick)
     names = _named(chosen, workloads)
-    folder = Path(out) if out is not None else Path("runs") / f"reproduce-{chosen.name}"
+    folder = folder_of(f"reproduce-{chosen.name}", quick, out)
     recorded, notes = recorded_traces(names, traces)
     recorded, left_out = fitting(recorded, chosen.flash, scale)
     cells = chosen.cells(scale, names, recorded)
     plan = cells_by_reading(READINGS[chosen.name], scale, names) if readings else {}
-    check_folder(folder, chosen.name)
+    known = check_folder(folder, Kept.of(chosen.name, quick, recorded))
     several = dict.fromkeys([*cells, *(cell for of in plan.values() for cell in of)])
     reports, failures, interrupted = run_cells([*several], folder, jobs, progress)
     notes += left_out
@@ -79,8 +80,14 @@ def reproduce(
         done = replace(done, readings=read(READINGS[chosen.name], plan, reports, names, main))
     from ssdlab.reproduce.page import markdown, page  # needs numpy, which is slow to import
 
+    done = replace(done, traces=known)
     leave(folder, done.to_json(), page(done), markdown(done))
     return done
+
+
+def folder_of(name: str, quick: bool, out: str | Path | None) -> Path:
+    """Where results go: `out`, or a folder in `runs`."""
+    return Path("runs") / (f"{name}-quick" if quick else name) if out is None else Path(out)
 
 
 def leave(folder: Path, as_json: str, page: str, markdown: str) -> None:
@@ -96,10 +103,13 @@ def _named(paper: Paper, workloads: Sequence[str] | None) -> tuple[str, ...]:
     if workloads is None:
         return paper.workloads
     known = {name.lower(): name for name in paper.workloads}
+    workloads = [name.strip() for name in workloads]
     unknown = [name for name in workloads if name.lower() not in known]
     if unknown or not workloads:
-        said = ", ".join(unknown) or "none"
-        message = f"workloads: {said}: {paper.name} has {', '.join(paper.workloads)}"
+        near = [known[one] for name in unknown for one in get_close_matches(name.lower(), known, 1)]
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        said = ", ".join(name or "(empty)" for name in unknown) or "none"
+        message = f"workloads: {said}: {paper.name} has {', '.join(paper.workloads)}{hint}"
         raise ConfigError([message])
     asked = {name.lower() for name in workloads}
     return tuple(name for lower, name in known.items() if lower in asked)
@@ -112,8 +122,8 @@ def recorded_traces(
     folder = TRACES if traces is None else Path(traces)
     if traces is not None and not folder.is_dir():
         raise WorkloadError(f"{folder}: no such folder of recorded traces")
-    files = {name: _file(folder, name) for name in names}
-    engines = {name: _file(folder, ENGINES[name]) for name in names if name in ENGINES}
+    files = {name: trace_file(folder, name) for name in names}
+    engines = {name: trace_file(folder, ENGINES[name]) for name in names if name in ENGINES}
     engines = {name: file for name, file in engines.items() if not files[name].is_file()}
     there = {name: file for name, file in (files | engines).items() if file.is_file()}
     if traces is not None and not there:
@@ -123,45 +133,67 @@ def recorded_traces(
     notes = []
     if missing:
         notes.append(f"No recorded trace of {', '.join(missing)} in {folder}: made requests only.")
-    notes += [
-        f"Recorded requests of {name} are those of its engine, {ENGINES[name]}."
-        for name in engines
-        if name in there
-    ]
     return {name: Recording.of(file) for name, file in there.items()}, notes
 
 
-def _file(folder: Path, name: str) -> Path:
-    """Where a recorded trace of that name lies."""
-    return folder / f"{name.lower()}.trace.zst"
+@dataclass(frozen=True)
+class Kept:
+    """What all results in the folder of a reproduction have in common."""
+
+    paper: str
+    quick: bool
+    traces: Mapping[str, str]
+    """SHA-256 of recorded traces, by workload."""
+
+    @staticmethod
+    def of(paper: str, quick: bool, recorded: Mapping[str, Recording]) -> Kept:
+        """Of what is to be run now. Raises `WorkloadError`."""
+        try:
+            digests = {name: sha256(one.file.read_bytes()) for name, one in recorded.items()}
+        except OSError as error:
+            raise WorkloadError(f"{error.filename}: {error.strerror}") from error
+        return Kept(paper, quick, {name: one.hexdigest() for name, one in digests.items()})
+
+    def refused(self, held: Mapping[str, Any]) -> str | None:
+        """Why results that say `held` cannot be gone on with."""
+        if held["version"] != VERSION:
+            return f"of version {held['version']}, this is version {VERSION}"
+        if held["paper"] != self.paper:
+            return f"of {held['paper']}, not of {self.paper}"
+        if held["quick"] != self.quick:
+            return f"{'made with' if held['quick'] else 'made without'} --quick"
+        for name, digest in self.traces.items():
+            if held["traces"].get(name, digest) != digest:
+                return f"the recorded trace of {name} was another one"
+        return None
 
 
-def check_folder(folder: Path, paper: str) -> None:
-    """Refuse a folder that is not of this paper and version; make it."""
-    held = folder / JSON
+def check_folder(folder: Path, now: Kept) -> dict[str, str]:
+    """Refuse a folder that does not go with what is to be run; make it.
+
+    Returns the SHA-256 of all recorded traces whose runs are there or will be, by workload.
+    """
+    held, known = folder / JSON, dict(now.traces)
     if held.exists():
         try:
             values = json.loads(held.read_text(encoding="utf-8"))
-            of, version = values["paper"], values["version"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            refused = now.refused(values)
+            known = known if refused else {**values["traces"], **known}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             message = f"{held}: not of a reproduction; choose another --out"
             raise OutputError(message) from error
-        if version != VERSION:
-            message = (
-                f"{held}: of version {version}, this is version {VERSION}; choose another --out"
-            )
-            raise OutputError(message)
-        if of != paper:
-            raise OutputError(f"{held}: of {of}, not of {paper}; choose another --out")
+        if refused is not None:
+            raise OutputError(f"{held}: {refused}; choose another --out")
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputError(f"{folder}: holds other things; choose another --out")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not held.exists():
-            begun = {"version": VERSION, "paper": paper, "completed": False}
+            begun = {"version": VERSION, **asdict(now), "completed": False}
             outputs.write_all({held: outputs.text(json.dumps(begun) + "\n")})
     except OSError as error:
         raise OutputError(f"{folder}: cannot be made: {error.strerror or error}") from error
+    return known
 
 
 def run_cells(
@@ -175,7 +207,6 @@ def run_cells(
         if report is not None:
             reports[cell] = report
         else:
-            cell.forget(folder)
             missing[Planned(cell.title, cell.config, place=cell.folder)] = cell
     if not missing:
         return reports, {}, False
@@ -213,6 +244,7 @@ def _evaluated(
         fill=_fill(results, names, paper.proposed),
         readings=None,
         notes=notes,
+        traces={},
         failures=failures,
         interrupted=interrupted,
         folder=folder,

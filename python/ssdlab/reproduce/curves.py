@@ -62,10 +62,16 @@ def largest_drop(values: Floats) -> float:
     return float(np.max(-np.diff(values), initial=0.0))
 
 
-def peak_to_mean(values: Floats) -> float | None:
-    """Largest over mean: how irregular something is."""
-    mean = float(values.mean()) if len(values) else 0.0
-    return float(values.max()) / mean if mean > 0 else None
+def peak_to_mean(series: Series, counter: str, bin_s: float) -> float | None:
+    """Largest over mean of what a counter rose in bins of `bin_s` seconds: how irregular it is.
+
+    Intervals of series differ from run to run: between samples the counter is taken as straight.
+    """
+    time = np.concatenate(([series.start], series.time)) / 1e9
+    count = np.concatenate(([0.0], series[counter]))
+    rises = np.diff(np.interp(np.arange(time[0], time[-1], bin_s), time, count))
+    mean = float(rises.mean()) if len(rises) else 0.0
+    return float(rises.max()) / mean if mean > 0 else None
 
 
 def series_of(report: Report | None) -> Series | None:

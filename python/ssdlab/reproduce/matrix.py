@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from ssdlab.config_input import Config, load_config
-from ssdlab.report import REPORT, Report
+from ssdlab.report import Report
 from ssdlab.versions import described
 
 Source: TypeAlias = Literal["generated", "recorded"]
@@ -77,18 +76,12 @@ class Cell:
         """Its report, if `folder` holds the complete run of this very configuration."""
         try:
             report = Report.read(folder / self.folder)
-        except (OSError, ValueError):
-            return None
-        same = report.json["config"] == json.loads(json.dumps(self.config.values))
-        known = report.provenance
-        ours = f"{known.ssdlab} ({known.commit})" if known.commit else known.ssdlab
+            same = report.json["config"] == json.loads(json.dumps(self.config.values))
+            known = report.provenance
+            ours = f"{known.ssdlab} ({known.commit})" if known.commit else known.ssdlab
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None  # damaged: made anew
         return report if same and report.completed and ours == described() else None
-
-    def forget(self, folder: Path) -> None:
-        """Remove what an earlier version or an interrupted run has left in its place."""
-        place = folder / self.folder
-        if (place / REPORT).exists():
-            shutil.rmtree(place)
 
 
 class Results:

@@ -34,7 +34,9 @@ def _verdict(row: Row, column: int, value: Number) -> str:
     made = agreement(row.published[column], value, row.neutral)
     if made is None:
         return ""
-    return f" ({AGREE[made.near]})" if made.same_sign else " (other sign)"
+    if not made.same_sign:
+        return " (no change)" if value == row.neutral else " (other sign)"
+    return f" ({AGREE[made.near]})"
 
 
 def _summary(done: Reproduction) -> list[str]:
@@ -92,12 +94,6 @@ def _fill(done: Reproduction) -> list[tuple[str, list[str]]]:
 def page(done: Reproduction) -> str:
     """The page of a reproduction."""
     sources = [*done.tallies]
-    notes = [
-        *(f"{title} could not finish: {why}" for title, why in done.failures.items()),
-        *(["Interrupted: runs are missing; the same command goes on."] if done.interrupted else []),
-        *(["Quick: a quarter of the device and of the requests."] if done.quick else []),
-        *done.notes,
-    ]
     texts = [*done.paper.notes.split("\n\n"), setting()]
     paragraphs = "".join(f"<p>{escape(text)}</p>" for text in texts)
     summary = "".join(f"<p>{escape(text)}</p>" for text in _summary(done))
@@ -116,7 +112,7 @@ def page(done: Reproduction) -> str:
         Section(
             "claims",
             "What the paper claims",
-            summary + warnings_box(notes) + _checklist(done),
+            summary + warnings_box(done.told()) + _checklist(done),
         ),
         *(
             []
@@ -139,7 +135,7 @@ def markdown(done: Reproduction) -> str:
     """The same as Markdown, without the figures."""
     sources = [*done.tallies]
     lines = [
-        "<!-- Written by `make papers`: change the source, not this page. -->",
+        f"<!-- Written by `ssdlab reproduce {done.paper.name}`. -->",
         "",
         f"# {done.paper.name}, reproduced",
         "",
@@ -150,7 +146,7 @@ def markdown(done: Reproduction) -> str:
         setting(),
         "",
         *(text for one in _summary(done) for text in (one, "")),
-        *(text for one in done.notes for text in (one, "")),
+        *(text for one in done.told() for text in (one, "")),
         "## Claims",
         "",
         *markdown_table(["claim", "where", "metric", *sources], _claims(done)),

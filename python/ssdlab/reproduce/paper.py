@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -129,10 +130,19 @@ class Recording:
         return round(wanted_us / self.duration_us, 2)
 
 
+ENGINES = {"MongoDB": "WiredTiger"}
+"""Whose trace takes the place of a recorded one of a workload that there is none of."""
+
+
+def trace_file(folder: Path, name: str) -> Path:
+    """Where a recorded trace of that name lies."""
+    return folder / f"{name.lower()}.trace.zst"
+
+
 def fitting(
     traces: Mapping[str, Recording], flash: Flash, scale: Scale
 ) -> tuple[dict[str, Recording], list[str]]:
-    """The recorded traces that a device of this scale can hold, and what is said of the others."""
+    """The recorded traces that a device of this scale can hold, and what is said of all of them."""
     raw = flash.raw_bytes / scale.divisor
     kept = {name: one for name, one in traces.items() if one.touched_bytes <= MOST_LIVE * raw}
     notes = [
@@ -141,6 +151,11 @@ def fitting(
         " be live."
         for name, one in traces.items()
         if name not in kept
+    ]
+    notes += [
+        f"Recorded requests of {name} are those of its engine, {ENGINES[name]}."
+        for name, one in kept.items()
+        if name in ENGINES and one.file.name == trace_file(Path(), ENGINES[name]).name
     ]
     return kept, notes
 
@@ -255,7 +270,7 @@ def recorded(name: str, trace: Recording, flash: Flash, scale: Scale) -> Workloa
     Its pages are renumbered from 0 and lie in the volume, which is written before.
     """
     wanted = OVERWRITE * flash.raw_bytes / scale.divisor
-    loops, stretch = max(1, round(wanted / trace.written_bytes)), trace.time_scale(flash)
+    loops, stretch = math.ceil(wanted / trace.written_bytes), trace.time_scale(flash)
     keys: dict[str, object] = {
         "precondition.fill": LIVE / (1 - SPARE),
         "workload.trace": str(trace.file),

@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import isnan
 from pathlib import Path
 from typing import Any
 
-from ssdlab.html.plot import Figure
+from ssdlab.html.plot import Figure, Plot
 from ssdlab.reproduce.claims import Claim, Finding
 from ssdlab.reproduce.matrix import Source
-from ssdlab.reproduce.paper import LIVE, MOST_BUSY, OVERWRITE, Paper
+from ssdlab.reproduce.paper import LIVE, MOST_BUSY, MOST_INTERVALS, OVERWRITE, Paper
 from ssdlab.reproduce.readings import Read
 from ssdlab.reproduce.tables import Table, Tally
 from ssdlab.versions import described
 
-VERSION = 1
+VERSION = 2
 """Version of the form of reproduction.json and of the folder."""
+
+
+QUICK = "Quick: a quarter of the device and of the requests, and fewer trials."
+INTERRUPTED = "Interrupted: runs are missing; the same command goes on."
 
 
 @dataclass(frozen=True)
@@ -44,9 +49,20 @@ class Reproduction:
     """The main comparison under other readings, if they were asked for."""
     notes: Sequence[str]
     """What is missing, and why."""
+    traces: Mapping[str, str]
+    """SHA-256 of the recorded traces whose runs are in the folder, by workload."""
     failures: Mapping[str, str]
     interrupted: bool
     folder: Path
+
+    def told(self) -> list[str]:
+        """What a reader should know before using the numbers."""
+        return [
+            *(f"{title} could not finish: {why}" for title, why in self.failures.items()),
+            *([INTERRUPTED] if self.interrupted else []),
+            *([QUICK] if self.quick else []),
+            *self.notes,
+        ]
 
     def summary(self) -> str:
         """The claims and how many improvements agree, as text."""
@@ -62,7 +78,7 @@ class Reproduction:
             ]
         if self.readings is not None:
             lines += ["", *self.readings.summary()]
-        return "\n".join([*lines, *self.notes, ""])
+        return "\n".join([*lines, *self.told(), ""])
 
     def to_json(self) -> str:
         """The text of reproduction.json."""
@@ -72,9 +88,11 @@ class Reproduction:
             "paper": self.paper.name,
             "title": self.paper.title,
             "quick": self.quick,
+            "traces": dict(self.traces),
             "completed": not self.interrupted and not self.failures,
             "improvements": {source: asdict(one) for source, one in self.tallies.items()},
             "tables": [asdict(table) for table in self.tables],
+            "figures": [_curves(figure) for figure in self.figures],
             "claims": [
                 {
                     "text": one.claim.text,
@@ -92,15 +110,35 @@ class Reproduction:
         return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
+def _curves(figure: Figure) -> dict[str, Any]:
+    """A figure as values: x in the unit of its axis, null where a curve has a gap."""
+    values: dict[str, Any] = {"key": figure.key, "title": figure.title}
+    if not isinstance(figure, Plot):
+        return {**values, "curves": []}
+    axes = {"x": asdict(figure.x), "y": asdict(figure.y), "caption": figure.caption}
+    curves = [
+        {
+            "name": one.name,
+            "x": one.x.tolist(),
+            "y": [None if isnan(y) else y for y in one.y.tolist()],
+        }
+        for one in figure.curves
+    ]
+    return {**values, **axes, "curves": curves}
+
+
 def setting() -> str:
     """What all reproductions have in common, in words."""
     return (
         f"The volume of each workload takes {100 * LIVE:.0f} % of the raw flash and is written"
-        " before the measurement, so the used space begins there. The host then writes the raw"
-        f" flash {OVERWRITE:g} times over; recorded traces are repeated until they have. Those of"
+        " before the measurement, so the used space begins there; recorded traces that touch more"
+        f" take more. The host then writes the raw flash {OVERWRITE:g} times over; recorded traces"
+        " are repeated until they have. Those of"
         " Cassandra, RocksDB and WiredTiger, the engine of MongoDB, differ in their mix from the"
         " papers' traces, most of whose writes go to a journal: they are workloads of their own"
         " right, not replicas. Recorded requests arrive as on the busy machine that recorded them,"
         " their times stretched where their pages alone would keep the device busy for more than"
-        f" {100 * MOST_BUSY:.0f} % of the time."
+        f" {100 * MOST_BUSY:.0f} % of the time. Time series have intervals of 100 ms, or of a"
+        f" {MOST_INTERVALS:,}th of the run where that is longer; schemes are compared over the same"
+        " ones."
     )

@@ -6,6 +6,7 @@ from ssdlab.reproduce.claims import Finding, found, improved, listed
 from ssdlab.reproduce.paper import FIFO, HOST_FIRST, published
 from ssdlab.reproduce.papers.invalidation_rate import (
     BBGC,
+    HELD,
     INTERVALS_US,
     LITTLE,
     MEAN,
@@ -15,19 +16,17 @@ from ssdlab.reproduce.papers.invalidation_rate import (
     PROPOSED,
     compared,
     schemes,
+    used_percent,
 )
 from ssdlab.reproduce.readings import AS_RUN, Evidence, Explanation, Reading, Readings
 from ssdlab.reproduce.tables import mean_ms
 
 IN_TURN, TENTH = "in turn", "a tenth of the load"
-UNTIL = "BBGC until satisfied"
+UNTIL, PER_PLANE = "BBGC until satisfied", "one victim per plane"
 SEVERAL = (
     Reading(IN_TURN, FIFO),
     Reading("host first", HOST_FIRST),
-    Reading(
-        "PBGC instead of BBGC",
-        {**FIFO, "gc.blocking": {"scope": "plane", "granularity": "job"}},
-    ),
+    Reading("PBGC instead of BBGC", {"gc.blocking": {"scope": "plane", "granularity": "job"}}),
     Reading("device empty at first", requests={"precondition.fill": 0.0}),
     Reading("45 % live", live=0.45),
     Reading("60 % live", live=0.60),
@@ -41,7 +40,7 @@ SEVERAL = (
     Reading(
         "fully invalid blocks at once", of={PROPOSED: {"gc.victim.fully_invalid": "immediate"}}
     ),
-    Reading("one victim per plane", of={PROPOSED: {"gc.concurrency": "unlimited"}}),
+    Reading(PER_PLANE, of={PROPOSED: {"gc.concurrency": "unlimited"}}),
     Reading(
         "proposed in list order",
         of={PROPOSED: {"gc.victim": {"policy": "list-order", "ratio": 0.7}}},
@@ -87,10 +86,32 @@ def _cassandra(evidence: Evidence) -> Finding:
     return found(holds, listed(several, values))
 
 
+def _runs_away(evidence: Evidence) -> Finding:
+    """Largest used space of the proposed scheme, as run and with a victim in every plane."""
+    told, most = [], []
+    for reading in (AS_RUN, PER_PLANE):
+        used = [evidence.at(reading, one, PROPOSED, used_percent) for one in evidence.names]
+        told.append(f"{reading}: {listed(evidence.names, used)}")
+        most.append([value for value in used if value is not None])
+    alone, each = most
+    holds = max(alone) > HELD >= max(each) if alone and each else None
+    return found(holds, "; ".join(told))
+
+
 QUARTER = 25.0
 """Percent that is little beside the published improvements."""
 ROCKSDB, CASSANDRA = "RocksDB, with idle periods", "Cassandra, largely sequential"
 EXPLANATIONS = (
+    Explanation(
+        "The proposed scheme holds the used space",
+        "Algorithm 1 collects one block at a time in the whole device. Where the host writes faster"
+        " than one block after the other gives pages back, the used space runs away from the"
+        " threshold; victims are then found emptier, so that part of the fewer calls and copies"
+        " comes from the space used. With one victim in every plane the used space is held.",
+        "largest used space in percent under the proposed scheme; borne out if it passes"
+        f" {HELD:g} somewhere as run, and nowhere with one victim per plane",
+        _runs_away,
+    ),
     Explanation(
         ROCKSDB,
         "The sentence is about reads. The paper's own table 4 has a better mean write in RocksDB,"
@@ -118,7 +139,7 @@ EXPLANATIONS = (
         CASSANDRA,
         "With collection first large writes wait for the whole burst of the conventional scheme,"
         " which the proposed one does not have. That small steps come between sequential writes"
-        " shows only where host and collection take turns, as a small loss.",
+        " shows only where host and collection take turns, and is next to nothing there.",
         "improvement of the mean write in percent; borne out if above 0 as run and below in turn",
         _cassandra,
     ),

@@ -214,7 +214,7 @@ EXPLANATIONS = (
     ),
     Explanation(
         "With more channels the gain grows",
-        "The same requests on more channels are fewer for each of them, so steady ones wait less"
+        "The same requests on more channels are fewer for each of them, so they wait less"
         " for collection and there is less to gain. The gain of MySQL is nearly kept where the"
         " load grows with the channels.",
         "improvement of the mean write of MySQL in percent, with as many requests for each"

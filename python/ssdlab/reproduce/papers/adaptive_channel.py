@@ -218,8 +218,8 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
             "%",
             columns,
             (_journal(results, journal, names),),
-            "Made requests have it by construction (docs/workloads.md). The other rows of the table"
-            " need data of files, which block traces do not have.",
+            "Made requests have it by construction on a device of full size (docs/workloads.md)."
+            " The other rows of the table need data of files, which block traces do not have.",
         ),
         *_requests(made, columns),
         *compared(results, names),
@@ -318,7 +318,7 @@ def _overall(names: Sequence[str]) -> Judge:
         centre = geometric_mean(_all(gammas))
         parts = {what: geometric_mean(values) for what, values in gammas.items()}
         told = listed(["all", *parts], [centre, *parts.values()])
-        return found(None if centre is None else centre > 1, told)
+        return found(None if centre is None else centre >= 1.275, told)
 
     return judge
 
@@ -421,7 +421,8 @@ def _claims(names: Sequence[str]) -> list[Claim]:
         Claim(
             "Latencies improve on average (by 4.86 times; 1.55 without two outliers).",
             "section 4.3, table 6",
-            f"geometric mean of {gamma}, over workloads and the four measures; holds above 1",
+            f"geometric mean of {gamma}, over workloads and the four measures; holds from half of"
+            " the gain without outliers on, 1.275",
             _overall(names),
         ),
         Claim(
@@ -494,12 +495,12 @@ is the published one. Of table 3 only the journal can be told: the rest needs da
 How much the baselines collect is not stated. Section 4.3 speaks of steep drops, sudden surges
 and large bursts, so Conv_0.7_AllCh and Conv_0.7_HalfCh collect every block in the list once the
 trigger holds. Lines that end in *until satisfied* stop when it no longer holds, as the presets
-do: then they collect a block at a time on idle channels, and are as good as the proposed scheme
-or better. So what the paper measures is the bursts that the rule G(t) does without; G(t) has no
-part in a machine that collects a little at a time.
+do: then they collect a block at a time on idle channels, and their mean latencies are as good as
+under the proposed scheme or better. So what the paper measures is the bursts that the rule G(t)
+does without; G(t) has no part in a machine that collects a little at a time.
 
-The largest fall of the empty blocks within an interval is what the host writes in it, whatever
-the scheme: it does not tell the schemes apart. The largest rise does.
+The empty blocks fall steepest where planes open blocks together, whatever the scheme: the
+largest fall does not tell the schemes apart. The largest rise does.
 """
 
 PAPER = Paper(
