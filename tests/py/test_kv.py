@@ -318,6 +318,10 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _at_work(running: subprocess.Popen[bytes], folder: Path, words: list[str]) -> bool:
     """Whether the command has opened files of its store."""
+    if words[0] == "dump":
+        # It cannot end before somebody reads what it writes.
+        assert running.stdout
+        return bool(running.stdout.read(1))
     if words[0] == "bench":
         return any(folder.glob("ssdlab-kv-*/store/CURRENT"))
     for descriptor in Path(f"/proc/{running.pid}/fd").iterdir():
@@ -333,7 +337,7 @@ def test_interrupts(large: Path, words: str) -> None:
     log = next((large / "s").glob("*.log"))
     command = words.replace("LOG", str(log)).split()
     with subprocess.Popen(
-        [*COMMAND, "kv", *command], cwd=large, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        [*COMMAND, "kv", *command], cwd=large, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as running:
         while not _at_work(running, large, command):
             assert running.poll() is None
