@@ -374,7 +374,7 @@ What makes the difference is the amount. At the trigger nearly every sealed bloc
 invalid, and conventional GC collects them all; how long that takes follows from the blocks of a
 plane, not from the workload. The order of victims matters less.
 
-Two statements do not hold with made requests. RocksDB: the paper finds no impact because
+Two statements on workloads do not hold with made requests. RocksDB: the paper finds no impact, as
 accesses are regular with idle periods in between; ours come in bursts that meet the
 collections. Cassandra: large writes suffer from collections in small steps in the paper; here
 from the same collections all at once more. Both rest on arrivals, which the paper shows as
