@@ -68,7 +68,7 @@ papers: build ## make the papers' evaluations and write docs/papers; half an hou
 	for paper in invalidation-rate noc-copyback adaptive-channel; do \
 	    $(BIN)/ssdlab reproduce $$paper --readings --out runs/reproduce-$$paper && \
 	    cp runs/reproduce-$$paper/reproduction.md docs/papers/$$paper.md || exit; done
-	$(BIN)/ssdlab compare --preset-matrix --quick --out runs/preset-matrix
+	$(BIN)/ssdlab compare --preset-matrix --out runs/preset-matrix
 	cp runs/preset-matrix/reproduction.md docs/papers/combined.md
 
 site: docs .venv/checks.stamp ## build the documentation into the folder site
