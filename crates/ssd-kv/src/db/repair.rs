@@ -18,7 +18,7 @@ use crate::merge::{Merge, Source};
 use crate::options::{Options, ReadOptions};
 use crate::policy::Stock;
 use crate::table::{Table, TableIter, TableOptions, TableWriter, Tables};
-use crate::version::set::{VersionSet, write_manifest};
+use crate::version::set::{VersionSet, check_order, write_manifest};
 use crate::vfs::{Files, Vfs, Work};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -42,8 +42,8 @@ const READ: ReadOptions = ReadOptions { verify_checksums: true, fill_cache: fals
 /// is removed.
 ///
 /// # Errors
-/// If there is nothing of a store, it is in use, files cannot be written, or the file layer says not to
-/// go on; then the old files are still there, and it can be begun anew.
+/// If there is nothing of a store, it is in use, its keys are in another order, files cannot be written,
+/// or the file layer says not to go on; then the old files are still there, and it can be begun anew.
 pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
     options.check()?;
     let files = Files::new(vfs);
@@ -55,6 +55,7 @@ pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
     }
     let _lock = files.lock(names::LOCK)?;
     let tables = Arc::new(Tables::new(files.clone(), options));
+    check_orders(&files, &names)?;
     let (work, found) = (Work::new(&files), Repaired::default());
     let mut repair = Repair { files: files.clone(), options, tables, next: 1, work, found };
     let mut sources = Vec::new();
@@ -69,6 +70,25 @@ pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
 }
 
 /// What a manifest that can be trusted names: all else is left over, and may hold what was deleted.
+/// Refuse a store of which any manifest, as far as it can be read, says that its keys are in another order.
+fn check_orders(files: &Files, names: &[String]) -> Result<()> {
+    for name in names {
+        if !matches!(names::parse(name), Some(FileKind::Manifest(_))) {
+            continue;
+        }
+        let Ok(data) = files.read(name) else { continue };
+        let mut reader = LogReader::new(&data);
+        while let Some(entry) = reader.next_entry() {
+            if let Entry::Record(_, record) = entry
+                && let Ok(edit) = Edit::decoded(&record)
+            {
+                check_order(&files.describe(name), &edit)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 struct Known {
     logs: Vec<u64>,
     tables: BTreeSet<u64>,
