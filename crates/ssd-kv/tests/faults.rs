@@ -46,6 +46,7 @@ impl History {
     fn check(&self, left: &MemoryVfs, options: &Options, what: &str) -> Map {
         let db = Db::open(Arc::new(left.clone()), options.clone());
         let mut db = db.unwrap_or_else(|e| panic!("{what}: it does not open: {e}"));
+        assert_eq!(db.stats().damaged_log_records, 0, "{what}: a crash is taken for damage");
         let found = pairs(db.iter(CHECKED, None).expect("an iterator")).expect("a scan");
         let place = self.states.iter().rposition(|s| *s == found);
         let place = place.unwrap_or_else(|| panic!("{what}: found what never was"));

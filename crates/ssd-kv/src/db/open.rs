@@ -26,6 +26,8 @@ struct Recovery {
     policy: Box<dyn Policy>,
     edit: Edit,
     stats: Stats,
+    /// Where the last log ends with a torn record, if it does: its name and the offset.
+    torn: Option<(String, u64)>,
 }
 
 impl Db {
@@ -60,7 +62,8 @@ impl Db {
         let tables = Arc::new(Tables::new(files.clone(), &options));
         let set = VersionSet::recover(files.clone())?;
         let (edit, stats) = (Edit::default(), Stats::default());
-        let mut recovery = Recovery { files, options, tables, set, policy, edit, stats };
+        let torn = None;
+        let mut recovery = Recovery { files, options, tables, set, policy, edit, stats, torn };
         recovery.logs()?;
         recovery.into_db(lock)
     }
@@ -138,6 +141,12 @@ impl Recovery {
         let name = self.files.describe(&file);
         let data = self.files.read(&file)?;
         let mut memory = Arc::new(MemTable::new(0));
+        // A log is synced before anything is added to the next one.
+        if !data.is_empty()
+            && let Some((name, offset)) = self.torn.take()
+        {
+            self.damaged(&name, offset, "a torn record, and a later log goes on")?;
+        }
         let mut reader = LogReader::new(&data);
         let mut work = Work::new(&self.files);
         while let Some(entry) = reader.next_entry() {
@@ -146,6 +155,7 @@ impl Recovery {
                     Ok(batch) => {
                         work.of(batch.size())?;
                         write::insert(&memory, &batch)?;
+                        self.check_gap(&name, offset, &batch)?;
                         let last = batch.sequence() + u64::from(batch.count());
                         self.set.last_sequence = self.set.last_sequence.max(last.saturating_sub(1));
                         None
@@ -154,21 +164,36 @@ impl Recovery {
                 },
                 Entry::Damaged(offset, what) => Some((offset, what)),
             };
-            match damage {
-                Some((offset, what)) if self.options.paranoid_checks => {
-                    return Err(Error::corrupt(&name, offset, what));
-                }
-                Some(_) => self.stats.damaged_log_records += 1,
-                None => {}
+            if let Some((offset, what)) = damage {
+                self.damaged(&name, offset, what)?;
             }
             if memory.usage() > self.options.write_buffer_size {
                 self.write_table(std::mem::replace(&mut memory, Arc::new(MemTable::new(0))))?;
             }
         }
         self.write_table(memory)
+        self.torn = reader.torn().map(|offset| (name, offset));
     }
 
     fn write_table(&mut self, memory: Arc<MemTable>) -> Result<()> {
+    /// Something of a log cannot be had.
+    fn damaged(&mut self, name: &str, offset: u64, what: &str) -> Result<()> {
+        if self.options.paranoid_checks {
+            return Err(Error::corrupt(name, offset, what));
+        }
+        self.stats.damaged_log_records += 1;
+        Ok(())
+    }
+
+    /// Sequence numbers have no gaps, unless damage that was told already has made one.
+    fn check_gap(&mut self, name: &str, offset: u64, batch: &WriteBatch) -> Result<()> {
+        let missing = batch.sequence().saturating_sub(self.set.last_sequence).saturating_sub(1);
+        if missing == 0 || self.stats.damaged_log_records > 0 {
+            return Ok(());
+        }
+        self.damaged(name, offset, &format!("{missing} changes before this record are missing"))
+    }
+
         if memory.is_empty() {
             return Ok(());
         }

@@ -176,6 +176,9 @@ impl Repair<'_> {
             self.found.lost.push(Error::corrupt(&path, offset, what).to_string());
         }
         Ok(Source::Memory(MemIter::new(Arc::new(memory))))
+        if let Some(offset) = reader.torn() {
+            self.found.lost.push(Error::corrupt(&path, offset, "a torn record").to_string());
+        }
     }
 
     /// A whole table as it is; of a damaged one, the good blocks.
