@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rig::{CHECKED, Map, option_sets, pairs};
 use ssd_core::rng::Stream;
 use ssd_kv::vfs::MemoryVfs;
-use ssd_kv::{Db, Options, Result, WriteBatch, dump, repair};
+use ssd_kv::{Db, Options, ReadOptions, Result, WriteBatch, dump, repair};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

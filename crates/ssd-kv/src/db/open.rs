@@ -43,7 +43,8 @@ impl Db {
     ///
     /// # Errors
     /// If options are out of their ranges, the directory holds no store or is in use, or a file of it
-    /// is missing or damaged, or the file layer says not to go on; then nothing has been lost.
+    /// is missing or damaged, or the file layer says not to go on; then nothing has been lost. If only a
+    /// compaction that is due fails, the store is open, but takes no writes.
     pub fn open_with(vfs: Arc<dyn Vfs>, options: Options, policy: Box<dyn Policy>) -> Result<Db> {
         options.check()?;
         let files = Files::new(vfs);
@@ -238,7 +239,8 @@ impl Recovery {
             _lock: lock,
         };
         db.remove_obsolete()?;
-        while db.options.background == Background::Eager && db.step()? {
+        // A step that fails makes the store refuse writes and say why; it can still be read.
+        while db.options.background == Background::Eager && db.step().unwrap_or(false) {
             db.files.go_on()?;
         }
         Ok(db)
