@@ -141,13 +141,13 @@ impl Recovery {
         let file = names::log(number);
         let name = self.files.describe(&file);
         let data = self.files.read(&file)?;
-        let mut memory = Arc::new(MemTable::new(0));
         // A log is synced before anything is added to the next one.
         if !data.is_empty()
             && let Some((name, offset)) = self.torn.take()
         {
             self.damaged(&name, offset, "a torn record, and a later log goes on")?;
         }
+        let mut memory = Arc::new(MemTable::new(0));
         let mut reader = LogReader::new(&data);
         let mut work = Work::new(&self.files);
         while let Some(entry) = reader.next_entry() {
@@ -155,8 +155,8 @@ impl Recovery {
                 Entry::Record(offset, record) => match WriteBatch::decoded(record) {
                     Ok(batch) => {
                         work.of(batch.size())?;
-                        write::insert(&memory, &batch)?;
                         self.check_gap(&name, offset, &batch)?;
+                        write::insert(&memory, &batch)?;
                         let last = batch.sequence() + u64::from(batch.count());
                         self.set.last_sequence = self.set.last_sequence.max(last.saturating_sub(1));
                         None
@@ -172,11 +172,10 @@ impl Recovery {
                 self.write_table(std::mem::replace(&mut memory, Arc::new(MemTable::new(0))))?;
             }
         }
-        self.write_table(memory)
         self.torn = reader.torn().map(|offset| (name, offset));
+        self.write_table(memory)
     }
 
-    fn write_table(&mut self, memory: Arc<MemTable>) -> Result<()> {
     /// Something of a log cannot be had.
     fn damaged(&mut self, name: &str, offset: u64, what: &str) -> Result<()> {
         if self.options.paranoid_checks {
@@ -195,6 +194,7 @@ impl Recovery {
         self.damaged(name, offset, &format!("{missing} changes before this record are missing"))
     }
 
+    fn write_table(&mut self, memory: Arc<MemTable>) -> Result<()> {
         if memory.is_empty() {
             return Ok(());
         }
@@ -232,6 +232,7 @@ impl Recovery {
             flush: None,
             compaction: None,
             manual: None,
+            requests: 0,
             policy: self.policy,
             poisoned: None,
             stats: self.stats,
