@@ -4,7 +4,7 @@ mod rig;
 
 use rig::{CHECKED, option_sets};
 use ssd_kv::vfs::{MemoryVfs, PosixVfs, Vfs};
-use ssd_kv::{Db, Error, Options, WriteBatch, destroy};
+use ssd_kv::{Db, Error, Options, WriteBatch, destroy, repair};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -94,8 +94,38 @@ fn another_comparator() {
     record[..4].copy_from_slice(&crc.to_le_bytes());
     let manifest = files.keys().find(|n| n.starts_with("MANIFEST")).cloned().expect("a manifest");
     files.insert(manifest, record);
-    let text = refused(Arc::new(MemoryVfs::of(files)), create());
-    assert!(text.contains("order \"mine!\", expected \"leveldb.BytewiseComparator\""), "{text}");
+    for without in ["none", "CURRENT"] {
+        files.remove(without);
+        let vfs = MemoryVfs::of(files.clone());
+        let mut said = vec![repair(Arc::new(vfs.clone()), &create()).expect_err("refused")];
+        said.extend(Db::open(Arc::new(vfs.clone()), Options::default()).err());
+        assert!(
+            said[0]
+                .to_string()
+                .contains("order \"mine!\", expected \"leveldb.BytewiseComparator\"")
+        );
+        assert_eq!(said[0].to_string() == said[1].to_string(), without == "none");
+        assert!(vfs.snapshot() == files, "nothing is changed");
+    }
+}
+
+/// Files whose numbers have no next one are none of a store.
+#[test]
+fn numbers_too_large() {
+    for name in ["18446744073709551615.log", "18446744073709551614.ldb"] {
+        let vfs = MemoryVfs::new();
+        let mut db = Db::open(Arc::new(vfs.clone()), create()).expect("it opens");
+        db.put(b"k", b"v", true).expect("written");
+        drop(db);
+        let mut files = vfs.snapshot();
+        files.insert(name.to_owned(), Vec::new());
+        let vfs = Arc::new(MemoryVfs::of(files));
+        let report = repair(vfs.clone(), &create()).expect("repaired");
+        assert_eq!((report.pairs, report.lost.len()), (1, 0));
+        let db = Db::open(vfs.clone(), create()).expect("it opens");
+        assert_eq!(db.get(b"k", CHECKED, None).expect("read").as_deref(), Some(&b"v"[..]));
+        assert!(vfs.snapshot().contains_key(name), "it is left alone");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rig::{CHECKED, Map, option_sets, pairs};
 use ssd_core::rng::Stream;
 use ssd_kv::vfs::MemoryVfs;
-use ssd_kv::{Db, Options, Result, WriteBatch, dump, repair};
+use ssd_kv::{Db, Options, ReadOptions, Result, WriteBatch, dump, repair};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -159,6 +159,66 @@ fn repair_keeps_what_can_be_read() {
             assert!(found == *last || !report.lost.is_empty(), "{name}, byte {at}: lost silently");
         }
     }
+}
+
+/// The masked checksum that the format keeps.
+fn checksum(bytes: &[u8]) -> [u8; 4] {
+    crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
+}
+
+/// A block whose keys are out of order, though its checksum is right, is lost alone.
+#[test]
+fn repair_leaves_out_a_block_in_disorder() {
+    let vfs = MemoryVfs::new();
+    let options = Options { block_size: 1 << 10, ..option_sets()[0].clone() };
+    let mut db = Db::open(Arc::new(vfs.clone()), options.clone()).expect("it opens");
+    for i in 0..100_u8 {
+        db.put(&[i], &[i; 100], false).expect("written");
+    }
+    db.compact_range(None, None).expect("compacted");
+    drop(db);
+    let mut files = vfs.snapshot();
+    let name = files.keys().find(|n| n.ends_with(".ldb")).cloned().expect("a table");
+    let table = files.get_mut(&name).expect("a table");
+    let is_end = |&end: &usize| table[end + 1..end + 5] == checksum(&table[..=end]);
+    let end = (8..table.len() - 5).find(is_end).expect("a block");
+    // The key of the second entry, behind the first one and three lengths.
+    let second = 3 + 9 + 100 + 3;
+    assert_eq!(table[second], 1);
+    table[second] = 99;
+    let right = checksum(&table[..=end]);
+    table[end + 1..end + 5].copy_from_slice(&right);
+    let vfs = Arc::new(MemoryVfs::of(files));
+    let report = repair(vfs.clone(), &options).expect("repaired");
+    assert_eq!(report.lost.len(), 1, "{:?}", report.lost);
+    assert!(report.lost[0].starts_with(&format!("{name}: damaged at offset 0: keys out of order")));
+    assert!(report.pairs > 80, "{}", report.pairs);
+    Db::open(vfs, options).expect("it opens").verify().expect("whole");
+}
+
+/// A store with a damaged block can be opened and read, though a compaction that is due meets it.
+#[test]
+fn a_compaction_that_fails_leaves_the_store_open() {
+    let vfs = MemoryVfs::new();
+    let options = Options { paranoid_checks: false, ..option_sets()[3].clone() };
+    let mut db = Db::open(Arc::new(vfs.clone()), options.clone()).expect("it opens");
+    for i in (0..50_u32).cycle() {
+        db.put(&i.to_be_bytes(), &[i as u8; 1000], false).expect("written");
+        while db.tables_per_level()[0] < 4 && db.step().expect("a step") {}
+        if db.tables_per_level()[0] == 4 {
+            break;
+        }
+    }
+    assert!(db.has_work(), "a compaction is due");
+    drop(db);
+    let mut files = vfs.snapshot();
+    let table = files.iter_mut().rfind(|(n, _)| n.ends_with(".ldb")).expect("a table").1;
+    table[1000] ^= 1;
+    let options = Options { background: ssd_kv::Background::Eager, ..options };
+    let mut db = Db::open(Arc::new(MemoryVfs::of(files)), options).expect("it opens");
+    assert!(pairs(db.iter(ReadOptions::default(), None).expect("an iterator")).is_ok());
+    let error = db.put(b"k", b"v", false).expect_err("it takes no writes").to_string();
+    assert!(error.contains("block checksum mismatch (reopen it to recover)"), "{error}");
 }
 
 proptest! {

@@ -6,7 +6,7 @@ mod rig;
 use rig::{CHECKED, Map, option_sets, pairs};
 use ssd_core::rng::Stream;
 use ssd_kv::vfs::{FaultVfs, Faults, MemoryVfs, Reset};
-use ssd_kv::{Db, Error, Options, WriteBatch, repair};
+use ssd_kv::{Db, Error, Options, WriteBatch, destroy, repair};
 use std::sync::Arc;
 
 /// A history: the state after each batch, and how many batches were durable at the end.
@@ -46,6 +46,7 @@ impl History {
     fn check(&self, left: &MemoryVfs, options: &Options, what: &str) -> Map {
         let db = Db::open(Arc::new(left.clone()), options.clone());
         let mut db = db.unwrap_or_else(|e| panic!("{what}: it does not open: {e}"));
+        assert_eq!(db.stats().damaged_log_records, 0, "{what}: a crash is taken for damage");
         let found = pairs(db.iter(CHECKED, None).expect("an iterator")).expect("a scan");
         let place = self.states.iter().rposition(|s| *s == found);
         let place = place.unwrap_or_else(|| panic!("{what}: found what never was"));
@@ -201,6 +202,46 @@ fn a_repair_can_be_begun_anew() {
         }
     }
     assert!(stopped > 0 && failed > 5, "{stopped} stopped, {failed} failed");
+}
+
+/// A removal that fails at any call can be finished.
+#[test]
+fn a_removal_can_be_begun_anew() {
+    let directory = MemoryVfs::new();
+    let mut db = Db::open(Arc::new(directory.clone()), option_sets()[0].clone()).expect("it opens");
+    db.put(b"k", b"v", true).expect("written");
+    db.compact_range(None, None).expect("compacted");
+    drop(db);
+    for n in 0.. {
+        let vfs = FaultVfs::of(&directory);
+        vfs.inject(Faults::At(n));
+        let result = destroy(Arc::new(vfs.clone()));
+        let passed = vfs.calls() <= n;
+        assert_eq!(result.is_ok(), passed, "call {n}");
+        vfs.inject(Faults::None);
+        destroy(Arc::new(vfs.clone())).expect("destroyed");
+        assert!(vfs.files().snapshot().is_empty(), "call {n}");
+        if passed {
+            break;
+        }
+    }
+}
+
+/// A write that fails ends the compaction that was requested, with an error.
+#[test]
+fn a_request_ends_when_a_write_fails() {
+    let vfs = FaultVfs::new();
+    let mut db = Db::open(Arc::new(vfs.clone()), option_sets()[3].clone()).expect("it opens");
+    for i in 0..300_u32 {
+        db.put(&(i * 7 % 300).to_be_bytes(), &[1; 1000], false).expect("written");
+    }
+    let request = db.request_compaction(None, None).expect("requested");
+    assert!(db.step_request(request).expect("a step"), "there is more to do");
+    vfs.inject(Faults::From(0));
+    db.put(b"k", b"v", true).expect_err("the disk is full");
+    let error = db.step_request(request).expect_err("it ends");
+    assert!(matches!(error, Error::Poisoned(_)), "{error}");
+    assert!(!db.is_compacting_on_request());
 }
 
 /// Reading everything, to check or to show it, ends when the file layer says so, and harms nothing.

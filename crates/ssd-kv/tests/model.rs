@@ -222,13 +222,13 @@ fn a_request_in_steps() {
             change(&mut random, &mut batch, &mut model, 900);
             db.write(&batch, false).expect("written");
         }
-        db.request_compaction(None, None).expect("requested");
+        let request = db.request_compaction(None, None).expect("requested");
         let mut steps = 0;
         while db.is_compacting_on_request() && steps < given_up_after {
             assert!(db.step().expect("a step"), "there is something to do");
             steps += 1;
         }
-        db.cancel_request();
+        db.cancel_request(request);
         assert_equal(&db, &model, None);
         db.settle().expect("settled");
         assert!(!db.has_work() && !db.is_stalled());
@@ -238,4 +238,25 @@ fn a_request_in_steps() {
             assert_eq!(entries, model.len() as u64, "nothing hidden is left");
         }
     }
+}
+
+/// A request is done before the next one begins, and nobody gives up that of another.
+#[test]
+fn requests_do_not_discard_each_other() {
+    let options = Options { background: ssd_kv::Background::Steps, ..option_sets()[0].clone() };
+    let mut db = Db::open(Arc::new(MemoryVfs::new()), options).expect("it opens");
+    let (mut random, mut model) = (Stream::new(7, "requests"), Map::new());
+    for _ in 0..2000 {
+        let mut batch = WriteBatch::new();
+        change(&mut random, &mut batch, &mut model, 900);
+        db.write(&batch, false).expect("written");
+    }
+    let all = db.request_compaction(None, None).expect("requested");
+    let part = db.request_compaction(Some(b"k"), Some(b"l")).expect("requested");
+    assert!(!db.step_request(all).expect("no step"), "it is done");
+    assert_eq!(db.verify().expect("whole").entries, model.len() as u64, "nothing hidden is left");
+    db.cancel_request(all);
+    assert!(db.is_compacting_on_request(), "the other one is still there");
+    while db.step_request(part).expect("a step") {}
+    assert_equal(&db, &model, None);
 }

@@ -8,6 +8,7 @@ use serde_json::json;
 use ssd_kv::policy::{Pages, Policy, Stock};
 use ssd_kv::vfs::{PosixVfs, Vfs};
 use ssd_kv::{Background, Compression, Db, DbIter, Error, Options, ReadOptions, WriteBatch};
+use std::cell::RefCell;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -106,17 +107,53 @@ pub(crate) fn kv_defaults() -> String {
 
 type Shared = Arc<Mutex<Option<Db>>>;
 
-fn locked(shared: &Shared) -> MutexGuard<'_, Option<Db>> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
+thread_local! {
+    /// The stores that this thread holds, the last one last.
+    static HELD: RefCell<Vec<*const Mutex<Option<Db>>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A store held against other threads.
+struct Held<'a>(MutexGuard<'a, Option<Db>>);
+
+impl<'a> Held<'a> {
+    fn new(shared: &Shared, store: MutexGuard<'a, Option<Db>>) -> Held<'a> {
+        HELD.with_borrow_mut(|held| held.push(Arc::as_ptr(shared)));
+        Held(store)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        HELD.with_borrow_mut(Vec::pop);
+    }
+}
+
+fn is_held_here(shared: &Shared) -> bool {
+    HELD.with_borrow(|held| held.contains(&Arc::as_ptr(shared)))
+}
+
+/// Long work lets signal handlers run: they cannot wait for the store that it holds.
+fn check_not_held_here(shared: &Shared) -> Result<(), Error> {
+    if is_held_here(shared) {
+        let what = "the store is in use by what this signal interrupted: use it after the handler";
+        return Err(Error::Invalid(what.to_owned()));
+    }
+    Ok(())
+}
+
+fn locked(shared: &Shared) -> Result<Held<'_>, Error> {
+    check_not_held_here(shared)?;
+    Ok(Held::new(shared, shared.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// The store, for something short. Who has it may need the interpreter, so it is not held meanwhile.
-fn awaited<'a>(py: Python<'_>, shared: &'a Shared) -> MutexGuard<'a, Option<Db>> {
+fn awaited<'a>(py: Python<'_>, shared: &'a Shared) -> Result<Held<'a>, Error> {
+    check_not_held_here(shared)?;
     loop {
         match shared.try_lock() {
-            Ok(store) => return store,
-            Err(TryLockError::Poisoned(store)) => return store.into_inner(),
-            Err(TryLockError::WouldBlock) => py.detach(|| drop(locked(shared))),
+            Ok(store) => return Ok(Held::new(shared, store)),
+            Err(TryLockError::Poisoned(store)) => return Ok(Held::new(shared, store.into_inner())),
+            Err(TryLockError::WouldBlock) => py.detach(|| locked(shared).map(drop))?,
         }
     }
 }
@@ -127,7 +164,7 @@ fn with<T: Send>(
     shared: &Shared,
     f: impl FnOnce(&mut Db) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
-    py.detach(|| match locked(shared).as_mut() {
+    py.detach(|| match locked(shared)?.0.as_mut() {
         Some(db) => f(db),
         None => Err(Error::Invalid("the store is closed".to_owned())),
     })
@@ -159,13 +196,14 @@ impl Store {
     }
 
     /// Close it. Closing it twice does nothing.
-    fn close(&self, py: Python<'_>) {
-        py.detach(|| drop(locked(&self.0).take()));
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| locked(&self.0).map(|mut store| drop(store.0.take()))).map_err(told)
     }
 
     /// Whether it is closed.
     fn closed(&self, py: Python<'_>) -> bool {
-        py.detach(|| locked(&self.0).is_none())
+        // What is held here is open.
+        py.detach(|| locked(&self.0).is_ok_and(|store| store.0.is_none()))
     }
 
     #[pyo3(signature = (key, options, snapshot=None))]
@@ -179,8 +217,9 @@ impl Store {
         let snapshot = snapshot.map(|s| &s.0);
         let found = with(py, &self.0, |db| {
             let found = db.get(&key, read_options(options), snapshot)?;
-            // Looks in vain may have made a compaction due.
-            settle_if_eager(db)?;
+            // Looks in vain may have made a compaction due. If it fails, writes are refused from now on
+            // and say why; what was found is right.
+            let _ = settle_if_eager(db);
             Ok(found)
         })?;
         Ok(found.map(|value| PyBytes::new(py, &value)))
@@ -213,7 +252,7 @@ impl Store {
     ) -> PyResult<KvIter> {
         let snapshot = snapshot.map(|s| &s.0);
         let iter = with(py, &self.0, |db| db.iter(read_options(options), snapshot))?;
-        Ok(KvIter { iter, store: self.0.clone() })
+        Ok(KvIter { iter, store: self.0.clone(), failed: None })
     }
 
     fn snapshot(&self, py: Python<'_>) -> PyResult<KvSnapshot> {
@@ -231,20 +270,33 @@ impl Store {
         start: Option<PyBackedBytes>,
         stop: Option<PyBackedBytes>,
     ) -> PyResult<()> {
-        with(py, &self.0, |db| db.request_compaction(start.as_deref(), stop.as_deref()))?;
         // Some steps at a time, so that Ctrl-C is heard and others get in.
+        let request = loop {
+            let begun = with(py, &self.0, |db| {
+                for _ in 0..64 {
+                    if !db.is_compacting_on_request() {
+                        return db.request_compaction(start.as_deref(), stop.as_deref()).map(Some);
+                    }
+                    db.step()?;
+                }
+                Ok(None)
+            })?;
+            if let Some(request) = begun {
+                break request;
+            }
+            py.check_signals()?;
+        };
         while with(py, &self.0, |db| {
             for _ in 0..64 {
-                if !db.is_compacting_on_request() {
+                if !db.step_request(request)? {
                     return Ok(false);
                 }
-                db.step()?;
             }
             Ok(true)
         })? {
             if let Err(interrupt) = py.check_signals() {
                 with(py, &self.0, |db| {
-                    db.cancel_request();
+                    db.cancel_request(request);
                     Ok(())
                 })?;
                 return Err(interrupt);
@@ -335,6 +387,8 @@ pub(crate) struct KvSnapshot(ssd_kv::Snapshot);
 pub(crate) struct KvIter {
     iter: DbIter,
     store: Shared,
+    /// Why it stands nowhere: moves fail until it is sought a place.
+    failed: Option<Error>,
 }
 
 type Pair<'py> = Option<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>;
@@ -346,10 +400,14 @@ impl KvIter {
         f: impl FnOnce(&mut DbIter) -> Result<(), Error>,
     ) -> PyResult<()> {
         // A closed store lets another one change the files.
-        match &*awaited(py, &self.store) {
-            Some(_) => f(&mut self.iter).map_err(told),
-            None => Err(KvError::new_err("the store is closed")),
+        let store = awaited(py, &self.store).map_err(told)?;
+        if store.0.is_none() {
+            return Err(KvError::new_err("the store is closed"));
         }
+        if self.failed.is_none() {
+            self.failed = f(&mut self.iter).err();
+        }
+        self.failed.clone().map_or(Ok(()), |error| Err(told(error)))
     }
 
     fn pair<'py>(&self, py: Python<'py>) -> Pair<'py> {
@@ -363,6 +421,7 @@ impl KvIter {
     /// Go before the first pair whose key is not below `key`; without a key, before the first pair.
     #[pyo3(signature = (key=None))]
     fn seek(&mut self, py: Python<'_>, key: Option<PyBackedBytes>) -> PyResult<()> {
+        self.failed = None;
         self.moved(py, |iter| match &key {
             Some(key) => iter.seek(key),
             None => iter.seek_to_first(),
@@ -371,6 +430,7 @@ impl KvIter {
 
     /// Go behind the last pair.
     fn seek_to_end(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.failed = None;
         self.moved(py, |iter| {
             iter.seek_to_last()?;
             if iter.valid() { iter.next() } else { Ok(()) }
@@ -380,7 +440,7 @@ impl KvIter {
     /// The pair behind the place, which goes behind it; none at the end.
     fn forward<'py>(&mut self, py: Python<'py>) -> PyResult<Pair<'py>> {
         let pair = self.pair(py);
-        if pair.is_some() {
+        if pair.is_some() || self.failed.is_some() {
             self.moved(py, DbIter::next)?;
         }
         Ok(pair)

@@ -48,6 +48,7 @@ impl Db {
     /// After this error what is in the files is not certain: write no more.
     pub(super) fn poison(&mut self, error: Error) -> Error {
         self.poisoned = Some(error.clone());
+        self.manual = None;
         error
     }
 

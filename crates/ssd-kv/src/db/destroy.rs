@@ -1,23 +1,25 @@
 //! Removes a store.
 
 use crate::error::Result;
-use crate::format::names;
+use crate::format::names::{self, FileKind};
 use crate::vfs::{Files, Vfs};
 use std::sync::Arc;
 
 /// Remove all files of the store in a directory, and the directory if nothing else is in it. Where
-/// there is no store, nothing is done.
+/// there is no store, nothing is done; what an interrupted removal left is removed.
 ///
 /// # Errors
 /// If the store is in use, or a file cannot be removed.
 pub fn destroy(vfs: Arc<dyn Vfs>) -> Result<()> {
     let files = Files::new(vfs);
-    if !files.exists(names::CURRENT)? {
+    if !files.exists_any(is_of_a_store)? {
         return Ok(());
     }
     let lock = files.lock(names::LOCK)?;
     // CURRENT first: what is interrupted here is no store any more.
-    files.remove(names::CURRENT)?;
+    if files.exists(names::CURRENT)? {
+        files.remove(names::CURRENT)?;
+    }
     for name in files.list()? {
         if names::parse(&name).is_some() && name != names::LOCK {
             files.remove(&name)?;
@@ -26,4 +28,13 @@ pub fn destroy(vfs: Arc<dyn Vfs>) -> Result<()> {
     drop(lock);
     files.remove(names::LOCK)?;
     if files.list()?.is_empty() { files.remove_dir() } else { Ok(()) }
+}
+
+/// Whether a file of this name says that there is a store, or was one. Logs do not: others have files
+/// of such names.
+fn is_of_a_store(name: &str) -> bool {
+    matches!(
+        names::parse(name),
+        Some(FileKind::Current | FileKind::Lock | FileKind::Manifest(_) | FileKind::Table(_))
+    )
 }

@@ -8,6 +8,8 @@ use crate::version::pick::{self, Picked};
 
 /// A range that is being compacted, file by file, level by level.
 pub(super) struct Manual {
+    /// Which request it is.
+    number: u64,
     level: usize,
     /// Levels from this one on are left alone.
     end_level: usize,
@@ -25,27 +27,43 @@ impl Db {
     /// # Errors
     /// As `step`.
     pub fn compact_range(&mut self, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
-        self.request_compaction(begin, end)?;
-        while self.is_compacting_on_request() {
-            self.step()?;
-        }
+        let request = self.request_compaction(begin, end)?;
+        while self.step_request(request)? {}
         self.after_write()
     }
 
-    /// Let the steps from now on do what `compact_range` does, before anything else that is due.
+    /// Let the steps from now on do what `compact_range` does, before anything else that is due. A
+    /// request that is not done yet is finished first. The number of the request.
     ///
     /// # Errors
     /// As `step`: what is in memory is written to tables first.
-    pub fn request_compaction(&mut self, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
+    pub fn request_compaction(&mut self, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<u64> {
         self.check_writable()?;
+        while self.is_compacting_on_request() {
+            self.step()?;
+        }
         let version = &self.set.current;
         let overlaps =
             |level: &usize| !crate::version::overlapping(version, *level, begin, end).is_empty();
         let end_level = (1..LEVELS).rev().find(overlaps).unwrap_or(1);
         self.flush_memory()?;
         let [begin, end] = [begin, end].map(|bound| bound.map(<[u8]>::to_vec));
-        self.manual = Some(Manual { level: 0, end_level, from: begin.clone(), begin, end });
-        Ok(())
+        self.requests += 1;
+        let (number, from) = (self.requests, begin.clone());
+        self.manual = Some(Manual { number, level: 0, end_level, begin, end, from });
+        Ok(number)
+    }
+
+    /// Do a step for a request; false if it is done.
+    ///
+    /// # Errors
+    /// As `step`, also if another step or write has failed: then the request is dropped.
+    pub fn step_request(&mut self, request: u64) -> Result<bool> {
+        self.check_writable()?;
+        if self.manual.as_ref().is_none_or(|manual| manual.number != request) {
+            return Ok(false);
+        }
+        self.step()
     }
 
     /// Whether what was requested is not done yet.
@@ -54,9 +72,9 @@ impl Db {
         self.manual.is_some()
     }
 
-    /// Forget the request. A compaction that has begun is still finished.
-    pub fn cancel_request(&mut self) {
-        self.manual = None;
+    /// Forget a request. A compaction that has begun is still finished.
+    pub fn cancel_request(&mut self, request: u64) {
+        self.manual.take_if(|manual| manual.number == request);
     }
 
     /// What the request needs next; levels that are done are left behind.

@@ -56,6 +56,8 @@ pub struct Db {
     flush: Option<Flush>,
     compaction: Option<Box<Compaction>>,
     manual: Option<Manual>,
+    /// How many compactions were requested.
+    requests: u64,
     policy: Box<dyn Policy>,
     poisoned: Option<Error>,
     stats: Stats,

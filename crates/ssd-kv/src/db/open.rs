@@ -26,6 +26,8 @@ struct Recovery {
     policy: Box<dyn Policy>,
     edit: Edit,
     stats: Stats,
+    /// Where the last log ends with a torn record, if it does: its name and the offset.
+    torn: Option<(String, u64)>,
 }
 
 impl Db {
@@ -41,7 +43,8 @@ impl Db {
     ///
     /// # Errors
     /// If options are out of their ranges, the directory holds no store or is in use, or a file of it
-    /// is missing or damaged, or the file layer says not to go on; then nothing has been lost.
+    /// is missing or damaged, or the file layer says not to go on; then nothing has been lost. If only a
+    /// compaction that is due fails, the store is open, but takes no writes.
     pub fn open_with(vfs: Arc<dyn Vfs>, options: Options, policy: Box<dyn Policy>) -> Result<Db> {
         options.check()?;
         let files = Files::new(vfs);
@@ -60,7 +63,8 @@ impl Db {
         let tables = Arc::new(Tables::new(files.clone(), &options));
         let set = VersionSet::recover(files.clone())?;
         let (edit, stats) = (Edit::default(), Stats::default());
-        let mut recovery = Recovery { files, options, tables, set, policy, edit, stats };
+        let torn = None;
+        let mut recovery = Recovery { files, options, tables, set, policy, edit, stats, torn };
         recovery.logs()?;
         recovery.into_db(lock)
     }
@@ -137,6 +141,12 @@ impl Recovery {
         let file = names::log(number);
         let name = self.files.describe(&file);
         let data = self.files.read(&file)?;
+        // A log is synced before anything is added to the next one.
+        if !data.is_empty()
+            && let Some((name, offset)) = self.torn.take()
+        {
+            self.damaged(&name, offset, "a torn record, and a later log goes on")?;
+        }
         let mut memory = Arc::new(MemTable::new(0));
         let mut reader = LogReader::new(&data);
         let mut work = Work::new(&self.files);
@@ -145,6 +155,7 @@ impl Recovery {
                 Entry::Record(offset, record) => match WriteBatch::decoded(record) {
                     Ok(batch) => {
                         work.of(batch.size())?;
+                        self.check_gap(&name, offset, &batch)?;
                         write::insert(&memory, &batch)?;
                         let last = batch.sequence() + u64::from(batch.count());
                         self.set.last_sequence = self.set.last_sequence.max(last.saturating_sub(1));
@@ -154,18 +165,33 @@ impl Recovery {
                 },
                 Entry::Damaged(offset, what) => Some((offset, what)),
             };
-            match damage {
-                Some((offset, what)) if self.options.paranoid_checks => {
-                    return Err(Error::corrupt(&name, offset, what));
-                }
-                Some(_) => self.stats.damaged_log_records += 1,
-                None => {}
+            if let Some((offset, what)) = damage {
+                self.damaged(&name, offset, what)?;
             }
             if memory.usage() > self.options.write_buffer_size {
                 self.write_table(std::mem::replace(&mut memory, Arc::new(MemTable::new(0))))?;
             }
         }
+        self.torn = reader.torn().map(|offset| (name, offset));
         self.write_table(memory)
+    }
+
+    /// Something of a log cannot be had.
+    fn damaged(&mut self, name: &str, offset: u64, what: &str) -> Result<()> {
+        if self.options.paranoid_checks {
+            return Err(Error::corrupt(name, offset, what));
+        }
+        self.stats.damaged_log_records += 1;
+        Ok(())
+    }
+
+    /// Sequence numbers have no gaps, unless damage that was told already has made one.
+    fn check_gap(&mut self, name: &str, offset: u64, batch: &WriteBatch) -> Result<()> {
+        let missing = batch.sequence().saturating_sub(self.set.last_sequence).saturating_sub(1);
+        if missing == 0 || self.stats.damaged_log_records > 0 {
+            return Ok(());
+        }
+        self.damaged(name, offset, &format!("{missing} changes before this record are missing"))
     }
 
     fn write_table(&mut self, memory: Arc<MemTable>) -> Result<()> {
@@ -206,6 +232,7 @@ impl Recovery {
             flush: None,
             compaction: None,
             manual: None,
+            requests: 0,
             policy: self.policy,
             poisoned: None,
             stats: self.stats,
@@ -213,7 +240,8 @@ impl Recovery {
             _lock: lock,
         };
         db.remove_obsolete()?;
-        while db.options.background == Background::Eager && db.step()? {
+        // A step that fails makes the store refuse writes and say why; it can still be read.
+        while db.options.background == Background::Eager && db.step().unwrap_or(false) {
             db.files.go_on()?;
         }
         Ok(db)

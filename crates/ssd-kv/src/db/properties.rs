@@ -28,7 +28,7 @@ pub struct Stats {
     pub slowed: u64,
     /// Steps for which writes had to wait.
     pub stalled_steps: u64,
-    /// Records of logs that were damaged and left out while opening.
+    /// Records of logs that were damaged and left out while opening, and places where some were missing.
     pub damaged_log_records: u64,
 }
 

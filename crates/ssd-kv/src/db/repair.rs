@@ -7,6 +7,7 @@
 use super::open::logs_of;
 use crate::compaction::finish;
 use crate::error::{Error, Result};
+use crate::format::Damage;
 use crate::format::batch::WriteBatch;
 use crate::format::block::BlockIter;
 use crate::format::edit::{COMPARATOR, Edit, LEVELS};
@@ -18,7 +19,7 @@ use crate::merge::{Merge, Source};
 use crate::options::{Options, ReadOptions};
 use crate::policy::Stock;
 use crate::table::{Table, TableIter, TableOptions, TableWriter, Tables};
-use crate::version::set::{VersionSet, write_manifest};
+use crate::version::set::{VersionSet, check_order, write_manifest};
 use crate::vfs::{Files, Vfs, Work};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -42,8 +43,8 @@ const READ: ReadOptions = ReadOptions { verify_checksums: true, fill_cache: fals
 /// is removed.
 ///
 /// # Errors
-/// If there is nothing of a store, it is in use, files cannot be written, or the file layer says not to
-/// go on; then the old files are still there, and it can be begun anew.
+/// If there is nothing of a store, it is in use, its keys are in another order, files cannot be written,
+/// or the file layer says not to go on; then the old files are still there, and it can be begun anew.
 pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
     options.check()?;
     let files = Files::new(vfs);
@@ -54,6 +55,7 @@ pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
         return Err(Error::invalid(format!("{folder}: nothing of a store is here to repair")));
     }
     let _lock = files.lock(names::LOCK)?;
+    check_orders(&files, &names)?;
     let tables = Arc::new(Tables::new(files.clone(), options));
     let (work, found) = (Work::new(&files), Repaired::default());
     let mut repair = Repair { files: files.clone(), options, tables, next: 1, work, found };
@@ -66,6 +68,25 @@ pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
     let edit = repair.merge(sources).inspect_err(|_| repair.remove_from(first))?;
     repair.replace(&names, &edit)?;
     Ok(repair.found)
+}
+
+/// Refuse a store of which any manifest, as far as it can be read, says that its keys are in another order.
+fn check_orders(files: &Files, names: &[String]) -> Result<()> {
+    for name in names {
+        if !matches!(names::parse(name), Some(FileKind::Manifest(_))) {
+            continue;
+        }
+        let Ok(data) = files.read(name) else { continue };
+        let mut reader = LogReader::new(&data);
+        while let Some(entry) = reader.next_entry() {
+            if let Entry::Record(_, record) = entry
+                && let Ok(edit) = Edit::decoded(&record)
+            {
+                check_order(&files.describe(name), &edit)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What a manifest that can be trusted names: all else is left over, and may hold what was deleted.
@@ -155,6 +176,9 @@ impl Repair<'_> {
             };
             self.found.lost.push(Error::corrupt(&path, offset, what).to_string());
         }
+        if let Some(offset) = reader.torn() {
+            self.found.lost.push(Error::corrupt(&path, offset, "a torn record").to_string());
+        }
         Ok(Source::Memory(MemIter::new(Arc::new(memory))))
     }
 
@@ -164,8 +188,11 @@ impl Repair<'_> {
         let table = Arc::new(self.tables.opened_anew(number, size)?);
         let mut iter = TableIter::new(table.clone(), READ);
         let mut result = iter.first();
-        while result.is_ok() && iter.valid() && key::tag(iter.key()).kind().is_some() {
+        let mut last = Vec::new();
+        while result.is_ok() && iter.valid() && follows(&last, iter.key()) {
             self.work.of(iter.key().len() + iter.value().len())?;
+            last.clear();
+            last.extend_from_slice(iter.key());
             result = iter.next();
         }
         if result.is_ok() && !iter.valid() {
@@ -182,16 +209,7 @@ impl Repair<'_> {
             self.work.of(self.options.block_size)?;
             let copied = table.handle(index.value()).and_then(|handle| {
                 let mut entries = BlockIter::new(table.block(handle, READ)?);
-                let told = |d| table.damage(handle, d);
-                entries.first().map_err(told)?;
-                while entries.valid() {
-                    let tag = key::tag(entries.key());
-                    if tag.kind().is_some() {
-                        memory.add(key::user(entries.key()), tag, entries.value());
-                    }
-                    entries.next().map_err(told)?;
-                }
-                Ok(())
+                copy_block(&mut entries, &memory).map_err(|d| table.damage(handle, d))
             });
             if let Err(error) = copied {
                 self.lose(error)?;
@@ -272,4 +290,30 @@ impl Repair<'_> {
         }
         self.files.sync_dir()
     }
+}
+
+/// Whether an entry of a known kind comes behind the one before, which is empty for the first.
+fn follows(last: &[u8], internal: &[u8]) -> bool {
+    let behind = last.is_empty() || key::compare(last, internal).is_lt();
+    behind && key::tag(internal).kind().is_some()
+}
+
+/// Add the entries of a block, unless something is wrong with any of them.
+fn copy_block(entries: &mut BlockIter, memory: &MemTable) -> std::result::Result<(), Damage> {
+    let mut last = Vec::new();
+    entries.first()?;
+    while entries.valid() {
+        if !follows(&last, entries.key()) {
+            return Err(Damage::at(0, "keys out of order or of an unknown kind"));
+        }
+        last.clear();
+        last.extend_from_slice(entries.key());
+        entries.next()?;
+    }
+    entries.first()?;
+    while entries.valid() {
+        memory.add(key::user(entries.key()), key::tag(entries.key()), entries.value());
+        entries.next()?;
+    }
+    Ok(())
 }

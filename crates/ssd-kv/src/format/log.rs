@@ -79,6 +79,9 @@ pub(crate) enum Entry {
 pub(crate) struct LogReader<'a> {
     data: &'a [u8],
     at: usize,
+    /// From here on the file is zeros: room that was reserved, or never written because of a crash.
+    zeros_from: usize,
+    torn: Option<u64>,
 }
 
 enum Fragment<'a> {
@@ -88,11 +91,18 @@ enum Fragment<'a> {
 
 impl<'a> LogReader<'a> {
     pub(crate) fn new(data: &'a [u8]) -> LogReader<'a> {
-        LogReader { data, at: 0 }
+        let zeros_from = data.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+        LogReader { data, at: 0, zeros_from, torn: None }
     }
 
-    /// The next fragment. A torn one at the end of the file is the trace of a crash: it is the end.
-    fn fragment(&mut self) -> Option<Fragment<'a>> {
+    /// At the end: where the record begins that the file breaks off in, if it does.
+    pub(crate) fn torn(&self) -> Option<u64> {
+        self.torn
+    }
+
+    /// The next fragment; `begun` if it is to go on with a record. A torn one at the end of the file is
+    /// the trace of a crash: it is the end.
+    fn fragment(&mut self, begun: bool) -> Option<Fragment<'a>> {
         loop {
             let block_end = (self.at / BLOCK + 1) * BLOCK;
             if block_end - self.at < HEADER {
@@ -100,23 +110,31 @@ impl<'a> LogReader<'a> {
                 continue;
             }
             let end = block_end.min(self.data.len());
-            if self.at + HEADER > end {
+            let start = self.at;
+            if start >= self.zeros_from {
                 return None;
             }
-            let start = self.at;
+            if start + HEADER > end {
+                self.torn = Some(start as u64);
+                return None;
+            }
             let header = &self.data[start..start + HEADER];
             let length = usize::from(header[4]) | usize::from(header[5]) << 8;
             let kind = header[6];
             if start + HEADER + length > end {
                 self.at = end;
                 if end == self.data.len() && !self.record_after(start, end) {
+                    self.torn = Some(start as u64);
                     return None;
                 }
                 return Some(Fragment::Bad { start, what: "a length that does not fit its block" });
             }
             if kind == 0 && length == 0 {
-                // Space reserved ahead by writers that map their files.
                 self.at = end;
+                if begun || self.data[start..end].iter().any(|&byte| byte != 0) {
+                    return Some(Fragment::Bad { start, what: "zeros in place of a record" });
+                }
+                // Space reserved ahead by writers that map their files.
                 continue;
             }
             let payload = &self.data[start + HEADER..start + HEADER + length];
@@ -148,10 +166,16 @@ impl<'a> LogReader<'a> {
     pub(crate) fn next_entry(&mut self) -> Option<Entry> {
         let mut begun: Option<(u64, Vec<u8>)> = None;
         loop {
-            // A record without its end, at the end of the file: the writer died in it.
-            let (start, kind, payload) = match self.fragment()? {
-                Fragment::Good { start, kind, payload } => (start, kind, payload),
-                Fragment::Bad { start, what } => return Some(Entry::Damaged(start as u64, what)),
+            let (start, kind, payload) = match self.fragment(begun.is_some()) {
+                Some(Fragment::Good { start, kind, payload }) => (start, kind, payload),
+                Some(Fragment::Bad { start, what }) => {
+                    return Some(Entry::Damaged(start as u64, what));
+                }
+                None => {
+                    // A record without its end, at the end of the file: the writer died in it.
+                    self.torn = begun.map(|(offset, _)| offset).or(self.torn);
+                    return None;
+                }
             };
             match (kind, begun.take()) {
                 (FULL, None) => return Some(Entry::Record(start as u64, payload.to_vec())),

@@ -5,6 +5,9 @@ pub(crate) const CURRENT: &str = "CURRENT";
 /// Held while the store is open.
 pub(crate) const LOCK: &str = "LOCK";
 
+/// The largest number of a file: there is always a next one.
+const MAX_NUMBER: u64 = u64::MAX >> 1;
+
 /// What a file of a store is, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileKind {
@@ -43,7 +46,7 @@ pub(crate) fn temp(number: u64) -> String {
 pub(crate) fn parse(name: &str) -> Option<FileKind> {
     let number = |digits: &str| {
         let all = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-        if all { digits.parse().ok() } else { None }
+        if all { digits.parse().ok().filter(|&n: &u64| n <= MAX_NUMBER) } else { None }
     };
     match name {
         CURRENT => return Some(FileKind::Current),

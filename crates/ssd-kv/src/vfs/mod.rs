@@ -185,8 +185,13 @@ impl Files {
 
     /// Whether a directory with this file is there; any other failure is an error.
     pub(crate) fn exists(&self, name: &str) -> Result<bool> {
+        self.exists_any(|n| n == name)
+    }
+
+    /// Whether a directory with a file of such a name is there; any other failure is an error.
+    pub(crate) fn exists_any(&self, such: impl Fn(&str) -> bool) -> Result<bool> {
         match self.vfs.list() {
-            Ok(names) => Ok(names.iter().any(|n| n == name)),
+            Ok(names) => Ok(names.iter().any(|n| such(n))),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(e) => Err(Error::io(self.describe(""), "list", e)),
         }

@@ -92,12 +92,12 @@ impl Vfs for PosixVfs {
         if !held().insert(folder.clone()) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let mut lock = Lock { folder, _file: None };
+        let mut lock = Lock { folder, file: None };
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false);
         let file = file.open(self.path(name))?;
         lock_file(file.as_raw_fd())?;
-        lock._file = Some(file);
+        lock.file = Some(file);
         Ok(Box::new(lock))
     }
 
@@ -119,11 +119,13 @@ fn held() -> std::sync::MutexGuard<'static, BTreeSet<PathBuf>> {
 
 struct Lock {
     folder: PathBuf,
-    _file: Option<File>,
+    file: Option<File>,
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
+        // Whoever finds the folder free here must find it free there.
+        drop(self.file.take());
         held().remove::<Path>(&self.folder);
     }
 }

@@ -1,0 +1,139 @@
+//! Damaged logs: what is missing is said, and never taken for a value.
+
+mod rig;
+
+use rig::{CHECKED, Map, option_sets, pairs};
+use ssd_kv::vfs::MemoryVfs;
+use ssd_kv::{Background, Db, Error, Options, repair};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const BLOCK: usize = 32 << 10;
+
+type Directory = BTreeMap<String, Vec<u8>>;
+
+/// A store that is one log, its pairs, and the name of the log.
+fn one_log(values: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> (Directory, Map, String) {
+    let vfs = MemoryVfs::new();
+    let options = Options { write_buffer_size: 1 << 20, ..option_sets()[0].clone() };
+    let mut db = Db::open(Arc::new(vfs.clone()), options).expect("it opens");
+    let mut model = Map::new();
+    for (key, value) in values {
+        db.put(&key, &value, false).expect("written");
+        model.insert(key, value);
+    }
+    let files = vfs.snapshot();
+    let log = files.keys().find(|n| n.ends_with(".log")).cloned().expect("a log");
+    (files, model, log)
+}
+
+fn small_pairs() -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
+    (0..300).map(|i| (format!("{i:06}").into_bytes(), vec![b'v'; 60]))
+}
+
+/// What the store holds, and what of its logs was damaged.
+fn opened(files: Directory, paranoid_checks: bool) -> Result<(Map, u64), Error> {
+    let options = Options { paranoid_checks, ..option_sets()[0].clone() };
+    let db = Db::open(Arc::new(MemoryVfs::of(files)), options)?;
+    Ok((pairs(db.iter(CHECKED, None)?)?, db.stats().damaged_log_records))
+}
+
+/// Refused where damage is, and only there; else counted.
+fn assert_damaged(files: &Directory, said: &str, count: u64) -> Map {
+    let error = opened(files.clone(), true).expect_err("it is damaged").to_string();
+    assert!(error.contains(said), "{error}");
+    let (found, damaged) = opened(files.clone(), false).expect("it opens");
+    assert_eq!(damaged, count);
+    found
+}
+
+#[test]
+fn zeros_in_place_of_a_record() {
+    let (mut files, model, log) = one_log(small_pairs());
+    // Each record takes 88 bytes.
+    files.get_mut(&log).expect("the log")[8800..8807].fill(0);
+    let said = "damaged at offset 8800: zeros in place of a record";
+    let found = assert_damaged(&files, said, 1);
+    assert!(found.len() == 100 && found.iter().all(|(k, v)| model.get(k) == Some(v)));
+}
+
+#[test]
+fn zeros_in_place_of_a_block() {
+    let values = (0..900).map(|i| {
+        let key = format!("{i:08}");
+        (key.clone().into_bytes(), format!("{}{i:06}", key.repeat(18)).into_bytes())
+    });
+    let first = std::iter::once((b"first".to_vec(), vec![b'x'; 60]));
+    let (mut files, model, log) = one_log(first.chain(values));
+    files.get_mut(&log).expect("the log")[BLOCK..2 * BLOCK].fill(0);
+    let found = assert_damaged(&files, "zeros in place of a record", 2);
+    assert!(found.len() > 500 && found.iter().all(|(k, v)| model.get(k) == Some(v)));
+}
+
+/// A block of zeros between whole records looks like room that was reserved.
+#[test]
+fn records_missing_between_whole_ones() {
+    // A record of a block exactly: header, sequence number and count, kind, lengths, key, value.
+    let value = vec![b'v'; BLOCK - 7 - 12 - 1 - 1 - 6 - 3];
+    let values = (0..3).map(|i| (format!("{i:06}").into_bytes(), value.clone()));
+    let (mut files, _, log) = one_log(values);
+    assert_eq!(files[&log].len(), 3 * BLOCK);
+    files.get_mut(&log).expect("the log")[BLOCK..2 * BLOCK].fill(0);
+    let found = assert_damaged(&files, "1 changes before this record are missing", 1);
+    assert_eq!(found.len(), 2);
+}
+
+#[test]
+fn zeros_at_the_end_are_no_damage() {
+    let (files, model, log) = one_log(small_pairs());
+    for more in [1, 6, 7, 100, BLOCK, 5 * BLOCK] {
+        let mut longer = files.clone();
+        longer.get_mut(&log).expect("the log").resize(files[&log].len() + more, 0);
+        assert!(opened(longer, true).expect("it opens") == (model.clone(), 0), "{more}");
+    }
+    // The first part of a record is there, of the rest only the room.
+    let (mut files, _, log) = one_log(std::iter::once((b"k".to_vec(), vec![1; 3 * BLOCK])));
+    files.get_mut(&log).expect("the log")[BLOCK..].fill(0);
+    assert!(opened(files, true).expect("it opens") == (Map::new(), 0));
+}
+
+/// A store with two logs, with the lengths of a record and their names.
+fn two_logs() -> (Directory, [String; 2]) {
+    let vfs = MemoryVfs::new();
+    let options = Options { background: Background::Steps, ..option_sets()[0].clone() };
+    let mut db = Db::open(Arc::new(vfs.clone()), options).expect("it opens");
+    for i in 0..700 {
+        db.put(format!("{i:06}").as_bytes(), &[7; 60], false).expect("written");
+    }
+    let files = vfs.snapshot();
+    let logs: Vec<String> = files.keys().filter(|n| n.ends_with(".log")).cloned().collect();
+    (files, logs.try_into().expect("two logs"))
+}
+
+#[test]
+fn a_log_that_is_not_the_last_is_whole() {
+    let (files, [first, second]) = two_logs();
+    assert_eq!(opened(files.clone(), true).expect("it opens").0.len(), 700);
+    for (length, said) in [
+        (880, "changes before this record are missing"),
+        (900, "damaged at offset 880: a torn record, and a later log goes on"),
+    ] {
+        let mut cut = files.clone();
+        cut.get_mut(&first).expect("the log").truncate(length);
+        let found = assert_damaged(&cut, said, 1);
+        assert!(found.len() > 10 && found.len() < 700);
+        // The crash came before anything was added to the second one.
+        cut.get_mut(&second).expect("the log").clear();
+        let (found, damaged) = opened(cut, true).expect("it opens");
+        assert_eq!((found.len(), damaged), (10, 0));
+    }
+}
+
+#[test]
+fn a_repair_tells_of_torn_records() {
+    let (files, [_, last]) = two_logs();
+    let mut cut = files.clone();
+    cut.get_mut(&last).expect("the log").truncate(900);
+    let report = repair(Arc::new(MemoryVfs::of(cut)), &option_sets()[0]).expect("repaired");
+    assert_eq!(report.lost, [format!("{last}: damaged at offset 880: a torn record")]);
+}
