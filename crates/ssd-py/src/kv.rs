@@ -7,15 +7,23 @@ use pyo3::types::PyBytes;
 use serde_json::json;
 use ssd_kv::policy::{Pages, Policy, Stock};
 use ssd_kv::vfs::{PosixVfs, Vfs};
-use ssd_kv::{Background, Compression, Db, DbIter, Error, Options, ReadOptions, WriteBatch};
+use ssd_kv::{
+    Background, Compression, Db, DbIter, Error, LevelStats, Options, ReadOptions, TableInfo,
+    WriteBatch,
+};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-pyo3::create_exception!(_core, KvError, PyException, "A store that cannot do what was asked.");
-pyo3::create_exception!(_core, KvCorruptionError, KvError, "A damaged file of a store.");
-pyo3::create_exception!(_core, KvIoError, KvError, "A file of a store that cannot be used.");
-pyo3::create_exception!(_core, KvLockedError, KvError, "A store that is open elsewhere.");
+pyo3::create_exception!(
+    ssdlab._core,
+    KvError,
+    PyException,
+    "A store that cannot do what was asked."
+);
+pyo3::create_exception!(ssdlab._core, KvCorruptionError, KvError, "A damaged file of a store.");
+pyo3::create_exception!(ssdlab._core, KvIoError, KvError, "A file of a store that cannot be used.");
+pyo3::create_exception!(ssdlab._core, KvLockedError, KvError, "A store that is open elsewhere.");
 
 fn told(error: Error) -> PyErr {
     let text = error.to_string();
@@ -82,6 +90,14 @@ impl Settings {
     }
 }
 
+/// The ranges of the settings that have one, as JSON: from, to.
+#[pyfunction]
+pub(crate) fn kv_ranges() -> String {
+    let ranges =
+        ssd_kv::RANGES.iter().map(|&(name, least, most)| (name.to_owned(), json!([least, most])));
+    serde_json::Value::Object(ranges.collect()).to_string()
+}
+
 /// The defaults of all settings, as JSON.
 #[pyfunction]
 pub(crate) fn kv_defaults() -> String {
@@ -104,16 +120,35 @@ pub(crate) fn kv_defaults() -> String {
     .to_string()
 }
 
-type Shared = Arc<Mutex<Option<Db>>>;
+/// A store until it is closed, and the process that opened it.
+struct Held {
+    db: Mutex<Option<Db>>,
+    process: u32,
+}
+
+type Shared = Arc<Held>;
+
+/// Fails in a fork of the process that opened the store: both would write to the same files, and a
+/// mutex that another thread held stays locked in the fork.
+fn check_process(shared: &Shared) -> PyResult<()> {
+    if shared.process == std::process::id() {
+        return Ok(());
+    }
+    Err(KvError::new_err(format!(
+        "the store was opened by process {} and is of no use in its fork, process {}",
+        shared.process,
+        std::process::id()
+    )))
+}
 
 fn locked(shared: &Shared) -> MutexGuard<'_, Option<Db>> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
+    shared.db.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The store, for something short. Who has it may need the interpreter, so it is not held meanwhile.
 fn awaited<'a>(py: Python<'_>, shared: &'a Shared) -> MutexGuard<'a, Option<Db>> {
     loop {
-        match shared.try_lock() {
+        match shared.db.try_lock() {
             Ok(store) => return store,
             Err(TryLockError::Poisoned(store)) => return store.into_inner(),
             Err(TryLockError::WouldBlock) => py.detach(|| drop(locked(shared))),
@@ -127,6 +162,7 @@ fn with<T: Send>(
     shared: &Shared,
     f: impl FnOnce(&mut Db) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
+    check_process(shared)?;
     py.detach(|| match locked(shared).as_mut() {
         Some(db) => f(db),
         None => Err(Error::Invalid("the store is closed".to_owned())),
@@ -155,17 +191,19 @@ impl Store {
     fn new(py: Python<'_>, path: PathBuf, settings: Settings) -> PyResult<Store> {
         let open = || Db::open_with(files(path), settings.options(), settings.policy());
         let db = py.detach(open).map_err(told)?;
-        Ok(Store(Arc::new(Mutex::new(Some(db)))))
+        Ok(Store(Arc::new(Held { db: Mutex::new(Some(db)), process: std::process::id() })))
     }
 
-    /// Close it. Closing it twice does nothing.
+    /// Close it. Closing it twice does nothing, nor does closing it in a fork.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| drop(locked(&self.0).take()));
+        if check_process(&self.0).is_ok() {
+            py.detach(|| drop(locked(&self.0).take()));
+        }
     }
 
-    /// Whether it is closed.
+    /// Whether it is closed, as it is in a fork.
     fn closed(&self, py: Python<'_>) -> bool {
-        py.detach(|| locked(&self.0).is_none())
+        check_process(&self.0).is_err() || py.detach(|| locked(&self.0).is_none())
     }
 
     #[pyo3(signature = (key, options, snapshot=None))]
@@ -276,18 +314,24 @@ impl Store {
     /// Work done since it was opened, as JSON.
     fn stats(&self, py: Python<'_>) -> PyResult<String> {
         with(py, &self.0, |db| {
-            let (tables, stats) = (db.tables_per_level(), db.stats());
-            let levels: Vec<_> = tables
-                .iter()
-                .zip(&stats.levels)
-                .map(|(tables, l)| {
-                    json!({"tables": tables, "compactions": l.compactions,
-                           "bytes_read": l.bytes_read, "bytes_written": l.bytes_written})
-                })
-                .collect();
-            Ok(json!({"levels": levels, "moved": stats.moved, "slowed": stats.slowed,
+            let (tables, stats) = (db.tables(), db.stats());
+            let level = |(at, l): (usize, &LevelStats)| {
+                let its = || tables.iter().filter(|table| table.level == at);
+                json!({"tables": its().count(), "bytes": its().map(|table| table.bytes).sum::<u64>(),
+                       "compactions": l.compactions,
+                       "bytes_read": l.bytes_read, "bytes_written": l.bytes_written})
+            };
+            let levels: Vec<_> = stats.levels.iter().enumerate().map(level).collect();
+            let table = |t: &TableInfo| {
+                json!({"level": t.level, "number": t.number, "bytes": t.bytes,
+                       "smallest": t.smallest, "largest": t.largest})
+            };
+            let tables: Vec<_> = tables.iter().map(table).collect();
+            Ok(json!({"levels": levels, "tables": tables,
+                      "moved": stats.moved, "slowed": stats.slowed,
                       "stalled_steps": stats.stalled_steps,
-                      "damaged_log_records": stats.damaged_log_records})
+                      "damaged_log_records": stats.damaged_log_records,
+                      "damaged_logs": stats.damaged_logs})
             .to_string())
         })
     }
@@ -321,6 +365,15 @@ impl KvBatch {
         self.0.extend(&other.0);
     }
 
+    fn copy(&self) -> KvBatch {
+        KvBatch(self.0.clone())
+    }
+
+    /// Bytes that it takes in the log.
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+
     fn __len__(&self) -> usize {
         self.0.count() as usize
     }
@@ -345,6 +398,7 @@ impl KvIter {
         py: Python<'_>,
         f: impl FnOnce(&mut DbIter) -> Result<(), Error>,
     ) -> PyResult<()> {
+        check_process(&self.store)?;
         // A closed store lets another one change the files.
         match &*awaited(py, &self.store) {
             Some(_) => f(&mut self.iter).map_err(told),
