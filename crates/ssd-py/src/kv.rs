@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::PyBytes;
+use pyo3::types::{IntoPyDict, PyBytes, PyCFunction};
 use serde_json::json;
 use ssd_kv::policy::{Pages, Policy, Stock};
 use ssd_kv::vfs::{PosixVfs, Vfs};
@@ -13,6 +13,7 @@ use ssd_kv::{
 };
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 pyo3::create_exception!(
@@ -128,16 +129,28 @@ struct Held {
 
 type Shared = Arc<Held>;
 
+/// This process. Kept, because asking the system takes longer than reading a pair.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// Note which process this is, now and in every fork.
+pub(crate) fn know_process(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    PROCESS.store(std::process::id(), Ordering::Relaxed);
+    let again = PyCFunction::new_closure(module.py(), None, None, |_, _| {
+        PROCESS.store(std::process::id(), Ordering::Relaxed);
+    })?;
+    let when = [("after_in_child", again)].into_py_dict(module.py())?;
+    module.py().import("os")?.call_method("register_at_fork", (), Some(&when)).map(drop)
+}
+
 /// Fails in a fork of the process that opened the store: both would write to the same files, and a
 /// mutex that another thread held stays locked in the fork.
 fn check_process(shared: &Shared) -> PyResult<()> {
-    if shared.process == std::process::id() {
+    let (opened_by, process) = (shared.process, PROCESS.load(Ordering::Relaxed));
+    if opened_by == process {
         return Ok(());
     }
     Err(KvError::new_err(format!(
-        "the store was opened by process {} and is of no use in its fork, process {}",
-        shared.process,
-        std::process::id()
+        "the store was opened by process {opened_by} and is of no use in its fork, process {process}"
     )))
 }
 
@@ -191,7 +204,10 @@ impl Store {
     fn new(py: Python<'_>, path: PathBuf, settings: Settings) -> PyResult<Store> {
         let open = || Db::open_with(files(path), settings.options(), settings.policy());
         let db = py.detach(open).map_err(told)?;
-        Ok(Store(Arc::new(Held { db: Mutex::new(Some(db)), process: std::process::id() })))
+        Ok(Store(Arc::new(Held {
+            db: Mutex::new(Some(db)),
+            process: PROCESS.load(Ordering::Relaxed),
+        })))
     }
 
     /// Close it. Closing it twice does nothing, nor does closing it in a fork.

@@ -155,6 +155,7 @@ fn registry() -> String {
 
 fn add_kv(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
+    kv::know_process(module)?;
     module.add("KvError", py.get_type::<kv::KvError>())?;
     module.add("KvCorruptionError", py.get_type::<kv::KvCorruptionError>())?;
     module.add("KvIoError", py.get_type::<kv::KvIoError>())?;

@@ -7,8 +7,9 @@
         for key, value in db.iterator(prefix=b"k"):
             ...
 
-Keys and values are bytes. A store, its iterators and batches can be used from several threads;
-one at a time gets in. None of them can be used in a fork of the process that opened the store.
+Keys and values are bytes, or as arguments also what is made of bytes (`Bytes`: a bytearray or a
+memoryview). A store, its iterators and batches can be used from several threads; one at a time gets
+in. None of them can be used in a fork of the process that opened the store.
 """
 
 from ssdlab._core import KvCorruptionError as CorruptionError
