@@ -38,6 +38,7 @@ __all__ = [
     "kv_defaults",
     "kv_destroy",
     "kv_dump",
+    "kv_ranges",
     "kv_repair",
     "last_panic",
     "load",
@@ -474,10 +475,10 @@ class Store:
 
     def __new__(cls, path: str | Path, settings: dict[str, object]) -> Store: ...
     def close(self) -> None:
-        """Close it. Closing it twice does nothing."""
+        """Close it. Closing it twice does nothing, nor does closing it in a fork."""
 
     def closed(self) -> bool:
-        """Whether it is closed."""
+        """Whether it is closed, as it is in a fork."""
 
     def get(
         self, key: bytes, options: tuple[bool, bool], snapshot: KvSnapshot | None = None
@@ -508,6 +509,10 @@ class KvBatch:
     def delete(self, key: bytes) -> None: ...
     def clear(self) -> None: ...
     def extend(self, other: KvBatch) -> None: ...
+    def copy(self) -> KvBatch: ...
+    def size(self) -> int:
+        """Bytes that it takes in the log."""
+
     def __len__(self) -> int: ...
 
 @final
@@ -544,6 +549,9 @@ class KvBench:
 
 def kv_defaults() -> str:
     """The defaults of all settings, as JSON."""
+
+def kv_ranges() -> str:
+    """The ranges of the settings that have one, as JSON: from, to."""
 
 def kv_destroy(path: str | Path) -> None:
     """Remove the store in a folder."""

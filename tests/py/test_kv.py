@@ -1,15 +1,21 @@
 """The store from Python: API, command line, errors."""
 
+import json
+import os
+import pickle
 import signal
 import subprocess
+import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from running import COMMAND, refused, ssdlab_command
-from ssdlab import kv
+from running import COMMAND, nothing_left, refused, ssdlab_command
+from ssdlab import _core, kv
+from ssdlab.kv import bench
 
 
 @pytest.fixture
@@ -164,6 +170,134 @@ def test_after_closing(db: kv.DB) -> None:
             use()
 
 
+def test_batches_as_those_of_plyvel(db: kv.DB) -> None:
+    batch = db.write_batch()
+    assert batch.approximate_size() == 12
+    batch.put(b"a", memoryview(b"xbbx")[1:3])
+    batch.delete(bytearray(b"c"))
+    assert batch.approximate_size() == 12 + 6 + 3
+    batch.append(batch)
+    assert (len(batch), batch.approximate_size()) == (4, 12 + 2 * 9)
+    batch.write()
+    db.put(memoryview(b"d"), bytearray(b"4"))
+    assert list(db) == [(b"a", b"bb"), (b"d", b"4")]
+    assert db.get(memoryview(b"d")) == b"4"
+    for wrong in ("text", 5, None):
+        with pytest.raises(TypeError):
+            db.put(b"e", wrong)  # type: ignore[arg-type]
+
+
+def test_a_part_of_a_part_names_the_store(db: kv.DB) -> None:
+    part = db.prefixed_db(b"p-").prefixed_db(b"q-")
+    part.put(b"k", b"v")
+    assert (part.prefix, part.db) == (b"p-q-", db)
+    assert (list(part), list(db)) == ([(b"k", b"v")], [(b"p-q-k", b"v")])
+    held = part.snapshot()
+    held.release()
+    with pytest.raises(kv.Error, match="the snapshot is closed"):
+        held.get(b"k")
+
+
+def test_threads_share_iterators_and_batches(db: kv.DB) -> None:
+    """Each takes turns, and nothing that one thread adds is lost while another one writes."""
+    for i in range(2000):
+        db.put(b"%05d" % i, b"v")
+    walk, batch = db.iterator(include_value=False), db.write_batch()
+    seen: list[object] = []
+    failed: list[BaseException] = []
+
+    def use(worker: int) -> None:
+        try:
+            for i in range(200):
+                batch.put(b"k%d-%d" % (worker, i), b"v" * 20_000)
+                batch.write()
+                seen.extend(next(walk) for _ in range(2))
+        except BaseException as error:
+            failed.append(error)
+
+    workers = [threading.Thread(target=use, args=(worker,)) for worker in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert failed == []
+    assert sorted(map(str, seen)) == [str(b"%05d" % i) for i in range(1600)]
+    assert sum(1 for _ in db.iterator(prefix=b"k")) == 800
+
+
+def _refusal(use: Callable[[], object]) -> str:
+    with pytest.raises(kv.Error) as refusal:
+        use()
+    return f"{refusal.value}\n"
+
+
+def test_a_fork_is_refused(db: kv.DB, tmp_path: Path) -> None:
+    """Both processes would write to the same log: the child is told, the parent loses nothing."""
+    db.put(b"a", b"1")
+    walk = db.iterator()
+    said = tmp_path / "said"
+    child = os.fork()
+    if child == 0:
+        with said.open("w") as lines:
+            lines.write(_refusal(lambda: db.put(b"b", b"2")))
+            lines.write(_refusal(lambda: db.get(b"a")))
+            lines.write(_refusal(lambda: next(walk)))
+            db.close()
+            lines.write(f"{db!r}\n")
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    why = f"the store was opened by process {os.getpid()} and is of no use in its fork"
+    *refusals, shown = said.read_text().splitlines()
+    assert [why in line for line in refusals] == [True] * 3
+    assert shown.endswith("(closed)>")
+    db.put(b"c", b"3", sync=True)
+    db.close()
+    with kv.open(tmp_path / "store", paranoid_checks=True) as again:
+        assert list(again) == [(b"a", b"1"), (b"c", b"3")]
+
+
+def _with_a_damaged_log(folder: Path) -> Path:
+    """A store whose log has a wrong byte in the first of its records."""
+    with kv.open(folder, create_if_missing=True) as db:
+        for i in range(2000):
+            db.put(b"%05d" % i, b"v" * 100)
+    log = next(folder.glob("*.log"))
+    data = bytearray(log.read_bytes())
+    data[20] ^= 1
+    log.write_bytes(data)
+    return log
+
+
+def test_a_damaged_log_is_told_and_kept(tmp_path: Path) -> None:
+    log = _with_a_damaged_log(tmp_path / "s")
+    damaged = log.read_bytes()
+    kept = tmp_path / "s" / f"{log.name}.lost"
+    refused(ssdlab_command("kv", "stats", "s", cwd=tmp_path), 2, f"{log.name}: damaged at offset")
+    assert log.read_bytes() == damaged
+    with pytest.warns(UserWarning, match=r"000003.log.lost: kept, .* in 1 places"):
+        db = kv.open(tmp_path / "s")
+    with db:
+        assert db.stats().damaged_logs == (str(kept),)
+        assert db.stats().damaged_log_records > 0
+    assert kept.read_bytes() == damaged
+    with kv.open(tmp_path / "s", paranoid_checks=True) as db:
+        assert db.stats().damaged_logs == ()
+
+
+def test_exceptions_know_their_module() -> None:
+    """They can be pickled, as between processes."""
+    exceptions = [
+        kind
+        for kind in vars(_core).values()
+        if isinstance(kind, type) and issubclass(kind, Exception)
+    ]
+    assert len(exceptions) == 7
+    for kind in exceptions:
+        assert kind.__module__ == "ssdlab._core"
+        back = pickle.loads(pickle.dumps(kind("why")))
+        assert (type(back), back.args) == (kind, ("why",))
+
+
 def test_threads_take_turns(db: kv.DB) -> None:
     def fill(worker: int) -> None:
         for i in range(500):
@@ -205,6 +339,21 @@ def test_properties(db: kv.DB) -> None:
     assert sum(level.tables for level in db.stats().levels) == 1
 
 
+def test_what_a_store_is_made_of(db: kv.DB) -> None:
+    db.put(b"a", b"1")
+    db.put(b"b", b"2")
+    db.compact_range()
+    found = db.stats()
+    (table,) = found.tables
+    level = found.levels[table.level]
+    assert (level.tables, level.bytes) == (1, table.bytes)
+    assert (table.smallest, table.largest) == ("'a' @ 1 : 1", "'b' @ 2 : 1")
+    text = f" {table.number}:{table.bytes}['a' @ 1 : 1 .. 'b' @ 2 : 1]"
+    assert text in (db.get_property("leveldb.sstables") or "").splitlines()
+    for digits, known in {"2": True, "+2": False, "": False, "7": False}.items():
+        assert (db.get_property(f"leveldb.num-files-at-level{digits}") is not None) == known
+
+
 def test_background_in_steps(tmp_path: Path) -> None:
     size = 64 << 10
     with kv.open(
@@ -222,22 +371,29 @@ def test_background_in_steps(tmp_path: Path) -> None:
 def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(kv.Error, match="no store here"):
         kv.open(tmp_path / "none")
-    with pytest.raises(kv.Error, match="block_size = 5: expected 1024 to 4194304"):
+    with pytest.raises(kv.Error, match="block_size = 5: expected a whole number from 1024 to"):
         kv.open(tmp_path / "none", create_if_missing=True, block_size=5)
     with pytest.raises(kv.Error, match="compression = 'zip': expected 'snappy' or None"):
         kv.open(tmp_path, compression="zip")  # type: ignore[arg-type]
     for option, said in {
         "background": "background = 'later': expected 'eager' or 'steps'",
-        "max_open_files": "max_open_files = 5: expected 10 to 50000",
-        "bloom_filter_bits": "bloom_filter_bits = 101: expected 1 to 100",
-        "write_buffer_size": "write_buffer_size = -1: expected a whole number from 0",
-        "block_size": "block_size = '4k': expected a whole number from 0",
+        "max_open_files": "max_open_files = 5: expected a whole number from 10 to 50000",
+        "bloom_filter_bits": "bloom_filter_bits = 101: expected a whole number from 0 to 100",
+        "write_buffer_size": "write_buffer_size = -1: expected a whole number from 65536 to",
+        "block_size": "block_size = '4k': expected a whole number from 1024 to",
         "pages_per_block": "pages_per_block = 9999: expected a whole number from 0 to 1024",
+        "create_if_missing": "create_if_missing = 'no': expected True or False",
     }.items():
         value = said.split(" = ")[1].split(":")[0].strip("'")
         wrong = {option: int(value) if value.lstrip("-").isdigit() else value}
         with pytest.raises(kv.Error, match=said):
-            kv.open(tmp_path / "none", create_if_missing=True, **wrong)  # type: ignore[arg-type]
+            kv.open(tmp_path / "none", **{"create_if_missing": True, **wrong})  # type: ignore[arg-type]
+    for bits in (-1, True):
+        with pytest.raises(kv.Error, match=f"bloom_filter_bits = {bits}: .* from 0 to 100"):
+            kv.open(tmp_path / "none", create_if_missing=True, bloom_filter_bits=bits)
+    for use in (kv.open, kv.repair, kv.destroy):
+        with pytest.raises(kv.Error, match="the path of the store is empty"):
+            use("")
     assert not (tmp_path / "none").exists()
     with kv.open(tmp_path / "one", create_if_missing=True) as db:
         with pytest.raises(kv.LockedError, match="another open store holds its lock"):
@@ -272,6 +428,7 @@ def test_commands(tmp_path: Path) -> None:
     assert "comparator leveldb.BytewiseComparator" in ran("dump", files["MANIFEST"])
     assert "s: 2 tables, 2 entries" in ran("verify", "s")
     assert "--- level 2 ---" in ran("stats", "s")
+    assert [table["level"] for table in json.loads(ran("stats", "s", "--json"))["tables"]] == [0, 2]
     files["MANIFEST"].unlink(missing_ok=True)
     (tmp_path / "s" / "CURRENT").write_text("nothing")
     refused(ssdlab_command("kv", "verify", "s", cwd=tmp_path), 2, "CURRENT: damaged at offset 0")
@@ -280,6 +437,7 @@ def test_commands(tmp_path: Path) -> None:
     assert "s: 0 tables, 0 entries" in ran("verify", "s")
     refused(ssdlab_command("kv", "stats", "no", cwd=tmp_path), 2, "no: there is no store here")
     refused(ssdlab_command("kv", "dump", "s/LOCK", cwd=tmp_path), 2, "LOCK: expected a log")
+    refused(ssdlab_command("kv", "dump", "x", cwd=tmp_path), 2, "error: x: expected a log")
 
 
 def test_bench(tmp_path: Path) -> None:
@@ -299,6 +457,27 @@ def test_bench(tmp_path: Path) -> None:
         "deleterandom",
     ]
     assert len((tmp_path / "lines").read_text().splitlines()) == 8 + 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--bloom 101", "less than or equal to 100"),
+        ("--value 2000000", "less than or equal to 1048575"),
+        ("--record .", "'--record'"),
+        ("--record file/lines", "file: expected a folder"),
+    ],
+)
+def test_a_bench_that_cannot_be(tmp_path: Path, words: str, said: str) -> None:
+    (tmp_path / "file").touch()
+    refused(ssdlab_command("kv", "bench", *words.split(), cwd=tmp_path), 2, said)
+    nothing_left(tmp_path, "file")
+
+
+def test_what_a_failed_side_of_a_bench_said_is_shown(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "import sys; sys.exit('disk full')"]
+    with pytest.raises(kv.Error, match="disk full"):
+        bench._run(command, tmp_path)
 
 
 PAIRS = 400_000

@@ -19,7 +19,9 @@ mod table;
 mod version;
 pub mod vfs;
 
-pub use db::{Db, DbIter, LevelStats, Repaired, Snapshot, Stats, Verified, destroy, dump, repair};
+pub use db::{
+    Db, DbIter, LevelStats, Repaired, Snapshot, Stats, TableInfo, Verified, destroy, dump, repair,
+};
 pub use error::{Error, Result};
 pub use format::batch::{Change, WriteBatch};
-pub use options::{Background, Compression, Options, ReadOptions};
+pub use options::{Background, Compression, Options, RANGES, ReadOptions};

@@ -68,17 +68,27 @@ impl Default for Options {
     }
 }
 
+/// Names, least and greatest values of the settings that have a range.
+pub const RANGES: [(&str, u64, u64); 6] = [
+    ("write_buffer_size", 64 << 10, 1 << 30),
+    ("max_open_tables", 10, 50_000),
+    ("block_size", 1 << 10, 4 << 20),
+    ("block_restart_interval", 1, 1 << 20),
+    ("max_file_size", 1 << 20, 1 << 30),
+    ("bloom_bits_per_key", 1, 100),
+];
+
 impl Options {
     pub(crate) fn check(&self) -> Result<()> {
-        let ranges = [
-            ("write_buffer_size", self.write_buffer_size as u64, 64 << 10, 1 << 30),
-            ("max_open_tables", self.max_open_tables as u64, 10, 50_000),
-            ("block_size", self.block_size as u64, 1 << 10, 4 << 20),
-            ("block_restart_interval", self.block_restart_interval as u64, 1, 1 << 20),
-            ("max_file_size", self.max_file_size, 1 << 20, 1 << 30),
-            ("bloom_bits_per_key", self.bloom_bits_per_key.unwrap_or(10).into(), 1, 100),
+        let values = [
+            self.write_buffer_size as u64,
+            self.max_open_tables as u64,
+            self.block_size as u64,
+            self.block_restart_interval as u64,
+            self.max_file_size,
+            self.bloom_bits_per_key.unwrap_or(10).into(),
         ];
-        for (name, value, least, most) in ranges {
+        for ((name, least, most), value) in RANGES.into_iter().zip(values) {
             if !(least..=most).contains(&value) {
                 return Err(Error::invalid(format!(
                     "{name} = {value}: expected {least} to {most}"

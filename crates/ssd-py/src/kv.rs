@@ -3,20 +3,29 @@
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::PyBytes;
+use pyo3::types::{IntoPyDict, PyBytes, PyCFunction};
 use serde_json::json;
 use ssd_kv::policy::{Pages, Policy, Stock};
 use ssd_kv::vfs::{PosixVfs, Vfs};
-use ssd_kv::{Background, Compression, Db, DbIter, Error, Options, ReadOptions, WriteBatch};
+use ssd_kv::{
+    Background, Compression, Db, DbIter, Error, LevelStats, Options, ReadOptions, TableInfo,
+    WriteBatch,
+};
 use std::cell::RefCell;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-pyo3::create_exception!(_core, KvError, PyException, "A store that cannot do what was asked.");
-pyo3::create_exception!(_core, KvCorruptionError, KvError, "A damaged file of a store.");
-pyo3::create_exception!(_core, KvIoError, KvError, "A file of a store that cannot be used.");
-pyo3::create_exception!(_core, KvLockedError, KvError, "A store that is open elsewhere.");
+pyo3::create_exception!(
+    ssdlab._core,
+    KvError,
+    PyException,
+    "A store that cannot do what was asked."
+);
+pyo3::create_exception!(ssdlab._core, KvCorruptionError, KvError, "A damaged file of a store.");
+pyo3::create_exception!(ssdlab._core, KvIoError, KvError, "A file of a store that cannot be used.");
+pyo3::create_exception!(ssdlab._core, KvLockedError, KvError, "A store that is open elsewhere.");
 
 fn told(error: Error) -> PyErr {
     let text = error.to_string();
@@ -83,6 +92,14 @@ impl Settings {
     }
 }
 
+/// The ranges of the settings that have one, as JSON: from, to.
+#[pyfunction]
+pub(crate) fn kv_ranges() -> String {
+    let ranges =
+        ssd_kv::RANGES.iter().map(|&(name, least, most)| (name.to_owned(), json!([least, most])));
+    serde_json::Value::Object(ranges.collect()).to_string()
+}
+
 /// The defaults of all settings, as JSON.
 #[pyfunction]
 pub(crate) fn kv_defaults() -> String {
@@ -105,31 +122,62 @@ pub(crate) fn kv_defaults() -> String {
     .to_string()
 }
 
-type Shared = Arc<Mutex<Option<Db>>>;
+/// A store until it is closed, and the process that opened it.
+struct Held {
+    db: Mutex<Option<Db>>,
+    process: u32,
+}
+
+type Shared = Arc<Held>;
+
+/// This process. Kept, because asking the system takes longer than reading a pair.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// Note which process this is, now and in every fork.
+pub(crate) fn know_process(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    PROCESS.store(std::process::id(), Ordering::Relaxed);
+    let again = PyCFunction::new_closure(module.py(), None, None, |_, _| {
+        PROCESS.store(std::process::id(), Ordering::Relaxed);
+    })?;
+    let when = [("after_in_child", again)].into_py_dict(module.py())?;
+    module.py().import("os")?.call_method("register_at_fork", (), Some(&when)).map(drop)
+}
+
+/// Fails in a fork of the process that opened the store: both would write to the same files, and a
+/// mutex that another thread held stays locked in the fork.
+fn check_process(shared: &Shared) -> PyResult<()> {
+    let (opened_by, process) = (shared.process, PROCESS.load(Ordering::Relaxed));
+    if opened_by == process {
+        return Ok(());
+    }
+    Err(KvError::new_err(format!(
+        "the store was opened by process {opened_by} and is of no use in its fork, process {process}"
+    )))
+}
 
 thread_local! {
     /// The stores that this thread holds, the last one last.
-    static HELD: RefCell<Vec<*const Mutex<Option<Db>>>> = const { RefCell::new(Vec::new()) };
+    static HERE: RefCell<Vec<*const Held>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A store held against other threads.
-struct Held<'a>(MutexGuard<'a, Option<Db>>);
+struct Guard<'a>(MutexGuard<'a, Option<Db>>);
 
-impl<'a> Held<'a> {
-    fn new(shared: &Shared, store: MutexGuard<'a, Option<Db>>) -> Held<'a> {
-        HELD.with_borrow_mut(|held| held.push(Arc::as_ptr(shared)));
-        Held(store)
+impl<'a> Guard<'a> {
+    fn new(shared: &Shared, store: MutexGuard<'a, Option<Db>>) -> Guard<'a> {
+        HERE.with_borrow_mut(|held| held.push(Arc::as_ptr(shared)));
+        Guard(store)
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        HELD.with_borrow_mut(Vec::pop);
+        HERE.with_borrow_mut(Vec::pop);
     }
 }
 
 fn is_held_here(shared: &Shared) -> bool {
-    HELD.with_borrow(|held| held.contains(&Arc::as_ptr(shared)))
+    HERE.with_borrow(|held| held.contains(&Arc::as_ptr(shared)))
 }
 
 /// Long work lets signal handlers run: they cannot wait for the store that it holds.
@@ -141,18 +189,20 @@ fn check_not_held_here(shared: &Shared) -> Result<(), Error> {
     Ok(())
 }
 
-fn locked(shared: &Shared) -> Result<Held<'_>, Error> {
+fn locked(shared: &Shared) -> Result<Guard<'_>, Error> {
     check_not_held_here(shared)?;
-    Ok(Held::new(shared, shared.lock().unwrap_or_else(PoisonError::into_inner)))
+    Ok(Guard::new(shared, shared.db.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// The store, for something short. Who has it may need the interpreter, so it is not held meanwhile.
-fn awaited<'a>(py: Python<'_>, shared: &'a Shared) -> Result<Held<'a>, Error> {
+fn awaited<'a>(py: Python<'_>, shared: &'a Shared) -> Result<Guard<'a>, Error> {
     check_not_held_here(shared)?;
     loop {
-        match shared.try_lock() {
-            Ok(store) => return Ok(Held::new(shared, store)),
-            Err(TryLockError::Poisoned(store)) => return Ok(Held::new(shared, store.into_inner())),
+        match shared.db.try_lock() {
+            Ok(store) => return Ok(Guard::new(shared, store)),
+            Err(TryLockError::Poisoned(store)) => {
+                return Ok(Guard::new(shared, store.into_inner()));
+            }
             Err(TryLockError::WouldBlock) => py.detach(|| locked(shared).map(drop))?,
         }
     }
@@ -164,6 +214,7 @@ fn with<T: Send>(
     shared: &Shared,
     f: impl FnOnce(&mut Db) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
+    check_process(shared)?;
     py.detach(|| match locked(shared)?.0.as_mut() {
         Some(db) => f(db),
         None => Err(Error::Invalid("the store is closed".to_owned())),
@@ -192,18 +243,25 @@ impl Store {
     fn new(py: Python<'_>, path: PathBuf, settings: Settings) -> PyResult<Store> {
         let open = || Db::open_with(files(path), settings.options(), settings.policy());
         let db = py.detach(open).map_err(told)?;
-        Ok(Store(Arc::new(Mutex::new(Some(db)))))
+        Ok(Store(Arc::new(Held {
+            db: Mutex::new(Some(db)),
+            process: PROCESS.load(Ordering::Relaxed),
+        })))
     }
 
-    /// Close it. Closing it twice does nothing.
+    /// Close it. Closing it twice does nothing, nor does closing it in a fork.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
+        if check_process(&self.0).is_err() {
+            return Ok(());
+        }
         py.detach(|| locked(&self.0).map(|mut store| drop(store.0.take()))).map_err(told)
     }
 
-    /// Whether it is closed.
+    /// Whether it is closed, as it is in a fork.
     fn closed(&self, py: Python<'_>) -> bool {
         // What is held here is open.
-        py.detach(|| locked(&self.0).is_ok_and(|store| store.0.is_none()))
+        check_process(&self.0).is_err()
+            || py.detach(|| locked(&self.0).is_ok_and(|store| store.0.is_none()))
     }
 
     #[pyo3(signature = (key, options, snapshot=None))]
@@ -328,18 +386,24 @@ impl Store {
     /// Work done since it was opened, as JSON.
     fn stats(&self, py: Python<'_>) -> PyResult<String> {
         with(py, &self.0, |db| {
-            let (tables, stats) = (db.tables_per_level(), db.stats());
-            let levels: Vec<_> = tables
-                .iter()
-                .zip(&stats.levels)
-                .map(|(tables, l)| {
-                    json!({"tables": tables, "compactions": l.compactions,
-                           "bytes_read": l.bytes_read, "bytes_written": l.bytes_written})
-                })
-                .collect();
-            Ok(json!({"levels": levels, "moved": stats.moved, "slowed": stats.slowed,
+            let (tables, stats) = (db.tables(), db.stats());
+            let level = |(at, l): (usize, &LevelStats)| {
+                let its = || tables.iter().filter(|table| table.level == at);
+                json!({"tables": its().count(), "bytes": its().map(|table| table.bytes).sum::<u64>(),
+                       "compactions": l.compactions,
+                       "bytes_read": l.bytes_read, "bytes_written": l.bytes_written})
+            };
+            let levels: Vec<_> = stats.levels.iter().enumerate().map(level).collect();
+            let table = |t: &TableInfo| {
+                json!({"level": t.level, "number": t.number, "bytes": t.bytes,
+                       "smallest": t.smallest, "largest": t.largest})
+            };
+            let tables: Vec<_> = tables.iter().map(table).collect();
+            Ok(json!({"levels": levels, "tables": tables,
+                      "moved": stats.moved, "slowed": stats.slowed,
                       "stalled_steps": stats.stalled_steps,
-                      "damaged_log_records": stats.damaged_log_records})
+                      "damaged_log_records": stats.damaged_log_records,
+                      "damaged_logs": stats.damaged_logs})
             .to_string())
         })
     }
@@ -373,6 +437,15 @@ impl KvBatch {
         self.0.extend(&other.0);
     }
 
+    fn copy(&self) -> KvBatch {
+        KvBatch(self.0.clone())
+    }
+
+    /// Bytes that it takes in the log.
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+
     fn __len__(&self) -> usize {
         self.0.count() as usize
     }
@@ -399,6 +472,7 @@ impl KvIter {
         py: Python<'_>,
         f: impl FnOnce(&mut DbIter) -> Result<(), Error>,
     ) -> PyResult<()> {
+        check_process(&self.store)?;
         // A closed store lets another one change the files.
         let store = awaited(py, &self.store).map_err(told)?;
         if store.0.is_none() {

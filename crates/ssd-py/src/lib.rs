@@ -19,13 +19,13 @@ use ssd_core::metrics::report::Report;
 use ssd_core::plug::PolicyInfo;
 
 pyo3::create_exception!(
-    _core,
+    ssdlab._core,
     ConfigError,
     PyValueError,
     "Errors of a configuration, all at once."
 );
 pyo3::create_exception!(
-    _core,
+    ssdlab._core,
     WorkloadError,
     PyValueError,
     "A trace or workload that cannot be run."
@@ -35,7 +35,12 @@ fn parsed<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> PyResult<T>
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("{what}: {e}")))
 }
 
-pyo3::create_exception!(_core, StuckError, PyRuntimeError, "A simulation that cannot go on.");
+pyo3::create_exception!(
+    ssdlab._core,
+    StuckError,
+    PyRuntimeError,
+    "A simulation that cannot go on."
+);
 
 /// Resolve a configuration: its JSON. Raises `ConfigError` whose arguments are all messages.
 #[pyfunction]
@@ -150,6 +155,7 @@ fn registry() -> String {
 
 fn add_kv(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
+    kv::know_process(module)?;
     module.add("KvError", py.get_type::<kv::KvError>())?;
     module.add("KvCorruptionError", py.get_type::<kv::KvCorruptionError>())?;
     module.add("KvIoError", py.get_type::<kv::KvIoError>())?;
@@ -160,6 +166,7 @@ fn add_kv(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<kv::KvIter>()?;
     module.add_class::<kv::KvBench>()?;
     module.add_function(wrap_pyfunction!(kv::kv_defaults, module)?)?;
+    module.add_function(wrap_pyfunction!(kv::kv_ranges, module)?)?;
     module.add_function(wrap_pyfunction!(kv::kv_destroy, module)?)?;
     module.add_function(wrap_pyfunction!(kv::kv_repair, module)?)?;
     module.add_function(wrap_pyfunction!(kv::kv_dump, module)?)

@@ -7,7 +7,9 @@
         for key, value in db.iterator(prefix=b"k"):
             ...
 
-Keys and values are bytes. A store can be used from several threads; one at a time gets in.
+Keys and values are bytes, or as arguments also what is made of bytes (`Bytes`: a bytearray or a
+memoryview). A store, its iterators and batches can be used from several threads; one at a time gets
+in. None of them can be used in a fork of the process that opened the store.
 """
 
 from ssdlab._core import KvCorruptionError as CorruptionError
@@ -23,6 +25,7 @@ from ssdlab.kv.store import (
     Repaired,
     Snapshot,
     Stats,
+    TableStats,
     Verified,
     WriteBatch,
     Writer,
@@ -46,6 +49,7 @@ __all__ = [
     "Repaired",
     "Snapshot",
     "Stats",
+    "TableStats",
     "Verified",
     "WriteBatch",
     "Writer",

@@ -22,6 +22,7 @@ from ssdlab.kv import store
 
 Background: TypeAlias = Literal["eager", "steps"]
 FILL_FIRST = (("fillseq",), tuple(name for name in _core.KvBench.names() if name != "fillseq"))
+INTERRUPTED = 130
 SOURCE = Path(__file__).with_name("leveldb_bench.cc")
 
 
@@ -124,7 +125,13 @@ def compiled(folder: Path) -> Path | None:
 
 
 def _run(command: Sequence[object], folder: Path) -> Runs:
-    done = subprocess.run([str(c) for c in command], check=True, stdout=subprocess.PIPE, text=True)
+    words = [str(c) for c in command]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    if done.returncode == INTERRUPTED:
+        raise KeyboardInterrupt
+    if done.returncode != 0:
+        said = done.stderr.strip() or f"ended with {done.returncode}"
+        raise _core.KvError(f"{' '.join(words)}: {said}")
     sides, tables = {}, 0
     for line in done.stdout.splitlines():
         name, *numbers = line.split()
@@ -220,4 +227,6 @@ if __name__ == "__main__":
         for text in own(where, names.split(","), int(count), int(size), int(bits), chosen):
             sys.stdout.write(text + "\n")
     except KeyboardInterrupt:  # Whoever measures was interrupted too, and says so.
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
+    except _core.KvError as error:
+        sys.exit(str(error))

@@ -13,6 +13,7 @@ import typer
 
 from ssdlab import kv
 from ssdlab.bench import history
+from ssdlab.errors import OutputError
 from ssdlab.terminal import put, say
 
 kv_app = typer.Typer(no_args_is_help=True, help="Look at stores, repair and measure them.")
@@ -45,7 +46,7 @@ def kv_dump(
 @_interruptible()
 def kv_stats(folder: Store, json_: Json = False) -> None:
     """Say how a store is made up: tables and bytes by level, and every table."""
-    with kv.open(folder, background="steps") as store:
+    with kv.open(folder, background="steps", paranoid_checks=True) as store:
         if json_:
             put(json.dumps(asdict(store.stats()), indent=2) + "\n")
             return
@@ -80,13 +81,19 @@ def kv_bench(
     values: Annotated[
         list[int] | None,
         typer.Option(
-            "--value", min=1, metavar="BYTES", help="Size of values.  [default: 100 256 1024 4096]"
+            "--value",
+            min=1,
+            max=(1 << 20) - 1,
+            metavar="BYTES",
+            help="Size of values.  [default: 100 256 1024 4096]",
         ),
     ] = None,
     mebibytes: Annotated[
         int, typer.Option("--size", min=1, metavar="MIB", help="Values for a workload.")
     ] = 100,
-    bloom: Annotated[int, typer.Option("--bloom", min=0, metavar="BITS", help="Bits a key.")] = 10,
+    bloom: Annotated[
+        int, typer.Option("--bloom", min=0, max=100, metavar="BITS", help="Bits a key.")
+    ] = 10,
     backend: Annotated[
         Literal["posix"], typer.Option("--backend", help="What the files are.")
     ] = "posix",
@@ -98,7 +105,14 @@ def kv_bench(
         Path | None, typer.Option("--dir", metavar="DIR", help="Where the files go.")
     ] = None,
     record: Annotated[
-        Path | None, typer.Option("--record", metavar="FILE", help="Add a line a cell to it.")
+        Path | None,
+        typer.Option(
+            "--record",
+            metavar="FILE",
+            dir_okay=False,
+            writable=True,
+            help="Add a line a cell to it.",
+        ),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -107,6 +121,8 @@ def kv_bench(
     from ssdlab.kv import bench
 
     tell = (lambda _: None) if quiet else say
+    if record is not None and record.parent.exists() and not record.parent.is_dir():
+        raise OutputError(f"--record: {record.parent}: expected a folder")
     sizes = values or [100, 256, 1024, 4096]
     cells, written = bench.measure(sizes, mebibytes, bloom, background, folder, tell)
     put(bench.table(cells, written))

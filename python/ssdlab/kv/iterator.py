@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, cast
 
 from ssdlab._core import KvError
@@ -36,6 +37,8 @@ class Iterator(Closing):
         self._first, self._end = bounds
         self._reverse = reverse
         self._parts = (include_key, include_value)
+        # One thread at a time: a step may be two of the engine.
+        self._turn = threading.RLock()
         self.seek_to_stop() if reverse else self.seek_to_start()
 
     def _open(self) -> _core.KvIter:
@@ -75,22 +78,26 @@ class Iterator(Closing):
         return self
 
     def __next__(self) -> tuple[bytes, bytes] | bytes | None:
-        return self._shown(self._backward() if self._reverse else self._forward())
+        with self._turn:
+            return self._shown(self._backward() if self._reverse else self._forward())
 
     def prev(self) -> tuple[bytes, bytes] | bytes | None:
         """Go back: what the last `next` gave. Raises `StopIteration` at the begin."""
-        return self._shown(self._forward() if self._reverse else self._backward())
+        with self._turn:
+            return self._shown(self._forward() if self._reverse else self._backward())
 
     def seek_to_start(self) -> None:
         """Go before the first pair of the range."""
-        self._open().seek(self._first)
+        with self._turn:
+            self._open().seek(self._first)
 
     def seek_to_stop(self) -> None:
         """Go behind the last pair of the range."""
-        if self._end is None:
-            self._open().seek_to_end()
-        else:
-            self._open().seek(self._end)
+        with self._turn:
+            if self._end is None:
+                self._open().seek_to_end()
+            else:
+                self._open().seek(self._end)
 
     def seek(self, target: bytes) -> None:
         """Go before the first pair whose key is not below `target`, but not out of the range."""
@@ -100,7 +107,8 @@ class Iterator(Closing):
         elif self._end is not None and target >= self._end:
             self.seek_to_stop()
         else:
-            self._open().seek(target)
+            with self._turn:
+                self._open().seek(target)
 
     def close(self) -> None:
         """Let go of the state that it shows."""
@@ -108,7 +116,10 @@ class Iterator(Closing):
 
 
 class RawIterator(Closing):
-    """A place at a pair or at none, as LevelDB's own iterators have it."""
+    """A place at a pair or at none, as LevelDB's own iterators have it.
+
+    Several threads that move one move each other's place.
+    """
 
     def __init__(self, walk: Iterator) -> None:
         self._walk = walk

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os.path
+import threading
+import warnings
+from abc import abstractmethod
 from collections.abc import Callable
 from collections.abc import Iterator as Pairs
 from dataclasses import dataclass
 from os import PathLike, fspath
-from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, cast, overload
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast, overload
 
 from ssdlab import _core
 from ssdlab.kv.closing import Closing
@@ -17,6 +20,8 @@ from ssdlab.kv.iterator import Iterator, RawIterator, bounds
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+Bytes: TypeAlias = bytes | bytearray | memoryview
 
 _DEFAULTS: dict[str, object] = json.loads(_core.kv_defaults())
 
@@ -26,47 +31,61 @@ _ENGINE_NAMES = {
     "max_open_files": "max_open_tables",
     "lru_cache_size": "block_cache_size",
     "bloom_filter_bits": "bloom_bits_per_key",
+    "compression": "snappy",
+    "background": "eager",
 }
-# The engine has closer bounds for most; its numbers have 64 bits.
-_MOST = {"pages_per_block": 1024}
+_WORDS = {"compression": ("snappy", None), "background": ("eager", "steps")}
+
+
+def _ranges() -> dict[str, tuple[int, int]]:
+    """Least and greatest values of whole numbers, by the engine's names."""
+    ranges: dict[str, tuple[int, int]] = {
+        "block_cache_size": (0, 1 << 60),
+        "pages_per_block": (0, 1024),
+        **json.loads(_core.kv_ranges()),
+    }
+    # 0 is how Python says none.
+    return ranges | {"bloom_bits_per_key": (0, ranges["bloom_bits_per_key"][1])}
+
+
+_RANGES = _ranges()
+
+
+def _setting(name: str, value: object) -> object:
+    """What the engine is given for an option. Raises `Error` if it is none of its values."""
+    key = _ENGINE_NAMES.get(name, name)
+    if name in _WORDS:
+        first, second = _WORDS[name]
+        if value in (first, second):
+            return value == first
+        expected = f"{first!r} or {second!r}"
+    elif key in _RANGES:
+        least, most = _RANGES[key]
+        if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+            return value
+        expected = f"a whole number from {least} to {most}"
+    else:
+        if isinstance(value, bool):
+            return value
+        expected = "True or False"
+    raise _core.KvError(f"{name} = {value!r}: expected {expected}")
 
 
 def _settings(**said: object) -> dict[str, object]:
     """All settings of the engine: what was said, defaults for what is None."""
     settings = dict(_DEFAULTS)
-    for name, words, key in (
-        ("compression", ("snappy", None), "snappy"),
-        ("background", ("eager", "steps"), "eager"),
-    ):
-        value = said.pop(name, words[0])
-        if value not in words:
-            raise _core.KvError(f"{name} = {value!r}: expected {words[0]!r} or {words[1]!r}")
-        settings[key] = value == words[0]
     for name, value in said.items():
-        key = _ENGINE_NAMES.get(name, name)
-        if value is None:
-            continue
-        if isinstance(settings[key], bool):
-            settings[key] = bool(value)
-            continue
-        most = _MOST.get(name, 1 << 60)
-        if not isinstance(value, int) or not 0 <= value <= most:
-            expected = f"a whole number from 0 to {most}"
-            raise _core.KvError(f"{name} = {value!r}: expected {expected}")
-        settings[key] = value
+        if value is not None or name in _WORDS:
+            settings[_ENGINE_NAMES.get(name, name)] = _setting(name, value)
     return settings
 
 
-def _opened(path: str, settings: dict[str, object]) -> _core.Store:
-    """The store of the engine; what it says of an option names it as plyvel does."""
-    try:
-        return _core.Store(path, settings)
-    except _core.KvError as error:
-        name, equals, rest = str(error).partition(" = ")
-        for ours, engines in _ENGINE_NAMES.items():
-            if equals and name == engines:
-                raise _core.KvError(ours + equals + rest) from None
-        raise
+def _folder(path: str | PathLike[str]) -> str:
+    """The path of a store as text."""
+    folder = fspath(path)
+    if not folder:
+        raise _core.KvError("the path of the store is empty: expected a folder")
+    return folder
 
 
 def open(
@@ -89,8 +108,14 @@ def open(
     """Open the store in a folder, LevelDB's or ours.
 
     Sizes are bytes; None is the default of the engine, which is LevelDB's. `bloom_filter_bits` are
-    bits per key, 0 for no filters. With `background="steps"`, compaction runs in `DB.step`. With
-    `pages_per_block`, data blocks begin at pages of 4 KiB and fill at most so many of them.
+    bits per key up to 100, 0 for no filters. With `background="steps"`, compaction runs in
+    `DB.step`. With `pages_per_block`, data blocks begin at pages of 4 KiB and fill at most so many
+    of them, up to 1024. Ranges: `write_buffer_size` 64 KiB to 1 GiB, `max_open_files` 10 to 50000,
+    `block_size` 1 KiB to 4 MiB, `block_restart_interval` 1 to 1048576, `max_file_size` 1 MiB to
+    1 GiB.
+
+    With `paranoid_checks`, a damaged log is an error, as is a damaged index or filter of a table.
+    Without, what is damaged in a log is left out with a warning, and the log is kept as `.lost`.
 
     Raises `Error` and its subclasses: `LockedError` if the store is open elsewhere,
     `CorruptionError` if a file is damaged, `IoError` if one cannot be used.
@@ -110,7 +135,16 @@ def open(
         background=background,
         pages_per_block=pages_per_block,
     )
-    return DB(fspath(path), _opened(fspath(path), settings))
+    db = DB(fspath(path), _core.Store(_folder(path), settings))
+    found = db.stats()
+    if found.damaged_logs:
+        warnings.warn(
+            f"{', '.join(found.damaged_logs)}: kept, because what was damaged in "
+            f"{found.damaged_log_records} places of it was left out of the store; "
+            "paranoid_checks=True refuses such a store, for ssdlab.kv.repair to mend it",
+            stacklevel=2,
+        )
+    return db
 
 
 @dataclass(frozen=True)
@@ -119,6 +153,8 @@ class LevelStats:
 
     tables: int
     """Tables."""
+    bytes: int
+    """Bytes of them."""
     compactions: int
     """Compactions that wrote to it."""
     bytes_read: int
@@ -128,11 +164,29 @@ class LevelStats:
 
 
 @dataclass(frozen=True)
+class TableStats:
+    """A table of the store."""
+
+    level: int
+    """Its level."""
+    number: int
+    """Its number, which is its name."""
+    bytes: int
+    """Its length."""
+    smallest: str
+    """Its first key, with sequence number and kind, as text."""
+    largest: str
+    """Its last key, as the first."""
+
+
+@dataclass(frozen=True)
 class Stats:
-    """Work done since the store was opened."""
+    """What a store is made of now, and the work done since it was opened."""
 
     levels: tuple[LevelStats, ...]
     """By level, from 0 on."""
+    tables: tuple[TableStats, ...]
+    """All tables, level by level."""
     moved: int
     """Tables that went to the next level as they were."""
     slowed: int
@@ -141,6 +195,8 @@ class Stats:
     """Steps for which writes waited."""
     damaged_log_records: int
     """Records of logs left out while opening."""
+    damaged_logs: tuple[str, ...]
+    """What the logs that held them are called now; they can be removed."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +236,7 @@ class Reader(Closing):
 
     def get(
         self,
-        key: bytes,
+        key: Bytes,
         default: bytes | None = None,
         *,
         verify_checksums: bool = False,
@@ -237,11 +293,11 @@ class Reader(Closing):
 class Writer(Reader):
     """What can be read from and written to: a store, or a part of one."""
 
-    def put(self, key: bytes, value: bytes, *, sync: bool = False) -> None:
+    def put(self, key: Bytes, value: Bytes, *, sync: bool = False) -> None:
         """Give `key` a value; with `sync`, it is durable afterwards, as is all before."""
-        self._store.put(self._under + key, value, sync)
+        self._store.put(self._under + key, b"" + value, sync)
 
-    def delete(self, key: bytes, *, sync: bool = False) -> None:
+    def delete(self, key: Bytes, *, sync: bool = False) -> None:
         """Take the value of `key` away, if it has one."""
         self._store.delete(self._under + key, sync)
 
@@ -256,19 +312,26 @@ class Writer(Reader):
         """Hold on to the state of now."""
         return Snapshot(self._store, self._under, self._store.snapshot())
 
-    def prefixed_db(self, prefix: bytes) -> PrefixedDB:
+    @abstractmethod
+    def prefixed_db(self, prefix: Bytes) -> PrefixedDB:
         """The part whose keys begin with `prefix`, shown and named without it."""
-        return PrefixedDB(self, prefix)
 
 
 class PrefixedDB(Writer):
-    """The part of a store whose keys begin with `prefix`; closing it leaves the store open."""
+    """The part of a store whose keys begin with `prefix`; closing it leaves the store open.
 
-    def __init__(self, db: Writer, prefix: bytes) -> None:
+    `db` is the whole store and `prefix` the whole prefix, of a part of a part too.
+    """
+
+    def __init__(self, db: DB, prefix: bytes) -> None:
         self.db = db
         self.prefix = prefix
         self._store = db._store
-        self._under = db._under + prefix
+        self._under = prefix
+
+    def prefixed_db(self, prefix: Bytes) -> PrefixedDB:
+        """The part of this part whose keys begin with `prefix`, shown and named without it."""
+        return PrefixedDB(self.db, self.prefix + prefix)
 
     def close(self) -> None:
         """Do nothing: the store is closed by itself."""
@@ -292,6 +355,10 @@ class DB(Writer):
     def close(self) -> None:
         """Close it; what was written is in its files. Closing it twice does nothing."""
         self._store.close()
+
+    def prefixed_db(self, prefix: Bytes) -> PrefixedDB:
+        """The part whose keys begin with `prefix`, shown and named without it."""
+        return PrefixedDB(self, b"" + prefix)
 
     @overload
     def get_property(self, name: str) -> str | None: ...
@@ -328,10 +395,12 @@ class DB(Writer):
         return Verified(*self._store.verify())
 
     def stats(self) -> Stats:
-        """Work done since it was opened."""
+        """What it is made of, and the work done since it was opened."""
         found = json.loads(self._store.stats())
         levels = tuple(LevelStats(**level) for level in found.pop("levels"))
-        return Stats(levels=levels, **found)
+        tables = tuple(TableStats(**table) for table in found.pop("tables"))
+        logs = tuple(found.pop("damaged_logs"))
+        return Stats(levels=levels, tables=tables, damaged_logs=logs, **found)
 
 
 class Snapshot(Reader):
@@ -351,6 +420,10 @@ class Snapshot(Reader):
         """Let go of the state."""
         self._held = None
 
+    def release(self) -> None:
+        """The same as `close`, as plyvel has it."""
+        self.close()
+
 
 class WriteBatch:
     """Changes that are made together or not at all."""
@@ -361,30 +434,45 @@ class WriteBatch:
         self._batch = _core.KvBatch()
         self._transaction = transaction
         self._sync = sync
+        # One thread at a time: what another one adds may not fall between writing and clearing.
+        self._turn = threading.RLock()
 
     def __len__(self) -> int:
-        return len(self._batch)
+        with self._turn:
+            return len(self._batch)
 
-    def put(self, key: bytes, value: bytes) -> None:
+    def put(self, key: Bytes, value: Bytes) -> None:
         """Give `key` a value."""
-        self._batch.put(self._under + key, value)
+        with self._turn:
+            self._batch.put(self._under + key, b"" + value)
 
-    def delete(self, key: bytes) -> None:
+    def delete(self, key: Bytes) -> None:
         """Take the value of `key` away."""
-        self._batch.delete(self._under + key)
+        with self._turn:
+            self._batch.delete(self._under + key)
 
     def append(self, other: WriteBatch) -> None:
-        """Add the changes of another batch."""
-        self._batch.extend(other._batch)
+        """Add the changes of another batch, or its own once more."""
+        with other._turn:
+            changes = other._batch.copy()
+        with self._turn:
+            self._batch.extend(changes)
+
+    def approximate_size(self) -> int:
+        """Bytes that it takes in the log."""
+        with self._turn:
+            return self._batch.size()
 
     def clear(self) -> None:
         """Forget all changes."""
-        self._batch.clear()
+        with self._turn:
+            self._batch.clear()
 
     def write(self) -> None:
         """Make the changes, and begin anew."""
-        self._store.write(self._batch, self._sync)
-        self._batch.clear()
+        with self._turn:
+            self._store.write(self._batch, self._sync)
+            self._batch.clear()
 
     def __enter__(self) -> Self:
         return self
@@ -403,16 +491,16 @@ class WriteBatch:
 
 def destroy(path: str | PathLike[str]) -> None:
     """Remove the store in a folder, and the folder if nothing else is in it."""
-    _core.kv_destroy(fspath(path))
+    _core.kv_destroy(_folder(path))
 
 
 def repair(path: str | PathLike[str]) -> Repaired:
     """Rebuild a store from whatever can still be read. Old files are renamed, none is removed."""
-    pairs, tables, lost, kept = _core.kv_repair(fspath(path), _settings())
+    pairs, tables, lost, kept = _core.kv_repair(_folder(path), _settings())
     return Repaired(pairs, tables, tuple(lost), tuple(kept))
 
 
 def dump(file: str | PathLike[str], line: Callable[[str], object]) -> None:
     """Give the records of a log, manifest or table as lines of text to `line`."""
-    path = Path(file)
-    _core.kv_dump(fspath(path.parent), path.name, line)
+    folder, name = os.path.split(fspath(file))
+    _core.kv_dump(folder, name, line)

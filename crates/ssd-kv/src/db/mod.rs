@@ -16,7 +16,7 @@ mod write;
 pub use destroy::destroy;
 pub use dump::dump;
 pub use iter::DbIter;
-pub use properties::{LevelStats, Stats};
+pub use properties::{LevelStats, Stats, TableInfo};
 pub use repair::{Repaired, repair};
 pub use snapshot::Snapshot;
 pub use verify::Verified;

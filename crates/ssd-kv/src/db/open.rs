@@ -28,6 +28,8 @@ struct Recovery {
     stats: Stats,
     /// Where the last log ends with a torn record, if it does: its name and the offset.
     torn: Option<(String, u64)>,
+    /// Logs of which something is left out.
+    damaged: Vec<u64>,
 }
 
 impl Db {
@@ -63,8 +65,9 @@ impl Db {
         let tables = Arc::new(Tables::new(files.clone(), &options));
         let set = VersionSet::recover(files.clone())?;
         let (edit, stats) = (Edit::default(), Stats::default());
-        let torn = None;
-        let mut recovery = Recovery { files, options, tables, set, policy, edit, stats, torn };
+        let (torn, damaged) = (None, Vec::new());
+        let mut recovery =
+            Recovery { files, options, tables, set, policy, edit, stats, torn, damaged };
         recovery.logs()?;
         recovery.into_db(lock)
     }
@@ -131,7 +134,11 @@ impl Recovery {
     /// Turn what the logs hold beyond the manifest into tables of level 0.
     fn logs(&mut self) -> Result<()> {
         for number in logs_of(&self.set, &self.files)? {
+            let damaged = self.stats.damaged_log_records;
             self.replay(number)?;
+            if self.stats.damaged_log_records > damaged {
+                self.damaged.push(number);
+            }
             self.set.use_number(number);
         }
         Ok(())
@@ -217,6 +224,11 @@ impl Recovery {
         self.edit.log_number = Some(log_number);
         self.edit.previous_log = Some(0);
         self.set.apply(self.edit)?;
+        for number in self.damaged {
+            let (log, kept) = (names::log(number), names::kept(&names::log(number)));
+            self.files.rename(&log, &kept)?;
+            self.stats.damaged_logs.push(self.files.describe(&kept));
+        }
         let memory = Arc::new(MemTable::new(self.options.write_buffer_size));
         let mut db = Db {
             options: self.options,

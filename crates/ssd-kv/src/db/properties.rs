@@ -4,7 +4,9 @@ use super::Db;
 use crate::error::Result;
 use crate::format::edit::LEVELS;
 use crate::format::key::{self, MAX_SEQUENCE, Tag};
+use crate::version::FileMeta;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// Work done for a level since the store was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +32,23 @@ pub struct Stats {
     pub stalled_steps: u64,
     /// Records of logs that were damaged and left out while opening, and places where some were missing.
     pub damaged_log_records: u64,
+    /// What the logs that held them are called now; they can be removed.
+    pub damaged_logs: Vec<String>,
+}
+
+/// A table of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableInfo {
+    /// Its level.
+    pub level: usize,
+    /// Its number, which is its name.
+    pub number: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// Its first key, with sequence number and kind, as text.
+    pub smallest: String,
+    /// Its last key, as the first.
+    pub largest: String,
 }
 
 impl Stats {
@@ -68,6 +87,8 @@ impl Db {
     pub fn property(&self, name: &str) -> Option<String> {
         let name = name.strip_prefix("leveldb.")?;
         if let Some(level) = name.strip_prefix("num-files-at-level") {
+            // As in LevelDB only digits, no sign.
+            let level = level.bytes().all(|b| b.is_ascii_digit()).then_some(level)?;
             let level: usize = level.parse().ok()?;
             return Some(self.tables_per_level().get(level)?.to_string());
         }
@@ -102,13 +123,28 @@ impl Db {
         out
     }
 
+    /// All tables, level by level.
+    #[must_use]
+    pub fn tables(&self) -> Vec<TableInfo> {
+        let levels = self.set.current.files.iter().enumerate();
+        let files = levels.flat_map(|(level, files)| files.iter().map(move |f| (level, f)));
+        let info = |(level, f): (usize, &Arc<FileMeta>)| TableInfo {
+            level,
+            number: f.number,
+            bytes: f.size,
+            smallest: shown(&f.smallest),
+            largest: shown(&f.largest),
+        };
+        files.map(info).collect()
+    }
+
     fn tables_text(&self) -> String {
-        let mut out = String::new();
-        for (level, files) in self.set.current.files.iter().enumerate() {
+        let (mut out, tables) = (String::new(), self.tables());
+        for level in 0..LEVELS {
             let _ = writeln!(out, "--- level {level} ---");
-            for f in files {
-                let (first, last) = (shown(&f.smallest), shown(&f.largest));
-                let _ = writeln!(out, " {}:{}[{first} .. {last}]", f.number, f.size);
+            for t in tables.iter().filter(|t| t.level == level) {
+                let (first, last) = (&t.smallest, &t.largest);
+                let _ = writeln!(out, " {}:{}[{first} .. {last}]", t.number, t.bytes);
             }
         }
         out

@@ -283,7 +283,7 @@ impl Repair<'_> {
         for name in old {
             let kind = names::parse(name);
             if let Some(FileKind::Log(_) | FileKind::Table(_) | FileKind::Manifest(_)) = kind {
-                let kept = format!("{name}.lost");
+                let kept = names::kept(name);
                 self.files.rename(name, &kept)?;
                 self.found.kept.push(kept);
             }

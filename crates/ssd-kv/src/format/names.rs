@@ -42,6 +42,11 @@ pub(crate) fn temp(number: u64) -> String {
     format!("{number:06}.dbtmp")
 }
 
+/// What a file that was not taken over as a whole is called afterwards: no file of the store.
+pub(crate) fn kept(name: &str) -> String {
+    format!("{name}.lost")
+}
+
 /// None if it is no file of a store.
 pub(crate) fn parse(name: &str) -> Option<FileKind> {
     let number = |digits: &str| {
