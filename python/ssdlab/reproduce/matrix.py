@@ -29,6 +29,10 @@ class Workload:
     keys: Mapping[str, object] = field(hash=False)
     """Configuration keys over those of a scheme."""
 
+    def is_varied(self, quick: bool) -> bool:
+        """Whether sensitivities are run on it: quickly on made requests alone."""
+        return not quick or self.source == "generated"
+
 
 @dataclass(frozen=True)
 class Scheme:

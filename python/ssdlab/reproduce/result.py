@@ -21,7 +21,10 @@ VERSION = 2
 """Version of the form of reproduction.json and of the folder."""
 
 
-QUICK = "Quick: a quarter of the device and of the requests, and fewer trials."
+QUICK = (
+    "Quick: a quarter of the device and of the requests, fewer trials, and sensitivities of made"
+    " requests only."
+)
 INTERRUPTED = "Interrupted: runs are missing; the same command goes on."
 
 

@@ -135,8 +135,8 @@ def varied(scale: Scale) -> list[Scheme]:
 def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Recording]) -> list[Cell]:
     several: list[Workload] = workloads_of(NAME, FLASH, scale, names, traces, INTERVALS_US)
     cells = [Cell(workload, scheme) for workload in several for scheme in schemes(scale)]
-    made = [workload for workload in several if workload.source == "generated"]
-    return cells + [Cell(workload, scheme) for workload in made for scheme in varied(scale)]
+    of = [workload for workload in several if workload.is_varied(scale.quick)]
+    return cells + [Cell(workload, scheme) for workload in of for scheme in varied(scale)]
 
 
 def compared(results: Results, names: Sequence[str]) -> list[Table]:

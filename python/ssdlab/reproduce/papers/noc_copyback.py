@@ -114,7 +114,7 @@ def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Recording]) 
             seeds = trials if scheme.name == PROPOSED else 1
             cells += [Cell(workload, scheme, seed) for seed in range(1, seeds + 1)]
         cells += [Cell(workload, scheme) for scheme in schemes(scale, OLDEST, IN_TURN)]
-        if workload.name in VARIED and workload.source == "generated":
+        if workload.name in VARIED and workload.is_varied(scale.quick):
             for note, keys in variations(scale).items():
                 cells += [Cell(workload, scheme) for scheme in schemes(scale, note, keys)]
     return cells
