@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -78,6 +78,22 @@ def _ranks(values: Sequence[float]) -> list[float]:
         sum(other < value for other in values) + (sum(other == value for other in values) + 1) / 2
         for value in values
     ]
+
+
+def half_of(
+    published: Mapping[str, float],
+    gains: Callable[[str], Sequence[Number]],
+    names: Sequence[str],
+) -> Finding:
+    """Whether the largest gain of each operation is at least half of that published, percent."""
+    told, holds = [], []
+    for op, most in published.items():
+        values = gains(op)
+        known = [value for value in values if value is not None]
+        if known:
+            told.append(f"{op}s: {listed(names, values)}")
+            holds.append(max(known) >= most / 2)
+    return found(all(holds) if holds else None, "; ".join(told))
 
 
 def improved(

@@ -36,7 +36,7 @@ from ssdlab.reproduce.command import (
 from ssdlab.reproduce.matrix import Cell, Scheme, Workload
 from ssdlab.reproduce.paper import LIVE, Scale, fitting, generated, workloads_of
 from ssdlab.reproduce.papers import noc_copyback
-from ssdlab.reproduce.result import INTERRUPTED, VERSION
+from ssdlab.reproduce.result import VERSION, told_first
 from ssdlab.reproduce.tables import geometric_mean
 from ssdlab.versions import described
 
@@ -139,12 +139,8 @@ class Combined:
 
     def told(self) -> list[str]:
         """What a reader should know before using the numbers."""
-        return [
-            *(f"{title} could not finish: {why}" for title, why in self.failures.items()),
-            *([INTERRUPTED] if self.interrupted else []),
-            *([QUICK] if self.quick else []),
-            *self.notes,
-        ]
+        quick = [QUICK] if self.quick else []
+        return told_first(self.failures, self.interrupted, [*quick, *self.notes])
 
     @property
     def workloads(self) -> list[Workload]:

@@ -74,13 +74,17 @@ def reproduce(
     several = dict.fromkeys([*cells, *(cell for of in plan.values() for cell in of)])
     reports, failures, interrupted = run_cells([*several], folder, jobs, progress)
     notes += left_out
-    done = _evaluated(chosen, scale, names, cells, reports, folder, notes, failures, interrupted)
-    if plan:
-        main = Results(cells, reports)
-        done = replace(done, readings=read(READINGS[chosen.name], plan, reports, names, main))
+    main = Results(cells, reports)
+    done = replace(
+        _evaluated(chosen, scale, names, main, folder),
+        readings=read(READINGS[chosen.name], plan, reports, names, main) if plan else None,
+        notes=notes,
+        traces=known,
+        failures=failures,
+        interrupted=interrupted,
+    )
     from ssdlab.reproduce.page import markdown, page  # needs numpy, which is slow to import
 
-    done = replace(done, traces=known)
     leave(folder, done.to_json(), page(done), markdown(done))
     return done
 
@@ -221,14 +225,10 @@ def _evaluated(
     paper: Paper,
     scale: Scale,
     names: Sequence[str],
-    cells: Sequence[Cell],
-    reports: Mapping[Cell, Report],
+    results: Results,
     folder: Path,
-    notes: Sequence[str],
-    failures: Mapping[str, str],
-    interrupted: bool,
 ) -> Reproduction:
-    results = Results(cells, reports)
+    """The tables, figures and claims of the main runs."""
     tables = paper.tables(results, names)
     claims = [
         Judged(claim, {source: claim.judge(results, source) for source in results.sources})
@@ -242,11 +242,6 @@ def _evaluated(
         claims=claims,
         tallies={source: tally(tables, source) for source in results.sources},
         fill=_fill(results, names, paper.proposed),
-        readings=None,
-        notes=notes,
-        traces={},
-        failures=failures,
-        interrupted=interrupted,
         folder=folder,
     )
 

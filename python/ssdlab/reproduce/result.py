@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,15 @@ QUICK = (
     "Quick: a quarter of the device and of the requests, fewer trials, and sensitivities of made"
     " requests only."
 )
-INTERRUPTED = "Interrupted: runs are missing; the same command goes on."
+
+
+def told_first(failures: Mapping[str, str], interrupted: bool, notes: Sequence[str]) -> list[str]:
+    """What is missing in results, then `notes`."""
+    return [
+        *(f"{title} could not finish: {why}" for title, why in failures.items()),
+        *(["Interrupted: runs are missing; the same command goes on."] if interrupted else []),
+        *notes,
+    ]
 
 
 @dataclass(frozen=True)
@@ -48,24 +56,20 @@ class Reproduction:
     tallies: Mapping[Source, Tally]
     fill: Mapping[str, Mapping[Source, str]]
     """What of the device was written and alive, by workload."""
-    readings: Read | None
-    """The main comparison under other readings, if they were asked for."""
-    notes: Sequence[str]
-    """What is missing, and why."""
-    traces: Mapping[str, str]
-    """SHA-256 of the recorded traces whose runs are in the folder, by workload."""
-    failures: Mapping[str, str]
-    interrupted: bool
     folder: Path
+    readings: Read | None = None
+    """The main comparison under other readings, if they were asked for."""
+    notes: Sequence[str] = ()
+    """What is missing, and why."""
+    traces: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of the recorded traces whose runs are in the folder, by workload."""
+    failures: Mapping[str, str] = field(default_factory=dict)
+    interrupted: bool = False
 
     def told(self) -> list[str]:
         """What a reader should know before using the numbers."""
-        return [
-            *(f"{title} could not finish: {why}" for title, why in self.failures.items()),
-            *([INTERRUPTED] if self.interrupted else []),
-            *([QUICK] if self.quick else []),
-            *self.notes,
-        ]
+        quick = [QUICK] if self.quick else []
+        return told_first(self.failures, self.interrupted, [*quick, *self.notes])
 
     def summary(self) -> str:
         """The claims and how many improvements agree, as text."""

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from ssdlab.html.plot import Axis, Figure
 from ssdlab.report import Report
-from ssdlab.reproduce.claims import Claim, Finding, Judge, found, improved, listed
+from ssdlab.reproduce.claims import Claim, Finding, Judge, found, half_of, improved, listed
 from ssdlab.reproduce.curves import gauge, largest_drop, over_time, rise, series_of
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source
 from ssdlab.reproduce.paper import (
@@ -234,14 +234,11 @@ def _cassandra(results: Results, source: Source) -> Finding:
 
 def _longest(names: Sequence[str]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
-        told, holds = [], []
-        for op, most in (("read", 99.3), ("write", 99.8)):
-            values = _better(results, source, names, max_ms(op))
-            known = [value for value in values if value is not None]
-            if known:
-                told.append(f"{op}s: {listed(names, values)}")
-                holds.append(max(known) >= most / 2)
-        return found(all(holds) if holds else None, "; ".join(told))
+        return half_of(
+            {"read": 99.3, "write": 99.8},
+            lambda op: _better(results, source, names, max_ms(op)),
+            names,
+        )
 
     return judge
 

@@ -18,6 +18,7 @@ from ssdlab.reproduce.claims import (
     Finding,
     Judge,
     found,
+    half_of,
     listed,
     rank_correlation,
 )
@@ -263,17 +264,8 @@ def _gains(
 
 
 def _up_to(how: Measures, percent: Mapping[str, float], names: Sequence[str]) -> Judge:
-    """Whether the largest gain of each operation is at least half of that published."""
-
     def judge(results: Results, source: Source) -> Finding:
-        told, holds = [], []
-        for op, most in percent.items():
-            values = _gains(results, source, names, how(op))
-            known = [value for value in values if value is not None]
-            if known:
-                told.append(f"{op}s: {listed(names, values)}")
-                holds.append(max(known) >= most / 2)
-        return found(all(holds) if holds else None, "; ".join(told))
+        return half_of(percent, lambda op: _gains(results, source, names, how(op)), names)
 
     return judge
 
