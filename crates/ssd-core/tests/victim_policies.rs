@@ -227,7 +227,21 @@ impl World {
         };
         Some(match self.spec.policy.as_str() {
             "fifo" => sealed.into_iter().min_by_key(|&b| self.table.seal_order[b.at()]),
-            "greedy" => fewest(&sealed),
+            "greedy" => match self.spec.word("ties") {
+                "oldest" => {
+                    let order =
+                        |b: BlockId| (self.table.valid[b.at()], self.table.seal_order[b.at()]);
+                    sealed.into_iter().min_by_key(|&b| order(b))
+                }
+                "random" => {
+                    let valid = |b: &BlockId| self.table.valid[b.at()];
+                    let least = sealed.iter().map(valid).min();
+                    let ties: Vec<_> =
+                        sealed.into_iter().filter(|b| Some(valid(b)) == least).collect();
+                    (!ties.is_empty()).then(|| ties[rng.below(ties.len() as u64) as usize])
+                }
+                _ => fewest(&sealed),
+            },
             "random" => self.draw(&sealed, pool, rng),
             "d-choices" => {
                 let d = self.spec.int("d");
@@ -407,7 +421,10 @@ fn run(
 }
 
 /// Policies that draw have no order of their own: "all-candidates" gets the trait's.
-const DRAWS: [&str; 2] = ["d-choices", "random"];
+fn draws(spec: &PolicySpec) -> bool {
+    let random_ties = spec.params.get("ties") == Some(&Value::Word("random".to_string()));
+    random_ties || ["d-choices", "random"].contains(&spec.policy.as_str())
+}
 
 /// `candidates` is the order of repeated choices, without the blocks that have nothing to reclaim.
 fn check_candidates(world: &mut World, policy: &mut Victim, rng: &mut Stream) {
@@ -416,7 +433,7 @@ fn check_candidates(world: &mut World, policy: &mut Victim, rng: &mut Stream) {
     let name = world.spec.policy.clone();
     for pool in world.pools() {
         let all = policy.candidates(pool, &table, world.clock);
-        if DRAWS.contains(&name.as_str()) {
+        if draws(&world.spec) {
             let mut sorted = world.sealed_of(pool);
             sorted.retain(|&b| table.invalid(b) > 0);
             sorted.sort_by_key(|&b| (table.valid[b.at()], b));

@@ -88,17 +88,27 @@ impl Least {
     where
         M: Copy + PartialEq,
     {
+        self.ties(pool, table, member, yes).next()
+    }
+
+    /// All members of `pool` with the fewest valid pages, lowest id first.
+    pub(super) fn ties<'a, M>(
+        &'a self,
+        pool: PoolId,
+        table: &'a BlockTable,
+        member: &'a [M],
+        yes: M,
+    ) -> impl Iterator<Item = BlockId> + Clone + 'a
+    where
+        M: Copy + PartialEq,
+    {
         let first = pool.at() * self.per_pool as usize;
         let groups = first..first + self.per_pool as usize;
         let least = *self.least[groups.clone()].iter().min().expect("a pool has groups");
-        if least == NONE {
-            return None;
-        }
-        let group = groups.clone().find(|&g| self.least[g] == least);
-        let block = self
-            .blocks(group.expect("the minimum is there"), table)
-            .find(|&b| table.valid[b] == least && member[b] == yes)
-            .expect("a group's minimum belongs to a member");
-        Some(BlockId(block as u32))
+        groups
+            .filter(move |&g| least != NONE && self.least[g] == least)
+            .flat_map(move |g| self.blocks(g, table))
+            .filter(move |&b| table.valid[b] == least && member[b] == yes)
+            .map(|b| BlockId(b as u32))
     }
 }
