@@ -362,6 +362,7 @@ fn run_functional(
     (gc.calls, gc.foreground, gc.background) = (t.victims, t.foreground, t.victims - t.foreground);
     gc.victims.reserve_greedy = t.by_reserve;
     gc.victims.policy = t.victims - t.by_reserve;
+    gc.victims.unmet = t.unmet;
     gc.pages.moved = t.gc_pages;
     gc.victim_valid_sum = t.victim_valid;
     gc.victim_pages_sum = t.victims * u64::from(f.ftl.geo.pages_per_block);
@@ -411,7 +412,7 @@ fn drive_functional(
 ) -> Ending {
     let total = source.expected();
     let mut ahead = Ahead::new();
-    let (warmup, mut next_look) = (config.workload.warmup_requests, 0);
+    let warmup = config.workload.warmup_requests;
     for id in 0u64.. {
         let request = loop {
             let far = |next: &TimedRequest| f.ftl.map.prefetch(first_page(f, &next.request));
@@ -425,15 +426,12 @@ fn drive_functional(
                 Err(e) => return Ending::Failed(e.to_string()),
             }
         };
-        if id == next_look {
-            if id % PROGRESS_EVERY == 0 && watcher.progress(Stage::Workload, id, total).is_break() {
-                return Ending::Interrupted;
-            }
-            if id == warmup && id > 0 {
-                warm(f, m);
-            }
-            let next_progress = (id / PROGRESS_EVERY + 1) * PROGRESS_EVERY;
-            next_look = if id < warmup { next_progress.min(warmup) } else { next_progress };
+        let due = id % PROGRESS_EVERY == 0 || f.is_time_to_look();
+        if due && watcher.progress(Stage::Workload, id, total).is_break() {
+            return Ending::Interrupted;
+        }
+        if id == warmup && id > 0 {
+            warm(f, m);
         }
         if let failed @ Err(_) = execute(f, &request.request, id, m) {
             return ended(failed);

@@ -104,6 +104,7 @@ fn timed(c: &Config, steps: &[Step]) -> (Vec<BlockId>, Tally, Ssd, Vec<OpRecord>
         victims: m.gc.calls,
         foreground: m.gc.foreground,
         by_reserve: m.gc.victims.reserve_greedy,
+        unmet: m.gc.victims.unmet,
         victim_valid: m.gc.victim_valid_sum,
         levelled: m.wear.calls,
         wear_pages: m.flash.programs[Cause::Wear.at()],
@@ -176,6 +177,19 @@ fn every_policy_over_one_pool() {
                     compare(&c, 1200, 0.0);
                 }
             }
+        }
+    }
+}
+
+/// Random ties draw from the same stream in both.
+#[test]
+fn every_tie_rule_of_greedy() {
+    for ties in ["lowest-id", "oldest", "random"] {
+        for amount in AMOUNTS {
+            let mut c = base([2, 1, 2], PoolScope::Channel, Frontiers::HostGc);
+            c.gc.victim = rig::victim("greedy").with("ties", Value::Word(ties.to_string()));
+            (c.gc.trigger, c.gc.amount) = (vec![free_blocks(3)], amount);
+            compare(&c, 2500, 0.0);
         }
     }
 }

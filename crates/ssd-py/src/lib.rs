@@ -63,6 +63,12 @@ fn config_toml(config: &str) -> PyResult<String> {
     Ok(config::to_toml(&parsed::<Config>("config", config)?))
 }
 
+/// What is worth saying of a resolved configuration (JSON) before a run begins.
+#[pyfunction]
+fn config_notes(config: &str) -> PyResult<Vec<String>> {
+    Ok(parsed::<Config>("config", config)?.notes())
+}
+
 /// JSON Schema of configurations.
 #[pyfunction]
 fn config_schema() -> String {
@@ -191,6 +197,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<policies::ConcurrencyView>()?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(config_toml, module)?)?;
+    module.add_function(wrap_pyfunction!(config_notes, module)?)?;
     module.add_function(wrap_pyfunction!(config_schema, module)?)?;
     module.add_function(wrap_pyfunction!(report_schema, module)?)?;
     module.add_function(wrap_pyfunction!(config_reference, module)?)?;

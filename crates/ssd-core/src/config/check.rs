@@ -1,6 +1,7 @@
 //! What cannot work together, with the numbers and a remedy. A check is left out where one of the
 //! keys it looks at is in error already.
 
+use super::endless;
 use super::error::{Errors, Place};
 use super::quantity::show_size;
 use super::resolve::Draft;
@@ -83,6 +84,10 @@ const CHECKS: &[Check] = &[
     check(
         &["gc.trigger", "device.blocks_per_plane", "alloc.pool", "alloc.erase_unit"],
         watermark_beyond_pool,
+    ),
+    check(
+        &["gc.trigger", "gc.victim", "precondition.fill", "gc", "device", "alloc", "run.seed"],
+        collection_without_end,
     ),
     check(&["alloc.erase_unit", "alloc.placement"], superblock_placement),
     check(
@@ -210,6 +215,17 @@ fn watermark_beyond_pool(draft: &Draft) -> Option<String> {
     None
 }
 
+fn collection_without_end(draft: &Draft) -> Option<String> {
+    let config = &draft.config;
+    // What the checks before it refuse gives no device to look at.
+    let refused = [reserve_beyond_spare, watermark_beyond_pool, erase_unit_too_large];
+    if refused.iter().any(|check| check(draft).is_some()) {
+        return None;
+    }
+    let found = endless::of(config).filter(|found| found.rotates)?;
+    Some(found.refusal(&config.gc.victim.policy))
+}
+
 fn superblock_placement(draft: &Draft) -> Option<String> {
     let alloc = &draft.config.alloc;
     let placement = &alloc.placement.policy;
@@ -303,10 +319,7 @@ fn too_many_bad_blocks(draft: &Draft) -> Option<String> {
     if config.wear.factory_bad_blocks <= 0.0 || reserve_beyond_spare(draft).is_some() {
         return None;
     }
-    let mut bad = vec![0u64; config.pools() as usize];
-    for unit in config.factory_bad_units() {
-        bad[(u64::from(unit) / config.units_per_pool()) as usize] += 1;
-    }
+    let bad = config.bad_units_by_pool();
     let (pool, &most) = bad.iter().enumerate().max_by_key(|&(pool, n)| (n, Reverse(pool)))?;
     let (units, spare) = (config.units_per_pool(), config.spare_units_per_pool());
     (spare < most + u64::from(config.gc.reserve)).then(|| {

@@ -8,6 +8,7 @@
 
 mod check;
 mod default;
+mod endless;
 mod error;
 mod keys;
 mod needs;
@@ -66,6 +67,12 @@ pub struct Config {
 }
 
 impl Config {
+    /// What is worth saying before a run begins.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        endless::of(self).map(|found| found.warning()).into_iter().collect()
+    }
+
     /// Seed of the requests that are made: `workload.seed`, or that of the run.
     #[must_use]
     pub fn workload_seed(&self) -> u64 {

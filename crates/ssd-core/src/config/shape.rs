@@ -100,6 +100,27 @@ impl Config {
     }
 }
 
+impl Config {
+    /// Erase units of each pool that are bad from the factory.
+    #[must_use]
+    pub fn bad_units_by_pool(&self) -> Vec<u64> {
+        let mut bad = vec![0u64; self.pools() as usize];
+        for unit in self.factory_bad_units() {
+            bad[(u64::from(unit) / self.units_per_pool()) as usize] += 1;
+        }
+        bad
+    }
+
+    /// Open erase units of a pool for each frontier.
+    #[must_use]
+    pub fn open_units_per_frontier(&self) -> u64 {
+        match self.alloc.erase_unit {
+            EraseUnit::Block => self.planes_per_pool(),
+            EraseUnit::Superblock => 1,
+        }
+    }
+}
+
 impl Frontiers {
     /// Open blocks that the host and GC have on one plane.
     #[must_use]

@@ -71,6 +71,8 @@ pub struct Ftl {
     /// Pages marked valid.
     pub valid_pages: u64,
     seals: u64,
+    /// The victim policy has named no block although one had an invalid page.
+    policy_declines: bool,
     rng: Stream,
     shape: Shape,
 }
@@ -99,6 +101,7 @@ impl Ftl {
             clock: 0,
             valid_pages: 0,
             seals: 0,
+            policy_declines: false,
             rng: Stream::new(config.run.seed, "victim"),
             shape: Shape::of(config),
             blocks,
@@ -112,6 +115,15 @@ impl Ftl {
     pub fn set_victim(&mut self, mut victim: Victim) {
         victim.init(&self.blocks, self.clock);
         self.victim = victim;
+        self.policy_declines = false;
+    }
+
+    /// Whether the victim policy has ever named no block although one had an invalid page, as policies with
+    /// a threshold do: then it decides when to collect, and the triggers do not alone.
+    #[inline(always)]
+    #[must_use]
+    pub fn policy_declines(&self) -> bool {
+        self.policy_declines
     }
 
     /// Bind a host page: the next page of the host frontier `stream` on `plane`.
@@ -212,6 +224,9 @@ impl Ftl {
                 return Some(Choice::of_policy(block));
             }
         }
+        if chosen.is_none() && !self.policy_declines {
+            self.policy_declines = self.fewest_valid(pool).is_some();
+        }
         if must_progress {
             let block = self.fewest_valid(pool).filter(|&block| self.fits(block))?;
             return Some(Choice { by_reserve: true, ..Choice::of_policy(block) });
@@ -243,11 +258,13 @@ impl Ftl {
     /// The blocks of `pool` that `amount = "all-candidates"` collects now: those the policy names,
     /// none where no block has an invalid page.
     #[must_use]
-    pub fn candidates(&self, pool: PoolId) -> Vec<BlockId> {
+    pub fn candidates(&mut self, pool: PoolId) -> Vec<BlockId> {
         if self.fewest_valid(pool).is_none() {
             return Vec::new();
         }
-        self.victim.candidates(pool, &self.blocks, self.clock)
+        let all = self.victim.candidates(pool, &self.blocks, self.clock);
+        self.policy_declines |= all.is_empty();
+        all
     }
 
     /// The sealed block of `pool` with the fewest valid pages, if it has an invalid page.

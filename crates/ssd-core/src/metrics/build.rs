@@ -9,6 +9,7 @@ use super::report::{
     Waf, Wear, WriteBuffer,
 };
 use super::steady::{Evidence, SteadyState};
+use super::verdict::{self, DecidedBy};
 use super::warmup::{self, Warmup};
 use super::warnings;
 use crate::host::request::Op;
@@ -117,6 +118,7 @@ impl Report {
             flash: flash(inputs),
             waf: waf(inputs),
             gc: gc(inputs),
+            verdict: verdict::judge(&inputs.measured.gc),
             wear: wear(inputs),
             latency_parts: LatencyParts {
                 read: part_means(&inputs.measured.read_parts),
@@ -446,7 +448,10 @@ fn steady_state(inputs: &Inputs) -> SteadyState {
         pages_before: inputs.device.pages_before,
         user_pages: inputs.device.user_pages,
         spare_pages: inputs.device.physical_pages - inputs.device.user_pages,
+        live_pages: inputs.device.valid_pages,
+        starts_steady: inputs.config["precondition"]["steady_state"] == "mean-field",
         gc_calls: m.gc.calls,
+        reserve_decided: verdict::judge(&m.gc).decided_by == DecidedBy::Reserve,
     })
 }
 

@@ -15,6 +15,7 @@ pub mod schema;
 pub mod series;
 pub mod steady;
 pub mod summary;
+pub mod verdict;
 pub mod warmup;
 pub mod warnings;
 

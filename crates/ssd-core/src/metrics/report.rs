@@ -6,6 +6,7 @@
 
 use super::counters::Cause;
 use super::steady::SteadyState;
+use super::verdict::Verdict;
 use super::warmup::Warmup;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -42,6 +43,9 @@ pub struct Report {
     pub waf: Waf,
     /// Garbage collection.
     pub gc: Gc,
+    /// Whether the victim policy is what the run measures.
+    #[serde(default)]
+    pub verdict: Verdict,
     /// Wear levelling and lifetime.
     #[serde(default)]
     pub wear: Wear,

@@ -98,6 +98,11 @@ fn gc() -> Value {
     )
 }
 
+fn verdict() -> Value {
+    let who = json!({"type": "string", "enum": ["policy", "reserve", "nobody"]});
+    with(object("policy_share:number? unmet_share:number? reason:string"), [("decided_by", who)])
+}
+
 fn wear() -> Value {
     object(
         "calls:count pages_moved:count pages_dropped:count pages_stale:count \
@@ -164,6 +169,7 @@ pub fn schema() -> Value {
             ("flash", flash()),
             ("waf", with(object("total:number?"), by_cause("number?"))),
             ("gc", gc()),
+            ("verdict", verdict()),
             ("wear", wear()),
             ("latency_parts", with(object(""), [("read", parts.clone()), ("write", parts)])),
             ("device", device()),

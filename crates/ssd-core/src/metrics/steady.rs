@@ -1,11 +1,14 @@
 //! Has write amplification settled? Its course over the host's writes, in bounded memory.
 //!
 //! The rule, in [`Course::judge`]: the device is in a steady state when
-//! 1. the host has written every user page once on average, preconditioning included,
-//! 2. within the measurement the host has written as many pages as the device has to spare: a device that
+//! 1. the victim policy has decided what was collected (`verdict`), not what the device has to spare,
+//! 2. the host has written every user page once on average, preconditioning included, and has then
+//!    written over the live data once, unless the device began in a steady state that was built
+//!    (`precondition.steady_state`),
+//! 3. within the measurement the host has written as many pages as the device has to spare: a device that
 //!    starts with more erased blocks than it will have needs so many writes to show it,
-//! 3. at least [`MIN_CALLS`] blocks were collected within the measurement, and
-//! 4. write amplification over the third and the fourth quarter of the host's writes differs by at
+//! 4. at least [`MIN_CALLS`] blocks were collected within the measurement, and
+//! 5. write amplification over the third and the fourth quarter of the host's writes differs by at
 //!    most 5 % of the latter.
 
 use serde::{Deserialize, Serialize};
@@ -58,6 +61,12 @@ pub struct Evidence {
     pub user_pages: u64,
     /// Pages beyond them.
     pub spare_pages: u64,
+    /// Pages that hold current data at the end: they have been written once, and not over yet.
+    pub live_pages: u64,
+    /// The device began in a steady state.
+    pub starts_steady: bool,
+    /// The victim policy has not decided what was collected.
+    pub reserve_decided: bool,
     /// Blocks collected within the measurement.
     pub gc_calls: u64,
 }
@@ -143,12 +152,25 @@ impl Course {
         if e.host_pages == 0 {
             return answer(false, "the host wrote nothing".into());
         }
+        if e.reserve_decided {
+            return answer(false, "the reserve decided, not the victim policy".into());
+        }
         let written = e.host_pages + e.pages_before;
         if written < e.user_pages {
             let share = 100.0 * written as f64 / e.user_pages as f64;
             return answer(
                 false,
                 format!("the host wrote {share:.1} % of the user pages, preconditioning included"),
+            );
+        }
+        let over = written.saturating_sub(e.live_pages);
+        if over < e.live_pages && !e.starts_steady {
+            let share = 100.0 * over as f64 / e.live_pages as f64;
+            return answer(
+                false,
+                format!(
+                    "the host wrote over {share:.1} % of the live data, preconditioning included"
+                ),
             );
         }
         if e.host_pages < e.spare_pages {
@@ -190,6 +212,9 @@ mod tests {
             pages_before: 0,
             user_pages: 1000,
             spare_pages: 100,
+            live_pages: 1000,
+            starts_steady: false,
+            reserve_decided: false,
             gc_calls: 1000,
         };
         (c, e)
@@ -249,6 +274,13 @@ mod tests {
         let large = Evidence { user_pages: 10_001, ..e };
         assert!(c.judge(&large).reason.contains("100.0 % of the user pages"));
         assert!(c.judge(&Evidence { pages_before: 1, ..large }).reached);
+        let live = Evidence { live_pages: 5001, ..e };
+        assert!(c.judge(&live).reason.contains("wrote over 100.0 % of the live data"));
+        assert!(c.judge(&Evidence { pages_before: 2, ..live }).reached, "one more than twice");
+        assert!(c.judge(&Evidence { starts_steady: true, ..live }).reached);
+        let reserve = c.judge(&Evidence { reserve_decided: true, ..e });
+        assert_eq!(reserve.reason, "the reserve decided, not the victim policy");
+        assert!(!reserve.reached);
         let (c, e) = course(0, |_| 0);
         assert_eq!(c.judge(&e).reason, "the host wrote nothing");
         assert_eq!(c.judge(&e).wa_first, None);

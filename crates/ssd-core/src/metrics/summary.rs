@@ -3,6 +3,7 @@
 use super::counters::Cause;
 use super::report::{LatencyStats, PartMeans, Report};
 use super::steady::TOLERANCE;
+use super::verdict::DecidedBy;
 use std::fmt::Write as _;
 
 const WIDTH: usize = 100;
@@ -133,6 +134,12 @@ fn head(r: &Report, out: &mut String) {
         r.provenance.ssdlab
     );
     wrapped("", &line, out);
+    if r.verdict.decided_by == DecidedBy::Reserve {
+        line!(out, "");
+        let share = percent(r.verdict.policy_share.unwrap_or(0.0));
+        let found = format!("{share} of the victims were its choice (see the warnings)");
+        wrapped("verdict         ", &format!("the reserve decided, not your policy: {found}"), out);
+    }
 }
 
 fn requests(r: &Report, out: &mut String) {
@@ -290,6 +297,17 @@ fn collection(r: &Report, out: &mut String) {
         .collect();
     let invalid = gc.mean_victim_invalid_ratio.map_or_else(|| "-".to_owned(), percent);
     wrapped("  victims       ", &format!("{}; {invalid} invalid", victims.join(", ")), out);
+    if let Some(share) = r.verdict.policy_share {
+        let who =
+            if r.verdict.decided_by == DecidedBy::Policy { "the policy" } else { "the reserve" };
+        let unmet = r.verdict.unmet_share.filter(|&share| share > 0.0);
+        let unmet = unmet.map_or_else(String::new, |share| {
+            format!(", {} for a demand that cannot be met", percent(share))
+        });
+        let text =
+            format!("{who}: {} of the victims were the policy's choice{unmet}", percent(share));
+        wrapped("  decided by    ", &text, out);
+    }
     line!(
         out,
         "  pages         {} moved, {} dropped, {} stale",

@@ -5,6 +5,7 @@ use super::build::{DeviceState, Inputs, audit};
 use super::counters::{Cause, MoveCounts, Parts};
 use super::report::{Provenance, Report};
 use super::series::Gauges;
+use super::verdict::DecidedBy;
 use super::{schema, summary, warnings};
 use crate::host::request::{Op, Request};
 use crate::units::Nanos;
@@ -12,6 +13,25 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 const ERASES: [u32; 4] = [3, 5, 4, 4];
+
+#[test]
+fn a_run_that_the_reserve_decided_says_so_first() {
+    let mut m = measured(false);
+    m.gc.victims.unmet = 150;
+    let r = example(&m);
+    assert_eq!((r.verdict.decided_by, r.verdict.policy_share), (DecidedBy::Reserve, Some(0.23)));
+    assert!(!r.steady_state.reached, "{}", r.steady_state.reason);
+    let text = summary::text(&r);
+    let verdict =
+        "verdict         the reserve decided, not your policy: 23.0 % of the victims were its";
+    assert!(text.lines().nth(2).unwrap().starts_with(verdict), "{text}");
+    assert!(
+        text.contains("  ! the reserve decided, not your policy: for 75.0 % of the victims"),
+        "{text}"
+    );
+    assert!(text.contains("steady state    no: the reserve decided"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
 
 /// One request at a time: 20 000 of them, a tenth of them slow because of GC.
 fn measured(split: bool) -> Measurements {
@@ -86,7 +106,7 @@ fn inputs(m: &Measurements) -> Inputs<'_> {
             valid_pages: 9_990,
             free_blocks: 2,
             lowest_free_blocks: 1,
-            pages_before: 0,
+            pages_before: 10_000,
             buffered_pages: None,
             host_crosses: None,
             erases: &ERASES,
@@ -262,6 +282,12 @@ fn warnings_come_with_their_condition_only() {
     let none = with(&|r| (r.gc.calls, r.gc.deferred) = (0, 0));
     assert!(has(&none, "fewest free blocks: 1 of 4"));
     assert!(has(&with(&|r| r.steady_state.reached = false), "not in steady state"));
+    let reserve = with(&|r| {
+        (r.verdict.decided_by, r.steady_state.reached) = (DecidedBy::Reserve, false);
+        r.verdict.reason = "why".into();
+    });
+    assert!(has(&reserve, "the reserve decided, not your policy: why"));
+    assert!(!has(&reserve, "write more"), "{reserve:?}");
     assert!(has(&with(&|r| r.completed = false), "20000 of 20000 requests completed"));
     assert!(has(&with(&|r| r.host.unmapped_pages_read = 50), "50 of 5000 pages read"));
     assert!(!has(&with(&|r| r.host.unmapped_pages_read = 49), "held nothing"));

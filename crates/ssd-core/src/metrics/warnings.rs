@@ -2,6 +2,7 @@
 
 use super::histogram::samples_needed;
 use super::report::{LatencyStats, RESERVE_GREEDY, Report};
+use super::verdict::DecidedBy;
 
 /// A peak of fewer pending requests is not called an overload.
 const OVERLOAD_PENDING: u64 = 1000;
@@ -17,8 +18,14 @@ pub fn warnings(report: &Report, open_loop: bool) -> Vec<String> {
     let mut all = Vec::new();
     all.extend(incomplete(report));
     all.extend(overload(report, open_loop));
-    all.extend(no_gc(report).or_else(|| not_steady(report)));
-    all.extend(too_much_live(report));
+    // More writes would not make the policy decide, so nothing else is advised then.
+    let verdict = not_the_policy(report);
+    let others =
+        || no_gc(report).or_else(|| not_steady(report)).into_iter().chain(too_much_live(report));
+    match verdict {
+        Some(text) => all.push(text),
+        None => all.extend(others()),
+    }
     all.extend(transient(report));
     all.extend(foreground(report));
     all.extend(unmapped(report));
@@ -49,6 +56,12 @@ fn overload(report: &Report, open_loop: bool) -> Option<String> {
          larger workload.time_scale)",
         100.0 * busiest
     ))
+}
+
+fn not_the_policy(report: &Report) -> Option<String> {
+    let verdict = &report.verdict;
+    (verdict.decided_by == DecidedBy::Reserve)
+        .then(|| format!("the reserve decided, not your policy: {}", verdict.reason))
 }
 
 fn no_gc(report: &Report) -> Option<String> {

@@ -14,6 +14,7 @@ use crate::config::{
     Amount, Blocking, BlockingScope, Config, GcPath, Granularity, InterconnectModel,
 };
 use crate::ftl::Choice;
+use crate::ftl::gc::unmet::Unmet;
 use crate::ftl::gc::victim::VictimPolicy;
 use crate::ftl::gc::{Demand, Demands};
 use crate::ftl::plugs::Plugs;
@@ -55,6 +56,7 @@ pub(crate) struct Collector {
     /// Pools whose demand found nothing to collect.
     starved: Vec<bool>,
     starving: u32,
+    unmet: Unmet,
     /// The victim policy has blocks that are collected whatever the triggers say.
     at_once: bool,
     /// Pools whose `amount = "one"` has been used up since their last host page.
@@ -106,6 +108,7 @@ impl Collector {
             consider,
             starved: vec![false; pools],
             starving: 0,
+            unmet: Unmet::new(geo.pools, geo.blocks_per_pool),
             at_once: victim.collects_at_once(),
             spent: vec![false; pools],
             lists: vec![VecDeque::new(); pools],
@@ -355,6 +358,8 @@ impl Ssd {
     }
 
     fn count_victim(&mut self, choice: Choice, foreground: bool) {
+        let pool = self.ftl.blocks.pool_of(choice.block);
+        let unmet = self.gc.unmet.at(&self.ftl, &self.gc.demands, pool);
         let gc = &mut self.measured.gc;
         gc.calls += 1;
         if foreground {
@@ -365,7 +370,8 @@ impl Ssd {
         if choice.by_reserve {
             gc.victims.reserve_greedy += 1
         } else {
-            gc.victims.policy += 1
+            gc.victims.policy += 1;
+            gc.victims.unmet += u64::from(unmet);
         }
         let valid = u32::from(self.ftl.blocks.valid[choice.block.at()]);
         gc.victim_valid_sum += u64::from(valid);

@@ -8,6 +8,7 @@
 use super::ssd::policy_error;
 use crate::config::{Amount, Config, FillOrder, SteadyStart};
 use crate::ftl::gc::trigger::SpaceView;
+use crate::ftl::gc::unmet::Unmet;
 use crate::ftl::gc::victim::VictimPolicy;
 use crate::ftl::gc::{Demand, Demands};
 use crate::ftl::map::Entry;
@@ -37,6 +38,8 @@ pub struct Tally {
     pub foreground: u64,
     /// Of these, chosen by the reserve's greedy rule.
     pub by_reserve: u64,
+    /// Of those that the policy chose, victims for a demand that collection cannot meet.
+    pub unmet: u64,
     /// Valid pages of all victims.
     pub victim_valid: u64,
     /// Blocks collected by static wear levelling.
@@ -77,12 +80,19 @@ pub struct Functional {
     /// Pools whose demand found nothing to collect: looked at again when a page of theirs is released.
     starved: Vec<bool>,
     starving: u32,
+    unmet: Unmet,
     /// The victim policy has blocks that are collected whatever the triggers say.
     at_once: bool,
     sequence: u64,
     victims: Option<Vec<BlockId>>,
+    /// Pages programmed for any reason, and how many there will be at the next report of progress.
+    programs: u64,
+    next_look: u64,
     plugs: Plugs,
 }
+
+/// Pages programmed between two reports of progress.
+const LOOK_EVERY: u64 = 65_536;
 
 impl Functional {
     /// Over the device `ftl` of `config`.
@@ -129,9 +139,12 @@ impl Functional {
             spent: vec![false; ftl.geo.pools as usize],
             starved: vec![false; ftl.geo.pools as usize],
             starving: 0,
+            unmet: Unmet::new(ftl.geo.pools, ftl.geo.blocks_per_pool),
             at_once: ftl.victim.collects_at_once(),
             sequence: 0,
             victims: None,
+            programs: 0,
+            next_look: 0,
             plugs: plugs.clone(),
             ftl,
         }
@@ -173,6 +186,7 @@ impl Functional {
         assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
         self.sequence += 1;
         self.tally.host_pages += 1;
+        self.programs += 1;
         let planned = self.placement.place(lpn, &|_| 0);
         let stream = self.ftl.space.host_stream(stream);
         let plane = self.plane_for(planned, stream)?;
@@ -352,6 +366,7 @@ impl Functional {
         let copies =
             if choice.levels { &mut self.tally.wear_pages } else { &mut self.tally.gc_pages };
         *copies += pages.len() as u64;
+        self.programs += pages.len() as u64;
         self.pages = pages;
         self.ftl.begin_erase(block);
         self.ftl.finish_erase(block);
@@ -366,6 +381,9 @@ impl Functional {
         self.tally.victims += 1;
         self.tally.foreground += u64::from(foreground);
         self.tally.by_reserve += u64::from(choice.by_reserve);
+        let pool = self.ftl.blocks.pool_of(choice.block);
+        let unmet = self.unmet.at(&self.ftl, &self.demands, pool);
+        self.tally.unmet += u64::from(unmet && !choice.by_reserve);
         let valid = u32::from(self.ftl.blocks.valid[choice.block.at()]);
         self.tally.victim_valid += u64::from(valid);
         self.victim_invalid.record(u64::from(self.ftl.geo.pages_per_block - valid));
@@ -375,7 +393,8 @@ impl Functional {
     ///
     /// # Errors
     /// [`DeviceError::NoSpace`] when a pool cannot free a block. `keep_going` is asked every 65,536
-    /// pages with the pages written and those to write in all; false ends early.
+    /// pages programmed, copies included, with the pages written and those to write in all; false ends
+    /// early.
     pub fn precondition(
         &mut self,
         config: &Config,
@@ -394,13 +413,25 @@ impl Functional {
         }
         let order = (p.order == FillOrder::Random).then(|| permutation(pages as u32, &mut rng));
         for i in 0..pages {
-            if i % 65_536 == 0 && !keep_going(i, pages + overwrites) {
+            if self.is_time_to_look() && !keep_going(i, pages + overwrites) {
                 return Ok(false);
             }
             let lpn = order.as_ref().map_or(i as u32, |o| o[i as usize]);
             self.write(Lpn(lpn), 0)?;
         }
         self.overwrite(pages, overwrites, rng, keep_going)
+    }
+
+    /// Whether as many pages have been programmed since this last held as lie between two reports of
+    /// progress. One page of the host may cost any number of copies, so those count.
+    #[inline(always)]
+    pub fn is_time_to_look(&mut self) -> bool {
+        let programs = self.programs;
+        let due = programs >= self.next_look;
+        if due {
+            self.next_look = programs + LOOK_EVERY;
+        }
+        due
     }
 
     /// The steady state of greedy collection under uniform writes, with as few erased blocks as no
@@ -448,7 +479,7 @@ impl Functional {
     ) -> Result<bool, DeviceError> {
         let (mut ahead, mut drawn) = (Ahead::new(), 0);
         for i in 0..overwrites {
-            if i % 65_536 == 0 && !keep_going(pages + i, pages + overwrites) {
+            if self.is_time_to_look() && !keep_going(pages + i, pages + overwrites) {
                 return Ok(false);
             }
             let lpn = loop {

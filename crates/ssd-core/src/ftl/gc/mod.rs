@@ -2,6 +2,7 @@
 
 pub mod concurrency;
 pub mod trigger;
+pub mod unmet;
 pub mod victim;
 
 use super::plugs::Plugs;
@@ -51,6 +52,14 @@ impl Demands {
         } else {
             Demand::Background
         }
+    }
+
+    /// Whether the pool would want collection for ever if it were left in the state `best`, in which
+    /// nothing is left to collect. A trigger that ends for another reason than space (an idle time, a
+    /// policy from outside) is taken to end.
+    #[must_use]
+    pub fn outlast(&self, best: &SpaceView) -> bool {
+        best.free_blocks <= self.reserve || self.triggers.iter().all(|t| t.outlasts(best))
     }
 
     /// Whether the answer may change with every page written, not only with every block opened.

@@ -50,6 +50,10 @@ impl TriggerPolicy for Policy {
         view.free_blocks <= self.hard
     }
 
+    fn outlasts(&self, best: &SpaceView) -> bool {
+        self.holds(best)
+    }
+
     fn watches_pages(&self) -> bool {
         false
     }

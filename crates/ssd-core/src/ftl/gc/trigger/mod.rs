@@ -39,6 +39,13 @@ pub trait TriggerPolicy: Send {
         false
     }
 
+    /// Whether it still holds in the state `best`, in which nothing is left to collect: only what the host
+    /// trims could end it then. False where something other than space ends it.
+    fn outlasts(&self, best: &SpaceView) -> bool {
+        let _ = best;
+        false
+    }
+
     /// Whether the answer may change with every page written (and not only with the number of erased
     /// blocks).
     fn watches_pages(&self) -> bool {
@@ -95,6 +102,12 @@ macro_rules! triggers {
                 match self {
                     $(Trigger::$variant(p) => p.urgent(view),)+
                     Trigger::External(p) => p.urgent(view),
+                }
+            }
+            fn outlasts(&self, best: &SpaceView) -> bool {
+                match self {
+                    $(Trigger::$variant(p) => p.outlasts(best),)+
+                    Trigger::External(p) => p.outlasts(best),
                 }
             }
             fn watches_pages(&self) -> bool {

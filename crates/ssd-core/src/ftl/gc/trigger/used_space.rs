@@ -50,6 +50,10 @@ impl TriggerPolicy for Policy {
         u128::from(used) * 1_000_000_000 >= u128::from(all) * u128::from(self.at_ppb)
     }
 
+    fn outlasts(&self, best: &SpaceView) -> bool {
+        self.holds(best)
+    }
+
     fn watches_device(&self) -> bool {
         !self.pool
     }

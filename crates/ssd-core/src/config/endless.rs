@@ -1,0 +1,139 @@
+//! Collection without end, seen before a run begins: the data that preconditioning leaves hold the triggers by
+//! themselves, so that collection stops only when no invalid page is left.
+//!
+//! What is live after the fill is known exactly: `fill` of the user pages, whatever is overwritten later. The
+//! state that no collection can improve has these pages in as few blocks as they fill, and nothing else used;
+//! if the triggers hold there (`Demands::outlast`), they hold always. A policy that takes the block with the
+//! most invalid pages then moves nearly a whole block for each page the host writes. One that takes blocks
+//! without invalid pages before others, such as FIFO, moves half of the pool or more: that is refused
+//! where the reserve does not choose instead.
+
+use super::{Amount, Config};
+use crate::ftl::blocks::{BlockState, BlockTable};
+use crate::ftl::gc::Demands;
+use crate::ftl::gc::trigger::SpaceView;
+use crate::ftl::gc::victim::{Victim, VictimPolicy};
+use crate::ftl::plugs::Plugs;
+use crate::rng::Stream;
+use crate::units::{BlockId, PoolId};
+
+/// A device whose triggers preconditioning alone keeps holding.
+pub(crate) struct Endless {
+    live_share: f64,
+    /// Erased blocks of a pool at best, and all that are not bad.
+    free: u64,
+    blocks: u64,
+    /// Page copies for each page that the host writes, where the policy names every victim.
+    pub(crate) copies: u64,
+    /// The policy takes blocks without invalid pages, and nothing keeps it from that.
+    pub(crate) rotates: bool,
+}
+
+/// What `config` leads to; `None` where collection can meet its triggers, and where it is not known.
+pub(crate) fn of(config: &Config) -> Option<Endless> {
+    let live = (f64::from(config.device.user_pages) * config.precondition.fill).floor() as u64;
+    if config.precondition.snapshot.is_some() || live == 0 {
+        return None;
+    }
+    let pages = config.pages_per_unit();
+    let bad = config.bad_units_by_pool();
+    let worst = bad.iter().copied().max().unwrap_or(0);
+    let blocks = config.units_per_pool().checked_sub(worst)?;
+    let good = (config.units_per_pool() * config.pools()).checked_sub(bad.iter().sum())?;
+    let pool_live = live / config.pools();
+    let free = blocks.checked_sub(pool_live.div_ceil(pages))?;
+    let best = SpaceView {
+        pool: PoolId(0),
+        clock: 0,
+        free_blocks: u32::try_from(free).ok()?,
+        blocks: u32::try_from(blocks).ok()?,
+        pool_used_pages: pool_live,
+        pool_pages: blocks * pages,
+        used_pages: live,
+        pages: good * pages,
+        idle_for: None,
+    };
+    if !Demands::new(&config.gc, &Plugs::default()).outlast(&best) {
+        return None;
+    }
+    // At rest every frontier has an open block; at the reserve a choice that frees nothing does not count.
+    let open = u64::from(config.alloc.frontiers.count()) * config.open_units_per_frontier();
+    let at_reserve = free.saturating_sub(open) <= u64::from(config.gc.reserve);
+    let takes = expected_victims(config, blocks)?;
+    let until_met = config.gc.amount == Amount::UntilSatisfied;
+    Some(Endless {
+        live_share: live as f64 / best.pages as f64,
+        free,
+        blocks,
+        copies: if until_met && !at_reserve { takes * pages } else { pages },
+        rotates: until_met && !at_reserve && takes > ROTATES,
+    })
+}
+
+/// Blocks taken until the one with an invalid page, beyond which a policy is said to go round.
+const ROTATES: u64 = 4;
+/// Blocks of the pool on which a policy is tried out, at most.
+const TRIED: u64 = 512;
+
+/// How many of `blocks` sealed blocks the policy takes until it comes to the only one with an invalid page, which
+/// is in the middle; `None` if it takes none: then the policy says when to stop.
+fn expected_victims(config: &Config, blocks: u64) -> Option<u64> {
+    let tried = blocks.min(TRIED) as u32;
+    let mut table = BlockTable::new(1, tried, config.pages_per_unit() as u16);
+    let pages = table.pages_per_block;
+    for block in 0..tried as usize {
+        (table.valid[block], table.bound[block]) = (pages, pages);
+        (table.state[block], table.seal_order[block]) = (BlockState::Sealed, block as u64);
+    }
+    let target = BlockId(tried / 2);
+    table.valid[target.at()] -= 1;
+    let mut policy = Victim::build(&config.gc.victim, &table);
+    policy.init(&table, 0);
+    let mut rng = Stream::new(config.run.seed, "trial");
+    for (taken, order) in (1..=u64::from(tried)).zip(u64::from(tried)..) {
+        let block = policy.select(PoolId(0), &table, 0, &mut rng)?;
+        if block == target {
+            return Some(taken * blocks / u64::from(tried));
+        }
+        // Its pages are now those of the block that was sealed last.
+        table.state[block.at()] = BlockState::Collecting;
+        policy.on_leave(block, &table);
+        (table.state[block.at()], table.seal_order[block.at()]) = (BlockState::Sealed, order);
+        policy.on_seal(block, &table, 0);
+    }
+    Some(blocks)
+}
+
+impl Endless {
+    /// Why the triggers hold.
+    fn cause(&self) -> String {
+        format!(
+            "the data of precondition.fill are {:.1} % of the pages and leave at most {} of {} blocks of a \
+             pool erased, so that the triggers hold even when nothing is left to collect",
+            100.0 * self.live_share,
+            self.free,
+            self.blocks
+        )
+    }
+
+    /// Why it is refused.
+    pub(crate) fn refusal(&self, victim: &str) -> String {
+        format!(
+            "collection would never end: {}, and gc.victim = {victim:?} takes blocks without invalid pages, \
+             about {} page copies for each page the host writes; use a trigger that can be met, another \
+             victim policy, gc.amount = \"one\", or more device.over_provisioning",
+            self.cause(),
+            self.copies
+        )
+    }
+
+    /// What is said before a run that is not refused.
+    pub(crate) fn warning(&self) -> String {
+        format!(
+            "the triggers of gc.trigger will never be met: {}; the victim policy hardly matters then, and every \
+             page the host writes costs up to {} page copies",
+            self.cause(),
+            self.copies
+        )
+    }
+}

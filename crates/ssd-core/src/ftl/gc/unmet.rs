@@ -1,0 +1,66 @@
+//! Demands that collection cannot meet: the triggers of a pool would still hold if every invalid page of its
+//! sealed blocks had been reclaimed.
+//!
+//! Such a pool is collected until nothing is left to collect, whoever chooses the victims: their order
+//! hardly matters, and runs under different policies are equal but for chance. The usual cause is a
+//! watermark above what the device has to spare, or a threshold on used space below the share of live data.
+
+use super::Demands;
+use super::trigger::SpaceView;
+use crate::ftl::Ftl;
+use crate::units::PoolId;
+
+/// Looks in so many turns over the blocks of a pool: a look scans all of them, and what it finds changes
+/// slowly.
+const LOOKS_PER_TURN: u32 = 16;
+
+/// What was found in each pool when it was last looked at.
+pub struct Unmet {
+    every: u32,
+    /// Victims until the next look.
+    left: Vec<u32>,
+    found: Vec<bool>,
+}
+
+impl Unmet {
+    /// Nothing found yet in pools of `blocks_per_pool` blocks.
+    #[must_use]
+    pub fn new(pools: u32, blocks_per_pool: u32) -> Unmet {
+        let every = (blocks_per_pool / LOOKS_PER_TURN).max(1);
+        Unmet { every, left: vec![0; pools as usize], found: vec![false; pools as usize] }
+    }
+
+    /// Whether the next victim of `pool` is taken for a demand that cannot be met, and not chosen by a policy
+    /// that leaves blocks with invalid pages alone: such a policy decides itself when to stop.
+    #[inline]
+    pub fn at(&mut self, ftl: &Ftl, demands: &Demands, pool: PoolId) -> bool {
+        let left = &mut self.left[pool.at()];
+        if *left == 0 {
+            *left = self.every;
+            self.found[pool.at()] = demands.outlast(&best_view(ftl, pool));
+        }
+        self.left[pool.at()] -= 1;
+        self.found[pool.at()] && !ftl.policy_declines()
+    }
+}
+
+/// What triggers would see of `pool` without the invalid pages of sealed blocks, their valid pages packed
+/// behind those of the open blocks.
+fn best_view(ftl: &Ftl, pool: PoolId) -> SpaceView {
+    let view = ftl.space_view(pool);
+    let (mut sealed, mut live, mut invalid) = (0u32, 0u64, 0u64);
+    for block in ftl.blocks.of_pool(pool).filter(|&b| ftl.blocks.is_candidate(b)) {
+        sealed += 1;
+        live += u64::from(ftl.blocks.valid[block.at()]);
+        invalid += u64::from(ftl.blocks.invalid(block));
+    }
+    let erased_pages = u64::from(view.free_blocks) * u64::from(ftl.geo.pages_per_block);
+    let gc_open = ftl.space.gc_room(pool) - erased_pages;
+    let packed = live.saturating_sub(gc_open).div_ceil(u64::from(ftl.geo.pages_per_block));
+    SpaceView {
+        free_blocks: (view.free_blocks + sealed).saturating_sub(packed as u32),
+        pool_used_pages: view.pool_used_pages - invalid,
+        used_pages: ftl.valid_pages,
+        ..view
+    }
+}
