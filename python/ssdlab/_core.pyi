@@ -31,6 +31,7 @@ __all__ = [
     "__commit__",
     "__version__",
     "application",
+    "config_notes",
     "config_reference",
     "config_schema",
     "config_toml",
@@ -346,6 +347,9 @@ def load(
 
 def config_toml(config: str) -> str:
     """A resolved configuration (JSON) as TOML that resolves to itself."""
+
+def config_notes(config: str) -> list[str]:
+    """What is worth saying of a resolved configuration (JSON) before a run begins."""
 
 def config_schema() -> str:
     """JSON Schema of configurations."""

@@ -24,7 +24,7 @@ from ssdlab.errors import ConfigError, Interrupted, RunError, WorkloadError
 from ssdlab.folder import draft, keep_with_page, remove_stale
 from ssdlab.policy import is_policy, name_of
 from ssdlab.processes import Died, run_apart
-from ssdlab.progress import Callback, Display, display
+from ssdlab.progress import Callback, Display, display, say_before
 from ssdlab.report import REPORT, Report
 from ssdlab.simulate import Plugs, plugged, run_loaded
 
@@ -274,6 +274,8 @@ def _page(done: Comparison) -> str:
 
 
 def _shown(batch: _Batch, jobs: int, progress: bool) -> Comparison:
+    if progress:
+        say_before(note for one in batch.planned if not one.policies for note in one.config.notes)
     with ExitStack() as stack:
         batch.shown = stack.enter_context(display()) if progress else None
         done = batch.run(jobs)

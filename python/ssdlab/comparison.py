@@ -29,6 +29,7 @@ MEASURES = (
     "gc_calls",
     "gc_foreground",
     "gc_foreground_share",
+    "policy_share",
     "gc_pages_moved",
     "erases",
     "simulated_ns",
@@ -51,6 +52,8 @@ def _row(label: str, report: Report) -> Row:
         "gc_calls": gc.calls,
         "gc_foreground": gc.foreground,
         "gc_foreground_share": gc.foreground / gc.calls if gc.calls else None,
+        "decided_by": report.verdict.decided_by,
+        "policy_share": report.verdict.policy_share,
         "gc_pages_moved": gc.pages_moved,
         "erases": report.flash.erases,
         "simulated_ns": report.time.simulated,
@@ -196,6 +199,53 @@ class Comparison:
         ]
 
     @property
+    def reserve_decided(self) -> dict[str, float]:
+        """Runs, of which the reserve decided and not the victim policy (`report.verdict`), by label.
+
+        With the share of the victims that were the policy's choice, the largest of the repetitions.
+        """
+        found: dict[str, float] = {}
+        for label, report in self.runs:
+            if report.verdict.decided_by == "reserve":
+                found[label] = max(found.get(label, 0.0), report.verdict.policy_share or 0.0)
+        return found
+
+    @property
+    def not_compared(self) -> tuple[str, ...]:
+        """Those of them whose policies were to be compared: the runs differ in `gc.victim`."""
+        victims = {json.dumps(report.json["config"]["gc"]["victim"]) for _, report in self.runs}
+        return tuple(self.reserve_decided) if len(victims) > 1 else ()
+
+    def of_policies(self) -> Comparison:
+        """The same without those that `not_compared` lists."""
+        left = set(self.not_compared)
+        return replace(
+            self,
+            reports={label: one for label, one in self.reports.items() if label not in left},
+            repetitions={
+                label: one for label, one in self.repetitions.items() if label not in left
+            },
+        )
+
+    def reserve_sentence(self) -> str:
+        """What has to be said first where the reserve decided; empty where the policies did."""
+        found = self.reserve_decided
+        if not found:
+            return ""
+        every = len(found) == len(self.repetitions or self.reports)
+        where = "all runs" if every and len(found) > 1 else ", ".join(found)
+        most = f"{100 * max(found.values()):.1f} %"
+        share = f"at most {most}" if len(found) > 1 else f"only {most}"
+        end = ""
+        if self.not_compared:
+            end = " This is no comparison of policies"
+            end += "." if every else ": their rows have no ratios."
+        return (
+            f"The reserve decided, not the victim policy, in {where}: {share} of the victims were"
+            f" the policy's choice (see the warnings).{end}"
+        )
+
+    @property
     def completed(self) -> bool:
         """Every run completed."""
         whole = all(report.completed for _, report in self.runs)
@@ -216,6 +266,7 @@ class Comparison:
             "failures": self.failures,
             "not_run": self.not_run,
             "folders": {label: self._folder(label).as_posix() for label in self.reports},
+            "reserve_decided": self.reserve_decided,
             "warnings": dict(self._warnings()),
         }
         return told | self._repeated() if self.repetitions else told
@@ -261,10 +312,11 @@ class Comparison:
 
             lines = tables(self)
         else:
-            lines = [*self._head(), "", *self._overview()]
+            lines = [*self._head(), *self.first_lines(), "", *self._overview()]
             for op in ("write", "read"):
                 lines += self._latencies(op)
-            lines += ["", *self._verdict()] if len(self.reports) > 1 else []
+            best = list(self._verdict()) if len(self.reports) > 1 else []
+            lines += ["", *best] if best else []
         for label, reason in self.failures.items():
             lines += ["", f"{label} could not finish: {reason}"]
         if self.not_run:
@@ -289,18 +341,38 @@ class Comparison:
         count = "one run" if len(reports) == 1 else f"{len(reports)} runs"
         yield f"{first}: {count}{each}{time}{mark}"
 
+    def first_lines(self) -> list[str]:
+        """What a reader has to know before any number."""
+        sentence = self.reserve_sentence()
+        return ["", *_wrapped("", sentence)] if sentence else []
+
+    def _ratio(self, label: str, value: float | None, base: float | None) -> str:
+        """How `value` of a run compares with that of the first one, in seven columns."""
+        first, apart = next(iter(self.reports)), self.not_compared
+        return _ratio(value, base, label == first or label in apart or first in apart)
+
     def _overview(self) -> list[str]:
-        head = ["", "WAF" + " " * 7, "GC calls", "foreground", "pages moved", "erases", "speed"]
+        head = [
+            "",
+            "WAF" + " " * 7,
+            "decided by",
+            "GC calls",
+            "foreground",
+            "pages moved",
+            "erases",
+            "speed",
+        ]
         rows = []
         base = next((report.waf.total for report in self.reports.values()), None)
-        for i, (label, report) in enumerate(self.reports.items()):
+        for label, report in self.reports.items():
             gc, waf = report.gc, report.waf.total
             share = f"{100 * gc.foreground / gc.calls:.1f} %" if gc.calls else "-"
             speed = report.speed.requests_per_s
             rows.append(
                 [
                     label,
-                    ("-" if waf is None else f"{waf:.3f}") + _ratio(waf, base, i == 0),
+                    ("-" if waf is None else f"{waf:.3f}") + self._ratio(label, waf, base),
+                    report.verdict.decided_by,
                     f"{gc.calls:,}",
                     share,
                     f"{gc.pages_moved:,}",
@@ -319,12 +391,12 @@ class Comparison:
         names = [name.replace("_", ".") + " " * 7 for name in STATISTICS]
         rows = []
         base = next(iter(stats.values()))
-        for i, (label, s) in enumerate(stats.items()):
+        for label, s in stats.items():
             cells = [label]
             for name in STATISTICS:
                 value, against = getattr(s, name), getattr(base, name)
                 text = "-" if value is None else _core.duration(value)
-                cells.append(text + _ratio(value, against, i == 0))
+                cells.append(text + self._ratio(label, value, against))
             rows.append(cells)
         return ["", *table([f"{op} latency", *names], rows)]
 
@@ -337,7 +409,8 @@ class Comparison:
             ("p99.9 read latency", "read_p99_9_ns"),
         ]
         for words, key in questions:
-            known = [(float(v), str(r["label"])) for r in self.rows if (v := r[key]) is not None]
+            rows = self.of_policies().rows
+            known = [(float(v), str(r["label"])) for r in rows if (v := r[key]) is not None]
             if len(known) < 2:
                 continue
             (low, best), (high, worst) = min(known), max(known)

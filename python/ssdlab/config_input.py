@@ -52,6 +52,11 @@ class Config:
         """Name of the run and of its default folder."""
         return str(self.values["run"]["name"])
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is worth knowing before a run begins, such as triggers that can never be met."""
+        return tuple(_core.config_notes(self.text))
+
     def toml(self) -> str:
         """As TOML that resolves to this configuration."""
         return _core.config_toml(self.text)

@@ -266,6 +266,23 @@ class Gc:
 
 
 @dataclass(frozen=True)
+class Verdict:
+    """Who decided which blocks were collected: whether the run measures its victim policy."""
+
+    decided_by: str
+    """`policy`, `reserve` where less than half of the victims were the policy's choice, or `nobody`
+    where no block was collected. Runs that the reserve decided say nothing about their policies."""
+    policy_share: float | None
+    """Victims that the policy named for a demand that collection could meet, over all victims; None
+    without victims. The others were named by the greedy rule of the reserve, or collected because the
+    triggers would hold even with every invalid page reclaimed."""
+    unmet_share: float | None
+    """Victims for a demand that collection could not meet, whoever named them, over all victims."""
+    reason: str
+    """What was found and, where the policy has not decided, what to change."""
+
+
+@dataclass(frozen=True)
 class Wear:
     """Static wear levelling within the measurement, and the life of the device.
 

@@ -6,7 +6,7 @@ import html
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, TypeAlias
 
@@ -160,6 +160,12 @@ class _Cell(_Lines):
         """Leave no trace in the notebook."""
         self.lines.clear()
         self.output.update(self._shown(), raw=True)
+
+
+def say_before(notes: Iterable[str]) -> None:
+    """Say on stderr, before a run begins, what is worth knowing about it; the same only once."""
+    for note in dict.fromkeys(notes):
+        print(f"ssdlab: warning: {note}", file=sys.stderr, flush=True)
 
 
 @contextmanager

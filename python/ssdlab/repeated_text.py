@@ -45,11 +45,12 @@ def ratio_text(ratio: Ratio | None) -> str:
 def tables(done: Comparison) -> list[str]:
     """Lines: what was repeated, then a table of all columns shown and all configurations."""
     labels = list(done.repetitions)
-    lines = [*_head(done), ""]
+    lines = [*_head(done), *done.first_lines(), ""]
     estimates = {label: done.estimates(label) for label in labels}
     if not any(estimates.values()):
         return [*lines, "Fewer than two repetitions completed: there are no means."]
-    ratios = {label: done.ratios(label) for label in labels[1:]}
+    left = labels if labels[0] in done.not_compared else done.not_compared
+    ratios = {label: done.ratios(label) for label in labels[1:] if label not in left}
     several = len(labels) > 1
     head = ["", "mean", "95 % +-", "stddev", *([f"ratio to {labels[0]}"] if several else [])]
     rows: list[list[str]] = []

@@ -83,6 +83,8 @@ class Report:
     """Write amplification."""
     gc: measures.Gc
     """Garbage collection."""
+    verdict: measures.Verdict
+    """Whether the victim policy is what the run measures."""
     wear: measures.Wear
     """Wear levelling and lifetime."""
     latency_parts: measures.LatencyParts
@@ -135,7 +137,12 @@ class Report:
         kinds = _kinds(Report)
         apart = {"json": values, "series_csv": series_csv, "trace": trace, "folder": folder}
         apart["distributions_csv"] = distributions_csv
-        held = {"warmup": {"reason": "this report is older than the question"}, **values}
+        older = "this report is older than the question"
+        held = {
+            "warmup": {"reason": older},
+            "verdict": {"decided_by": "policy", "reason": older},
+            **values,
+        }
         parts = {
             f.name: made(kinds[f.name], held.get(f.name))
             for f in fields(Report)

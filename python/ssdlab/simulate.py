@@ -13,7 +13,7 @@ from ssdlab.config_input import Config, ConfigLike, load_config
 from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError, translated
 from ssdlab.folder import Draft, draft, keep_with_page, written_not
 from ssdlab.policy import Policies
-from ssdlab.progress import Callback, shown
+from ssdlab.progress import Callback, say_before, shown
 from ssdlab.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY, Report
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ def run(
     if device is not None and config is None and preset is None:
         config = device.config
     loaded = load_config(config, trace=trace, set=values, preset=preset, seed=seed)
+    if progress is True and not policies:
+        say_before(loaded.notes)
     with shown(loaded.name, progress) as callback:
         return run_loaded(
             loaded, callback, out=out, force=force, html=html, policies=policies, device=device

@@ -362,7 +362,7 @@ fn run_functional(
     (gc.calls, gc.foreground, gc.background) = (t.victims, t.foreground, t.victims - t.foreground);
     gc.victims.reserve_greedy = t.by_reserve;
     gc.victims.policy = t.victims - t.by_reserve;
-    gc.victims.unmet = t.unmet;
+    (gc.victims.unmet, gc.victims.decided) = (t.unmet, t.decided);
     gc.pages.moved = t.gc_pages;
     gc.victim_valid_sum = t.victim_valid;
     gc.victim_pages_sum = t.victims * u64::from(f.ftl.geo.pages_per_block);

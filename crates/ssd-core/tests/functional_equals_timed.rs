@@ -105,6 +105,7 @@ fn timed(c: &Config, steps: &[Step]) -> (Vec<BlockId>, Tally, Ssd, Vec<OpRecord>
         foreground: m.gc.foreground,
         by_reserve: m.gc.victims.reserve_greedy,
         unmet: m.gc.victims.unmet,
+        decided: m.gc.victims.decided,
         victim_valid: m.gc.victim_valid_sum,
         levelled: m.wear.calls,
         wear_pages: m.flash.programs[Cause::Wear.at()],

@@ -33,6 +33,7 @@ COLUMNS = {
     "read_p99_ns": "p99 read",
     "read_p99_9_ns": "p99.9 read",
     "read_max_ns": "longest read",
+    "policy_share": "chosen by policy",
     "gc_calls": "GC calls",
     "gc_foreground_share": "in foreground",
     "gc_pages_moved": "pages moved",
@@ -44,7 +45,8 @@ MOST_LISTED = 300
 """Runs in the tables."""
 MOST_KEYS = 12
 """Keys in which runs differ that are listed."""
-RATIOS = [key for key in COLUMNS if key != "gc_foreground_share"]
+SHARES = ("gc_foreground_share", "policy_share")
+RATIOS = [key for key in COLUMNS if key not in SHARES]
 
 
 def comparison_page(done: Comparison, baseline: str | None = None) -> str:
@@ -57,7 +59,7 @@ def comparison_page(done: Comparison, baseline: str | None = None) -> str:
     base = labels.index(baseline) if baseline in labels else 0
     columns = [key for key in COLUMNS if any(row[key] is not None for row in done.rows)]
     sections = [
-        Section("numbers", "Numbers", _failures(done) + _values(done, columns, places)),
+        Section("numbers", "Numbers", _first(done) + _values(done, columns, places)),
         Section("ratios", "Ratios to a baseline", _ratios(done, columns, base)),
         Section("plots", "Plots", figures(comparison_figures(done))),
         Section("warnings", "Warnings", warnings_box(_warnings(done))),
@@ -89,8 +91,11 @@ def _listed(done: Comparison, baseline: str | None) -> Comparison:
     return replace(done, reports=reports, repetitions=repetitions)
 
 
-def _failures(done: Comparison) -> str:
-    texts = [f"{label} could not finish: {reason}" for label, reason in done.failures.items()]
+def _first(done: Comparison) -> str:
+    """What a reader has to know before any number."""
+    sentence = done.reserve_sentence()
+    texts = [sentence] if sentence else []
+    texts += [f"{label} could not finish: {reason}" for label, reason in done.failures.items()]
     if done.interrupted:
         texts.append("Interrupted: runs are missing or not completed.")
     if done.not_run:
@@ -110,7 +115,10 @@ def _values(done: Comparison, columns: list[str], places: Places) -> str:
     body = []
     for row, (label, report) in zip(done.rows, done.runs, strict=True):
         i = places[label, report.provenance.seed]
-        body.append((label, [number(f"runs.{i}.{key}", row[key]) for key in columns]))
+        cells = [number(f"runs.{i}.{key}", row[key]) for key in columns]
+        if row["decided_by"] == "reserve":
+            cells[columns.index("policy_share")] += ' <strong class="bad">reserve</strong>'
+        body.append((label, cells))
     return table(["run", *(COLUMNS[key] for key in columns)], body, "Results of the runs")
 
 
@@ -147,7 +155,12 @@ def _ratio(
 def _ratios(done: Comparison, columns: list[str], base: int) -> str:
     if not done.rows:
         return "<p>No run has results.</p>"
+    wanted = list(done.repetitions or done.reports)[base]
+    sentence, done = done.reserve_sentence() if done.not_compared else "", done.of_policies()
     labels = list(done.repetitions or done.reports)
+    if len(labels) < 2 and sentence:
+        return f"<p>{escape(sentence)} There are no ratios.</p>"
+    base = labels.index(wanted) if wanted in labels else 0
     keys = [key for key in RATIOS if key in columns]
     if done.repetitions:
         rows = [(label, ratio_cells(done, label, labels[base], keys)) for label in labels]
@@ -160,6 +173,7 @@ def _ratios(done: Comparison, columns: list[str], base: int) -> str:
     )
     choice = f'<p><label>Baseline <select id="baseline"{known}>{options}</select></label></p>'
     heads = ["run", *(COLUMNS[key] for key in keys)]
+    note = f"{escape(sentence)} {note}" if sentence else note
     return choice + table(heads, rows, "Ratios", "ratio-table") + f'<p class="note">{note}</p>'
 
 

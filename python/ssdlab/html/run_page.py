@@ -107,9 +107,11 @@ def _lead(report: Report) -> str:
     shape = f"{device['channels']} channels × {device['chips_per_channel']} chips"
     words = [str(work), shape, f"victim: {config['gc']['victim']['policy']}"]
     text = " · ".join(escape(word) for word in words)
-    if report.completed:
-        return f'<p class="lead">{text}</p>'
-    return f'<p class="lead">{text} · <strong class="bad">not completed</strong></p>'
+    if not report.completed:
+        text += ' · <strong class="bad">not completed</strong>'
+    if report.verdict.decided_by == "reserve":
+        text += ' · <strong class="bad">the reserve decided, not your policy</strong>'
+    return f'<p class="lead">{text}</p>'
 
 
 def _card(name: str, main: str, more: str = "") -> str:
@@ -123,6 +125,13 @@ def _causes(report: Report) -> str:
     found = [key for key in causes if key == "gc" or getattr(report.waf, key)]
     parts = [f"{causes[k]} {number(f'waf.{k}', value_at(report.json, f'waf.{k}'))}" for k in found]
     return f"of it {', '.join(parts)}"
+
+
+def _who(report: Report) -> str:
+    """Who decided which blocks were collected."""
+    who = report.verdict.decided_by
+    words = {"policy": "the policy decided", "nobody": "nothing was collected"}
+    return words.get(who, '<strong class="bad">the reserve decided</strong>')
 
 
 def _summary(report: Report) -> str:
@@ -159,6 +168,9 @@ def _headline(report: Report) -> str:
             "pages moved",
             of("gc.pages_moved"),
             f"victims {of('gc.mean_victim_invalid_ratio')} invalid",
+        ),
+        _card(
+            "chosen by the policy", of("verdict.policy_share"), f"of the victims: {_who(report)}"
         ),
         _card("erases", of("flash.erases"), f"{of('device.erase_mean')} a block"),
     ]

@@ -97,8 +97,10 @@ pub struct VictimCounts {
     pub policy: u64,
     /// Greedy, in foreground, where the policy made no progress.
     pub reserve_greedy: u64,
-    /// Of those of the policy, victims for a demand that collection cannot meet.
+    /// Of both, victims for a demand that collection cannot meet.
     pub unmet: u64,
+    /// Of those of the policy, the others.
+    pub decided: u64,
 }
 
 /// What became of pages read to be moved: `moved + stale` were programmed, `dropped` were not.

@@ -17,7 +17,7 @@ const ERASES: [u32; 4] = [3, 5, 4, 4];
 #[test]
 fn a_run_that_the_reserve_decided_says_so_first() {
     let mut m = measured(false);
-    m.gc.victims.unmet = 150;
+    (m.gc.victims.unmet, m.gc.victims.decided) = (150, 46);
     let r = example(&m);
     assert_eq!((r.verdict.decided_by, r.verdict.policy_share), (DecidedBy::Reserve, Some(0.23)));
     assert!(!r.steady_state.reached, "{}", r.steady_state.reason);
@@ -77,6 +77,7 @@ fn collect(m: &mut Measurements) {
     m.flash.erases[Cause::Gc.at()] = 200;
     (m.gc.calls, m.gc.foreground, m.gc.background, m.gc.deferred) = (200, 10, 190, 42);
     (m.gc.victims.policy, m.gc.victims.reserve_greedy) = (196, 4);
+    m.gc.victims.decided = 196;
     m.gc.pages = MoveCounts { moved: copied - 3, stale: 3, dropped: 7 };
     (m.gc.victim_valid_sum, m.gc.victim_pages_sum) = (copied + 7, 25_600);
     (m.gc.jobs_done, m.gc.job_time_ns_sum, m.gc.job_time_ns_max) = (200, 9_000_000_000, 71_000_000);

@@ -45,7 +45,7 @@ pub fn judge(gc: &GcCounts) -> Verdict {
     if gc.calls == 0 {
         return Verdict { reason: "no block was collected".into(), ..Verdict::default() };
     }
-    let policy = share(gc.victims.policy.saturating_sub(gc.victims.unmet));
+    let policy = share(gc.victims.decided);
     let (unmet, greedy) = (share(gc.victims.unmet), share(gc.victims.reserve_greedy));
     let decided_by = if policy >= LEAST_SHARE { DecidedBy::Policy } else { DecidedBy::Reserve };
     let reason = if decided_by == DecidedBy::Policy {
@@ -54,7 +54,7 @@ pub fn judge(gc: &GcCounts) -> Verdict {
         format!(
             "for {:.1} % of the victims the triggers could not be met: with every invalid page reclaimed \
              they would still hold, so that blocks are collected until no invalid page is left, whatever \
-             the policy; raise device.over_provisioning, write less of the device, or choose a trigger \
+             the policy; raise device.over_provisioning, fill less of the device, or choose a trigger \
              that the spare space can meet (gc.trigger, gc.reserve)",
             100.0 * unmet
         )
@@ -74,8 +74,9 @@ mod tests {
     use super::*;
     use crate::metrics::counters::VictimCounts;
 
+    /// `unmet` of the policy's victims.
     fn of(policy: u64, reserve_greedy: u64, unmet: u64) -> Verdict {
-        let victims = VictimCounts { policy, reserve_greedy, unmet };
+        let victims = VictimCounts { policy, reserve_greedy, unmet, decided: policy - unmet };
         judge(&GcCounts { calls: policy + reserve_greedy, victims, ..GcCounts::default() })
     }
 

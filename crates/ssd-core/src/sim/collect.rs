@@ -362,6 +362,7 @@ impl Ssd {
         let unmet = self.gc.unmet.at(&self.ftl, &self.gc.demands, pool);
         let gc = &mut self.measured.gc;
         gc.calls += 1;
+        gc.victims.unmet += u64::from(unmet);
         if foreground {
             gc.foreground += 1
         } else {
@@ -371,7 +372,7 @@ impl Ssd {
             gc.victims.reserve_greedy += 1
         } else {
             gc.victims.policy += 1;
-            gc.victims.unmet += u64::from(unmet);
+            gc.victims.decided += u64::from(!unmet);
         }
         let valid = u32::from(self.ftl.blocks.valid[choice.block.at()]);
         gc.victim_valid_sum += u64::from(valid);

@@ -38,8 +38,10 @@ pub struct Tally {
     pub foreground: u64,
     /// Of these, chosen by the reserve's greedy rule.
     pub by_reserve: u64,
-    /// Of those that the policy chose, victims for a demand that collection cannot meet.
+    /// Victims for a demand that collection cannot meet.
     pub unmet: u64,
+    /// Victims that the policy chose for a demand that can be met.
+    pub decided: u64,
     /// Valid pages of all victims.
     pub victim_valid: u64,
     /// Blocks collected by static wear levelling.
@@ -383,7 +385,8 @@ impl Functional {
         self.tally.by_reserve += u64::from(choice.by_reserve);
         let pool = self.ftl.blocks.pool_of(choice.block);
         let unmet = self.unmet.at(&self.ftl, &self.demands, pool);
-        self.tally.unmet += u64::from(unmet && !choice.by_reserve);
+        self.tally.unmet += u64::from(unmet);
+        self.tally.decided += u64::from(!unmet && !choice.by_reserve);
         let valid = u32::from(self.ftl.blocks.valid[choice.block.at()]);
         self.tally.victim_valid += u64::from(valid);
         self.victim_invalid.record(u64::from(self.ftl.geo.pages_per_block - valid));

@@ -1,0 +1,170 @@
+"""Who decided: runs that the reserve decided are said to be so before any of their numbers."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import ssdlab
+from ssdlab.html.compare_page import comparison_page
+from ssdlab.html.run_page import run_page
+from ssdlab.report import Report
+from running import ssdlab_command
+
+TIGHT = {
+    "device.channels": 1,
+    "device.chips_per_channel": 2,
+    "device.blocks_per_plane": 64,
+    "device.pages_per_block": 32,
+    "device.over_provisioning": 0.05,
+    "workload.requests": 5000,
+}
+"""64 blocks a pool, 61 of them filled; collection begins at 4 erased blocks."""
+ROOMY = {**TIGHT, "device.over_provisioning": 0.25, "precondition.overwrite": 2.0}
+SAID = "the reserve decided, not your policy"
+POLICIES = {"gc.victim": ["greedy", "cost-benefit", "random"]}
+
+TIGHT_TOML = """\
+[device]
+channels = 1
+chips_per_channel = 2
+blocks_per_plane = 64
+pages_per_block = 32
+over_provisioning = 0.05
+[workload]
+requests = 2000
+"""
+
+
+@pytest.mark.parametrize("mode", ["timed", "functional"])
+def test_a_spare_below_the_watermark_is_the_verdict_of_a_run(mode: str) -> None:
+    tight = ssdlab.run(
+        set={**TIGHT, "run.mode": mode, "precondition.overwrite": 2.0}, progress=False
+    )
+    verdict = tight.verdict
+    assert verdict.decided_by == "reserve"
+    assert verdict.policy_share is not None and verdict.policy_share < 0.05
+    assert verdict.unmet_share is not None and verdict.unmet_share > 0.9
+    assert not tight.steady_state.reached
+    assert tight.steady_state.reason == "the reserve decided, not the victim policy"
+    assert tight.summary().splitlines()[2].startswith(f"verdict         {SAID}: ")
+    assert (
+        tight.warnings[0].startswith(f"{SAID}: for ") and "over_provisioning" in tight.warnings[0]
+    )
+    page = run_page(tight)
+    lead = page[page.index('<p class="lead">') :].partition("</p>")[0]
+    assert f'<strong class="bad">{SAID}</strong>' in lead
+    assert 'data-key="verdict.policy_share"' in page
+
+    roomy = ssdlab.run(set={**ROOMY, "run.mode": mode}, progress=False)
+    assert (roomy.verdict.decided_by, roomy.verdict.policy_share) == ("policy", 1.0)
+    assert roomy.steady_state.reached, roomy.steady_state.reason
+    assert SAID not in roomy.summary() + run_page(roomy)
+
+
+def test_a_device_barely_written_over_is_in_no_steady_state() -> None:
+    written = {**ROOMY, "precondition.overwrite": 0.0, "run.mode": "functional"}
+    user = ssdlab.load_config(set=written)["device.user_pages"]
+    for requests, reached in ((user - 2, False), (user, True)):
+        report = ssdlab.run(
+            set={**written, "workload.kind": "sequential", "workload.requests": requests},
+            progress=False,
+        )
+        assert report.steady_state.reached is reached, report.steady_state.reason
+        assert reached or "of the live data" in report.steady_state.reason
+    built = {"precondition.steady_state": "mean-field", "workload.requests": user // 2}
+    assert ssdlab.run(set={**written, **built}, progress=False).steady_state.reached
+
+
+def test_policies_are_not_compared_where_the_reserve_decided() -> None:
+    done = ssdlab.compare([ssdlab.load_config(set=TIGHT)], vary=POLICIES, progress=False)
+    assert list(done.reserve_decided) == ["greedy", "cost-benefit", "random"]
+    text = done.summary()
+    assert text.splitlines()[2].startswith(
+        "The reserve decided, not the victim policy, in all runs"
+    )
+    assert "This is no comparison of policies." in " ".join(text.split())
+    assert "lowest " not in text and "x " not in text.partition("warnings")[0]
+    assert json.loads(done.to_json())["reserve_decided"] == done.reserve_decided
+    assert [row["decided_by"] for row in done.rows] == ["reserve"] * 3
+    page = comparison_page(done)
+    assert 'id="ratio-table"' not in page and "no comparison of policies" in page
+    assert page.count('<strong class="bad">reserve</strong>') == 3
+
+
+def test_ratios_are_those_of_the_runs_that_policies_decided() -> None:
+    base = ssdlab.load_config(set={**ROOMY, "workload.requests": 3000})
+    tight = {"device.over_provisioning": [0.25, 0.05]}
+    done = ssdlab.compare([base], vary={"gc.victim": ["greedy", "random"], **tight}, progress=False)
+    apart = [label for label in done.reports if "0.05" in label]
+    assert list(done.not_compared) == apart
+    assert len(apart) == 2
+    rows = {line.split("  ")[0]: line for line in done.summary().splitlines()}
+    assert "x " in rows["victim=random over_provisioning=0.25"]
+    assert all("x " not in rows[label] for label in apart)
+    assert "their rows have no ratios" in " ".join(done.summary().split())
+    lowest = [line for line in done.summary().splitlines() if line.startswith("lowest")]
+    assert lowest and not any("0.05" in line for line in lowest)
+    table = comparison_page(done).partition('id="ratio-table"')[2].partition("</table>")[0]
+    assert "over_provisioning=0.25" in table and "over_provisioning=0.05" not in table
+    # Where one policy is run on several devices, their ratios mean something.
+    one = ssdlab.compare([base], vary=tight, progress=False)
+    assert (list(one.reserve_decided), one.not_compared) == (["0.05"], ())
+    assert "x " in one.summary() and "The reserve decided" in one.summary()
+
+
+def test_repetitions_say_it_first_too() -> None:
+    short = ssdlab.load_config(set={**TIGHT, "workload.requests": 1500})
+    done = ssdlab.compare([short], vary=POLICIES, seeds=2, progress=False)
+    assert done.summary().splitlines()[2].startswith("The reserve decided")
+    assert "[" not in done.summary().partition("warnings")[0], "no ratio has an interval"
+    assert 'id="ratio-table"' not in comparison_page(done)
+
+
+def test_a_report_without_a_verdict_is_read(tmp_path: Path) -> None:
+    report = ssdlab.run(set={**ROOMY, "workload.requests": 500}, progress=False)
+    values = dict(report.json)
+    del values["verdict"]
+    older = Report.of(json.dumps(values))
+    assert (older.verdict.decided_by, older.verdict.policy_share) == ("policy", None)
+    assert "older than the question" in older.verdict.reason
+
+
+def test_triggers_that_cannot_be_met_are_said_before_the_run_or_refused(tmp_path: Path) -> None:
+    (tmp_path / "tight.toml").write_text(TIGHT_TOML)
+    run = ("run", "tight.toml", "--no-html")
+    done = ssdlab_command(*run, cwd=tmp_path)
+    assert done.returncode == 0
+    note, *_ = done.stderr.splitlines()
+    assert note.startswith(
+        "ssdlab: warning: the triggers of gc.trigger will never be met: the data"
+    )
+    assert "at most 3 of 64 blocks" in note
+    quiet = ssdlab_command(*run, "--quiet", "--force", cwd=tmp_path)
+    assert (quiet.returncode, quiet.stderr) == (0, "")
+    endless = ["--set", 'gc.trigger={policy="used-space",at=0.5}', "--set", "gc.victim=fifo"]
+    more = ["--set", "device.blocks_per_plane=256"]
+    for verb in ("run", "compare"):
+        refused = ssdlab_command(verb, "tight.toml", *endless, *more, cwd=tmp_path)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "gc.trigger: collection would never end" in refused.stderr
+        assert "page copies for each page the host writes" in refused.stderr
+
+
+def test_preconditioning_with_many_copies_shows_progress_and_can_be_interrupted() -> None:
+    seen: list[tuple[str, int, int | None]] = []
+
+    def progress(stage: str, done: int, total: int | None) -> None:
+        seen.append((stage, done, total))
+        if len(seen) == 8:
+            raise KeyboardInterrupt
+
+    long = {**TIGHT, "precondition.overwrite": 1000}
+    with pytest.raises(ssdlab.Interrupted):
+        ssdlab.run(set=long, progress=progress)
+    pages = 2 * 64 * 32 / 1.05
+    assert {stage for stage, _, _ in seen} == {"precondition"}
+    # 65,536 programs between two calls are about 2,000 pages of the host.
+    steps = [b[1] - a[1] for a, b in zip(seen[1:], seen[2:], strict=False)]
+    assert all(0 < step < 65_536 / 16 for step in steps), seen
+    assert seen[0][2] == pytest.approx(pages * 1001, rel=1e-3)
