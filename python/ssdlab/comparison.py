@@ -200,7 +200,7 @@ class Comparison:
 
     @property
     def reserve_decided(self) -> dict[str, float]:
-        """Runs, of which the reserve decided and not the victim policy (`report.verdict`), by label.
+        """The runs that the reserve decided, not the victim policy (`report.verdict`), by label.
 
         With the share of the victims that were the policy's choice, the largest of the repetitions.
         """

@@ -274,8 +274,8 @@ class Verdict:
     where no block was collected. Runs that the reserve decided say nothing about their policies."""
     policy_share: float | None
     """Victims that the policy named for a demand that collection could meet, over all victims; None
-    without victims. The others were named by the greedy rule of the reserve, or collected because the
-    triggers would hold even with every invalid page reclaimed."""
+    without victims. The others were named by the greedy rule of the reserve, or collected because
+    the triggers would hold even with every invalid page reclaimed."""
     unmet_share: float | None
     """Victims for a demand that collection could not meet, whoever named them, over all victims."""
     reason: str

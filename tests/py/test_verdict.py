@@ -1,15 +1,16 @@
 """Who decided: runs that the reserve decided are said to be so before any of their numbers."""
 
+import itertools
 import json
 from pathlib import Path
 
 import pytest
 
 import ssdlab
+from running import ssdlab_command
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.run_page import run_page
 from ssdlab.report import Report
-from running import ssdlab_command
 
 TIGHT = {
     "device.channels": 1,
@@ -43,14 +44,15 @@ def test_a_spare_below_the_watermark_is_the_verdict_of_a_run(mode: str) -> None:
     )
     verdict = tight.verdict
     assert verdict.decided_by == "reserve"
-    assert verdict.policy_share is not None and verdict.policy_share < 0.05
-    assert verdict.unmet_share is not None and verdict.unmet_share > 0.9
+    assert verdict.policy_share is not None
+    assert verdict.policy_share < 0.05
+    assert verdict.unmet_share is not None
+    assert verdict.unmet_share > 0.9
     assert not tight.steady_state.reached
     assert tight.steady_state.reason == "the reserve decided, not the victim policy"
     assert tight.summary().splitlines()[2].startswith(f"verdict         {SAID}: ")
-    assert (
-        tight.warnings[0].startswith(f"{SAID}: for ") and "over_provisioning" in tight.warnings[0]
-    )
+    assert tight.warnings[0].startswith(f"{SAID}: for ")
+    assert "over_provisioning" in tight.warnings[0]
     page = run_page(tight)
     lead = page[page.index('<p class="lead">') :].partition("</p>")[0]
     assert f'<strong class="bad">{SAID}</strong>' in lead
@@ -84,11 +86,13 @@ def test_policies_are_not_compared_where_the_reserve_decided() -> None:
         "The reserve decided, not the victim policy, in all runs"
     )
     assert "This is no comparison of policies." in " ".join(text.split())
-    assert "lowest " not in text and "x " not in text.partition("warnings")[0]
+    assert "lowest " not in text
+    assert "x " not in text.partition("warnings")[0]
     assert json.loads(done.to_json())["reserve_decided"] == done.reserve_decided
     assert [row["decided_by"] for row in done.rows] == ["reserve"] * 3
     page = comparison_page(done)
-    assert 'id="ratio-table"' not in page and "no comparison of policies" in page
+    assert 'id="ratio-table"' not in page
+    assert "no comparison of policies" in page
     assert page.count('<strong class="bad">reserve</strong>') == 3
 
 
@@ -104,13 +108,16 @@ def test_ratios_are_those_of_the_runs_that_policies_decided() -> None:
     assert all("x " not in rows[label] for label in apart)
     assert "their rows have no ratios" in " ".join(done.summary().split())
     lowest = [line for line in done.summary().splitlines() if line.startswith("lowest")]
-    assert lowest and not any("0.05" in line for line in lowest)
+    assert lowest
+    assert not any("0.05" in line for line in lowest)
     table = comparison_page(done).partition('id="ratio-table"')[2].partition("</table>")[0]
-    assert "over_provisioning=0.25" in table and "over_provisioning=0.05" not in table
+    assert "over_provisioning=0.25" in table
+    assert "over_provisioning=0.05" not in table
     # Where one policy is run on several devices, their ratios mean something.
     one = ssdlab.compare([base], vary=tight, progress=False)
     assert (list(one.reserve_decided), one.not_compared) == (["0.05"], ())
-    assert "x " in one.summary() and "The reserve decided" in one.summary()
+    assert "x " in one.summary()
+    assert "The reserve decided" in one.summary()
 
 
 def test_repetitions_say_it_first_too() -> None:
@@ -121,7 +128,7 @@ def test_repetitions_say_it_first_too() -> None:
     assert 'id="ratio-table"' not in comparison_page(done)
 
 
-def test_a_report_without_a_verdict_is_read(tmp_path: Path) -> None:
+def test_a_report_without_a_verdict_is_read() -> None:
     report = ssdlab.run(set={**ROOMY, "workload.requests": 500}, progress=False)
     values = dict(report.json)
     del values["verdict"]
@@ -165,6 +172,6 @@ def test_preconditioning_with_many_copies_shows_progress_and_can_be_interrupted(
     pages = 2 * 64 * 32 / 1.05
     assert {stage for stage, _, _ in seen} == {"precondition"}
     # 65,536 programs between two calls are about 2,000 pages of the host.
-    steps = [b[1] - a[1] for a, b in zip(seen[1:], seen[2:], strict=False)]
+    steps = [b[1] - a[1] for a, b in itertools.pairwise(seen[1:])]
     assert all(0 < step < 65_536 / 16 for step in steps), seen
     assert seen[0][2] == pytest.approx(pages * 1001, rel=1e-3)

@@ -40,10 +40,10 @@ average: N' = N - soft - 1.5 + 1 / (2 b) blocks.""",
 No warm-up: the device is built from the mean field (`precondition.steady_state`) and the first
 U / 2 host writes are measured, for each of four seeds. Greedy; N' as above.""",
     "Skewed writes, two-dimensional mean field": """\
-The mean field picks at random among blocks with equally many valid pages: greedy with
-`ties = "random"`, and so d-choices, which has few ties. Its other tie rules are not what the formula
-describes. The default takes the lowest block number, and under skewed writes that shows, the more the
-fewer pages a block has, whatever N' is; it is compared for b of 32 and more.""",
+The mean field picks at random among blocks with equally many valid pages: greedy with `ties =
+"random"`, and nearly so d-choices, which has few ties. The other tie rules are not what the
+formula describes. The default takes the lowest block number, and under skewed writes that shows,
+the more the fewer pages a block has, whatever N' is; it is compared for b of 32 and more.""",
     "Live pages under TRIM": """\
 TRIMs are uniform over all pages, live or not, so a page is live if a write was its last request.
 The second line is the formula for TRIMs of live pages, at the share of TRIMs that hit one.""",
