@@ -48,7 +48,7 @@ def quick_checks() -> Iterator[Check]:
     device = OnePool(BLOCKS, 16, 0.15, "single", "fifo")
     yield _hot_cold_fifo(device, 0.1, 0.9, SEEDS[:1])
     yield _zipf(device, 0.99, SEEDS[:1])
-    yield _hot_cold_field(device, 10.0, 0.2, 0.8, SEEDS[:1])
+    yield _drawn(device, 10, (0.2, 0.8), SEEDS[:1])
     yield from _sequential()
     yield from _shifted()
     yield from _trimmed()
@@ -64,13 +64,13 @@ def _skewed(blocks: int, seeds: Sequence[int]) -> Iterator[Check]:
                 yield _zipf(device, theta, seeds)
     for pages, spare in ((16, 0.15), (32, 0.15), (64, 0.15), (64, 0.28)):
         device = OnePool(blocks, pages, spare, "single")
-        for hot_space, hot_access in ((0.1, 0.9), (0.2, 0.8)):
-            for choices in (2.0, 10.0):
-                yield _hot_cold_field(device, choices, hot_space, hot_access, seeds)
-            yield _hot_cold_ties(device, "random", hot_space, hot_access, seeds)
+        for split in ((0.1, 0.9), (0.2, 0.8)):
+            for d in (2, 10):
+                yield _drawn(device, d, split, seeds)
+            yield _ties(device, "random", split, seeds)
             if pages >= 32:  # the order of ties shows: see the page's note
-                yield _hot_cold_ties(device, "lowest-id", hot_space, hot_access, seeds)
-    yield _hot_cold_ties(OnePool(blocks, 48, 0.15), "random", 0.05, 0.95, seeds)
+                yield _ties(device, "lowest-id", split, seeds)
+    yield _ties(OnePool(blocks, 48, 0.15), "random", (0.05, 0.95), seeds)
 
 
 def _of_runs(
@@ -120,29 +120,27 @@ def _zipf(device: OnePool, theta: float, seeds: Sequence[int]) -> Check:
 
 
 def _hot_cold_field(
-    device: OnePool, choices: float, space: float, access: float, seeds: Sequence[int]
+    device: OnePool, name: str, choices: float, split: tuple[float, float], seeds: Sequence[int]
 ) -> Check:
+    space, access = split
     return _of_runs(
         FIELD,
-        f"d = {choices:.0f}, {access:.0%} of the writes to {space:.0%}",
-        replace(device, victim=f'{{ policy = "d-choices", d = {choices:.0f} }}'),
+        f"{name}, {access:.0%} of the writes to {space:.0%}",
+        device,
         seeds,
         lambda: hot_cold(device.rho, device.pages, space, access, choices),
         ("hot-cold", {"hot_space": space, "hot_access": access}),
     )
 
 
-def _hot_cold_ties(
-    device: OnePool, ties: str, space: float, access: float, seeds: Sequence[int]
-) -> Check:
-    return _of_runs(
-        FIELD,
-        f"greedy, ties {ties}, {access:.0%} of the writes to {space:.0%}",
-        replace(device, victim=_greedy(ties)),
-        seeds,
-        lambda: hot_cold(device.rho, device.pages, space, access, GREEDY),
-        ("hot-cold", {"hot_space": space, "hot_access": access}),
-    )
+def _drawn(device: OnePool, d: int, split: tuple[float, float], seeds: Sequence[int]) -> Check:
+    victim = f'{{ policy = "d-choices", d = {d} }}'
+    return _hot_cold_field(replace(device, victim=victim), f"d = {d}", d, split, seeds)
+
+
+def _ties(device: OnePool, ties: str, split: tuple[float, float], seeds: Sequence[int]) -> Check:
+    device = replace(device, victim=_greedy(ties))
+    return _hot_cold_field(device, f"greedy, ties {ties}", GREEDY, split, seeds)
 
 
 def _sequential() -> Iterator[Check]:
