@@ -50,7 +50,7 @@ fn load(victim: &str, more: &[(&str, String)]) -> Result<Config, String> {
         ("device.channels", "1".to_string()),
         ("device.chips_per_channel", "1".into()),
         ("device.blocks_per_plane", "100".into()),
-        ("device.pages_per_block", "16".into()),
+        ("device.pages_per_block", "64".into()),
         ("gc.victim", victim.into()),
     ];
     sets.extend(more.iter().cloned());
@@ -69,25 +69,25 @@ fn trigger(said: &str) -> (&'static str, String) {
 
 #[test]
 fn a_threshold_at_the_share_of_live_data_is_refused_and_one_above_it_is_not() {
-    // 1440 of 1600 pages: exactly 90 %. One page less leaves room below the threshold.
+    // 5760 of 6400 pages: exactly 90 %. One page less leaves room below the threshold.
     let at = trigger("{ policy = \"used-space\", at = 0.9 }");
     for policy in ["fifo", "random", "{ policy = \"d-choices\", d = 3 }", "windowed-greedy"] {
-        let error = load(policy, &[capacity(1440), at.clone()]).expect_err(policy);
+        let error = load(policy, &[capacity(5760), at.clone()]).expect_err(policy);
         assert!(error.starts_with("--set: gc.trigger: collection would never end"), "{error}");
         assert!(
             error.contains("90.0 % of the pages and leave at most 10 of 100 blocks"),
             "{error}"
         );
-        load(policy, &[capacity(1439), at.clone()]).expect("it can be met");
+        load(policy, &[capacity(5759), at.clone()]).expect("it can be met");
     }
     let above = trigger("{ policy = \"used-space\", at = 0.900000001 }");
-    load("fifo", &[capacity(1440), above]).expect("it can be met");
+    load("fifo", &[capacity(5760), above]).expect("it can be met");
     // The share is that of the filled pages.
     let half = ("precondition.fill", "0.5".to_string());
-    load("fifo", &[capacity(1440), at.clone(), half]).expect("it can be met");
+    load("fifo", &[capacity(5760), at.clone(), half]).expect("it can be met");
     let pool = trigger("{ policy = \"used-space\", at = 0.9, scope = \"pool\" }");
-    assert!(load("fifo", &[capacity(1440), pool.clone()]).is_err());
-    load("fifo", &[capacity(1439), pool]).expect("it can be met");
+    assert!(load("fifo", &[capacity(5760), pool.clone()]).is_err());
+    load("fifo", &[capacity(5759), pool]).expect("it can be met");
 }
 
 #[test]
@@ -95,26 +95,26 @@ fn a_watermark_at_what_is_left_erased_is_found() {
     // 90 blocks are filled, 10 erased at best.
     let notes = |soft: u64, policy: &str| {
         let said = trigger(&format!("{{ policy = \"free-blocks\", soft = {soft} }}"));
-        load(policy, &[capacity(1440), said]).map(|c| c.notes())
+        load(policy, &[capacity(5760), said]).map(|c| c.notes())
     };
     let [note] = &notes(10, "greedy").expect("greedy ends")[..] else { panic!("one note") };
-    assert!(note.contains("never be met") && note.contains("up to 16 page copies"), "{note}");
+    assert!(note.contains("never be met") && note.contains("up to 64 page copies"), "{note}");
     assert!(notes(9, "greedy").expect("it can be met").is_empty());
     assert!(notes(10, "fifo").is_err());
     assert!(notes(9, "fifo").expect("it can be met").is_empty());
     // Policies with a threshold say themselves when to stop, and an idle time ends by itself.
     assert!(notes(10, "list-order").expect("it waits").is_empty());
     let idle = trigger("[\"idle\", { policy = \"free-blocks\", soft = 10 }]");
-    assert!(load("fifo", &[capacity(1440), idle]).expect("it ends").notes().is_empty());
+    assert!(load("fifo", &[capacity(5760), idle]).expect("it ends").notes().is_empty());
     // Bounded by the amount, or by the reserve, which takes greedy's choice: said, and not refused.
     let ten = trigger("{ policy = \"free-blocks\", soft = 10 }");
     let one = ("gc.amount", "one".to_string());
     assert_eq!(
-        load("fifo", &[capacity(1440), ten.clone(), one]).expect("it ends").notes().len(),
+        load("fifo", &[capacity(5760), ten.clone(), one]).expect("it ends").notes().len(),
         1
     );
     let reserve = ("gc.reserve", "8".to_string());
-    assert_eq!(load("fifo", &[capacity(1440), ten, reserve]).expect("it ends").notes().len(), 1);
+    assert_eq!(load("fifo", &[capacity(5760), ten, reserve]).expect("it ends").notes().len(), 1);
 }
 
 /// The refused configuration does what the message says: about half the pool is copied for each page.

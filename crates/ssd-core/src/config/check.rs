@@ -1,11 +1,11 @@
 //! What cannot work together, with the numbers and a remedy. A check is left out where one of the
 //! keys it looks at is in error already.
 
-use super::endless;
 use super::error::{Errors, Place};
 use super::quantity::show_size;
 use super::resolve::Draft;
 use super::words::*;
+use crate::ftl::gc::endless;
 use std::cmp::Reverse;
 
 /// Most flash pages: page numbers beyond stand for writes in flight.
@@ -222,7 +222,7 @@ fn collection_without_end(draft: &Draft) -> Option<String> {
     if refused.iter().any(|check| check(draft).is_some()) {
         return None;
     }
-    let found = endless::of(config).filter(|found| found.rotates)?;
+    let found = endless::of(config).filter(endless::Endless::is_refused)?;
     Some(found.refusal(&config.gc.victim.policy))
 }
 

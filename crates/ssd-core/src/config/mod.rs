@@ -8,7 +8,6 @@
 
 mod check;
 mod default;
-mod endless;
 mod error;
 mod keys;
 mod needs;
@@ -70,7 +69,7 @@ impl Config {
     /// What is worth saying before a run begins.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
-        endless::of(self).map(|found| found.warning()).into_iter().collect()
+        crate::ftl::gc::endless::of(self).map(|found| found.warning()).into_iter().collect()
     }
 
     /// Seed of the requests that are made: `workload.seed`, or that of the run.

@@ -1,6 +1,7 @@
 //! Garbage collection as seven questions. Policies decide; the engine (`sim`) acts.
 
 pub mod concurrency;
+pub(crate) mod endless;
 pub mod trigger;
 pub mod unmet;
 pub mod victim;

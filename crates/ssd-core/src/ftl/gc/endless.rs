@@ -6,13 +6,13 @@
 //! if the triggers hold there (`Demands::outlast`), they hold always. A policy that takes the block with the
 //! most invalid pages then moves nearly a whole block for each page the host writes. One that takes blocks
 //! without invalid pages before others, such as FIFO, moves half of the pool or more: that is refused
-//! where the reserve does not choose instead.
+//! above [`MOST_COPIES`]. Where the reserve chooses, it takes greedy's block, and the cost is a block.
 
-use super::{Amount, Config};
+use super::Demands;
+use super::trigger::SpaceView;
+use super::victim::{Victim, VictimPolicy};
+use crate::config::{Amount, Config};
 use crate::ftl::blocks::{BlockState, BlockTable};
-use crate::ftl::gc::Demands;
-use crate::ftl::gc::trigger::SpaceView;
-use crate::ftl::gc::victim::{Victim, VictimPolicy};
 use crate::ftl::plugs::Plugs;
 use crate::rng::Stream;
 use crate::units::{BlockId, PoolId};
@@ -24,9 +24,8 @@ pub(crate) struct Endless {
     free: u64,
     blocks: u64,
     /// Page copies for each page that the host writes, where the policy names every victim.
-    pub(crate) copies: u64,
-    /// The policy takes blocks without invalid pages, and nothing keeps it from that.
-    pub(crate) rotates: bool,
+    copies: u64,
+    pages: u64,
 }
 
 /// What `config` leads to; `None` where collection can meet its triggers, and where it is not known.
@@ -66,19 +65,29 @@ pub(crate) fn of(config: &Config) -> Option<Endless> {
         free,
         blocks,
         copies: if until_met && !at_reserve { takes * pages } else { pages },
-        rotates: until_met && !at_reserve && takes > ROTATES,
+        pages,
     })
 }
 
-/// Blocks taken until the one with an invalid page, beyond which a policy is said to go round.
-const ROTATES: u64 = 4;
+/// Page copies for each page that the host writes, beyond which a configuration is refused: no device is meant,
+/// and preconditioning a small one takes minutes to hours.
+const MOST_COPIES: u64 = 1000;
 /// Blocks of the pool on which a policy is tried out, at most.
 const TRIED: u64 = 512;
+/// Trials: some policies draw.
+const TRIALS: u64 = 8;
 
 /// How many of `blocks` sealed blocks the policy takes until it comes to the only one with an invalid page, which
 /// is in the middle; `None` if it takes none: then the policy says when to stop.
 fn expected_victims(config: &Config, blocks: u64) -> Option<u64> {
+    let mut rng = Stream::new(config.run.seed, "trial");
     let tried = blocks.min(TRIED) as u32;
+    let taken =
+        (0..TRIALS).try_fold(0, |sum, _| Some(sum + one_trial(config, tried, &mut rng)?))?;
+    Some((taken * blocks / u64::from(tried) / TRIALS).max(1))
+}
+
+fn one_trial(config: &Config, tried: u32, rng: &mut Stream) -> Option<u64> {
     let mut table = BlockTable::new(1, tried, config.pages_per_unit() as u16);
     let pages = table.pages_per_block;
     for block in 0..tried as usize {
@@ -89,11 +98,10 @@ fn expected_victims(config: &Config, blocks: u64) -> Option<u64> {
     table.valid[target.at()] -= 1;
     let mut policy = Victim::build(&config.gc.victim, &table);
     policy.init(&table, 0);
-    let mut rng = Stream::new(config.run.seed, "trial");
     for (taken, order) in (1..=u64::from(tried)).zip(u64::from(tried)..) {
-        let block = policy.select(PoolId(0), &table, 0, &mut rng)?;
+        let block = policy.select(PoolId(0), &table, 0, rng)?;
         if block == target {
-            return Some(taken * blocks / u64::from(tried));
+            return Some(taken);
         }
         // Its pages are now those of the block that was sealed last.
         table.state[block.at()] = BlockState::Collecting;
@@ -101,10 +109,15 @@ fn expected_victims(config: &Config, blocks: u64) -> Option<u64> {
         (table.state[block.at()], table.seal_order[block.at()]) = (BlockState::Sealed, order);
         policy.on_seal(block, &table, 0);
     }
-    Some(blocks)
+    Some(u64::from(tried))
 }
 
 impl Endless {
+    /// Whether it costs more than any device would.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.copies > MOST_COPIES.max(self.pages)
+    }
+
     /// Why the triggers hold.
     fn cause(&self) -> String {
         format!(
