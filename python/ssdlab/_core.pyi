@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, final
+from typing import Final, Literal, final
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,6 @@ __all__ = [
     "config_reference",
     "config_schema",
     "config_toml",
-    "duration",
     "kv_defaults",
     "kv_destroy",
     "kv_dump",
@@ -42,6 +41,7 @@ __all__ = [
     "kv_repair",
     "last_panic",
     "load",
+    "number_text",
     "op_log_excerpt",
     "published",
     "registry",
@@ -359,8 +359,11 @@ def config_reference() -> str:
 def summary(report: str) -> str:
     """The human summary of a report (JSON)."""
 
-def duration(ns: float) -> str:
-    """Nanoseconds as text with a unit that suits them."""
+def number_text(
+    quantity: Literal["duration", "size", "bandwidth", "rate", "percent", "ratio", "number"],
+    value: float,
+) -> str:
+    """A number as text, three significant digits in a unit that suits it; a dash for NaN."""
 
 def student_t_95(freedom: int) -> float:
     """The 97.5 % point of Student's t by degrees of freedom. `ValueError` for 0 of them."""

@@ -12,10 +12,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ssdlab import _core
-from ssdlab.intervals import Estimate, Ratio, estimate, paired_ratio
+from ssdlab.intervals import ONE_SEED, UNDECIDED, Estimate, Ratio, estimate, paired_ratio
 from ssdlab.measures import LatencyStats
-from ssdlab.progress import rate
+from ssdlab.numbers import duration, percent, rate, ratio
 from ssdlab.report import REPORT, Report
 
 Row: TypeAlias = "dict[str, str | int | float | bool | None]"
@@ -34,6 +33,15 @@ MEASURES = (
     "simulated_ns",
 )
 """Columns of which repetitions have means and ratios: what is simulated, not how fast."""
+
+RANKED = {
+    "waf": "write amplification",
+    "write_mean_ns": "mean write latency",
+    "write_p99_9_ns": "p99.9 write latency",
+    "read_mean_ns": "mean read latency",
+    "read_p99_9_ns": "p99.9 read latency",
+}
+"""Columns by which configurations are ranked, and how they are called."""
 
 
 def _row(label: str, report: Report) -> Row:
@@ -171,19 +179,42 @@ class Comparison:
         values = {key: list(self.values(label, key).values()) for key in MEASURES}
         return {key: estimate(found) for key, found in values.items() if len(found) > 1}
 
+    def ratio(self, label: str, baseline: str, key: str) -> Ratio | None:
+        """A column over that of `baseline`, paired by seed.
+
+        None without two pairs, and where a number is not positive.
+        """
+        values, base = self.values(label, key), self.values(baseline, key)
+        common = [seed for seed in values if seed in base]
+        if len(common) < 2:
+            return None
+        return paired_ratio([values[s] for s in common], [base[s] for s in common])
+
     def ratios(self, label: str, baseline: str | None = None) -> dict[str, Ratio]:
         """Every column over that of `baseline` (default: the first), paired by seed.
 
         Empty without repetitions; columns that are not positive in all pairs are left out.
         """
         baseline = next(iter(self.repetitions), "") if baseline is None else baseline
-        found = {}
-        for key in MEASURES:
-            values, base = self.values(label, key), self.values(baseline, key)
-            common = [seed for seed in values if seed in base]
-            if len(common) > 1:
-                found[key] = paired_ratio([values[s] for s in common], [base[s] for s in common])
-        return {key: ratio for key, ratio in found.items() if ratio is not None}
+        ratios = {key: self.ratio(label, baseline, key) for key in MEASURES}
+        return {key: ratio for key, ratio in ratios.items() if ratio is not None}
+
+    def lowest(self, key: str) -> list[str]:
+        """The configuration with the lowest `key`, then all that are equal or not distinguishable.
+
+        The interval of the paired ratio decides. Empty without repetitions, and where numbers are
+        missing or not positive.
+        """
+        base, *others = self.repetitions or [""]
+        ratios = [self.ratio(label, base, key) for label in others]
+        known = [ratio.ratio for ratio in ratios if ratio is not None]
+        if not known or len(known) < len(others):
+            return []
+        centres = dict(zip((base, *others), (1.0, *known), strict=True))
+        first = min(centres, key=centres.__getitem__)
+        against = {one: self.ratio(one, first, key) for one in centres if one != first}
+        close = [one for one, r in against.items() if r is None or r.order != "higher"]
+        return [first, *close]
 
     @property
     def without_spread(self) -> list[str]:
@@ -225,7 +256,10 @@ class Comparison:
         labels = list(self.repetitions)
 
         def plain(found: Mapping[str, Estimate | Ratio]) -> dict[str, Any]:
-            return {key: asdict(one) for key, one in found.items()}
+            return {
+                key: asdict(one) | ({"order": one.order} if isinstance(one, Ratio) else {})
+                for key, one in found.items()
+            }
 
         return {
             "repetitions": {
@@ -264,7 +298,8 @@ class Comparison:
             lines = [*self._head(), "", *self._overview()]
             for op in ("write", "read"):
                 lines += self._latencies(op)
-            lines += ["", *self._verdict()] if len(self.reports) > 1 else []
+        ranking = [line for text in self.ranking() for line in _wrapped("", text)]
+        lines += ["", *ranking] if ranking else []
         for label, reason in self.failures.items():
             lines += ["", f"{label} could not finish: {reason}"]
         if self.not_run:
@@ -285,7 +320,7 @@ class Comparison:
         each = f" of {requests.pop():,} requests each" if len(requests) == 1 else ""
         mark = "" if self.completed else ", NOT COMPLETED"
         first = reports[0].name if reports else "nothing"
-        time = f", up to {_core.duration(simulated)} simulated" if simulated else ""
+        time = f", up to {duration(simulated)} simulated" if simulated else ""
         count = "one run" if len(reports) == 1 else f"{len(reports)} runs"
         yield f"{first}: {count}{each}{time}{mark}"
 
@@ -295,12 +330,12 @@ class Comparison:
         base = next((report.waf.total for report in self.reports.values()), None)
         for i, (label, report) in enumerate(self.reports.items()):
             gc, waf = report.gc, report.waf.total
-            share = f"{100 * gc.foreground / gc.calls:.1f} %" if gc.calls else "-"
+            share = percent(gc.foreground / gc.calls if gc.calls else None)
             speed = report.speed.requests_per_s
             rows.append(
                 [
                     label,
-                    ("-" if waf is None else f"{waf:.3f}") + _ratio(waf, base, i == 0),
+                    ratio(waf) + _ratio(waf, base, i == 0),
                     f"{gc.calls:,}",
                     share,
                     f"{gc.pages_moved:,}",
@@ -323,27 +358,31 @@ class Comparison:
             cells = [label]
             for name in STATISTICS:
                 value, against = getattr(s, name), getattr(base, name)
-                text = "-" if value is None else _core.duration(value)
+                text = duration(value)
                 cells.append(text + _ratio(value, against, i == 0))
             rows.append(cells)
         return ["", *table([f"{op} latency", *names], rows)]
 
-    def _verdict(self) -> Iterator[str]:
-        """Who is best at what."""
-        questions = [("write amplification", "waf"), ("mean write latency", "write_mean_ns")]
-        questions += [("p99.9 write latency", "write_p99_9_ns")]
-        questions += [
-            ("mean read latency", "read_mean_ns"),
-            ("p99.9 read latency", "read_p99_9_ns"),
-        ]
-        for words, key in questions:
-            known = [(float(v), str(r["label"])) for r in self.rows if (v := r[key]) is not None]
-            if len(known) < 2:
+    def ranking(self) -> Iterator[str]:
+        """Which configuration is lowest in what, as far as the intervals of the ratios tell."""
+        if max(len(self.reports), len(self.repetitions)) < 2:
+            return
+        if not self.repetitions:
+            yield f"{ONE_SEED}, so no configuration is called better (--seeds N repeats every run)"
+            return
+        for key, words in RANKED.items():
+            first, *close = self.lowest(key) or [""]
+            if not first:
                 continue
-            (low, best), (high, worst) = min(known), max(known)
-            if high >= 1.02 * low:
-                text = f"{best}; highest: {worst}, {high / low:.3g} times as much"
-                yield f"lowest {words + ':':<21} {text}"
+            if not close:
+                yield f"lowest {words}: {first}"
+                continue
+            orders = {r.order for one in close if (r := self.ratio(one, first, key))}
+            how = "equal" if orders == {"equal"} else UNDECIDED
+            if len(close) + 1 == len(self.repetitions):
+                yield f"{words}: {how}"
+            else:
+                yield f"lowest {words}: {', '.join((first, *close))} ({how})"
 
     def _warnings(self) -> Iterator[tuple[str, list[str]]]:
         """Each warning once, with the labels of the runs that gave it."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ssdlab import _core, memory, policy
 from ssdlab.config_input import Config, ConfigLike, load_config
 from ssdlab.errors import ConfigError, InternalError, RunError, WorkloadError, translated
+from ssdlab.numbers import duration
 from ssdlab.progress import Callback, shown
 from ssdlab.report import Report
 from ssdlab.simulate import Plugs, plugged
@@ -65,7 +66,7 @@ class Completions:
     def __repr__(self) -> str:
         if not len(self):
             return "<Completions: none>"
-        mean = _core.duration(float(self.latency_ns.mean()))
+        mean = duration(float(self.latency_ns.mean()))
         return f"<Completions: {len(self)} requests, mean latency {mean}>"
 
 
@@ -296,7 +297,7 @@ class Device:
             raise RunError(str(error), self.report()) from error.__cause__
 
     def __repr__(self) -> str:
-        when = _core.duration(float(self.now_ns))
+        when = duration(self.now_ns)
         return f"<Device {self.config.name} at {when}, {self.outstanding} requests outstanding>"
 
 

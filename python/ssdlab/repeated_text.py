@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ssdlab import _core
 from ssdlab.comparison import Comparison, table
-from ssdlab.intervals import Estimate, Ratio
+from ssdlab.intervals import UNDECIDED, Estimate, Ratio
+from ssdlab.numbers import ABSENT, ratio, shown
 
 SHOWN = {
     "waf": "write amplification",
@@ -24,22 +24,15 @@ SHOWN = {
 """Columns that are shown, and how they are called."""
 
 
-def told(key: str, value: float | None) -> str:
-    """A value of a column with its unit."""
-    if value is None:
-        return "-"
-    if key.endswith("_ns"):
-        return _core.duration(value)
-    return f"{value:,.1f}" if value >= 100 else f"{value:.4g}"
-
-
-def ratio_text(ratio: Ratio | None) -> str:
-    """A ratio with its interval, where there are such."""
-    if ratio is None:
-        return "-"
-    if ratio.low is None or ratio.high is None:
-        return f"{ratio.ratio:.3f} in all pairs"
-    return f"{ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
+def ratio_text(known: Ratio | None) -> str:
+    """A ratio with its interval, and whether that decides; as far as there are such."""
+    if known is None:
+        return ABSENT
+    if known.low is None or known.high is None:
+        text = f"{ratio(known.ratio)} in all pairs"
+    else:
+        text = f"{ratio(known.ratio)} [{ratio(known.low)}, {ratio(known.high)}]"
+    return f"{text} {UNDECIDED}" if known.order == UNDECIDED else text
 
 
 def tables(done: Comparison) -> list[str]:
@@ -69,8 +62,8 @@ def tables(done: Comparison) -> list[str]:
 def _cells(key: str, one: Estimate | None) -> list[str]:
     if one is None:
         return ["-"] * 3
-    spread = "-" if one.ci95 is None else told(key, one.stddev)
-    return [told(key, one.mean), told(key, one.ci95), spread]
+    spread = "-" if one.ci95 is None else shown(key, one.stddev)
+    return [shown(key, one.mean), shown(key, one.ci95), spread]
 
 
 def _seeds(done: Comparison) -> list[int]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from ssdlab import _core, measures
 from ssdlab.config_input import Config
+from ssdlab.numbers import duration, ratio
 
 if TYPE_CHECKING:
     import numpy as np
@@ -217,12 +218,12 @@ class Report:
             ("requests", f"{done:,}" if done == all_of_them else f"{done:,} of {all_of_them:,}")
         ]
         if self.waf.total is not None:
-            rows.append(("WAF", f"{self.waf.total:.3f}"))
+            rows.append(("WAF", ratio(self.waf.total)))
         for op, stats in (("read", self.latency.read), ("write", self.latency.write)):
             if stats.mean is not None:
-                rows.append((f"{op} mean", _core.duration(stats.mean)))
+                rows.append((f"{op} mean", duration(stats.mean)))
             if stats.p99 is not None:
-                rows.append((f"{op} p99", _core.duration(stats.p99)))
+                rows.append((f"{op} p99", duration(stats.p99)))
         rows.append(("GC calls", f"{self.gc.calls:,}"))
         return rows
 

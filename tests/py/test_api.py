@@ -17,7 +17,7 @@ import pytest
 import ssdlab
 from running import SMALL, SMALL_TOML
 from ssdlab import _core, arguments, comparison, memory, versions
-from ssdlab.progress import rate
+from ssdlab.numbers import rate
 from ssdlab.report import Report
 
 CROWDED: dict[str, object] = {
@@ -256,7 +256,8 @@ def test_comparison(tmp_path: Path) -> None:
     assert done.reports["fifo"].folder == tmp_path / "c/fifo"
     text = done.summary()
     assert text == (tmp_path / "c/summary.txt").read_text()
-    for word in ("WAF", "greedy", "d-choices d=2", "x", "write latency", "read latency", "lowest"):
+    words = ("WAF", "greedy", "d-choices d=2", "x", "write latency", "read latency", "one seed")
+    for word in words:
         assert word in text
     assert json.loads((tmp_path / "c/compare.json").read_text()) == json.loads(done.to_json())
     lines = done.to_csv().splitlines()
@@ -349,4 +350,4 @@ def test_memory_estimate_is_not_too_low() -> None:
 
 
 def test_rates() -> None:
-    assert [rate(x) for x in (12, 1234, 5.6e6, 7e9)] == ["12", "1.23 k", "5.6 M", "7 G"]
+    assert [rate(x) for x in (12, 1234, 5.6e6, 7e9)] == ["12", "1.23 k", "5.60 M", "7.00 G"]

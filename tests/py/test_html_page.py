@@ -162,7 +162,7 @@ def test_bad_folders_and_times_are_refused(
     done = ssdlab_command("report", compared / "greedy", "--from", "1ms", cwd=tmp_path)
     refused(done, 2, "--from", "The run kept no operation log", "metrics.op_log=true")
     done = ssdlab_command("report", run_folder, "--from", "1000s", cwd=tmp_path)
-    refused(done, 2, "--from", "The run ends at", "before 1000 s")
+    refused(done, 2, "--from", "The run ends at", "before 1,000 s")
     broken = tmp_path / "broken"
     refused(ssdlab_command("report", broken, cwd=tmp_path), 2, "no such folder")
     broken.mkdir()

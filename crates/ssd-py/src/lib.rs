@@ -15,6 +15,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
 use ssd_core::config::{self, Config};
+use ssd_core::metrics::numbers;
 use ssd_core::metrics::report::Report;
 use ssd_core::plug::PolicyInfo;
 
@@ -87,10 +88,21 @@ fn summary(report: &str) -> PyResult<String> {
     Ok(ssd_core::metrics::summary::text(&parsed::<Report>("report", report)?))
 }
 
-/// Nanoseconds as text with a unit that suits them.
+/// A number as text: three significant digits, in the units of `quantity`. Raises `ValueError`
+/// for one there is not.
 #[pyfunction]
-fn duration(ns: f64) -> String {
-    ssd_core::metrics::summary::duration(ns)
+fn number_text(quantity: &str, value: f64) -> PyResult<String> {
+    let write = match quantity {
+        "duration" => numbers::duration,
+        "size" => numbers::size,
+        "bandwidth" => numbers::bandwidth,
+        "rate" => numbers::rate,
+        "percent" => numbers::percent,
+        "ratio" => numbers::ratio,
+        "number" => numbers::significant,
+        _ => return Err(PyValueError::new_err(format!("{quantity}: no such quantity"))),
+    };
+    Ok(write(value))
 }
 
 /// The 97.5 % point of Student's t by degrees of freedom. Raises `ValueError` for 0 of them.
@@ -195,7 +207,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(report_schema, module)?)?;
     module.add_function(wrap_pyfunction!(config_reference, module)?)?;
     module.add_function(wrap_pyfunction!(summary, module)?)?;
-    module.add_function(wrap_pyfunction!(duration, module)?)?;
+    module.add_function(wrap_pyfunction!(number_text, module)?)?;
     module.add_function(wrap_pyfunction!(student_t_95, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     module.add_function(wrap_pyfunction!(published::published, module)?)?;

@@ -10,9 +10,7 @@ from typing import Any
 
 from ssdlab.html.page import (
     Section,
-    Value,
     document,
-    duration,
     figures,
     flattened,
     number,
@@ -29,6 +27,7 @@ from ssdlab.html.run_plots import (
     wear_figures,
 )
 from ssdlab.html.timeline import KINDS, Timeline, timeline, why_none
+from ssdlab.numbers import Value, duration, on_page
 from ssdlab.report import Report
 
 STATISTICS = (
@@ -81,7 +80,7 @@ def _plots(report: Report, make: Callable[[Report], list[Figure]]) -> str:
     """The plots that `make` finds; of a run that did not complete only those that can be drawn."""
     found = make(report)
     if not report.completed:
-        # How to get the others is no advice: it is the failure that has to be mended.
+        # Advice on how to get the others would distract from the failure.
         found = [one for one in found if not isinstance(one, Missing)]
     return figures(found) if found else ""
 
@@ -249,19 +248,24 @@ def _timeline(report: Report, folder: Path | None, since: int | None) -> str:
 
 
 def _window(made: Timeline, report: Report) -> str:
-    span = f"{duration(made.first)} to {duration(made.last)}"
+    first, last = _when(made.first), _when(made.last)
     if made.whole:
-        what = f"All {made.operations:,} operations logged from {duration(made.first)} on."
+        what = f"All {made.operations:,} operations logged from {first} on."
     else:
-        end = duration(report.time.measured_from + report.time.simulated)
+        end = _when(report.time.measured_from + report.time.simulated)
         what = (
-            f"{made.operations:,} operations from {span}; the run ends at {end}. Another part:"
-            " ssdlab report FOLDER --from TIME, such as --from 1.5s."
+            f"{made.operations:,} operations from {first} to {last}; the run ends at {end}. For"
+            " another part: ssdlab report FOLDER --from TIME, such as --from 1.5s."
         )
     return (
-        f"{what} A lane is a chip, channels are set apart; blank is idle. Drag to move, use the"
-        " buttons, or the arrow keys, + and - with the picture focused; Home shows all."
+        f"{what} Each lane is a chip, with a gap between channels; blank means idle. Drag to move,"
+        " or use the buttons; with the picture focused, the arrow keys, + and - work too, and Home"
+        " shows everything."
     )
+
+
+def _when(ns: float) -> str:
+    return on_page(duration(ns))
 
 
 def _all_numbers(values: dict[str, Any]) -> str:

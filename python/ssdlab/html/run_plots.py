@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ssdlab.html.curves import Series, cumulative, fewer, points
-from ssdlab.html.page import duration
 from ssdlab.html.plot import (
     ERASE,
     FLUSH,
@@ -22,6 +21,7 @@ from ssdlab.html.plot import (
     Plot,
     Stacked,
 )
+from ssdlab.numbers import duration, on_page, percent
 from ssdlab.report import Report
 
 OPS = {"read": READ, "write": WRITE, "trim": TRIM, "flush": FLUSH}
@@ -61,8 +61,8 @@ def no_series(report: Report) -> str | None:
     rows = len(report.series.get("time_ns", ()))
     if rows >= 2:
         return None
-    interval = duration(report.json["config"]["metrics"]["interval_ns"])
-    lasted = duration(report.time.simulated)
+    interval = on_page(duration(report.json["config"]["metrics"]["interval_ns"]))
+    lasted = on_page(duration(report.time.simulated))
     shorter = max(1, report.time.simulated // 200)
     return (
         f"Too few rows in the series ({rows}): {lasted} were measured and metrics.interval is"
@@ -92,7 +92,7 @@ def distribution_figures(
             x, below, above = fewer(points(len(reports)), *found)
             name, tone = (label, i) if label else (op, OPS[op])
             if x[0] == 0 and below[1] > 0 and x[1] == 0:
-                zeros.append(f"{100 * below[1]:.2g} % of {name}")
+                zeros.append(f"{percent(float(below[1]))} of {name}")
             cdf.append(Curve(name, x, below, tone, step=True))
             # Above the largest value there is nothing, which a log axis cannot show.
             ccdf.append(Curve(name, x, np.where(above > 0, above, np.nan), tone, step=True))

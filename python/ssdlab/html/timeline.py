@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ssdlab import _core
 from ssdlab.errors import OutputError
+from ssdlab.numbers import duration
 from ssdlab.report import LOGS, Report
 
 MOST = 30_000
@@ -57,8 +58,8 @@ def why_none(report: Report, folder: Path | None, since: int | None = None) -> s
         return f"{LOGS['ops']} is not in the folder."
     end = report.time.measured_from + report.time.simulated
     if since is not None and since >= end:
-        asked = _core.duration(float(since))
-        return f"The run ends at {_core.duration(float(end))}, before {asked}."
+        asked = duration(since)
+        return f"The run ends at {duration(end)}, before {asked}."
     return None
 
 
