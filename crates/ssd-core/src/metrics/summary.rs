@@ -1,7 +1,7 @@
 //! The report as text, for people: at most 100 columns wide.
 
 use super::counters::Cause;
-use super::numbers::{self, bandwidth, count, duration, percent, size};
+use super::numbers::{self, bandwidth, count, duration, percent, significant, size};
 use super::report::{LatencyStats, PartMeans, Report};
 use super::steady::TOLERANCE;
 use std::fmt::Write as _;
@@ -267,11 +267,11 @@ fn device(r: &Report, out: &mut String) {
     );
     line!(
         out,
-        "  erases        {:.2} mean, {} min, {} max, {:.2} stddev a block",
-        d.erase_mean,
+        "  erases        {} mean, {} min, {} max, {} stddev per block",
+        significant(d.erase_mean),
         count(d.erase_min),
         count(d.erase_max),
-        d.erase_stddev
+        significant(d.erase_stddev)
     );
     wear(r, out);
     let rows = [("channels busy", &d.utilisation.channel), ("chips busy", &d.utilisation.chip)];
@@ -291,7 +291,8 @@ fn device(r: &Report, out: &mut String) {
     if let Some(mean) = r.little.mean_in_system {
         line!(
             out,
-            "  pending       {mean:.2} requests mean, {} at most",
+            "  pending       {} requests mean, {} at most",
+            significant(mean),
             count(r.little.peak_in_system)
         );
     }
@@ -315,11 +316,11 @@ fn wear(r: &Report, out: &mut String) {
     }
     line!(
         out,
-        "  since new     {:.2} erases mean, {} min, {} max, {:.2} stddev a good block",
-        w.erase_mean,
+        "  since new     {} erases mean, {} min, {} max, {} stddev per good block",
+        significant(w.erase_mean),
         count(w.erase_min),
         count(w.erase_max),
-        w.erase_stddev
+        significant(w.erase_stddev)
     );
     line!(
         out,
@@ -347,7 +348,8 @@ fn steady_and_speed(r: &Report, out: &mut String) {
     wrapped("warm-up         ", &format!("{}{advice}", r.warmup.reason), out);
     if let Some(wall) = r.time.wall {
         let bytes = r.speed.bytes_per_page;
-        let memory = bytes.map_or_else(String::new, |b| format!(", {b:.1} bytes a page"));
+        let memory =
+            bytes.map_or_else(String::new, |b| format!(", {} bytes per page", significant(b)));
         line!(
             out,
             "simulated in    {}: {}, {}{memory}",
