@@ -296,7 +296,7 @@ def test_interrupt(verb: str, stage: str, tmp_path: Path) -> None:
     words = [verb, "small.toml", *sets(LONG[stage]), "--out", "o"]
     signal_ = signal.SIGTERM if stage == "logged" else signal.SIGINT
     done = stopped(words, tmp_path, signal_)
-    refused(done, 130, "interrupted: what was done is kept", out_is_empty=False)
+    refused(done, 130, "interrupted: the completed part is kept", out_is_empty=False)
     run = tmp_path / "o" if verb == "run" else tmp_path / "o/small"
     assert report_of(run)["completed"] is False
     assert (run / "ops.csv.zst").exists() == (stage == "logged")

@@ -1,4 +1,4 @@
-"""`ssdlab kv`: look at stores, repair and measure them."""
+"""`ssdlab kv`: inspect, repair and benchmark stores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ssdlab.bench import history
 from ssdlab.errors import OutputError
 from ssdlab.terminal import put, say
 
-kv_app = typer.Typer(no_args_is_help=True, help="Look at stores, repair and measure them.")
+kv_app = typer.Typer(no_args_is_help=True, help="Inspect, repair and benchmark stores.")
 
 Store = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the store.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
