@@ -73,21 +73,24 @@ Out = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", min=1, metavar="N", help="Number of concurrent runs.  [default: cores]"),
+    typer.Option(
+        "--jobs", "-j", min=1, metavar="N", help="Number of concurrent runs.  [default: cores]"
+    ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace existing results in the output folder.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace existing results in the output folder.")
+]
 ForceFiles = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 Plots = Annotated[
-    Path | None, typer.Option("--plots", metavar="DIR", help="Write the plots to this folder instead.")
+    Path | None,
+    typer.Option("--plots", metavar="DIR", help="Write the plots to this folder instead."),
 ]
 PictureOption = Annotated[
     Literal["svg", "png"] | None,
     typer.Option("--picture", help="File type for --plots.  [default: svg]"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-NoHtml = Annotated[
-    bool, typer.Option("--no-html", help="Do not write report.html.")
-]
+NoHtml = Annotated[bool, typer.Option("--no-html", help="Do not write report.html.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print neither progress nor summary.")]
 
 
@@ -112,9 +115,7 @@ def _options(
             "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Print a traceback for errors.")
-    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print a traceback for errors.")] = False,
 ) -> None:
     """Options that precede the command."""
 
@@ -180,9 +181,9 @@ def compare_command(
             help="Combine the papers' policies on one device, over all workloads.",
         ),
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="With --preset-matrix: use a smaller device.")] = (
-        False
-    ),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="With --preset-matrix: use a smaller device.")
+    ] = (False),
     sets: Sets = None,
     vary: Annotated[
         list[str] | None,
@@ -205,7 +206,9 @@ def compare_command(
     if preset_matrix:
         said_seeds = seed is not None or seeds is not None
         if configs or traces or sets or vary or force or no_html or said_seeds:
-            raise ConfigError(["--preset-matrix accepts only --quick, --jobs, --out, --json and --quiet"])
+            raise ConfigError(
+                ["--preset-matrix accepts only --quick, --jobs, --out, --json and --quiet"]
+            )
         _matrix(quick, jobs, out, json_, quiet)
         return
     if quick:
@@ -289,7 +292,9 @@ def reproduce_command(
     ] = None,
     traces: Annotated[
         Path | None,
-        typer.Option("--traces", metavar="DIR", help="Folder of recorded traces.  [default: traces]"),
+        typer.Option(
+            "--traces", metavar="DIR", help="Folder of recorded traces.  [default: traces]"
+        ),
     ] = None,
     readings: Annotated[
         bool,
@@ -330,7 +335,9 @@ def reproduce_command(
 
 @app.command("report")
 def report_command(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Output folder of `run` or `compare`.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Output folder of `run` or `compare`.")
+    ],
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="FILE", help="Page to write.  [default: FOLDER/report.html]"),
@@ -453,13 +460,18 @@ def trace_info(
     journal: Annotated[
         list[str] | None,
         typer.Option(
-            "--journal", metavar="START:END", help="Sector range of a journal, END exclusive; repeatable."
+            "--journal",
+            metavar="START:END",
+            help="Sector range of a journal, END exclusive; repeatable.",
         ),
     ] = None,
     memory: Annotated[
         int | None,
         typer.Option(
-            "--memory", min=1, metavar="MIB", help="Memory limit.  [default: half of the free memory]"
+            "--memory",
+            min=1,
+            metavar="MIB",
+            help="Memory limit.  [default: half of the free memory]",
         ),
     ] = None,
     sets: Sets = None,
@@ -558,7 +570,9 @@ def trace_generate(
     ],
     requests: Annotated[
         int | None,
-        typer.Option("--requests", min=1, metavar="N", help="Number of requests.  [default: 100000]"),
+        typer.Option(
+            "--requests", min=1, metavar="N", help="Number of requests.  [default: 100000]"
+        ),
     ] = None,
     like: Annotated[
         str | None,
@@ -566,7 +580,11 @@ def trace_generate(
     ] = None,
     msr: Annotated[
         str | None,
-        typer.Option("--msr", metavar="DIR", help="Folder of original MSR files, used instead of synthetic ones."),
+        typer.Option(
+            "--msr",
+            metavar="DIR",
+            help="Folder of original MSR files, used instead of synthetic ones.",
+        ),
     ] = None,
     to: To = None,
     allow: Allow = None,
@@ -601,9 +619,7 @@ def trace_generate(
 def trace_split(
     file: Annotated[str, typer.Argument(metavar="FILE", help='Trace; "-" is standard input.')],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="New folder for the files.")],
-    by: Annotated[
-        Literal["volume"], typer.Option("--by", help="What to split by.")
-    ] = "volume",
+    by: Annotated[Literal["volume"], typer.Option("--by", help="What to split by.")] = "volume",
     to: Annotated[
         str, typer.Option("--to", metavar="FORMAT", help="Format to write.")
     ] = "ssdtrace",
@@ -633,7 +649,9 @@ def snapshot_make(
     """Precondition a device and save its state for runs with precondition.snapshot = "FILE"."""
     loaded = ssdlab.load_config(config, set=set_values(sets), seed=seed)
     if loaded["precondition.snapshot"] is not None:
-        raise ConfigError(["precondition.snapshot: the result would be a plain copy; leave the key out"])
+        raise ConfigError(
+            ["precondition.snapshot: the result would be a plain copy; leave the key out"]
+        )
     # The state does not depend on the mode of the runs that start from it.
     device = ssdlab.Device(ssdlab.load_config(loaded, set={"run.mode": "timed"}))
     if out.exists() and not force:

@@ -1,4 +1,4 @@
-"""The same work under several configurations, side by side: `ssdlab.compare`."""
+"""Comparison of the same work under several configurations: `ssdlab.compare`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RANKED = {
     "read_mean_ns": "mean read latency",
     "read_p99_9_ns": "p99.9 read latency",
 }
-"""Columns by which configurations are ranked, and how they are called."""
+"""Columns by which configurations are ranked, with their names."""
 
 
 def _row(label: str, report: Report) -> Row:
@@ -92,24 +92,24 @@ def _ratio(value: float | None, base: float | None, first: bool) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Several runs of the same work. The first is what the others are compared with."""
+    """Several runs of the same work. The first one is the baseline."""
 
     reports: dict[str, Report]
-    """The report of each run, by label, in the order in which they were asked for."""
+    """The report of each run, by label, in the order of the arguments."""
     failures: dict[str, str] = field(default_factory=dict)
     """Why a run could not finish, by label."""
     interrupted: bool = False
-    """Ctrl-C ended it early: runs are missing or not completed."""
+    """Ended early by Ctrl-C: runs are missing or incomplete."""
     folder: Path | None = None
-    """Where the runs left their files."""
+    """Folder of the files."""
     repetitions: dict[str, dict[int, Report]] = field(default_factory=dict)
     """With several seeds: all reports, by label and seed; `reports` has those of the first seed."""
     not_run: tuple[str, ...] = ()
-    """What was asked for and has no report, since Ctrl-C came before: label, or label and seed."""
+    """Runs without a report because of Ctrl-C: label, or label and seed."""
 
     @staticmethod
     def read(folder: str | Path) -> Comparison:
-        """The comparison that left its files in `folder`."""
+        """The comparison in `folder`."""
         folder = Path(folder)
         told = json.loads((folder / JSON).read_text(encoding="utf-8"))
         reports = {
@@ -128,7 +128,7 @@ class Comparison:
         return Comparison(reports, told["failures"], early, folder, repetitions, not_run)
 
     def moved(self, folder: Path) -> Comparison:
-        """The same with its files in `folder`."""
+        """This comparison with its files in `folder`."""
         repetitions = {
             label: {
                 seed: replace(report, folder=folder / run_folder(label, seed))
@@ -159,9 +159,9 @@ class Comparison:
         ]
 
     def values(self, label: str, key: str) -> dict[int, float]:
-        """A column of `rows` by seed, of the repetitions that completed.
+        """A column of `rows` by seed, for the completed repetitions.
 
-        Empty where one of them has no value: the others would not stand for all.
+        Empty if one of them has no value: the others would not represent all.
         """
         found = {
             seed: _row(label, report)[key]
@@ -182,7 +182,7 @@ class Comparison:
     def ratio(self, label: str, baseline: str, key: str) -> Ratio | None:
         """A column over that of `baseline`, paired by seed.
 
-        None without two pairs, and where a number is not positive.
+        None with fewer than two pairs, or if a number is not positive.
         """
         values, base = self.values(label, key), self.values(baseline, key)
         common = [seed for seed in values if seed in base]
@@ -202,7 +202,7 @@ class Comparison:
     def lowest(self, key: str) -> list[str]:
         """The configuration with the lowest `key`, then all that are equal or not distinguishable.
 
-        The interval of the paired ratio decides. Empty without repetitions, and where numbers are
+        The interval of the paired ratio decides. Empty without repetitions, or if numbers are
         missing or not positive.
         """
         base, *others = self.repetitions or [""]
@@ -218,7 +218,7 @@ class Comparison:
 
     @property
     def without_spread(self) -> list[str]:
-        """Labels whose repetitions are all equal: nothing in them depends on the seed."""
+        """Labels whose repetitions are all equal: nothing depends on the seed."""
         every = {label: self.estimates(label) for label in self.repetitions}
         return [
             label
@@ -234,12 +234,12 @@ class Comparison:
 
     @property
     def rows(self) -> list[Row]:
-        """One row a run, repetitions included: the numbers that are compared."""
+        """One row per run, including repetitions: the numbers that are compared."""
         return [_row(label, report) for label, report in self.runs]
 
     @property
     def json(self) -> dict[str, Any]:
-        """What compare.json holds."""
+        """The contents of compare.json."""
         told = {
             "version": 1,
             "completed": self.completed,
@@ -252,7 +252,7 @@ class Comparison:
         return told | self._repeated() if self.repetitions else told
 
     def _repeated(self) -> dict[str, Any]:
-        """What compare.json holds of repetitions."""
+        """The part of compare.json for repetitions."""
         labels = list(self.repetitions)
 
         def plain(found: Mapping[str, Estimate | Ratio]) -> dict[str, Any]:
@@ -279,7 +279,7 @@ class Comparison:
         return json.dumps(self.json, indent=2, ensure_ascii=False) + "\n"
 
     def to_csv(self) -> str:
-        """One row a run with a header; empty where there is no value."""
+        """A header and one row per run; empty fields for missing values."""
         out = io.StringIO()
         rows = self.rows
         if rows:
@@ -289,7 +289,7 @@ class Comparison:
         return out.getvalue()
 
     def summary(self) -> str:
-        """The comparison as text, for people: at most about 100 columns."""
+        """The comparison as text, at most about 100 columns wide."""
         if self.repetitions:
             from ssdlab.repeated_text import tables
 
@@ -364,11 +364,11 @@ class Comparison:
         return ["", *table([f"{op} latency", *names], rows)]
 
     def ranking(self) -> Iterator[str]:
-        """Which configuration is lowest in what, as far as the intervals of the ratios tell."""
+        """For each column the lowest configuration, as far as the intervals decide."""
         if max(len(self.reports), len(self.repetitions)) < 2:
             return
         if not self.repetitions:
-            yield f"{ONE_SEED}, so no configuration is called better (--seeds N repeats every run)"
+            yield f"{ONE_SEED}, so nothing is ranked (--seeds N repeats every run with N seeds)"
             return
         for key, words in RANKED.items():
             first, *close = self.lowest(key) or [""]

@@ -41,7 +41,7 @@ def tables(done: Comparison) -> list[str]:
     lines = [*_head(done), ""]
     estimates = {label: done.estimates(label) for label in labels}
     if not any(estimates.values()):
-        return [*lines, "Fewer than two repetitions completed: there are no means."]
+        return [*lines, "Fewer than two repetitions completed: no means."]
     ratios = {label: done.ratios(label) for label in labels[1:]}
     several = len(labels) > 1
     head = ["", "mean", "95 % +-", "stddev", *([f"ratio to {labels[0]}"] if several else [])]
@@ -86,9 +86,9 @@ def _notes(done: Comparison, estimates: dict[str, dict[str, Estimate]]) -> list[
     for label, found in estimates.items():
         n = max((one.n for one in found.values()), default=0)
         if n < len(_seeds(done)):
-            lines.append(f"Of {label} only {n} repetitions completed, and count.")
+            lines.append(f"Only {n} repetitions of {label} completed; the others do not count.")
     if done.without_spread:
         equal = ", ".join(done.without_spread)
-        lines.append(f"All repetitions are equal, nothing depends on the seed, in: {equal}.")
-        lines.append("Where nothing varies there is no interval: more seeds tell nothing new.")
+        lines.append(f"Nothing depends on the seed, so all repetitions are equal, in: {equal}.")
+        lines.append("Where nothing varies there is no interval, and more seeds add nothing.")
     return lines

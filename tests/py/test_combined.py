@@ -25,8 +25,8 @@ from ssdlab.reproduce.command import JSON, MARKDOWN, PAGE
 from ssdlab.reproduce.matrix import Workload
 from ssdlab.reproduce.result import VERSION
 
-CHOOSER = Workload("MySQL, 25 % live", "generated", {})
-HELD_OUT = Workload("RocksDB, 25 % live", "generated", {})
+CHOOSER = Workload("MySQL, 25 % live", "synthetic", {})
+HELD_OUT = Workload("RocksDB, 25 % live", "synthetic", {})
 RECORDED = Workload("MySQL", "recorded", {})
 BETTER: Combination = ("slowest first", "G(t)", "selective", "nothing", "oldest")
 WASTEFUL: Combination = ("slowest first", "G(t)", "selective", "nothing", "host")

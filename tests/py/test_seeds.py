@@ -234,7 +234,10 @@ def test_a_run_without_randomness_has_no_interval(mode: str) -> None:
     done = ssdlab.compare(config, vary={"gc.victim": ["greedy", "fifo"]}, seeds=3, progress=False)
     assert done.without_spread == ["greedy", "fifo"]
     assert all(one.ci95 is None for one in done.estimates("greedy").values())
-    assert "nothing depends on the seed, in: greedy, fifo" in done.summary()
+    assert (
+        "Nothing depends on the seed, so all repetitions are equal, in: greedy, fifo"
+        in done.summary()
+    )
     assert "nothing there depends on the seed" in comparison_page(done)
 
 
@@ -252,7 +255,7 @@ def test_repetitions_that_did_not_complete_do_not_count() -> None:
     kept = {**done.repetitions, "fifo": {**done.repetitions["fifo"], 2: broken}}
     part = replace(done, repetitions=kept)
     assert part.estimates("fifo")["waf"].n == part.ratios("fifo")["waf"].n == 3
-    assert "Of fifo only 3 repetitions completed" in part.summary()
+    assert "Only 3 repetitions of fifo completed" in part.summary()
     one = {label: {1: by_seed[1]} for label, by_seed in done.repetitions.items()}
     alone = replace(done, repetitions=one)
     assert "Fewer than two repetitions completed" in alone.summary()

@@ -83,7 +83,7 @@ def comparison_page(done: Comparison, baseline: str | None = None) -> str:
         what = "configuration" if count == 1 else "configurations"
     each = f", {seeds} seeds each" if seeds else ""
     left = count - len(labels)
-    more = f" · the tables hold {len(labels)} of them, compare.csv all" if left else ""
+    more = f" · the tables contain {len(labels)} of them, compare.csv all" if left else ""
     lead = f'<p class="lead">{count} {what}{each}{names}{state}{more}</p>'
     return document(f"{first}, compared", lead, sections)
 
@@ -101,7 +101,7 @@ def _listed(done: Comparison, baseline: str | None) -> Comparison:
 def _failures(done: Comparison) -> str:
     texts = [f"{label} could not finish: {reason}" for label, reason in done.failures.items()]
     if done.interrupted:
-        texts.append("Interrupted: runs are missing or not completed.")
+        texts.append("Interrupted: runs are missing or incomplete.")
     if done.not_run:
         texts.append(f"Not run: {', '.join(done.not_run)}.")
     return warnings_box(texts) if texts else ""
@@ -246,5 +246,14 @@ def _provenance(done: Comparison, places: Places) -> str:
         cells += [escape(f"{known.ssdlab} {known.commit or ''}"), str(known.seed)]
         folder = run_folder(label, known.seed if done.repetitions else None)
         rows.append((label, [*cells, escape(folder.as_posix())]))
-    heads = ["run", "configuration", "events", "wall", "requests/s", "ssdlab", "seed", "folder"]
-    return table(heads, rows, "What the runs were made with")
+    heads = [
+        "run",
+        "configuration",
+        "events",
+        "wall time",
+        "requests/s",
+        "ssdlab",
+        "seed",
+        "folder",
+    ]
+    return table(heads, rows, "Provenance of the runs")

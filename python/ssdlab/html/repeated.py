@@ -34,11 +34,13 @@ def values_table(done: Comparison, columns: Mapping[str, str], places: Mapping[s
     notes = [
         "Means over the seeds ± half the width of their 95 % confidence interval (Student's t)."
     ]
-    notes.append("Warnings, configurations and plots other than by seed are those of the first.")
+    notes.append(
+        "Warnings, configurations and all plots except those by seed are those of the first seed."
+    )
     if done.without_spread:
         equal = ", ".join(done.without_spread)
         notes.append(
-            f"All repetitions are equal in {equal}: nothing there depends on the seed, and there is"
+            f"All repetitions are equal in {equal}: nothing there depends on the seed, so there is"
             " no interval."
         )
     return made + f'<p class="note">{escape(" ".join(notes))}</p>'

@@ -121,7 +121,7 @@ def _causes(report: Report) -> str:
     causes = {"gc": "GC", "wear": "wear levelling"}
     found = [key for key in causes if key == "gc" or getattr(report.waf, key)]
     parts = [f"{causes[k]} {number(f'waf.{k}', value_at(report.json, f'waf.{k}'))}" for k in found]
-    return f"of it {', '.join(parts)}"
+    return f"of which {', '.join(parts)}"
 
 
 def _summary(report: Report) -> str:
@@ -159,13 +159,13 @@ def _headline(report: Report) -> str:
             of("gc.pages_moved"),
             f"victims {of('gc.mean_victim_invalid_ratio')} invalid",
         ),
-        _card("erases", of("flash.erases"), f"{of('device.erase_mean')} a block"),
+        _card("erases", of("flash.erases"), f"{of('device.erase_mean')} per block"),
     ]
     if report.time.simulated:
-        wall = f"{of('time.wall')} on the wall"
+        wall = f"{of('time.wall')} wall time"
         cards.append(_card("simulated time", of("time.simulated"), wall))
     else:
-        cards.append(_card("time on the wall", of("time.wall")))
+        cards.append(_card("wall time", of("time.wall")))
     steady = report.steady_state
     state = "reached" if steady.reached else "not reached"
     note = f'<p class="note">Steady state {state}: {escape(steady.reason)}.</p>'
@@ -188,7 +188,7 @@ def _latencies(report: Report) -> str:
             parts.append((op, _numbers(report, keys)))
     text = table(head, rows, "Latency by operation")
     if parts:
-        text += table(["", *PARTS.values()], parts, "Mean latency by what it was spent on")
+        text += table(["", *PARTS.values()], parts, "Mean latency by part")
     return text
 
 
@@ -219,9 +219,9 @@ def _timeline(report: Report, folder: Path | None, since: int | None) -> str:
     made = timeline(report, folder, since)
     if made is None and not report.completed:
         return ""
-    title = "<h3>What every chip did</h3>"
+    title = "<h3>Operations of every chip</h3>"
     if made is None:
-        none = "There is no operation in the log from the start of the measurement on."
+        none = "The log has no operation since the start of the measurement."
         why = escape(why_none(report, folder, since) or none)
         return f'<figure class="missing" id="lanes">{title}<p>{why}</p></figure>'
     buttons = "".join(
@@ -280,7 +280,9 @@ def _all_numbers(values: dict[str, Any]) -> str:
         ]
         text.append(table(["key of report.json", "value"], rows[:MOST_ROWS], name))
         if len(rows) > MOST_ROWS:
-            text.append(f'<p class="note">{name}: the first {MOST_ROWS:,}; all in report.json.</p>')
+            text.append(
+                f'<p class="note">{name}: only the first {MOST_ROWS:,}; report.json has all.</p>'
+            )
     body = f'<div class="tables">{"".join(text)}</div>'
     return f"<details><summary>Every number of report.json</summary>{body}</details>"
 
@@ -288,7 +290,7 @@ def _all_numbers(values: dict[str, Any]) -> str:
 def _config(report: Report) -> str:
     text = escape(report.config.toml())
     return (
-        "<details><summary>The resolved configuration: every key with its value</summary>"
+        "<details><summary>The resolved configuration: every key and its value</summary>"
         f'<pre tabindex="0">{text}</pre></details>'
     )
 
@@ -298,4 +300,4 @@ def _provenance(values: dict[str, Any]) -> str:
         (key.removeprefix("provenance.").replace("_", " "), [number(key, value)])
         for key, value in flattened(values["provenance"], "provenance")
     ]
-    return table(["", "value"], rows, "What the run was made with: enough to repeat it")
+    return table(["", "value"], rows, "Provenance: everything needed to repeat the run")

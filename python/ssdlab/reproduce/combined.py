@@ -34,7 +34,7 @@ from ssdlab.reproduce.command import (
     run_cells,
 )
 from ssdlab.reproduce.matrix import Cell, Scheme, Workload
-from ssdlab.reproduce.paper import LIVE, Scale, fitting, generated, workloads_of
+from ssdlab.reproduce.paper import LIVE, Scale, fitting, synthetic, workloads_of
 from ssdlab.reproduce.papers import noc_copyback
 from ssdlab.reproduce.result import VERSION, told_first
 from ssdlab.reproduce.tables import geometric_mean
@@ -163,14 +163,14 @@ def scheme_of(one: Combination, scale: Scale) -> Scheme:
 
 def chooses(workload: Workload) -> bool:
     """Whether a workload takes part in the choice."""
-    return workload.source == "generated" and workload.name.split(",")[0] in CHOOSE
+    return workload.source == "synthetic" and workload.name.split(",")[0] in CHOOSE
 
 
 def _made(scale: Scale, live: float) -> list[Workload]:
     """The made workloads over volumes of that share of the raw flash."""
     of = noc_copyback
     several = [
-        generated(name, of.NAME, of.FLASH, scale, of.INTERVALS_US[name], live)
+        synthetic(name, of.NAME, of.FLASH, scale, of.INTERVALS_US[name], live)
         for name in (*CHOOSE, *OTHERS)
     ]
     return [replace(one, name=f"{one.name}, {100 * live:.0f} % live") for one in several]

@@ -31,7 +31,11 @@ def told_first(failures: Mapping[str, str], interrupted: bool, notes: Sequence[s
     """What is missing in results, then `notes`."""
     return [
         *(f"{title} could not finish: {why}" for title, why in failures.items()),
-        *(["Interrupted: runs are missing; run the same command again to resume."] if interrupted else []),
+        *(
+            ["Interrupted: runs are missing; run the same command again to resume."]
+            if interrupted
+            else []
+        ),
         *notes,
     ]
 

@@ -29,7 +29,7 @@ from ssdlab.reproduce.papers.adaptive_channel import (
     schemes,
     varied,
 )
-from ssdlab.reproduce.readings import MADE, Evidence, Explanation, Reading, Readings
+from ssdlab.reproduce.readings import SYNTHETIC, Evidence, Explanation, Reading, Readings
 from ssdlab.reproduce.tables import (
     Number,
     geometric_mean,
@@ -74,7 +74,7 @@ def _only_writing(evidence: Evidence) -> Finding:
     falls: list[Number] = []
     before = []
     for name in evidence.names:
-        series = series_of(evidence.main.get(name, MADE, PROPOSED))
+        series = series_of(evidence.main.get(name, SYNTHETIC, PROPOSED))
         if series is None:
             falls.append(None)
             continue
@@ -91,7 +91,7 @@ def _waf_by_thresholds(evidence: Evidence) -> Finding:
     ]
     centres = []
     for label in labels:
-        reports = [evidence.main.get(name, MADE, label) for name in evidence.names]
+        reports = [evidence.main.get(name, SYNTHETIC, label) for name in evidence.names]
         centres.append(geometric_mean([one.waf.total for one in reports if one is not None]))
     known = [value for value in centres if value is not None]
     falls = known == sorted(known, reverse=True) if len(known) == len(labels) else None
@@ -131,7 +131,7 @@ def _most_used(report: Report | None) -> Number:
 def _rule(evidence: Evidence) -> Finding:
     """G(t) before rounding, at the largest used space of each workload."""
     low, high = THETAS[1]
-    used = [_most_used(evidence.main.get(name, MADE, PROPOSED)) for name in evidence.names]
+    used = [_most_used(evidence.main.get(name, SYNTHETIC, PROPOSED)) for name in evidence.names]
     most = [None if one is None else max(GMAX) * (one - low) / (high - low) for one in used]
     return improved(most, evidence.names, lambda known: max(known) <= 1)
 
@@ -141,7 +141,7 @@ def _victims(evidence: Evidence) -> Finding:
     results = evidence.readings[FULLEST]
     several = (CONV_0, PROPOSED)
     used = [
-        geometric_mean([_most_used(results.get(name, MADE, one)) for name in evidence.names])
+        geometric_mean([_most_used(results.get(name, SYNTHETIC, one)) for name in evidence.names])
         for one in several
     ]
     labels = [PROPOSED if most == GMAX[1] else f"Gmax {most}" for most in GMAX]
@@ -163,7 +163,7 @@ def _gammas(evidence: Evidence, names: Sequence[str]) -> dict[str, list[Number]]
     """Of each measure, where the baselines stop."""
     return {
         f"{what} {op}": improvements(
-            evidence.readings[UNTIL], MADE, names, PROPOSED, BASELINES, how(op), times_better
+            evidence.readings[UNTIL], SYNTHETIC, names, PROPOSED, BASELINES, how(op), times_better
         )
         for op in OPS
         for what, how in MEASURES

@@ -18,7 +18,7 @@ from ssdlab.reproduce.papers.noc_copyback import (
     schemes,
     variations,
 )
-from ssdlab.reproduce.readings import AS_RUN, MADE, Evidence, Explanation, Reading, Readings
+from ssdlab.reproduce.readings import AS_RUN, SYNTHETIC, Evidence, Explanation, Reading, Readings
 from ssdlab.reproduce.tables import Number, max_ms, mean_ms
 
 OLDEST = "oldest first"
@@ -130,7 +130,7 @@ def _per_channel(evidence: Evidence) -> Finding:
 def _waiting(evidence: Evidence) -> Finding:
     """Mean write of the conventional scheme along sizes of blocks, and the gain in turn."""
     notes = ("", ", 128 pages", ", 256 pages")
-    reports = [evidence.main.get("MySQL", MADE, CONVENTIONAL + note) for note in notes]
+    reports = [evidence.main.get("MySQL", SYNTHETIC, CONVENTIONAL + note) for note in notes]
     means = [None if report is None else mean_ms("write")(report) for report in reports]
     gains = [_gain(evidence, one, "MySQL") for one in (AS_RUN, LONG_IN_TURN)]
     known = [value for value in means if value is not None]

@@ -266,7 +266,7 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
     for name in names:
         text = "Requests completed in each interval."
         title = "Figure 3: requests"
-        drawn.append(over_time(results, "figure3", title, text, count, name, "generated", requests))
+        drawn.append(over_time(results, "figure3", title, text, count, name, "synthetic", requests))
     load = "Host pages and copies in each interval; requests pending at its end."
     for key, name, schemes in (
         ("figure4", "Cassandra", (CONV_0, PROPOSED)),
@@ -280,7 +280,7 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
             ]
             title = f"Figure {key[-1]}: load under {scheme}"
             place = f"{key}-{PRESETS[scheme]}".replace(".", "_")
-            drawn.append(over_time(results, place, title, load, pages, name, "generated", parts))
+            drawn.append(over_time(results, place, title, load, pages, name, "synthetic", parts))
     for name in names:
         for key, title, column, axis in (
             ("figure6a", "Figure 6a: empty blocks", gauge("free_blocks"), "blocks"),
@@ -289,7 +289,7 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
             curves = [(scheme, scheme, column) for scheme in PRESETS]
             text = "A block is empty only after its erase."
             drawn.append(
-                over_time(results, key, title, text, Axis(axis, "count"), name, "generated", curves)
+                over_time(results, key, title, text, Axis(axis, "count"), name, "synthetic", curves)
             )
     return drawn
 

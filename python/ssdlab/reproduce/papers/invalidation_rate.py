@@ -193,7 +193,7 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
                 "Pages in each interval.",
                 Axis("pages", "count"),
                 "RocksDB",
-                "generated",
+                "synthetic",
                 parts,
             )
         )

@@ -243,14 +243,14 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
         drawn.append(
             over_time(
                 results, "figure6", "Figures 6 and 9: host requests",
-                "Requests completed in each interval.", count, name, "generated", accesses,
+                "Requests completed in each interval.", count, name, "synthetic", accesses,
             )
         )  # fmt: skip
         drawn.append(
             over_time(
                 results, "figure7", "Figure 7: host, GC and pending",
                 "Requests and copies in each interval; requests pending at its end.",
-                count, name, "generated", load,
+                count, name, "synthetic", load,
             )
         )  # fmt: skip
     return drawn
