@@ -197,10 +197,10 @@ def draft(target: Path, force: bool, reads: Iterable[Path] = ()) -> Iterator[Dra
     except OutputError:
         raise
     except FileExistsError as error:
-        message = f"{target}: cannot be made: {error.filename} is not a folder"
+        message = f"{target}: cannot be created: {error.filename} is not a folder"
         raise OutputError(message) from error
     except OSError as error:
-        raise OutputError(f"{target}: cannot be made: {error.strerror or error}") from error
+        raise OutputError(f"{target}: cannot be created: {error.strerror or error}") from error
     try:
         yield made
     except OutputError:
@@ -221,7 +221,7 @@ def draft(target: Path, force: bool, reads: Iterable[Path] = ()) -> Iterator[Dra
 def keep_with_page(made: Draft, page: Callable[[], str] | None) -> None:
     """Put a draft in its place, with the page that `page` makes.
 
-    A page that cannot be made must not cost the results: they are kept, then the error is raised.
+    A page that cannot be written must not cost the results: they are kept before the error.
     """
     trouble = None
     if page is not None:

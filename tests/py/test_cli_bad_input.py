@@ -191,13 +191,13 @@ def test_empty_folder_is_taken(small: Path) -> None:
 
 def test_unwritable_place(small: Path) -> None:
     done = ssdlab_command("run", "small.toml", "--out", "small.toml/run", cwd=small)
-    refused(done, 2, "small.toml/run: cannot be made")
+    refused(done, 2, "small.toml/run: cannot be created")
     nothing_left(small, "small.toml")
     if os.getuid() == 0:
         return
     (small / "closed").mkdir(mode=0o500)
     done = ssdlab_command("run", "small.toml", "--out", "closed/run", cwd=small)
-    refused(done, 2, "closed/run: cannot be made: Permission denied")
+    refused(done, 2, "closed/run: cannot be created: Permission denied")
 
 
 def no_large_files() -> None:

@@ -271,7 +271,7 @@ def test_a_folder_goes_on_with_the_same_scale_and_traces_only(tmp_path: Path) ->
 
     again(quick=True)
     kept = (out / JSON).read_bytes()
-    with pytest.raises(OutputError, match="made with --quick; choose another --out"):
+    with pytest.raises(OutputError, match="written with --quick; choose another --out"):
         again(quick=False)
     (traces / "sqlite.trace.zst").write_text("".join(lines[:-9]))
     with pytest.raises(OutputError, match="the recorded trace of SQLite was another one"):
@@ -318,7 +318,7 @@ def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="of noc-copyback, not of invalidation-rate"):
         of("invalidation-rate", tmp_path / "old", "SQLite")
     held.write_text("[]")
-    with pytest.raises(OutputError, match="not of a reproduction"):
+    with pytest.raises(OutputError, match="not a reproduction"):
         of("invalidation-rate", tmp_path / "old", "SQLite")
 
 

@@ -84,7 +84,7 @@ class Explanation:
     why: str
     """The mechanism."""
     metric: str
-    """What is computed, and when the explanation is borne out."""
+    """What is computed, and when the explanation is confirmed."""
     judge: Callable[[Evidence], Finding]
 
 
@@ -262,7 +262,8 @@ def _outcome(
         name=name,
         runs=len(cells),
         made=sum(
-            results.get(cell.workload.name, SYNTHETIC, cell.scheme.name) is not None for cell in cells
+            results.get(cell.workload.name, SYNTHETIC, cell.scheme.name) is not None
+            for cell in cells
         ),
         tally=tally(tables, SYNTHETIC),
         published=geometric_mean([before for before, _ in times]),
