@@ -148,7 +148,8 @@ def statistics(folder: Path) -> tuple[list[str], int, int]:
             f"### Set {set_}",
             "",
             "| application | operation | share published | synthetic | recorded |"
-            " sequential published | synthetic | recorded | mean KiB published | synthetic | recorded |",
+            " sequential published | synthetic | recorded |"
+            " mean KiB published | synthetic | recorded |",
             "|---|---|---|---|---|---|---|---|---|---|---|",
         ]
         for name in APPLICATIONS:

@@ -50,8 +50,8 @@ FIO_HEAD = """\
 Each job of 16 MiB by fio ({version}; its `--write_iolog`) and by ssdlab: requests, share of
 reads, mean KiB, share that begins where the last of its operation ended, distinct 4 KiB blocks
 where requests begin, share of the 16 most frequent, flushes. The test
-`crates/ssd-trace/tests/fio_jobs.rs` has bounds for these numbers and for more jobs; it runs if fio is
-installed.
+`crates/ssd-trace/tests/fio_jobs.rs` has bounds for these numbers and for more jobs; it runs if fio
+is installed.
 """
 JOBS = (
     "rw=randrw rwmixread=30",
