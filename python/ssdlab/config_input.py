@@ -37,7 +37,7 @@ class Config:
             elif isinstance(value, dict) and part in value:
                 value = value[part]
             else:
-                message = f"{key}: there is no {part!r}"
+                message = f"{key}: no such key: {part!r}"
                 raise KeyError(message)
         return value
 

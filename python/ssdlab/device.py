@@ -201,7 +201,7 @@ class Device:
         unknown = np.flatnonzero(~np.isin(names, OPS))
         if len(unknown):
             name = names.flat[unknown[0]]
-            message = f"request {unknown[0]}: there is no operation {name!s}; expected one of {OPS}"
+            message = f"request {unknown[0]}: no such operation: {name!s}; expected one of {OPS}"
             raise WorkloadError(message)
         if names.ndim > 1 or any(column.dtype.kind not in "iu" for column in numbers):
             message = "lpn, pages and at_ns: expected whole numbers, or arrays of one dimension"

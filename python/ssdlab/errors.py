@@ -62,7 +62,9 @@ class Interrupted(KeyboardInterrupt):
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: it was stopped on purpose, so where does not matter."""
         held = next((name for name in ("comparison", "report") if getattr(self, name)), None)
-        return ["Interrupted" + (f": sys.last_value.{held} holds what was done" if held else "")]
+        return [
+            "Interrupted" + (f": sys.last_value.{held} has the partial results" if held else "")
+        ]
 
 
 class InternalError(RuntimeError):

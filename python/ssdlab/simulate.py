@@ -45,7 +45,7 @@ def plugged(set: Mapping[str, object] | None, plugs: Plugs) -> tuple[dict[str, o
         if given is None:
             continue
         if key in values or key in policies:
-            raise ConfigError([f"{key}: said twice, by set and by {name}="])
+            raise ConfigError([f"{key}: given twice, by set and by {name}="])
         policies[key] = given
     return values, Policies(policies)
 

@@ -160,14 +160,14 @@ def test_existing_folder(small: Path) -> None:
     (small / "runs/small/notes.txt").write_text("mine")
     # What somebody else has put there is not lost.
     spared = ssdlab_command("run", "small.toml", "--force", cwd=small)
-    refused(spared, 2, "runs/small: holds notes.txt, which is not of a run")
+    refused(spared, 2, "runs/small: contains notes.txt, which is not from a run")
     (small / "runs/small/notes.txt").unlink()
     again = ssdlab_command("run", "small.toml", "--force", "--seed", "5", cwd=small)
     assert again.returncode == 0, again.stderr
     assert report_of(small / "runs/small")["provenance"]["seed"] == 5
     nothing_left(small / "runs", "small")
     done = ssdlab_command("compare", "small.toml", "--out", "runs/small", cwd=small)
-    refused(done, 2, "holds a run already")
+    refused(done, 2, "contains a run; --force")
 
 
 def test_force_spares_what_is_no_run(small: Path) -> None:

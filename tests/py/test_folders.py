@@ -45,7 +45,9 @@ def test_the_current_folder_is_no_place_for_results(verb: str, small: Path) -> N
 def test_the_folder_of_the_configuration_is_kept(verb: str, small: Path) -> None:
     ssdlab_command("run", "small.toml", "--out", "o", cwd=small)
     done = ssdlab_command(verb, "o/config.toml", "--out", "o", "--force", cwd=small)
-    refused(done, 2, "o: holds o/config.toml, which is being run; choose another --out")
+    refused(
+        done, 2, "o: contains o/config.toml, the configuration of this run; choose another --out"
+    )
 
 
 def interrupted(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -108,7 +110,9 @@ def test_a_folder_taken_away_by_an_ended_process_is_put_back(small: Path) -> Non
     ended.wait()
     ssdlab_command("run", "small.toml", "--out", "o", cwd=small)
     (small / "o").rename(small / f".o.unfinished-{socket.gethostname()}-{ended.pid}-abc-replaced")
-    refused(ssdlab_command("run", "small.toml", "--out", "o", cwd=small), 2, "holds a run already")
+    refused(
+        ssdlab_command("run", "small.toml", "--out", "o", cwd=small), 2, "contains a run; --force"
+    )
     assert report_of(small / "o")["completed"]
     nothing_left(small, "o", "small.toml")
 

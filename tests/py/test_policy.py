@@ -318,7 +318,7 @@ def test_what_is_no_policy_is_refused() -> None:
     ):
         with pytest.raises(ssdlab.ConfigError, match=words):
             made({}, victim=victim)
-    with pytest.raises(ssdlab.ConfigError, match=r"gc\.victim: said twice"):
+    with pytest.raises(ssdlab.ConfigError, match=r"gc\.victim: given twice"):
         made({"gc.victim": "fifo"}, victim=GreedyByScore())
     loaded = ssdlab.load_config(set={**SMALL, **DEVICES["superblocks"]})
     with pytest.raises(ssdlab.ConfigError, match="superblocks are filled plane after plane"):
