@@ -70,7 +70,7 @@ def test_the_best_paper_and_the_best_combination_that_wastes_no_more(
 def test_an_aim_that_is_missed_is_missed(own: dict[Combination, float]) -> None:
     done = of({**own, NO_COLLECTION: 4e6, BETTER: 4.5e6}, {})
     text = "\n".join(verdict(done))
-    assert "is not reached: the same flash without any collection has 0.571, so that" in text
+    assert "is not reached: the same flash without any collection has 0.571, so no" in text
     assert "has 0.800, so that no answers can halve it." in text
 
 
