@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from running import COMMAND, nothing_left, refused, ssdlab_command
+from running import COMMAND, HANG_S, nothing_left, refused, ssdlab_command
 from ssdlab import _core, kv
 from ssdlab.kv import bench
 
@@ -521,7 +521,7 @@ def test_interrupts(large: Path, words: str) -> None:
         while not _at_work(running, large, command):
             assert running.poll() is None
         running.send_signal(signal.SIGINT)
-        _, errors = running.communicate(timeout=60)
+        _, errors = running.communicate(timeout=HANG_S)
         assert (running.returncode, errors.splitlines()[-1:]) == (130, [b"interrupted"])
     assert [path.name for path in large.iterdir()] == ["s"]
 
