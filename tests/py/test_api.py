@@ -216,7 +216,7 @@ def test_errors_of_a_callback_are_its_own(tmp_path: Path) -> None:
 
 
 def test_other_threads_run_meanwhile() -> None:
-    """Another thread looks at a run twenty times and ends it, which it cannot unless it gets to run."""
+    """Another thread looks at a run and then ends it, which it cannot unless it gets to run."""
     main = threading.get_ident()
     ended = threading.Event()
 

@@ -16,6 +16,7 @@ import pytest
 import ssdlab
 from policies import GreedyByScore
 from running import (
+    COMMAND,
     SMALL,
     SMALL_TOML,
     nothing_left,
