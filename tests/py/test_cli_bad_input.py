@@ -297,7 +297,7 @@ def test_an_interrupt_ends_the_wait_for_a_trace(tmp_path: Path) -> None:
     ) as running:
         assert running.stdin is not None
         # More than a pipe holds: when all of it is written, the command is reading its trace.
-        running.stdin.write(b"# nothing yet\n" * 100_000)
+        running.stdin.write(trace_line(0.0, 0).encode() * 100_000)
         running.stdin.flush()
         running.send_signal(signal.SIGINT)
         # The end of the trace never comes; `communicate` would bring it.

@@ -68,7 +68,7 @@ def test_what_is_interrupted_replaces_nothing_complete(verb: str, small: Path) -
     for i, name in enumerate(("o-partial", "o-partial-2")):
         done = signalled_at("workload", [verb, "small.toml", *long], small)
         assert done.returncode == 130, done.stderr
-        assert f"results in {name}; the complete ones in o stay\n" in done.stderr
+        assert f"results in {name}; the complete results in o are unchanged\n" in done.stderr
         assert not json.loads((small / name / file).read_text())["completed"]
         assert len(list(small.glob("o-partial*"))) == i + 1
     assert (small / "o" / file).read_text() == before

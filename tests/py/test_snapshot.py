@@ -157,5 +157,5 @@ def test_an_interrupt_leaves_no_file(tmp_path: Path) -> None:
     long = {"precondition.fill": 1, "precondition.overwrite": 1000}
     words = ["snapshot", "make", "modern-tlc", *sets(long), "--out", "a.snap"]
     done = signalled_at("precondition", words, tmp_path)
-    refused(done, 130, "interrupted: no snapshot was made")
+    refused(done, 130, "interrupted: no snapshot was written")
     nothing_left(tmp_path)
