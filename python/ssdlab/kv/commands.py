@@ -125,7 +125,8 @@ def kv_bench(
 ) -> None:
     """Measure the store beside LevelDB: microseconds of the processor for an operation."""
     del backend  # real files so far; the option leaves room for a simulated SSD
-    from ssdlab.kv import bench, iterate as iteration
+    from ssdlab.kv import bench
+    from ssdlab.kv import iterate as iteration
 
     tell = (lambda _: None) if quiet else say
     if record is not None and record.parent.exists() and not record.parent.is_dir():

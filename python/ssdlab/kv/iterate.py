@@ -32,14 +32,14 @@ SHOWN: dict[str, dict[str, bool]] = {
     "keys": {"include_value": False},
     "values": {"include_key": False},
 }
+Db: TypeAlias = Any
+"""A store of either module."""
 Take: TypeAlias = Callable[[Iterable[Any]], object]
 Read: TypeAlias = Callable[[Take], object]
 BYTES = 4 << 20
 """Keys and values of a store at most."""
-MOST_PAIRS = 20_000
 AFTER_SEEK = 10
 """Pairs read after a seek."""
-TURNS = 11
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _keys(size: int, count: int) -> list[bytes]:
     return [b"%c%0*d" % (b"abcd"[i * 4 // count], size - 1, i) for i in range(count)]
 
 
-def _filled(module: ModuleType, folder: Path, keys: Sequence[bytes], value: int, place: str) -> Any:
+def _filled(module: ModuleType, folder: Path, keys: Sequence[bytes], value: int, place: str) -> Db:
     """A store of these keys, all in tables or all in memory."""
     db = module.DB(
         str(folder), create_if_missing=True, compression=None, write_buffer_size=64 << 20
@@ -89,11 +89,11 @@ def _filled(module: ModuleType, folder: Path, keys: Sequence[bytes], value: int,
         for key in keys:
             batch.put(key, content)
     if place == "tables":
-        db.compact_range()
+        db.compact_range(start=b"", stop=b"\xff")  # Without bounds, plyvel compacts nothing.
     return db
 
 
-def _reader(db: Any, keys: Sequence[bytes], span: str, options: dict[str, Any]) -> Read:
+def _reader(db: Db, keys: Sequence[bytes], span: str, options: dict[str, Any]) -> Read:
     """What a turn reads."""
     if span == "seek":
         targets = random.Random(2).sample(keys, len(keys) // AFTER_SEEK)
@@ -128,7 +128,10 @@ def _spent(read: Read, times: int) -> float:
     return time.process_time() - before
 
 
-def _cell(sides: Sequence[Any], keys: Sequence[bytes], value: int, place: str, way: Any) -> Cell:
+def _cell(
+    sides: Sequence[Db], keys: Sequence[bytes], way: tuple[str, str, str], turns: int
+) -> tuple[float, float | None, float | None]:
+    """Nanoseconds for a pair of both sides, and their ratio."""
     span, direction, shown = way
     options = {"reverse": direction == "reverse", **SHOWN[shown]}
     readers = [_reader(db, keys, span, options) for db in sides]
@@ -136,41 +139,40 @@ def _cell(sides: Sequence[Any], keys: Sequence[bytes], value: int, place: str, w
     pairs = len(answers[0])
     if any(answer != answers[0] for answer in answers):
         raise KvError(f"{span}, {direction}, {shown}: plyvel reads something else")
-    times = max(MOST_PAIRS // pairs, 1)
-    turns = [[_spent(read, times) / (times * pairs) * 1e9 for read in readers] for _ in range(TURNS)]
-    medians = [statistics.median(side) for side in zip(*turns, strict=True)]
-    beside = len(sides) > 1
-    return Cell(
-        len(keys[0]),
-        value,
-        place,
-        span,
-        direction,
-        shown,
-        medians[0],
-        medians[1] if beside else None,
-        statistics.median(a / b for a, b in turns) if beside else None,
-    )
+    times = max(len(keys) // max(pairs, 1), 1)
+    spent: list[list[float]] = []
+    for turn in range(turns):
+        order = 1 if turn % 2 == 0 else -1
+        seconds = [_spent(read, times) for read in readers[::order]][::order]
+        spent.append([each / (times * pairs) * 1e9 for each in seconds])
+    mine, *other = (statistics.median(side) for side in zip(*spent, strict=True))
+    if not other:
+        return mine, None, None
+    return mine, other[0], statistics.median(a / b for a, b in spent)
 
 
 def measure(
-    sizes: Sequence[tuple[int, int]], folder: Path | None, tell: Callable[[str], None]
+    sizes: Sequence[tuple[int, int]],
+    folder: Path | None,
+    tell: Callable[[str], None],
+    pairs: int = 20_000,
+    turns: int = 11,
 ) -> Iterator[Cell]:
-    """All cells, one after the other."""
+    """All cells, one after the other, each of about so many pairs, read so many times."""
     other = theirs()
     if other is None:
         tell("plyvel is left out: it is not installed (pip install plyvel)")
     modules = [ours] if other is None else [ours, other]
     for (key, value), place in itertools.product(sizes, PLACES):
         tell(f"keys of {key} B, values of {value} B, in {place}")
-        keys = _keys(key, min(MOST_PAIRS, BYTES // (key + value)))
+        keys = _keys(key, min(pairs, BYTES // (key + value)))
         with tempfile.TemporaryDirectory(prefix="ssdlab-kv-", dir=folder) as where:
             sides = [
                 _filled(module, Path(where, str(i)), keys, value, place)
                 for i, module in enumerate(modules)
             ]
             for way in itertools.product(SPANS, ("forward", "reverse"), SHOWN):
-                yield _cell(sides, keys, value, place, way)
+                yield Cell(key, value, place, *way, *_cell(sides, keys, way, turns))
             for db in sides:
                 db.close()
 
@@ -191,7 +193,6 @@ def table(cells: Sequence[Cell]) -> str:
         above = sum(ratio > 1 for ratio in ratios)
         middle, most = statistics.median(ratios), max(ratios)
         lines.append(
-            f"\n{len(ratios)} cells: median ratio {middle:.2f}, at most {most:.2f}, "
-            f"{above} above 1"
+            f"\n{len(ratios)} cells: median ratio {middle:.2f}, at most {most:.2f}, {above} above 1"
         )
     return "\n".join(lines) + "\n"

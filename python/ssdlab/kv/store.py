@@ -119,9 +119,9 @@ def open(
     `block_size` 1 KiB to 4 MiB, `block_restart_interval` 1 to 1048576, `max_file_size` 1 MiB to
     1 GiB.
 
-    With `read_only`, nothing in the folder changes: no file is written, created, renamed or removed,
-    and writes raise `Error`. What the logs hold is read into memory. Several such stores may be open
-    on a folder at a time, but none beside one that is open for writing.
+    With `read_only`, nothing in the folder changes: no file is written, created, renamed or
+    removed, and writes raise `Error`. What the logs hold is read into memory. Several such stores
+    may be open on a folder at a time, but none beside one that is open for writing.
 
     With `paranoid_checks`, a damaged log is an error, as is a damaged index or filter of a table.
     Without, what is damaged in a log is left out with a warning, and the log is kept as `.lost`.

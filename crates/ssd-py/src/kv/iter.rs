@@ -13,9 +13,11 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Pairs of a batch at most, and bytes after which one ends: the store is taken once for a batch, and
-/// what is read ahead stays in the nearest caches.
+/// what is read ahead stays in the nearest cache.
 const MOST_PAIRS: usize = 64;
-const MOST_BYTES: usize = 16 << 10;
+const MOST_BYTES: usize = 4 << 10;
+/// At most one pair of so many is read ahead in vain, by those who seek, read some and seek again.
+const IN_VAIN: usize = 4;
 
 /// A place between the pairs of a range of a store, and what it shows of them.
 #[pyclass(frozen, module = "ssdlab._core")]
@@ -47,8 +49,8 @@ struct Ahead {
     ready: VecDeque<Parts>,
     /// The direction in which it did.
     forward: bool,
-    /// Pairs of the next batch.
-    batch: usize,
+    /// Pairs read since it was sought a place or changed its direction.
+    read: usize,
     /// Why it stands nowhere: moves fail until it is sought a place.
     failed: Option<Error>,
 }
@@ -56,21 +58,20 @@ struct Ahead {
 impl Ahead {
     fn sought(&mut self) {
         self.ready.clear();
-        self.batch = 1;
+        self.read = 0;
         self.failed = None;
     }
 
     /// Let the walk go where the user is.
     fn give_back(&mut self) -> Result<(), Error> {
-        self.batch = 1;
+        self.read = 0;
         while self.ready.pop_back().is_some() {
             self.walk.step(!self.forward)?;
         }
         Ok(())
     }
 
-    /// Go over a batch of pairs. Each batch is twice as long as the one before, as long as the
-    /// direction stays.
+    /// Go over a batch of pairs, which is longer the longer the direction stays.
     fn fetch(
         &mut self,
         py: Python<'_>,
@@ -81,9 +82,9 @@ impl Ahead {
             self.give_back()?;
             self.forward = forward;
         }
-        let mut first = Vec::new();
-        let mut bytes = 0;
-        while self.ready.len() < self.batch && bytes < MOST_BYTES {
+        let batch = (self.read / IN_VAIN + 1).min(MOST_PAIRS);
+        let (mut first, mut bytes) = (Vec::new(), 0);
+        while self.ready.len() < batch && bytes < MOST_BYTES {
             match self.walk.step(forward) {
                 Ok(true) => {}
                 Ok(false) => break,
@@ -92,7 +93,7 @@ impl Ahead {
                 Err(_) => return self.return_to(&first),
             }
             let pair = self.walk.pair();
-            if self.ready.is_empty() && self.batch > 1 {
+            if self.ready.is_empty() && batch > 1 {
                 first.extend_from_slice(pair.key());
             }
             let mut parts = Parts::default();
@@ -108,7 +109,7 @@ impl Ahead {
             }
             self.ready.push_back(parts);
         }
-        self.batch = (self.batch * 2).min(MOST_PAIRS);
+        self.read += self.ready.len();
         Ok(())
     }
 
@@ -243,7 +244,7 @@ impl KvIter {
         let iter = if value { iter } else { iter.without_values() };
         let walk = Walk::new(iter, bounds, !reverse);
         let ready = VecDeque::new();
-        let ahead = Ahead { walk, ready, forward: !reverse, batch: 1, failed: None };
+        let ahead = Ahead { walk, ready, forward: !reverse, read: 0, failed: None };
         let (ahead, shown) = (Mutex::new(Some(ahead)), Shown { key, value });
         Ok(KvIter { ahead, store: shared, shown, reverse, under })
     }
