@@ -59,7 +59,8 @@ fn shares_its_lock() {
     let vfs = MemoryVfs::new();
     written(Arc::new(vfs.clone()), &options);
     let open = |options: &Options| Db::open(Arc::new(vfs.clone()), options.clone());
-    let readers = [open(&reading(&options)), open(&reading(&options))].map(|db| db.expect("shared"));
+    let readers =
+        [open(&reading(&options)), open(&reading(&options))].map(|db| db.expect("shared"));
     assert!(matches!(open(&options), Err(Error::Locked(_))));
     let [first, second] = readers;
     drop(first);

@@ -144,6 +144,8 @@ class DB(store.DB):
 
     def __init__(self, name: Name, **options: Unpack[Options]) -> None:
         folder = os.fsdecode(name)
+        if os.path.isdir(folder) and not os.access(folder, os.W_OK):
+            raise IOError(f"{folder}: no permission to write, which opening a store does")
         super().__init__(folder, store.opened(folder, _settings(**options)))
 
 

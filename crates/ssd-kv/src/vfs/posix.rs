@@ -144,8 +144,9 @@ impl PosixVfs {
 }
 
 /// The folders that are locked, each with the file that holds the lock of the system.
-static HELD: LazyLock<Mutex<BTreeMap<PathBuf, (SharedLock, Option<File>)>>> =
-    LazyLock::new(Mutex::default);
+static HELD: LazyLock<Mutex<Locks>> = LazyLock::new(Mutex::default);
+
+type Locks = BTreeMap<PathBuf, (SharedLock, Option<File>)>;
 
 struct Lock {
     folder: PathBuf,

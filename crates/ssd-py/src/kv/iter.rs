@@ -1,6 +1,6 @@
 //! Iterators for Python.
 
-use super::arguments::{bytes, bytes_or_none};
+use super::arguments::{bytes, bytes_or_none, flag};
 use super::errors::{closed, told};
 use super::held::{Guard, Shared, awaited, check_not_held_here, check_open, with};
 use super::walk::{Bounds, Range, Walk, prefix_bounds};
@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 /// Pairs of a batch at most, and bytes after which one ends: the store is taken once for a batch, and
 /// what is read ahead stays in the nearest cache.
 const MOST_PAIRS: usize = 64;
-const MOST_BYTES: usize = 4 << 10;
+const MOST_BYTES: usize = 16 << 10;
 /// At most one pair of so many is read ahead in vain, by those who seek, read some and seek again.
 const IN_VAIN: usize = 4;
 
@@ -209,6 +209,8 @@ fn bounds_of(
     under: &[u8],
 ) -> PyResult<Bounds> {
     let (start, stop) = (bytes_or_none("start", start)?, bytes_or_none("stop", stop)?);
+    let include_start = flag("include_start", include_start)?;
+    let include_stop = flag("include_stop", include_stop)?;
     if let Some(prefix) = bytes_or_none("prefix", prefix)? {
         if start.is_some() || stop.is_some() {
             let what = "a range has a prefix, or a start and a stop, not both";
@@ -217,7 +219,6 @@ fn bounds_of(
         return Ok(prefix_bounds(&[under, &prefix].concat()));
     }
     let (start, stop) = (start.as_deref(), stop.as_deref());
-    let (include_start, include_stop) = (include_start.is_truthy()?, include_stop.is_truthy()?);
     Ok(Range { start, stop, include_start, include_stop }.bounds(under))
 }
 
@@ -236,7 +237,8 @@ impl KvIter {
     ) -> PyResult<KvIter> {
         let options = read_options(&reading)?;
         let [reverse, key, value] = show;
-        let (reverse, key, value) = (reverse.is_truthy()?, key.is_truthy()?, value.is_truthy()?);
+        let reverse = flag("reverse", &reverse)?;
+        let (key, value) = (flag("include_key", &key)?, flag("include_value", &value)?);
         let (shared, under) = (store.shared.clone(), store.under.clone());
         let bounds = bounds_of(&span, &under)?;
         let snapshot = snapshot.map(|snapshot| &snapshot.0);
