@@ -516,7 +516,7 @@ class Store:
 
 @final
 class KvBatch:
-    """Changes that are made together in a store. Only short work is done while a thread holds them."""
+    """Changes that are made together in a store."""
 
     def __new__(cls, store: Store) -> KvBatch: ...
     def put(self, key: _Bytes, value: _Bytes) -> None: ...

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 from ssdlab import _core
@@ -144,7 +145,7 @@ class DB(store.DB):
 
     def __init__(self, name: Name, **options: Unpack[Options]) -> None:
         folder = os.fsdecode(name)
-        if os.path.isdir(folder) and not os.access(folder, os.W_OK):
+        if Path(folder).is_dir() and not os.access(folder, os.W_OK):
             raise IOError(f"{folder}: no permission to write, which opening a store does")
         super().__init__(folder, store.opened(folder, _settings(**options)))
 
