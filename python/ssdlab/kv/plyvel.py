@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from ssdlab import _core
 from ssdlab._core import KvCorruptionError as CorruptionError
@@ -99,41 +99,21 @@ def _check_order(comparator: Comparator | None, name: bytes | None) -> None:
     raise Error("comparator: the keys of a store are in bytewise order, there is no other")
 
 
-def _settings(
-    *,
-    create_if_missing: bool | None = False,
-    error_if_exists: bool | None = False,
-    paranoid_checks: bool | None = None,
-    write_buffer_size: int | None = None,
-    max_open_files: int | None = None,
-    lru_cache_size: int | None = None,
-    block_size: int | None = None,
-    block_restart_interval: int | None = None,
-    max_file_size: int | None = None,
-    compression: str | bytes | None = "snappy",
-    bloom_filter_bits: int = 0,
-    comparator: Comparator | None = None,
-    comparator_name: bytes | None = None,
-) -> dict[str, object]:
+def _settings(**options: Unpack[Options]) -> dict[str, object]:
     """The settings of the engine for plyvel's options."""
-    _check_order(comparator, comparator_name)
-    if bloom_filter_bits is None:
+    said: dict[str, Any] = {"compression": "snappy", **options}
+    for option in said:
+        if option not in Options.__annotations__:
+            raise TypeError(f"{option}: there is no such option")
+    if said.get("bloom_filter_bits", 0) is None:
         raise TypeError("bloom_filter_bits: expected a whole number, not NoneType")
-    sizes = {
-        "write_buffer_size": write_buffer_size,
-        "max_open_files": max_open_files,
-        "lru_cache_size": lru_cache_size,
-        "block_size": block_size,
-        "block_restart_interval": block_restart_interval,
-        "max_file_size": max_file_size,
-        "bloom_filter_bits": bloom_filter_bits,
-    }
+    _check_order(said.pop("comparator", None), said.pop("comparator_name", None))
     return store.settings(
-        create_if_missing=_flag("create_if_missing", create_if_missing),
-        error_if_exists=_flag("error_if_exists", error_if_exists),
-        paranoid_checks=bool(paranoid_checks),
-        compression=_compression(compression),
-        **{option: _clipped(option, value) for option, value in sizes.items()},
+        create_if_missing=_flag("create_if_missing", said.pop("create_if_missing", None)),
+        error_if_exists=_flag("error_if_exists", said.pop("error_if_exists", None)),
+        paranoid_checks=bool(said.pop("paranoid_checks", None)),
+        compression=_compression(said.pop("compression")),
+        **{option: _clipped(option, value) for option, value in said.items()},
     )
 
 
