@@ -25,41 +25,41 @@ HEAD = "<!-- Written by `make docs`: change the source, not this page. -->\n\n"
 
 FORMATS_HEAD = """# Trace formats
 
-`workload.format` names the format; `auto` finds it out from the first 64 lines of the file (of a
-binary one from the first record) and asks where several fit. Files may be plain, `.gz` or `.zst`.
-A line that is not of the format, or says what cannot be, is an error with its number and byte, a
-record one with its number and offset; `workload.skip_bad` counts and skips such ones instead.
+`workload.format` sets the format; `auto` detects it from the first 64 lines of the file (in a
+binary file from the first record) and refuses a file that fits several formats. Files may be plain,
+`.gz` or `.zst`. A malformed or impossible line is an error with its line number and byte, a
+record with its number and offset; with `workload.skip_bad` they are counted and skipped instead.
 Nothing is corrected, rounded or guessed. A trace with several volumes needs `workload.volume`; the
 error lists them. Records that repeat an identical one of the same volume less than 1 ms earlier are
-counted and warned of; `workload.dedup` drops them. Where time 0 is the first record,
+counted and reported in a warning; `workload.dedup` drops them. If time 0 is the first record,
 `workload.from` and `workload.until` count from there.
 
-`ssdlab trace convert FILE OUT --to FORMAT` writes a trace in one of the formats below that say
-what they are written with, in constant memory; `ssdlab trace split FILE --out DIR` writes a file
-for each volume. The result has one volume, number 0, and its time 0 is that of `workload.from`.
-What a format has no place for is refused with the number of the request, unless `--allow` permits
-that loss; then it is counted. A trace that is read more than once is best kept as `ssdtrace`.
+`ssdlab trace convert FILE OUT --to FORMAT` converts a trace, in constant memory, to one of the
+formats below with a *written with* line; `ssdlab trace split FILE --out DIR` writes one file
+per volume. The result has one volume, number 0, and its time 0 is that of `workload.from`.
+A request that the format cannot represent is refused with its number, unless `--allow` accepts
+that loss; then it is counted. Convert a trace that is read more than once to `ssdtrace`.
 
 A new format is one file in `crates/ssd-trace/src/formats`, one line in the list of its
 `mod.rs`, one word in `TraceFormat` of the config, and one sample in
 `crates/ssd-trace/tests/samples/mod.rs`.
 """
-TRACE_INFO_HEAD = """# What a trace is like
+TRACE_INFO_HEAD = """# Trace statistics
 
 `ssdlab trace info FILE [FILE2]`, and `ssdlab.Trace(path).info()` in Python. The names
-are those of the JSON (`--json`). "The papers" are those of the presets: a statistic that
-they publish for their workloads is defined as they use it.
+are those of the JSON (`--json`). "The papers" are those of the presets: statistics that
+they publish for their workloads are defined as in the papers.
 
-A statistic is of the file as it stands, before anything is fitted to a device. Pages are
+Statistics describe the file as it is, before it is fitted to a device. Pages are
 4 KiB. Memory: 16 bytes for each page of every 128 KiB area that the trace reads or
 writes (and at most 2 of index), 16 bytes for each separate run of discarded pages, and
 a constant for the rest; a trace that needs more than `--memory` is refused."""
-ANSWERS_HEAD = """# What each preset answers
+ANSWERS_HEAD = """# The decisions of each preset
 
-One table for each device: how its presets answer every question, as they say it. *decision* marks
-what the source does not state; such an answer is an option like any other. The whole files, with
-the source of each number, stand in [Presets](../reference/presets.md). No preset avoids writes but
-by TRIM."""
+One table per device, with the value of every decision in its presets. *decision* marks a value that
+the source does not state; it can be changed like any other. The complete files, with
+the source of each number, are in [Presets](../reference/presets.md). No preset avoids writes other
+than by TRIM."""
 QUESTIONS = [
     ("when", "gc.trigger"),
     ("at the reserve", "gc.reserve"),
@@ -67,32 +67,32 @@ QUESTIONS = [
     ("how many blocks", "gc.amount"),
     ("how many at once", "gc.concurrency"),
     ("over which path", "gc.path"),
-    ("moves in flight", "gc.window"),
+    ("copies in flight", "gc.window"),
     ("what is blocked", "gc.blocking"),
     ("who goes first", "sched.order"),
     ("where writes go", "alloc.placement"),
     ("open blocks", "alloc.frontiers"),
     ("pool", "alloc.pool"),
     ("busy unit", "timing.busy_unit"),
-    ("the host sees", "device.user_capacity"),
-    ("filled before", "precondition.fill"),
-    ("overwritten before", "precondition.overwrite"),
-    ("arrivals times", "workload.time_scale"),
+    ("user capacity", "device.user_capacity"),
+    ("fill", "precondition.fill"),
+    ("overwrite", "precondition.overwrite"),
+    ("arrival times x", "workload.time_scale"),
 ]
-REPORT_HEAD = """# What a report holds
+REPORT_HEAD = """# Report fields
 
 `report.json` in the folder of a run, `--json` on standard output, and `ssdlab.Report` in Python:
 the same names, so `report.latency.read.p99` is `"latency": {"read": {"p99": ...}}`. Besides the
-fields below the file holds `config`, the resolved configuration, and `series`, the names of the
-files beside it.
+fields below, the file contains `config`, the resolved configuration, and `series`, the names of the
+files next to it.
 
-Integers are bytes, pages, blocks or nanoseconds; means and ratios are floating point; what cannot
-be said is null (None in Python)."""
+Integers are bytes, pages, blocks or nanoseconds; means and ratios are floating point; missing
+values are null (None in Python)."""
 REPORT_ONLY_IN_PYTHON = ("json", "series_csv", "distributions_csv", "trace", "folder")
 PYTHON_HEAD = """# Python
 
 What `import ssdlab` offers. The parts of a report are in [What a report holds](report.md), the
-statistics of a trace in [What a trace is like](../trace-info.md), how policies are written in
+statistics of a trace in [Trace statistics](../trace-info.md), how policies are written in
 [Policies in Python](../python-policies.md), and stores in [The store](../store.md)."""
 BAR = "\\|"
 FORMAT_ROWS = [
@@ -128,7 +128,7 @@ def presets() -> str:
 
 
 def answers() -> str:
-    """How the presets answer every question, side by side with those of the same device."""
+    """The decisions of the presets, side by side per device."""
     listed = json.loads(_core.registry())["presets"]
     names = [p["name"] for p in listed]
     said = {p["name"]: _answers(p["name"], p["text"]) for p in listed}
@@ -244,7 +244,7 @@ def _described(name: str, node: ast.ClassDef | ast.FunctionDef) -> list[str]:
         kind = ast.unparse(one.returns) if one.returns else ""
         rows.append((one.name, kind, " ".join(_told(one).split())))
     if rows:
-        lines += ["\n| attribute | type | what it is |", "|---|---|---|"]
+        lines += ["\n| attribute | type | meaning |", "|---|---|---|"]
         lines += [f"| `{a}` | `{kind.replace('|', BAR)}` | {text} |" for a, kind, text in rows]
     for one in methods:
         if one not in properties:

@@ -1,10 +1,10 @@
-"""ssdlab: a laboratory for the garbage collection of SSDs.
+"""ssdlab: a laboratory for SSD garbage collection.
 
     import ssdlab
     report = ssdlab.run("greedy-8ch", set={"gc.victim": "fifo"})
     report.waf.total, report.latency.write.p99
 
-Wherever nothing else is said, times are integer nanoseconds and sizes bytes.
+Unless stated otherwise, times are integer nanoseconds and sizes are bytes.
 """
 
 from ssdlab import kv, policy, versions

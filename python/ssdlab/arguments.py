@@ -31,7 +31,7 @@ def vary_values(said: Sequence[str] | None) -> dict[str, list[object]]:
     values: dict[str, list[object]] = {}
     for key, text in _pairs("--vary", said, "KEY=A,B,..., such as gc.victim=greedy,fifo"):
         if key in values:
-            raise ConfigError([f"--vary {key}: said twice; give all values at once"])
+            raise ConfigError([f"--vary {key}: given twice; give all values at once"])
         values[key] = list(split(text))
     return values
 

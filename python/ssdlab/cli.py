@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ssdlab.trace_info import Info
 
 UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
-KEPT = "interrupted: what was done is kept"
+KEPT = "interrupted: the completed part is kept"
 
 app = typer.Typer(
     name="ssdlab",
@@ -44,12 +44,12 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-config_app = typer.Typer(no_args_is_help=True, help="Look at configurations.")
+config_app = typer.Typer(no_args_is_help=True, help="Inspect configurations.")
 app.add_typer(config_app, name="config")
-trace_app = typer.Typer(no_args_is_help=True, help="Look at traces.")
+trace_app = typer.Typer(no_args_is_help=True, help="Inspect, convert and generate traces.")
 app.add_typer(trace_app, name="trace")
 app.add_typer(kv_app, name="kv")
-snapshot_app = typer.Typer(no_args_is_help=True, help="Make and look at snapshots of devices.")
+snapshot_app = typer.Typer(no_args_is_help=True, help="Create and inspect snapshots of devices.")
 app.add_typer(snapshot_app, name="snapshot")
 
 ConfigArgument = Annotated[
@@ -57,44 +57,47 @@ ConfigArgument = Annotated[
 ]
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Set one key over the file; repeatable."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Override one key; repeatable."),
 ]
 Trace = Annotated[str | None, typer.Option("--trace", metavar="FILE", help="Trace to replay.")]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the run.")]
 Seeds = Annotated[
     int | None,
     typer.Option(
-        "--seeds", min=2, metavar="N", help="Repeat with N seeds: means, ratios and intervals."
+        "--seeds", min=2, metavar="N", help="Repeat with N seeds and show confidence intervals."
     ),
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="DIR", help="Folder of the results.  [default: runs/NAME]"),
+    typer.Option("--out", metavar="DIR", help="Output folder.  [default: runs/NAME]"),
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", min=1, metavar="N", help="Runs at once.  [default: cores]"),
+    typer.Option(
+        "--jobs", "-j", min=1, metavar="N", help="Number of concurrent runs.  [default: cores]"
+    ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace the results in that folder.")]
-ForceFiles = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace existing results in the output folder.")
+]
+ForceFiles = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 Plots = Annotated[
-    Path | None, typer.Option("--plots", metavar="DIR", help="Write the plots as files instead.")
+    Path | None,
+    typer.Option("--plots", metavar="DIR", help="Write the plots to this folder instead."),
 ]
 PictureOption = Annotated[
     Literal["svg", "png"] | None,
-    typer.Option("--picture", help="Kind of file of --plots.  [default: svg]"),
+    typer.Option("--picture", help="File type for --plots.  [default: svg]"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-NoHtml = Annotated[
-    bool, typer.Option("--no-html", help="Leave out report.html, the page to look at.")
-]
+NoHtml = Annotated[bool, typer.Option("--no-html", help="Do not write report.html.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print neither progress nor summary.")]
 
 
 def _picture(plots: Path | None, kind: Literal["svg", "png"] | None) -> Literal["svg", "png"]:
     """The kind of picture asked for."""
     if kind is not None and plots is None:
-        raise ConfigError([f"--picture {kind}: say with --plots DIR where pictures go"])
+        raise ConfigError([f"--picture {kind}: needs --plots DIR, the folder for the plots"])
     return kind or "svg"
 
 
@@ -112,11 +115,9 @@ def _options(
             "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show where in the program an error came from.")
-    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print a traceback for errors.")] = False,
 ) -> None:
-    """Options that stand before the verb."""
+    """Options that precede the command."""
 
 
 @app.command("run")
@@ -141,7 +142,7 @@ def run_command(
         _compared(planned, jobs, target, force, json_, quiet, no_html)
         return
     if jobs is not None:
-        message = "one run takes one processor; --seeds makes several"
+        message = "a single run uses one core; --jobs needs --seeds"
         raise typer.BadParameter(message, param_hint="--jobs")
     loaded = ssdlab.load_config(config, trace=trace, set=set_values(sets), seed=seed)
     target = out or Path("runs") / loaded.name
@@ -177,19 +178,19 @@ def compare_command(
         bool,
         typer.Option(
             "--preset-matrix",
-            help="Recombine the answers of the papers on one device, on all workloads.",
+            help="Combine the papers' policies on one device, over all workloads.",
         ),
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="--preset-matrix: a smaller device.")] = (
-        False
-    ),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="With --preset-matrix: use a smaller device.")
+    ] = (False),
     sets: Sets = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(
             "--vary",
             metavar="KEY=A,B,...",
-            help="Run each configuration with each of these values of a key; repeatable.",
+            help="Run every configuration with each of these values; repeatable.",
         ),
     ] = None,
     jobs: Jobs = None,
@@ -205,11 +206,13 @@ def compare_command(
     if preset_matrix:
         said_seeds = seed is not None or seeds is not None
         if configs or traces or sets or vary or force or no_html or said_seeds:
-            raise ConfigError(["--preset-matrix takes --quick, --jobs, --out, --json and --quiet"])
+            raise ConfigError(
+                ["--preset-matrix accepts only --quick, --jobs, --out, --json and --quiet"]
+            )
         _matrix(quick, jobs, out, json_, quiet)
         return
     if quick:
-        raise ConfigError(["--quick is of --preset-matrix"])
+        raise ConfigError(["--quick: only with --preset-matrix"])
     planned = plan(
         configs or [],
         traces=traces or [],
@@ -223,7 +226,7 @@ def compare_command(
 
 
 def _matrix(quick: bool, jobs: int | None, out: Path | None, json_: bool, quiet: bool) -> None:
-    """Make the runs of the preset matrix and tell what was reached."""
+    """Run the preset matrix and print its verdict."""
     from ssdlab.reproduce import combined  # needs numpy, which is slow to import
 
     done = combined.combined(quick=quick, jobs=jobs, out=out, progress=not quiet)
@@ -233,11 +236,11 @@ def _matrix(quick: bool, jobs: int | None, out: Path | None, json_: bool, quiet:
 
 
 def _ended(folder: Path, failures: Mapping[str, str], interrupted: bool, quiet: bool) -> None:
-    """Say where results are and what is missing; ends the program where something is."""
+    """Print where the results are; exit with an error if something is missing."""
     if not quiet:
         say(f"results in {folder}")
     if interrupted:
-        say(f"{KEPT}; the same command goes on")
+        say(f"{KEPT}; run the same command again to resume")
         raise typer.Exit(INTERRUPTED)
     for title, reason in failures.items():
         say(f"error: {title}: {reason}")
@@ -247,7 +250,7 @@ def _ended(folder: Path, failures: Mapping[str, str], interrupted: bool, quiet: 
 
 def _results(folder: Path, wanted: Path) -> str:
     """Where results are."""
-    kept = "" if folder == wanted else f"; the complete ones in {wanted} stay"
+    kept = "" if folder == wanted else f"; the complete results in {wanted} are unchanged"
     return f"results in {folder}{kept}"
 
 
@@ -260,7 +263,7 @@ def _compared(
     quiet: bool,
     no_html: bool,
 ) -> None:
-    """Make the runs and tell their results; ends the program where they are not complete."""
+    """Run everything and print the results; exit with an error if they are incomplete."""
     done = run_all(
         planned, jobs=jobs, out=target, force=force, progress=not quiet, html=not no_html
     )
@@ -279,22 +282,24 @@ def _compared(
 
 @app.command("reproduce")
 def reproduce_command(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="`ssdlab list papers` names them.")],
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="One of `ssdlab list papers`.")],
     quick: Annotated[
-        bool, typer.Option("--quick", help="A quarter of the device and of the requests.")
+        bool, typer.Option("--quick", help="Use a quarter of the device and of the requests.")
     ] = False,
     workloads: Annotated[
         str | None,
-        typer.Option("--workloads", metavar="A,B,...", help="Some of the paper's workloads."),
+        typer.Option("--workloads", metavar="A,B,...", help="Only these workloads."),
     ] = None,
     traces: Annotated[
         Path | None,
-        typer.Option("--traces", metavar="DIR", help="Recorded traces.  [default: traces]"),
+        typer.Option(
+            "--traces", metavar="DIR", help="Folder of recorded traces.  [default: traces]"
+        ),
     ] = None,
     readings: Annotated[
         bool,
         typer.Option(
-            "--readings", help="Also decide otherwise what the paper leaves open, and see."
+            "--readings", help="Also run the alternative readings of what the paper leaves open."
         ),
     ] = False,
     jobs: Jobs = None,
@@ -303,14 +308,14 @@ def reproduce_command(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Folder of the results, gone on with if it is there."
+            help="Output folder; an interrupted reproduction in it is resumed."
             "  [default: runs/reproduce-PAPER]",
         ),
     ] = None,
     json_: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a paper's evaluation: its tables, figures and claims beside ours."""
+    """Repeat a paper's evaluation: published tables, figures and claims next to simulated ones."""
     from ssdlab.reproduce import reproduce  # needs numpy, which is slow to import
 
     done = reproduce(
@@ -330,26 +335,28 @@ def reproduce_command(
 
 @app.command("report")
 def report_command(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="What `run` or `compare` left.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Output folder of `run` or `compare`.")
+    ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="The page.  [default: FOLDER/report.html]"),
+        typer.Option("--out", metavar="FILE", help="Page to write.  [default: FOLDER/report.html]"),
     ] = None,
     plots: Plots = None,
     picture: PictureOption = None,
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", metavar="RUN", help="What a comparison's ratios refer to."),
+        typer.Option("--baseline", metavar="RUN", help="Baseline of a comparison's ratios."),
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option("--from", metavar="TIME", help="Where the timeline begins, such as 1.5s."),
+        typer.Option("--from", metavar="TIME", help="Start of the timeline, such as 1.5s."),
     ] = None,
     force: ForceFiles = False,
 ) -> None:
-    """Write the page of a run or of a comparison again, or its plots as files.
+    """Rewrite the page of a run or comparison, or write its plots as files.
 
-    Pages that --baseline or --from change are replaced with --force only.
+    With --baseline or --from an existing page is replaced only with --force.
     """
     begin = None if since is None else nanoseconds("--from", since)
     kind = _picture(plots, picture)
@@ -369,18 +376,18 @@ def report_command(
 
 @app.command("export")
 def export_command(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that `run` left.")],
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Output folder of `run`.")],
     to: Annotated[
         str,
         typer.Option("--to", metavar="FORMAT", help=f"{', '.join(sorted(FORMATS))}."),
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Where the files go.  [default: RUN/export]"),
+        typer.Option("--out", metavar="DIR", help="Output folder.  [default: RUN/export]"),
     ] = None,
     force: ForceFiles = False,
 ) -> None:
-    """Write a run in a form that other tools read."""
+    """Convert a run for other tools."""
     files = export_run(folder, to, out=out, force=force)
     put("".join(f"{file}\n" for file in files))
 
@@ -392,7 +399,7 @@ def list_command(
     ],
     json_: Json = False,
 ) -> None:
-    """List what there is to choose from."""
+    """List policies, presets, trace formats or papers."""
     if what == "papers":
         from ssdlab.reproduce import PAPERS  # needs numpy, which is slow to import
 
@@ -420,14 +427,14 @@ def list_command(
 def config_show(
     config: ConfigArgument, trace: Trace = None, sets: Sets = None, json_: Json = False
 ) -> None:
-    """Print the resolved configuration, every key with its value."""
+    """Print the resolved configuration: every key and its value."""
     loaded = ssdlab.load_config(config, trace=trace, set=set_values(sets))
     put(json.dumps(loaded.values, indent=2) + "\n" if json_ else loaded.toml())
 
 
 @config_app.command("check")
 def config_check(config: ConfigArgument, trace: Trace = None, sets: Sets = None) -> None:
-    """Say everything that is wrong with a configuration."""
+    """Report all errors in a configuration."""
     loaded = ssdlab.load_config(config, trace=trace, set=set_values(sets))
     put(f"{config}: no errors\n{loaded!r}\n")
 
@@ -453,13 +460,18 @@ def trace_info(
     journal: Annotated[
         list[str] | None,
         typer.Option(
-            "--journal", metavar="START:END", help="Sectors of a journal, END excluded; repeatable."
+            "--journal",
+            metavar="START:END",
+            help="Sector range of a journal, END exclusive; repeatable.",
         ),
     ] = None,
     memory: Annotated[
         int | None,
         typer.Option(
-            "--memory", min=1, metavar="MIB", help="Most memory.  [default: half of what is free]"
+            "--memory",
+            min=1,
+            metavar="MIB",
+            help="Memory limit.  [default: half of the free memory]",
         ),
     ] = None,
     sets: Sets = None,
@@ -473,10 +485,10 @@ def trace_info(
     force: ForceFiles = False,
     quiet: Quiet = False,
 ) -> None:
-    """Say what a trace is like: mix, sizes, order, footprint, updates, bursts, discards."""
+    """Print statistics of a trace: mix, sizes, order, footprint, updates, bursts, discards."""
     ranges, values, kind = sector_ranges(journal), set_values(sets), _picture(plots, picture)
     if json_ and (html or plots):
-        raise ConfigError(["--json prints, --html and --plots write files: say one of them"])
+        raise ConfigError(["--json cannot be combined with --html or --plots"])
     limit = None if memory is None else memory << 20
 
     def infos() -> list[Info]:
@@ -510,14 +522,14 @@ Allow = Annotated[
     typer.Option(
         "--allow",
         metavar="LOSS",
-        help="Permit a loss that the format forces: drop-requests, round-times, forget-fields;"
+        help="Accept a loss that the format requires: drop-requests, round-times, forget-fields;"
         " repeatable.",
     ),
 ]
 
 
 def _tell(written: Sequence[Written], json_: bool, quiet: bool) -> None:
-    """Say what was written."""
+    """Print what was written."""
     if json_:
         put(json.dumps([asdict(one) for one in written], indent=2, default=str) + "\n")
     elif not quiet:
@@ -537,7 +549,7 @@ def trace_convert(
     json_: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a trace in another format."""
+    """Convert a trace to another format."""
     done = ssdlab.Trace(file).convert(
         out, to=to, allow=allow or (), force=force, set=set_values(sets), progress=not quiet
     )
@@ -549,7 +561,7 @@ def trace_generate(
     kind: Annotated[
         str,
         typer.Argument(
-            metavar="KIND", help="app:mysql, msr:hm_0, zipf, ..., or a job file NAME.fio."
+            metavar="KIND", help="app:mysql, msr:hm_0, zipf, ..., or a fio job file NAME.fio."
         ),
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; .zst compresses.")],
@@ -558,15 +570,21 @@ def trace_generate(
     ],
     requests: Annotated[
         int | None,
-        typer.Option("--requests", min=1, metavar="N", help="Requests.  [default: 100000]"),
+        typer.Option(
+            "--requests", min=1, metavar="N", help="Number of requests.  [default: 100000]"
+        ),
     ] = None,
     like: Annotated[
         str | None,
-        typer.Option("--like", metavar="FILE", help="Trace whose statistics app:... is made to."),
+        typer.Option("--like", metavar="FILE", help="Trace whose statistics app:... matches."),
     ] = None,
     msr: Annotated[
         str | None,
-        typer.Option("--msr", metavar="DIR", help="Real MSR files, in place of msr:... made."),
+        typer.Option(
+            "--msr",
+            metavar="DIR",
+            help="Folder of original MSR files, used instead of synthetic ones.",
+        ),
     ] = None,
     to: To = None,
     allow: Allow = None,
@@ -576,7 +594,7 @@ def trace_generate(
     json_: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a trace: of an application, a volume, a job file of fio, or by shares."""
+    """Generate a synthetic trace: an application, an MSR volume, a fio job file, or by shares."""
     values = set_values(sets)
     if like is not None:
         values["workload.like"] = like
@@ -601,9 +619,7 @@ def trace_generate(
 def trace_split(
     file: Annotated[str, typer.Argument(metavar="FILE", help='Trace; "-" is standard input.')],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="New folder for the files.")],
-    by: Annotated[
-        Literal["volume"], typer.Option("--by", help="What each file holds one of.")
-    ] = "volume",
+    by: Annotated[Literal["volume"], typer.Option("--by", help="What to split by.")] = "volume",
     to: Annotated[
         str, typer.Option("--to", metavar="FORMAT", help="Format to write.")
     ] = "ssdtrace",
@@ -612,7 +628,7 @@ def trace_split(
     json_: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write each volume of a trace to a file of its own."""
+    """Write each volume of a trace to its own file."""
     del by  # there is one way to split so far; the option leaves room for others
     done = ssdlab.Trace(file).split(
         out, to=to, allow=allow or (), set=set_values(sets), progress=not quiet
@@ -623,17 +639,19 @@ def trace_split(
 @snapshot_app.command("make")
 def snapshot_make(
     config: ConfigArgument,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The snapshot.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Snapshot to write.")],
     sets: Sets = None,
     seed: Seed = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
     json_: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Precondition a device and keep its state, for runs with precondition.snapshot = "FILE"."""
+    """Precondition a device and save its state for runs with precondition.snapshot = "FILE"."""
     loaded = ssdlab.load_config(config, set=set_values(sets), seed=seed)
     if loaded["precondition.snapshot"] is not None:
-        raise ConfigError(["precondition.snapshot: it would only be copied; leave it out"])
+        raise ConfigError(
+            ["precondition.snapshot: the result would be a plain copy; leave the key out"]
+        )
     # The state does not depend on the mode of the runs that start from it.
     device = ssdlab.Device(ssdlab.load_config(loaded, set={"run.mode": "timed"}))
     if out.exists() and not force:
@@ -643,7 +661,7 @@ def snapshot_make(
         out.parent.mkdir(parents=True, exist_ok=True)
         device.save(out, force=force, progress=not quiet)
     except Interrupted:
-        say("interrupted: no snapshot was made")
+        say("interrupted: no snapshot was written")
         raise typer.Exit(INTERRUPTED) from None
     if json_ or not quiet:
         _put_info(out, json_)
@@ -655,7 +673,7 @@ def snapshot_make(
 def snapshot_info(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Snapshot.")], json_: Json = False
 ) -> None:
-    """Check a snapshot and say what it holds and which devices can start from it."""
+    """Check a snapshot and print its contents and which devices can start from it."""
     _put_info(file, json_)
 
 
@@ -675,7 +693,7 @@ def _put_info(file: Path, as_json: bool) -> None:
 
 @app.command()
 def doctor() -> None:
-    """Describe the installation and the machine, and make a test run."""
+    """Describe the installation and the machine, and do a test run."""
     for name, value in facts():
         put(table([name.ljust(10), value], [])[0] + "\n")
 
@@ -687,7 +705,7 @@ def _explained(error: BaseException) -> tuple[int, str]:
         if many == 1:
             return BAD_INPUT, f"error: {error.messages[0]}"
         lines = "".join(f"\n  {message}" for message in error.messages)
-        return BAD_INPUT, f"error: {many} mistakes in the configuration:{lines}"
+        return BAD_INPUT, f"error: {many} errors in the configuration:{lines}"
     if isinstance(error, RunError):
         kept = f" (partial results in {error.folder})" if error.folder else ""
         return UNFINISHED, f"error: the run could not finish: {error}{kept}"

@@ -1,6 +1,6 @@
-"""Runs several configurations at once, on threads: the simulator works without the interpreter.
+"""Runs several configurations concurrently, on threads: the simulator releases the interpreter.
 
-Policies in Python need it, so runs that have them get processes of their own (`processes`).
+Policies in Python need the interpreter, so their runs get their own processes (`processes`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NO_PLUGS = Plugs()
 
 @dataclass(frozen=True)
 class Planned:
-    """A run that is to be made."""
+    """A planned run."""
 
     label: str
     """Its configuration among those compared."""
@@ -70,10 +70,10 @@ def plan(
 ) -> list[Planned]:
     """Every configuration with every trace and every combination of varied values.
 
-    With `seeds`, so many times each: all configurations with the first seed, then with the next.
+    With `seeds`, that many times each: all configurations with the first seed, then the next.
     """
     if not configs:
-        raise ConfigError(["nothing to compare: name at least one configuration"])
+        raise ConfigError(["nothing to compare: give at least one configuration"])
     vary = _lists(vary or {})
     loaded: list[tuple[Config, bytes]] = []
     parts: list[dict[str, str]] = []
@@ -114,7 +114,7 @@ def _lists(vary: Mapping[str, Iterable[object]]) -> dict[str, list[object]]:
             continue
         lists[key] = list(values)
         if not lists[key]:
-            messages.append(f"{key}: nothing to vary: give its values")
+            messages.append(f"{key}: nothing to vary: the list of values is empty")
     if messages:
         raise ConfigError(messages)
     return lists
@@ -128,8 +128,8 @@ def _repeated(planned: list[Planned], seeds: int) -> list[Planned]:
     if len(begins) > 1:
         (a, of_a), (b, of_b), *_ = begins.items()
         message = (
-            f"run.seed: {a} in {of_a}, {b} in {of_b}: repetitions compare all configurations under"
-            " the same seeds; say the first one (--seed) and do not vary it"
+            f"run.seed: {a} in {of_a}, {b} in {of_b}: repetitions use the same seeds for all"
+            " configurations; set the first one with --seed and do not vary it"
         )
         raise ConfigError([message])
     begin = next(iter(begins))
@@ -166,24 +166,23 @@ def compare(
     concurrency: policy.Limits | None = None,
     placement: policy.Places | None = None,
 ) -> Comparison:
-    """Run several configurations and put their results side by side.
+    """Run several configurations and compare their results.
 
     Every one of `configs` (presets, files, loaded configurations) is run with every trace and with
     every combination of the values of `vary` ({"gc.victim": ["greedy", "fifo"]}), `jobs` at a time
-    (default: one for each processor); results do not depend on `jobs`. Reports of runs made before
-    are compared as they are. `out` is the folder of the comparison, with one of each run in it;
+    (default: one per core); results do not depend on `jobs`. Existing reports can be compared
+    instead. `out` is the folder of the comparison, with a folder for each run in it;
     `set`, `seed`, `force`, `progress` and `html` are those of `ssdlab.run`.
 
-    A run that cannot finish is listed in `failures`; Ctrl-C raises `Interrupted` with the
-    `comparison` of what was done, whose `not_run` lists the others. Otherwise raises as
-    `ssdlab.run`.
+    A run that cannot finish is listed in `failures`. Ctrl-C raises `Interrupted` with the
+    `comparison` of the completed runs, whose `not_run` lists the others. Otherwise raises the
+    same exceptions as `ssdlab.run`.
 
-    With `seeds` every run is made so many times, with seeds from `run.seed` upwards that are the
-    same for all: `estimates` and `ratios` of the comparison then have confidence intervals.
+    With `seeds` every run is repeated with that many seeds, starting at `run.seed` and the same
+    for all: `estimates` and `ratios` of the comparison then have confidence intervals.
 
-    Policies in Python (`ssdlab.policy`) are given to all runs as in `ssdlab.run`, or varied by key:
-    {"gc.victim": ["greedy", Mine()]}. Each run has its own copy of them, in
-    a process of its own.
+    Policies in Python (`ssdlab.policy`) apply to all runs as in `ssdlab.run`, or are varied by key:
+    {"gc.victim": ["greedy", Mine()]}. Each run gets its own copy, in its own process.
     """
     plugs = Plugs(victim, trigger, concurrency, placement)
     several = [configs] if isinstance(configs, str | Path | Config) else list(configs)
@@ -192,7 +191,7 @@ def compare(
         parts = [{"config": report.name} for report in reports]
         return Comparison(dict(zip(labels_of(parts), reports, strict=True)))
     if reports:
-        raise ConfigError(["compare either reports or configurations, not both at once"])
+        raise ConfigError(["compare either reports or configurations, not a mix of both"])
     named = [one for one in several if not isinstance(one, Report)]
     planned = plan(named, traces=traces, set=set, vary=vary, seed=seed, seeds=seeds, plugs=plugs)
     done = run_all(planned, jobs=jobs, out=out, force=force, progress=progress, html=html)
@@ -212,7 +211,7 @@ def run_all(
     progress: bool = True,
     html: bool = True,
 ) -> Comparison:
-    """Make the runs, leaving their folders, tables, summary and page (`html`) in `out`."""
+    """Run everything, with folders, tables, summary and page (`html`) in `out`."""
     if jobs is not None and jobs < 1:
         raise ConfigError([f"jobs: {jobs}: expected at least 1"])
     jobs = min(jobs or cores(), len(planned))

@@ -1,4 +1,4 @@
-"""The same work under several configurations, side by side: `ssdlab.compare`."""
+"""Comparison of the same work under several configurations: `ssdlab.compare`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ssdlab import _core
-from ssdlab.intervals import Estimate, Ratio, estimate, paired_ratio
+from ssdlab.intervals import ONE_SEED, UNDECIDED, Estimate, Ratio, estimate, paired_ratio
 from ssdlab.measures import LatencyStats
-from ssdlab.progress import rate
+from ssdlab.numbers import duration, percent, rate, ratio
 from ssdlab.report import REPORT, Report
 
 Row: TypeAlias = "dict[str, str | int | float | bool | None]"
@@ -35,6 +34,15 @@ MEASURES = (
     "simulated_ns",
 )
 """Columns of which repetitions have means and ratios: what is simulated, not how fast."""
+
+RANKED = {
+    "waf": "write amplification",
+    "write_mean_ns": "mean write latency",
+    "write_p99_9_ns": "p99.9 write latency",
+    "read_mean_ns": "mean read latency",
+    "read_p99_9_ns": "p99.9 read latency",
+}
+"""Columns by which configurations are ranked, with their names."""
 
 
 def _row(label: str, report: Report) -> Row:
@@ -87,24 +95,24 @@ def _ratio(value: float | None, base: float | None, first: bool) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Several runs of the same work. The first is what the others are compared with."""
+    """Several runs of the same work. The first one is the baseline."""
 
     reports: dict[str, Report]
-    """The report of each run, by label, in the order in which they were asked for."""
+    """The report of each run, by label, in the order of the arguments."""
     failures: dict[str, str] = field(default_factory=dict)
     """Why a run could not finish, by label."""
     interrupted: bool = False
-    """Ctrl-C ended it early: runs are missing or not completed."""
+    """Ended early by Ctrl-C: runs are missing or incomplete."""
     folder: Path | None = None
-    """Where the runs left their files."""
+    """Folder of the files."""
     repetitions: dict[str, dict[int, Report]] = field(default_factory=dict)
     """With several seeds: all reports, by label and seed; `reports` has those of the first seed."""
     not_run: tuple[str, ...] = ()
-    """What was asked for and has no report, since Ctrl-C came before: label, or label and seed."""
+    """Runs without a report because of Ctrl-C: label, or label and seed."""
 
     @staticmethod
     def read(folder: str | Path) -> Comparison:
-        """The comparison that left its files in `folder`."""
+        """The comparison in `folder`."""
         folder = Path(folder)
         told = json.loads((folder / JSON).read_text(encoding="utf-8"))
         reports = {
@@ -123,7 +131,7 @@ class Comparison:
         return Comparison(reports, told["failures"], early, folder, repetitions, not_run)
 
     def moved(self, folder: Path) -> Comparison:
-        """The same with its files in `folder`."""
+        """This comparison with its files in `folder`."""
         repetitions = {
             label: {
                 seed: replace(report, folder=folder / run_folder(label, seed))
@@ -154,9 +162,9 @@ class Comparison:
         ]
 
     def values(self, label: str, key: str) -> dict[int, float]:
-        """A column of `rows` by seed, of the repetitions that completed.
+        """A column of `rows` by seed, for the completed repetitions.
 
-        Empty where one of them has no value: the others would not stand for all.
+        Empty if one of them has no value: the others would not represent all.
         """
         found = {
             seed: _row(label, report)[key]
@@ -174,23 +182,46 @@ class Comparison:
         values = {key: list(self.values(label, key).values()) for key in MEASURES}
         return {key: estimate(found) for key, found in values.items() if len(found) > 1}
 
+    def ratio(self, label: str, baseline: str, key: str) -> Ratio | None:
+        """A column over that of `baseline`, paired by seed.
+
+        None with fewer than two pairs, or if a number is not positive.
+        """
+        values, base = self.values(label, key), self.values(baseline, key)
+        common = [seed for seed in values if seed in base]
+        if len(common) < 2:
+            return None
+        return paired_ratio([values[s] for s in common], [base[s] for s in common])
+
     def ratios(self, label: str, baseline: str | None = None) -> dict[str, Ratio]:
         """Every column over that of `baseline` (default: the first), paired by seed.
 
         Empty without repetitions; columns that are not positive in all pairs are left out.
         """
         baseline = next(iter(self.repetitions), "") if baseline is None else baseline
-        found = {}
-        for key in MEASURES:
-            values, base = self.values(label, key), self.values(baseline, key)
-            common = [seed for seed in values if seed in base]
-            if len(common) > 1:
-                found[key] = paired_ratio([values[s] for s in common], [base[s] for s in common])
-        return {key: ratio for key, ratio in found.items() if ratio is not None}
+        ratios = {key: self.ratio(label, baseline, key) for key in MEASURES}
+        return {key: ratio for key, ratio in ratios.items() if ratio is not None}
+
+    def lowest(self, key: str) -> list[str]:
+        """The configuration with the lowest `key`, then all that are equal or not distinguishable.
+
+        The interval of the paired ratio decides. Empty without repetitions, or if numbers are
+        missing or not positive.
+        """
+        base, *others = self.repetitions or [""]
+        ratios = [self.ratio(label, base, key) for label in others]
+        known = [ratio.ratio for ratio in ratios if ratio is not None]
+        if not known or len(known) < len(others):
+            return []
+        centres = dict(zip((base, *others), (1.0, *known), strict=True))
+        first = min(centres, key=centres.__getitem__)
+        against = {one: self.ratio(one, first, key) for one in centres if one != first}
+        close = [one for one, r in against.items() if r is None or r.order != "higher"]
+        return [first, *close]
 
     @property
     def without_spread(self) -> list[str]:
-        """Labels whose repetitions are all equal: nothing in them depends on the seed."""
+        """Labels whose repetitions are all equal: nothing depends on the seed."""
         every = {label: self.estimates(label) for label in self.repetitions}
         return [
             label
@@ -253,12 +284,12 @@ class Comparison:
 
     @property
     def rows(self) -> list[Row]:
-        """One row a run, repetitions included: the numbers that are compared."""
+        """One row per run, including repetitions: the numbers that are compared."""
         return [_row(label, report) for label, report in self.runs]
 
     @property
     def json(self) -> dict[str, Any]:
-        """What compare.json holds."""
+        """The contents of compare.json."""
         told = {
             "version": 1,
             "completed": self.completed,
@@ -272,11 +303,14 @@ class Comparison:
         return told | self._repeated() if self.repetitions else told
 
     def _repeated(self) -> dict[str, Any]:
-        """What compare.json holds of repetitions."""
+        """The part of compare.json for repetitions."""
         labels = list(self.repetitions)
 
         def plain(found: Mapping[str, Estimate | Ratio]) -> dict[str, Any]:
-            return {key: asdict(one) for key, one in found.items()}
+            return {
+                key: asdict(one) | ({"order": one.order} if isinstance(one, Ratio) else {})
+                for key, one in found.items()
+            }
 
         return {
             "repetitions": {
@@ -296,7 +330,7 @@ class Comparison:
         return json.dumps(self.json, indent=2, ensure_ascii=False) + "\n"
 
     def to_csv(self) -> str:
-        """One row a run with a header; empty where there is no value."""
+        """A header and one row per run; empty fields for missing values."""
         out = io.StringIO()
         rows = self.rows
         if rows:
@@ -306,7 +340,7 @@ class Comparison:
         return out.getvalue()
 
     def summary(self) -> str:
-        """The comparison as text, for people: at most about 100 columns."""
+        """The comparison as text, at most about 100 columns wide."""
         if self.repetitions:
             from ssdlab.repeated_text import tables
 
@@ -315,8 +349,8 @@ class Comparison:
             lines = [*self._head(), *self.first_lines(), "", *self._overview()]
             for op in ("write", "read"):
                 lines += self._latencies(op)
-            best = list(self._verdict()) if len(self.reports) > 1 else []
-            lines += ["", *best] if best else []
+        ranking = [line for text in self.ranking() for line in _wrapped("", text)]
+        lines += ["", *ranking] if ranking else []
         for label, reason in self.failures.items():
             lines += ["", f"{label} could not finish: {reason}"]
         if self.not_run:
@@ -337,7 +371,7 @@ class Comparison:
         each = f" of {requests.pop():,} requests each" if len(requests) == 1 else ""
         mark = "" if self.completed else ", NOT COMPLETED"
         first = reports[0].name if reports else "nothing"
-        time = f", up to {_core.duration(simulated)} simulated" if simulated else ""
+        time = f", up to {duration(simulated)} simulated" if simulated else ""
         count = "one run" if len(reports) == 1 else f"{len(reports)} runs"
         yield f"{first}: {count}{each}{time}{mark}"
 
@@ -366,12 +400,12 @@ class Comparison:
         base = next((report.waf.total for report in self.reports.values()), None)
         for label, report in self.reports.items():
             gc, waf = report.gc, report.waf.total
-            share = f"{100 * gc.foreground / gc.calls:.1f} %" if gc.calls else "-"
+            share = percent(gc.foreground / gc.calls if gc.calls else None)
             speed = report.speed.requests_per_s
             rows.append(
                 [
                     label,
-                    ("-" if waf is None else f"{waf:.3f}") + self._ratio(label, waf, base),
+                    ratio(waf) + self._ratio(label, waf, base),
                     report.verdict.decided_by,
                     f"{gc.calls:,}",
                     share,
@@ -395,28 +429,31 @@ class Comparison:
             cells = [label]
             for name in STATISTICS:
                 value, against = getattr(s, name), getattr(base, name)
-                text = "-" if value is None else _core.duration(value)
-                cells.append(text + self._ratio(label, value, against))
+                cells.append(duration(value) + self._ratio(label, value, against))
             rows.append(cells)
         return ["", *table([f"{op} latency", *names], rows)]
 
-    def _verdict(self) -> Iterator[str]:
-        """Who is best at what."""
-        questions = [("write amplification", "waf"), ("mean write latency", "write_mean_ns")]
-        questions += [("p99.9 write latency", "write_p99_9_ns")]
-        questions += [
-            ("mean read latency", "read_mean_ns"),
-            ("p99.9 read latency", "read_p99_9_ns"),
-        ]
-        for words, key in questions:
-            rows = self.of_policies().rows
-            known = [(float(v), str(r["label"])) for r in rows if (v := r[key]) is not None]
-            if len(known) < 2:
+    def ranking(self) -> Iterator[str]:
+        """For each column the lowest configuration, as far as the intervals decide."""
+        done = self.of_policies()
+        if max(len(done.reports), len(done.repetitions)) < 2:
+            return
+        if not done.repetitions:
+            yield f"{ONE_SEED}, so nothing is ranked (--seeds N repeats every run with N seeds)"
+            return
+        for key, words in RANKED.items():
+            first, *close = done.lowest(key) or [""]
+            if not first:
                 continue
-            (low, best), (high, worst) = min(known), max(known)
-            if high >= 1.02 * low:
-                text = f"{best}; highest: {worst}, {high / low:.3g} times as much"
-                yield f"lowest {words + ':':<21} {text}"
+            if not close:
+                yield f"lowest {words}: {first}"
+                continue
+            orders = {r.order for one in close if (r := done.ratio(one, first, key))}
+            how = "equal" if orders == {"equal"} else UNDECIDED
+            if len(close) + 1 == len(done.repetitions):
+                yield f"{words}: {how}"
+            else:
+                yield f"lowest {words}: {', '.join((first, *close))} ({how})"
 
     def _warnings(self) -> Iterator[tuple[str, list[str]]]:
         """Each warning once, with the labels of the runs that gave it."""

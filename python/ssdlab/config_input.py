@@ -37,7 +37,7 @@ class Config:
             elif isinstance(value, dict) and part in value:
                 value = value[part]
             else:
-                message = f"{key}: there is no {part!r}"
+                message = f"{key}: no such key: {part!r}"
                 raise KeyError(message)
         return value
 
@@ -135,11 +135,11 @@ def load_config(
     preset: str | None = None,
     seed: int | None = None,
 ) -> Config:
-    """The resolved configuration of a preset or TOML file, with single keys set over it.
+    """Resolve the configuration of a preset or TOML file, with overrides.
 
-    `config` is the name of a preset or the path of a file, `preset` a preset below the file, `set`
-    maps dotted keys to values ({"gc.victim": "fifo", "timing.read": "60 us"}). Raises `ConfigError`
-    with all mistakes at once.
+    `config` is the name of a preset or the path of a file, `preset` the preset that the file
+    extends; `set` maps dotted keys to values ({"gc.victim": "fifo", "timing.read": "60 us"}).
+    Raises `ConfigError` with all errors at once.
     """
     sets = [(key, said(value)) for key, value in (set or {}).items()]
     if trace is not None:

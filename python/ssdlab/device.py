@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ssdlab import _core, memory, policy
 from ssdlab.config_input import Config, ConfigLike, load_config
 from ssdlab.errors import ConfigError, InternalError, RunError, WorkloadError, translated
+from ssdlab.numbers import duration
 from ssdlab.progress import Callback, shown
 from ssdlab.report import Report
 from ssdlab.simulate import Plugs, plugged
@@ -65,12 +66,12 @@ class Completions:
     def __repr__(self) -> str:
         if not len(self):
             return "<Completions: none>"
-        mean = _core.duration(float(self.latency_ns.mean()))
+        mean = duration(float(self.latency_ns.mean()))
         return f"<Completions: {len(self)} requests, mean latency {mean}>"
 
 
 class Device:
-    """A simulated device with its time: submit requests, let it run, look inside.
+    """A simulated device with its own clock: submit requests, let it run, inspect its state.
 
         device = ssdlab.Device("greedy-8ch", set={"gc.victim": "fifo"})
         device.precondition()
@@ -79,10 +80,10 @@ class Device:
 
     `config` and `set` are as in `ssdlab.run` (`[workload]` is for runs that start from the device;
     `run.mode` is "timed"), as are `victim`, `trigger`, `concurrency` and
-    `placement`, policies in Python. It is erased at first. Requests are whole pages. Arrays are
-    copies of int64. Raises `ConfigError` and `WorkloadError` (a request that cannot be), from
-    where a device cannot go on `RunError` with the report so far, and `Interrupted` (Ctrl-C). One
-    thread at a time.
+    `placement`, policies in Python. A new device is erased. Requests are whole pages. Arrays are
+    copies of int64. Raises `ConfigError`, `WorkloadError` (an impossible request), `RunError` with
+    the report so far (the device cannot continue) and `Interrupted` (Ctrl-C). Only one thread may
+    use it at a time.
     """
 
     def __init__(
@@ -127,7 +128,7 @@ class Device:
         return device
 
     def precondition(self, *, progress: bool | Callback = True) -> None:
-        """Bring the erased device into the state that `[precondition]` describes, without time.
+        """Precondition the erased device as `[precondition]` says, in functional mode.
 
         Ctrl-C leaves it erased and raises `Interrupted`. `progress` is as in `ssdlab.run`.
         """
@@ -137,29 +138,29 @@ class Device:
     def save(
         self, path: str | Path, *, force: bool = False, progress: bool | Callback = False
     ) -> str:
-        """Write a snapshot of the idle device to a file, over another with `force`; its digest.
+        """Write a snapshot of the idle device and return its digest; `force` replaces a file.
 
-        A snapshot holds no policy and no time. Raises `OutputError` when it cannot be written.
+        A snapshot holds no policy state and no time. Raises `OutputError` if it cannot be written.
         """
         with translated(), shown(self.config.name, progress) as callback:
             return self.core.save(path, replace=force, progress=callback)
 
     def write(self, lpn: int, pages: int = 1, at_ns: int | None = None, *, stream: int = 0) -> int:
-        """Submit a write of `pages` pages from `lpn` on; its number. See `submit`."""
+        """Submit a write of `pages` pages from `lpn` on; return its number. See `submit`."""
         return self._one("write", lpn, pages, at_ns, stream)
 
     def read(self, lpn: int, pages: int = 1, at_ns: int | None = None) -> int:
-        """Submit a read of `pages` pages from `lpn` on; its number. See `submit`."""
+        """Submit a read of `pages` pages from `lpn` on; return its number. See `submit`."""
         return self._one("read", lpn, pages, at_ns, 0)
 
     def trim(self, lpn: int, pages: int = 1, at_ns: int | None = None) -> int:
-        """Submit a TRIM of `pages` pages from `lpn` on; its number. See `submit`."""
+        """Submit a TRIM of `pages` pages from `lpn` on; return its number. See `submit`."""
         return self._one("trim", lpn, pages, at_ns, 0)
 
     def flush(self, at_ns: int | None = None) -> int:
-        """Submit a flush, which completes when all writes before it are on flash; its number.
+        """Submit a flush, which completes when all earlier writes are on flash; return its number.
 
-        It is what empties a write buffer. See `submit`.
+        A flush empties the write buffer. See `submit`.
         """
         return self._one("flush", 0, 0, at_ns, 0)
 
@@ -175,13 +176,13 @@ class Device:
         *,
         stream: int = 0,
     ) -> Integers:
-        """Submit requests, all of them or none; their numbers.
+        """Submit requests, all of them or none, and return their numbers.
 
-        `op` ("read", "write", "trim", "flush"), `lpn`, `pages` and `at_ns` are arrays, or values
-        for all of them. `at_ns` are times of arrival, none before that of an earlier request; one
-        that is past is admitted now, and its latency counts from there. Without them requests
-        arrive now, or with the last one submitted. `stream` (0 to 255) is a hint for placement.
-        Nothing happens before `run_until_idle`.
+        `op` ("read", "write", "trim", "flush"), `lpn`, `pages` and `at_ns` are arrays, or single
+        values for all requests. `at_ns` are arrival times in ascending order; a request
+        with an arrival time in the past is admitted now, and its latency counts from that time.
+        Without them requests arrive now, or with the last one submitted. `stream` (0 to 255)
+        is a hint for placement. Nothing happens before `run_until_idle`.
         """
         import numpy as np  # a quarter of the time that `import ssdlab` would take
 
@@ -200,7 +201,7 @@ class Device:
         unknown = np.flatnonzero(~np.isin(names, OPS))
         if len(unknown):
             name = names.flat[unknown[0]]
-            message = f"request {unknown[0]}: there is no operation {name!s}; expected one of {OPS}"
+            message = f"request {unknown[0]}: no such operation: {name!s}; expected one of {OPS}"
             raise WorkloadError(message)
         if names.ndim > 1 or any(column.dtype.kind not in "iu" for column in numbers):
             message = "lpn, pages and at_ns: expected whole numbers, or arrays of one dimension"
@@ -213,11 +214,11 @@ class Device:
         return np.arange(first, first + len(codes), dtype=np.int64)
 
     def run_until_idle(self) -> Completions:
-        """Run until nothing is left to do; the requests that completed since the last call.
+        """Run until nothing is left to do; return the requests completed since the last call.
 
-        A write buffer keeps its pages (`buffered_pages`) until it needs their room: `flush` first
-        if they are to be on flash. Ctrl-C stops between two instants and raises `Interrupted`;
-        calling it again goes on, unless it came while a policy in Python was asked.
+        A write buffer keeps its pages (`buffered_pages`) until it needs their room; `flush` sends
+        them to flash. Ctrl-C stops between two instants and raises `Interrupted`; calling this
+        again continues, unless a policy in Python was interrupted.
         """
         import numpy as np
 
@@ -227,7 +228,7 @@ class Device:
         return Completions(**columns, latency_ns=columns["completion_ns"] - columns["arrival_ns"])
 
     def report(self) -> Report:
-        """What has happened so far, without preconditioning."""
+        """The report so far, without preconditioning."""
         with translated():
             done = self.core.report(commit=_core.__commit__)
         return Report.of(done.report, done.series, done.distributions)
@@ -296,13 +297,13 @@ class Device:
             raise RunError(str(error), self.report()) from error.__cause__
 
     def __repr__(self) -> str:
-        when = _core.duration(float(self.now_ns))
+        when = duration(self.now_ns)
         return f"<Device {self.config.name} at {when}, {self.outstanding} requests outstanding>"
 
 
 @dataclass(frozen=True)
 class SnapshotInfo:
-    """What a snapshot holds."""
+    """The contents of a snapshot."""
 
     digest: str
     """Digest of the state, as reports name it."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from ssdlab import memory, versions
 from ssdlab.compare_runs import cores
 from ssdlab.config_input import preset_names
-from ssdlab.progress import rate
+from ssdlab.numbers import rate, size
 from ssdlab.simulate import run
 
 REQUESTS = 50_000
@@ -28,10 +28,11 @@ def _processor() -> str:
 
 
 def _traces() -> str:
-    found = sorted(Path("traces").glob("*.trace*"))
-    if not found:
-        return "none in ./traces (a checkout carries three)"
-    return ", ".join(f"{file.name} ({file.stat().st_size / 2**20:.1f} MiB)" for file in found)
+    files = sorted(Path("traces").glob("*.trace*"))
+    if not files:
+        return "none in ./traces (run this in a checkout to see those that it carries)"
+    sizes = ", ".join(f"{file.name} ({size(file.stat().st_size)})" for file in files)
+    return f"{len(files)} in ./traces: {sizes}"
 
 
 def facts() -> Iterator[tuple[str, str]]:
@@ -44,7 +45,7 @@ def facts() -> Iterator[tuple[str, str]]:
     yield "processor", f"{_processor()}, {cores()} usable"
     free = memory.available()
     pages = "" if free is None else f", enough for {free // memory.BYTES_A_PAGE:,} flash pages"
-    yield "memory", "unknown" if free is None else f"{free / 2**30:.1f} GiB available{pages}"
+    yield "memory", "unknown" if free is None else f"{size(free)} available{pages}"
     yield "presets", ", ".join(preset_names())
     yield "traces", _traces()
     settings = {"workload.requests": REQUESTS, "precondition.fill": 1.0}

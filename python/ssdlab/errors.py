@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ConfigError(ValueError):
-    """The configuration is wrong; `messages` holds everything that is, one sentence each."""
+    """The configuration is invalid; `messages` lists all errors, one sentence each."""
 
     def __init__(self, messages: Iterable[str]) -> None:
         self.messages = tuple(messages)
@@ -27,17 +27,17 @@ class ConfigError(ValueError):
 
 
 class WorkloadError(ValueError):
-    """The trace or workload cannot be run; the message names file and line, or the key."""
+    """The trace or workload cannot be run; the message names the file and line, or the key."""
 
 
 class OutputError(OSError):
-    """The results cannot be written; `report` holds them if the run got that far."""
+    """The results could not be written; `report` has them if the run got that far."""
 
     report: Report | None = None
 
 
 class RunError(RuntimeError):
-    """The run could not finish: `report` says how far it came, `folder` where that is kept."""
+    """The run could not finish; `report` is its partial report, `folder` its folder."""
 
     def __init__(self, message: str, report: Report, folder: Path | None = None) -> None:
         super().__init__(message)
@@ -46,10 +46,10 @@ class RunError(RuntimeError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C while ssdlab was at work: `report` holds what was done, `folder` where that is kept.
+    """Interrupted by Ctrl-C; `report` is the partial report, `folder` its folder.
 
-    Both are None where there is nothing to report: during preconditioning, and of everything but
-    runs. Of a comparison, `comparison` holds what was done and `report` is None.
+    Both are None if there is nothing to report: during preconditioning, and for everything except
+    runs. For a comparison, `comparison` holds the completed runs and `report` is None.
     """
 
     comparison: Comparison | None = None
@@ -62,7 +62,9 @@ class Interrupted(KeyboardInterrupt):
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: it was stopped on purpose, so where does not matter."""
         held = next((name for name in ("comparison", "report") if getattr(self, name)), None)
-        return ["Interrupted" + (f": sys.last_value.{held} holds what was done" if held else "")]
+        return [
+            "Interrupted" + (f": sys.last_value.{held} has the partial results" if held else "")
+        ]
 
 
 class InternalError(RuntimeError):

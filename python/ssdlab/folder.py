@@ -37,25 +37,25 @@ def _refusal(folder: Path, force: bool, reads: Iterable[Path]) -> str | None:
         return None
     real, here = folder.resolve(), Path.cwd()
     if real in (here, *here.parents):
-        which = "is the current folder" if real == here else "holds the current folder"
+        which = "is the current folder" if real == here else "contains the current folder"
         return f"{folder}: {which} and cannot be replaced; choose another --out"
     for file in reads:
         if real in file.resolve().parents:
-            return f"{folder}: holds {file}, which is being run; choose another --out"
+            return f"{folder}: contains {file}, the configuration of this run; choose another --out"
     if not folder.is_dir():
         return f"{folder}: exists and is not a folder; choose another --out"
     held = {entry.name for entry in folder.iterdir()}
     if not held:
         return None
     if not held & {REPORT, JSON}:
-        return f"{folder}: holds other files than those of a run; choose another --out"
+        return f"{folder}: contains files that are not from a run; choose another --out"
     if not force:
-        return f"{folder}: holds a run already; --force replaces it, --out names another folder"
+        return f"{folder}: contains a run; --force replaces it, --out names another folder"
     foreign = _foreign(folder)
     if foreign is not None:
         return (
-            f"{folder}: holds {foreign}, which is not of a run and would be lost; move it or choose"
-            " another --out"
+            f"{folder}: contains {foreign}, which is not from a run and would be lost; move it or"
+            " choose another --out"
         )
     return None
 
@@ -197,10 +197,10 @@ def draft(target: Path, force: bool, reads: Iterable[Path] = ()) -> Iterator[Dra
     except OutputError:
         raise
     except FileExistsError as error:
-        message = f"{target}: cannot be made: {error.filename} is not a folder"
+        message = f"{target}: cannot be created: {error.filename} is not a folder"
         raise OutputError(message) from error
     except OSError as error:
-        raise OutputError(f"{target}: cannot be made: {error.strerror or error}") from error
+        raise OutputError(f"{target}: cannot be created: {error.strerror or error}") from error
     try:
         yield made
     except OutputError:
@@ -221,7 +221,7 @@ def draft(target: Path, force: bool, reads: Iterable[Path] = ()) -> Iterator[Dra
 def keep_with_page(made: Draft, page: Callable[[], str] | None) -> None:
     """Put a draft in its place, with the page that `page` makes.
 
-    A page that cannot be made must not cost the results: they are kept, then the error is raised.
+    A page that cannot be written must not cost the results: they are kept before the error.
     """
     trouble = None
     if page is not None:
@@ -234,7 +234,7 @@ def keep_with_page(made: Draft, page: Callable[[], str] | None) -> None:
     made.keep()
     if trouble is not None:
         message = (
-            f"{made.target} holds the results, but not their page:"
+            f"{made.target} contains the results, but not their page:"
             f" {type(trouble).__name__}: {trouble}"
         )
         raise InternalError(message) from trouble

@@ -6,8 +6,15 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from ssdlab import _core
+
+Order: TypeAlias = Literal["lower", "higher", "equal", "not distinguishable"]
+"""How a number compares with another, as far as the interval of their ratio tells."""
+UNDECIDED: Order = "not distinguishable"
+ONE_SEED = "one seed: no interval"
+"""What is printed in place of an order where nothing was repeated."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,25 @@ class Ratio:
     """Lower end of the 95 % confidence interval; None without any spread."""
     high: float | None
     """Upper end."""
+
+    @property
+    def order(self) -> Order:
+        """How the number compares with the baseline."""
+        return order(self.ratio, self.low, self.high)
+
+
+def order(ratio: float, low: float | None, high: float | None) -> Order:
+    """How a number compares with the one it is divided by, from the interval of the ratio.
+
+    An interval that holds 1 leaves it open. Without an interval the ratio is the same in all pairs,
+    and decides by itself.
+    """
+    low, high = ratio if low is None else low, ratio if high is None else high
+    if low == high == 1:
+        return "equal"
+    if low <= 1 <= high:
+        return UNDECIDED
+    return "lower" if high < 1 else "higher"
 
 
 def estimate(values: Sequence[float]) -> Estimate:

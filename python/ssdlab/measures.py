@@ -1,7 +1,7 @@
-"""The parts of a report as frozen dataclasses, in the form of `report.json`.
+"""The parts of a report as frozen dataclasses, with the names of `report.json`.
 
-Integers are bytes, pages, blocks or nanoseconds; means and ratios are floating point; what cannot
-be said is None. A test compares the fields with the schema of reports.
+Integers are bytes, pages, blocks or nanoseconds; means and ratios are floating point; missing
+values are None. A test compares the fields with the schema of reports.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Counts:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a run was made with: enough to repeat it."""
+    """Everything needed to repeat the run."""
 
     ssdlab: str
     """Version of ssdlab."""
     commit: str | None
-    """Commit it was built from, where known."""
+    """Commit it was built from, if known."""
     seed: int
     """Seed of every random stream."""
     config_digest: str
@@ -44,23 +44,23 @@ class Provenance:
     trace_digest: str | None
     """Digest of the trace; None for a synthetic workload."""
     snapshot_digest: str | None
-    """Digest of the snapshot that the run started from; None where it was preconditioned."""
+    """Digest of the snapshot that the run started from; None if it was preconditioned."""
     event_digest: str | None
     """Digest of all events of the run in order; None in functional mode."""
     external_policies: dict[str, str]
-    """Policies in Python by the key that they stand in for; to repeat the run takes them."""
+    """Policies in Python by the key that they replace; repeating the run requires them."""
 
 
 @dataclass(frozen=True)
 class Requests:
-    """Requests, by what became of them and by operation."""
+    """Requests by outcome and by operation."""
 
     warmup: int
-    """First requests that were simulated and left out of all statistics."""
+    """Initial requests that were simulated but left out of all statistics."""
     submitted: int
     """Submitted."""
     completed: int
-    """Completed: the sum of the four below."""
+    """Completed: the sum of the next four fields."""
     read: int
     """Reads completed."""
     write: int
@@ -76,43 +76,43 @@ class Host:
     """Host pages."""
 
     pages_read: int
-    """Read, however they were answered."""
+    """Pages read, from flash or not."""
     pages_written: int
-    """Written; a page written in part counts as one."""
+    """Pages written; a page written in part counts as one."""
     pages_trimmed: int
-    """Unmapped by TRIM."""
+    """Pages unmapped by TRIM."""
     unmapped_pages_read: int
-    """Of the pages read, those that held nothing."""
+    """Pages read that held no data."""
     controller_pages_read: int
-    """Of the pages read, those still in the controller."""
+    """Pages read while their data were still in the controller."""
     rmw: int
     """Pages written in part."""
     read_bytes_per_s: float | None
-    """Bytes read a second of simulated time, in whole pages."""
+    """Bytes read per second of simulated time, in whole pages."""
     write_bytes_per_s: float | None
-    """Bytes written a second of simulated time, in whole pages."""
+    """Bytes written per second of simulated time, in whole pages."""
 
 
 @dataclass(frozen=True)
 class WriteBuffer:
-    """The write buffer: what became of the pages of writes.
+    """The write buffer: what happened to the pages of writes.
 
-    Of a completed run without warm-up
+    In a completed run without warm-up
     `host.pages_written = pages_coalesced + pages_trimmed + pages_evicted`.
     """
 
     pages_read: int
-    """Pages of reads that it answered; those it holds in part are read from flash (cause `rmw`)."""
+    """Pages of reads answered by it; pages buffered in part are read from flash (cause `rmw`)."""
     pages_coalesced: int
-    """Pages of writes that newer ones replaced before they were evicted."""
+    """Pages of writes that newer writes replaced before eviction."""
     pages_trimmed: int
-    """Pages of writes that a TRIM dropped before they were evicted."""
+    """Pages of writes that a TRIM dropped before eviction."""
     pages_evicted: int
     """Pages of writes sent to flash."""
     pages_waited: int
     """Pages of writes that waited for room."""
     pages_left: int
-    """Pages in it at the end, on their way to flash or not: 0 unless the run did not complete."""
+    """Pages left in it or on their way to flash at the end: 0 in a completed run."""
 
 
 @dataclass(frozen=True)
@@ -120,13 +120,13 @@ class Controller:
     """Pages between the flash controllers and the host side of the controller."""
 
     traversals: Counts
-    """Traversals of the interconnect, by the cause of the operation they belong to."""
+    """Traversals of the interconnect, by the cause of their operation."""
     traversal_wait_mean: float | None
-    """What a traversal waited for others in the slices, mean ns; None without traversals."""
+    """Mean time a traversal waited for others in the slices, ns; None without traversals."""
     pages_from_buffer: int
-    """Copies programmed from the buffer of the flash controller that had read the page."""
+    """Copies programmed from the buffer of the flash controller that read the page."""
     pages_in_error: int
-    """Pages read to be moved in which the ECC engine found an error."""
+    """Pages read by GC in which the ECC engine found an error."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class LatencyByOp:
 
 @dataclass(frozen=True)
 class Latency:
-    """Latencies by operation and, where they were told apart, by volume and stream."""
+    """Latencies by operation and, where recorded separately, by volume and stream."""
 
     read: LatencyStats
     """Reads."""
@@ -238,31 +238,31 @@ class Gc:
     """Garbage collection. A call is the collection of one victim."""
 
     calls: int
-    """Victims whose collection has started."""
+    """Victims whose collection started."""
     foreground: int
-    """Of these, because a pool had fallen to its reserve."""
+    """Calls because a pool was at its reserve."""
     background: int
-    """Of these, because the trigger held."""
+    """Calls because the trigger held."""
     deferred: int
-    """Times the trigger held and the concurrency rule said no."""
+    """Times the trigger held but the concurrency rule did not allow collection."""
     reserve_promotions: int
     """Times a pool's collection was promoted to foreground."""
     pages_moved: int
-    """Copies that became the page's place."""
+    """Copies that were committed."""
     pages_dropped: int
-    """Pages read, and overwritten or trimmed before their copy was programmed."""
+    """Pages overwritten or trimmed between their read and the program of the copy."""
     pages_stale: int
-    """Copies programmed that nobody owned any more."""
+    """Copies programmed after their page had been overwritten or trimmed."""
     pages_in_flight: int
-    """Pages read and, at the end of the run, neither programmed nor dropped yet."""
+    """Pages read but neither programmed nor dropped by the end of the run."""
     mean_victim_invalid_ratio: float | None
-    """Invalid pages over all pages of the victims when they were chosen."""
+    """Invalid pages over all pages of the victims at the time of the choice."""
     victims_by_policy: dict[str, int]
-    """Victims by who chose them: the configured policy, or `reserve-greedy` in foreground."""
+    """Victims by the policy that chose them: the configured one, or `reserve-greedy`."""
     job_time_mean: float | None
     """Mean time from the choice of a victim to the end of its erase, nanoseconds."""
     job_time_max: int | None
-    """The longest of these."""
+    """Longest such time, nanoseconds."""
 
 
 @dataclass(frozen=True)
@@ -284,27 +284,27 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Wear:
-    """Static wear levelling within the measurement, and the life of the device.
+    """Static wear levelling within the measurement, and wear over the life of the device.
 
-    Its life is counted since it was new, preconditioning and warm-up included.
+    The life of the device includes preconditioning and warm-up.
     """
 
     calls: int
-    """Cold blocks whose collection has started."""
+    """Cold blocks whose collection started."""
     pages_moved: int
-    """Copies that became the page's place."""
+    """Copies that were committed."""
     pages_dropped: int
-    """Pages read, and overwritten or trimmed before their copy was programmed."""
+    """Pages overwritten or trimmed between their read and the program of the copy."""
     pages_stale: int
-    """Copies programmed that nobody owned any more."""
+    """Copies programmed after their page had been overwritten or trimmed."""
     pages_in_flight: int
-    """Pages read and, at the end of the run, neither programmed nor dropped yet."""
+    """Pages read but neither programmed nor dropped by the end of the run."""
     factory_bad_blocks: int
     """Blocks (erase units) that were bad from the start."""
     worn_out_blocks: int
-    """Blocks that have reached their endurance."""
+    """Blocks that reached their endurance."""
     erase_min: int
-    """Fewest erases of a block; like the three below without those bad from the start."""
+    """Fewest erases of a block; this and the next three exclude factory-bad blocks."""
     erase_max: int
     """Most erases of a block."""
     erase_mean: float
@@ -312,11 +312,11 @@ class Wear:
     erase_stddev: float
     """Standard deviation of the erases."""
     host_bytes_written: int
-    """Bytes that the host has written to the flash, in whole pages: the TBW of a device that is
+    """Bytes that the host wrote over the life of the device, in whole pages: its TBW if it is
     worn out at the end of the run."""
     host_bytes_at_even_wear: float | None
-    """Bytes that the host could write in all if every block were erased as often as its endurance
-    allows, at the write amplification of the measurement; None without an endurance."""
+    """Bytes that the host could write in total if every block reached its endurance, at the write
+    amplification of the measurement; None without an endurance."""
 
 
 @dataclass(frozen=True)
@@ -340,9 +340,9 @@ class LatencyParts:
     """Where the time went."""
 
     read: PartMeans | None
-    """Of reads; None without them."""
+    """Of reads; None without reads."""
     write: PartMeans | None
-    """Of writes; None without them."""
+    """Of writes; None without writes."""
 
 
 @dataclass(frozen=True)
@@ -360,11 +360,11 @@ class Device:
     """The device at the end of the run."""
 
     page_bytes: int
-    """Bytes in a page."""
+    """Bytes per page."""
     user_pages: int
     """Pages the host can address."""
     physical_pages: int
-    """Pages there are."""
+    """Pages of the flash."""
     used_pages: int
     """Pages that are not erased."""
     valid_pages: int
@@ -372,16 +372,16 @@ class Device:
     used_ratio: float
     """`used_pages` over `physical_pages`."""
     blocks: int
-    """Blocks (erase units) there are."""
+    """Blocks (erase units)."""
     free_blocks: int
     """Erased blocks."""
     lowest_free_blocks: int
-    """The fewest there were."""
+    """Fewest erased blocks at any time."""
     bad_blocks: int
-    """Blocks that are never used again: bad from the factory, or worn out."""
+    """Blocks that can no longer be used: bad from the factory, or worn out."""
     erase_min: int
-    """Fewest erases of a block within the measurement, like the three below; `wear` has those since
-    the device was new."""
+    """Fewest erases of a block; this and the next three count the measurement only, `wear` the life
+    of the device."""
     erase_max: int
     """Most erases of a block."""
     erase_mean: float
@@ -394,12 +394,12 @@ class Device:
 
 @dataclass(frozen=True)
 class SteadyState:
-    """What the rule says, and why."""
+    """Whether write amplification has settled, and why."""
 
     reached: bool
     """All conditions hold."""
     reason: str
-    """The first condition that does not hold, or what was found."""
+    """The first condition that does not hold, or the values compared."""
     wa_first: float | None
     """Write amplification over the third quarter of the host's writes."""
     wa_second: float | None
@@ -411,27 +411,27 @@ class Warmup:
     """The transient at the start of the measurement, and what to do about it."""
 
     recommended_requests: int | None
-    """What `workload.warmup_requests` should be, those already left out included.
+    """Recommended `workload.warmup_requests`, including those already left out.
 
-    None where nothing can be said.
+    None if there is no recommendation.
     """
     reason: str
-    """What was found, or why nothing can be said."""
+    """The result, or why there is no recommendation."""
 
 
 @dataclass(frozen=True)
 class Little:
     """Little's law: `mean_in_system = throughput * mean_response`.
 
-    Exact where the measurement starts and ends with an empty device.
+    Exact if the measurement starts and ends with an empty device.
     """
 
     mean_in_system: float | None
     """Mean number of requests in the device, integrated over its events."""
     peak_in_system: int
-    """The most there were."""
+    """Largest number of requests in the device."""
     throughput: float | None
-    """Requests completed a second of simulated time."""
+    """Requests completed per second of simulated time."""
     mean_response: float | None
     """Mean latency over all operations, nanoseconds."""
 
@@ -443,11 +443,11 @@ class Time:
     measured_from: int
     """Start of the measurement (end of the warm-up), simulated nanoseconds."""
     simulated: int
-    """Simulated, from the start of the measurement."""
+    """Simulated time since the start of the measurement."""
     wall: int | None
-    """On the clock on the wall."""
+    """Wall-clock time."""
     cpu: int | None
-    """Of the processor."""
+    """CPU time."""
 
 
 @dataclass(frozen=True)
@@ -455,8 +455,8 @@ class Speed:
     """Speed of the simulator."""
 
     requests_per_s: float | None
-    """Requests completed a second on the wall."""
+    """Requests completed per second of wall-clock time."""
     flash_ops_per_s: float | None
-    """Flash operations a second on the wall."""
+    """Flash operations per second of wall-clock time."""
     bytes_per_page: float | None
-    """Memory over physical pages."""
+    """Memory per physical page."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ssdlab.config_input import Config
 from ssdlab.errors import ConfigError
+from ssdlab.numbers import size
 
 BYTES_A_PAGE = 16
 """Upper estimate for a device; a test compares it with what runs say."""
@@ -47,7 +48,7 @@ def check(configs: Sequence[Config], jobs: int = 1) -> None:
         remedy = "run fewer at once (--jobs)"
     raise ConfigError(
         [
-            f"device.blocks_per_plane: the device takes about {need / 2**30:.1f} GiB of memory and"
-            f" {have / 2**30:.1f} GiB are available: {remedy}"
+            f"device.blocks_per_plane: the device takes about {size(need)} of memory and"
+            f" {size(have)} are available: {remedy}"
         ]
     )

@@ -1,7 +1,7 @@
-"""Policies of your own, in Python: which block, when, how many pools at once, and where to.
+"""Your own policies in Python: which block, when, how many pools at once, and where to.
 
 Write a class with the methods of `Victim`, `Trigger`, `Concurrency` or `Placement` (deriving from
-them is not needed) and hand an instance to `ssdlab.run` or `ssdlab.compare`:
+them is optional) and pass an instance to `ssdlab.run` or `ssdlab.compare`:
 
     class Greedy(ssdlab.policy.Victim):
         def score(self, view):
@@ -9,7 +9,7 @@ them is not needed) and hand an instance to `ssdlab.run` or `ssdlab.compare`:
 
     ssdlab.run("greedy-8ch", victim=Greedy())
 
-A policy decides and never acts; what it may not answer ends the run with a message that names it.
+A policy decides and never acts; an invalid decision ends the run with a message that names it.
 Ages are counted in host pages written, never in time. See docs/python-policies.md.
 """
 
@@ -55,33 +55,33 @@ class _Policy:
 class Victim(_Policy):
     """Which block? Define `select` or `score`, not both.
 
-    `select(view) -> int | None` names the id of one of `view.blocks`, or says with None that
+    `select(view) -> int | None` returns the id of one of `view.blocks`, or None if
     nothing is worth collecting. `score(view)` returns a number for each of `view.blocks`; the
-    lowest wins, of equal ones that of the lowest id. Either is called once for each block that is
-    collected, never without candidates. The arrays of the view are copies: keep them, change them.
+    lowest wins, ties go to the lowest id. Either is called once per collected block, never
+    without candidates. The arrays of the view are copies, which may be kept and changed.
 
     With `gc.amount = "all-candidates"` a policy must have `score`, which orders them all.
 
-    When a pool is at its reserve and the policy names no block with an invalid page, the engine
+    When a pool is at its reserve and the policy returns no block with an invalid page, the engine
     takes the one with the fewest valid pages (`reserve-greedy` in the report).
     """
 
 
 class Trigger(_Policy):
-    """When? It stands in the place of all configured triggers; the reserve is beside it.
+    """When? It replaces all configured triggers; the reserve still applies.
 
-    Define `wants(view) -> bool`: whether the pool of `view` wants collection. It is asked whenever
-    something may have changed, and again after each block. `urgent(view) -> bool`, if there is one,
-    says whether collection then goes before operations of the host.
+    Define `wants(view) -> bool`: whether the pool of `view` wants collection. It is called whenever
+    something may have changed, and again after each block. `urgent(view) -> bool`, if defined,
+    says whether collection then goes before host operations.
     """
 
     watches_pages: bool = True
-    """The answer may change with every page written, not only with every block opened or freed.
+    """The result may change with every page written, not only with every block opened or freed.
     False makes runs faster."""
     watches_device: bool = False
-    """The answer may change by what happens in other pools."""
+    """The result may depend on other pools."""
     idle_after_ns: int | None = None
-    """Ask again when the pool has been idle for so long, in ns; None: never for that reason."""
+    """Call it again after the pool has been idle for this long, ns; None: never."""
 
     def wants(self, view: TriggerView) -> bool:
         """Whether collection of the pool is wanted now."""
@@ -89,7 +89,7 @@ class Trigger(_Policy):
 
 
 class Concurrency(_Policy):
-    """How many at once? Jobs at the reserve are neither asked for nor counted."""
+    """How many at once? Jobs at the reserve are exempt and not counted."""
 
     def limit(self, view: ConcurrencyView) -> int:
         """Pools that may collect in the background at this instant; running jobs finish."""
@@ -97,7 +97,7 @@ class Concurrency(_Policy):
 
 
 class Placement(_Policy):
-    """Where to? Asked for each page that the host writes."""
+    """Where to? Called for each page that the host writes."""
 
     def place(self, lpn: int, loads: npt.NDArray[np.int64]) -> int:
         """The plane that page `lpn` is queued for.

@@ -23,6 +23,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from ssdlab.numbers import bandwidth, rate
+
 Callback: TypeAlias = Callable[[str, int, int | None], object]
 """Called with the stage (a key of `UNITS`), what is done, and of how much."""
 
@@ -38,19 +40,17 @@ UNITS = {
 }
 
 
-def rate(per_second: float) -> str:
-    """A rate in at most five columns: 1.23 M."""
-    for limit, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
-        if per_second >= limit:
-            return f"{per_second / limit:.3g}{unit}"
-    return f"{per_second:.3g}"
+def speed(per_second: float, stage: str) -> str:
+    """How fast a stage proceeds: `1.23 M requests/s`, `45.6 MiB/s`."""
+    unit = UNITS.get(stage, "")
+    return bandwidth(per_second) if unit == "bytes" else f"{rate(per_second)} {unit}/s"
 
 
 class _RateColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        unit = UNITS.get(task.fields.get("stage", ""), "")
-        return Text(f"{rate(speed)} {unit}/s" if speed else "", style="progress.data.speed")
+        known = task.finished_speed or task.speed
+        text = speed(known, task.fields.get("stage", "")) if known else ""
+        return Text(text, style="progress.data.speed")
 
 
 class Display(Protocol):
@@ -119,10 +119,10 @@ class _Lines:
             if now - last < self.every_s or now == began:
                 return
             last = now
-            speed = done / (now - began)
-            line = f"{stage} {done:,} {UNITS.get(stage, '')}, {rate(speed)}/s"
-            if total and speed > 0:
-                line += f", {100 * done / total:.0f} %, {(total - done) / speed:.0f} s left"
+            per_second = done / (now - began)
+            line = f"{stage} {done:,} {UNITS.get(stage, '')}, {speed(per_second, stage)}"
+            if total and per_second > 0:
+                line += f", {100 * done / total:.0f} %, {(total - done) / per_second:.0f} s left"
             self._say(label, line)
 
         return told

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ssdlab import _core
 from ssdlab.comparison import Comparison, table
-from ssdlab.intervals import Estimate, Ratio
+from ssdlab.intervals import UNDECIDED, Estimate, Ratio
+from ssdlab.numbers import ABSENT, ratio, shown
 
 SHOWN = {
     "waf": "write amplification",
@@ -24,22 +24,15 @@ SHOWN = {
 """Columns that are shown, and how they are called."""
 
 
-def told(key: str, value: float | None) -> str:
-    """A value of a column with its unit."""
-    if value is None:
-        return "-"
-    if key.endswith("_ns"):
-        return _core.duration(value)
-    return f"{value:,.1f}" if value >= 100 else f"{value:.4g}"
-
-
-def ratio_text(ratio: Ratio | None) -> str:
-    """A ratio with its interval, where there are such."""
-    if ratio is None:
-        return "-"
-    if ratio.low is None or ratio.high is None:
-        return f"{ratio.ratio:.3f} in all pairs"
-    return f"{ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
+def ratio_text(known: Ratio | None) -> str:
+    """A ratio with its interval, and whether that decides; as far as there are such."""
+    if known is None:
+        return ABSENT
+    if known.low is None or known.high is None:
+        text = f"{ratio(known.ratio)} in all pairs"
+    else:
+        text = f"{ratio(known.ratio)} [{ratio(known.low)}, {ratio(known.high)}]"
+    return f"{text} {UNDECIDED}" if known.order == UNDECIDED else text
 
 
 def tables(done: Comparison) -> list[str]:
@@ -48,7 +41,7 @@ def tables(done: Comparison) -> list[str]:
     lines = [*_head(done), *done.first_lines(), ""]
     estimates = {label: done.estimates(label) for label in labels}
     if not any(estimates.values()):
-        return [*lines, "Fewer than two repetitions completed: there are no means."]
+        return [*lines, "Fewer than two repetitions completed: no means."]
     left = labels if labels[0] in done.not_compared else done.not_compared
     ratios = {label: done.ratios(label) for label in labels[1:] if label not in left}
     several = len(labels) > 1
@@ -70,8 +63,8 @@ def tables(done: Comparison) -> list[str]:
 def _cells(key: str, one: Estimate | None) -> list[str]:
     if one is None:
         return ["-"] * 3
-    spread = "-" if one.ci95 is None else told(key, one.stddev)
-    return [told(key, one.mean), told(key, one.ci95), spread]
+    spread = "-" if one.ci95 is None else shown(key, one.stddev)
+    return [shown(key, one.mean), shown(key, one.ci95), spread]
 
 
 def _seeds(done: Comparison) -> list[int]:
@@ -94,9 +87,9 @@ def _notes(done: Comparison, estimates: dict[str, dict[str, Estimate]]) -> list[
     for label, found in estimates.items():
         n = max((one.n for one in found.values()), default=0)
         if n < len(_seeds(done)):
-            lines.append(f"Of {label} only {n} repetitions completed, and count.")
+            lines.append(f"Only {n} repetitions of {label} completed; the others do not count.")
     if done.without_spread:
         equal = ", ".join(done.without_spread)
-        lines.append(f"All repetitions are equal, nothing depends on the seed, in: {equal}.")
-        lines.append("Where nothing varies there is no interval: more seeds tell nothing new.")
+        lines.append(f"Nothing depends on the seed, so all repetitions are equal, in: {equal}.")
+        lines.append("Where nothing varies there is no interval, and more seeds add nothing.")
     return lines

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from ssdlab import _core, measures
 from ssdlab.config_input import Config
+from ssdlab.numbers import duration, ratio
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 REPORT, CONFIG, SERIES, SUMMARY = "report.json", "config.toml", "series.csv", "summary.txt"
 DISTRIBUTIONS = "distributions.csv"
 VERSION = 1
-"""Latest version of the form of reports that is understood."""
+"""Latest supported version of the report format."""
 LOGS = {"ops": "ops.csv.zst", "state": "state.csv.zst", "requests": "requests.csv.zst"}
 
 
@@ -55,18 +56,18 @@ def made(kind: Any, value: Any) -> Any:  # noqa: ANN401 - whatever the form of r
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report:
-    """The results of one run. Times are nanoseconds; what cannot be said is None.
+    """The results of one run. Times are nanoseconds; missing values are None.
 
-    `json` is everything as in report.json, `series` the time series, `summary()` the text for
-    people. `folder` is where the run left its files, None if it left none.
+    `json` is the whole of report.json, `series` the time series, `summary()` the text summary.
+    `folder` contains the files of the run, None if it wrote none.
     """
 
     version: int
-    """Version of the form of reports."""
+    """Version of the report format."""
     provenance: measures.Provenance
-    """What it was made with."""
+    """Everything needed to repeat the run."""
     completed: bool
-    """Every request submitted was completed."""
+    """All submitted requests were completed."""
     requests: measures.Requests
     """Requests."""
     host: measures.Host
@@ -74,7 +75,7 @@ class Report:
     write_buffer: measures.WriteBuffer | None
     """The write buffer; None without one."""
     controller: measures.Controller | None
-    """The way between flash controllers and host side; None where there is nothing to say of it."""
+    """Pages between flash controllers and host side; None without an interconnect or buffers."""
     latency: measures.Latency
     """Latencies."""
     flash: measures.Flash
@@ -88,13 +89,13 @@ class Report:
     wear: measures.Wear
     """Wear levelling and lifetime."""
     latency_parts: measures.LatencyParts
-    """Where the time of requests went."""
+    """Where the time went."""
     device: measures.Device
-    """The device at the end."""
+    """The device at the end of the run."""
     steady_state: measures.SteadyState
     """Whether write amplification has settled."""
     warmup: measures.Warmup
-    """Whether the measurement begins with a transient."""
+    """Whether the measurement starts with a transient."""
     little: measures.Little
     """Little's law."""
     time: measures.Time
@@ -102,17 +103,17 @@ class Report:
     speed: measures.Speed
     """Speed of the simulator."""
     warnings: tuple[str, ...]
-    """What a reader should know before using the numbers."""
+    """What to check before using the numbers."""
     json: dict[str, Any]
     """report.json, parsed."""
     series_csv: str
     """The time series as CSV."""
     distributions_csv: str
-    """The distributions behind means and percentiles as CSV; empty in a folder that has none."""
+    """The distributions behind means and percentiles as CSV; empty in older folders."""
     trace: dict[str, Any] | None
-    """What was found in the trace; None for a synthetic workload or when read from a folder."""
+    """Statistics of reading the trace; None for synthetic workloads and reports from a folder."""
     folder: Path | None
-    """Where the run left its files."""
+    """Folder of the files of the run."""
 
     @staticmethod
     def of(
@@ -130,14 +131,14 @@ class Report:
         values = json.loads(text)
         if values["version"] > VERSION:
             message = (
-                f"{REPORT} has version {values['version']} of the form of reports; this ssdlab"
-                f" reads versions up to {VERSION}: use the ssdlab that wrote it, or a later one"
+                f"{REPORT} has version {values['version']} of the report format; this ssdlab reads"
+                f" versions up to {VERSION}: use the ssdlab that wrote it, or a later one"
             )
             raise ValueError(message)
         kinds = _kinds(Report)
         apart = {"json": values, "series_csv": series_csv, "trace": trace, "folder": folder}
         apart["distributions_csv"] = distributions_csv
-        older = "this report is older than the question"
+        older = "this report was written by an older version without this analysis"
         held = {
             "warmup": {"reason": older},
             "verdict": {"decided_by": "policy", "reason": older},
@@ -152,13 +153,13 @@ class Report:
 
     @staticmethod
     def read(folder: str | Path) -> Report:
-        """The report of a run that left its files in `folder`.
+        """The report of the run in `folder`.
 
         Raises `FileNotFoundError` without report.json or series.csv; folders of older versions have
         no distributions.
         """
         folder = Path(folder)
-        # What is wrong with the report is said before what else is missing.
+        # Errors in the report come before missing files.
         report = Report.of((folder / REPORT).read_text(encoding="utf-8"), folder=folder)
         series = (folder / SERIES).read_text(encoding="utf-8")
         file = folder / DISTRIBUTIONS
@@ -172,9 +173,9 @@ class Report:
 
     @cached_property
     def series(self) -> dict[str, npt.NDArray[np.int64]]:
-        """The time series: an array for each column; one value an interval (`metrics.interval`).
+        """The time series: an array per column, one value per sample period (`metrics.interval`).
 
-        `time_ns` is the end of the interval; `used_pages` to `gc_active_pools` are the state there,
+        `time_ns` is the end of the period; `used_pages` to `gc_active_pools` are the state there,
         in pages, blocks, requests and pools. `host_pages_read` to `host_writes_completed` count
         from the start of the measurement, so that differences are rates; columns that begin with
         `interval_` are of the requests that completed within it, latencies in nanoseconds.
@@ -214,7 +215,7 @@ class Report:
         return json.dumps(self.json, indent=2, ensure_ascii=False) + "\n"
 
     def summary(self) -> str:
-        """The report as text, for people."""
+        """The report as a text summary."""
         return _core.summary(json.dumps(self.json))
 
     def _highlights(self) -> list[tuple[str, str]]:
@@ -224,12 +225,12 @@ class Report:
             ("requests", f"{done:,}" if done == all_of_them else f"{done:,} of {all_of_them:,}")
         ]
         if self.waf.total is not None:
-            rows.append(("WAF", f"{self.waf.total:.3f}"))
+            rows.append(("WAF", ratio(self.waf.total)))
         for op, stats in (("read", self.latency.read), ("write", self.latency.write)):
             if stats.mean is not None:
-                rows.append((f"{op} mean", _core.duration(stats.mean)))
+                rows.append((f"{op} mean", duration(stats.mean)))
             if stats.p99 is not None:
-                rows.append((f"{op} p99", _core.duration(stats.p99)))
+                rows.append((f"{op} p99", duration(stats.p99)))
         rows.append(("GC calls", f"{self.gc.calls:,}"))
         return rows
 

@@ -34,14 +34,16 @@ def read(folder: Path) -> Report | Comparison:
     """The run or comparison that left its files in `folder`. Raises `OutputError`."""
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "no such folder"
-        raise OutputError(f"{folder}: {what}; expected what `run` or `compare` left")
+        raise OutputError(f"{folder}: {what}; expected the output folder of `run` or `compare`")
     if (folder / JSON).exists():
         with readable(folder / JSON):
             return Comparison.read(folder)
     if not (folder / REPORT).exists():
-        raise OutputError(f"{folder}: holds neither {REPORT} nor {JSON}: no run, no comparison")
+        raise OutputError(
+            f"{folder}: contains neither {REPORT} nor {JSON}: not a run or comparison"
+        )
     if not (folder / SERIES).exists():
-        raise OutputError(f"{folder}: {SERIES} is missing; a run leaves it beside {REPORT}")
+        raise OutputError(f"{folder}: {SERIES} is missing; a run writes it next to {REPORT}")
     with readable(folder / REPORT):
         report = Report.read(folder)
     for table in ("series", "distributions"):

@@ -45,7 +45,7 @@ def plugged(set: Mapping[str, object] | None, plugs: Plugs) -> tuple[dict[str, o
         if given is None:
             continue
         if key in values or key in policies:
-            raise ConfigError([f"{key}: said twice, by set and by {name}="])
+            raise ConfigError([f"{key}: given twice, by set and by {name}="])
         policies[key] = given
     return values, Policies(policies)
 
@@ -72,22 +72,22 @@ def run(
     `config` is the name of a preset, the path of a TOML file, or a loaded `Config`; `set` maps
     dotted keys to values over it; `trace` is the path of a trace; `seed` replaces `run.seed`.
 
-    With `out` the run leaves report, resolved configuration, series, distributions, summary, a page
-    to look at (unless `html` is False) and the logs asked for in that folder. `force` replaces a
-    run that is there; but what did not complete replaces no run that did, and goes to a folder
-    beside it (`out`-partial), which `Report.folder` names.
+    With `out` the report, resolved configuration, series, distributions, summary, HTML page (unless
+    `html` is False) and requested logs go to that folder. `force` replaces an existing run; but an
+    incomplete run never replaces a complete one: it goes to `out`-partial, and `Report.folder` is
+    that folder.
 
-    `progress` shows a bar on stderr, or lines in a notebook; or it is called with stage
-    ("precondition", "workload"), done, and total: pages or requests.
+    `progress` shows a bar on stderr, or lines in a notebook; a function is called with the stage
+    ("precondition", "workload"), the pages or requests done, and their total.
 
-    `victim`, `trigger`, `concurrency` and `placement` are policies in Python (`ssdlab.policy`) in
-    the place of those that the configuration names; `set` takes them too, by their keys.
-    With `device` the run starts from the state of that idle device instead of preconditioning one,
-    without `config` under the device's configuration; the device stays as it is.
+    `victim`, `trigger`, `concurrency` and `placement` are policies in Python (`ssdlab.policy`) that
+    replace those of the configuration; `set` accepts them, too, by their keys.
+    With `device` the run starts from the state of that idle device instead of preconditioning one;
+    without `config` it uses the device's configuration. The device itself does not change.
 
-    Raises `ConfigError`, `WorkloadError`, `OutputError` (nothing was run, or it could not be
-    written), `RunError` (it could not finish) and `Interrupted` (Ctrl-C); the last two carry the
-    report of what was done.
+    Raises `ConfigError`, `WorkloadError`, `OutputError` (nothing was run, or the results could not
+    be written), `RunError` (the run could not finish) and `Interrupted` (Ctrl-C); the last two
+    carry a partial report.
     """
     values, policies = plugged(set, Plugs(victim, trigger, concurrency, placement))
     if device is not None and config is None and preset is None:

@@ -13,7 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ssdlab import _core
+from ssdlab.numbers import duration, percent, size
 
 if TYPE_CHECKING:
     from ssdlab.trace_info import Distribution, Info, OpInfo
@@ -38,19 +38,8 @@ def _count(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
 
 
-def _share(value: float) -> str:
-    return f"{100 * value:.1f} %" if value == 0 or value >= 0.001 else f"{100 * value:.2g} %"
-
-
 def _plain(value: float) -> str:
     return f"{value:,.2f}"
-
-
-def _size(value: float) -> str:
-    for limit, unit in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if value >= limit:
-            return f"{value / limit:,.4g} {unit}"
-    return f"{value:,.4g} B"
 
 
 def _rows(info: Info) -> Iterator[Row]:
@@ -69,9 +58,9 @@ def _rows(info: Info) -> Iterator[Row]:
             ("reads", volume.reads, _count),
             ("writes", volume.writes, _count),
             ("discards", volume.trims, _count),
-            ("written", volume.bytes_written, _size),
-            ("write share", volume.write_share, _share),
-            ("sequential", volume.sequential_share, _share),
+            ("written", volume.bytes_written, size),
+            ("write share", volume.write_share, percent),
+            ("sequential", volume.sequential_share, percent),
             ("pages written", volume.pages_written, _count),
         )
         for label, value, shown in numbers:
@@ -82,19 +71,19 @@ def _whole(info: Info) -> Iterator[Row]:
     numbers: list[tuple[str, float | None, Callable[[float], str]]] = [
         ("requests", info.requests, _count),
         ("flushes", info.flushes, _count),
-        ("first arrival", info.first_ns, _core.duration),
-        ("duration", info.duration_ns, _core.duration),
+        ("first arrival", info.first_ns, duration),
+        ("duration", info.duration_ns, duration),
         ("requests per second", info.requests_per_s, _plain),
-        ("write share (of reads and writes)", info.write_share, _share),
-        ("sequential, by operation", info.sequential_share, _share),
-        ("sequential, any operation", info.sequential_any_share, _share),
-        ("doubled records", info.doubled_share, _share),
+        ("write share (of reads and writes)", info.write_share, percent),
+        ("sequential, by operation", info.sequential_share, percent),
+        ("sequential, any operation", info.sequential_any_share, percent),
+        ("doubled records", info.doubled_share, percent),
     ]
     if info.journal is not None:
         numbers += [
-            ("journal: of all requests", info.journal.request_share, _share),
-            ("journal: of writes", info.journal.write_share, _share),
-            ("journal: of bytes written", info.journal.write_byte_share, _share),
+            ("journal: of all requests", info.journal.request_share, percent),
+            ("journal: of writes", info.journal.write_share, percent),
+            ("journal: of bytes written", info.journal.write_byte_share, percent),
         ]
     for label, value, shown in numbers:
         yield Row("trace", label, value, shown)
@@ -103,19 +92,19 @@ def _whole(info: Info) -> Iterator[Row]:
 def _operation(name: str, op: OpInfo) -> Iterator[Row]:
     numbers: list[tuple[str, float | None, Callable[[float], str]]] = [
         ("requests", op.requests, _count),
-        ("of requests", op.request_share, _share),
-        ("bytes", op.bytes, _size),
-        ("of bytes", op.byte_share, _share),
-        ("4 KiB aligned", op.aligned_share, _share),
-        ("sequential", op.sequential_share, _share),
-        ("mean size of these", op.sequential_mean_bytes, _size),
+        ("of requests", op.request_share, percent),
+        ("bytes", op.bytes, size),
+        ("of bytes", op.byte_share, percent),
+        ("4 KiB aligned", op.aligned_share, percent),
+        ("sequential", op.sequential_share, percent),
+        ("mean size of these", op.sequential_mean_bytes, size),
         ("mean run, requests", op.run_requests.mean, _plain),
         ("longest run, requests", op.run_requests.max, _count),
-        ("mean run, bytes", op.run_bytes.mean, _size),
+        ("mean run, bytes", op.run_bytes.mean, size),
     ]
     for label, value, shown in numbers:
         yield Row("operations", label, value, shown, name)
-    yield from _distribution("sizes", name, op.size, _size)
+    yield from _distribution("sizes", name, op.size, size)
 
 
 def _distribution(
@@ -135,38 +124,38 @@ def _pages(info: Info) -> Iterator[Row]:
         ("written", found.pages_written, _count),
         ("read and written", found.pages_both, _count),
         ("discarded", found.pages_trimmed, _count),
-        ("distinct bytes written", found.distinct_bytes_written, _size),
+        ("distinct bytes written", found.distinct_bytes_written, size),
         ("overwrite factor", found.overwrite_factor, _plain),
-        ("page writes that are rewrites", updates.rewrite_share, _share),
-        ("page reads after a write", found.read_after_write_share, _share),
-        ("discards, nominal", freed.nominal_bytes, _size),
-        ("discards, effective", freed.effective_bytes, _size),
-        ("discards, effective mean", freed.effective_mean_bytes, _size),
+        ("page writes that are rewrites", updates.rewrite_share, percent),
+        ("page reads after a write", found.read_after_write_share, percent),
+        ("discards, nominal", freed.nominal_bytes, size),
+        ("discards, effective", freed.effective_bytes, size),
+        ("discards, effective mean", freed.effective_mean_bytes, size),
         ("discards without effect", freed.without_effect, _count),
     ]
     for label, value, shown in numbers:
         yield Row("pages of 4 KiB", label, value, shown)
     for part, share in zip(info.hot.hottest, info.hot.write_share, strict=True):
         label = f"writes to the hottest {100 * part:.0f} %"
-        yield Row("pages of 4 KiB", label, float(share), _share)
+        yield Row("pages of 4 KiB", label, float(share), percent)
     yield from _distribution("update intervals", "host pages", updates.interval_pages, _count)
-    yield from _distribution("update intervals", "time", updates.interval_ns, _core.duration)
+    yield from _distribution("update intervals", "time", updates.interval_ns, duration)
 
 
 def _arrivals(info: Info) -> Iterator[Row]:
     for burst in info.bursts:
-        column = _core.duration(float(burst.window_ns))
+        column = duration(float(burst.window_ns))
         yield Row("arrivals in windows of", "mean", burst.mean, _plain, column)
         yield Row("arrivals in windows of", "peak", burst.peak, _count, column)
         yield Row("arrivals in windows of", "peak to mean", burst.peak_to_mean, _plain, column)
         yield Row("arrivals in windows of", "dispersion", burst.dispersion, _plain, column)
-    yield from _distribution("gaps", "all", info.gaps, _core.duration)
-    yield from _distribution("gaps", "idle (1 ms up)", info.idle.periods, _core.duration)
+    yield from _distribution("gaps", "all", info.gaps, duration)
+    yield from _distribution("gaps", "idle (1 ms up)", info.idle.periods, duration)
     idle = info.idle
     for threshold, count, share in zip(idle.threshold_ns, idle.count, idle.time_share, strict=True):
-        label = f"at least {_core.duration(float(threshold))}"
+        label = f"at least {duration(float(threshold))}"
         yield Row("idle", label, int(count), _count, "periods")
-        yield Row("idle", label, float(share), _share, "of the duration")
+        yield Row("idle", label, float(share), percent, "of the duration")
 
 
 def _text(row: Row) -> str:
@@ -217,7 +206,7 @@ def _frequent(info: Info) -> Grid:
     lines = []
     for rank in range(max(len(op.frequent) for op in ops)):
         cells = (
-            f"{_size(op.frequent[rank].bytes)}: {_share(op.frequent[rank].share)}"
+            f"{size(op.frequent[rank].bytes)}: {percent(op.frequent[rank].share)}"
             if rank < len(op.frequent)
             else ""
             for op in ops

@@ -6,19 +6,20 @@ import os
 import resource
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from running import (
     COMMAND,
+    HANG_S,
     SMALL,
     SMALL_TOML,
     nothing_left,
     refused,
     report_of,
     sets,
+    signalled_at,
     ssdlab_command,
 )
 
@@ -160,14 +161,14 @@ def test_existing_folder(small: Path) -> None:
     (small / "runs/small/notes.txt").write_text("mine")
     # What somebody else has put there is not lost.
     spared = ssdlab_command("run", "small.toml", "--force", cwd=small)
-    refused(spared, 2, "runs/small: holds notes.txt, which is not of a run")
+    refused(spared, 2, "runs/small: contains notes.txt, which is not from a run")
     (small / "runs/small/notes.txt").unlink()
     again = ssdlab_command("run", "small.toml", "--force", "--seed", "5", cwd=small)
     assert again.returncode == 0, again.stderr
     assert report_of(small / "runs/small")["provenance"]["seed"] == 5
     nothing_left(small / "runs", "small")
     done = ssdlab_command("compare", "small.toml", "--out", "runs/small", cwd=small)
-    refused(done, 2, "holds a run already")
+    refused(done, 2, "contains a run; --force")
 
 
 def test_force_spares_what_is_no_run(small: Path) -> None:
@@ -191,13 +192,13 @@ def test_empty_folder_is_taken(small: Path) -> None:
 
 def test_unwritable_place(small: Path) -> None:
     done = ssdlab_command("run", "small.toml", "--out", "small.toml/run", cwd=small)
-    refused(done, 2, "small.toml/run: cannot be made")
+    refused(done, 2, "small.toml/run: cannot be created")
     nothing_left(small, "small.toml")
     if os.getuid() == 0:
         return
     (small / "closed").mkdir(mode=0o500)
     done = ssdlab_command("run", "small.toml", "--out", "closed/run", cwd=small)
-    refused(done, 2, "closed/run: cannot be made: Permission denied")
+    refused(done, 2, "closed/run: cannot be created: Permission denied")
 
 
 def no_large_files() -> None:
@@ -268,35 +269,15 @@ LONG: dict[str, dict[str, object]] = {
 }
 
 
-def stopped(
-    words: list[str], folder: Path, signal_: int, stdin: int | None = None
-) -> subprocess.CompletedProcess[str]:
-    """Start a long run, wait until it is under way, send `signal_`."""
-    started = subprocess.Popen(
-        [*COMMAND, *words],
-        cwd=folder,
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    deadline = time.monotonic() + 60
-    while not list(folder.glob(".o.unfinished-*")) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    time.sleep(0.4)
-    started.send_signal(signal_)
-    out, errors = started.communicate(timeout=60)
-    return subprocess.CompletedProcess(started.args, started.returncode, out, errors)
-
-
 @pytest.mark.parametrize("stage", LONG)
 @pytest.mark.parametrize("verb", ["run", "compare"])
 def test_interrupt(verb: str, stage: str, tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL_TOML)
     words = [verb, "small.toml", *sets(LONG[stage]), "--out", "o"]
-    signal_ = signal.SIGTERM if stage == "logged" else signal.SIGINT
-    done = stopped(words, tmp_path, signal_)
-    refused(done, 130, "interrupted: what was done is kept", out_is_empty=False)
+    number = signal.SIGTERM if stage == "logged" else signal.SIGINT
+    reported = "precondition" if stage == "precondition" else "workload"
+    done = signalled_at(reported, words, tmp_path, number)
+    refused(done, 130, "interrupted: the completed part is kept", out_is_empty=False)
     run = tmp_path / "o" if verb == "run" else tmp_path / "o/small"
     assert report_of(run)["completed"] is False
     assert (run / "ops.csv.zst").exists() == (stage == "logged")
@@ -306,15 +287,27 @@ def test_interrupt(verb: str, stage: str, tmp_path: Path) -> None:
 
 
 def test_an_interrupt_ends_the_wait_for_a_trace(tmp_path: Path) -> None:
-    reading, writing = os.pipe()
-    try:
-        # Nothing ever comes, and the end does not either.
-        words = ["run", "greedy-8ch", "--trace", "-", "--out", "o"]
-        done = stopped(words, tmp_path, signal.SIGINT, reading)
-    finally:
-        os.close(reading)
-        os.close(writing)
-    refused(done, 130, "interrupted")
+    words = ["run", "greedy-8ch", "--trace", "-", "--out", "o"]
+    with subprocess.Popen(
+        [*COMMAND, *words],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        assert running.stdin is not None
+        # More than a pipe holds: when all of it is written, the command is reading its trace.
+        running.stdin.write(trace_line(0.0, 0).encode() * 100_000)
+        running.stdin.flush()
+        running.send_signal(signal.SIGINT)
+        # The end of the trace never comes; `communicate` would bring it.
+        code = running.wait(HANG_S)
+        assert running.stderr is not None
+        errors = running.stderr.read()
+        assert running.stdout is not None
+        assert (code, running.stdout.read()) == (130, b"")
+        assert b"interrupted" in errors
+        assert b"Traceback" not in errors
     nothing_left(tmp_path)
 
 

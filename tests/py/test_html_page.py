@@ -160,9 +160,9 @@ def test_bad_folders_and_times_are_refused(
     refused(done, 2, "report.html: exists; --force replaces it")
     assert (compared / "report.html").read_text(encoding="utf-8") == page
     done = ssdlab_command("report", compared / "greedy", "--from", "1ms", cwd=tmp_path)
-    refused(done, 2, "--from", "The run kept no operation log", "metrics.op_log=true")
+    refused(done, 2, "--from", "The run wrote no operation log", "metrics.op_log=true")
     done = ssdlab_command("report", run_folder, "--from", "1000s", cwd=tmp_path)
-    refused(done, 2, "--from", "The run ends at", "before 1000 s")
+    refused(done, 2, "--from", "The run ends at", "before 1,000 s")
     broken = tmp_path / "broken"
     refused(ssdlab_command("report", broken, cwd=tmp_path), 2, "no such folder")
     broken.mkdir()
@@ -237,7 +237,7 @@ def test_what_cannot_be_drawn_is_said(mode: str, tmp_path: Path) -> None:
     words = {
         "functional": "run.mode=timed",
         "short": "metrics.interval=",
-        "idle": "Garbage collection took no block",
+        "idle": "Garbage collection collected no block",
         "old": "distributions.csv",
     }
     assert any(words[mode] in f for f in missing)
@@ -360,7 +360,7 @@ def test_a_failed_run_shows_the_failure_and_what_is_known(
     page = _page(tmp_path / "r")
     Reader(page)
     assert "oh no" in page
-    for advice in ("Get it with", 'class="missing"', "no GC happened"):
+    for advice in ("Use --set", 'class="missing"', "no GC happened"):
         assert advice not in page
     assert ('id="cdf' in page) == began
 

@@ -76,7 +76,7 @@ def test_interrupt_shows_one_line_and_keeps_what_was_done(
     assert not _of("stream", seen)
     [error] = _of("error", seen)
     assert error["ename"] == "Interrupted"
-    assert error["traceback"] == [f"Interrupted: sys.last_value.{held} holds what was done"]
+    assert error["traceback"] == [f"Interrupted: sys.last_value.{held} has the partial results"]
     [done] = _of("execute_result", kernel.run(f"sys.last_value.{held}"))
     assert "NOT COMPLETED" in done["data"]["text/plain"]
 

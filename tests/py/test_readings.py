@@ -138,8 +138,8 @@ def test_readings_are_judged_as_the_main_runs(
     how = READINGS[name]
     compared = {table.key for table in how.compared(_results(how.paper.name, tmp_path), ["SQLite"])}
     tables = [table for table in done.tables if table.key in compared]
-    assert read.outcomes[0].tally == tally(tables, "generated")
-    main = {one.claim.text: one.findings["generated"].verdict for one in done.claims}
+    assert read.outcomes[0].tally == tally(tables, "synthetic")
+    main = {one.claim.text: one.findings["synthetic"].verdict for one in done.claims}
     for one in read.outcomes:
         assert one.made == one.runs
         assert len(one.verdicts) == len(read.claims)

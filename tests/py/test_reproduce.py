@@ -194,11 +194,11 @@ def test_a_reproduction_leaves_tables_figures_and_claims(name: str, tmp_path: Pa
             assert len(row.published) == len(table.columns)
             assert all(len(ours) == len(table.columns) for ours in row.ours.values())
     verdicts = {"holds", "does not hold", "cannot be told"}
-    assert all(one.findings["generated"].verdict in verdicts for one in done.claims)
+    assert all(one.findings["synthetic"].verdict in verdicts for one in done.claims)
     assert all(one.claim.metric for one in done.claims)
     both = {source: tally(done.tables, source) for source in done.tallies}
     assert both == done.tallies
-    assert done.tallies["generated"].cells > 0
+    assert done.tallies["synthetic"].cells > 0
     assert [figure["key"] for figure in values["figures"]] == [one.key for one in done.figures]
     drawn = [curve for figure in values["figures"] for curve in figure["curves"]]
     assert drawn
@@ -225,7 +225,7 @@ def test_made_requests_are_those_that_are_published(
     tables = {table.key: table for table in of(name, tmp_path / "out", "MongoDB").tables}
     for key in keys:
         for row in tables[key].rows:
-            (published,), (ours,) = row.published, row.ours["generated"]
+            (published,), (ours,) = row.published, row.ours["synthetic"]
             assert published is not None
             # Of sizes of a few sequential requests the mean is not as near.
             assert ours == pytest.approx(published, rel=0.1, abs=2.0), row.label
@@ -271,7 +271,7 @@ def test_a_folder_goes_on_with_the_same_scale_and_traces_only(tmp_path: Path) ->
 
     again(quick=True)
     kept = (out / JSON).read_bytes()
-    with pytest.raises(OutputError, match="made with --quick; choose another --out"):
+    with pytest.raises(OutputError, match="written with --quick; choose another --out"):
         again(quick=False)
     (traces / "sqlite.trace.zst").write_text("".join(lines[:-9]))
     with pytest.raises(OutputError, match="the recorded trace of SQLite was another one"):
@@ -283,7 +283,7 @@ def test_a_folder_goes_on_with_the_same_scale_and_traces_only(tmp_path: Path) ->
 @pytest.mark.parametrize("text", ["{}", "[]", "null", "", '{"version": 1}'])
 def test_a_damaged_run_is_made_again(text: str, tmp_path: Path) -> None:
     first = of("noc-copyback", tmp_path, "SQLite")
-    run = next(tmp_path.glob("runs/sqlite-generated-proposed-1"))
+    run = next(tmp_path.glob("runs/sqlite-synthetic-proposed-1"))
     (run / "report.json").write_text(text)
     assert of("noc-copyback", tmp_path, "SQLite").to_json() == first.to_json()
 
@@ -318,7 +318,7 @@ def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="of noc-copyback, not of invalidation-rate"):
         of("invalidation-rate", tmp_path / "old", "SQLite")
     held.write_text("[]")
-    with pytest.raises(OutputError, match="not of a reproduction"):
+    with pytest.raises(OutputError, match="not a reproduction"):
         of("invalidation-rate", tmp_path / "old", "SQLite")
 
 

@@ -13,7 +13,7 @@ from running import SMALL, SMALL_TOML, refused, ssdlab_command
 from ssdlab.comparison import MEASURES
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.run_page import value_at
-from ssdlab.intervals import estimate, paired_ratio
+from ssdlab.intervals import ONE_SEED, UNDECIDED, estimate, order, paired_ratio
 from test_html_page import Reader
 
 VICTIMS = ["greedy", "fifo", "random"]
@@ -53,6 +53,108 @@ def test_no_interval_without_spread() -> None:
     assert same
     assert (same.ratio, same.low, same.high) == (2, None, None)
     assert paired_ratio([0, 1], [1, 1]) is None
+
+
+ORDERS = [
+    ((0.9, 0.8, 0.99), "lower"),
+    ((0.9, 0.8, 1.0), UNDECIDED),
+    ((0.9, 0.8, 1.01), UNDECIDED),
+    ((1.1, 1.0, 1.2), UNDECIDED),
+    ((1.185, 0.37, 2.0), UNDECIDED),
+    ((1.1, 1.001, 1.2), "higher"),
+    ((0.9, None, None), "lower"),
+    ((1.1, None, None), "higher"),
+    ((1.0, None, None), "equal"),
+]
+
+
+@pytest.mark.parametrize(("ratio", "expected"), ORDERS)
+def test_the_interval_decides(
+    ratio: tuple[float, float | None, float | None], expected: str
+) -> None:
+    assert order(*ratio) == expected
+
+
+def with_waf(by_label: dict[str, list[float]]) -> ssdlab.Comparison:
+    """A comparison whose write amplification is as given, seed by seed."""
+    base = ssdlab.run("greedy-8ch", set=SMALL, progress=False).json
+    repetitions = {
+        label: {
+            seed: ssdlab.Report.of(
+                json.dumps(
+                    {
+                        **base,
+                        "waf": {**base["waf"], "total": value},
+                        "provenance": {**base["provenance"], "seed": seed},
+                    }
+                )
+            )
+            for seed, value in enumerate(values, 1)
+        }
+        for label, values in by_label.items()
+    }
+    firsts = {label: by_seed[1] for label, by_seed in repetitions.items()}
+    return ssdlab.Comparison(firsts, repetitions=repetitions)
+
+
+RANKED: list[tuple[dict[str, list[float]], list[str], str]] = [
+    (
+        {"a": [2.0, 2.1, 1.9], "b": [1.0, 1.06, 0.96], "c": [3.0, 3.2, 2.8]},
+        ["b"],
+        "lowest write amplification: b",
+    ),
+    (
+        {"a": [2.0, 2.1, 1.9], "b": [2.05, 1.95, 2.1], "c": [3.0, 3.2, 2.8]},
+        ["a", "b"],
+        f"lowest write amplification: a, b ({UNDECIDED})",
+    ),
+    (
+        {"a": [2.0, 2.1, 1.9], "b": [1.9, 1.95, 2.1]},
+        ["b", "a"],
+        f"write amplification: {UNDECIDED}",
+    ),
+    (
+        {"a": [2.0, 2.1], "b": [2.0, 2.1], "c": [3.0, 3.2]},
+        ["a", "b"],
+        "lowest write amplification: a, b (equal)",
+    ),
+    # The same in all pairs: no interval is needed.
+    ({"a": [2.0, 2.0], "b": [1.5, 1.5]}, ["b"], "lowest write amplification: b"),
+]
+
+
+@pytest.mark.parametrize(("by_label", "lowest", "line"), RANKED)
+def test_nothing_is_called_lowest_inside_the_intervals(
+    by_label: dict[str, list[float]], lowest: list[str], line: str
+) -> None:
+    done = with_waf(by_label)
+    assert done.lowest("waf") == lowest
+    assert line in [*done.ranking()]
+    assert f"\n{line}\n" in done.summary()
+    page = comparison_page(done)
+    assert f"<li>{line}</li>" in page
+    undecided = sum(
+        ratio.order == UNDECIDED
+        for label in list(by_label)[1:]
+        for key, ratio in done.ratios(label).items()
+        if key == "waf"
+    )
+    assert page.count(f"<small>{UNDECIDED}</small>") == undecided
+    told = json.loads(done.to_json())["ratios"]
+    assert [one["waf"]["order"] for one in told] == [
+        done.ratios(label)["waf"].order for label in list(by_label)[1:]
+    ]
+
+
+def test_one_seed_has_no_winner() -> None:
+    config = ssdlab.load_config("greedy-8ch", set=SMALL)
+    done = ssdlab.compare(config, vary={"gc.victim": VICTIMS}, progress=False)
+    assert done.lowest("waf") == []
+    (line,) = done.ranking()
+    assert line.startswith(ONE_SEED)
+    assert ONE_SEED in done.summary()
+    assert ONE_SEED in comparison_page(done)
+    assert "lowest" not in done.summary()
 
 
 def test_intervals_cover_as_promised() -> None:
@@ -132,7 +234,10 @@ def test_a_run_without_randomness_has_no_interval(mode: str) -> None:
     done = ssdlab.compare(config, vary={"gc.victim": ["greedy", "fifo"]}, seeds=3, progress=False)
     assert done.without_spread == ["greedy", "fifo"]
     assert all(one.ci95 is None for one in done.estimates("greedy").values())
-    assert "nothing depends on the seed, in: greedy, fifo" in done.summary()
+    assert (
+        "Nothing depends on the seed, so all repetitions are equal, in: greedy, fifo"
+        in done.summary()
+    )
     assert "nothing there depends on the seed" in comparison_page(done)
 
 
@@ -150,7 +255,7 @@ def test_repetitions_that_did_not_complete_do_not_count() -> None:
     kept = {**done.repetitions, "fifo": {**done.repetitions["fifo"], 2: broken}}
     part = replace(done, repetitions=kept)
     assert part.estimates("fifo")["waf"].n == part.ratios("fifo")["waf"].n == 3
-    assert "Of fifo only 3 repetitions completed" in part.summary()
+    assert "Only 3 repetitions of fifo completed" in part.summary()
     one = {label: {1: by_seed[1]} for label, by_seed in done.repetitions.items()}
     alone = replace(done, repetitions=one)
     assert "Fewer than two repetitions completed" in alone.summary()

@@ -134,7 +134,7 @@ def test_a_report_without_a_verdict_is_read() -> None:
     del values["verdict"]
     older = Report.of(json.dumps(values))
     assert (older.verdict.decided_by, older.verdict.policy_share) == ("policy", None)
-    assert "older than the question" in older.verdict.reason
+    assert "older version without this analysis" in older.verdict.reason
 
 
 def test_triggers_that_cannot_be_met_are_said_before_the_run_or_refused(tmp_path: Path) -> None:

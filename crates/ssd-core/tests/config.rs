@@ -132,7 +132,7 @@ op_log = true
 request_log = true
 "#;
 
-/// What is said of requests that are made, and of a start from a snapshot.
+/// Keys of synthetic requests, and of a start from a snapshot.
 const MADE: [&str; 3] = [
     r#"
 [precondition]
@@ -293,7 +293,7 @@ fn keys_without_effect_are_refused_and_say_what_they_need() {
         ("[workload]\nloops = 2", "workload.loops", "workload.trace"),
         ("[workload]\ntime_scale = 2.0", "workload.time_scale", "workload.trace"),
         ("[workload]\ndedup = true", "workload.dedup", "workload.trace"),
-        ("[workload]\ntrace = \"t\"\nseed = 3", "workload.seed", "requests that are made"),
+        ("[workload]\ntrace = \"t\"\nseed = 3", "workload.seed", "synthetic requests"),
         ("[workload]\nvolume = 3", "workload.volume", "workload.trace"),
         ("[workload]\nlike = \"t\"", "workload.like", "app:"),
         ("[workload]\nmsr = \"t\"", "workload.msr", "msr:"),

@@ -15,6 +15,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
 use ssd_core::config::{self, Config};
+use ssd_core::metrics::numbers;
 use ssd_core::metrics::report::Report;
 use ssd_core::plug::PolicyInfo;
 
@@ -93,10 +94,21 @@ fn summary(report: &str) -> PyResult<String> {
     Ok(ssd_core::metrics::summary::text(&parsed::<Report>("report", report)?))
 }
 
-/// Nanoseconds as text with a unit that suits them.
+/// A number as text: three significant digits, in the units of `quantity`. Raises `ValueError`
+/// for one there is not.
 #[pyfunction]
-fn duration(ns: f64) -> String {
-    ssd_core::metrics::summary::duration(ns)
+fn number_text(quantity: &str, value: f64) -> PyResult<String> {
+    let write = match quantity {
+        "duration" => numbers::duration,
+        "size" => numbers::size,
+        "bandwidth" => numbers::bandwidth,
+        "rate" => numbers::rate,
+        "percent" => numbers::percent,
+        "ratio" => numbers::ratio,
+        "number" => numbers::significant,
+        _ => return Err(PyValueError::new_err(format!("{quantity}: no such quantity"))),
+    };
+    Ok(write(value))
 }
 
 /// The 97.5 % point of Student's t by degrees of freedom. Raises `ValueError` for 0 of them.
@@ -164,8 +176,10 @@ fn add_kv(module: &Bound<'_, PyModule>) -> PyResult<()> {
     kv::know_process(module)?;
     module.add("KvError", py.get_type::<kv::KvError>())?;
     module.add("KvCorruptionError", py.get_type::<kv::KvCorruptionError>())?;
-    module.add("KvIoError", py.get_type::<kv::KvIoError>())?;
-    module.add("KvLockedError", py.get_type::<kv::KvLockedError>())?;
+    let kinds = kv::Kinds::of(py)?;
+    module.add("KvClosedError", &kinds.closed)?;
+    module.add("KvIoError", &kinds.io)?;
+    module.add("KvLockedError", &kinds.locked)?;
     module.add_class::<kv::Store>()?;
     module.add_class::<kv::KvBatch>()?;
     module.add_class::<kv::KvSnapshot>()?;
@@ -202,7 +216,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(report_schema, module)?)?;
     module.add_function(wrap_pyfunction!(config_reference, module)?)?;
     module.add_function(wrap_pyfunction!(summary, module)?)?;
-    module.add_function(wrap_pyfunction!(duration, module)?)?;
+    module.add_function(wrap_pyfunction!(number_text, module)?)?;
     module.add_function(wrap_pyfunction!(student_t_95, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     module.add_function(wrap_pyfunction!(published::published, module)?)?;

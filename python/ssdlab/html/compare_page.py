@@ -20,7 +20,16 @@ from ssdlab.html.page import (
     table,
     warnings_box,
 )
-from ssdlab.html.repeated import RATIO_NOTE, quantiles, ratio_cells, values_table
+from ssdlab.html.repeated import (
+    RATIO_NOTE,
+    marked,
+    quantiles,
+    ranking_list,
+    ratio_cells,
+    values_table,
+)
+from ssdlab.intervals import UNDECIDED, order
+from ssdlab.numbers import ratio
 from ssdlab.report import Report
 
 COLUMNS = {
@@ -76,7 +85,7 @@ def comparison_page(done: Comparison, baseline: str | None = None) -> str:
         what = "configuration" if count == 1 else "configurations"
     each = f", {seeds} seeds each" if seeds else ""
     left = count - len(labels)
-    more = f" · the tables hold {len(labels)} of them, compare.csv all" if left else ""
+    more = f" · the tables contain {len(labels)} of them, compare.csv all" if left else ""
     lead = f'<p class="lead">{count} {what}{each}{names}{state}{more}</p>'
     return document(f"{first}, compared", lead, sections)
 
@@ -97,7 +106,7 @@ def _first(done: Comparison) -> str:
     texts = [sentence] if sentence else []
     texts += [f"{label} could not finish: {reason}" for label, reason in done.failures.items()]
     if done.interrupted:
-        texts.append("Interrupted: runs are missing or not completed.")
+        texts.append("Interrupted: runs are missing or incomplete.")
     if done.not_run:
         texts.append(f"Not run: {', '.join(done.not_run)}.")
     return warnings_box(texts) if texts else ""
@@ -146,10 +155,14 @@ def _ratio(
 ) -> str:
     if not isinstance(value, int | float) or not isinstance(base, int | float) or not base:
         return "–"
-    text = f"{value / base:.3f}"
+    quotient = value / base
     # A number has no uncertainty against itself.
     width = None if itself else ratio_interval(value, half, base, base_half)
-    return text if width is None else f"{text} ±\u00a0{width:.3f}"
+    if width is None:
+        return ratio(quotient)
+    text = f"{ratio(quotient)} ±\u00a0{ratio(width)}"
+    open_ = order(quotient, quotient - width, quotient + width) == UNDECIDED
+    return marked(f"{text} {UNDECIDED}") if open_ else text
 
 
 def _ratios(done: Comparison, columns: list[str], base: int) -> str:
@@ -174,14 +187,15 @@ def _ratios(done: Comparison, columns: list[str], base: int) -> str:
     choice = f'<p><label>Baseline <select id="baseline"{known}>{options}</select></label></p>'
     heads = ["run", *(COLUMNS[key] for key in keys)]
     note = f"{escape(sentence)} {note}" if sentence else note
-    return choice + table(heads, rows, "Ratios", "ratio-table") + f'<p class="note">{note}</p>'
+    ratios = table(heads, rows, "Ratios", "ratio-table")
+    return f'{ranking_list(done)}{choice}{ratios}<p class="note">{note}</p>'
 
 
 NOTE = (
-    "Value over that of the baseline. Means of latencies carry a 95 % interval: relative half"
-    " widths by batch means, added in squares. That takes the runs for independent: where runs"
-    " of the same work vary together, it is too wide (--seeds pairs them). The other numbers are"
-    " exact for the run or have no known interval."
+    "Value over that of the baseline. The ± of mean latencies is half the 95 % interval of the two"
+    " single runs (batch means, relative half widths added in squares). It treats the runs as"
+    " independent, so it is too wide where runs of the same work vary together; --seeds pairs them."
+    " The other numbers are exact for this run and say nothing about another seed."
 )
 """What the table of ratios shows of single runs."""
 
@@ -246,5 +260,14 @@ def _provenance(done: Comparison, places: Places) -> str:
         cells += [escape(f"{known.ssdlab} {known.commit or ''}"), str(known.seed)]
         folder = run_folder(label, known.seed if done.repetitions else None)
         rows.append((label, [*cells, escape(folder.as_posix())]))
-    heads = ["run", "configuration", "events", "wall", "requests/s", "ssdlab", "seed", "folder"]
-    return table(heads, rows, "What the runs were made with")
+    heads = [
+        "run",
+        "configuration",
+        "events",
+        "wall time",
+        "requests/s",
+        "ssdlab",
+        "seed",
+        "folder",
+    ]
+    return table(heads, rows, "Provenance of the runs")

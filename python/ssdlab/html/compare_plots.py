@@ -34,7 +34,7 @@ def comparison_figures(done: Comparison) -> list[Figure]:
     """Every plot of a comparison."""
     reports = dict(list(done.reports.items())[:MOST_RUNS])
     left = len(done.reports) - len(reports)
-    note = f" The first {MOST_RUNS} runs; the tables hold the other {left} too." if left else ""
+    note = f" Only the first {MOST_RUNS} runs; the tables include the other {left}." if left else ""
     found = _by_seed(done)
     ops = [op for op in OPS if any(getattr(r.latency, op).count for r in reports.values())]
     for op in ops:
@@ -100,49 +100,49 @@ _KINDS: list[tuple[str, str, str, Axis, Make]] = [
     (
         "write-time",
         "Mean write latency over time",
-        "Mean latency of the writes that completed within each interval.",
+        "Mean latency of the writes that completed within each sample period.",
         Axis("latency", "ns", log=True),
         _latency("write"),
     ),
     (
         "read-time",
         "Mean read latency over time",
-        "Mean latency of the reads that completed within each interval.",
+        "Mean latency of the reads that completed within each sample period.",
         Axis("latency", "ns", log=True),
         _latency("read"),
     ),
     (
         "waf-time",
         "Write amplification over time",
-        "Pages programmed over pages written by the host, within each interval.",
+        "Pages programmed over pages written by the host, within each sample period.",
         WAF_AXIS,
         waf_curve,
     ),
     (
         "free-time",
         "Free blocks",
-        "Erased blocks at the end of each interval.",
+        "Erased blocks at the end of each sample period.",
         Axis("erased blocks", "count", low=0.0),
         _gauge("free_blocks"),
     ),
     (
         "used-time",
         "Used pages",
-        "Pages that are not erased, at the end of each interval.",
+        "Pages that are not erased, at the end of each sample period.",
         Axis("pages", "count"),
         _gauge("used_pages"),
     ),
     (
         "collecting-time",
         "Pools being collected",
-        "Pools that are being collected at the end of each interval.",
+        "Pools that are being collected at the end of each sample period.",
         Axis("pools", "count", low=0.0),
         _gauge("gc_active_pools"),
     ),
     (
         "pending-time",
         "Pending requests",
-        "Requests submitted and not completed, at the end of each interval.",
+        "Requests submitted and not completed, at the end of each sample period.",
         Axis("requests", "count", low=0.0),
         _gauge("pending_requests"),
     ),
@@ -154,8 +154,8 @@ _DISTRIBUTIONS = [
         "victims",
         "victim_invalid",
         "Invalid pages of the victims: CDF",
-        "Share of the victims with at most so many invalid pages when they were chosen. What is"
-        " invalid need not be moved: the further right, the cheaper.",
+        "Share of the victims with at most this many invalid pages when they were chosen. Invalid"
+        " pages need no copy: further right is cheaper.",
         Axis("invalid pages of the victim", "count", low=0.0),
         Axis("share of victims", "share", low=0.0, high=1.0),
     ),
@@ -163,8 +163,8 @@ _DISTRIBUTIONS = [
         "erases",
         "erases",
         "Erases of blocks: CDF",
-        "Share of the blocks that were erased at most so often within the measurement: the"
-        " steeper, the more even.",
+        "Share of the blocks with at most this many erases during the measurement: steeper is"
+        " more even.",
         Axis("erases of a block", "count"),
         Axis("share of blocks", "share", low=0.0, high=1.0),
     ),
@@ -182,7 +182,9 @@ def _distribution(
             curves.append(Curve(label, at, below, tone, step=True))
     if not curves:
         whys = [no_distributions(report) for report in reports.values()]
-        return Missing(key, title, next(filter(None, whys), "Garbage collection took no block."))
+        return Missing(
+            key, title, next(filter(None, whys), "Garbage collection collected no block.")
+        )
     return Plot(key, title, text, x, y, tuple(curves))
 
 
@@ -206,8 +208,9 @@ def _over_time(
         return Missing(key, title, whys[0] if whys else "No run completed a request of this kind.")
     if longest > 1:
         text += (
-            f" Each point is the mean of up to {longest} intervals; the runs' pages show extremes."
+            f" Each point is the mean of up to {longest} sample periods; the runs' pages show the"
+            " extremes."
         )
     if whys:
-        text += f" {len(whys)} runs have no series."
+        text += f" {len(whys)} runs have no time series."
     return Plot(key, title, text, TIME, axis, tuple(curves), linked=True)

@@ -19,7 +19,7 @@ def points(curves: int) -> int:
 
 
 class Series:
-    """The rows of series.csv as floating point, with the intervals between them.
+    """The rows of series.csv as floating point, with the periods between them.
 
     Curves made of them have at most `most` points.
     """
@@ -28,10 +28,10 @@ class Series:
         self.most = most
         self.columns = {name: rows.astype(float) for name, rows in report.series.items()}
         self.time = self.columns.get("time_ns", np.empty(0))
-        """End of each interval, nanoseconds of simulated time."""
+        """End of each sample period, nanoseconds of simulated time."""
         self.start = float(report.time.measured_from)
         self.seconds = self.steps(self.time, self.start) / 1e9
-        """Length of each interval."""
+        """Length of each sample period."""
 
     def __len__(self) -> int:
         return len(self.time)
@@ -41,7 +41,7 @@ class Series:
         return self.columns[name]
 
     def rise(self, name: str) -> Floats:
-        """How much a counter rose within each interval."""
+        """How much a counter rose within each sample period."""
         return self.steps(self.columns[name], 0.0)
 
     @staticmethod
@@ -51,7 +51,7 @@ class Series:
 
     @property
     def thinned(self) -> int:
-        """Intervals that a point of a curve stands for."""
+        """Sample periods that a point of a curve stands for."""
         return -(-len(self) // self.most)
 
     @property
@@ -60,8 +60,8 @@ class Series:
         if self.thinned < 2:
             return ""
         return (
-            f" Each point stands for {self.thinned} intervals: the line is their mean, the band"
-            " reaches from the lowest to the highest of them."
+            f" Each point stands for {self.thinned} sample periods: the line is their mean, the"
+            " band reaches from the lowest to the highest of them."
         )
 
     def mean(self, name: str, tone: int, top: Floats, bottom: Floats | None = None) -> Curve:

@@ -50,17 +50,19 @@ def report_folder(
     with results.readable(folder):
         if isinstance(done, Report):
             if baseline is not None:
-                raise OutputError(f"--baseline {baseline}: {folder} holds a run, no comparison")
+                raise OutputError(
+                    f"--baseline {baseline}: {folder} contains a run, not a comparison"
+                )
             if since is not None and (why := why_none(done, folder, since)):
                 raise OutputError(f"--from: {folder}: {why}")
             figures: list[Figure] = run_figures(done)
             page: Callable[[], str] = partial(run_page, done, folder, since)
         else:
             if since is not None:
-                raise OutputError(f"--from: {folder} holds a comparison, which has no timeline")
+                raise OutputError(f"--from: {folder} contains a comparison, which has no timeline")
             if baseline is not None and baseline not in done.reports:
                 known = ", ".join(done.reports)
-                raise OutputError(f"--baseline {baseline}: no such run; there are: {known}")
+                raise OutputError(f"--baseline {baseline}: no such run; expected one of: {known}")
             figures = comparison_figures(done)
             page = partial(comparison_page, done, baseline)
         files = {} if plots is None else _pictures(figures, plots, picture)

@@ -16,14 +16,29 @@
     count: [[1e12, " T"], [1e9, " G"], [1e6, " M"], [1, ""]],
     bytes: [[2 ** 40, " TiB"], [2 ** 30, " GiB"], [2 ** 20, " MiB"], [2 ** 10, " KiB"], [1, " B"]],
     share: [[0.01, " %"]],
-    ratio: [[1, ""]],
   };
-  const told = (value, unit, digits = 4) => {
+  // As `ssd-core`'s metrics/numbers.rs.
+  const decimals = (ratio) => {
+    if (ratio > 0 && ratio < 0.0005) return "<0.001";
+    return ratio >= 999.9995 ? Math.round(ratio).toLocaleString("en") : ratio.toFixed(3);
+  };
+  // As there, but for more `digits` where a place in time has to be named.
+  const shown = (value, unit, digits = 3) => {
+    if (unit === "ratio") return decimals(value);
     const rows = UNITS[unit];
-    const row = rows.find(([size]) => Math.abs(value) >= size) || rows[rows.length - 1];
-    const number = value / row[0];
-    if (Math.abs(number) >= 10 ** digits) return Math.round(number).toLocaleString("en") + row[1];
-    return String(+number.toPrecision(digits)) + row[1];
+    let at = rows.findIndex(([size]) => Math.abs(value) >= size);
+    if (at < 0) at = rows.length - 1;
+    // Rounded before its unit is chosen: 999.6 µs is 1.00 ms.
+    const next = at > 0 && rows[at - 1][0] / rows[at][0];
+    if (next && +Math.abs(value / rows[at][0]).toFixed(digits - 3) >= next) at -= 1;
+    const number = value / rows[at][0];
+    if (number === 0) return `0${rows[at][1]}`;
+    if (Math.abs(number) < 0.001) return `${number < 0 ? ">-" : "<"}0.001${rows[at][1]}`;
+    if (rows[at][0] === 1 && Number.isInteger(number)) return number.toLocaleString("en") + rows[at][1];
+    const rounded = +number.toPrecision(digits);
+    const whole = Math.floor(Math.log10(Math.abs(rounded))) + 1;
+    if (whole > digits) return Math.round(number).toLocaleString("en") + rows[at][1];
+    return rounded.toFixed(digits - whole) + rows[at][1];
   };
 
   const showTip = (text, x, y) => {
@@ -35,7 +50,7 @@
     tip.style.top = `${y + 14}px`;
   };
   const hideTip = () => { tip.hidden = true; };
-  window.ssdlab = { told, showTip, hideTip };
+  window.ssdlab = { shown, showTip, hideTip };
 
   const linked = [];
 
@@ -163,14 +178,14 @@
       const area = this.svg.querySelector(".area");
       const top = +area.getAttribute("y");
       this.cross.setAttribute("d", `M${place} ${top}V${top + +area.getAttribute("height")}`);
-      const lines = [`${across.label} ${told(x, across.unit, 5)}`];
+      const lines = [`${across.label} ${shown(x, across.unit, 5)}`];
       marks.forEach((mark, i) => {
         if (this.svg.querySelector(`.mark[data-mark="${i}"]`).classList.contains("off")) return;
         const at = nearest(mark.x, x);
         if (at < 0 || mark.y[at] === null) return;
-        let text = `${mark.name}: ${told(mark.y[at], up.unit)}`;
+        let text = `${mark.name}: ${shown(mark.y[at], up.unit)}`;
         if (mark.low && mark.low[at] !== null) {
-          text += ` (${told(mark.low[at], up.unit)} to ${told(mark.high[at], up.unit)})`;
+          text += ` (${shown(mark.low[at], up.unit)} to ${shown(mark.high[at], up.unit)})`;
         }
         lines.push(text);
       });
@@ -228,18 +243,33 @@
     if (figure.querySelector("svg.plot")) new Chart(figure);
   }
 
+  // A ratio, and that its interval from `low` to `high` leaves open which is lower (as
+  // ssdlab.intervals.order).
+  const putRatio = (cell, text, low, high) => {
+    cell.textContent = text;
+    if (!(low <= 1 && high >= 1) || low === high) return;
+    cell.append(" ");
+    cell.appendChild(document.createElement("small")).textContent = "not distinguishable";
+  };
+
   // As ssdlab.intervals.paired_ratio.
-  const pairedRatio = (values, base, t) => {
+  const putPairedRatio = (cell, values, base, t) => {
     const seeds = Object.keys(values).filter((seed) => seed in base);
     const logs = seeds.map((seed) => Math.log(values[seed] / base[seed]));
     const n = logs.length;
-    if (n < 2 || seeds.some((seed) => values[seed] <= 0 || base[seed] <= 0)) return "–";
+    if (n < 2 || seeds.some((seed) => values[seed] <= 0 || base[seed] <= 0)) {
+      putRatio(cell, "–");
+      return;
+    }
     const mean = logs.reduce((sum, x) => sum + x, 0) / n;
-    if (logs.every((x) => x === logs[0])) return `${Math.exp(mean).toFixed(3)} in all pairs`;
+    if (logs.every((x) => x === logs[0])) {
+      putRatio(cell, `${decimals(Math.exp(mean))} in all pairs`);
+      return;
+    }
     const square = logs.reduce((sum, x) => sum + (x - mean) ** 2, 0);
     const width = t[n - 2] * Math.sqrt(square / (n - 1) / n);
-    const [centre, low, high] = [0, -width, width].map((x) => Math.exp(mean + x).toFixed(3));
-    return `${centre} [${low}, ${high}]`;
+    const [centre, low, high] = [0, -width, width].map((x) => Math.exp(mean + x));
+    putRatio(cell, `${decimals(centre)} [${decimals(low)}, ${decimals(high)}]`, low, high);
   };
 
   const choice = document.getElementById("baseline");
@@ -252,18 +282,21 @@
       cells[i].forEach((cell, column) => {
         if (cell.dataset.bySeed) {
           const [values, other] = [cell, cells[+choice.value][column]].map((c) => JSON.parse(c.dataset.bySeed));
-          cell.textContent = i === +choice.value ? "1" : pairedRatio(values, other, JSON.parse(choice.dataset.t));
+          if (i === +choice.value) putRatio(cell, "1");
+          else putPairedRatio(cell, values, other, JSON.parse(choice.dataset.t));
           return;
         }
         const [value, half] = of(cell);
         const [base, baseHalf] = of(cells[+choice.value][column]);
-        if (value === null || !base) { cell.textContent = "–"; return; }
+        if (value === null || !base) { putRatio(cell, "–"); return; }
         const ratio = value / base;
-        cell.textContent = ratio.toFixed(3);
         // A number has no uncertainty against itself.
-        if (i === +choice.value || half === null || baseHalf === null || !value) return;
+        if (i === +choice.value || half === null || baseHalf === null || !value) {
+          putRatio(cell, decimals(ratio));
+          return;
+        }
         const width = ratio * Math.hypot(half / value, baseHalf / base);
-        cell.textContent += ` ±\u00a0${width.toFixed(3)}`;
+        putRatio(cell, `${decimals(ratio)} ±\u00a0${decimals(width)}`, ratio - width, ratio + width);
       });
     });
   };

@@ -7,45 +7,17 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any, TypeAlias
+from typing import Any
 
 from ssdlab import _core
 from ssdlab.html.plot import Curve, Figure, Floats, Missing, Plot
 from ssdlab.html.svg import drawn, scales, style
+from ssdlab.numbers import Value, on_page, shown
 
-Value: TypeAlias = "int | float | str | bool | None"
-TIME_PARTS = ("latency.", "latency_parts.", "time.", "little.mean_response", "gc.job_time")
 MOST_WARNINGS = 100
 """Warnings that are shown."""
 MADE_BY = '<meta name="generator" content="ssdlab'
 """Begins the element by which a page of ours is known."""
-SHARES = ("ratio", "_share", "utilisation")
-
-
-def duration(ns: float) -> str:
-    """A time with a unit that suits it."""
-    return _core.duration(ns).replace(" us", " µs")
-
-
-def told(key: str, value: Value) -> str:
-    """A number of a report in words; `key` says what it is."""
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, str):
-        return value
-    name = key.rpartition(".")[2]
-    if key.endswith("_ns") or (key.startswith(TIME_PARTS) and name != "count"):
-        return duration(float(value))
-    if name.endswith("bytes_per_s"):
-        return f"{value / 1e6:,.1f} MB/s"
-    if any(part in key for part in SHARES):
-        return f"{100 * value:.1f} %"
-    if isinstance(value, int):
-        return f"{value:,}"
-    size = abs(value)
-    return f"{value:,.{0 if size >= 10_000 else 1 if size >= 100 else 3}f}"
 
 
 def flattened(values: Any, key: str = "") -> Iterator[tuple[str, Value]]:  # noqa: ANN401
@@ -58,13 +30,16 @@ def flattened(values: Any, key: str = "") -> Iterator[tuple[str, Value]]:  # noq
         yield key, values
 
 
-def number(key: str, value: Value) -> str:
-    """A number of report.json or compare.json, with its key and its value as it stands there."""
+def number(key: str, value: Value, column: str = "") -> str:
+    """A number of report.json or compare.json, with its key and its value as it stands there.
+
+    `column`: what it is, if `key` does not end with that.
+    """
     raw = json.dumps(value, ensure_ascii=False)
-    shown = escape(told(key, value))
+    text = escape(on_page(shown(column or key, value)))
     if not isinstance(value, str):
-        shown = shown.replace(" ", "\u00a0")  # A number and its unit stay in one line.
-    return f'<data data-key="{escape(key)}" value="{escape(raw)}">{shown}</data>'
+        text = text.replace(" ", "\u00a0")  # A number and its unit stay in one line.
+    return f'<data data-key="{escape(key)}" value="{escape(raw)}">{text}</data>'
 
 
 def table(

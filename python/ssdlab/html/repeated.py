@@ -8,26 +8,19 @@ from html import escape
 
 from ssdlab import _core
 from ssdlab.comparison import Comparison
-from ssdlab.html.page import table, told
-from ssdlab.intervals import Estimate
+from ssdlab.html.page import number, table
+from ssdlab.intervals import UNDECIDED, Estimate
+from ssdlab.numbers import on_page
 from ssdlab.repeated_text import ratio_text
-
-
-def _number(path: str, column: str, value: float) -> str:
-    """A number of compare.json at `path`, told in the unit of `column`."""
-    # A number and its unit stay in one line.
-    shown = escape(told(column, value)).replace(" ", "\u00a0")
-    raw = escape(json.dumps(value))
-    return f'<data data-key="{escape(path)}" value="{raw}">{shown}</data>'
 
 
 def _cell(path: str, column: str, one: Estimate | None) -> str:
     if one is None:
         return "–"
-    mean = _number(f"{path}.mean", column, one.mean)
+    mean = number(f"{path}.mean", one.mean, column)
     if one.ci95 is None:
         return mean
-    return f"{mean} ±\u00a0{_number(f'{path}.ci95', column, one.ci95)}"
+    return f"{mean} ±\u00a0{number(f'{path}.ci95', one.ci95, column)}"
 
 
 def values_table(done: Comparison, columns: Mapping[str, str], places: Mapping[str, int]) -> str:
@@ -41,11 +34,13 @@ def values_table(done: Comparison, columns: Mapping[str, str], places: Mapping[s
     notes = [
         "Means over the seeds ± half the width of their 95 % confidence interval (Student's t)."
     ]
-    notes.append("Warnings, configurations and plots other than by seed are those of the first.")
+    notes.append(
+        "Warnings, configurations and all plots except those by seed are those of the first seed."
+    )
     if done.without_spread:
         equal = ", ".join(done.without_spread)
         notes.append(
-            f"All repetitions are equal in {equal}: nothing there depends on the seed, and there is"
+            f"All repetitions are equal in {equal}: nothing there depends on the seed, so there is"
             " no interval."
         )
     return made + f'<p class="note">{escape(" ".join(notes))}</p>'
@@ -57,9 +52,20 @@ def ratio_cells(done: Comparison, label: str, baseline: str, columns: Sequence[s
     cells = []
     for key in columns:
         by_seed = json.dumps(done.values(label, key))
-        text = "1" if label == baseline else ratio_text(ratios.get(key)).replace("-", "–")
+        text = "1" if label == baseline else marked(on_page(ratio_text(ratios.get(key))))
         cells.append(f'<span class="ratio" data-by-seed="{escape(by_seed)}">{text}</span>')
     return cells
+
+
+def marked(text: str) -> str:
+    """A ratio as HTML: words that leave it open are set small."""
+    return text.replace(UNDECIDED, f"<small>{UNDECIDED}</small>")
+
+
+def ranking_list(done: Comparison) -> str:
+    """Which configuration is lowest in what, as far as the intervals tell."""
+    lines = "".join(f"<li>{escape(line)}</li>" for line in done.ranking())
+    return f'<ul class="ranking">{lines}</ul>' if lines else ""
 
 
 def quantiles(done: Comparison) -> str:
@@ -70,7 +76,7 @@ def quantiles(done: Comparison) -> str:
 
 RATIO_NOTE = (
     "Value over that of the baseline under the same seed: geometric mean over the pairs, with the"
-    " 95 % confidence interval of Student's t for the logarithms. An interval that holds 1 tells no"
-    " difference. One in twenty intervals misses the truth: with many columns, some do."
+    " 95 % confidence interval of Student's t for the logarithms. If it contains 1, the two are not"
+    " distinguishable. One in twenty intervals misses the truth: with many columns, some do."
 )
 """What the table of ratios shows."""

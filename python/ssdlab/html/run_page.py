@@ -10,9 +10,7 @@ from typing import Any
 
 from ssdlab.html.page import (
     Section,
-    Value,
     document,
-    duration,
     figures,
     flattened,
     number,
@@ -29,6 +27,7 @@ from ssdlab.html.run_plots import (
     wear_figures,
 )
 from ssdlab.html.timeline import KINDS, Timeline, timeline, why_none
+from ssdlab.numbers import Value, duration, on_page
 from ssdlab.report import Report
 
 STATISTICS = (
@@ -81,7 +80,7 @@ def _plots(report: Report, make: Callable[[Report], list[Figure]]) -> str:
     """The plots that `make` finds; of a run that did not complete only those that can be drawn."""
     found = make(report)
     if not report.completed:
-        # How to get the others is no advice: it is the failure that has to be mended.
+        # Advice on how to get the others would distract from the failure.
         found = [one for one in found if not isinstance(one, Missing)]
     return figures(found) if found else ""
 
@@ -124,7 +123,7 @@ def _causes(report: Report) -> str:
     causes = {"gc": "GC", "wear": "wear levelling"}
     found = [key for key in causes if key == "gc" or getattr(report.waf, key)]
     parts = [f"{causes[k]} {number(f'waf.{k}', value_at(report.json, f'waf.{k}'))}" for k in found]
-    return f"of it {', '.join(parts)}"
+    return f"of which {', '.join(parts)}"
 
 
 def _who(report: Report) -> str:
@@ -172,13 +171,13 @@ def _headline(report: Report) -> str:
         _card(
             "chosen by the policy", of("verdict.policy_share"), f"of the victims: {_who(report)}"
         ),
-        _card("erases", of("flash.erases"), f"{of('device.erase_mean')} a block"),
+        _card("erases", of("flash.erases"), f"{of('device.erase_mean')} per block"),
     ]
     if report.time.simulated:
-        wall = f"{of('time.wall')} on the wall"
+        wall = f"{of('time.wall')} wall time"
         cards.append(_card("simulated time", of("time.simulated"), wall))
     else:
-        cards.append(_card("time on the wall", of("time.wall")))
+        cards.append(_card("wall time", of("time.wall")))
     steady = report.steady_state
     state = "reached" if steady.reached else "not reached"
     note = f'<p class="note">Steady state {state}: {escape(steady.reason)}.</p>'
@@ -201,7 +200,7 @@ def _latencies(report: Report) -> str:
             parts.append((op, _numbers(report, keys)))
     text = table(head, rows, "Latency by operation")
     if parts:
-        text += table(["", *PARTS.values()], parts, "Mean latency by what it was spent on")
+        text += table(["", *PARTS.values()], parts, "Mean latency by part")
     return text
 
 
@@ -232,9 +231,9 @@ def _timeline(report: Report, folder: Path | None, since: int | None) -> str:
     made = timeline(report, folder, since)
     if made is None and not report.completed:
         return ""
-    title = "<h3>What every chip did</h3>"
+    title = "<h3>Operations of every chip</h3>"
     if made is None:
-        none = "There is no operation in the log from the start of the measurement on."
+        none = "The log has no operation since the start of the measurement."
         why = escape(why_none(report, folder, since) or none)
         return f'<figure class="missing" id="lanes">{title}<p>{why}</p></figure>'
     buttons = "".join(
@@ -261,19 +260,24 @@ def _timeline(report: Report, folder: Path | None, since: int | None) -> str:
 
 
 def _window(made: Timeline, report: Report) -> str:
-    span = f"{duration(made.first)} to {duration(made.last)}"
+    first, last = _when(made.first), _when(made.last)
     if made.whole:
-        what = f"All {made.operations:,} operations logged from {duration(made.first)} on."
+        what = f"All {made.operations:,} operations logged from {first} on."
     else:
-        end = duration(report.time.measured_from + report.time.simulated)
+        end = _when(report.time.measured_from + report.time.simulated)
         what = (
-            f"{made.operations:,} operations from {span}; the run ends at {end}. Another part:"
-            " ssdlab report FOLDER --from TIME, such as --from 1.5s."
+            f"{made.operations:,} operations from {first} to {last}; the run ends at {end}. For"
+            " another part: ssdlab report FOLDER --from TIME, such as --from 1.5s."
         )
     return (
-        f"{what} A lane is a chip, channels are set apart; blank is idle. Drag to move, use the"
-        " buttons, or the arrow keys, + and - with the picture focused; Home shows all."
+        f"{what} Each lane is a chip, with a gap between channels; blank means idle. Drag to move,"
+        " or use the buttons; with the picture focused, the arrow keys, + and - work too, and Home"
+        " shows everything."
     )
+
+
+def _when(ns: float) -> str:
+    return on_page(duration(ns))
 
 
 def _all_numbers(values: dict[str, Any]) -> str:
@@ -288,7 +292,9 @@ def _all_numbers(values: dict[str, Any]) -> str:
         ]
         text.append(table(["key of report.json", "value"], rows[:MOST_ROWS], name))
         if len(rows) > MOST_ROWS:
-            text.append(f'<p class="note">{name}: the first {MOST_ROWS:,}; all in report.json.</p>')
+            text.append(
+                f'<p class="note">{name}: only the first {MOST_ROWS:,}; report.json has all.</p>'
+            )
     body = f'<div class="tables">{"".join(text)}</div>'
     return f"<details><summary>Every number of report.json</summary>{body}</details>"
 
@@ -296,7 +302,7 @@ def _all_numbers(values: dict[str, Any]) -> str:
 def _config(report: Report) -> str:
     text = escape(report.config.toml())
     return (
-        "<details><summary>The resolved configuration: every key with its value</summary>"
+        "<details><summary>The resolved configuration: every key and its value</summary>"
         f'<pre tabindex="0">{text}</pre></details>'
     )
 
@@ -306,4 +312,4 @@ def _provenance(values: dict[str, Any]) -> str:
         (key.removeprefix("provenance.").replace("_", " "), [number(key, value)])
         for key, value in flattened(values["provenance"], "provenance")
     ]
-    return table(["", "value"], rows, "What the run was made with: enough to repeat it")
+    return table(["", "value"], rows, "Provenance: everything needed to repeat the run")

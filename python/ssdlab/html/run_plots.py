@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ssdlab.html.curves import Series, cumulative, fewer, points
-from ssdlab.html.page import duration
 from ssdlab.html.plot import (
     ERASE,
     FLUSH,
@@ -22,6 +21,7 @@ from ssdlab.html.plot import (
     Plot,
     Stacked,
 )
+from ssdlab.numbers import duration, on_page, percent
 from ssdlab.report import Report
 
 OPS = {"read": READ, "write": WRITE, "trim": TRIM, "flush": FLUSH}
@@ -34,24 +34,24 @@ PARTS = {
 }
 TIME = Axis("simulated time", "ns")
 WAF_AXIS = Axis("write amplification", "ratio", log=True)
-"""Logarithmic: an interval in which the host wrote little has a very large one."""
+"""Logarithmic: a sample period in which the host wrote little has a very large one."""
 MOST_BARS = 128
 """Bars in one plot; more are drawn as a curve with a band."""
-RESOLUTION = "Steps at the ends of the histogram's buckets, which are within 0.8 % of the values."
+RESOLUTION = "Steps are at the ends of histogram buckets, within 0.8 % of the values."
 
 
 def _functional(report: Report) -> bool:
     return bool(report.json["config"]["run"]["mode"] == "functional")
 
 
-UNTIMED = "A functional run has no time. Get it with --set run.mode=timed."
+UNTIMED = "A functional run has no time. Use --set run.mode=timed."
 
 
 def no_distributions(report: Report) -> str | None:
     """Why there are no distributions, if so."""
     if report.distributions_csv:
         return None
-    return "This folder has no distributions.csv: it is of an older version. Make the run again."
+    return "This folder has no distributions.csv: an older version wrote it. Repeat the run."
 
 
 def no_series(report: Report) -> str | None:
@@ -61,12 +61,12 @@ def no_series(report: Report) -> str | None:
     rows = len(report.series.get("time_ns", ()))
     if rows >= 2:
         return None
-    interval = duration(report.json["config"]["metrics"]["interval_ns"])
-    lasted = duration(report.time.simulated)
+    interval = on_page(duration(report.json["config"]["metrics"]["interval_ns"]))
+    lasted = on_page(duration(report.time.simulated))
     shorter = max(1, report.time.simulated // 200)
     return (
-        f"Too few rows in the series ({rows}): {lasted} were measured and metrics.interval is"
-        f' {interval}. Get it with --set "metrics.interval={shorter} ns".'
+        f"Too few rows in the time series ({rows}): the measurement took {lasted} and"
+        f' metrics.interval is {interval}. Use --set "metrics.interval={shorter} ns".'
     )
 
 
@@ -92,7 +92,7 @@ def distribution_figures(
             x, below, above = fewer(points(len(reports)), *found)
             name, tone = (label, i) if label else (op, OPS[op])
             if x[0] == 0 and below[1] > 0 and x[1] == 0:
-                zeros.append(f"{100 * below[1]:.2g} % of {name}")
+                zeros.append(f"{percent(float(below[1]))} of {name}")
             cdf.append(Curve(name, x, below, tone, step=True))
             # Above the largest value there is nothing, which a log axis cannot show.
             ccdf.append(Curve(name, x, np.where(above > 0, above, np.nan), tone, step=True))
@@ -100,12 +100,12 @@ def distribution_figures(
     if not cdf:
         runs = reports.values()
         given = [no_distributions(r) or (UNTIMED if _functional(r) else None) for r in runs]
-        why = next((why for why in given if why), "No request of this kind was completed.")
+        why = next((why for why in given if why), "No request of this kind completed.")
         return [Missing(*title, why) for title in titles]
     across = Axis("latency", "ns", log=True)
     note = RESOLUTION
     if zeros:
-        note += f" Without any latency, so left of the axis: {', '.join(zeros)}."
+        note += f" With zero latency, so left of the axis: {', '.join(zeros)}."
     return [
         Plot(
             *titles[0],
@@ -134,13 +134,13 @@ def _latency_over_time(report: Report) -> list[Figure]:
     if why is None:
         s = Series(report)
         ops = [op for op in ("read", "write") if s[f"interval_{op}s"].any()]
-        why = None if ops else "No read or write was completed within the measurement."
+        why = None if ops else "No read or write completed during the measurement."
     if why is not None:
         return [Missing(*title, why) for title in titles]
     means = [s.mean(op, OPS[op], s[f"interval_{op}_sum_ns"], s[f"interval_{op}s"]) for op in ops]
     longest = [s.highest(op, OPS[op], s[f"interval_{op}_max_ns"]) for op in ops]
-    text = "of the requests that completed within each interval."
-    each = f" Each point is the longest of {s.thinned} intervals." if s.note else ""
+    text = "of the requests that completed within each sample period."
+    each = f" Each point is the longest of {s.thinned} sample periods." if s.note else ""
     captions = f"Mean latency {text}{s.note}", f"The longest latency {text}{each}"
     y = Axis("latency", "ns", log=True)
     return [
@@ -161,7 +161,7 @@ def parts_figure(reports: dict[str, Report], ops: tuple[str, ...], key: str = ""
                 rows.append((label or op, values))
     if not rows:
         untimed = all(_functional(report) for report in reports.values())
-        return Missing(*title, UNTIMED if untimed else "No request of this kind was completed.")
+        return Missing(*title, UNTIMED if untimed else "No request of this kind completed.")
     caption = (
         "Mean latency and its parts: waiting for other host operations, in the flash array, on"
         " buses, waiting for garbage collection, fetching metadata."
@@ -178,7 +178,7 @@ def device_figures(report: Report) -> list[Figure]:
             "free": "Free blocks",
             "waf": "Write amplification over time",
             "programs": "Pages programmed",
-            "collecting": "Collection under way",
+            "collecting": "GC activity",
             "pending": "Pending requests",
         }
         return [Missing(key, title, why) for key, title in titles.items()]
@@ -190,9 +190,9 @@ def _space(report: Report, s: Series) -> list[Figure]:
     used = s.mean("used", HOST, s["used_pages"] / report.device.physical_pages)
     free = s.mean("free", HOST, s["free_blocks"])
     share = Axis("share of all pages", "share")
-    used_text = "Pages that are not erased, valid or not, at the end of each interval."
+    used_text = "Pages that are not erased, valid or not, at the end of each sample period."
     free_text = (
-        f"Erased blocks at the end of each interval; the fewest at any time were"
+        f"Erased blocks at the end of each sample period; the fewest at any time were"
         f" {report.device.lowest_free_blocks:,} of {report.device.blocks:,}."
     )
     blocks = Axis("erased blocks", "count", low=0.0)
@@ -203,7 +203,7 @@ def _space(report: Report, s: Series) -> list[Figure]:
 
 
 def waf_curve(s: Series, name: str, tone: int) -> Curve:
-    """Write amplification of each interval; a gap where the host wrote nothing."""
+    """Write amplification of each sample period; a gap where the host wrote nothing."""
     return s.mean(name, tone, s.rise("all_programs"), s.rise("host_pages_written"))
 
 
@@ -212,15 +212,15 @@ def _writes(s: Series) -> list[Figure]:
     if s["host_pages_written"][-1] > 0:
         so_far = s.mean("so far", HOST, s["all_programs"], s["host_pages_written"])
         so_far = Curve("since the start", so_far.x, so_far.y, HOST)
-        curves = waf_curve(s, "within the interval", WRITE), so_far
+        curves = waf_curve(s, "within the sample period", WRITE), so_far
         text = (
-            "Pages programmed for any reason over pages written by the host. A single interval in"
-            " which the host wrote little may lie anywhere."
+            "Pages programmed for any reason over pages written by the host. A single sample period"
+            " in which the host wrote little may lie anywhere."
         )
         axis = WAF_AXIS
         waf: Figure = Plot(*title, text + s.note, TIME, axis, curves, linked=True)
     else:
-        waf = Missing(*title, "The host wrote nothing within the measurement.")
+        waf = Missing(*title, "The host wrote nothing during the measurement.")
     rates = (
         s.mean(
             "for the host and others",
@@ -230,8 +230,8 @@ def _writes(s: Series) -> list[Figure]:
         ),
         s.mean("by garbage collection", GC, s.rise("gc_programs"), s.seconds),
     )
-    per_second = Axis("pages a second", "count", low=0.0)
-    text = "Rates within each interval." + s.note
+    per_second = Axis("pages per second", "count", low=0.0)
+    text = "Rates within each sample period." + s.note
     return [waf, Plot("programs", "Pages programmed", text, TIME, per_second, rates, linked=True)]
 
 
@@ -241,8 +241,10 @@ def _activity(s: Series) -> list[Figure]:
     pending = s.mean("pending", HOST, s["pending_requests"])
     number = Axis("number", "count", low=0.0)
     requests = Axis("requests", "count", low=0.0)
-    text = "Pools under collection at the end of each interval, and how fast blocks were erased."
-    pending_text = "Requests submitted and not completed, at the end of each interval."
+    text = (
+        "Pools under collection at the end of each sample period, and how fast blocks were erased."
+    )
+    pending_text = "Requests submitted and not completed, at the end of each sample period."
     return [
         Plot(
             "collecting", "GC activity", text + s.note, TIME, number, (pools, erases), linked=True
@@ -273,7 +275,7 @@ def _victims(report: Report) -> Figure:
     title = "victims", "Invalid share of the victims"
     rows = report.distributions.get("victim_invalid")
     if rows is None:
-        return Missing(*title, no_distributions(report) or "Garbage collection took no block.")
+        return Missing(*title, no_distributions(report) or "Garbage collection collected no block.")
     invalid = report.gc.mean_victim_invalid_ratio
     pages = rows[:, 2].sum(), (rows[:, 2] * (rows[:, 0] + rows[:, 1]) / 2).sum()
     # The report knows the mean share, the buckets the mean number: together the size of a victim.
@@ -283,8 +285,8 @@ def _victims(report: Report) -> Figure:
     width = (rows[:, 1] - rows[:, 0] + 1).astype(float)
     share = rows[:, 2] / rows[:, 2].sum() / width
     text = (
-        f"Invalid pages of each victim when it was chosen, of {size:,}. What is invalid need not"
-        " be moved: the further right, the cheaper."
+        f"Invalid pages of each victim when it was chosen, of {size:,}. Invalid pages need no copy:"
+        " further right is cheaper."
     )
     y = Axis("share of victims", "share", low=0.0)
     bars = Bars("victims", left, right, share, GC)
@@ -293,7 +295,7 @@ def _victims(report: Report) -> Figure:
 
 
 def _erases(report: Report) -> Figure:
-    title = "erases", "Erases of blocks within the measurement"
+    title = "erases", "Erases of blocks during the measurement"
     rows = report.distributions.get("erases")
     if rows is None:
         return Missing(*title, no_distributions(report) or "The device has no blocks.")
@@ -303,8 +305,8 @@ def _erases(report: Report) -> Figure:
     counts = np.bincount(which, weights=rows[:, 2]).astype(float)
     left = low - 0.5 + wide * np.arange(len(counts), dtype=float)
     text = (
-        "Blocks by how often they were erased within the measurement; erases before it, by"
-        " preconditioning and warm-up, are not counted."
+        "Blocks by their number of erases during the measurement; preconditioning and warm-up"
+        " are not counted."
     )
     if wide > 1:
         text += f" Each bar stands for {wide} numbers of erases."

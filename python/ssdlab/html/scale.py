@@ -25,9 +25,9 @@ def _prefix(unit: Unit, largest: float) -> tuple[float, str]:
 
 
 def short(unit: Unit, value: float) -> str:
-    """`value` in at most four digits with its unit, for ticks of log axes and for labels."""
+    """A round `value` with its unit and without trailing zeros, for ticks of log axes."""
     divisor, name = _prefix(unit, abs(value) * (1 + 1e-9))
-    text = f"{value / divisor:.4g}"
+    text = f"{value / divisor:,.9f}".rstrip("0").rstrip(".")
     return f"{text} {name}" if name else text
 
 

@@ -11,7 +11,8 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from ssdlab.html.plot import TONES, Bars, Curve, Floats, Plot, Stacked
-from ssdlab.html.scale import Scale, short
+from ssdlab.html.scale import Scale
+from ssdlab.numbers import duration, on_page, percent
 
 WIDTH, HEIGHT = 560.0, 290.0
 LEFT, RIGHT, TOP, BOTTOM = 74.0, 18.0, 10.0, 46.0
@@ -222,16 +223,16 @@ def _stacked(figure: Stacked) -> tuple[float, str]:
         for tone, value in enumerate(parts):
             width = room * value / high
             if width > 0:
-                told = f"{label}, {names[tone]}: {short('ns', value)}"
+                told = f"{label}, {names[tone]}: {on_page(duration(value))}"
                 if totals[i]:
-                    told += f" ({100 * value / totals[i]:.1f} %)"
+                    told += f" ({percent(value / totals[i])})"
                 body.append(
                     f'<rect class="bar mark {tone_class(tone)}" data-mark="{tone}" x="{at:.1f}"'
                     f' y="{y + 2:g}" width="{max(width, 0.4):.1f}" height="{ROW - 7:g}">'
                     f"<title>{escape(told)}</title></rect>"
                 )
             at += width
-        total = short("ns", totals[i])
+        total = on_page(duration(totals[i]))
         body.append(f'<text class="tick" x="{at + 6:.1f}" y="{y + 15:g}">{escape(total)}</text>')
     height = top + ROW * len(figure.rows) + 6
     return height, "".join(body)

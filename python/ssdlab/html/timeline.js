@@ -3,7 +3,7 @@
 (() => {
   const canvas = document.getElementById("lanes-canvas");
   if (!canvas) return;
-  const { told, showTip, hideTip, niceStep } = window.ssdlab;
+  const { shown, showTip, hideTip, niceStep } = window.ssdlab;
   const data = JSON.parse(document.querySelector("script.operations").textContent);
   const FIELDS = 7;
   const count = data.ops.length / FIELDS;
@@ -98,7 +98,7 @@
     }
     pen.restore();
     const range = document.getElementById("lanes-range");
-    range.textContent = `${told(view[0], "ns", 6)} to ${told(view[1], "ns", 6)}`;
+    range.textContent = `${shown(view[0], "ns", 6)} to ${shown(view[1], "ns", 6)}`;
   };
 
   const ticks = (pen, colour) => {
@@ -156,7 +156,7 @@
     const [chip, , , , plane, block, page] = data.ops.slice(at, at + FIELDS);
     const unit = `channel ${Math.floor(chip / data.chips)}, chip ${chip % data.chips}, plane ${plane}`;
     const where = `${unit}, block ${block}` + (page < 0 ? "" : `, page ${page}`);
-    const when = `from ${told(start[i], "ns", 9)}, for ${told(length[i], "ns")}`;
+    const when = `from ${shown(start[i], "ns", 9)}, for ${shown(length[i], "ns")}`;
     return `${data.kinds[kind[i]]}\n${where}\n${when}`;
   };
   const under = (x, y) => {

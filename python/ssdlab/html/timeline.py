@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ssdlab import _core
 from ssdlab.errors import OutputError
+from ssdlab.numbers import duration
 from ssdlab.report import LOGS, Report
 
 MOST = 30_000
@@ -50,15 +51,15 @@ class Timeline:
 def why_none(report: Report, folder: Path | None, since: int | None = None) -> str | None:
     """Why there is no timeline from `since` (ns) on, and how to get it; None: there may be one."""
     if report.json["config"]["run"]["mode"] == "functional":
-        return "A functional run has no time. Get it with --set run.mode=timed."
+        return "A functional run has no time. Use --set run.mode=timed."
     if not report.json["config"]["metrics"]["op_log"]:
-        return "The run kept no operation log. Get it with --set metrics.op_log=true."
+        return "The run wrote no operation log. Use --set metrics.op_log=true."
     if folder is None or not (folder / LOGS["ops"]).exists():
         return f"{LOGS['ops']} is not in the folder."
     end = report.time.measured_from + report.time.simulated
     if since is not None and since >= end:
-        asked = _core.duration(float(since))
-        return f"The run ends at {_core.duration(float(end))}, before {asked}."
+        asked = duration(since)
+        return f"The run ends at {duration(end)}, before {asked}."
     return None
 
 

@@ -12,21 +12,19 @@ memoryview). A store, its iterators and batches can be used from several threads
 in. None of them can be used in a fork of the process that opened the store.
 """
 
+from ssdlab._core import KvClosedError as ClosedError
 from ssdlab._core import KvCorruptionError as CorruptionError
 from ssdlab._core import KvError as Error
 from ssdlab._core import KvIoError as IoError
+from ssdlab._core import KvIter as Iterator
 from ssdlab._core import KvLockedError as LockedError
-from ssdlab.kv.iterator import Iterator, RawIterator
+from ssdlab.kv.findings import LevelStats, Repaired, Stats, TableStats, Verified
+from ssdlab.kv.iterator import IteratorInvalidError, RawIterator
 from ssdlab.kv.store import (
     DB,
-    LevelStats,
     PrefixedDB,
     Reader,
-    Repaired,
     Snapshot,
-    Stats,
-    TableStats,
-    Verified,
     WriteBatch,
     Writer,
     destroy,
@@ -37,10 +35,12 @@ from ssdlab.kv.store import (
 
 __all__ = [
     "DB",
+    "ClosedError",
     "CorruptionError",
     "Error",
     "IoError",
     "Iterator",
+    "IteratorInvalidError",
     "LevelStats",
     "LockedError",
     "PrefixedDB",

@@ -1,4 +1,4 @@
-"""`ssdlab kv`: look at stores, repair and measure them."""
+"""`ssdlab kv`: inspect, repair and benchmark stores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ssdlab.bench import history
 from ssdlab.errors import OutputError
 from ssdlab.terminal import put, say
 
-kv_app = typer.Typer(no_args_is_help=True, help="Look at stores, repair and measure them.")
+kv_app = typer.Typer(no_args_is_help=True, help="Inspect, repair and benchmark stores.")
 
 Store = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the store.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -46,21 +46,24 @@ def kv_dump(
 @_interruptible()
 def kv_stats(folder: Store, json_: Json = False) -> None:
     """Say how a store is made up: tables and bytes by level, and every table."""
-    with kv.open(folder, background="steps", paranoid_checks=True) as store:
+    with kv.open(folder, read_only=True, paranoid_checks=True) as store:
+        found = store.stats()
         if json_:
-            put(json.dumps(asdict(store.stats()), indent=2) + "\n")
+            put(json.dumps(asdict(found), indent=2) + "\n")
             return
         for name in ("leveldb.stats", "leveldb.sstables"):
             put(store.get_property(name) or "")
+        put(f"changes in logs, in no table yet: {found.logged}\n")
 
 
 @kv_app.command("verify")
 @_interruptible()
 def kv_verify(folder: Store) -> None:
     """Read all that a store holds and check it: checksums, order, ranges, filters."""
-    with kv.open(folder, background="steps", paranoid_checks=True) as store:
-        found = store.verify()
-    put(f"{folder}: {found.tables} tables, {found.entries} entries, {found.bytes} bytes: whole\n")
+    with kv.open(folder, read_only=True, paranoid_checks=True) as store:
+        found, logged = store.verify(), store.stats().logged
+    tables = f"{found.tables} tables, {found.entries} entries, {found.bytes} bytes"
+    put(f"{folder}: {tables}, {logged} changes in logs: whole\n")
 
 
 @kv_app.command("repair")
@@ -114,15 +117,28 @@ def kv_bench(
             help="Add a line a cell to it.",
         ),
     ] = None,
+    iterate: Annotated[
+        bool,
+        typer.Option("--iterate", help="Measure iteration from Python beside plyvel's instead."),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Measure the store beside LevelDB: microseconds of the processor for an operation."""
     del backend  # real files so far; the option leaves room for a simulated SSD
     from ssdlab.kv import bench
+    from ssdlab.kv import iterate as iteration
 
     tell = (lambda _: None) if quiet else say
     if record is not None and record.parent.exists() and not record.parent.is_dir():
         raise OutputError(f"--record: {record.parent}: expected a folder")
+    if iterate:
+        chosen = [(16, value) for value in values] if values else iteration.SIZES
+        ways = list(iteration.measure(chosen, folder, tell))
+        put(iteration.table(ways))
+        if record is not None:
+            for way in ways:
+                history.append(record, "kv-iterate", asdict(way))
+        return
     sizes = values or [100, 256, 1024, 4096]
     cells, written = bench.measure(sizes, mebibytes, bloom, background, folder, tell)
     put(bench.table(cells, written))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from ssdlab.numbers import number
 from ssdlab.reproduce.matrix import Results, Source
 from ssdlab.reproduce.tables import Number
 
@@ -52,10 +53,16 @@ def least(values: Sequence[Number], which: int) -> bool | None:
     return None if nearest == mine else nearest > mine
 
 
-def listed(names: Sequence[str], values: Sequence[Number], form: str = ".3g") -> str:
+def short(value: float, digits: int = 3) -> str:
+    """At most `digits` significant digits, without an exponent."""
+    text = f"{value:.{digits}g}"
+    return number(float(text)) if "e" in text else text
+
+
+def listed(names: Sequence[str], values: Sequence[Number], digits: int = 3) -> str:
     """`name value` of those that there are."""
     return ", ".join(
-        f"{name} {value:{form}}"
+        f"{name} {short(value, digits)}"
         for name, value in zip(names, values, strict=True)
         if value is not None
     )

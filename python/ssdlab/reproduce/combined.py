@@ -1,6 +1,6 @@
-"""`ssdlab compare --preset-matrix`: the answers of the three papers recombined on one device.
+"""`ssdlab compare --preset-matrix`: the policies of the three papers combined on one device.
 
-Each paper answers one question and takes the other answers from elsewhere. Here every combination
+Each paper proposes one policy and takes the others from elsewhere. Here every combination
 of victims, concurrency, path, blocking and order runs on the device of noc-copyback (whose
 interconnect gives the path a meaning). One combination is chosen by the workloads of `CHOOSE`; what
 it is worth is told by the others. A run's time is its 99.9th percentile of write latency.
@@ -34,17 +34,17 @@ from ssdlab.reproduce.command import (
     run_cells,
 )
 from ssdlab.reproduce.matrix import Cell, Scheme, Workload
-from ssdlab.reproduce.paper import LIVE, Scale, fitting, generated, workloads_of
+from ssdlab.reproduce.paper import LIVE, Scale, fitting, synthetic, workloads_of
 from ssdlab.reproduce.papers import noc_copyback
 from ssdlab.reproduce.result import VERSION, told_first
 from ssdlab.reproduce.tables import geometric_mean
 from ssdlab.versions import described
 
-NAME, TITLE = "combined", "The answers of three papers recombined"
+NAME, TITLE = "combined", "The policies of three papers combined"
 CHOOSE = ("MySQL", "SQLite", "MongoDB")
-"""Made workloads by which the combination is chosen."""
+"""Synthetic workloads by which the combination is chosen."""
 OTHERS = ("Cassandra", "Dbench", "RocksDB")
-"""Made workloads that tell what it is worth, beside all recorded ones."""
+"""Synthetic workloads that evaluate it, together with all recorded ones."""
 RECORDED = (*CHOOSE, *OTHERS, "Varmail")
 """Recorded workloads, as far as the device holds them."""
 DIVISOR, QUICK_DIVISOR = 4, 8
@@ -163,14 +163,14 @@ def scheme_of(one: Combination, scale: Scale) -> Scheme:
 
 def chooses(workload: Workload) -> bool:
     """Whether a workload takes part in the choice."""
-    return workload.source == "generated" and workload.name.split(",")[0] in CHOOSE
+    return workload.source == "synthetic" and workload.name.split(",")[0] in CHOOSE
 
 
 def _made(scale: Scale, live: float) -> list[Workload]:
-    """The made workloads over volumes of that share of the raw flash."""
+    """The synthetic workloads over volumes of that share of the raw flash."""
     of = noc_copyback
     several = [
-        generated(name, of.NAME, of.FLASH, scale, of.INTERVALS_US[name], live)
+        synthetic(name, of.NAME, of.FLASH, scale, of.INTERVALS_US[name], live)
         for name in (*CHOOSE, *OTHERS)
     ]
     return [replace(one, name=f"{one.name}, {100 * live:.0f} % live") for one in several]
@@ -191,7 +191,7 @@ def combined(
 ) -> Combined:
     """Run every combination on all workloads and leave the tables in `out`.
 
-    Interrupted and started again it goes on, as `reproduce`. Raises as that.
+    An interrupted run is resumed, as by `reproduce`, which raises the same exceptions.
     """
     scale = Scale(quick=True, divide_by=QUICK_DIVISOR if quick else DIVISOR)
     folder = folder_of("preset-matrix", quick, out)
@@ -255,14 +255,15 @@ def _against(done: Combined, one: Combination, own: str, names: Sequence[Workloa
 
 
 def verdict(done: Combined) -> list[str]:
-    """What was reached, in words."""
+    """The outcome, in words."""
     if done.chosen is None or done.best is None:
         return ["Nothing is chosen while runs are missing."]
     mine = [workload for workload in done.workloads if chooses(workload)]
     others = [workload for workload in done.workloads if not chooses(workload)]
     answers = zip(HEADS, done.chosen, strict=True)
     lines = [
-        f"Best single paper on the workloads that choose ({', '.join(CHOOSE)}): {done.best}.",
+        "Lowest geometric mean of p99.9 of writes among the papers' own schemes, over the"
+        f" workloads that choose ({', '.join(CHOOSE)}): {done.best}.",
         f"Chosen: {', '.join(f'{head} {answer}' for head, answer in answers)}.",
     ]
     for what, names in (("that chose", mine), ("that did not choose", others)):
@@ -274,8 +275,8 @@ def verdict(done: Combined) -> list[str]:
         )
     time, waf = _against(done, done.chosen, done.best, others)
     lines.append(
-        "The aim, half the p99.9 of the best single paper at no more write amplification on the"
-        f" workloads that did not choose, is {'reached' if _reached(time, waf) else 'not reached'}:"
+        f"The aim, half the p99.9 of {done.best} at no more write amplification on the workloads"
+        f" that did not choose, is {'reached' if _reached(time, waf) else 'not reached'}:"
         f" {_floor(done, done.best, others)}"
     )
     time, waf = _against(done, done.chosen, OTHER_READING, others)
@@ -288,7 +289,7 @@ def verdict(done: Combined) -> list[str]:
 
 def _floor(done: Combined, own: str, names: Sequence[Workload]) -> str:
     least = _against(done, NO_COLLECTION, own, names)[0]
-    end = ", so that no answers can halve it." if least > AIM else "."
+    end = ", so no policies can halve it." if least > AIM else "."
     return f"the same flash without any collection has {least:.3f}{end}"
 
 
@@ -340,7 +341,7 @@ def _map(done: Combined, paper: str, which: int) -> str:
 def page(done: Combined) -> str:
     """The page of the matrix."""
     told = "".join(f"<p>{escape(text)}</p>" for text in verdict(done))
-    sections = [Section("reached", "What was reached", told + warnings_box(done.told()))]
+    sections = [Section("reached", "Outcome", told + warnings_box(done.told()))]
     for at, own in enumerate(OWN):
         maps = _map(done, own, 0) + _map(done, own, 1)
         sections.append(Section(f"against-{at}", f"Against {own}", maps))
@@ -394,8 +395,9 @@ def markdown(done: Combined) -> str:
         f"# {TITLE}",
         "",
         *(text for one in told for text in (one, "")),
-        f"Each cell: p99.9 of writes and write amplification over those of {best}; the ten best on"
-        " the workloads that choose, flash without any collection, then the papers' own.",
+        f"Each cell: p99.9 of writes and write amplification over those of {best}; the ten lowest"
+        " on the workloads that choose, flash without any collection, then the papers' own"
+        " schemes.",
         "",
         f"| combination | {' | '.join(map(_title, done.workloads))} |",
         "|---" * (len(done.workloads) + 1) + "|",

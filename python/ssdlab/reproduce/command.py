@@ -47,18 +47,18 @@ def reproduce(
     progress: bool = True,
     readings: bool = False,
 ) -> Reproduction:
-    """Make the evaluation of `paper` and leave it in the folder `out`.
+    """Repeat the evaluation of `paper`, with the results in the folder `out`.
 
-    `out` is runs/reproduce-PAPER, with -quick behind it for `quick`, unless it is said.
-    All workloads of the paper, or those named in `workloads`, made to the paper's statistics; and
+    `out` is runs/reproduce-PAPER by default, followed by -quick with `quick`.
+    All workloads of the paper, or those named in `workloads`, with the paper's statistics; and
     recorded traces of the same applications in the folder `traces` (default: `traces`, if there
-    is one). `quick` takes a device of a quarter of the size and a quarter of the requests.
-    `readings` makes the main comparison also under other readings of what the paper leaves open,
-    on made requests and always on that small device.
+    is one). `quick` uses a quarter of the device and of the requests.
+    `readings` also runs the main comparison under alternative readings of what the paper leaves
+    open, with synthetic requests and always on that small device.
 
-    Runs that are in `out` already, made by this version under the same configuration, are not made
-    again: an interrupted reproduction goes on where it stopped. Ctrl-C leaves what is done and
-    returns with `interrupted` set.
+    Runs in `out` of this version and with the same configuration are not repeated, so an
+    interrupted reproduction is resumed. Ctrl-C keeps the completed runs and returns with
+    `interrupted` set.
 
     Raises `ConfigError`, `WorkloadError` and `OutputError`.
     """
@@ -122,7 +122,7 @@ def _named(paper: Paper, workloads: Sequence[str] | None) -> tuple[str, ...]:
 def recorded_traces(
     names: Sequence[str], traces: str | Path | None
 ) -> tuple[dict[str, Recording], list[str]]:
-    """Recorded traces by workload, and what is to be said of those that are not there."""
+    """Recorded traces by workload, and a note about those that are missing."""
     folder = TRACES if traces is None else Path(traces)
     if traces is not None and not folder.is_dir():
         raise WorkloadError(f"{folder}: no such folder of recorded traces")
@@ -136,7 +136,9 @@ def recorded_traces(
     missing = [name for name in names if name not in there]
     notes = []
     if missing:
-        notes.append(f"No recorded trace of {', '.join(missing)} in {folder}: made requests only.")
+        notes.append(
+            f"No recorded trace of {', '.join(missing)} in {folder}: synthetic requests only."
+        )
     return {name: Recording.of(file) for name, file in there.items()}, notes
 
 
@@ -159,23 +161,23 @@ class Kept:
         return Kept(paper, quick, {name: one.hexdigest() for name, one in digests.items()})
 
     def refused(self, held: Mapping[str, Any]) -> str | None:
-        """Why results that say `held` cannot be gone on with."""
+        """Why results with the values `held` cannot be resumed."""
         if held["version"] != VERSION:
             return f"of version {held['version']}, this is version {VERSION}"
         if held["paper"] != self.paper:
             return f"of {held['paper']}, not of {self.paper}"
         if held["quick"] != self.quick:
-            return f"{'made with' if held['quick'] else 'made without'} --quick"
+            return f"{'written with' if held['quick'] else 'written without'} --quick"
         for name, digest in self.traces.items():
             if held["traces"].get(name, digest) != digest:
-                return f"the recorded trace of {name} was another one"
+                return f"the recorded trace of {name} was a different one"
         return None
 
 
 def check_folder(folder: Path, now: Kept) -> dict[str, str]:
-    """Refuse a folder that does not go with what is to be run; make it.
+    """Create the folder, or refuse one whose results do not match.
 
-    Returns the SHA-256 of all recorded traces whose runs are there or will be, by workload.
+    Returns the SHA-256 of all recorded traces whose runs are or will be in it, by workload.
     """
     held, known = folder / JSON, dict(now.traces)
     if held.exists():
@@ -184,19 +186,19 @@ def check_folder(folder: Path, now: Kept) -> dict[str, str]:
             refused = now.refused(values)
             known = known if refused else {**values["traces"], **known}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            message = f"{held}: not of a reproduction; choose another --out"
+            message = f"{held}: not a reproduction; choose another --out"
             raise OutputError(message) from error
         if refused is not None:
             raise OutputError(f"{held}: {refused}; choose another --out")
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise OutputError(f"{folder}: holds other things; choose another --out")
+        raise OutputError(f"{folder}: contains other files; choose another --out")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not held.exists():
             begun = {"version": VERSION, **asdict(now), "completed": False}
             outputs.write_all({held: outputs.text(json.dumps(begun) + "\n")})
     except OSError as error:
-        raise OutputError(f"{folder}: cannot be made: {error.strerror or error}") from error
+        raise OutputError(f"{folder}: cannot be created: {error.strerror or error}") from error
     return known
 
 

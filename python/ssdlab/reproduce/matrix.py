@@ -13,7 +13,7 @@ from ssdlab.config_input import Config, load_config
 from ssdlab.report import Report
 from ssdlab.versions import described
 
-Source: TypeAlias = Literal["generated", "recorded"]
+Source: TypeAlias = Literal["synthetic", "recorded"]
 """Where the requests come from: made to published statistics, or a trace of the application."""
 RUNS = "runs"
 """Folder of the runs within that of the reproduction."""
@@ -31,7 +31,7 @@ class Workload:
 
     def is_varied(self, quick: bool) -> bool:
         """Whether sensitivities are run on it: quickly on made requests alone."""
-        return not quick or self.source == "generated"
+        return not quick or self.source == "synthetic"
 
 
 @dataclass(frozen=True)

@@ -244,7 +244,7 @@ def _interval(duration_us: float) -> dict[str, object]:
     return {"metrics.interval": f"{max(default_ms, round(duration_us / 1e3 / MOST_INTERVALS))} ms"}
 
 
-def generated(
+def synthetic(
     name: str, set_: str, flash: Flash, scale: Scale, interval_us: float, live: float = LIVE
 ) -> Workload:
     """An application made to the statistics of the paper `set_`."""
@@ -261,7 +261,7 @@ def generated(
         "workload.arrival.interval": f"{round(interval_us * 1000)} ns",
         **_interval(requests * interval_us),
     }
-    return Workload(name, "generated", keys)
+    return Workload(name, "synthetic", keys)
 
 
 def recorded(name: str, trace: Recording, flash: Flash, scale: Scale) -> Workload:
@@ -291,5 +291,5 @@ def workloads_of(
     intervals_us: Mapping[str, float],
 ) -> list[Workload]:
     """Made and recorded requests of each application."""
-    made = [generated(name, set_, flash, scale, intervals_us[name]) for name in names]
+    made = [synthetic(name, set_, flash, scale, intervals_us[name]) for name in names]
     return made + [recorded(name, trace, flash, scale) for name, trace in traces.items()]

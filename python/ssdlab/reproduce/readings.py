@@ -14,7 +14,7 @@ from typing import Any
 from ssdlab.report import Report
 from ssdlab.reproduce.claims import Claim, Finding, Verdict
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source
-from ssdlab.reproduce.paper import LIVE, Paper, Scale, generated
+from ssdlab.reproduce.paper import LIVE, Paper, Scale, synthetic
 from ssdlab.reproduce.tables import (
     Measure,
     Number,
@@ -28,7 +28,7 @@ from ssdlab.reproduce.tables import (
 
 AS_RUN = "as run"
 """The reading of the main runs."""
-MADE: Source = "generated"
+SYNTHETIC: Source = "synthetic"
 """Readings are run on made requests only."""
 
 
@@ -65,7 +65,7 @@ class Evidence:
 
     def at(self, reading: str, workload: str, scheme: str, measure: Measure) -> Number:
         """A measure of one run under a reading; None if it is not there."""
-        report = self.readings[reading].get(workload, MADE, scheme)
+        report = self.readings[reading].get(workload, SYNTHETIC, scheme)
         return None if report is None else measure(report)
 
     def better(self, reading: str, workload: str, scheme: str, base: str, of: Measure) -> Number:
@@ -84,7 +84,7 @@ class Explanation:
     why: str
     """The mechanism."""
     metric: str
-    """What is computed, and when the explanation is borne out."""
+    """What is computed, and when the explanation is confirmed."""
     judge: Callable[[Evidence], Finding]
 
 
@@ -117,7 +117,7 @@ def cells_of(how: Readings, reading: Reading, scale: Scale, names: Sequence[str]
     cells = []
     for name in names:
         interval = how.intervals_us[name] / reading.load
-        made = generated(name, how.paper.name, how.paper.flash, scale, interval, reading.live)
+        made = synthetic(name, how.paper.name, how.paper.flash, scale, interval, reading.live)
         workload = replace(made, keys={**made.keys, **reading.requests})
         cells += [Cell(workload, scheme, reading=reading.name) for scheme in schemes]
     return cells
@@ -234,7 +234,7 @@ def read(
     )
     evidence, explained = Evidence(names, main, results), {}
     for claim in how.paper.claims(names):
-        verdict = claim.judge(main, MADE).verdict
+        verdict = claim.judge(main, SYNTHETIC).verdict
         known = [one for one in how.explanations if claim.text.startswith(one.claim)]
         if verdict == "does not hold" or (verdict != "holds" and known):
             explained[claim.text] = tuple(Explained(one, one.judge(evidence)) for one in known)
@@ -253,23 +253,24 @@ def _outcome(
     scheme, published = how.paper.load
     mean_write, over = mean_ms("write"), []
     for one in names:
-        report, wanted = results.get(one, MADE, scheme), published.get(one)
+        report, wanted = results.get(one, SYNTHETIC, scheme), published.get(one)
         found = None if report is None else mean_write(report)
         over.append(None if found is None or not wanted else found / wanted)
-    proposed = [results.get(one, MADE, how.paper.proposed) for one in names]
+    proposed = [results.get(one, SYNTHETIC, how.paper.proposed) for one in names]
     times = _times(next(one for one in tables if one.key == how.mean_write))
     return Outcome(
         name=name,
         runs=len(cells),
         made=sum(
-            results.get(cell.workload.name, MADE, cell.scheme.name) is not None for cell in cells
+            results.get(cell.workload.name, SYNTHETIC, cell.scheme.name) is not None
+            for cell in cells
         ),
-        tally=tally(tables, MADE),
+        tally=tally(tables, SYNTHETIC),
         published=geometric_mean([before for before, _ in times]),
         ours=geometric_mean([after for _, after in times]),
         baseline=geometric_mean(over),
         waf=geometric_mean([None if one is None else one.waf.total for one in proposed]),
-        verdicts=tuple(claim.judge(results, MADE).verdict for claim in claims),
+        verdicts=tuple(claim.judge(results, SYNTHETIC).verdict for claim in claims),
     )
 
 
@@ -279,7 +280,7 @@ def _times(table: Table) -> list[tuple[float, float]]:
         (_factor(before, row.neutral), _factor(after, row.neutral))
         for row in table.rows
         if row.neutral is not None
-        for before, after in zip(row.published, row.ours.get(MADE, ()), strict=False)
+        for before, after in zip(row.published, row.ours.get(SYNTHETIC, ()), strict=False)
         if before is not None and after is not None
     ]
 

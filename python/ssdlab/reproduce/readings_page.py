@@ -15,28 +15,28 @@ HEADS = (
     "reading",
     "same sign",
     "within a factor of two",
-    "mean writes faster, times: published",
+    "speed-up of mean writes: published",
     "ours",
     "baseline's mean write, ours / published",
     "WAF, proposed",
     "claims: hold",
     "do not hold",
-    "decided otherwise",
+    "verdicts changed",
 )
-CHANGED = "Claims that another reading decides otherwise"
+CHANGED = "Claims whose verdict depends on the reading"
 CLAIM_HEADS = ("claim", AS_RUN, "holds under", "does not hold under")
 EFFECT = 1.05
-"""Times as fast as the baseline: below it the effect of a paper is called gone."""
+"""Speed-up over the baseline below which the effect of a paper counts as gone."""
 NO_CAUSE = "No explanation of this has been tested."
 
 
 def _lead(read: Read) -> str:
     return (
-        "The main comparison on made requests, each time with one decision taken otherwise than in"
-        f" the main runs; device and requests are divided by {read.divisor}, so *as run* is the"
+        "The main comparison on synthetic requests, each time with one decision that differs from"
+        f" the main runs. Device and requests are divided by {read.divisor}, so *as run* is the"
         " main reading on that device. Factors are geometric means over the workloads. Arrival"
-        " rates stay those of the main reading, so a reading whose baseline is far from the"
-        " published mean write is judged under another load than the paper's."
+        " rates are those of the main reading, so a reading whose baseline is far from the"
+        " published mean write is compared under a different load."
     )
 
 
@@ -48,11 +48,11 @@ def _told(read: Read) -> list[str]:
         one.name for one in others if one.tally == first.tally and one.verdicts == first.verdicts
     ]
     centre = (
-        f"As run the mean write is {number(first.ours)} times as fast under the proposed scheme as"
-        f" under the best baseline, published {number(first.published)}. It is less than"
-        f" {number(EFFECT)} times as fast under: {_list(gone)}."
+        f"As run, the proposed scheme speeds up the mean write by a factor of {number(first.ours)}"
+        f" over its fastest baseline (published: {number(first.published)}). The factor is below"
+        f" {number(EFFECT)} under: {_list(gone)}."
     )
-    return [centre, f"No verdict and no count of agreements changes under: {_list(same)}."]
+    return [centre, f"All verdicts and counts of agreements stay the same under: {_list(same)}."]
 
 
 def _list(names: Sequence[str]) -> str:
@@ -105,13 +105,13 @@ def _names(read: Read, at: int, names: Sequence[str]) -> str:
     others = [one.name for one in told if one.name not in names]
     if 0 < len(others) < len(names) and len(told) > 4:
         untold = len(told) < len(read.outcomes)
-        return "all others that can tell" if untold else "all others"
+        return "all others with a verdict" if untold else "all others"
     return _list(names)
 
 
 def _why(one: Explained) -> tuple[str, str]:
     """The mechanism, and what the runs say of it."""
-    borne = {"holds": "Borne out", "does not hold": "Not borne out", "cannot be told": "Not tested"}
+    borne = {"holds": "Confirmed", "does not hold": "Not confirmed", "cannot be told": "Not tested"}
     numbers = f": {one.finding.numbers}" if one.finding.numbers else ""
     tested = f"{borne[one.finding.verdict]}{numbers} ({one.explanation.metric})."
     return one.explanation.why, tested
@@ -152,7 +152,7 @@ def readings_markdown(read: Read) -> list[str]:
     if claims:
         lines += [f"### {CHANGED}", ""]
         lines += markdown_table(CLAIM_HEADS, claims)
-    lines += ["### Why not", ""] if read.explained else []
+    lines += ["### Why claims do not hold", ""] if read.explained else []
     for claim, several in read.explained.items():
         told = [text for one in several for text in _why(one)] or [NO_CAUSE]
         lines += [f"**{claim}** {told[0]}", "", *(text for one in told[1:] for text in (one, ""))]

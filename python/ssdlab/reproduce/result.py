@@ -22,16 +22,28 @@ VERSION = 2
 
 
 QUICK = (
-    "Quick: a quarter of the device and of the requests, fewer trials, and sensitivities of made"
-    " requests only."
+    "Quick: a quarter of the device and of the requests, fewer trials, and sensitivities for"
+    " synthetic requests only."
 )
+
+
+NO_INTERVALS = (
+    "No confidence intervals: verdicts and improvements compare single values, so small differences"
+    " may not be distinguishable."
+)
+"""What every reproduction says first."""
 
 
 def told_first(failures: Mapping[str, str], interrupted: bool, notes: Sequence[str]) -> list[str]:
     """What is missing in results, then `notes`."""
     return [
+        NO_INTERVALS,
         *(f"{title} could not finish: {why}" for title, why in failures.items()),
-        *(["Interrupted: runs are missing; the same command goes on."] if interrupted else []),
+        *(
+            ["Interrupted: runs are missing; run the same command again to resume."]
+            if interrupted
+            else []
+        ),
         *notes,
     ]
 
@@ -138,13 +150,13 @@ def setting() -> str:
     """What all reproductions have in common, in words."""
     return (
         f"The volume of each workload takes {100 * LIVE:.0f} % of the raw flash and is written"
-        " before the measurement, so the used space begins there; recorded traces that touch more"
+        " before the measurement, so the used space starts there; recorded traces that touch more"
         f" take more. The host then writes the raw flash {OVERWRITE:g} times over; recorded traces"
-        " are repeated until they have. Those of"
+        " are repeated until they have done so. The recorded traces of"
         " Cassandra, RocksDB and WiredTiger, the engine of MongoDB, differ in their mix from the"
-        " papers' traces, most of whose writes go to a journal: they are workloads of their own"
-        " right, not replicas. Recorded requests arrive as on the busy machine that recorded them,"
-        " their times stretched where their pages alone would keep the device busy for more than"
+        " papers' traces, most of whose writes go to a journal: they are different workloads,"
+        " not replicas. Recorded requests arrive as on the busy machine that recorded them,"
+        " with times stretched if their pages alone would keep the device busy for more than"
         f" {100 * MOST_BUSY:.0f} % of the time. Time series have intervals of 100 ms, or of a"
         f" {MOST_INTERVALS:,}th of the run where that is longer; schemes are compared over the same"
         " ones."

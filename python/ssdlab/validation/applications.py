@@ -1,7 +1,7 @@
-"""`python -m ssdlab.validation.applications [--write PAGE]`: what is made, and what was published.
+"""`python -m ssdlab.validation.applications [--write PAGE]`: synthetic and published statistics.
 
-Every application in every parameter set, beside the recorded traces of the same applications; and
-the same policies on a recorded trace and on one made like it.
+Every application in every parameter set, next to the recorded traces of the same applications; and
+the same policies on a recorded trace and on a synthetic one like it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import ssdlab
 from ssdlab import _core
+from ssdlab.reproduce.claims import short
 from ssdlab.trace_info import Info
 
 from . import made
@@ -35,11 +36,11 @@ SIZE_BOUND = 0.02
 HEAD = """\
 <!-- Written by `python -m ssdlab.validation.applications --write docs/workloads.md`. -->
 
-# Workloads that are made
+# Synthetic workloads
 
-`workload.kind` makes requests in four ways: by shares (`uniform`, `zipf`, `hot-cold`,
-`sequential`), as an application does (`app:mysql`), in place of a volume of the MSR Cambridge
-traces (`msr:hm_0`), and by a job file of fio (`workload.job`). `ssdlab trace generate` writes any
+There are four kinds of synthetic requests (`workload.kind`): by shares (`uniform`, `zipf`,
+`hot-cold`, `sequential`), applications (`app:mysql`), stand-ins for volumes of the MSR Cambridge
+traces (`msr:hm_0`), and fio job files (`workload.job`). `ssdlab trace generate` writes any
 of them to a file.
 
 ```sh
@@ -50,41 +51,41 @@ ssdlab run adaptive-channel --set workload.kind=app:sqlite --set workload.reques
 
 ## Applications
 
-The papers' traces are not public; their statistics are. An application is made to them: shares of
-operations, shares of requests that begin where the last one of that operation ended, and mean
-sizes, drawn without replacement so that short traces have them too. Places come from a small file
+The papers' traces are not public, but their statistics are. An application matches them: shares of
+operations, shares of requests that start where the last one of that operation ended, and mean
+sizes, drawn without replacement so that short traces match, too. Addresses come from a small file
 system: a circular journal of two logs, tables overwritten in place (skew 0.99), files created and
-deleted at equal rates in eight rings whose contents live for times that differ by powers of two,
-and cold data (40 %). Which numbers the papers leave open, and what was decided, stands at the
-head of `crates/ssd-trace/src/app/published.rs`.
+deleted at equal rates in eight rings whose lifetimes differ by powers of two,
+and cold data (40 %). The head of `crates/ssd-trace/src/app/published.rs` lists the numbers that the
+papers leave open and the values chosen for them.
 
-Arrivals come in cycles of 1024 requests: all the time (SQLite, Varmail), in the first half of
-each cycle (MongoDB), in a part of random length (MySQL, RocksDB, Dbench), or reads all the time
+Arrivals come in cycles of 1024 requests: throughout the cycle (SQLite, Varmail), in its first half
+(MongoDB), in a part of random length (MySQL, RocksDB, Dbench), or reads throughout
 and writes in a twentieth of it (Cassandra). `workload.arrival.interval` is the mean time between
 requests.
 
-With `workload.like` (`--like`) requests are like those of a recorded trace instead, whatever the
-application: same mixes and sizes, bursts and idle times, discards by what they free, and as many
-other blocks written between two writes of a block (`crates/ssd-trace/src/like`). It needs the space
-that the recording touches, begins anew where the recording ends, and arrives as recorded unless
-`workload.arrival.interval` is said.
+With `workload.like` (`--like`) requests match a recorded trace instead, whatever the
+application: the same mixes and sizes, bursts and idle times, discards by what they free, and number
+of other blocks written between two writes of a block (`crates/ssd-trace/src/like`). They need the
+space that the recording touches, start over where the recording ends, and arrive as recorded unless
+`workload.arrival.interval` is set.
 
 Below: {requests:,} requests on {size} GiB each, seed 1. *recorded* is the run phase of the trace
-of that application in `traces/`, where there is one: other versions on another file system, so it
+of that application in `traces/`, if there is one; versions and file system differ, so statistics
 may differ. Shares in percent, sizes in KiB. {lines} lines; {failed} miss 2 percentage points
 (shares) or 2 % (sizes).
 """
 
 POLICY_HEAD = """\
-## The same policies on recorded and on made traces
+## The same policies on recorded and synthetic traces
 
 Write amplification, median and 99th percentile of write latency (ms), on a device that holds the
-pages which the recorded trace touches, with 10 % of spare, full and overwritten once at random.
-The first tenth of the requests is left out, in which the recording's discards empty that device.
-*made*: `workload.like`, as many requests. WAF is within a quarter of the recorded one in most
-lines; where it is not (Dbench and SQLite, under fifo most), the cause has not been found. Where a
-trace keeps the device busy for long (Dbench, Varmail), a little more or less to copy makes the
-queue much longer or shorter: p99 follows WAF far more than in proportion.
+pages that the recorded trace touches, with 10 % spare, full and overwritten once at random.
+The first tenth of the requests, in which the recording's discards empty that device, is left out.
+*synthetic*: `workload.like` with as many requests. WAF is within 25 % of the recorded one except
+for Dbench under fifo; the cause has not been found. Where a
+trace keeps the device busy for long (Dbench, Varmail), slightly more or fewer copies make the
+queue much longer or shorter, so p99 differs by a larger factor than WAF.
 """
 
 
@@ -121,7 +122,7 @@ def measured(info: Info) -> dict[str, Numbers]:
 
 
 def misses(wanted: Numbers, found: Numbers) -> bool:
-    """Whether what was made is outside the bounds."""
+    """Whether the synthetic requests are outside the bounds."""
     shares = (found.share - wanted.share, found.sequential - wanted.sequential)
     return max(map(abs, shares)) > SHARE_BOUND or abs(found.kib / wanted.kib - 1) > SIZE_BOUND
 
@@ -146,8 +147,9 @@ def statistics(folder: Path) -> tuple[list[str], int, int]:
         lines += [
             f"### Set {set_}",
             "",
-            "| application | operation | share published | made | recorded |"
-            " sequential published | made | recorded | mean KiB published | made | recorded |",
+            "| application | operation | share published | synthetic | recorded |"
+            " sequential published | synthetic | recorded |"
+            " mean KiB published | synthetic | recorded |",
             "|---|---|---|---|---|---|---|---|---|---|---|",
         ]
         for name in APPLICATIONS:
@@ -184,7 +186,7 @@ def _device(pages: int) -> dict[str, object]:
 def policies() -> Iterator[str]:
     """Lines of the table of policies."""
     heads = ("WAF", "p50", "p99")
-    columns = " | ".join(f"{head} recorded | made | ratio" for head in heads)
+    columns = " | ".join(f"{head} recorded | synthetic | ratio" for head in heads)
     yield f"| application | policy | {columns} |"
     yield "|---" * 11 + "|"
     for name in REPLAYED:
@@ -209,7 +211,7 @@ def policies() -> Iterator[str]:
                 (_ms(one.latency.write.p50), _ms(two.latency.write.p50)),
                 (_ms(one.latency.write.p99), _ms(two.latency.write.p99)),
             ]
-            cells = [f"{a:.3g} | {b:.3g} | {b / a:.2f}" for a, b in pairs if a and b]
+            cells = [f"{short(a)} | {short(b)} | {b / a:.2f}" for a, b in pairs if a and b]
             yield f"| {name} | {policy} | {' | '.join(cells)} |"
     yield ""
 

@@ -29,10 +29,10 @@ FILE_BYTES = 16 << 20
 VOLUMES_HEAD = """\
 ## Stand-ins for MSR Cambridge volumes
 
-`workload.kind = "msr:hm_0"`; real files take their place with `workload.msr` (`--msr DIR` of
+`workload.kind = "msr:hm_0"`; the original files replace them with `workload.msr` (`--msr DIR` of
 `trace generate`). *published* is table II of Liang et al., "Boosting Performance of SSD with
 Chip-level RAID by Deferring Garbage Collection" (IEICE Electronics Express 2018) for the whole
-week, and for the first million what `papers/msr-first-million.toml` names. `wdev_0` has no numbers
+week, and for the first million `papers/msr-first-million.toml`. `wdev_0` has no numbers
 of its first million: its sizes are the means of the other four.
 """
 KEYS_HEAD = """\
@@ -40,9 +40,9 @@ KEYS_HEAD = """\
 
 `ssdlab.key_stream("ycsb:a", records=..., operations=...)` yields batches of arrays; here 400,000
 operations over 100,000 records. The mix is that of the workload's definition. The hottest key has
-the share 1 / zeta(n) of its distribution: of 10^10 numbers that are hashed (zipfian), of the
-records (latest), and a 100,000th of uniform ones, where chance decides which is the hottest. Where
-there are inserts, the hash reaches keys to come as well; a number that falls on one is drawn again.
+the share 1 / zeta(n) of its distribution: over 10^10 hashed numbers (zipfian) or over the
+records (latest); with uniform keys it is 1/100,000, and chance decides which key is hottest. With
+inserts, the hash also reaches future keys; a number that falls on one is drawn again.
 """
 FIO_HEAD = """\
 ## Job files of fio
@@ -50,8 +50,8 @@ FIO_HEAD = """\
 Each job of 16 MiB by fio ({version}; its `--write_iolog`) and by ssdlab: requests, share of
 reads, mean KiB, share that begins where the last of its operation ended, distinct 4 KiB blocks
 where requests begin, share of the 16 most frequent, flushes. The test
-`crates/ssd-trace/tests/fio_jobs.rs` holds bounds for these numbers and more jobs, wherever fio is
-installed.
+`crates/ssd-trace/tests/fio_jobs.rs` has bounds for these numbers and for more jobs; it runs if fio
+is installed.
 """
 JOBS = (
     "rw=randrw rwmixread=30",
@@ -80,7 +80,7 @@ def volumes(folder: Path) -> Iterator[str]:
     week, first = _papers()
     yield VOLUMES_HEAD
     heads: tuple[str, ...] = ("requests", "write share %", "unique written GB", "range GB")
-    yield "| volume | " + " | ".join(f"{head} published | made" for head in heads) + " |"
+    yield "| volume | " + " | ".join(f"{head} published | synthetic" for head in heads) + " |"
     yield "|---" * 9 + "|"
     for i, name in enumerate(map(str, week["trace"])):
         info, end = _volume(name, int(week["requests"][i]), folder)
@@ -98,7 +98,7 @@ def volumes(folder: Path) -> Iterator[str]:
     yield ""
     yield "First million requests:"
     yield ""
-    yield "| volume | " + " | ".join(f"{head} published | made" for head in heads) + " |"
+    yield "| volume | " + " | ".join(f"{head} published | synthetic" for head in heads) + " |"
     yield "|---" * 11 + "|"
     for i, name in enumerate(map(str, first["volumes"])):
         info, _ = _volume(name, FIRST, folder)
@@ -150,7 +150,7 @@ def keys() -> Iterator[str]:
         "f": "50 read, 50 read-modify-write",
     }
     yield KEYS_HEAD
-    yield "| workload | keys | mix % | made | hottest key % | made |"
+    yield "| workload | keys | mix % | synthetic | hottest key % | synthetic |"
     yield "|---|---|---|---|---|---|"
     cases = [(name, "latest" if name == "d" else "zipfian") for name in mixes]
     for name, choice in [*cases, ("c", "uniform")]:

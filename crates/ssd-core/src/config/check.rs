@@ -207,7 +207,7 @@ fn watermark_beyond_pool(draft: &Draft) -> Option<String> {
             if level >= units {
                 return Some(format!(
                     "the trigger free-blocks with {name} = {level} would always collect: a pool \
-                     has {units} erase units; say less"
+                     has {units} erase units; use a smaller value"
                 ));
             }
         }
@@ -261,7 +261,7 @@ fn multi_plane(draft: &Draft) -> Option<String> {
 fn copyback_pool(draft: &Draft) -> Option<String> {
     let config = &draft.config;
     (config.gc.path == GcPath::Copyback && config.planes_per_pool() > 1).then(|| {
-        "copy-back stays inside a plane, but free blocks are shared among several: say \
+        "copy-back stays inside a plane, but free blocks are shared among several: set \
          alloc.pool = \"plane\" or gc.path = \"controller\""
             .to_string()
     })
@@ -283,7 +283,7 @@ fn order_of_thetas(draft: &Draft) -> Option<String> {
         return None;
     }
     let (low, high) = (rule.real("theta1"), rule.real("theta2"));
-    (low > high).then(|| format!("theta1 = {low} is more than theta2 = {high}: say them in order"))
+    (low > high).then(|| format!("theta1 = {low} is more than theta2 = {high}: swap them"))
 }
 
 fn no_slice_time(draft: &Draft) -> Option<String> {
@@ -325,7 +325,7 @@ fn too_many_bad_blocks(draft: &Draft) -> Option<String> {
     (spare < most + u64::from(config.gc.reserve)).then(|| {
         format!(
             "of the {units} erase units of pool {pool} {most} would be bad (run.seed = {}) and user \
-             data fill {}, which leaves too few for a gc.reserve of {}: say a smaller share, raise \
+             data fill {}, which leaves too few for a gc.reserve of {}: use a smaller share, raise \
              device.over_provisioning, or use a larger alloc.pool",
             config.run.seed,
             units - spare,
@@ -400,7 +400,7 @@ fn sizes(draft: &Draft) -> Option<String> {
 fn overwrite(draft: &Draft) -> Option<String> {
     let precondition = &draft.config.precondition;
     (precondition.fill <= 0.0 && precondition.overwrite > 0.0)
-        .then(|| "nothing is filled that could be overwritten: say precondition.fill".to_string())
+        .then(|| "no pages are filled that could be overwritten: set precondition.fill".to_string())
 }
 
 fn without_time(draft: &Draft) -> Option<String> {
@@ -415,8 +415,8 @@ fn without_time(draft: &Draft) -> Option<String> {
     let on: Vec<&str> = on.iter().filter(|(_, on)| *on).map(|&(key, _)| key).collect();
     (draft.config.run.mode == Mode::Functional && !on.is_empty()).then(|| {
         format!(
-            "there is no time in functional mode, which gives {} no meaning: leave out what is \
-             said of it, or say \"timed\"",
+            "functional mode has no time, so {} would have no effect: remove it, or set \
+             run.mode = \"timed\"",
             on.join(", ")
         )
     })

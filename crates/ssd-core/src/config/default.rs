@@ -8,9 +8,9 @@ use super::resolve::{Capacity, Transfer};
 use super::*;
 use crate::plug::PolicyInfo;
 
-/// Default of `device.over_provisioning`.
-/// Mean time between the requests of an application: a thousand a second, which most devices can serve.
+/// Mean time between the requests of an application: a thousand per second, which most devices can serve.
 pub(crate) const MODEL_INTERVAL_NS: u64 = 1_000_000;
+/// Default of `device.over_provisioning`.
 pub(crate) const OVER_PROVISIONING: &str = "0.15";
 /// Default of `timing.bus_rate`.
 pub(crate) const BUS_RATE: &str = "333 MB/s";

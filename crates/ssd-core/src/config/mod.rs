@@ -72,7 +72,7 @@ impl Config {
         crate::ftl::gc::endless::of(self).map(|found| found.warning()).into_iter().collect()
     }
 
-    /// Seed of the requests that are made: `workload.seed`, or that of the run.
+    /// Seed of the synthetic requests: `workload.seed`, or that of the run.
     #[must_use]
     pub fn workload_seed(&self) -> u64 {
         self.workload.seed.unwrap_or(self.run.seed)
@@ -322,7 +322,7 @@ pub struct Workload {
     pub job: Option<String>,
     /// Requests of a synthetic workload.
     pub requests: u64,
-    /// Seed of the requests that are made, where it is not that of the run.
+    /// Seed of the synthetic requests, if it is not that of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// Request sizes in bytes with their weights.

@@ -1,6 +1,6 @@
-//! Keys that have an effect only beside certain values of other keys. Where they cannot have one they
-//! hold their defaults, so that equal runs have equal configs; whoever says another value is told what
-//! it needs.
+//! Keys that have an effect only with certain values of other keys. Without those they hold their
+//! defaults, so that equal runs have equal configs, and any other value is an error that says what the
+//! key needs.
 
 use super::error::Errors;
 use super::keys::Key;
@@ -143,15 +143,15 @@ const NEEDS: &[Need] = &[
         &["workload.size", "workload.read", "workload.trim"],
         KIND,
         |c| matches!(c.workload.kind.origin(), Origin::Shares | Origin::Trace),
-        "a workload.kind that is made by shares",
+        "a workload.kind of uniform, zipf, hot-cold or sequential",
     ),
     need(
         &["workload.requests"],
         KIND,
         |c| c.workload.kind.origin() != Origin::Jobs,
-        "a workload that no job file of fio says",
+        "a synthetic workload other than fio",
     ),
-    need(&["workload.seed"], FILES, |c| !replays(&c.workload), "requests that are made"),
+    need(&["workload.seed"], FILES, |c| !replays(&c.workload), "synthetic requests"),
     need(
         &["workload.theta"],
         KIND,

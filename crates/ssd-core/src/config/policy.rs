@@ -68,7 +68,7 @@ impl Registry {
             None => {
                 let Some(info) = before.and_then(|spec| self.find(&spec.policy)) else {
                     let names = one_of(self.names());
-                    let message = format!("no policy is named; expected policy = {names}");
+                    let message = format!("the policy is missing; expected policy = {names}");
                     errors.add(node.place, path, message);
                     return None;
                 };

@@ -257,7 +257,7 @@ fn apply_layer(draft: &mut Draft, errors: &mut Errors, trees: &[Tree]) {
         if let (Some(&first), Some(&second)) = (said.get(one), said.get(other)) {
             let (place, key, before) =
                 if second > first { (second, other, one) } else { (first, one, other) };
-            let message = format!("{before} is said as well; keep one of them");
+            let message = format!("{before} is set as well; keep one of them");
             errors.add(place, key, message);
         }
     }
@@ -270,7 +270,7 @@ fn implied_kind(draft: &mut Draft, errors: &mut Errors, said: &BTreeMap<String, 
     let kind = said.get("workload.kind");
     let (trace, job) = (said.get("workload.trace"), said.get("workload.job"));
     if let (Some(_), Some(&place)) = (trace, job) {
-        errors.add(place, "workload.job", "a trace and a job file are both said; keep one of them");
+        errors.add(place, "workload.job", "a trace and a job file are both set; keep one of them");
     }
     for (key, file, implied) in
         [("workload.trace", trace, WorkloadKind::Trace), ("workload.job", job, WorkloadKind::Fio)]
@@ -278,7 +278,7 @@ fn implied_kind(draft: &mut Draft, errors: &mut Errors, said: &BTreeMap<String, 
         match file {
             Some(&place) if kind.is_some() && workload.kind != implied => {
                 let what = key.trim_start_matches("workload.");
-                let message = format!("a {what} and another kind are both said; keep one of them");
+                let message = format!("a {what} and another kind are both set; keep one of them");
                 errors.add(place, key, message);
             }
             Some(_) => workload.kind = implied,
@@ -337,7 +337,7 @@ fn answer(
     table: &[(String, Node)],
 ) {
     if table.is_empty() {
-        errors.add(node.place, key.path, "no policy is named; expected { policy = \"...\" }");
+        errors.add(node.place, key.path, "the policy is missing; expected { policy = \"...\" }");
     }
     for (name, value) in table {
         if name == "policy" && value.text().is_some() {

@@ -157,7 +157,7 @@ pub fn reference_markdown() -> String {
         let note = if note.is_empty() { String::new() } else { format!("; {note}") };
         let _ = writeln!(out, "- {name}: `\"{example}\"` (units {units}{note})");
     }
-    out.push_str("\n## Presets\n\n| preset | what it is |\n|---|---|\n");
+    out.push_str("\n## Presets\n\n| preset | description |\n|---|---|\n");
     for preset in PRESETS {
         let _ = writeln!(out, "| `{}` | {} |", preset.name, cell(preset.summary()));
     }
@@ -188,12 +188,11 @@ pub fn reference_markdown() -> String {
 
 const HEAD: &str = "# Config reference
 
-Generated from the table of keys; do not edit. Every key is optional. Later layers win: defaults,
-then the preset, then the file, then `--set`, one by one. A key that has no effect beside the others (it
-*needs* something) may only say its default, unless what it needs was taken away by a later layer. A
-policy is said as `\"name\"` or as `{ policy = \"name\", parameter = value }`. Saying another name resets the
-parameters to the defaults of that policy; saying the same name keeps those that are not said anew.
-Unknown keys are errors.
+Generated from the table of keys; do not edit. Every key is optional. Later layers override earlier ones:
+defaults, then the preset, then the file, then each `--set` in order. A key that *needs* the value of another key
+must keep its default without it, unless a later layer changed that other key. A policy is written as
+`\"name\"` or as `{ policy = \"name\", parameter = value }`. A different name resets the parameters to the
+defaults of that policy; the same name keeps the parameters that are not given again. Unknown keys are errors.
 
 Quantities:
 

@@ -46,7 +46,7 @@ fn quoted(text: &str) -> String {
 
 pub(crate) static NAME: Special = Special {
     form: "string",
-    default: Some("name of the file or of the preset, else \"run\""),
+    default: Some("name of the file or of the preset, otherwise \"run\""),
     read: |draft, errors, path, node| {
         let result = read::text(node).and_then(|name| {
             if !is_folder_name(name) {
@@ -184,7 +184,7 @@ pub(crate) static BUFFERS: Special = Special {
 
 pub(crate) static HOST_MODE: Special = Special {
     form: "\"open\" or \"closed\"",
-    default: Some("closed for requests by shares, by the job file for `fio`, else open"),
+    default: Some("closed for requests by shares, set by the job file for `fio`, else open"),
     read: |draft, errors, path, node| {
         let words = HostMode::WORDS.iter().map(|&(word, _)| word);
         let set = read::word(node, words).map(|word| draft.host_mode = HostMode::from_word(word));
@@ -222,7 +222,7 @@ pub(crate) static TRIGGER: Special = Special {
                 _ => true,
             };
             if !named && before.len() > 1 {
-                let message = "there are several triggers; say the whole list anew";
+                let message = "there are several triggers; give the whole list";
                 errors.add(node.place, path, message);
             } else if let Some(spec) = TRIGGERS.read(errors, path, node, only(before)) {
                 draft.config.gc.trigger = vec![spec];
@@ -490,7 +490,11 @@ fn size_share(errors: &mut Errors, path: &str, node: &Node) -> Option<SizeShare>
         report(errors, &format!("{path}.{key}"), value, set);
     }
     if errors.len() == before && share.bytes == 0 {
-        errors.add(node.place, path, "no size is said; expected { size = \"4 KiB\", weight = 1 }");
+        errors.add(
+            node.place,
+            path,
+            "the size is missing; expected { size = \"4 KiB\", weight = 1 }",
+        );
     }
     (errors.len() == before).then_some(share)
 }
@@ -502,7 +506,7 @@ pub(crate) static ARRIVAL: Special = Special {
         let names = ["kind", "interval", "rate", "burst", "pause"];
         let said = entries(errors, path, node, &names);
         if ["interval", "rate"].iter().all(|name| said.iter().any(|(key, _)| key == name)) {
-            let message = "both `interval` and `rate` are said; keep one of them";
+            let message = "both `interval` and `rate` are set; keep one of them";
             errors.add(node.place, path, message);
         }
         for (key, value) in said {

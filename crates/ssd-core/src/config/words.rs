@@ -47,7 +47,7 @@ macro_rules! word_enum {
 word_enum! {
     /// `run.mode`
     Mode {
-        /// Every operation takes its time.
+        /// Every operation takes simulated time.
         Timed = "timed",
         /// Page decisions only: write amplification, no latency.
         Functional = "functional",
@@ -57,7 +57,7 @@ word_enum! {
 word_enum! {
     /// `host.link_duplex`
     LinkDuplex {
-        /// Each direction has the whole rate, as with PCIe (NVMe).
+        /// Each direction has the full rate, as with PCIe (NVMe).
         Full = "full",
         /// Both directions take turns, as with SATA.
         Half = "half",
@@ -69,7 +69,7 @@ word_enum! {
     DataMode {
         /// No contents.
         None = "none",
-        /// A 64-bit digest a page; every read is checked.
+        /// A 64-bit digest per page; every read is checked.
         Digest = "digest",
         /// The bytes themselves; every read is checked.
         Bytes = "bytes",
@@ -79,7 +79,7 @@ word_enum! {
 word_enum! {
     /// `timing.model`
     TimingModel {
-        /// An operation occupies its busy unit for all its time: array, SRAM and transfer.
+        /// An operation occupies its busy unit for its whole duration: array, SRAM and transfer.
         Serial = "serial",
         /// Command, bus and array phases; the channel is held only while something crosses it.
         Pipelined = "pipelined",
@@ -89,11 +89,11 @@ word_enum! {
 word_enum! {
     /// `interconnect.model`
     InterconnectModel {
-        /// There is none.
+        /// No interconnect.
         None = "none",
-        /// A traversal takes the same time always, and hinders no other.
+        /// Every traversal takes the same time and delays no other.
         Formula = "formula",
-        /// Pages pass slice after slice and wait for one another.
+        /// Pages cross slice by slice and wait for one another.
         Slices = "slices",
     }
 }
@@ -113,7 +113,7 @@ word_enum! {
 word_enum! {
     /// `host.mode`
     HostMode {
-        /// Requests arrive when the workload says.
+        /// Requests arrive at the times of the workload.
         Open = "open",
         /// A request arrives when another completes.
         Closed = "closed",
@@ -147,11 +147,11 @@ word_enum! {
 word_enum! {
     /// `gc.amount`
     Amount {
-        /// One block, then the trigger is examined again when the pool is next written.
+        /// One block; the trigger is checked again at the next write to the pool.
         One = "one",
         /// Block after block until the trigger no longer holds.
         UntilSatisfied = "until-satisfied",
-        /// All blocks that are candidates when the trigger fires.
+        /// All candidate blocks at the time the trigger fires.
         AllCandidates = "all-candidates",
     }
 }
@@ -159,11 +159,11 @@ word_enum! {
 word_enum! {
     /// `gc.path`
     GcPath {
-        /// Out to the controller, through its ECC, and back.
+        /// To the controller, through its ECC, and back.
         Controller = "controller",
         /// Inside the plane: array read, array program, no transfer.
         Copyback = "copyback",
-        /// From the flash controller's buffer where its ECC, asked with a copy, finds no error; else as
+        /// From the flash controller's buffer if the ECC engine finds no error in a copy; otherwise as
         /// `controller` (serial model).
         Selective = "selective",
     }
@@ -172,7 +172,7 @@ word_enum! {
 word_enum! {
     /// `gc.blocking.scope`
     BlockingScope {
-        /// Nothing: host and GC operations alternate by `sched.order`.
+        /// Nothing: `sched.order` orders host and GC operations.
         None = "none",
         /// Reads of pages of the block under collection.
         Block = "block",
@@ -188,12 +188,12 @@ word_enum! {
 word_enum! {
     /// `gc.blocking.granularity`
     Granularity {
-        /// From the choice of the victim to the end of its erase; in scope `block` reads of what has
-        /// been moved wait, too.
+        /// From the choice of the victim to the end of its erase; in scope `block` reads of pages that
+        /// have been copied wait, too.
         Job = "job",
-        /// The same, but a page is open again as soon as it has been moved (scope `block` only).
+        /// The same, but a page is open again as soon as it has been copied (scope `block` only).
         Page = "page",
-        /// During each page move (read to program) and the erase; open in between.
+        /// During each copy (read to program) and the erase; open in between.
         Step = "step",
     }
 }
@@ -203,7 +203,7 @@ word_enum! {
     SteadyStart {
         /// The device is filled page by page.
         None = "none",
-        /// Valid pages are spread as the mean field of greedy collection under uniform writes says.
+        /// Valid pages are distributed as in the mean field of greedy collection under uniform writes.
         MeanField = "mean-field",
     }
 }
@@ -231,31 +231,31 @@ word_enum! {
         HotCold = "hot-cold",
         /// Ascending, wrapping around.
         Sequential = "sequential",
-        /// As Cassandra.
+        /// Like Cassandra.
         AppCassandra = "app:cassandra",
-        /// As MongoDB.
+        /// Like MongoDB.
         AppMongodb = "app:mongodb",
-        /// As MySQL.
+        /// Like MySQL.
         AppMysql = "app:mysql",
-        /// As RocksDB.
+        /// Like RocksDB.
         AppRocksdb = "app:rocksdb",
-        /// As SQLite.
+        /// Like SQLite.
         AppSqlite = "app:sqlite",
-        /// As dbench.
+        /// Like dbench.
         AppDbench = "app:dbench",
-        /// As filebench's varmail.
+        /// Like filebench's varmail.
         AppVarmail = "app:varmail",
-        /// As volume hm_0 of the MSR Cambridge traces.
+        /// Like volume hm_0 of the MSR Cambridge traces.
         MsrHm0 = "msr:hm_0",
-        /// As volume stg_0.
+        /// Like volume stg_0.
         MsrStg0 = "msr:stg_0",
-        /// As volume src2_0.
+        /// Like volume src2_0.
         MsrSrc20 = "msr:src2_0",
-        /// As volume rsrch_0.
+        /// Like volume rsrch_0.
         MsrRsrch0 = "msr:rsrch_0",
-        /// As volume wdev_0.
+        /// Like volume wdev_0.
         MsrWdev0 = "msr:wdev_0",
-        /// By a job file of fio.
+        /// A job file of fio.
         Fio = "fio",
     }
 }
@@ -302,9 +302,9 @@ word_enum! {
 }
 
 word_enum! {
-    /// `workload.format`: one word for each plug of the trace crate, which says the rest.
+    /// `workload.format`: one word per plug of the trace crate, which defines the rest.
     TraceFormat {
-        /// Found out from the first lines.
+        /// Detected from the first lines.
         Auto = "auto",
         /// Alibaba block traces of 2020.
         Alibaba = "alibaba",
@@ -332,11 +332,11 @@ word_enum! {
         Mqsim = "mqsim",
         /// MSR Cambridge CSV.
         Msr = "msr",
-        /// SPC text, as of the UMass repository.
+        /// SPC text, as in the UMass repository.
         Spc = "spc",
         /// SSDSim's ASCII requests, times in ns.
         Ssdsim = "ssdsim",
-        /// Our own trace files.
+        /// Trace files of ssdlab.
         Ssdtrace = "ssdtrace",
         /// SYSTOR '17 LUN traces.
         Systor17 = "systor17",
@@ -350,7 +350,7 @@ word_enum! {
 word_enum! {
     /// `workload.fit`
     Fit {
-        /// Addresses as they are; one beyond the device is an error.
+        /// Addresses as recorded; an address beyond the device is an error.
         None = "none",
         /// Touched pages are renumbered from 0 in ascending order.
         Compact = "compact",
@@ -368,7 +368,7 @@ word_enum! {
         Poisson = "poisson",
         /// Bursts of Poisson arrivals with pauses between them.
         Bursty = "bursty",
-        /// As the application, the volume or the job file does.
+        /// As in the application, the volume or the job file.
         Model = "model",
     }
 }

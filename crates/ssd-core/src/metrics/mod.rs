@@ -1,4 +1,4 @@
-//! Metrics: what is counted, what is computed from it, and how it is told.
+//! Metrics: what is counted, what is computed from it, and how it is printed.
 //!
 //! The simulator owns one [`Measurements`], increments its counters and calls its few methods. At
 //! the end `report::Report::build` turns it into the numbers of `report.json`, and `summary::text`
@@ -10,6 +10,7 @@ pub mod counters;
 pub mod distributions;
 pub mod histogram;
 pub mod latency;
+pub mod numbers;
 pub mod report;
 pub mod schema;
 pub mod series;

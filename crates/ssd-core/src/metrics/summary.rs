@@ -1,13 +1,14 @@
 //! The report as text, for people: at most 100 columns wide.
 
 use super::counters::Cause;
+use super::numbers::{self, bandwidth, count, duration, percent, significant, size};
 use super::report::{LatencyStats, PartMeans, Report};
 use super::steady::TOLERANCE;
 use super::verdict::DecidedBy;
 use std::fmt::Write as _;
 
 const WIDTH: usize = 100;
-const BAR: usize = 18;
+const BAR: usize = 17;
 
 /// The human summary of a run.
 #[must_use]
@@ -37,69 +38,18 @@ macro_rules! line {
     };
 }
 
-/// `1234567` as `1,234,567`.
-#[must_use]
-pub fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// A count in at most 10 columns.
 fn short_count(n: u64) -> String {
-    if n < 100_000_000 { count(n) } else { scaled(n as f64, 1000.0, &["", " k", " M", " G", " T"]) }
-}
-
-/// Four significant digits, in the largest unit that leaves at least 1.
-fn scaled(value: f64, step: f64, units: &[&str]) -> String {
-    let (mut value, mut unit) = (value, 0);
-    while value >= step && unit + 1 < units.len() {
-        (value, unit) = (value / step, unit + 1);
-    }
-    let decimals = match value {
-        v if v >= 1000.0 => 0,
-        v if v >= 100.0 => 1,
-        v if v >= 10.0 => 2,
-        _ => 3,
-    };
-    format!("{value:.decimals$}{}", units[unit])
-}
-
-/// Nanoseconds with a unit that suits them.
-#[must_use]
-pub fn duration(ns: f64) -> String {
-    if ns < 1000.0 && ns.fract() == 0.0 {
-        return format!("{ns:.0} ns");
-    }
-    scaled(ns, 1000.0, &[" ns", " us", " ms", " s"])
+    if n < 100_000_000 { count(n) } else { numbers::rate(n as f64) }
 }
 
 fn duration_or_dash(ns: Option<f64>) -> String {
-    ns.map_or_else(|| "-".to_owned(), duration)
+    duration(ns.unwrap_or(f64::NAN))
 }
 
-/// `1.6 M requests/s`.
+/// `1.60 M requests/s`; nothing if it is not known.
 fn rate(per_second: Option<f64>, what: &str) -> String {
-    per_second.map_or_else(String::new, |r| {
-        format!("{} {what}/s", scaled(r, 1000.0, &["", " k", " M", " G"]))
-    })
-}
-
-fn bandwidth(bytes: Option<f64>) -> String {
-    bytes.map_or_else(
-        || "-".to_owned(),
-        |b| scaled(b, 1024.0, &[" B/s", " KiB/s", " MiB/s", " GiB/s", " TiB/s"]),
-    )
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
+    per_second.map_or_else(String::new, |r| format!("{} {what}/s", numbers::rate(r)))
 }
 
 /// `text` behind `label`, broken at spaces, further lines indented by the label's width.
@@ -154,7 +104,7 @@ fn requests(r: &Report, out: &mut String) {
     ];
     for (op, done, pages, bytes) in rows.into_iter().filter(|row| row.1 > 0) {
         let pages = pages.map_or_else(String::new, count);
-        let bytes = if bytes.is_some() { bandwidth(bytes) } else { String::new() };
+        let bytes = bytes.map_or_else(String::new, bandwidth);
         line!(out, "  {op:<12}{:>14}{pages:>14}{bytes:>16}", count(done));
     }
     let rate = rate(r.little.throughput, "requests");
@@ -221,7 +171,7 @@ fn parts(r: &Report, out: &mut String) {
     }
     line!(out, "");
     let title = |name: &str, parts: Option<&PartMeans>| {
-        if parts.is_some() { format!("{name:>13}{:>28}", "") } else { String::new() }
+        if parts.is_some() { format!("{name:>13}{:>29}", "") } else { String::new() }
     };
     let heads = title("read", read) + &title("write", write);
     line!(out, "{:<16}{heads}", "time went to");
@@ -231,7 +181,7 @@ fn parts(r: &Report, out: &mut String) {
         let value = parts.named()[i].1;
         let share = if total > 0.0 { value / total } else { 0.0 };
         let bar = "#".repeat((share * BAR as f64).round() as usize);
-        format!("{:>13}{:>8}  {bar:<BAR$}", duration(value), percent(share))
+        format!("{:>13}{:>10}  {bar:<BAR$}", duration(value), percent(share))
     };
     for (i, (name, _)) in PartMeans::default().named().iter().enumerate() {
         line!(out, "  {:<14}{}{}", name.replace('_', " "), cell(read, i), cell(write, i));
@@ -266,10 +216,10 @@ fn flash(r: &Report, out: &mut String) {
         .into_iter()
         .filter_map(|c| {
             let part = r.waf.by_cause.get(&c).copied().flatten()?;
-            (part > 0.0).then(|| format!("{} {part:.3}", c.name()))
+            (part > 0.0).then(|| format!("{} {}", c.name(), numbers::ratio(part)))
         })
         .collect();
-    line!(out, "  write amplification {total:.3} = {}", parts.join(" + "));
+    line!(out, "  write amplification {} = {}", numbers::ratio(total), parts.join(" + "));
 }
 
 fn collection(r: &Report, out: &mut String) {
@@ -335,11 +285,11 @@ fn device(r: &Report, out: &mut String) {
     );
     line!(
         out,
-        "  erases        {:.2} mean, {} min, {} max, {:.2} stddev a block",
-        d.erase_mean,
+        "  erases        {} mean, {} min, {} max, {} stddev per block",
+        significant(d.erase_mean),
         count(d.erase_min),
         count(d.erase_max),
-        d.erase_stddev
+        significant(d.erase_stddev)
     );
     wear(r, out);
     let rows = [("channels busy", &d.utilisation.channel), ("chips busy", &d.utilisation.chip)];
@@ -359,7 +309,8 @@ fn device(r: &Report, out: &mut String) {
     if let Some(mean) = r.little.mean_in_system {
         line!(
             out,
-            "  pending       {mean:.2} requests mean, {} at most",
+            "  pending       {} requests mean, {} at most",
+            significant(mean),
             count(r.little.peak_in_system)
         );
     }
@@ -383,11 +334,11 @@ fn wear(r: &Report, out: &mut String) {
     }
     line!(
         out,
-        "  since new     {:.2} erases mean, {} min, {} max, {:.2} stddev a good block",
-        w.erase_mean,
+        "  since new     {} erases mean, {} min, {} max, {} stddev per good block",
+        significant(w.erase_mean),
         count(w.erase_min),
         count(w.erase_max),
-        w.erase_stddev
+        significant(w.erase_stddev)
     );
     line!(
         out,
@@ -395,11 +346,10 @@ fn wear(r: &Report, out: &mut String) {
         count(w.worn_out_blocks),
         count(w.factory_bad_blocks)
     );
-    let gib = |bytes: f64| format!("{:.3} GiB", bytes / f64::from(1 << 30));
     let limit = w.host_bytes_at_even_wear.map_or_else(String::new, |bytes| {
-        format!(" of {} at even wear and this write amplification", gib(bytes))
+        format!(" of {} at even wear and this write amplification", size(bytes))
     });
-    line!(out, "  host wrote    {}{limit}, since new", gib(w.host_bytes_written as f64));
+    line!(out, "  host wrote    {}{limit}, since new", size(w.host_bytes_written as f64));
 }
 
 fn steady_and_speed(r: &Report, out: &mut String) {
@@ -416,7 +366,8 @@ fn steady_and_speed(r: &Report, out: &mut String) {
     wrapped("warm-up         ", &format!("{}{advice}", r.warmup.reason), out);
     if let Some(wall) = r.time.wall {
         let bytes = r.speed.bytes_per_page;
-        let memory = bytes.map_or_else(String::new, |b| format!(", {b:.1} bytes a page"));
+        let memory =
+            bytes.map_or_else(String::new, |b| format!(", {} bytes per page", significant(b)));
         line!(
             out,
             "simulated in    {}: {}, {}{memory}",
@@ -441,29 +392,6 @@ fn warnings(r: &Report, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn units_suit_the_size() {
-        let cases = [
-            (0.0, "0 ns"),
-            (7.0, "7 ns"),
-            (7.25, "7.250 ns"),
-            (999.0, "999 ns"),
-            (1000.0, "1.000 us"),
-            (84_120.0, "84.12 us"),
-            (700_000.0, "700.0 us"),
-            (3.5e9, "3.500 s"),
-            (1.25e13, "12500 s"),
-        ];
-        for (ns, text) in cases {
-            assert_eq!(duration(ns), text);
-        }
-        assert_eq!(count(0), "0");
-        assert_eq!(count(999), "999");
-        assert_eq!(count(1_234_567), "1,234,567");
-        assert_eq!(short_count(1_234_567_890), "1.235 G");
-        assert_eq!(bandwidth(Some(158.2 * 1024.0 * 1024.0)), "158.2 MiB/s");
-    }
 
     #[test]
     fn long_text_is_broken_and_indented() {

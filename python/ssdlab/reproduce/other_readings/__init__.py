@@ -1,4 +1,4 @@
-"""What the papers leave open, decided otherwise; each paper is a module here."""
+"""Alternative readings of what the papers leave open; each paper is a module here."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from ssdlab.reproduce.papers.adaptive_channel import (
     schemes,
     varied,
 )
-from ssdlab.reproduce.readings import MADE, Evidence, Explanation, Reading, Readings
+from ssdlab.reproduce.readings import SYNTHETIC, Evidence, Explanation, Reading, Readings
 from ssdlab.reproduce.tables import (
     Number,
     geometric_mean,
@@ -74,7 +74,7 @@ def _only_writing(evidence: Evidence) -> Finding:
     falls: list[Number] = []
     before = []
     for name in evidence.names:
-        series = series_of(evidence.main.get(name, MADE, PROPOSED))
+        series = series_of(evidence.main.get(name, SYNTHETIC, PROPOSED))
         if series is None:
             falls.append(None)
             continue
@@ -91,11 +91,11 @@ def _waf_by_thresholds(evidence: Evidence) -> Finding:
     ]
     centres = []
     for label in labels:
-        reports = [evidence.main.get(name, MADE, label) for name in evidence.names]
+        reports = [evidence.main.get(name, SYNTHETIC, label) for name in evidence.names]
         centres.append(geometric_mean([one.waf.total for one in reports if one is not None]))
     known = [value for value in centres if value is not None]
     falls = known == sorted(known, reverse=True) if len(known) == len(labels) else None
-    return found(falls, listed(labels, centres, ".4g"))
+    return found(falls, listed(labels, centres, 4))
 
 
 def _without_rocksdb(table: str, labels: Sequence[str]) -> Finding:
@@ -131,7 +131,7 @@ def _most_used(report: Report | None) -> Number:
 def _rule(evidence: Evidence) -> Finding:
     """G(t) before rounding, at the largest used space of each workload."""
     low, high = THETAS[1]
-    used = [_most_used(evidence.main.get(name, MADE, PROPOSED)) for name in evidence.names]
+    used = [_most_used(evidence.main.get(name, SYNTHETIC, PROPOSED)) for name in evidence.names]
     most = [None if one is None else max(GMAX) * (one - low) / (high - low) for one in used]
     return improved(most, evidence.names, lambda known: max(known) <= 1)
 
@@ -141,7 +141,7 @@ def _victims(evidence: Evidence) -> Finding:
     results = evidence.readings[FULLEST]
     several = (CONV_0, PROPOSED)
     used = [
-        geometric_mean([_most_used(results.get(name, MADE, one)) for name in evidence.names])
+        geometric_mean([_most_used(results.get(name, SYNTHETIC, one)) for name in evidence.names])
         for one in several
     ]
     labels = [PROPOSED if most == GMAX[1] else f"Gmax {most}" for most in GMAX]
@@ -163,7 +163,7 @@ def _gammas(evidence: Evidence, names: Sequence[str]) -> dict[str, list[Number]]
     """Of each measure, where the baselines stop."""
     return {
         f"{what} {op}": improvements(
-            evidence.readings[UNTIL], MADE, names, PROPOSED, BASELINES, how(op), times_better
+            evidence.readings[UNTIL], SYNTHETIC, names, PROPOSED, BASELINES, how(op), times_better
         )
         for op in OPS
         for what, how in MEASURES
@@ -195,7 +195,7 @@ EXPLANATIONS = (
         "Writes go to all planes in turn, so these fill their open blocks in step and open the next"
         f" ones together, one for each of {FLASH.planes} planes at most. The steepest fall is such"
         " a step before anything is collected, and so the same under every scheme.",
-        "largest fall within one interval, blocks, proposed scheme; borne out if it lies before"
+        "largest fall within one interval, blocks, proposed scheme; confirmed if it lies before"
         " the first erase everywhere",
         _only_writing,
     ),
@@ -204,7 +204,7 @@ EXPLANATIONS = (
         "The later collection begins, the more pages of a victim have become invalid, and nothing"
         " is lost by waiting: a few channels keep up with the writes, so the used space stays near"
         " the first threshold, wherever that is.",
-        "write amplification by thresholds, geometric mean over the workloads; borne out if it"
+        "write amplification by thresholds, geometric mean over the workloads; confirmed if it"
         " falls from the early ones to the late ones",
         _waf_by_thresholds,
     ),
@@ -212,7 +212,7 @@ EXPLANATIONS = (
         "The thresholds 0.5 and 0.85",
         "In the paper's own table the choice rests on the reads of RocksDB; without that workload"
         " the late thresholds are the best there too.",
-        "published latencies of table 7 without RocksDB, geometric mean; borne out if it is less"
+        "published latencies of table 7 without RocksDB, geometric mean; confirmed if it is less"
         " for the late thresholds",
         _thresholds_published,
     ),
@@ -221,7 +221,7 @@ EXPLANATIONS = (
         "One channel at a time keeps up with the writes. The used space stays so near the first"
         " threshold that G(t) is rounded up to 1 whatever Gmax, and equal rules make equal runs.",
         f"Gmax * (U - theta1) / (theta2 - theta1) for Gmax = {max(GMAX)} at the largest used space"
-        " in the series; borne out if it is at most 1 everywhere",
+        " in the series; confirmed if it is at most 1 everywhere",
         _rule,
     ),
     Explanation(
@@ -230,13 +230,13 @@ EXPLANATIONS = (
         " matters, but little: blocks that are 70 % invalid are rare, and collection waits for them"
         " rather than for channels. Without any limit as much space is used.",
         f"{FULLEST}: largest used space, and mean writes by Gmax, geometric means over the"
-        f" workloads; borne out if each differ by less than {100 * (NEARLY - 1):.0f} %",
+        f" workloads; confirmed if each differ by less than {100 * (NEARLY - 1):.0f} %",
         _victims,
     ),
     Explanation(
         "Gmax = 4",
         "In the paper's own table, too, the choice rests on the reads of RocksDB.",
-        "published latencies of table 8 without RocksDB, geometric mean; borne out if it is less"
+        "published latencies of table 8 without RocksDB, geometric mean; confirmed if it is less"
         " for the largest Gmax",
         _gmax_published,
     ),
@@ -245,7 +245,7 @@ EXPLANATIONS = (
         "Where the baselines stop at 70 % used space, they are better in MongoDB, as in the paper;"
         " but then they are better on the whole as well. The gains of the others and this loss come"
         " from different amounts that the baselines collect.",
-        f"gammas of MongoDB, and the geometric mean of all, under: {UNTIL}; borne out if all but"
+        f"gammas of MongoDB, and the geometric mean of all, under: {UNTIL}; confirmed if all but"
         " that of the mean write are below 1",
         _mongodb,
     ),
@@ -254,7 +254,7 @@ EXPLANATIONS = (
         "In the paper these two stand out by their reads, which wait for hundreds of milliseconds"
         " under the baselines while writes do not. Here reads and writes of a channel wait in the"
         " same queues. By writes alone the two do not stand out in the paper either.",
-        "published gammas of mean and longest write, geometric mean; borne out if the two largest"
+        "published gammas of mean and longest write, geometric mean; confirmed if the two largest"
         " are not theirs",
         _published_writes,
     ),

@@ -108,7 +108,7 @@ EXPLANATIONS = (
         " than one block after the other gives pages back, the used space runs away from the"
         " threshold; victims are then found emptier, so that part of the fewer calls and copies"
         " comes from the space used. With one victim in every plane the used space is held.",
-        "largest used space in percent under the proposed scheme; borne out if it passes"
+        "largest used space in percent under the proposed scheme; confirmed if it passes"
         f" {HELD:g} somewhere as run, and nowhere with one victim per plane",
         _runs_away,
     ),
@@ -116,7 +116,7 @@ EXPLANATIONS = (
         ROCKSDB,
         "The sentence is about reads. The paper's own table 4 has a better mean write in RocksDB,"
         " so the claim does not hold on the published numbers either.",
-        f"published improvement of the mean write in percent; borne out above {LITTLE:g}",
+        f"published improvement of the mean write in percent; confirmed above {LITTLE:g}",
         _published_write,
     ),
     Explanation(
@@ -124,7 +124,7 @@ EXPLANATIONS = (
         "Idle periods do not help. A burst takes as long as the blocks of the device say, and comes"
         " once for so many pages written. With fewer requests in a second a smaller part of the"
         " time is lost to bursts, but waiting for them remains the larger part of the mean.",
-        f"improvement of RocksDB's mean read in percent; borne out if above {LITTLE:g} in both",
+        f"improvement of RocksDB's mean read in percent; confirmed if above {LITTLE:g} in both",
         _seldom,
     ),
     Explanation(
@@ -132,7 +132,7 @@ EXPLANATIONS = (
         "RocksDB gains nothing where host and collection take turns, but then nobody gains: the"
         " order that makes this claim hold takes the large gains of the others away, so with these"
         " requests no order gives both.",
-        f"improvements in turn in percent; borne out if all are within {LITTLE:g} either way",
+        f"improvements in turn in percent; confirmed if all are within {LITTLE:g} either way",
         _only_in_turn,
     ),
     Explanation(
@@ -140,7 +140,7 @@ EXPLANATIONS = (
         "With collection first large writes wait for the whole burst of the conventional scheme,"
         " which the proposed one does not have. That small steps come between sequential writes"
         " shows only where host and collection take turns, and is next to nothing there.",
-        "improvement of the mean write in percent; borne out if above 0 as run and below in turn",
+        "improvement of the mean write in percent; confirmed if above 0 as run and below in turn",
         _cassandra,
     ),
     Explanation(
@@ -148,7 +148,7 @@ EXPLANATIONS = (
         "The improvements rest on the amount that the baseline collects: when it stops at 70 % used"
         " space as the proposed scheme does, nothing of the large gains is left in any workload.",
         "improvement of mean writes over such a baseline in percent;"
-        f" borne out if below {QUARTER:g} in all",
+        f" confirmed if below {QUARTER:g} in all",
         _amount,
     ),
 )

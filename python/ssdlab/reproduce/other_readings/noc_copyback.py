@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Mapping
 
 from ssdlab.report import Report
-from ssdlab.reproduce.claims import Finding, found, improved, listed, rank_correlation
+from ssdlab.reproduce.claims import Finding, found, improved, listed, rank_correlation, short
 from ssdlab.reproduce.paper import FIFO, HOST_FIRST, REQUESTS_SEED, Scale, published
 from ssdlab.reproduce.papers import adaptive_channel
 from ssdlab.reproduce.papers.noc_copyback import (
@@ -18,7 +18,7 @@ from ssdlab.reproduce.papers.noc_copyback import (
     schemes,
     variations,
 )
-from ssdlab.reproduce.readings import AS_RUN, MADE, Evidence, Explanation, Reading, Readings
+from ssdlab.reproduce.readings import AS_RUN, SYNTHETIC, Evidence, Explanation, Reading, Readings
 from ssdlab.reproduce.tables import Number, max_ms, mean_ms
 
 OLDEST = "oldest first"
@@ -87,7 +87,7 @@ def _longest(evidence: Evidence) -> Finding:
         gain = evidence.better(AS_RUN, name, PROPOSED, CONVENTIONAL, write)
         if alone is not None and waiting and gain is not None:
             pairs.append((100 * alone / waiting, gain))
-            told.append(f"{name} {pairs[-1][0]:.3g} and {gain:.3g}")
+            told.append(f"{name} {short(pairs[-1][0])} and {short(gain)}")
     rho = rank_correlation([share for share, _ in pairs], [gain for _, gain in pairs])
     if rho is None:
         return found(None, "fewer than three workloads")
@@ -99,7 +99,7 @@ def _journals(_: Evidence) -> Finding:
     table = published(adaptive_channel.NAME).row("table3_file_types_percent", "journal", names)
     rocksdb, dbench = table
     holds = None if rocksdb is None or dbench is None else dbench > rocksdb
-    return found(holds, listed(names, table, ".4g"))
+    return found(holds, listed(names, table, 4))
 
 
 def _sequential(evidence: Evidence) -> Finding:
@@ -130,7 +130,7 @@ def _per_channel(evidence: Evidence) -> Finding:
 def _waiting(evidence: Evidence) -> Finding:
     """Mean write of the conventional scheme along sizes of blocks, and the gain in turn."""
     notes = ("", ", 128 pages", ", 256 pages")
-    reports = [evidence.main.get("MySQL", MADE, CONVENTIONAL + note) for note in notes]
+    reports = [evidence.main.get("MySQL", SYNTHETIC, CONVENTIONAL + note) for note in notes]
     means = [None if report is None else mean_ms("write")(report) for report in reports]
     gains = [_gain(evidence, one, "MySQL") for one in (AS_RUN, LONG_IN_TURN)]
     known = [value for value in means if value is not None]
@@ -152,7 +152,7 @@ def _drawn_anew(evidence: Evidence) -> Finding:
         known, peaks = [one for one in means if one], [one for one in longest if one]
         if len(known) == len(peaks) == len(several):
             of_mean, of_longest = statistics.stdev(known), statistics.stdev(peaks)
-            told.append(f"{name} {of_mean:.3g} and {of_longest:.3g}")
+            told.append(f"{name} {short(of_mean)} and {short(of_longest)}")
             holds.append(of_mean < of_longest)
     return found(all(holds) if holds else None, ", ".join(told))
 
@@ -165,7 +165,7 @@ EXPLANATIONS = (
         " page move on both paths (963 for 1677 us, 43 % at most) whatever the requests. The gain"
         " follows the share of that waiting in the latency, thus the load and the pages copied;"
         " steady requests gain as much as irregular ones when they are as many.",
-        "improvement of the mean write of SQLite, the steadiest, in percent; borne out if it at"
+        "improvement of the mean write of SQLite, the steadiest, in percent; confirmed if it at"
         " least doubles from half to twice the load",
         _steady,
     ),
@@ -174,7 +174,7 @@ EXPLANATIONS = (
         "Where requests come in surges, the longest write waits for others of its surge, which no"
         " path of copies shortens. Where they are steady it waits for collection alone.",
         "longest write with the oldest task first in percent of that as run, conventional scheme,"
-        " and gain in percent as run; borne out if their rank correlation is at most -0.5",
+        " and gain in percent as run; confirmed if their rank correlation is at most -0.5",
         _longest,
     ),
     Explanation(
@@ -182,7 +182,7 @@ EXPLANATIONS = (
         "The paper gives the share of the journal as the reason, almost 70 %. But a sibling paper"
         " of the same applications has a larger one in Dbench, which is to copy more: the share"
         " alone does not set RocksDB apart, and requests made to it do not either.",
-        "published share of the journal in percent (adaptive-channel, table 3); borne out if"
+        "published share of the journal in percent (adaptive-channel, table 3); confirmed if"
         " Dbench has more",
         _journals,
     ),
@@ -190,7 +190,7 @@ EXPLANATIONS = (
         "RocksDB copies far less",
         "Here Cassandra copies least: its long sequential writes make whole blocks invalid while"
         " there is time. With more live data blocks are collected earlier, and that is lost.",
-        f"{COPIES}; borne out if Cassandra has fewer than RocksDB as run and not at {FULLER}",
+        f"{COPIES}; confirmed if Cassandra has fewer than RocksDB as run and not at {FULLER}",
         _sequential,
     ),
     Explanation(
@@ -198,7 +198,7 @@ EXPLANATIONS = (
         "Made requests of SQLite and MySQL write equally much, in single pages for the most part,"
         " and half of it to a journal, so both copy alike. How many pages the paper's traces write"
         " is not stated: the longer one copies more in all, whatever it copies for each page.",
-        f"{COPIES}; borne out if they differ by at most 5 %",
+        f"{COPIES}; confirmed if they differ by at most 5 %",
         _alike,
     ),
     Explanation(
@@ -208,7 +208,7 @@ EXPLANATIONS = (
         " are far larger, so trials differed in more than errors. With requests drawn anew the"
         " longest write varies more than the mean, as the paper has it.",
         "standard deviation over three draws of the requests, ms, of the mean write and of the"
-        " longest; borne out if the former is below the latter in all",
+        " longest; confirmed if the former is below the latter in all",
         _drawn_anew,
     ),
     Explanation(
@@ -217,7 +217,7 @@ EXPLANATIONS = (
         " for collection and there is less to gain. The gain of MySQL is nearly kept where the"
         " load grows with the channels.",
         "improvement of the mean write of MySQL in percent, with as many requests for each"
-        " channel; borne out if the largest is at most 1.5 times the smallest",
+        " channel; confirmed if the largest is at most 1.5 times the smallest",
         _per_channel,
     ),
     Explanation(

@@ -266,7 +266,7 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
     for name in names:
         text = "Requests completed in each interval."
         title = "Figure 3: requests"
-        drawn.append(over_time(results, "figure3", title, text, count, name, "generated", requests))
+        drawn.append(over_time(results, "figure3", title, text, count, name, "synthetic", requests))
     load = "Host pages and copies in each interval; requests pending at its end."
     for key, name, schemes in (
         ("figure4", "Cassandra", (CONV_0, PROPOSED)),
@@ -280,7 +280,7 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
             ]
             title = f"Figure {key[-1]}: load under {scheme}"
             place = f"{key}-{PRESETS[scheme]}".replace(".", "_")
-            drawn.append(over_time(results, place, title, load, pages, name, "generated", parts))
+            drawn.append(over_time(results, place, title, load, pages, name, "synthetic", parts))
     for name in names:
         for key, title, column, axis in (
             ("figure6a", "Figure 6a: empty blocks", gauge("free_blocks"), "blocks"),
@@ -289,7 +289,7 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
             curves = [(scheme, scheme, column) for scheme in PRESETS]
             text = "A block is empty only after its erase."
             drawn.append(
-                over_time(results, key, title, text, Axis(axis, "count"), name, "generated", curves)
+                over_time(results, key, title, text, Axis(axis, "count"), name, "synthetic", curves)
             )
     return drawn
 
@@ -492,19 +492,19 @@ def _claims(names: Sequence[str]) -> list[Claim]:
 
 
 NOTES = """\
-Requests are made to the statistics of tables 3 to 5 (`app:NAME`, set adaptive-channel). The
-paper gives no arrival rates: they are those with which the mean write latency of Conv_0_AllCh
-is the published one. Of table 3 only the journal can be told: the rest needs data of files.
+Synthetic requests match the statistics of tables 3 to 5 (`app:NAME`, set adaptive-channel). The
+paper gives no arrival rates; they are chosen so that the mean write latency of Conv_0_AllCh
+is the published one. Of table 3 only the journal can be compared: the rest needs file data.
 
-How much the baselines collect is not stated. Section 4.3 speaks of steep drops, sudden surges
-and large bursts, so Conv_0.7_AllCh and Conv_0.7_HalfCh collect every block in the list once the
-trigger holds. Lines that end in *until satisfied* stop when it no longer holds, as the presets
-do: then they collect a block at a time on idle channels, and their mean latencies are as good as
-under the proposed scheme or better. So what the paper measures is the bursts that the rule G(t)
-does without; G(t) has no part in a machine that collects a little at a time.
+The paper does not state how much the baselines collect. Section 4.3 describes steep drops, sudden
+surges and large bursts, so Conv_0.7_AllCh and Conv_0.7_HalfCh collect every block in the list once
+the trigger holds. Lines that end in *until satisfied* stop when it no longer holds, as the presets
+do: the baselines then collect one block at a time on idle channels, and their mean latencies are
+as low as those of the proposed scheme or lower. In these runs the gain of G(t) therefore comes
+from avoiding bursts: without bursts in the baselines there is no gain.
 
-The empty blocks fall steepest where planes open blocks together, whatever the scheme: the
-largest fall does not tell the schemes apart. The largest rise does.
+Under every scheme the number of empty blocks falls most steeply when planes open blocks together,
+so the largest fall does not separate the schemes. The largest rise does.
 """
 
 PAPER = Paper(

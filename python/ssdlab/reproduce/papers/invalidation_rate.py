@@ -193,7 +193,7 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
                 "Pages in each interval.",
                 Axis("pages", "count"),
                 "RocksDB",
-                "generated",
+                "synthetic",
                 parts,
             )
         )
@@ -356,26 +356,26 @@ def _claims(names: Sequence[str]) -> list[Claim]:
 
 
 NOTES = """\
-Requests are made to the statistics of table 3 (`app:NAME`, set invalidation-rate). The paper
-gives no arrival rates: they are those with which the mean write latency of conventional GC on
+Synthetic requests match the statistics of table 3 (`app:NAME`, set invalidation-rate). The paper
+gives no arrival rates; they are chosen so that the mean write latency of conventional GC on
 BBGC is the published one.
 
 BBGC: the published latencies of the block-blocking framework are nearly those of the
-plane-blocking one, so a host request there waits for the whole burst of collections that the
-trigger sets off: collection goes first. If host and collection take turns, first come, first
-served (lines that end in *in turn*), conventional GC delays writes hardly at all, and no scheme
-can improve on it by what is published. With collection first, reads of the host go before its
+plane-blocking one, so a host request there has to wait for the whole burst of collections that the
+trigger starts: collection goes first. If host and collection are served first come, first served
+(lines that end in *in turn*), conventional GC hardly delays writes, and no scheme
+can improve on it by the published amount. With collection first, host reads go before host
 writes.
 
-What makes the difference is the amount. At the trigger nearly every sealed block is 70 %
-invalid, and conventional GC collects them all; how long that takes follows from the blocks of a
-plane, not from the workload. The order of victims matters less.
+The amount of collection makes the difference. At the trigger nearly every sealed block is 70 %
+invalid, and conventional GC collects them all; how long that takes depends on the number of blocks
+in a plane, not on the workload. The order of victims matters less.
 
-Two statements on workloads do not hold with made requests. RocksDB: the paper finds no impact, as
-accesses are regular with idle periods in between; ours come in bursts that meet the
-collections. Cassandra: large writes suffer from collections in small steps in the paper; here
-from the same collections all at once more. Both rest on arrivals, which the paper shows as
-pictures only.
+Two statements about workloads do not hold with synthetic requests. RocksDB: the paper finds no
+impact, because accesses are regular with idle periods in between; the synthetic requests come in
+bursts that coincide with collections. Cassandra: in the paper large writes suffer from collections
+in small steps; here they suffer more from the same collections all at once. Both depend on
+arrivals, which the paper shows only in figures.
 """
 
 PAPER = Paper(

@@ -21,6 +21,7 @@ from ssdlab.reproduce.claims import (
     half_of,
     listed,
     rank_correlation,
+    short,
 )
 from ssdlab.reproduce.curves import gauge, over_time, peak_to_mean, rise, rise_of, series_of
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source
@@ -243,14 +244,14 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
         drawn.append(
             over_time(
                 results, "figure6", "Figures 6 and 9: host requests",
-                "Requests completed in each interval.", count, name, "generated", accesses,
+                "Requests completed in each interval.", count, name, "synthetic", accesses,
             )
         )  # fmt: skip
         drawn.append(
             over_time(
                 results, "figure7", "Figure 7: host, GC and pending",
                 "Requests and copies in each interval; requests pending at its end.",
-                count, name, "generated", load,
+                count, name, "synthetic", load,
             )
         )  # fmt: skip
     return drawn
@@ -348,7 +349,7 @@ def _deviations(names: Sequence[str]) -> Judge:
             of_mean = _over_trials(statistics.stdev, results, name, source, mean_ms("write"))
             of_longest = _over_trials(statistics.stdev, results, name, source, max_ms("write"))
             if mean and of_mean is not None and of_longest is not None:
-                told.append(f"{name} {1000 * of_mean:.3g} and {1000 * of_longest:.3g}")
+                told.append(f"{name} {short(1000 * of_mean)} and {short(1000 * of_longest)}")
                 holds.append(of_mean <= min(0.05 * mean, of_longest))
         return found(all(holds) if holds else None, ", ".join(told))
 
@@ -369,7 +370,7 @@ def _geometry(notes: Sequence[str], names: Sequence[str], grows: bool) -> Judge:
             if len(known) == len(notes):
                 steps = itertools.pairwise(known)
                 verdicts.append(all((b > a) == grows for a, b in steps))
-                told.append(f"{name}: {' → '.join(f'{gain:.3g}' for gain in known)}")
+                told.append(f"{name}: {' → '.join(map(short, known))}")
         return found(all(verdicts) if verdicts else None, "; ".join(told) or "not run")
 
     return judge
@@ -463,22 +464,22 @@ def _claims(names: Sequence[str]) -> list[Claim]:
 
 
 NOTES = """\
-Requests are made to the statistics of table 3 (`app:NAME`, set noc-copyback). The paper gives
-neither arrival rates nor a trigger, victims or an order among the four queues. Rates are those
-with which the mean write latency of the conventional scheme is the published one. Trigger and
+Synthetic requests match the statistics of table 3 (`app:NAME`, set noc-copyback). The paper gives
+no arrival rates, trigger, victim policy or order of the four queues. Rates are chosen so that
+the mean write latency of the conventional scheme is the published one. Trigger and
 victims are those of the sibling papers: used space 70 %, blocks 70 % invalid in list order, one
-at a time on a channel.
+block at a time per channel.
 
-Order: with the oldest task first a host request waits for at most a few page moves, whatever
-their path, and mean latencies gain next to nothing. With collection first it waits for whole
-blocks; then gains have the published size in the geometric mean of all workloads, though not
-one by one. The tables show collection first; lines that end in *oldest first* show the other
-reading, which is the default of the presets.
+Order: with the oldest task first, a host request waits for at most a few copies, whatever
+their path, and mean latencies improve by next to nothing. With collection first, it waits for
+whole blocks; the geometric mean of the gains over all workloads is then about as published, though
+not the gain of each workload. The tables show collection first; lines that end in *oldest first*
+show the other reading, which is the default of the presets.
 
 Recorded traces repeat a few hundred megabytes in the same order, so most victims are empty when
-they are collected (figure 8): where next to nothing is copied, no path of copies gains.
+they are collected (figure 8): with next to no copies, their path makes no difference.
 
-Trials differ in the page errors that are drawn; requests are the same in all of them.
+Trials differ in the page errors that are drawn; the requests are the same in all of them.
 """
 
 PAPER = Paper(

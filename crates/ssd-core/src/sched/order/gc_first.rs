@@ -9,7 +9,7 @@ use crate::plug::{PolicyInfo, PolicySpec};
 /// What this order says of itself.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "gc-first",
-    summary: "GC before host operations; of these, reads before writes",
+    summary: "GC before host operations; host reads before host writes",
     paper: "Adaptive Channel-Aware Garbage Collection Control, Electronics 14(23):4741, 2025",
     params: &[],
 };

@@ -34,13 +34,13 @@ pub const INFO: PolicyInfo = PolicyInfo {
             name: "gmax",
             kind: ParamKind::Int(0, 4096),
             default: Some("0"),
-            doc: "most channels that collect at once; 0: half of the channels, rounded up",
+            doc: "maximum number of channels that collect at once; 0: half of the channels, rounded up",
         },
         ParamInfo {
             name: "rounding",
             kind: ParamKind::Choice(&["ceil", "floor"]),
             default: Some("ceil"),
-            doc: "of G(t) between the thresholds",
+            doc: "rounding of G(t) between the thresholds",
         },
     ],
 };

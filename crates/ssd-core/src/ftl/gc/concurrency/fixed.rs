@@ -15,7 +15,7 @@ pub const INFO: PolicyInfo = PolicyInfo {
         name: "k",
         kind: ParamKind::Int(1, 1 << 31),
         default: Some("1"),
-        doc: "pools that may collect at one instant",
+        doc: "pools that may collect at once",
     }],
 };
 

@@ -1,4 +1,4 @@
-//! Unlimited: every pool collects when its trigger says so.
+//! Unlimited: every pool collects when its trigger holds.
 //!
 //! Source: the conventional scheme of all five papers.
 //! Decided: nothing.
@@ -9,7 +9,7 @@ use crate::plug::{PolicyInfo, PolicySpec};
 /// What this rule says of itself.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "unlimited",
-    summary: "every pool collects when its trigger says so",
+    summary: "every pool collects when its trigger holds",
     paper: "conventional",
     params: &[],
 };

@@ -11,7 +11,7 @@ use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 /// What this trigger says of itself.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "free-blocks",
-    summary: "while `soft` or fewer blocks of the pool are erased; before the host at `hard` or fewer",
+    summary: "while `soft` or fewer blocks of the pool are erased; ahead of the host at `hard` or fewer",
     paper: "Tavakkol et al., MQSim, FAST 2018, section 4.2",
     params: &[
         ParamInfo {

@@ -22,8 +22,8 @@ pub(super) const AGE: ParamInfo = ParamInfo {
     name: "age",
     kind: ParamKind::Choice(&["seal", "invalidation"]),
     default: Some("seal"),
-    doc: "what age counts from: the block's seal, or its last invalidation since then (the seal if \
-          there was none), in host pages",
+    doc: "start of the age, in host pages: the seal of the block, or its last invalidation since \
+          then (the seal if there was none)",
 };
 
 /// Slots of a group.

@@ -22,7 +22,7 @@ use crate::units::{BlockId, PoolId};
 /// What cost-age-times says of itself.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "cost-age-times",
-    summary: "the sealed block with the least u / (1 - u) * erases / age",
+    summary: "the sealed block with the lowest u / (1 - u) * erases / age",
     paper: "Chiang and Chang, Cleaning policies in mobile computers using flash memory, Journal of \
             Systems and Software 48(3), 1999",
     params: &[AGE],

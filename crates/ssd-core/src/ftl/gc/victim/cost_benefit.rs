@@ -22,7 +22,7 @@ use crate::units::{BlockId, PoolId};
 /// What cost-benefit says of itself.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "cost-benefit",
-    summary: "the sealed block with the greatest (1 - u) / 2u * age",
+    summary: "the sealed block with the highest (1 - u) / 2u * age",
     paper: "Kawaguchi, Nishioka and Motoda, A flash-memory based file system, USENIX Technical \
             Conference 1995; after Rosenblum and Ousterhout, The design and implementation of a \
             log-structured file system, ACM TOCS 10(1), 1992",

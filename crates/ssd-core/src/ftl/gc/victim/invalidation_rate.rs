@@ -25,34 +25,34 @@ use std::collections::BTreeSet;
 /// What the policy says of itself.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "invalidation-rate",
-    summary: "the listed block whose invalid pages have become more most slowly",
+    summary: "the listed block with the lowest invalidation rate",
     paper: "Invalidation-rate garbage collection, Electronics 12:2142, 2023, equation 1, algorithm 1",
     params: &[
         ParamInfo {
             name: "ratio",
             kind: ParamKind::Ratio(0.0, 1.0),
             default: Some("0.7"),
-            doc: "share of invalid pages at which a block enters the list (one page at least)",
+            doc: "share of invalid pages at which a block enters the list (at least one page)",
         },
         ParamInfo {
             name: "clock",
             kind: ParamKind::Choice(&["last-invalidation", "now"]),
             default: Some("last-invalidation"),
-            doc: "T_c of the rate: the newest invalidation in the block, so that a block that has gone \
-                  quiet keeps its rate, or the time of the choice",
+            doc: "T_c of the rate: the newest invalidation in the block, so that a block without \
+                  further invalidations keeps its rate, or the time of the choice",
         },
         ParamInfo {
             name: "fully_invalid",
             kind: ParamKind::Choice(&["head", "by-rate", "immediate"]),
             default: Some("head"),
-            doc: "blocks without valid pages: at the head of the list, at the place of their rate, or \
+            doc: "blocks without valid pages: at the head of the list, ordered by their rate, or \
                   collected at once, whatever the triggers say (section 4.2)",
         },
         ParamInfo {
             name: "time",
             kind: ParamKind::Choice(&["ns", "pages"]),
             default: Some("ns"),
-            doc: "unit of T_c and T_f: simulated time (host pages where there is no time), or always \
+            doc: "unit of T_c and T_f: simulated time (host pages in functional mode), or always \
                   host pages written so far",
         },
     ],

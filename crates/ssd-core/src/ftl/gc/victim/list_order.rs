@@ -24,7 +24,7 @@ pub const INFO: PolicyInfo = PolicyInfo {
         name: "ratio",
         kind: ParamKind::Ratio(0.0, 1.0),
         default: Some("0.7"),
-        doc: "share of invalid pages at which a block joins the list",
+        doc: "share of invalid pages at which a block enters the list",
     }],
 };
 

@@ -1,0 +1,86 @@
+"""How numbers are printed, in the terminal and on pages: one rule for both.
+
+Three significant digits with the unit that suits the size, binary units for bytes, never an
+exponent. The rules and their boundary cases are in `ssd-core`, `metrics/numbers.rs`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+from ssdlab import _core
+
+Value: TypeAlias = "int | float | str | bool | None"
+ABSENT = "-"
+"""What stands for a number that there is not."""
+TIMES = ("latency.", "latency_parts.", "time.", "little.mean_response", "gc.job_time")
+"""Beginnings of the keys of report.json that hold nanoseconds."""
+SHARES = ("ratio", "_share", "utilisation")
+"""Parts of the keys that hold shares, 0 to 1."""
+
+
+def duration(ns: float | None) -> str:
+    """A time in nanoseconds."""
+    return _core.number_text("duration", _known(ns))
+
+
+def size(bytes_: float | None) -> str:
+    """A number of bytes."""
+    return _core.number_text("size", _known(bytes_))
+
+
+def bandwidth(bytes_per_s: float | None) -> str:
+    """Bytes a second."""
+    return _core.number_text("bandwidth", _known(bytes_per_s))
+
+
+def rate(per_second: float | None) -> str:
+    """Things a second, without their name: `1.60 M`."""
+    return _core.number_text("rate", _known(per_second))
+
+
+def percent(share: float | None) -> str:
+    """A share, 0 to 1, in percent."""
+    return _core.number_text("percent", _known(share))
+
+
+def ratio(value: float | None) -> str:
+    """A pure number that is compared with 1, such as write amplification: three decimals."""
+    return _core.number_text("ratio", _known(value))
+
+
+def number(value: float | None) -> str:
+    """Any other number."""
+    return _core.number_text("number", _known(value))
+
+
+def _known(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def shown(key: str, value: Value) -> str:
+    """The value of `key`, a dotted key of report.json or a column of compare.json."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None or isinstance(value, str):
+        return value or ABSENT
+    name = key.rpartition(".")[2]
+    if key.endswith("_ns") or (key.startswith(TIMES) and name != "count"):
+        return duration(value)
+    if name.endswith("bytes_per_s"):
+        return bandwidth(value)
+    if name.endswith("_per_s"):
+        return rate(value)
+    if "bytes" in name:
+        return size(value)
+    if any(part in key for part in SHARES):
+        return percent(value)
+    if key.startswith("waf") or name.startswith("wa_"):
+        return ratio(value)
+    return f"{value:,}" if isinstance(value, int) else number(value)
+
+
+def on_page(text: str) -> str:
+    """A number as text, in the characters of a page: µ and a dash."""
+    return "–" if text == ABSENT else text.replace(" us", " µs")
