@@ -4,7 +4,8 @@
 mod rig;
 
 use proptest::prelude::*;
-use rig::any_config::{Drawn, Spare, any_config, cases};
+use rig::any_config::{Drawn, Spare, any_config};
+use rig::cases::cases;
 use rig::{alone, closed, device, finish, free_blocks, used_space, whole};
 use ssd_core::config::{
     BusyUnit, Config, GcPath, Input, InterconnectModel, PoolScope, TimingModel, load,
