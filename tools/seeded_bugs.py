@@ -42,6 +42,8 @@ SUITES = {
         "host_side",
         "wear",
         "snapshot_form",
+        "snapshot_contradictions",
+        "room",
         "wake_up",
     ],
     "ssd-kv": ["levels", "policies", "bad_input", "model", "damage", "faults"],

@@ -4,7 +4,8 @@ import os
 
 from hypothesis import settings
 
-# HYPOTHESIS_PROFILE=slow: for the night.
+# HYPOTHESIS_PROFILE=slow draws other examples, for the night: what fails is printed with the line
+# that replays it, and becomes an `@example` of its test.
 settings.register_profile("fast", max_examples=64, deadline=None, derandomize=True)
-settings.register_profile("slow", max_examples=10_000, deadline=None)
+settings.register_profile("slow", max_examples=10_000, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))

@@ -166,7 +166,8 @@ def _arrow_complaints(name: str, text: str) -> Iterator[str]:
         yield f"{name}: module {module} is not in MODULE_ARROWS"
         return
     for line, path in _crate_paths(text):
-        allowed = {module, *MODULE_ARROWS[module]}
+        # `cases` is what property tests draw from.
+        allowed = {module, "cases", *MODULE_ARROWS[module]}
         upwards = module == "sim" and any(_begins(path, driver) for driver in DRIVERS)
         if upwards or not any(_begins(path, prefix) for prefix in allowed):
             yield f"{name}:{line}: {module} must not use crate::{path}"
@@ -207,6 +208,25 @@ def _ban_complaints(name: str, text: str) -> Iterator[str]:
     for pattern, reason in bans.items():
         for found in re.finditer(pattern, code):
             yield f"{name}:{_line_of(code, found.start())}: {found[0]}: {reason}"
+
+
+# ---------------------------------------------------------------- seeds of tests
+
+SEEDS_HOME = "crates/cases.rs"
+FRESH_SEEDS = {
+    ".rs": r"\bProptestConfig\b|\bTestRunner::(?!new\(cases\(|deterministic\()\w+\("
+    r"|\bproptest! \{(?!\s*#!\[proptest_config\(cases\()",
+    ".py": r"\bRandom\(\)|\bdefault_rng\(\)|(?<![.\w])random\.(?!Random\b)[a-z]\w*\(",
+}
+
+
+def _seed_complaints(name: str, text: str) -> Iterator[str]:
+    suffix = Path(name).suffix
+    code = _code_of(text) if suffix == ".rs" else text
+    fresh = [] if name == SEEDS_HOME else re.finditer(FRESH_SEEDS[suffix], code)
+    for found in fresh:
+        where = f"{name}:{_line_of(code, found.start())}: {found[0]}"
+        yield f"{where}: a test that draws a fresh seed ({SEEDS_HOME} says how to draw)"
 
 
 # ---------------------------------------------------------------- plugs
@@ -369,6 +389,7 @@ Rule = Callable[[str, str], Iterator[str]]
 TEXT_RULES: list[tuple[Rule, list[str]]] = [
     (_arrow_complaints, RUST),
     (_ban_complaints, RUST),
+    (_seed_complaints, [*RUST, *_named("tests/*.py")]),
     (_plug_complaints, RUST),
     (_size_complaints, [*CODE, *_named("*.css", "*.js")]),
     (_leftover_complaints, TEXT),
@@ -419,6 +440,11 @@ BREAKS: list[tuple[Rule, str, str]] = [
     (_ban_complaints, "crates/ssd-trace/src/lib.rs", "unsafe { f() }"),
     (_ban_complaints, f"{KV}/db/a.rs", "use std::fs::File;"),
     (_ban_complaints, f"{KV}/db/a.rs", "use std::{io, time};"),
+    (_seed_complaints, "a.rs", "proptest! {\n    #[test]\n}"),
+    (_seed_complaints, "a.rs", "ProptestConfig::with_cases(5)"),
+    (_seed_complaints, "a.rs", "TestRunner::default()"),
+    (_seed_complaints, "tests/a.py", "rng = random.Random" + "()"),
+    (_seed_complaints, "tests/a.py", "x = random.randrange" + "(5)"),
     (_plug_complaints, PLUG, f"//! Greedy.\n//! Decided: ties go to the lowest id.\n{INFO}"),
     (_plug_complaints, PLUG, f"//! Greedy.\n//! Paper: Desnoyers 2012.\n{INFO}"),
     (_size_complaints, "a.rs", "// x\n" * 801),
@@ -449,6 +475,9 @@ PASSES: list[tuple[Rule, str, str]] = [
     ),
     *((_ban_complaints, home, "unsafe { f() }") for home in UNSAFE_HOMES),
     (_ban_complaints, KV_WORLD, "use std::fs::File;"),
+    (_seed_complaints, "a.rs", "proptest! {\n    #![proptest_config(cases(9, 1))]\n}"),
+    (_seed_complaints, "a.rs", "TestRunner::new(cases(9, 1)); TestRunner::deterministic()"),
+    (_seed_complaints, "tests/a.py", "rng = random.Random(7).random()"),
     (_plug_complaints, PLUG, f"//! P.\n//!\n//! Paper: A, 2012.\n//! Decided: ties.\n\n{INFO}"),
     (_plug_complaints, PLUG, "//! A queue that policies share.\n"),
     (_size_complaints, "a.rs", "// x\n" * 800),

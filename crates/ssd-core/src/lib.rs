@@ -4,6 +4,9 @@
 //! `host` (requests, drivers) -> `ftl` (map, place, gc) -> `sched` (order) -> `nand` (timing, media)
 //! -> `metrics`; `sim` owns all of them and time. The crate does no I/O and reads no clock.
 
+#[cfg(test)]
+#[path = "../../cases.rs"]
+mod cases;
 pub mod config;
 pub mod experiment;
 pub mod ftl;

@@ -4,6 +4,10 @@
 //! messages. Where they differ, the test writes what it got beside the build and names the file to
 //! compare.
 
+#[path = "../../cases.rs"]
+mod cases;
+
+use cases::cases;
 use proptest::prelude::*;
 use ssd_core::config::{Input, key_paths, load, presets};
 
@@ -133,7 +137,7 @@ fn key_and_value() -> impl Strategy<Value = (String, String)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(256, 62))]
 
     #[test]
     fn arbitrary_text_never_panics(text in any::<String>(), key in any::<String>()) {

@@ -5,8 +5,8 @@
 mod rig;
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use rig::any_config::{Drawn, Spare, any_config};
+use rig::cases::cases;
 use rig::storm::{Storm, Weather};
 use rig::{alone, closed, device, free_blocks, used_space, victim, whole};
 use ssd_core::config::{Amount, BusyUnit, Config, DataMode, Frontiers, PoolScope};
@@ -204,16 +204,6 @@ fn a_list_of_fully_valid_blocks_is_not_collected() {
 
 fn weather(seed: u64, requests: u64) -> Weather {
     Weather { requests, depth: 32, seed, audit: 64, mix: [20, 8, 2], pause: 0 }
-}
-
-fn cases(n: u32, seed: u64) -> ProptestConfig {
-    ProptestConfig {
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(seed),
-        max_global_rejects: 1_000_000,
-        max_local_rejects: 1_000_000,
-        ..ProptestConfig::with_cases(n)
-    }
 }
 
 fn completes_or_says_why(c: &Config, seed: u64, requests: u64, pause: u64) {

@@ -4,7 +4,8 @@
 mod rig;
 
 use proptest::prelude::*;
-use rig::any_config::{Drawn, Spare, any_config, cases};
+use rig::any_config::{Drawn, Spare, any_config};
+use rig::cases::cases;
 use rig::storm::{Storm, Weather};
 use rig::{PAGE, alone, closed, device, finish, whole};
 use ssd_core::config::{BusyUnit, Config, DataMode, Frontiers, LinkDuplex, TimingModel};

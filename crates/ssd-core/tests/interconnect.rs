@@ -4,7 +4,8 @@
 mod rig;
 
 use proptest::prelude::*;
-use rig::any_config::{Drawn, Spare, any_config, cases};
+use rig::any_config::{Drawn, Spare, any_config};
+use rig::cases::cases;
 use rig::{alone, closed, device, finish, free_blocks, used_space, whole};
 use ssd_core::config::{
     BusyUnit, Config, GcPath, Input, InterconnectModel, PoolScope, TimingModel, load,
@@ -341,6 +342,48 @@ fn the_selective_path_needs_no_interconnect() {
         assert_eq!((took(&read), took(&program)), (50 + 20 + 7 + 11, 527));
     }
     assert_eq!(ssd.measured.controller.traversals, [0; 7]);
+}
+
+/// Wherever a run stops, its log holds what it has counted: the selective path begins no program while the
+/// operations under way come to their end.
+#[test]
+fn the_log_ends_where_the_counts_end() {
+    use GcPath::{Controller, Copyback, Selective};
+    for (path, pool) in [
+        (Controller, PoolScope::Channel),
+        (Copyback, PoolScope::Plane),
+        (Selective, PoolScope::Channel),
+        (Selective, PoolScope::Device),
+    ] {
+        let mut cut = 0;
+        for seed in 0..24 {
+            let mut c = busy(path);
+            (c.alloc.pool, c.gc.window) = (pool, 1 + seed as u32 % 4);
+            c.controller.page_error_probability = 0.2;
+            let mut ssd = filled(&c);
+            let mut rng = Stream::new(seed, "stopped");
+            let user = u64::from(c.device.user_pages);
+            let requests = (0..400 + seed)
+                .map(|_| whole(Op::Write, rng.below(user) as u32, 1))
+                .collect::<Vec<_>>();
+            closed(&mut ssd, 8, requests).expect("it runs");
+            let (counted, running) = (ssd.measured.flash, ssd.pages_in_flight(Cause::Gc));
+            ssd.quiesce().expect("what runs ends");
+            let mut log = Vec::new();
+            ssd.drain_operations(&mut log);
+            let logged = |op| {
+                let of = |cause| move |r: &&OpRecord| (r.op, r.cause) == (op, cause);
+                Cause::ALL.map(|cause| log.iter().filter(of(cause)).count() as u64)
+            };
+            assert_eq!(logged(FlashOp::Read), counted.reads, "{path:?}, seed {seed}");
+            assert_eq!(logged(FlashOp::Program), counted.programs, "{path:?}, seed {seed}");
+            assert_eq!(logged(FlashOp::Erase), counted.erases, "{path:?}, seed {seed}");
+            cut += u32::from(running > 0);
+        }
+        // A copy-back is one operation.
+        let between = path == Copyback || cut > 3;
+        assert!(between, "{path:?}: {cut} runs stopped between a read and its program");
+    }
 }
 
 proptest! {

@@ -5,7 +5,8 @@
 mod rig;
 
 use proptest::prelude::*;
-use rig::any_config::{Drawn, Spare, any_config, cases};
+use rig::any_config::{Drawn, Spare, any_config};
+use rig::cases::cases;
 use rig::storm::{Storm, Weather};
 use rig::{alone, device, finish, free_blocks, named, pages_of, victim, whole};
 use ssd_core::config::{

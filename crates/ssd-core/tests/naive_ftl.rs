@@ -7,7 +7,7 @@ mod rig;
 
 use naive::{NaiveFtl, Rule};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
+use rig::cases::cases;
 use rig::{device, free_blocks, victim};
 use ssd_core::config::{Config, Frontiers, PoolScope};
 use ssd_core::ftl::Ftl;
@@ -31,7 +31,7 @@ struct Case {
     trims: f64,
 }
 
-fn cases() -> impl Strategy<Value = Case> {
+fn any_case() -> impl Strategy<Value = Case> {
     let shape = (1u32..=2, 1u32..=2, 1u32..=2).prop_map(|(a, b, c)| [a, b, c]);
     let rule = prop_oneof![Just(Rule::Greedy), Just(Rule::Fifo)];
     let levels = (1u32..=4, 0u32..=6, 0u32..=4);
@@ -133,27 +133,19 @@ fn compare(case: &Case, steps: u32) {
     functional.ftl.audit(&|_| None).unwrap();
 }
 
-fn settings(cases: u32, seed: u64) -> ProptestConfig {
-    ProptestConfig {
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(seed),
-        ..ProptestConfig::with_cases(cases)
-    }
-}
-
 proptest! {
-    #![proptest_config(settings(150, 21))]
+    #![proptest_config(cases(150, 21))]
     #[test]
-    fn it_is_the_naive_ftl(case in cases()) {
+    fn it_is_the_naive_ftl(case in any_case()) {
         compare(&case, 2000);
     }
 }
 
 proptest! {
-    #![proptest_config(settings(2000, 22))]
+    #![proptest_config(cases(2000, 22))]
     #[test]
     #[ignore = "long"]
-    fn it_is_the_naive_ftl_at_length(case in cases()) {
+    fn it_is_the_naive_ftl_at_length(case in any_case()) {
         compare(&case, 5000);
     }
 }

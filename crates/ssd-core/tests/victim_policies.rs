@@ -3,8 +3,11 @@
 
 #[path = "oracle/algorithm_1.rs"]
 mod algorithm_1;
+#[path = "../../cases.rs"]
+mod cases;
 
 use algorithm_1::Algorithm1;
+use cases::cases;
 use proptest::prelude::*;
 use ssd_core::ftl::blocks::{BlockState, BlockTable};
 use ssd_core::ftl::gc::victim::{ALL, Victim, VictimPolicy};
@@ -480,10 +483,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        failure_persistence: None,
-        ..ProptestConfig::with_cases(32)
-    })]
+    #![proptest_config(cases(32, 61))]
 
     #[test]
     fn every_choice_is_the_definitions_choice(

@@ -4,8 +4,8 @@
 mod rig;
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use rig::any_config::{Drawn, Spare, any_config};
+use rig::cases::cases;
 use rig::storm::{Storm, Weather};
 use rig::{alone, device, finish, free_blocks, named, whole};
 use ssd_core::config::{Config, DataMode, EraseUnit, PoolScope, SteadyStart};
@@ -258,16 +258,6 @@ fn the_timed_machine_ends_when_its_first_pool_does() {
     assert!(matches!(end, DeviceError::WornOut { .. }), "{end}");
     assert!(ssd.outstanding() > 1000, "the rest of the trace is not waited for");
     ssd.audit().unwrap();
-}
-
-fn cases(n: u32, seed: u64) -> ProptestConfig {
-    ProptestConfig {
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(seed),
-        max_global_rejects: 1_000_000,
-        max_local_rejects: 1_000_000,
-        ..ProptestConfig::with_cases(n)
-    }
 }
 
 /// Some wear: threshold, endurance, its spread, bad blocks.

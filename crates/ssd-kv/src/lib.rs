@@ -6,6 +6,9 @@
 //! `Db::step`. See docs/store.md.
 
 pub mod bench;
+#[cfg(test)]
+#[path = "../../cases.rs"]
+mod cases;
 mod compaction;
 mod db;
 mod error;

@@ -144,9 +144,12 @@ impl<V: Clone> Lru<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cases::cases;
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(cases(256, 93))]
+
         /// Against a list in order of use.
         #[test]
         fn forgets_the_oldest(calls in proptest::collection::vec((0_u64..40, 0_u8..3, 1_usize..5), 0..400)) {

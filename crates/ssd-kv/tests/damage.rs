@@ -1,7 +1,10 @@
 //! Damaged files: an error or the right answer, never a wrong one, a panic or an endless loop.
 
+#[path = "../../cases.rs"]
+mod cases;
 mod rig;
 
+use cases::cases;
 use proptest::prelude::*;
 use rig::{CHECKED, Map, option_sets, pairs};
 use ssd_core::rng::Stream;
@@ -222,7 +225,7 @@ fn a_compaction_that_fails_leaves_the_store_open() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(cases(300, 94))]
 
     /// Bytes that are no table, manifest or log, some with a right beginning or end.
     #[test]

@@ -8,6 +8,9 @@
 //! `scan`.
 
 pub mod app;
+#[cfg(test)]
+#[path = "../../cases.rs"]
+mod cases;
 pub mod columnar;
 mod detect;
 mod digest;

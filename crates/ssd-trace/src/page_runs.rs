@@ -88,10 +88,13 @@ impl PageBits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cases::cases;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
     proptest! {
+        #![proptest_config(cases(256, 73))]
+
         #[test]
         fn both_sets_equal_a_plain_one(
             ranges in proptest::collection::vec((0u64..300, 0u64..90), 1..60),

@@ -142,10 +142,13 @@ const fn word_of(page: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cases::cases;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
     proptest! {
+        #![proptest_config(cases(256, 71))]
+
         #[test]
         fn it_equals_a_plain_set(
             ranges in proptest::collection::vec((0u64..3000, 0u64..1100), 0..20),

@@ -1,8 +1,11 @@
 //! Trace files: what is written is read, and nothing else is.
 
+#[path = "../../cases.rs"]
+mod cases;
 mod folder;
 mod workloads;
 
+use cases::cases;
 use folder::{Folder, Shape, drain, requests, shape, timed, write};
 use proptest::prelude::*;
 use ssd_core::host::request::{Op, Request, Source, TimedRequest};
@@ -58,7 +61,7 @@ fn small() -> Vec<TimedRequest> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(cases(64, 81))]
 
     #[test]
     fn what_is_written_is_read(

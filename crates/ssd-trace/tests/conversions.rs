@@ -1,8 +1,11 @@
 //! Traces in any format become traces in any other; trace files are read wherever a trace is.
 
+#[path = "../../cases.rs"]
+mod cases;
 mod folder;
 mod workloads;
 
+use cases::cases;
 use folder::{Folder, requests, shape, write};
 use proptest::prelude::*;
 use ssd_core::config::{Fit, TraceFormat, Word, Workload, WorkloadKind};
@@ -92,7 +95,7 @@ fn expected(list: &[TimedRequest], format: TraceFormat) -> Vec<TimedRequest> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(cases(48, 82))]
 
     /// Our own file to a text format and back to our own file: what the format carries is the same.
     #[test]

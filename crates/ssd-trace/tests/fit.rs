@@ -1,7 +1,10 @@
 //! Traces on a device: none, wrap and compact against a naive page map; time range, loops, scale.
 
+#[path = "../../cases.rs"]
+mod cases;
 mod workloads;
 
+use cases::cases;
 use proptest::prelude::*;
 use ssd_core::config::{Fit, Workload, WorkloadKind};
 use ssd_core::host::request::{Op, Request, flags};
@@ -152,6 +155,8 @@ fn any_requests() -> impl Strategy<Value = Vec<(Op, u64, u32)>> {
 }
 
 proptest! {
+    #![proptest_config(cases(256, 83))]
+
     #[test]
     fn compact_leaves_the_same_contents(requests in any_requests(), log in 0u32..5) {
         let page = 1u64 << log;

@@ -1,8 +1,11 @@
 //! Every format on arbitrary and on damaged bytes: no panic, no endless reading, errors with a place.
 
+#[path = "../../cases.rs"]
+mod cases;
 mod samples;
 mod workloads;
 
+use cases::cases;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::TestRunner;
@@ -76,10 +79,9 @@ fn columns(bytes: &[u8]) {
     one::<formats::vscsi::Parser>(bytes);
 }
 
-/// Runs `property` on `cases` of `inputs`.
-fn check<S: Strategy>(cases: u32, inputs: &S, property: impl Fn(S::Value)) {
-    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) };
-    let done = TestRunner::new(config).run(inputs, |input| {
+/// Runs `property` on `n` of `inputs`.
+fn check<S: Strategy>(n: u32, inputs: &S, property: impl Fn(S::Value)) {
+    let done = TestRunner::new(cases(n, 88)).run(inputs, |input| {
         property(input);
         Ok(())
     });

@@ -1,8 +1,11 @@
 //! Every format: what its lines become, what is refused and where, and how it is found out.
 
+#[path = "../../cases.rs"]
+mod cases;
 mod samples;
 mod workloads;
 
+use cases::cases;
 use proptest::prelude::*;
 use samples::{Simple, sample, samples, texts};
 use ssd_core::config::{Fit, TraceFormat, Word, Workload, WorkloadKind};
@@ -237,7 +240,7 @@ fn flags_of_blkreplay() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(cases(200, 84))]
 
     #[test]
     fn what_is_written_is_what_is_read(

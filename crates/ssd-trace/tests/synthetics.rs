@@ -1,7 +1,10 @@
 //! Synthetic workloads: determinism, shares, alignment, arrivals, errors.
 
+#[path = "../../cases.rs"]
+mod cases;
 mod workloads;
 
+use cases::cases;
 use proptest::prelude::*;
 use ssd_core::config::{Arrival, ArrivalKind, SizeShare, Workload, WorkloadKind};
 use ssd_core::host::request::{Op, TimedRequest};
@@ -169,6 +172,8 @@ fn values_out_of_range_are_named() {
 }
 
 proptest! {
+    #![proptest_config(cases(256, 85))]
+
     #[test]
     fn any_configuration_runs_or_is_refused(
         kind in prop::sample::select(KINDS.to_vec()),

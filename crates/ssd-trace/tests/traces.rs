@@ -1,7 +1,10 @@
 //! Which traces are accepted, what they become, and what is said about the others.
 
+#[path = "../../cases.rs"]
+mod cases;
 mod workloads;
 
+use cases::cases;
 use proptest::prelude::*;
 use ssd_core::config::{Fit, Workload, WorkloadKind};
 use ssd_core::host::request::{Op, Request, TimedRequest, flags};
@@ -235,7 +238,7 @@ fn compression_does_not_matter_and_damage_is_found() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(cases(300, 86))]
 
     #[test]
     fn any_bytes_are_read_or_refused(

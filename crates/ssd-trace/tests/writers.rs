@@ -1,8 +1,11 @@
 //! Writers: what a format carries comes back, what it cannot carry is refused or counted.
 
+#[path = "../../cases.rs"]
+mod cases;
 mod folder;
 mod workloads;
 
+use cases::cases;
 use folder::{Folder, List, Shape, requests, shape, timed, write};
 use proptest::prelude::*;
 use ssd_core::config::WorkloadKind;
@@ -126,7 +129,7 @@ fn plain(request: &mut Request) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(cases(48, 87))]
 
     #[test]
     fn what_a_format_carries_comes_back(

@@ -65,11 +65,7 @@ impl Config {
     /// Pages of one erase unit.
     #[must_use]
     pub fn pages_per_unit(&self) -> u64 {
-        let pages = u64::from(self.device.pages_per_block);
-        match self.alloc.erase_unit {
-            EraseUnit::Block => pages,
-            EraseUnit::Superblock => pages * self.planes_per_pool(),
-        }
+        u64::from(self.device.pages_per_block) * self.flash_blocks_per_unit()
     }
 
     /// Erase units of a pool beyond those that its share of the user pages fills.
@@ -79,6 +75,20 @@ impl Config {
         self.units_per_pool().saturating_sub(user.div_ceil(self.pages_per_unit().max(1)))
     }
 
+    /// Flash blocks of an erase unit.
+    fn flash_blocks_per_unit(&self) -> u64 {
+        match self.alloc.erase_unit {
+            EraseUnit::Block => 1,
+            EraseUnit::Superblock => self.planes_per_pool(),
+        }
+    }
+
+    /// Flash blocks that are bad from the factory.
+    pub(crate) fn factory_bad_flash_blocks(&self) -> u64 {
+        let flash_blocks = self.pools() * self.units_per_pool() * self.flash_blocks_per_unit();
+        (flash_blocks as f64 * self.wear.factory_bad_blocks).round() as u64
+    }
+
     /// The erase units that are bad from the factory, ascending; those of a pool follow each other. A
     /// superblock is bad as soon as one of its flash blocks is.
     #[must_use]
@@ -86,14 +96,11 @@ impl Config {
         if self.wear.factory_bad_blocks <= 0.0 {
             return Vec::new();
         }
-        let members = match self.alloc.erase_unit {
-            EraseUnit::Block => 1,
-            EraseUnit::Superblock => self.planes_per_pool(),
-        };
+        let members = self.flash_blocks_per_unit();
         let flash_blocks = self.pools() * self.units_per_pool() * members;
         let mut units: Vec<u32> = (0..flash_blocks).map(|b| (b / members) as u32).collect();
         Stream::new(self.run.seed, "factory bad blocks").shuffle(&mut units);
-        units.truncate((flash_blocks as f64 * self.wear.factory_bad_blocks).round() as usize);
+        units.truncate(self.factory_bad_flash_blocks() as usize);
         units.sort_unstable();
         units.dedup();
         units

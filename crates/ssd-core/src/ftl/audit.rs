@@ -137,6 +137,10 @@ impl Ftl {
             hold!(used == self.space.used_in_pool(pool), "pool {p}: {used} pages used");
             used_total += used;
             hold!(
+                self.space.promised(pool) <= self.space.free_blocks(pool),
+                "pool {p}: a block is promised to wear levelling and none is erased"
+            );
+            hold!(
                 self.space.gc_room(pool) >= self.space.gc_need(pool),
                 "pool {p}: GC needs {} pages and has room for {}",
                 self.space.gc_need(pool),

@@ -1,9 +1,42 @@
 //! Space: erased blocks, open blocks (frontiers), and the room that collection must keep.
 //!
-//! The invariant that makes collection always possible: the pages that GC may still bind in a pool
-//! (erased blocks and its open block) never fall below what the running job still has to move, nor,
-//! without a job, below one whole block. The host may bind only what leaves that room. Only an erase that
-//! wears its block out can leave less: then that is what is kept, and a victim has to fit into it.
+//! # The room rule
+//!
+//! Copies always find a page. For each pool, with S the pages of an erase unit:
+//!
+//! - `free` is its erased blocks, `promised` (0 or 1) those that the running levelling job will open;
+//! - `room = (free - promised) * S + gc_open` is what GC may bind, `gc_open` being the unbound pages in open
+//!   blocks of the GC frontier on all planes of the pool;
+//! - `need` is what is kept of it: what the running job has to move, or S without a job.
+//!
+//! At every instant `promised <= free` and `need <= room` hold. A copy may go to any plane of its pool
+//! ([`Space::copy_plane`]), so a page of room can be bound wherever it is, also in an open block of a plane
+//! that nobody writes. Pages in open blocks of the host and of levelling are no part of the room.
+//!
+//! What binds a page keeps the rule:
+//!
+//! - A *host page* in an open block of its own frontier changes neither side. Opening a block takes S from
+//!   the room and requires `room >= need + S`. With one frontier for host and GC the page takes 1 and
+//!   requires `room > need`; opening only turns S erased pages into `gc_open`. Either way opening requires
+//!   `free > promised`: `gc_open` alone may satisfy the inequality, and levelling needs an erased block.
+//! - A *GC copy* takes 1 from both sides: `need` began as the valid pages of the victim. A pool has one job
+//!   at a time, so nothing is promised then.
+//! - A *levelling copy* goes to an open block of levelling on any plane of the pool, and only if there is
+//!   none opens the promised block, which takes 1 from `free` and from `promised`. The victim's pages fit
+//!   into these blocks: they are at most S, and nothing is promised only if the open ones suffice.
+//!
+//! What changes the other side keeps it, too:
+//!
+//! - *GC begins* with a victim that fits into the room; without worn-out blocks every one does, as
+//!   `room >= need = S`. *Levelling begins* above the reserve: `free >= 2`, so S pages of room are left
+//!   beside the promised block.
+//! - When a job has *moved all*, nothing is promised any more, and `need` is 0 until its block is *erased*,
+//!   which adds S to the room, or is kept at S if the erase wears the block out.
+//! - A *worn-out* block adds nothing. What is kept then is the room there is, up to S, and a victim has to
+//!   fit into it. Victims whose own erase gives nothing back keep S beside their pages, or what there is.
+//!
+//! None of this depends on the size of the reserve (which is at least 1), of the pool, on the number of
+//! frontiers, or on what an erase unit is.
 
 mod at_rest;
 
@@ -45,6 +78,8 @@ pub struct Space {
     wear_open: Vec<u32>,
     /// Pages that the running job may still have to bind; one block without a job.
     gc_need: Vec<u32>,
+    /// Erased blocks that the running levelling job will open: 0 or 1.
+    promised: Vec<u32>,
     used_in_pool: Vec<u32>,
     /// Pools in which a block has been opened since they were asked.
     opened: Vec<bool>,
@@ -89,6 +124,7 @@ impl Space {
             gc_open: vec![0; pools],
             wear_open: vec![0; pools],
             gc_need: vec![geo.pages_per_block; pools],
+            promised: vec![0; pools],
             used_in_pool: vec![0; pools],
             opened: vec![false; pools],
             used: 0,
@@ -194,10 +230,22 @@ impl Space {
         self.used
     }
 
+    /// Erased blocks that wear levelling will still open for the job it has begun in a pool.
+    #[must_use]
+    pub fn promised(&self, pool: PoolId) -> u32 {
+        self.promised[pool.at()]
+    }
+
+    /// Erased blocks of a pool that are not promised to wear levelling.
+    #[inline(always)]
+    fn unpromised(&self, pool: PoolId) -> u32 {
+        self.free_in_pool[pool.at()] - self.promised[pool.at()]
+    }
+
     /// Pages that GC may still bind in a pool.
     #[must_use]
     pub fn gc_room(&self, pool: PoolId) -> u64 {
-        u64::from(self.free_in_pool[pool.at()]) * u64::from(self.pages_per_block)
+        u64::from(self.unpromised(pool)) * u64::from(self.pages_per_block)
             + u64::from(self.gc_open[pool.at()])
     }
 
@@ -214,13 +262,13 @@ impl Space {
         self.keep(pool, pages + if gives_back { 0 } else { self.pages_per_block });
     }
 
-    /// Wear levelling is about to move `pages` pages of `pool` to the most worn erased block. Room for
-    /// collection stays, also while that block is open.
+    /// Wear levelling is about to move `pages` pages of `pool`, which is above its reserve: an erased block
+    /// is promised to it unless its open blocks suffice, and a block is kept for collection.
     pub fn levelling_begins(&mut self, pool: PoolId, pages: u32) {
-        let opens = pages > self.wear_open[pool.at()];
-        let need = self.pages_per_block * if opens { 2 } else { 1 };
-        assert!(u64::from(need) <= self.gc_room(pool), "{pool:?} levels at its reserve");
-        self.gc_need[pool.at()] = need;
+        assert!(self.free_in_pool[pool.at()] >= 2, "{pool:?} levels at its reserve");
+        self.promised[pool.at()] = u32::from(pages > self.wear_open[pool.at()]);
+        self.gc_need[pool.at()] = self.pages_per_block;
+        assert!(self.gc_room(pool) >= self.gc_need(pool), "{pool:?} levels without room for GC");
     }
 
     /// Keep room for so many pages, or what there is.
@@ -240,6 +288,7 @@ impl Space {
 
     /// The job has no page left to move.
     pub fn job_moved_all(&mut self, pool: PoolId, gives_back: bool) {
+        self.promised[pool.at()] = 0;
         self.keep(pool, if gives_back { 0 } else { self.pages_per_block });
     }
 
@@ -275,17 +324,13 @@ impl Space {
         (has_open && !self.shared) || self.host_may_open(plane, has_open)
     }
 
-    /// Whether there is room beside what collection needs.
+    /// Whether there is room beside what collection and wear levelling need.
     #[inline(never)]
     fn host_may_open(&self, plane: PlaneId, has_open: bool) -> bool {
         let pool = self.pool(plane);
-        let need = u64::from(self.gc_need[pool.at()]);
-        if self.shared {
-            let room = self.gc_room(pool);
-            return room > need && (has_open || !self.free[self.home(plane)].is_empty());
-        }
-        let block = u64::from(self.pages_per_block);
-        !self.free[self.home(plane)].is_empty() && self.gc_room(pool) >= need + block
+        let may_open = || self.unpromised(pool) > 0 && !self.free[self.home(plane)].is_empty();
+        let takes = if self.shared { 1 } else { self.pages_per_block };
+        (has_open || may_open()) && self.gc_room(pool) >= self.gc_need(pool) + u64::from(takes)
     }
 
     /// Whether `plane` has a page for frontier `stream`, whoever else needs it.
@@ -364,9 +409,13 @@ impl Space {
             self.gc_open[pool.at()] += self.pages_per_block;
         } else if stream == self.wear_stream() {
             self.wear_open[pool.at()] += self.pages_per_block;
-            assert!(self.gc_need[pool.at()] >= self.pages_per_block, "{pool:?} levels unasked");
-            self.gc_need[pool.at()] -= self.pages_per_block;
+            assert_eq!(self.promised[pool.at()], 1, "{pool:?} levels unasked");
+            self.promised[pool.at()] = 0;
         }
+        assert!(
+            self.promised[pool.at()] <= self.free_in_pool[pool.at()],
+            "{pool:?} broke a promise"
+        );
         if self.superblock {
             self.forget_former(pool, stream, block);
             let supers = self.supers_at(pool, stream);

@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::nand::geometry::Geometry;
 use crate::rng::Stream;
 use crate::units::{BlockId, PlaneId, PoolId};
+use std::ops::RangeInclusive;
 
 /// What a device knows of its wear beside the erases of its blocks.
 #[derive(Clone, Debug)]
@@ -54,10 +55,17 @@ impl Wear {
         &self.due
     }
 
-    /// Go on with a device at rest of which these pools are due.
-    pub(super) fn load(&mut self, due: Vec<bool>) {
-        assert_eq!(due.len(), self.due.len(), "the caller has checked the number of pools");
-        self.due = due;
+    /// Go on with a device at rest of which these pools are due: none where wear is not levelled, even if the
+    /// device has been levelled before.
+    pub(super) fn load(&mut self, due: impl Iterator<Item = bool>) {
+        let pools = self.due.len();
+        self.due = due.map(|due| due && self.threshold > 0).collect();
+        assert_eq!(self.due.len(), pools, "the caller has checked the number of pools");
+    }
+
+    /// The fewest and the most erases that an erase unit survives; `None`: any number.
+    pub(super) fn lives(config: &Config) -> Option<RangeInclusive<u32>> {
+        (config.wear.endurance > 0).then(|| life(config, -1.0)..=life(config, 1.0))
     }
 
     /// Whether `block` is worn out by its `erases`-th erase.
@@ -70,14 +78,19 @@ impl Wear {
 
 /// The erases that each erase unit survives: as many as the weakest of its flash blocks.
 fn limits(config: &Config, geo: &Geometry) -> Vec<u32> {
-    let (mean, spread) = (f64::from(config.wear.endurance), config.wear.endurance_spread);
     let units = geo.pools * geo.blocks_per_pool;
-    if spread <= 0.0 {
+    if config.wear.endurance_spread <= 0.0 {
         return vec![config.wear.endurance; units as usize];
     }
     let mut rng = Stream::new(config.run.seed, "endurance");
-    let mut draw = || (mean * (1.0 + spread * (2.0 * rng.unit() - 1.0))).round().max(1.0) as u32;
+    let mut draw = || life(config, 2.0 * rng.unit() - 1.0);
     (0..units).map(|_| (0..geo.members).map(|_| draw()).min().expect("it has members")).collect()
+}
+
+/// The erases that a flash block survives which is at `place` between the weakest, -1, and the best, 1.
+fn life(config: &Config, place: f64) -> u32 {
+    let (mean, spread) = (f64::from(config.wear.endurance), config.wear.endurance_spread);
+    (mean * (1.0 + spread * place)).round().max(1.0) as u32
 }
 
 /// Bad erase units of a device.

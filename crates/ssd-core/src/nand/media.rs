@@ -213,7 +213,7 @@ impl Media {
     /// out.
     ///
     /// # Errors
-    /// A flash block whose pages with an LPN are not the first ones programmed.
+    /// A flash block whose pages with an LPN of the device are not just the first ones programmed.
     pub(crate) fn load(
         &mut self,
         geo: &Geometry,
@@ -233,14 +233,14 @@ impl Media {
             for plane in geo.planes_of_block(block) {
                 let count = self.programmed(block, plane);
                 let sound = |page| {
-                    let erased = self.lpn[geo.page_on(block, plane, page).at()] == u32::MAX;
-                    erased == (page >= count)
+                    let lpn = self.lpn[geo.page_on(block, plane, page).at()];
+                    if page < count { lpn < geo.user_pages } else { lpn == u32::MAX }
                 };
                 if count > geo.pages_per_flash_block || !(0..geo.pages_per_flash_block).all(sound) {
                     let (block, plane) = (block.0, plane.0);
                     return Err(format!(
-                        "of block {block} on plane {plane} {count} pages are programmed, and others \
-                         hold an LPN"
+                        "of block {block} on plane {plane} {count} pages are programmed, and other pages \
+                         hold an LPN of the device"
                     ));
                 }
             }

@@ -648,6 +648,18 @@ impl Ssd {
         }
     }
 
+    /// Wear levelling has a page for everything it has not bound yet.
+    fn audit_levelling(&self, pool: PoolId, job: &Job) -> Result<(), String> {
+        let (space, geo) = (&self.ftl.space, &self.ftl.geo);
+        let has = space.wear_open(pool) + space.promised(pool) * geo.pages_per_block;
+        let left = u32::from(self.ftl.blocks.valid[job.victim.at()]);
+        // Moves in flight may have bound their pages and not committed them.
+        if has + job.in_flight < left {
+            return Err(format!("{pool:?} levels {left} pages and has {has} for them"));
+        }
+        Ok(())
+    }
+
     /// Jobs and blocks under collection agree.
     pub(crate) fn audit_gc(&self) -> Result<(), String> {
         use crate::ftl::blocks::BlockState;
@@ -661,6 +673,9 @@ impl Ssd {
                     matches!(state, BlockState::Collecting | BlockState::Erasing)
                 })
                 .collect();
+            if let Some(job) = self.gc.jobs[p as usize].filter(|job| job.levels) {
+                self.audit_levelling(PoolId(p), &job)?;
+            }
             let job: Vec<BlockId> = self.gc.jobs[p as usize].iter().map(|j| j.victim).collect();
             if collected != job {
                 return Err(format!(

@@ -73,11 +73,15 @@ impl Ssd {
     }
 
     /// The page in `slot` is without error: its task goes on with the program, and passes no queue, unless
-    /// the copy has to go to another unit.
+    /// the copy has to go to another unit or nothing new is to start.
     #[inline(never)]
     pub(crate) fn program_from_buffer(&mut self, slot: u32) {
         let op = &mut self.ops[slot];
         (op.kind, op.queued) = (Kind::GcWrite, self.now);
+        if self.quiescing {
+            self.enqueue(slot, W_GC);
+            return;
+        }
         let unit = self.ftl.geo.unit_of(op.plane).at();
         self.units[unit].load += 1;
         if let Some((array_ns, bus_ns)) = self.start_gc_write(unit, slot) {

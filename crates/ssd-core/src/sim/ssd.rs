@@ -104,6 +104,8 @@ pub struct Ssd {
     erases_before: Vec<u32>,
     audit_every: u64,
     until_audit: u64,
+    /// What runs goes on to its end, and nothing new starts.
+    pub(crate) quiescing: bool,
     plugs: Plugs,
 }
 
@@ -178,6 +180,7 @@ impl Ssd {
             erases_before: ftl.blocks.erases.clone(),
             audit_every: 0,
             until_audit: 0,
+            quiescing: false,
             plugs: plugs.clone(),
             ftl,
         };
@@ -421,15 +424,18 @@ impl Ssd {
         self.ops.len() == 0
     }
 
-    /// Start nothing new, and run until every flash operation has ended (for complete logs).
+    /// Start nothing new, and run until every flash operation has ended (for complete logs): no operation is
+    /// counted from here on.
     ///
     /// # Errors
     /// As [`Device::run_until`].
     pub fn quiesce(&mut self) -> Result<(), DeviceError> {
+        self.quiescing = true;
         while let Some(t) = self.events.next_time() {
             self.begin_instant(t)?;
             self.grant_buses();
         }
+        self.quiescing = false;
         self.failure.take().map_or(Ok(()), Err)
     }
 

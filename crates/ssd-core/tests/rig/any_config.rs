@@ -2,7 +2,6 @@
 
 use super::{device, free_blocks, named, pages_of, used_space};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use ssd_core::config::{
     Amount, Blocking, BlockingScope, BusyUnit, Config, EraseUnit, Frontiers, GcPath, Granularity,
     Input, InterconnectModel, PoolScope, TimingModel, Word, load, to_toml,
@@ -232,16 +231,6 @@ fn capacity(c: &mut Config, spare: Spare, share: f64) {
     c.device.user_pages = ((f64::from(user) * share) as u32).clamp(1, all - 1);
 }
 
-/// So many cases, the same ones every time.
-pub(crate) fn cases(n: u32, seed: u64) -> ProptestConfig {
-    ProptestConfig {
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(seed),
-        max_global_rejects: 100_000,
-        ..ProptestConfig::with_cases(n)
-    }
-}
-
 /// Any valid config with this much room.
 pub(crate) fn any_config(spare: Spare) -> impl Strategy<Value = Drawn> {
     let share = prop_oneof![3 => Just(1.0), 1 => 0.3f64..1.0];
@@ -262,6 +251,38 @@ pub(crate) fn any_config(spare: Spare) -> impl Strategy<Value = Drawn> {
             set_between(&mut c, between);
             reconcile(&mut c);
             capacity(&mut c, spare, share);
+            c
+        })
+        .prop_filter("the config layer refuses it", |c| is_valid(c).is_ok())
+        .prop_map(Drawn)
+}
+
+/// Any valid config with little room that levels its wear all the time: pools of many planes, small reserves and
+/// triggers, blocks that wear out in some. In half of them a copy is on its way for long, so that much
+/// happens between the beginning of a job and its first program.
+pub(crate) fn levelled_config() -> impl Strategy<Value = Drawn> {
+    use PoolScope::{Channel, Chip, Device, Plane};
+    let pools = proptest::sample::select(vec![Plane, Chip, Channel, Device, Device, Device]);
+    let endurance = prop_oneof![3 => Just(0u32), 1 => 4u32..40];
+    let wear = (1u32..=2, endurance, 0.0f64..1.0, prop_oneof![3 => Just(0.0), 1 => 0.0f64..0.1]);
+    let shape = (1u32..=2, 1u32..=2, 2u32..=4, 2u32..=6);
+    let pace = (0u64..=2, prop_oneof![1 => Just(None), 1 => (500u64..20_000).prop_map(Some)]);
+    (any_config(Spare::Tight), (pools, 1u32..=2, 0.5f64..1.0), wear, shape, pace)
+        .prop_map(|(Drawn(mut c), (pool, reserve, share), wear, shape, (soft, ecc_ns))| {
+            (c.alloc.pool, c.gc.reserve) = (pool, reserve);
+            let d = &mut c.device;
+            (d.channels, d.chips_per_channel, d.planes_per_chip, d.pages_per_block) = shape;
+            if c.gc.trigger.len() == 1 {
+                c.gc.trigger = vec![free_blocks(soft)];
+            }
+            c.controller.ecc_ns = ecc_ns.unwrap_or(c.controller.ecc_ns);
+            let w = &mut c.wear;
+            (w.static_threshold, w.endurance, w.endurance_spread, w.factory_bad_blocks) = wear;
+            if w.endurance == 0 {
+                w.endurance_spread = 0.0;
+            }
+            reconcile(&mut c);
+            capacity(&mut c, Spare::Tight, share);
             c
         })
         .prop_filter("the config layer refuses it", |c| is_valid(c).is_ok())

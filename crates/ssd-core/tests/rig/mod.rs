@@ -4,6 +4,8 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 pub(crate) mod any_config;
+#[path = "../../../cases.rs"]
+pub(crate) mod cases;
 pub(crate) mod history;
 pub(crate) mod storm;
 

@@ -124,9 +124,12 @@ pub(crate) fn successor(last: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cases::cases;
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(cases(256, 91))]
+
         #[test]
         fn short_keys_lie_between(a in "[ab\u{ff}]{0,12}", b in "[abc]{0,12}", s in 1_u64..9, t in 1_u64..9) {
             let a = internal(a.as_bytes(), Tag::seek(s));

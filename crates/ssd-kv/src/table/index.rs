@@ -124,6 +124,7 @@ impl Heads {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cases::cases;
     use crate::format::block::BlockBuilder;
     use crate::format::key::{Tag, internal};
     use crate::vfs::region::Piece;
@@ -131,6 +132,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
+        #![proptest_config(cases(256, 92))]
+
         /// Against a walk; keys differ before, in and behind their heads, or are equal but for tags.
         #[test]
         fn finds_what_a_walk_finds(

@@ -2,6 +2,7 @@
 
 use super::layout::{BLOCK_HEADER_BYTES, BlockHeader, Header, Summary, checksum};
 use super::{HEADER_BYTES, Reader, encode};
+use crate::cases::cases;
 use proptest::prelude::*;
 use ssd_core::host::request::{Op, Request, Source, TimedRequest};
 use ssd_core::units::Nanos;
@@ -80,7 +81,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(cases(2000, 74))]
 
     #[test]
     fn a_forged_block_gives_possible_requests_or_an_error(

@@ -130,9 +130,12 @@ impl Recency {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cases::cases;
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(cases(256, 72))]
+
         #[test]
         fn it_equals_a_plain_list(
             pages in 1u32..100,

@@ -120,7 +120,8 @@ columns! {
     open_superblocks: u32,
     /// Whether a block of each pool has been opened since collection last considered it.
     opened: u8,
-    /// Whether a block of each pool has been erased since wear levelling last considered it.
+    /// Whether a block of each pool has been erased since wear levelling last considered it; of no meaning to a
+    /// device that does not level.
     level_due: u8,
     /// Admission number of the data in each page, where it is kept.
     sequence: u64,

@@ -165,7 +165,10 @@ impl Snapshot {
             fits(&head.shape, head.keeps, config).map_err(FormError::Unfit)?;
         }
         let mut columns = Columns::default();
-        for (name, bytes) in &head.columns {
+        for (i, (name, bytes)) in head.columns.iter().enumerate() {
+            if head.columns[..i].iter().any(|(earlier, _)| earlier == name) {
+                return Err(FormError::Damaged(format!("it has two columns {name:?}")));
+            }
             let known = columns.decode(name, *bytes, &mut |buffer| reader.fill(buffer))?;
             known.ok_or_else(|| {
                 FormError::Unfit(format!(

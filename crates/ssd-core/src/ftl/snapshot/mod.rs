@@ -5,6 +5,7 @@
 //! build their index from the block table, so one preconditioned device serves all of them; policies
 //! that keep more than the table tells (ages) start afresh, as their files say.
 
+mod check;
 pub(super) mod columns;
 mod form;
 pub mod shape;
@@ -55,9 +56,6 @@ struct Keeps {
     digest: bool,
     bytes: bool,
 }
-
-/// Counters beyond this are not those of a run.
-const MOST: u64 = 1 << 60;
 
 impl Snapshot {
     /// The configuration that it depends on.
@@ -131,9 +129,6 @@ impl Snapshot {
             let bound =
                 c.programmed[at * members..(at + 1) * members].iter().map(|&n| u32::from(n));
             table.bound[at] = bound.sum::<u32>() as u16;
-            if table.state[at] == BlockState::Sealed && c.seal_order[at] >= self.counters.seals {
-                return Err(format!("block {at} was sealed after the last one"));
-            }
         }
         table.erases.clone_from(&c.erases);
         table.seal_order.clone_from(&c.seal_order);
@@ -230,17 +225,16 @@ impl Ftl {
     ) -> Result<Ftl, String> {
         snapshot.fits(config)?;
         let mut ftl = Ftl::with_plugs(config, plugs);
-        ftl.load(snapshot).map_err(|what| format!("the snapshot contradicts itself: {what}"))?;
+        ftl.load(config, snapshot)
+            .map_err(|what| format!("the snapshot contradicts itself: {what}"))?;
         ftl.victim.init(&ftl.blocks, ftl.clock);
         Ok(ftl)
     }
 
-    fn load(&mut self, snapshot: &Snapshot) -> Result<(), String> {
+    fn load(&mut self, config: &Config, snapshot: &Snapshot) -> Result<(), String> {
         let (c, counters) = (&snapshot.columns, &snapshot.counters);
         snapshot.check_sizes(&self.geo, self.space.frontiers())?;
-        if [counters.sequence, counters.clock, counters.seals].iter().any(|&n| n > MOST) {
-            return Err(format!("{counters:?} are no counters of a run"));
-        }
+        check::check(snapshot, config, &self.geo)?;
         self.media.load(&self.geo, &c.lpn, &c.programmed, [&c.sequence, &c.digest])?;
         self.load_contents(&c.contents)?;
         self.valid_pages = self.map.load(&c.valid, &c.lpn)?;
@@ -253,7 +247,7 @@ impl Ftl {
         }
         let ground = Ground { geo: &self.geo, blocks: &self.blocks, media: &self.media };
         self.space.load(&ground, c, counters.releases, counters.lowest_free_blocks)?;
-        self.wear.load(c.level_due.iter().map(|&due| due != 0).collect());
+        self.wear.load(c.level_due.iter().map(|&due| due != 0));
         (self.clock, self.seals) = (counters.clock, counters.seals);
         self.audit_blocks_and_space()
     }
@@ -264,12 +258,17 @@ impl Ftl {
         if !pages.remainder().is_empty() {
             return Err("the last page of its contents is not whole".to_string());
         }
+        let mut next = 0;
         for page in pages {
             let (number, bytes) = page.split_at(4);
             let number = u32::from_le_bytes(number.try_into().expect("four bytes"));
             if number >= self.geo.pages {
                 return Err(format!("contents of page {number}, beyond the device"));
             }
+            if number < next || self.media.lpn(Ppn(number)).0 == u32::MAX {
+                return Err(format!("contents of page {number}, not programmed or out of order"));
+            }
+            next = number + 1;
             self.media.load_bytes(Ppn(number), bytes);
         }
         Ok(())

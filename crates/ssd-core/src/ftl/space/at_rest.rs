@@ -58,6 +58,15 @@ impl Space {
             self.gc_open[pool.at()] = self.count_open(ground, pool, self.gc_stream());
             self.wear_open[pool.at()] = self.count_open(ground, pool, self.wear_stream());
             self.keep(pool, self.pages_per_block);
+            let worn_out = |b| ground.blocks.is_bad(b) && ground.blocks.erases[b.at()] > 0;
+            let room = self.gc_need(pool);
+            if room < u64::from(self.pages_per_block) && !ground.blocks.of_pool(pool).any(worn_out)
+            {
+                return Err(format!(
+                    "pool {} has lost no block and has room for {room} pages",
+                    pool.0
+                ));
+            }
         }
         self.opened = columns.opened.iter().map(|&opened| opened != 0).collect();
         (self.releases, self.lowest_free) = (releases, lowest_free);
@@ -116,7 +125,7 @@ impl Space {
 
     /// Every frontier goes on where the pages programmed in its block end, and every open block has one.
     fn check_frontiers(&self, ground: &Ground<'_>) -> Result<(), String> {
-        let mut taken = 0;
+        let mut taken = vec![false; ground.blocks.len()];
         for (at, open) in self.open.iter().enumerate() {
             let (plane, stream) = (at as u32 / self.frontiers, at as u32 % self.frontiers);
             let wrong =
@@ -133,13 +142,14 @@ impl Space {
                 let is_open = ground.blocks.state[block.at()] == BlockState::Open;
                 let left = self.pages_on_plane - u32::from(ground.blocks.bound[block.at()]);
                 let here = ground.geo.first_plane(block) == PlaneId(plane);
-                if !(is_open && here && left == open.left) {
+                let twice = std::mem::replace(&mut taken[block.at()], true);
+                if twice || !(is_open && here && left == open.left) {
                     return Err(wrong());
                 }
-                taken += 1;
             }
         }
         let open = ground.blocks.state.iter().filter(|&&s| s == BlockState::Open).count();
+        let taken = taken.iter().filter(|&&taken| taken).count();
         if self.superblock || taken == open {
             return Ok(());
         }

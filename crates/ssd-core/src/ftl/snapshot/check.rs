@@ -1,0 +1,165 @@
+//! What the columns and counters of a snapshot say of each other and of the configuration.
+//!
+//! A checksum tells damage; this tells the file of a program with a mistake. Every column is held against
+//! the columns it repeats and against the keys that govern it:
+//!
+//! | column | must agree with | where |
+//! |---|---|---|
+//! | `lpn`, `programmed` | each other, `device` | `Media::load` |
+//! | `valid` | `lpn`, `device.user_capacity` | `Map::load` |
+//! | `state` | `programmed`, `wear.factory_bad_blocks`, `wear.endurance` | the audit, [`lives`] |
+//! | `erases` | `state`, the counter of releases, `wear.endurance` | [`lives`], [`counters`] |
+//! | `seal_order` | `state`, the counter of seals | [`orders`] |
+//! | `free_order` | `state`, `erases`, `wear.dynamic` | [`orders`] |
+//! | `frontiers`, `open_superblocks` | `state`, `programmed`, `alloc` | `Space::load` |
+//! | `opened`, `level_due` | nothing: flags | [`flags`] |
+//! | `sequence`, `digest`, `contents` | `valid`, `lpn`, what is kept | [`data`], `load_contents` |
+//!
+//! `level_due` is of use only to a device that levels wear; one that does not leaves it out.
+
+use super::Snapshot;
+use crate::config::Config;
+use crate::ftl::blocks::BlockState;
+use crate::ftl::wear::Wear;
+use crate::nand::geometry::Geometry;
+
+/// Counters beyond this are not those of a run.
+const MOST: u64 = 1 << 60;
+/// Nor are more releases of blocks than this.
+const MOST_RELEASES: u32 = 1 << 31;
+
+const FREE: u8 = BlockState::Free as u8;
+const SEALED: u8 = BlockState::Sealed as u8;
+const BAD: u8 = BlockState::Bad as u8;
+
+/// Whether a device of `config` with sizes `geo` can be in this state; the columns have the right lengths.
+///
+/// # Errors
+/// The first contradiction.
+pub(super) fn check(snapshot: &Snapshot, config: &Config, geo: &Geometry) -> Result<(), String> {
+    flags("opened", &snapshot.columns.opened)?;
+    flags("level_due", &snapshot.columns.level_due)?;
+    counters(snapshot)?;
+    lives(snapshot, config, geo)?;
+    orders(snapshot, config)?;
+    data(snapshot)
+}
+
+fn flags(name: &str, column: &[u8]) -> Result<(), String> {
+    match column.iter().position(|&flag| flag > 1) {
+        Some(pool) => Err(format!("{name} of pool {pool} is {}, expected 0 or 1", column[pool])),
+        None => Ok(()),
+    }
+}
+
+fn counters(snapshot: &Snapshot) -> Result<(), String> {
+    let (c, n) = (&snapshot.columns, &snapshot.counters);
+    let large = [n.sequence, n.clock, n.seals].iter().any(|&n| n > MOST);
+    if large || n.releases > MOST_RELEASES {
+        return Err(format!("{n:?} are no counters of a run"));
+    }
+    if n.clock > n.sequence {
+        return Err(format!("{} host pages were bound, {} admitted", n.clock, n.sequence));
+    }
+    let worn_out = c.state.iter().zip(&c.erases).filter(|&(&s, &n)| s == BAD && n > 0).count();
+    let erases: u64 = c.erases.iter().map(|&n| u64::from(n)).sum();
+    if erases != u64::from(n.releases) + worn_out as u64 {
+        let released = n.releases;
+        return Err(format!(
+            "{erases} erases released {released} erase units and wore out {worn_out}"
+        ));
+    }
+    let free = c.state.iter().filter(|&&s| s == FREE).count() as u64;
+    if n.lowest_free_blocks > free {
+        let lowest = n.lowest_free_blocks;
+        return Err(format!("{free} erase units are erased, and never fewer than {lowest} were"));
+    }
+    Ok(())
+}
+
+/// Bad blocks are those of the factory or worn out, good ones are not worn out.
+fn lives(snapshot: &Snapshot, config: &Config, geo: &Geometry) -> Result<(), String> {
+    let (lives, c) = (Wear::lives(config), &snapshot.columns);
+    let mut factory = 0;
+    for (block, (&state, &erases)) in c.state.iter().zip(&c.erases).enumerate() {
+        let says = match (&lives, state == BAD) {
+            (_, true) if erases == 0 => {
+                factory += 1;
+                continue;
+            }
+            (None, true) => "worn out, and wear.endurance is 0".to_string(),
+            (Some(lives), true) if !lives.contains(&erases) => {
+                format!("worn out, and blocks survive {} to {}", lives.start(), lives.end())
+            }
+            (Some(lives), false) if erases >= *lives.end() => {
+                format!("not worn out, and no block survives more than {}", lives.end())
+            }
+            _ => continue,
+        };
+        return Err(format!("after {erases} erases block {block} is {says}"));
+    }
+    // By which superblocks the bad flash blocks are shared, the seed decides.
+    let flash_blocks = config.factory_bad_flash_blocks();
+    let units = flash_blocks.div_ceil(u64::from(geo.members))..=flash_blocks;
+    if !units.contains(&factory) {
+        return Err(format!(
+            "{factory} erase units are bad from the factory, and wear.factory_bad_blocks makes {} to \
+             {} of them so",
+            units.start(),
+            units.end()
+        ));
+    }
+    Ok(())
+}
+
+/// The orders among sealed and among erased blocks.
+fn orders(snapshot: &Snapshot, config: &Config) -> Result<(), String> {
+    let (c, n) = (&snapshot.columns, &snapshot.counters);
+    let mut sealed = Vec::new();
+    for (block, &state) in c.state.iter().enumerate() {
+        let (order, erases) = (c.free_order[block], c.erases[block]);
+        let sound = match (state == FREE, config.wear.dynamic) {
+            (false, _) => order == 0,
+            (true, true) => order == erases,
+            (true, false) => order <= n.releases && (order == 0) == (erases == 0),
+        };
+        if !sound {
+            return Err(format!(
+                "block {block}, in state {state} after {erases} erases, has place {order} among the \
+                 erased ones"
+            ));
+        }
+        if state == SEALED {
+            sealed.push(c.seal_order[block]);
+        }
+    }
+    sealed.sort_unstable();
+    if sealed.last().is_some_and(|&last| last >= n.seals) {
+        return Err(format!("a block was sealed after the last of {} seals", n.seals));
+    }
+    match sealed.array_windows().find(|[a, b]| a == b) {
+        Some([order, _]) => Err(format!("two blocks were sealed at place {order}")),
+        None => Ok(()),
+    }
+}
+
+/// What is kept of the data of pages.
+fn data(snapshot: &Snapshot) -> Result<(), String> {
+    let (c, keeps) = (&snapshot.columns, snapshot.keeps);
+    if (keeps.bytes && !keeps.digest) || (keeps.digest && !keeps.sequence) {
+        return Err("bytes are kept with their digests, and these with admission numbers".into());
+    }
+    if !keeps.bytes && !c.contents.is_empty() {
+        return Err("it has contents of pages and does not keep any".into());
+    }
+    let admitted = snapshot.counters.sequence;
+    if let Some(page) = c.sequence.iter().position(|&sequence| sequence > admitted) {
+        let sequence = c.sequence[page];
+        return Err(format!("page {page} holds admission {sequence} of {admitted}"));
+    }
+    let valid = |page: usize| c.valid[page / 64] >> (page % 64) & 1 == 1;
+    match (0..c.digest.len()).find(|&page| c.digest[page] == 0 && valid(page)) {
+        Some(page) => Err(format!("page {page} is valid and has no digest")),
+        None => Ok(()),
+    }
+}
