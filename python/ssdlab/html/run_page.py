@@ -13,6 +13,7 @@ from ssdlab.html.page import (
     document,
     figures,
     flattened,
+    loss_banner,
     number,
     script_data,
     table,
@@ -106,9 +107,10 @@ def _lead(report: Report) -> str:
     shape = f"{device['channels']} channels × {device['chips_per_channel']} chips"
     words = [str(work), shape, f"victim: {config['gc']['victim']['policy']}"]
     text = " · ".join(escape(word) for word in words)
+    lost = loss_banner([report.loss])
     if report.completed:
-        return f'<p class="lead">{text}</p>'
-    return f'<p class="lead">{text} · <strong class="bad">not completed</strong></p>'
+        return f'{lost}<p class="lead">{text}</p>'
+    return f'{lost}<p class="lead">{text} · <strong class="bad">not completed</strong></p>'
 
 
 def _card(name: str, main: str, more: str = "") -> str:
