@@ -411,7 +411,7 @@ def trace_info(
     *,
     journal: list[tuple[int, int]] = ...,
     memory: int,
-    progress: Callable[[int], object] | None = None,
+    progress: Callable[[int, int | None], object] | None = None,
 ) -> str:
     """Statistics of the trace that a resolved configuration (JSON) names, as JSON."""
 
@@ -422,7 +422,7 @@ def trace_convert(
     to: str,
     replace: bool = False,
     allow: list[str] = ...,
-    progress: Callable[[int], object] | None = None,
+    progress: Callable[[int, int | None], object] | None = None,
 ) -> str:
     """Write the trace that a configuration (JSON) names to a file; JSON of what was done."""
 
@@ -440,7 +440,7 @@ def trace_generate(
     to: str,
     replace: bool = False,
     allow: list[str] = ...,
-    progress: Callable[[int], object] | None = None,
+    progress: Callable[[int, int | None], object] | None = None,
 ) -> str:
     """Write the requests of a workload on a volume of `bytes` to a file; JSON of what was done."""
 
@@ -450,7 +450,7 @@ def trace_split(
     *,
     to: str,
     allow: list[str] = ...,
-    progress: Callable[[int], object] | None = None,
+    progress: Callable[[int, int | None], object] | None = None,
 ) -> str:
     """Write every volume of a trace to a file in `folder`; JSON of what was done."""
 
@@ -458,7 +458,7 @@ def trace_requests(
     config: str,
     *,
     limit: int,
-    progress: Callable[[int], object] | None = None,
+    progress: Callable[[int, int | None], object] | None = None,
 ) -> tuple[
     npt.NDArray[np.uint64],
     npt.NDArray[np.uint64],

@@ -26,6 +26,16 @@ def set_values(said: Sequence[str] | None) -> dict[str, object]:
     return values
 
 
+def read_as(
+    said: Sequence[str] | None, unit: str | None, page_size: str | None, sort: bool
+) -> dict[str, object]:
+    """`--set` as a mapping, with the options that say how a trace is read over it."""
+    values = set_values(said)
+    options = {"unit": unit, "page_size": page_size, "sort": sort or None}
+    values |= {f"workload.{key}": value for key, value in options.items() if value is not None}
+    return values
+
+
 def vary_values(said: Sequence[str] | None) -> dict[str, list[object]]:
     """`--vary` as a mapping of keys to their values."""
     values: dict[str, list[object]] = {}

@@ -19,7 +19,14 @@ import typer
 
 import ssdlab
 from ssdlab import _core, kv, outputs, versions
-from ssdlab.arguments import nanoseconds, sector_ranges, set_values, size_bytes, vary_values
+from ssdlab.arguments import (
+    nanoseconds,
+    read_as,
+    sector_ranges,
+    set_values,
+    size_bytes,
+    vary_values,
+)
 from ssdlab.compare_runs import Planned, plan, run_all
 from ssdlab.comparison import table
 from ssdlab.doctor import facts
@@ -60,6 +67,20 @@ Sets = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Override one key; repeatable."),
 ]
 Trace = Annotated[str | None, typer.Option("--trace", metavar="FILE", help="Trace to replay.")]
+Unit = Annotated[
+    Literal["bytes", "sectors", "pages"] | None,
+    typer.Option("--unit", help="What addresses and lengths of the trace count (workload.unit)."),
+]
+PageSize = Annotated[
+    str | None,
+    typer.Option(
+        "--page-size", metavar="SIZE", help="Size of a page of --unit pages.  [default: 4 KiB]"
+    ),
+]
+Sort = Annotated[
+    bool,
+    typer.Option("--sort", help="Sort the requests of the trace by time (workload.sort)."),
+]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the run.")]
 Seeds = Annotated[
     int | None,
@@ -125,6 +146,9 @@ def run_command(
     config: ConfigArgument,
     trace: Trace = None,
     sets: Sets = None,
+    unit: Unit = None,
+    page_size: PageSize = None,
+    sort: Sort = False,
     out: Out = None,
     force: Force = False,
     json_: Json = False,
@@ -135,16 +159,17 @@ def run_command(
     no_html: NoHtml = False,
 ) -> None:
     """Simulate one run."""
+    values = read_as(sets, unit, page_size, sort)
     if seeds is not None:
         traces = [] if trace is None else [trace]
-        planned = plan([config], traces=traces, set=set_values(sets), seed=seed, seeds=seeds)
+        planned = plan([config], traces=traces, set=values, seed=seed, seeds=seeds)
         target = out or Path("runs") / planned[0].config.name
         _compared(planned, jobs, target, force, json_, quiet, no_html)
         return
     if jobs is not None:
         message = "a single run uses one core; --jobs needs --seeds"
         raise typer.BadParameter(message, param_hint="--jobs")
-    loaded = ssdlab.load_config(config, trace=trace, set=set_values(sets), seed=seed)
+    loaded = ssdlab.load_config(config, trace=trace, set=values, seed=seed)
     target = out or Path("runs") / loaded.name
 
     def shown(report: Report | None) -> None:
@@ -185,6 +210,9 @@ def compare_command(
         bool, typer.Option("--quick", help="With --preset-matrix: use a smaller device.")
     ] = (False),
     sets: Sets = None,
+    unit: Unit = None,
+    page_size: PageSize = None,
+    sort: Sort = False,
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -203,9 +231,10 @@ def compare_command(
     no_html: NoHtml = False,
 ) -> None:
     """Simulate the same work under several configurations, side by side."""
+    values = read_as(sets, unit, page_size, sort)
     if preset_matrix:
         said_seeds = seed is not None or seeds is not None
-        if configs or traces or sets or vary or force or no_html or said_seeds:
+        if configs or traces or values or vary or force or no_html or said_seeds:
             raise ConfigError(
                 ["--preset-matrix accepts only --quick, --jobs, --out, --json and --quiet"]
             )
@@ -216,7 +245,7 @@ def compare_command(
     planned = plan(
         configs or [],
         traces=traces or [],
-        set=set_values(sets),
+        set=values,
         vary=vary_values(vary),
         seed=seed,
         seeds=seeds,
@@ -475,6 +504,9 @@ def trace_info(
         ),
     ] = None,
     sets: Sets = None,
+    unit: Unit = None,
+    page_size: PageSize = None,
+    sort: Sort = False,
     json_: Json = False,
     html: Annotated[
         Path | None,
@@ -486,7 +518,8 @@ def trace_info(
     quiet: Quiet = False,
 ) -> None:
     """Print statistics of a trace: mix, sizes, order, footprint, updates, bursts, discards."""
-    ranges, values, kind = sector_ranges(journal), set_values(sets), _picture(plots, picture)
+    ranges, kind = sector_ranges(journal), _picture(plots, picture)
+    values = read_as(sets, unit, page_size, sort)
     if json_ and (html or plots):
         raise ConfigError(["--json cannot be combined with --html or --plots"])
     limit = None if memory is None else memory << 20
@@ -546,12 +579,16 @@ def trace_convert(
     allow: Allow = None,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
     sets: Sets = None,
+    unit: Unit = None,
+    page_size: PageSize = None,
+    sort: Sort = False,
     json_: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Convert a trace to another format."""
+    values = read_as(sets, unit, page_size, sort)
     done = ssdlab.Trace(file).convert(
-        out, to=to, allow=allow or (), force=force, set=set_values(sets), progress=not quiet
+        out, to=to, allow=allow or (), force=force, set=values, progress=not quiet
     )
     _tell([done], json_, quiet)
 
@@ -625,14 +662,16 @@ def trace_split(
     ] = "ssdtrace",
     allow: Allow = None,
     sets: Sets = None,
+    unit: Unit = None,
+    page_size: PageSize = None,
+    sort: Sort = False,
     json_: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Write each volume of a trace to its own file."""
     del by  # there is one way to split so far; the option leaves room for others
-    done = ssdlab.Trace(file).split(
-        out, to=to, allow=allow or (), set=set_values(sets), progress=not quiet
-    )
+    values = read_as(sets, unit, page_size, sort)
+    done = ssdlab.Trace(file).split(out, to=to, allow=allow or (), set=values, progress=not quiet)
     _tell(done, json_, quiet)
 
 

@@ -351,6 +351,8 @@ class Comparison:
                 lines += self._latencies(op)
         ranking = [line for text in self.ranking() for line in _wrapped("", text)]
         lines += ["", *ranking] if ranking else []
+        losses = dict.fromkeys(report.loss for _, report in self.runs if report.loss)
+        lines = [*(line for loss in losses for line in _wrapped("LOST  ", loss)), *lines]
         for label, reason in self.failures.items():
             lines += ["", f"{label} could not finish: {reason}"]
         if self.not_run:

@@ -72,6 +72,22 @@ class Requests:
 
 
 @dataclass(frozen=True)
+class TraceLines:
+    """What became of the lines of a trace."""
+
+    lines: int
+    """Lines of the file; records of a binary one."""
+    skipped: int
+    """Lines that could not be used and were skipped (`workload.skip_bad`)."""
+    late: int
+    """Requests that are earlier than one above them: sorted, or among the lines skipped."""
+    sorted: bool
+    """Whether the requests were sorted by time (`workload.sort`)."""
+    loss: str | None
+    """What is to be said before all results: more than 1 % of the lines were skipped."""
+
+
+@dataclass(frozen=True)
 class Host:
     """Host pages."""
 

@@ -36,6 +36,7 @@ UNITS = {
     "precondition": "pages",
     "workload": "requests",
     "reading": "bytes",
+    "sorting": "requests",
     "writing": "bytes",
 }
 

@@ -70,6 +70,8 @@ class Report:
     """All submitted requests were completed."""
     requests: measures.Requests
     """Requests."""
+    trace_lines: measures.TraceLines | None
+    """Lines of the trace; None for a synthetic workload."""
     host: measures.Host
     """Host pages."""
     write_buffer: measures.WriteBuffer | None
@@ -204,6 +206,11 @@ class Report:
             name, *numbers = line.split(",")
             found.setdefault(name, []).append(tuple(map(int, numbers)))
         return {name: np.array(rows, np.int64) for name, rows in found.items()}
+
+    @property
+    def loss(self) -> str | None:
+        """What is to be said before all results: much of the trace was skipped. None: nothing."""
+        return self.trace_lines.loss if self.trace_lines else None
 
     @property
     def name(self) -> str:

@@ -94,10 +94,10 @@ class Requests:
 class Trace:
     """A trace file in any format of docs/formats.md, plain, .gz or .zst.
 
-    `set` of the methods maps keys of `[workload]` that say how the file is read (format, action,
-    volume, from, until, skip_bad, dedup) to values. `progress` shows a bar on stderr, or is called
-    with the bytes read. All raise `ConfigError` and `WorkloadError`; those that write also
-    `OutputError`.
+    `set` of the methods maps keys of `[workload]` that say how the file is read (format, unit,
+    page_size, action, volume, from, until, sort, skip_bad, max_bad, dedup) to values. `progress`
+    shows a bar on stderr, or is called with the bytes read. All raise `ConfigError` and
+    `WorkloadError`; those that write also `OutputError`.
     """
 
     path: str | Path
@@ -209,8 +209,8 @@ class Trace:
         set: Mapping[str, object] | None,
         wanted: Progress,
         allow: Sequence[str] = (),
-    ) -> Iterator[tuple[Config, Callable[[int], object] | None]]:
-        """The configuration that reads the trace, and what is to be called with the bytes read."""
+    ) -> Iterator[tuple[Config, Callable[[int, int | None], object] | None]]:
+        """The configuration that reads the trace, and what is to be called with the progress."""
         for loss in allow:
             _known("allow", loss, json.loads(_core.registry())["losses"])
         config = load_config(trace=self.path, set=set)
@@ -298,16 +298,23 @@ def _written(values: Mapping[str, Any], target: str, warnings: Sequence[str]) ->
 @contextmanager
 def _told(
     name: str, stage: str, total: int | None, wanted: Progress
-) -> Iterator[Callable[[int], object] | None]:
-    """What is to be called with how much is done of a stage."""
+) -> Iterator[Callable[[int, int | None], object] | None]:
+    """What is to be called with how much is done of a stage, or of how many requests are sorted."""
     if not isinstance(wanted, bool):
-        yield wanted
+        yield lambda done, to_sort: wanted(done) if to_sort is None else None
     elif not wanted:
         yield None
     else:
         with display() as shown:
             told = shown.run(name)
-            yield lambda done: told(stage, done, total)
+
+            def both(done: int, to_sort: int | None) -> None:
+                if to_sort is None:
+                    told(stage, done, total)
+                else:
+                    told("sorting", done, to_sort)
+
+            yield both
 
 
 def _bytes(path: str | Path) -> int | None:

@@ -271,12 +271,22 @@ class Source:
     """Number of the volume, as in `workload.volume`."""
     device: str
     """Name of the volume, such as "8,0"."""
+    units: str
+    """Units in which times, addresses and lengths were read (`workload.unit`)."""
     lines: int
     """Lines of the file; records of a binary one, requests of a trace file of ours."""
     skipped_lines: int
     """Lines that could not be used and were skipped (`workload.skip_bad`)."""
     first_skipped: str | None
     """What is wrong with the first of them."""
+    late_requests: int
+    """Requests that are earlier than one above them: sorted, or among the lines skipped."""
+    sorted: bool
+    """Whether the requests were sorted by time (`workload.sort`)."""
+    loss: str | None
+    """What is to be said before all statistics: more than 1 % of the lines were skipped."""
+    warnings: tuple[str, ...]
+    """What a reader of the statistics should know of the file."""
     events: dict[str, int]
     """Events of every action in the file, by its letter."""
     action: str

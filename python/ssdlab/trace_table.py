@@ -241,11 +241,12 @@ def sources(infos: Sequence[Info]) -> Iterator[str]:
     for name, info in zip(("first", "second"), infos, strict=False):
         head = f"{name}: " if len(infos) > 1 else ""
         source = info.source
+        if source.loss:
+            yield f"LOST  {source.loss}"
         action = f", action {source.action}" if source.format == "block-event" else ""
         yield f"{head}{source.file}: {source.format}, {source.lines:,} lines{action}"
-        if source.skipped_lines:
-            skipped = f"{source.skipped_lines:,} lines were skipped; the first:"
-            yield f"{skipped} {source.first_skipped}"
+        yield f"{head}{source.units}"
+        yield from (f"warning: {text}" for text in source.warnings)
 
 
 def _table(grid: Grid) -> Table:

@@ -15,7 +15,7 @@ use crate::metrics::build::{DeviceState, Inputs};
 use crate::metrics::counters::Cause;
 use crate::metrics::distributions;
 use crate::metrics::histogram::Histogram;
-use crate::metrics::report::{Provenance, Report};
+use crate::metrics::report::{Provenance, Report, TraceLines};
 use crate::sim::functional::Functional;
 use crate::sim::log::OpRecord;
 use crate::sim::request::RequestRecord;
@@ -98,6 +98,8 @@ pub struct Circumstances {
     pub commit: Option<String>,
     /// Digest of the trace.
     pub trace_digest: Option<String>,
+    /// Lines of the trace.
+    pub trace_lines: Option<TraceLines>,
     /// Digest of the snapshot that the run starts from.
     pub snapshot_digest: Option<String>,
     /// Warnings that go into the report.
@@ -583,6 +585,7 @@ fn report(
         cpu_ns: end.clock.map(|c| c.1),
         memory_bytes: Some(ftl.bytes_held() as u64),
         series: BTreeMap::new(),
+        trace_lines: circumstances.trace_lines.clone(),
         warnings: told(circumstances, ending),
     })
 }

@@ -11,10 +11,10 @@ use ssd_core::ftl::plugs::Plugs;
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::log::OpRecord;
 use ssd_core::sim::request::RequestRecord;
-use ssd_trace::OpenedSource;
 use ssd_trace::fio::Drive;
 use ssd_trace::logs::Logs;
 use ssd_trace::snapshots;
+use ssd_trace::{OpenedSource, Step};
 use std::fs::Metadata;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -85,6 +85,9 @@ const POLL: Duration = Duration::from_millis(100);
 #[derive(Default)]
 struct Reading {
     bytes: AtomicU64,
+    /// Requests put in order of time, and of how many; 0: none are.
+    sorted: AtomicU64,
+    to_sort: AtomicU64,
     /// Nobody waits for it any more.
     left: AtomicBool,
 }
@@ -105,8 +108,14 @@ fn opened(py: Python<'_>, config: &Config, progress: Option<&Py<PyAny>>) -> PyRe
     let reading = Arc::new(Reading::default());
     let there = Arc::clone(&reading);
     let reader = std::thread::spawn(move || {
-        let mut watch = |bytes| {
-            there.bytes.store(bytes, Ordering::Relaxed);
+        let mut watch = |step| {
+            match step {
+                Step::Read(bytes) => there.bytes.store(bytes, Ordering::Relaxed),
+                Step::Sorted { done, total } => {
+                    there.sorted.store(done, Ordering::Relaxed);
+                    there.to_sort.store(total, Ordering::Relaxed);
+                }
+            }
             let left = there.left.load(Ordering::Relaxed);
             if left { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
@@ -115,8 +124,11 @@ fn opened(py: Python<'_>, config: &Config, progress: Option<&Py<PyAny>>) -> PyRe
         let _ = sender.send(opened);
     });
     let told = |reading: &Reading, done: Option<u64>| {
-        let bytes = done.unwrap_or_else(|| reading.bytes.load(Ordering::Relaxed));
-        let told = tell(progress, "reading", bytes, total);
+        let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let told = match now(&reading.to_sort) {
+            0 => tell(progress, "reading", done.unwrap_or(now(&reading.bytes)), total),
+            all => tell(progress, "sorting", done.map_or(now(&reading.sorted), |_| all), Some(all)),
+        };
         reading.left.store(told.is_err(), Ordering::Relaxed);
         told
     };
@@ -241,6 +253,7 @@ pub(crate) fn run(
     let circumstances = Circumstances {
         plugs,
         commit,
+        trace_lines: opened.facts.as_ref().map(ssd_trace::TraceFacts::lines_told),
         trace_digest: opened.facts.as_ref().map(|f| f.trace_digest.clone()),
         snapshot_digest: start.as_ref().map(|(_, digest)| digest.clone()),
         warnings: opened.facts.as_ref().map_or_else(Vec::new, ssd_trace::TraceFacts::warnings),

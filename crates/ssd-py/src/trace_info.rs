@@ -1,6 +1,6 @@
 //! The statistics of a trace.
 
-use crate::traces::{refused, watched};
+use crate::traces::{described, refused, watched};
 use pyo3::prelude::*;
 use serde_json::json;
 use ssd_core::config::Config;
@@ -10,7 +10,7 @@ use ssd_trace::raw::{Stopped, each_request};
 /// Statistics of the trace that a resolved configuration (JSON) names, as JSON.
 ///
 /// `journal` holds ranges of sectors, `memory` the bytes that the table of pages may take.
-/// `progress(done)` is called now and then with the bytes read of the file. Raises `WorkloadError`
+/// `progress(done, total)` is called now and then, see `watched`. Raises `WorkloadError`
 /// when the trace cannot be used, `KeyboardInterrupt` when it was interrupted.
 #[pyfunction]
 #[pyo3(signature = (config, *, journal=Vec::new(), memory, progress=None))]
@@ -34,6 +34,6 @@ pub(crate) fn trace_info(
     let (reading, info) = read;
     let mut values = json!(info);
     values["version"] = json!(1);
-    values["source"] = json!(reading);
+    values["source"] = described(&reading);
     Ok(values.to_string())
 }

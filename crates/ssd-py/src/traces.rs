@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 use ssd_core::config::{Config, Word};
 use ssd_core::host::request::{Op, SourceError};
+use ssd_trace::Step;
 use ssd_trace::fio::Drive;
 use ssd_trace::raw::{Reading, Stopped, each_request};
 use ssd_trace::write::{
@@ -14,20 +15,25 @@ use ssd_trace::write::{
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Does `work` without the interpreter. What it is given asks Python whether to go on and tells
-/// `progress` the bytes read; `None` from `work` says that it was interrupted.
+/// Does `work` without the interpreter. What it is given asks Python whether to go on and calls
+/// `progress(done, total)`: of the bytes read, whose total is None, and then of the requests sorted.
+/// `None` from `work` says that it was interrupted.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
-    work: impl FnOnce(&mut dyn FnMut(u64) -> ControlFlow<()>) -> PyResult<Option<T>> + Send,
+    work: impl FnOnce(&mut dyn FnMut(Step) -> ControlFlow<()>) -> PyResult<Option<T>> + Send,
 ) -> PyResult<T> {
     let mut raised = None;
     let done = py.detach(|| {
-        work(&mut |bytes| {
+        work(&mut |step| {
+            let told = match step {
+                Step::Read(bytes) => (bytes, None),
+                Step::Sorted { done, total } => (done, Some(total)),
+            };
             let asked = Python::attach(|py| {
                 py.check_signals()?;
                 match &progress {
-                    Some(callback) => callback.call1(py, (bytes,)).map(|_| ()),
+                    Some(callback) => callback.call1(py, told).map(|_| ()),
                     None => Ok(()),
                 }
             });
@@ -74,7 +80,7 @@ fn form(to: &str, replace: bool, allow: &[String]) -> PyResult<(&'static Target,
     Ok((target, Options { replace, allow }))
 }
 
-fn described(reading: &Reading) -> Value {
+pub(crate) fn described(reading: &Reading) -> Value {
     let mut source = json!(reading);
     source["warnings"] = json!(reading.warnings());
     source
@@ -101,7 +107,7 @@ fn counted(path: &Path, counts: &Counts) -> Value {
 /// JSON of what was read and written.
 ///
 /// `replace`: a file of that name may be replaced. `allow` names the losses that are permitted.
-/// `progress(done)` is called now and then with the bytes read of the file. Raises `WorkloadError`
+/// `progress(done, total)` is called now and then, see `watched`. Raises `WorkloadError`
 /// when the trace cannot be used or carried, `OSError` when the file cannot be written,
 /// `KeyboardInterrupt` when it was interrupted; no file is left then.
 #[pyfunction]
@@ -127,8 +133,8 @@ pub(crate) fn trace_convert(
 }
 
 /// Write the requests of the workload of a resolved configuration (JSON) on a volume of `bytes` to the
-/// file `out`; JSON of what was written. The rest as in `trace_convert`; `progress(done)` is called with
-/// requests.
+/// file `out`; JSON of what was written. The rest as in `trace_convert`; `progress(done, None)` is called
+/// with requests.
 #[pyfunction]
 #[pyo3(signature = (config, out, *, bytes, to, replace=false, allow=Vec::new(), progress=None))]
 #[allow(clippy::too_many_arguments, reason = "in Python they have names")]
@@ -151,7 +157,7 @@ pub(crate) fn trace_generate(
     let counts = watched(py, progress, |watch| {
         let mut stopped = false;
         let mut reading = |_| {
-            let flow = watch(0);
+            let flow = watch(Step::Read(0));
             stopped |= flow.is_break();
             flow
         };
@@ -170,7 +176,7 @@ pub(crate) fn trace_generate(
         let mut source = opened.source;
         let writer = target.create(&out, options);
         let writer = writer.map_err(|error| unwritten(&error))?;
-        converted(convert(&mut *source, writer, &mut |progress| watch(progress.done)))
+        converted(convert(&mut *source, writer, &mut |progress| watch(Step::Read(progress.done))))
     })?;
     Ok(counted(&out, &counts).to_string())
 }

@@ -7,13 +7,15 @@
 )]
 
 use ssd_core::config::{
-    Arrival, ArrivalKind, Fit, ParameterSet, SizeShare, TraceFormat, Workload, WorkloadKind,
+    Arrival, ArrivalKind, Fit, ParameterSet, SizeShare, TraceFormat, TraceUnit, Workload,
+    WorkloadKind,
 };
 use ssd_core::host::request::{Source, SourceError};
 use ssd_trace::TraceSource;
 use ssd_trace::columnar::Reader;
 use ssd_trace::formats::block_event::parse_line;
-use ssd_trace::formats::{Format, Line, alibaba, msr};
+use ssd_trace::formats::{Format, Line, ReadAs, alibaba, msr};
+use ssd_trace::unit::Unit;
 use ssd_trace::write::{Columnar, Options, TraceWriter};
 use std::time::Instant;
 
@@ -31,7 +33,11 @@ fn workload(kind: WorkloadKind) -> Workload {
         fit: Fit::Compact,
         loops: 1,
         time_scale: 1.0,
+        unit: TraceUnit::Auto,
+        page_bytes: 4096,
+        sort: false,
         skip_bad: false,
+        max_bad: 0.01,
         dedup: false,
         set: ParameterSet::AdaptiveChannel,
         like: None,
@@ -136,7 +142,7 @@ fn other_formats() {
 fn parse<F: Format>(text: &str, count: u64) {
     let split: Vec<&[u8]> = text.lines().map(str::as_bytes).collect();
     best(&format!("parse, {}", F::INFO.title), count, 30, || {
-        let mut parser = F::new(b'Q');
+        let mut parser = F::new(ReadAs { action: b'Q', unit: Unit::Sectors });
         let mut sum = 0;
         for line in &split {
             if let Ok(Line::Event(event)) = parser.parse(line) {

@@ -6,6 +6,7 @@ use crate::reading;
 use serde::Serialize;
 use ssd_core::config::Fit;
 use ssd_core::host::request::Op;
+use ssd_core::metrics::report::TraceLines;
 use std::collections::BTreeMap;
 
 /// What was read, what of it is used, and how. Counts of requests, pages and bytes are of one loop.
@@ -15,8 +16,8 @@ pub struct TraceFacts {
     pub file: String,
     /// Its format, as in `workload.format`.
     pub format: &'static str,
-    /// Units in which the format counts times, addresses and lengths.
-    pub units: &'static str,
+    /// Units in which times, addresses and lengths were read.
+    pub units: String,
     /// Lines of the file, blank ones included; records of a binary one, here and below.
     pub lines: u64,
     /// Lines that blkparse and blktrace print about themselves, such as the closing summary.
@@ -25,6 +26,13 @@ pub struct TraceFacts {
     pub skipped_lines: u64,
     /// Message for the first of them.
     pub first_skipped: Option<String>,
+    /// Requests that are earlier than one above them: sorted, or among the lines skipped.
+    pub late_requests: u64,
+    /// Whether the requests were sorted by time.
+    pub sorted: bool,
+    /// What is odd about the file, for [`TraceFacts::warnings`].
+    #[serde(skip)]
+    pub notes: Vec<String>,
     /// Events of every action in the whole file, by its letter.
     pub events: BTreeMap<char, u64>,
     /// The action that was taken.
@@ -153,6 +161,18 @@ impl Volume {
 }
 
 impl TraceFacts {
+    /// What became of its lines, for the report.
+    #[must_use]
+    pub fn lines_told(&self) -> TraceLines {
+        TraceLines {
+            lines: self.lines,
+            skipped: self.skipped_lines,
+            late: self.late_requests,
+            sorted: self.sorted,
+            loss: reading::loss(&self.file, self.skipped_lines, self.lines),
+        }
+    }
+
     /// What a reader of the results should know of the trace.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
@@ -160,6 +180,7 @@ impl TraceFacts {
         let doubled = if self.dedup { 0 } else { self.doubled_records };
         let first = self.first_skipped.as_deref();
         let mut all = reading::warnings(&self.file, self.skipped_lines, first, doubled, records);
+        all.extend(self.notes.iter().cloned());
         if self.empty_discards > 0 {
             all.push(format!(
                 "{}: {} discards touch no page that the trace reads or writes; left out by fit = \

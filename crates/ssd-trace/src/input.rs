@@ -2,6 +2,7 @@
 
 use crate::records::Part;
 use ssd_core::host::request::SourceError;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Chain, Cursor, ErrorKind, Read};
@@ -69,27 +70,63 @@ fn cpu_of(name: &str) -> Option<(&str, u32, &str)> {
     ["", ".gz", ".zst"].contains(&suffix).then_some((base, cpu, suffix))
 }
 
-/// A reader that tells `watch` now and then how many bytes have passed, and fails once it says so.
-pub(crate) struct Watched<'a, R> {
-    reader: R,
-    bytes: u64,
-    next_look: u64,
-    watch: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
-    /// Whether `watch` has stopped it: the error is then no fault of the file.
-    stopped: &'a mut bool,
+/// How far the reading of a trace is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Bytes of the file that have been read.
+    Read(u64),
+    /// Requests that have been put in order of time (`workload.sort`), after all of the file was read.
+    Sorted {
+        /// So many are done.
+        done: u64,
+        /// So many there are.
+        total: u64,
+    },
 }
 
-impl<'a, R> Watched<'a, R> {
-    pub(crate) fn new(
-        reader: R,
-        watch: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
-        stopped: &'a mut bool,
-    ) -> Watched<'a, R> {
-        Watched { reader, bytes: 0, next_look: 0, watch, stopped }
+/// Who is told how far a reading is, and may end it.
+pub(crate) struct Watch<'a> {
+    tell: RefCell<&'a mut dyn FnMut(Step) -> ControlFlow<()>>,
+    stopped: Cell<bool>,
+}
+
+impl<'a> Watch<'a> {
+    pub(crate) fn new(tell: &'a mut dyn FnMut(Step) -> ControlFlow<()>) -> Watch<'a> {
+        Watch { tell: RefCell::new(tell), stopped: Cell::new(false) }
+    }
+
+    /// Passes `step` on.
+    ///
+    /// # Errors
+    /// The reading is to end.
+    pub(crate) fn at(&self, step: Step) -> io::Result<()> {
+        if (self.tell.borrow_mut())(step).is_break() {
+            self.stopped.set(true);
+        }
+        if self.stopped() { Err(io::Error::other("interrupted")) } else { Ok(()) }
+    }
+
+    /// Whether it was ended: an error of the reading is then no fault of the file.
+    pub(crate) fn stopped(&self) -> bool {
+        self.stopped.get()
     }
 }
 
-impl<R: Read> Read for Watched<'_, R> {
+/// A reader that tells a watch now and then how many bytes have passed, and fails once it says so.
+pub(crate) struct Watched<'w, 'a, R> {
+    reader: R,
+    bytes: u64,
+    next_look: u64,
+    watch: &'w Watch<'a>,
+}
+
+impl<'w, 'a, R> Watched<'w, 'a, R> {
+    pub(crate) fn new(reader: R, watch: &'w Watch<'a>) -> Watched<'w, 'a, R> {
+        Watched { reader, bytes: 0, next_look: 0, watch }
+    }
+}
+
+impl<R: Read> Read for Watched<'_, '_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let result = self.reader.read(buffer);
         // A pipe that brings nothing is left by a signal: somebody may want to stop waiting.
@@ -97,10 +134,7 @@ impl<R: Read> Read for Watched<'_, R> {
         self.bytes += result.as_ref().map_or(0, |&count| count as u64);
         if signal || self.bytes >= self.next_look {
             self.next_look = self.bytes + LOOK_EVERY;
-            if (self.watch)(self.bytes).is_break() {
-                *self.stopped = true;
-                return Err(io::Error::other("interrupted"));
-            }
+            self.watch.at(Step::Read(self.bytes))?;
         }
         result
     }

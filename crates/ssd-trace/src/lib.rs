@@ -2,10 +2,10 @@
 //!
 //! [`open`] turns `[workload]` into a [`Source`]. Route of a trace: `input` (file, decompression)
 //! -> `lines` (of binary ones `records`) -> [`formats`] (one line) -> `scan` (the whole file: counts,
-//! errors with line numbers) -> `reading` (time range) -> `fit` (onto the device's addresses) ->
-//! [`replay`] (loops, time scale) -> simulator. [`raw`] leaves that route after `reading`, for the
-//! statistics of [`info`] and for [`mod@write`]. Trace files of ours ([`columnar`]) join it at
-//! `scan`.
+//! errors with line numbers, [`unit`]; `order`, `sort`) -> `reading` (time range) -> `fit` (onto the
+//! device's addresses) -> [`replay`] (loops, time scale) -> simulator. [`raw`] leaves that route after
+//! `reading`, for the statistics of [`info`] and for [`mod@write`]. Trace files of ours
+//! ([`columnar`]) join it at `scan`.
 
 pub mod app;
 #[cfg(test)]
@@ -26,6 +26,7 @@ pub mod keys;
 mod like;
 mod lines;
 pub mod logs;
+mod order;
 mod page_runs;
 mod page_set;
 mod papers;
@@ -35,12 +36,15 @@ mod records;
 pub mod replay;
 mod scan;
 pub mod snapshots;
+mod sort;
 pub mod stand_in;
 pub mod synthetic;
+pub mod unit;
 mod volumes;
 pub mod write;
 
 pub use facts::TraceFacts;
+pub use input::Step;
 pub use replay::TraceSource;
 pub use synthetic::Synthetic;
 
@@ -77,7 +81,7 @@ pub fn open(
     open_watched(workload, page_bytes, user_pages, seed, &mut |_| ControlFlow::Continue(()))
 }
 
-/// As [`open`]; `watch` is told the bytes read of a trace now and then, and `Break` ends the reading.
+/// As [`open`]; `watch` is told how far the reading of a trace is now and then, and `Break` ends it.
 ///
 /// # Errors
 /// As [`open`]; an error too where `watch` has ended it.
@@ -86,7 +90,7 @@ pub fn open_watched(
     page_bytes: u32,
     user_pages: u32,
     seed: u64,
-    watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
 ) -> Result<OpenedSource, SourceError> {
     check_device(page_bytes, user_pages)?;
     let span_bytes = (workload.span * f64::from(user_pages)) as u64 * u64::from(page_bytes);
@@ -152,7 +156,7 @@ fn open_trace(
     workload: &Workload,
     page_bytes: u32,
     user_pages: u32,
-    watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
 ) -> Result<OpenedSource, SourceError> {
     let Some(path) = &workload.trace else {
         let remedy = "name a file in workload.trace (\"-\" for standard input)";

@@ -1,6 +1,6 @@
 //! The requests of a trace as they stand in the file: neither fitted to a device nor repeated.
 
-use crate::input;
+use crate::input::{self, Step, Watch};
 use crate::reading::{self, Found};
 use crate::scan::{Chosen, Refusal};
 use serde::Serialize;
@@ -16,12 +16,23 @@ pub struct Reading {
     pub file: String,
     /// Its format, as in `workload.format`.
     pub format: &'static str,
+    /// Units in which times, addresses and lengths were read.
+    pub units: String,
     /// Lines of the file; records of a binary one, requests of a trace file of ours.
     pub lines: u64,
     /// Lines that could not be used and were skipped.
     pub skipped_lines: u64,
     /// Message for the first of them.
     pub first_skipped: Option<String>,
+    /// Requests that are earlier than one above them: sorted, or among the lines skipped.
+    pub late_requests: u64,
+    /// Whether the requests were sorted by time.
+    pub sorted: bool,
+    /// What is to be said before all results: more than 1 % of the lines were skipped.
+    pub loss: Option<String>,
+    /// What is odd about the file, for [`Reading::warnings`].
+    #[serde(skip)]
+    pub notes: Vec<String>,
     /// Events of every action in the file, by its letter.
     pub events: BTreeMap<char, u64>,
     /// The action that was taken.
@@ -50,7 +61,10 @@ impl Reading {
         let Reading { file, skipped_lines, first_skipped, doubled_records, dedup, .. } = self;
         let records = self.events.get(&self.action).copied().unwrap_or(0);
         let doubled = if *dedup { 0 } else { *doubled_records };
-        reading::warnings(file, *skipped_lines, first_skipped.as_deref(), doubled, records)
+        let first = first_skipped.as_deref();
+        let mut all = reading::warnings(file, *skipped_lines, first, doubled, records);
+        all.extend(self.notes.iter().cloned());
+        all
     }
 }
 
@@ -74,14 +88,14 @@ pub struct VolumesReading {
 
 /// Reads the trace that `workload` names and hands every request in its time range to `take`, in
 /// order; time 0 is the start of the range. Of `workload` only the keys that say how to read count:
-/// format, action, volume, range, bad lines, doubled records. `progress` is told the bytes read of
-/// the file now and then.
+/// format, action, volume, range, bad lines, doubled records. `progress` is told how far it is
+/// now and then.
 ///
 /// # Errors
 /// The file cannot be read, a line is bad, there are no requests, or `take` refused one.
 pub fn each_request(
     workload: &Workload,
-    progress: impl FnMut(u64) -> ControlFlow<()>,
+    progress: impl FnMut(Step) -> ControlFlow<()>,
     mut take: impl FnMut(&TimedRequest) -> Result<(), SourceError>,
 ) -> Result<Reading, Stopped> {
     let volume = workload.volume.map_or(Chosen::Only, Chosen::One);
@@ -95,7 +109,7 @@ pub fn each_request(
 /// As [`each_request`].
 pub fn each_request_by_volume(
     workload: &Workload,
-    progress: impl FnMut(u64) -> ControlFlow<()>,
+    progress: impl FnMut(Step) -> ControlFlow<()>,
     take: impl FnMut(u64, &TimedRequest) -> Result<(), SourceError>,
 ) -> Result<VolumesReading, Stopped> {
     read(workload, Chosen::Each, progress, take)
@@ -104,28 +118,32 @@ pub fn each_request_by_volume(
 fn read(
     workload: &Workload,
     volume: Chosen,
-    mut progress: impl FnMut(u64) -> ControlFlow<()>,
+    mut progress: impl FnMut(Step) -> ControlFlow<()>,
     mut take: impl FnMut(u64, &TimedRequest) -> Result<(), SourceError>,
 ) -> Result<VolumesReading, Stopped> {
     let path = workload.trace.as_deref().unwrap_or("-");
     let file = input::display_name(path);
     let raw = input::open(path).map_err(Stopped::Refused)?;
-    let (mut taken, mut stopped) = (0u64, false);
-    let watched = input::Watched::new(raw, &mut progress, &mut stopped);
-    let read = reading::each_event(&file, watched, workload, volume, |event, at| {
+    let (mut taken, watch) = (0u64, Watch::new(&mut progress));
+    let read = reading::each_event(&file, raw, &watch, workload, volume, |event, at| {
         taken += 1;
         take(event.volume, &event.request(at)).map_err(|SourceError(why)| {
             Refusal::Trace(SourceError(format!("{file}, request {taken}: {why}")))
         })
     });
-    if stopped {
+    if watch.stopped() {
         return Err(Stopped::Interrupted);
     }
-    let Found { format, tally, outside } = read.map_err(Stopped::Refused)?;
+    let Found { format, tally, outside, units, warnings } = read.map_err(Stopped::Refused)?;
     let events = tally.events(workload.action as u8);
     let (volume, device) = tally.volume.unwrap_or_default();
     let reading = Reading {
         format: format.word(),
+        units,
+        notes: warnings,
+        loss: reading::loss(&file, tally.skipped_lines, tally.lines),
+        late_requests: tally.late.events,
+        sorted: workload.sort,
         volume,
         device,
         doubled_records: tally.doubled,

@@ -2,11 +2,13 @@
 //! in the time range.
 
 use crate::detect;
-use crate::formats::{self, Event};
-use crate::input;
+use crate::formats::{self, Event, ReadAs};
+use crate::input::{self, Watch, Watched};
 use crate::scan::{Chosen, Refusal, Scan, Tally};
-use ssd_core::config::{TraceFormat, Word, Workload};
+use crate::unit::Unit;
+use ssd_core::config::{TraceFormat, TraceUnit, Word, Workload};
 use ssd_core::host::request::SourceError;
+use ssd_core::metrics::numbers::count;
 use std::io::Read;
 
 /// What was read.
@@ -16,6 +18,10 @@ pub(crate) struct Found {
     pub(crate) tally: Tally,
     /// Events of the chosen action outside the time range.
     pub(crate) outside: u64,
+    /// Units of times, addresses and lengths, in words.
+    pub(crate) units: String,
+    /// What is odd about the file.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Reads the trace `raw`, called `file` in messages, and hands every event of the chosen action in
@@ -26,22 +32,35 @@ pub(crate) struct Found {
 pub(crate) fn each_event(
     file: &str,
     raw: impl Read,
+    watch: &Watch<'_>,
     workload: &Workload,
     volume: Chosen,
     mut take: impl FnMut(&Event, u64) -> Result<(), Refusal>,
 ) -> Result<Found, SourceError> {
-    let Workload { action, from_ns: from, skip_bad, dedup, .. } = *workload;
+    let Workload { action, from_ns: from, skip_bad, dedup, sort, .. } = *workload;
     check_options(workload)?;
-    let plain = input::decompress(raw)
+    let plain = input::decompress(Watched::new(raw, watch))
         .map_err(|error| SourceError(format!("{file}: cannot read the trace: {error}")))?;
     let (format, plain) = detect::format_of(file, workload.format, plain)?;
     if action != 'Q' && !formats::has_actions(format) {
         let text = "only traces of blktrace have actions; leave workload.action at \"Q\"";
         return Err(SourceError(format!("{file} is of format {:?}: {text}", format.word())));
     }
+    let unit = Unit::of(file, format, workload)?;
     let until = workload.until_ns.unwrap_or(u64::MAX);
     let (mut taken, mut outside) = (0u64, 0u64);
-    let scan = Scan { file, action: action as u8, skip_bad, volume, dedup };
+    let open = formats::unit_varies(format) && workload.unit == TraceUnit::Auto;
+    let scan = Scan {
+        file,
+        how: ReadAs { action: action as u8, unit },
+        skip_bad,
+        volume,
+        dedup,
+        sort,
+        look: format != TraceFormat::Ssdtrace,
+        unit_of_pages: open.then_some(workload.page_bytes),
+        watch,
+    };
     let tally = formats::scan(format, &scan, plain, |event| {
         if event.at_ns < from || event.at_ns >= until {
             outside += 1;
@@ -53,7 +72,38 @@ pub(crate) fn each_event(
     if taken == 0 {
         return Err(nothing(file, &tally, format, action));
     }
-    Ok(Found { format, tally, outside })
+    refuse_loss(file, &tally, workload.max_bad)?;
+    let mut warnings = tally.shape.warnings(format, workload.unit);
+    if sort && tally.late.events > 0 {
+        warnings.push(format!("sorted: {}", tally.late.told()));
+        warnings.extend(tally.late.seams());
+    }
+    let warnings = warnings.into_iter().map(|text| format!("{file}: {text}")).collect();
+    Ok(Found { format, tally, outside, units: unit.told(format), warnings })
+}
+
+/// Refuses a trace that has lost more than the share `most` of its lines.
+fn refuse_loss(file: &str, tally: &Tally, most: f64) -> Result<(), SourceError> {
+    let (skipped, lines) = (tally.skipped_lines, tally.lines);
+    if skipped as f64 <= most * lines as f64 {
+        return Ok(());
+    }
+    let late = if tally.late.events > 0 && tally.sorted == 0 {
+        let told = tally.late.told();
+        format!(" ({told}: workload.sort = true (--sort) reads these in order of time)")
+    } else {
+        String::new()
+    };
+    let first = tally.first_skipped.as_deref().unwrap_or("not recorded");
+    Err(SourceError(format!(
+        "{file}: {} of {} lines ({:.1} %) were skipped{late}; workload.max_bad = {most} allows {:.1} %; \
+         correct them, or accept a trace without them (workload.max_bad = {:.3}); the first: {first}",
+        count(skipped),
+        count(lines),
+        100.0 * skipped as f64 / lines as f64,
+        100.0 * most,
+        (skipped as f64 / lines as f64 * 1000.0).ceil() / 1000.0,
+    )))
 }
 
 /// Checks the keys that need no trace.
@@ -98,6 +148,21 @@ fn nothing(file: &str, tally: &Tally, format: TraceFormat, action: char) -> Sour
     } else {
         let found = events.join(", ");
         format!("{file}: no usable {wanted}; found {found}; change workload.action")
+    })
+}
+
+/// Share of the lines above which a loss is said before all results.
+const MUCH: f64 = 0.01;
+
+/// What is to be said before all results if many of `lines` lines were `skipped`.
+pub(crate) fn loss(file: &str, skipped: u64, lines: u64) -> Option<String> {
+    (skipped as f64 > MUCH * lines as f64).then(|| {
+        format!(
+            "{file}: {} of {} lines ({:.1} %) were skipped: what follows is of the rest",
+            count(skipped),
+            count(lines),
+            100.0 * skipped as f64 / lines as f64
+        )
     })
 }
 

@@ -3,8 +3,7 @@
 use crate::digest::Digest;
 use crate::facts::{TraceFacts, Volume};
 use crate::fit::{Fitter, Record};
-use crate::formats;
-use crate::input;
+use crate::input::{self, Step, Watch};
 use crate::reading::{self, Found};
 use crate::scan::Chosen;
 use ssd_core::config::{Word, Workload};
@@ -32,8 +31,8 @@ pub struct TraceSource {
 
 impl TraceSource {
     /// Reads the trace at `path` ("-": standard input), which may be compressed with zstd or gzip,
-    /// for a device of `user_pages` pages of `page_bytes` bytes (a multiple of 512). `watch` is told the
-    /// bytes read of the file now and then, and `Break` ends the reading.
+    /// for a device of `user_pages` pages of `page_bytes` bytes (a multiple of 512). `watch` is told
+    /// how far the reading is now and then, and `Break` ends it.
     ///
     /// # Errors
     /// The file cannot be read, a line is bad, a time or address does not fit, nothing is left to
@@ -43,11 +42,16 @@ impl TraceSource {
         workload: &Workload,
         page_bytes: u32,
         user_pages: u32,
-        watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
+        watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
     ) -> Result<(TraceSource, TraceFacts), SourceError> {
-        let mut stopped = false;
-        let raw = input::Watched::new(input::open(path)?, watch, &mut stopped);
-        TraceSource::read(&input::display_name(path), raw, workload, page_bytes, user_pages)
+        let (file, watch) = (input::display_name(path), Watch::new(watch));
+        TraceSource::read_watched(
+            &file,
+            input::open(path)?,
+            &watch,
+            workload,
+            (page_bytes, user_pages),
+        )
     }
 
     /// As [`TraceSource::open`], from any reader; `file` is its name in messages.
@@ -61,13 +65,25 @@ impl TraceSource {
         page_bytes: u32,
         user_pages: u32,
     ) -> Result<(TraceSource, TraceFacts), SourceError> {
+        let mut nobody = |_| ControlFlow::Continue(());
+        let watch = Watch::new(&mut nobody);
+        TraceSource::read_watched(file, raw, &watch, workload, (page_bytes, user_pages))
+    }
+
+    fn read_watched(
+        file: &str,
+        raw: impl Read,
+        watch: &Watch<'_>,
+        workload: &Workload,
+        (page_bytes, user_pages): (u32, u32),
+    ) -> Result<(TraceSource, TraceFacts), SourceError> {
         crate::check_device(page_bytes, user_pages)?;
         check_options(workload)?;
         let sectors_per_page = u64::from(page_bytes) / SECTOR_BYTES;
         let mut fitter = Fitter::new(workload.fit, sectors_per_page, user_pages);
         let mut digest = Digest::new();
         let volume = workload.volume.map_or(Chosen::Only, Chosen::One);
-        let found = reading::each_event(file, raw, workload, volume, |event, at| {
+        let found = reading::each_event(file, raw, watch, workload, volume, |event, at| {
             fitter.add(event, at)?;
             digest.add(&event.request(at));
             Ok(())
@@ -163,18 +179,20 @@ impl TraceFacts {
         fitter: &Fitter,
         digest: Digest,
     ) -> TraceFacts {
-        let Found { format, tally, outside } = found;
-        let info = formats::info(*format);
+        let Found { format, tally, outside, units, warnings } = found;
         TraceFacts {
             file: file.to_owned(),
             lines: tally.lines,
             summary_lines: tally.summary_lines,
             skipped_lines: tally.skipped_lines,
+            late_requests: tally.late.events,
+            sorted: workload.sort,
+            notes: warnings.clone(),
             first_skipped: tally.first_skipped.clone(),
             events: tally.events(workload.action as u8),
             action: workload.action,
             format: format.word(),
-            units: info.map_or("", |info| info.units),
+            units: units.clone(),
             volume: tally.volume.as_ref().map_or(0, |volume| volume.0),
             device: tally.volume.as_ref().map_or(String::new(), |volume| volume.1.clone()),
             base_ns: tally.base_ns.unwrap_or(0),

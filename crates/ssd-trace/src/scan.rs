@@ -2,16 +2,20 @@
 //! error.
 
 use crate::columnar::Reader;
-use crate::doubles::Doubles;
-use crate::formats::{Clock, Cut, Event, Format, Line, Reject};
-use crate::input;
+use crate::formats::{Clock, Cut, Event, Format, Line, ReadAs, Reject};
+use crate::input::{self, Step, Watch};
 use crate::lines::{Lines, Pieces, Text};
+use crate::order::{COUNTED, Late, Track, Tracks};
 use crate::records::{Part, Records};
+use crate::sort::{Entry, Room, Sorter};
+use crate::unit::Shape;
 use crate::volumes::Volumes;
 use ssd_core::config::TraceFormat;
 use ssd_core::host::request::{Source, SourceError};
+use ssd_core::metrics::numbers::count;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 
 /// Characters of a bad line that are shown.
 const SHOWN: usize = 60;
@@ -19,6 +23,8 @@ const SHOWN: usize = 60;
 const BATCH: usize = 4096;
 /// What to do about a line that is not wanted.
 const SKIP_REMEDY: &str = "set workload.skip_bad = true to count and skip such ones";
+/// Sorted events between two looks at the progress.
+const LOOK_EVERY: u64 = 1 << 14;
 /// Volumes that are listed in a message.
 const LISTED: usize = 8;
 
@@ -26,6 +32,8 @@ const LISTED: usize = 8;
 pub(crate) enum Refusal {
     /// Its line is bad (`skip_bad` skips it).
     Line(Reject),
+    /// It is earlier than an event above it, of this time in nanoseconds (`skip_bad` skips it).
+    Late(u64),
     /// The trace cannot be used.
     Trace(SourceError),
 }
@@ -52,6 +60,12 @@ pub(crate) struct Tally {
     pub(crate) doubled: u64,
     /// With [`Chosen::Each`] the name of every volume.
     pub(crate) names: BTreeMap<u64, String>,
+    /// Events that are earlier than one above them.
+    pub(crate) late: Late,
+    /// Events that were sorted.
+    pub(crate) sorted: u64,
+    /// What addresses and lengths are like.
+    pub(crate) shape: Shape,
     volumes: Volumes,
     /// A second volume has been seen, and none was chosen.
     several: bool,
@@ -86,38 +100,38 @@ pub(crate) enum Chosen {
 }
 
 /// One pass over a trace.
-pub(crate) struct Scan<'a> {
+pub(crate) struct Scan<'a, 'w> {
     /// Name in messages.
     pub(crate) file: &'a str,
-    /// Letter of the chosen action.
-    pub(crate) action: u8,
+    /// How the file is read.
+    pub(crate) how: ReadAs,
     /// Count and skip lines that cannot be used.
     pub(crate) skip_bad: bool,
     /// The volumes that are used.
     pub(crate) volume: Chosen,
     /// Drop doubled records.
     pub(crate) dedup: bool,
-}
-
-/// What a pass carries from event to event of one volume.
-struct Track {
-    doubles: Doubles,
-    /// Time of the event above, nanoseconds.
-    after: Option<u64>,
-    /// Time of the first record, which [`Clock::FirstRecord`] makes time 0; nanoseconds.
-    base_ns: Option<u64>,
+    /// Sort events by time instead of expecting them in order.
+    pub(crate) sort: bool,
+    /// Look at what addresses and lengths are like.
+    pub(crate) look: bool,
+    /// Refuse numbers that could be of another unit, of pages of so many bytes among them.
+    pub(crate) unit_of_pages: Option<u32>,
+    /// Told how far it is.
+    pub(crate) watch: &'a Watch<'w>,
 }
 
 /// What a pass carries from event to event.
 struct Events {
     tally: Tally,
-    /// Of the volume used.
-    track: Track,
-    /// With [`Chosen::Each`] of every volume.
-    tracks: BTreeMap<u64, Track>,
+    tracks: Tracks,
+    /// Takes the events where they are to be sorted.
+    sorter: Option<Sorter>,
+    /// Message for the first late event: those after it are only counted.
+    late: Option<String>,
 }
 
-impl Scan<'_> {
+impl Scan<'_, '_> {
     /// Reads all of `reader`, hands every event of the chosen action to `take`, in order.
     ///
     /// Events reach `take` in the replay's clock: see [`Clock`].
@@ -128,43 +142,84 @@ impl Scan<'_> {
         take: impl FnMut(&Event) -> Result<(), Refusal>,
     ) -> Result<Tally, SourceError> {
         let Cut::Records(head) = P::CUT else {
-            return self.pass(parser, Lines::new(reader), take);
+            return self.all(parser, Lines::new(reader), take);
         };
         let mut parts: Vec<Part<'_>> = vec![(self.file.to_owned(), Box::new(reader))];
         if P::INFO.format == TraceFormat::Blktrace {
             parts.extend(input::other_cpus(self.file)?);
         }
-        self.pass(parser, Records::new(parts, head), take)
+        self.all(parser, Records::new(parts, head), take)
     }
 
     /// Reads all of `pieces`.
-    #[inline(always)]
-    fn pass<P: Format, I: Pieces<P>>(
+    fn all<P: Format, I: Pieces<P>>(
         &self,
         mut parser: P,
-        mut pieces: I,
+        pieces: I,
         mut take: impl FnMut(&Event) -> Result<(), Refusal>,
     ) -> Result<Tally, SourceError> {
         let mut events = self.start();
+        let read = self.pass(&mut parser, pieces, &mut events, &mut take);
+        self.ended(read, events, P::INFO.clock, I::NOUN, &mut take, &|volume| {
+            parser.volume_name(volume)
+        })
+    }
+
+    /// After the pass, whatever it came to: the unit must be certain, the order right; then the events
+    /// that are to be sorted.
+    fn ended(
+        &self,
+        read: Result<(), SourceError>,
+        mut events: Events,
+        clock: Clock,
+        noun: &str,
+        take: &mut dyn FnMut(&Event) -> Result<(), Refusal>,
+        name: &dyn Fn(u64) -> String,
+    ) -> Result<Tally, SourceError> {
+        if !self.watch.stopped()
+            && let Some(page_bytes) = self.unit_of_pages
+            && let Some(doubt) = events.tally.shape.doubt(page_bytes)
+        {
+            return Err(SourceError(format!("{}: {doubt}", self.file)));
+        }
+        read?;
+        if let Some(first) = events.late {
+            return Err(self.unsorted(&first, &events.tally.late));
+        }
+        if let Some(sorter) = events.sorter.take() {
+            self.sorted(sorter, &mut events, clock, noun, take)?;
+        }
+        self.end(events.tally, name)
+    }
+
+    /// Reads all of `pieces`, or up to what ends the reading.
+    #[inline(always)]
+    fn pass<P: Format, I: Pieces<P>>(
+        &self,
+        parser: &mut P,
+        mut pieces: I,
+        events: &mut Events,
+        take: &mut impl FnMut(&Event) -> Result<(), Refusal>,
+    ) -> Result<(), SourceError> {
         let mut in_summary = false;
         loop {
             let number = pieces.number() + 1;
-            let text = match pieces.next_piece(&parser) {
+            let text = match pieces.next_piece(parser) {
                 Ok(Some(text)) => text,
-                Ok(None) => break,
+                Ok(None) => return Ok(()),
                 Err(error) => {
                     let place = format!("{} {number}", I::NOUN);
                     return Err(unreadable(self.file, &place, &error));
                 }
             };
             events.tally.lines = number;
-            let line = self.line::<P, I>(&text, &mut parser, &mut events, &mut take);
-            let reject = match line {
+            let reject = match self.line::<P, I>(&text, parser, events, take) {
                 Ok(event) => {
                     in_summary &= !event;
                     continue;
                 }
                 Err(Refusal::Trace(error)) => return Err(error),
+                Err(Refusal::Late(latest)) => late(latest),
                 Err(Refusal::Line(reject)) => reject,
             };
             in_summary |= has_report::<P>() && starts_report(text.bytes);
@@ -172,11 +227,21 @@ impl Scan<'_> {
                 events.tally.summary_lines += 1;
                 continue;
             }
+            let counting = events.late.is_some();
+            if counting && (events.tally.late.first + COUNTED < number || !reject.late) {
+                return Ok(());
+            }
+            if counting {
+                continue;
+            }
             let bad = text.bytes.to_vec();
             let message = self.message::<P, I>(&pieces, &bad, &reject, &events.tally);
+            if reject.late && !self.skip_bad {
+                events.late = Some(message);
+                continue;
+            }
             self.skip(message, &mut events.tally)?;
         }
-        self.end(events.tally, |volume| parser.volume_name(volume))
     }
 
     /// As [`Scan::run`], of a trace file of ours; a line is a request of it.
@@ -199,25 +264,77 @@ impl Scan<'_> {
                 match self.event(Event::of(timed), Clock::File, &mut events, &mut take) {
                     Ok(()) => {}
                     Err(Refusal::Trace(error)) => return Err(error),
-                    Err(Refusal::Line(Reject { expected, .. })) => {
-                        let (file, number) = (self.file, events.tally.lines);
-                        let message =
-                            format!("{file}, request {number}: expected {expected}; {SKIP_REMEDY}");
-                        self.skip(message, &mut events.tally)?;
+                    Err(Refusal::Late(_)) => panic!("the reader checks the order"),
+                    Err(Refusal::Line(reject)) => {
+                        let number = events.tally.lines;
+                        self.skip(self.short("request", number, &reject), &mut events.tally)?;
                     }
                 }
             }
         }
-        self.end(events.tally, |volume| volume.to_string())
+        let name = |volume: u64| volume.to_string();
+        self.ended(Ok(()), events, Clock::File, "request", &mut take, &name)
     }
 
     fn start(&self) -> Events {
         let tally = Tally { others: vec![0; 128], ..Tally::default() };
-        Events { tally, track: self.track(), tracks: BTreeMap::new() }
+        let sorter = self.sort.then(|| Sorter::new(self.file, Room::default()));
+        Events { tally, tracks: Tracks::new(self.dedup), sorter, late: None }
     }
 
-    fn track(&self) -> Track {
-        Track { doubles: Doubles::new(self.dedup), after: None, base_ns: None }
+    /// Hands out the events of `sorter` in order of time.
+    fn sorted(
+        &self,
+        sorter: Sorter,
+        events: &mut Events,
+        clock: Clock,
+        noun: &str,
+        take: &mut dyn FnMut(&Event) -> Result<(), Refusal>,
+    ) -> Result<(), SourceError> {
+        let (total, mut done) = (sorter.total(), 0u64);
+        let Events { tally, tracks, .. } = events;
+        let merged = sorter.finish(|Entry { event, number }| {
+            if done.is_multiple_of(LOOK_EVERY)
+                && let Err(error) = self.watch.at(Step::Sorted { done, total })
+            {
+                return ControlFlow::Break(SourceError(format!("{}: {error}", self.file)));
+            }
+            done += 1;
+            let track = tracks.of(self.volume, event.volume);
+            match self.in_order(event, clock, track, tally, take) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(Refusal::Trace(error)) => ControlFlow::Break(error),
+                Err(Refusal::Late(_)) => panic!("the order is that of the times"),
+                Err(Refusal::Line(reject)) => {
+                    match self.skip(self.short(noun, number, &reject), tally) {
+                        Ok(()) => ControlFlow::Continue(()),
+                        Err(error) => ControlFlow::Break(error),
+                    }
+                }
+            }
+        })?;
+        match merged {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+
+    /// The message for a line whose bytes are gone.
+    #[cold]
+    fn short(&self, noun: &str, number: u64, reject: &Reject) -> String {
+        format!("{}, {noun} {number}: expected {}; {SKIP_REMEDY}", self.file, reject.expected)
+    }
+
+    /// The message for a trace that is out of order, `first` that for the first such line.
+    #[cold]
+    fn unsorted(&self, first: &str, late: &Late) -> SourceError {
+        let told = late.told();
+        let seams = late.seams().map_or(String::new(), |seams| format!("; {seams}"));
+        SourceError(format!(
+            "{first}; {told}; to read all of them in order of time, set workload.sort = true (--sort); \
+             workload.skip_bad = true would drop these {}{seams}",
+            count(late.events)
+        ))
     }
 
     /// Counts a bad line, or refuses the trace for it.
@@ -260,37 +377,50 @@ impl Scan<'_> {
     #[inline(always)]
     fn event(
         &self,
-        mut event: Event,
+        event: Event,
         clock: Clock,
         events: &mut Events,
         take: &mut impl FnMut(&Event) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
-        let Events { tally, track, tracks } = events;
+        let Events { tally, tracks, sorter, late } = events;
         if !self.is_chosen(event.volume, tally)? {
             return Ok(());
         }
-        let track = match self.volume {
-            Chosen::Each => tracks.entry(event.volume).or_insert_with(|| self.track()),
-            Chosen::Only | Chosen::One(_) => track,
-        };
-        if let Some(earliest) = track.after
-            && event.at_ns < earliest
-        {
-            let expected =
-                format!("a time not before that of the event above it, {earliest} ns (sort it)");
-            return Err(Refusal::Line(Reject::new(expected, 0)));
+        if self.look {
+            tally.shape.add(&event);
         }
-        let at_ns = event.at_ns;
-        let double = track.doubles.found(&event);
+        let track = tracks.of(self.volume, event.volume);
+        let missed = track.missed(&event, tally.lines, &mut tally.late);
+        if let Some(sorter) = sorter {
+            track.passed(event.at_ns);
+            tally.sorted += 1;
+            return sorter.push(event, tally.lines).map_err(Refusal::Trace);
+        }
+        match missed {
+            Some(latest) => return Err(Refusal::Late(latest)),
+            None if late.is_none() => self.in_order(event, clock, track, tally, take)?,
+            None => {}
+        }
+        track.passed(event.at_ns);
+        Ok(())
+    }
+
+    /// The next event in order of time.
+    #[inline(always)]
+    fn in_order(
+        &self,
+        mut event: Event,
+        clock: Clock,
+        track: &mut Track,
+        tally: &mut Tally,
+        take: &mut (impl FnMut(&Event) -> Result<(), Refusal> + ?Sized),
+    ) -> Result<(), Refusal> {
+        let double = track.next(&mut event, clock);
         tally.doubled += u64::from(double);
-        if clock == Clock::FirstRecord {
-            event.at_ns -= *track.base_ns.get_or_insert(at_ns);
-            tally.base_ns = track.base_ns;
-        }
+        tally.base_ns = track.base_ns();
         if !(double && self.dedup) {
             take(&event)?;
         }
-        track.after = Some(at_ns);
         tally.chosen += 1;
         tally.times = Some((tally.times.map_or(event.at_ns, |times| times.0), event.at_ns));
         Ok(())
@@ -316,7 +446,7 @@ impl Scan<'_> {
     }
 
     /// The volumes that were asked for must be there; gives them their names.
-    fn end(&self, mut tally: Tally, name: impl Fn(u64) -> String) -> Result<Tally, SourceError> {
+    fn end(&self, mut tally: Tally, name: &dyn Fn(u64) -> String) -> Result<Tally, SourceError> {
         if self.volume == Chosen::Each {
             tally.names = tally.volumes.all().map(|(volume, _)| (volume, name(volume))).collect();
         }
@@ -367,8 +497,12 @@ impl Scan<'_> {
     ) -> String {
         let (file, place, noun, found) = (self.file, pieces.place(), I::NOUN, I::shown(bad));
         let (expected, column) = (&reject.expected, reject.column + 1);
-        let good = tally.chosen + tally.header_lines + tally.others.iter().sum::<u64>();
-        if good == 0 && tally.skipped_lines == 0 && P::new(0).parse(bad).is_err() {
+        let good =
+            tally.chosen + tally.sorted + tally.header_lines + tally.others.iter().sum::<u64>();
+        if good == 0
+            && tally.skipped_lines == 0
+            && P::new(ReadAs { action: 0, ..self.how }).parse(bad).is_err()
+        {
             return format!(
                 "{file}, {place}: this is not {}: expected {}, found {found}; give such a \
                  trace, plain or as .zst or .gz, or say what it is in workload.format ({noun} read \
@@ -377,11 +511,16 @@ impl Scan<'_> {
                 P::INFO.form,
             );
         }
-        format!(
-            "{file}, {place}: expected {expected} at byte {column}, found {found}; correct the \
-             {noun}, or {SKIP_REMEDY}"
-        )
+        let said = format!("{file}, {place}: expected {expected} at byte {column}, found {found}");
+        if reject.late { said } else { format!("{said}; correct the {noun}, or {SKIP_REMEDY}") }
     }
+}
+
+/// Why an event earlier than one of time `latest` is not taken.
+#[cold]
+fn late(latest: u64) -> Reject {
+    let expected = format!("a time not before that of an event above it, {latest} ns");
+    Reject { late: true, ..Reject::new(expected, 0) }
 }
 
 /// Whether blkparse's report about itself may stand in the file.

@@ -11,11 +11,11 @@ use proptest::prelude::*;
 use ssd_core::config::{Fit, TraceFormat, Word, Workload, WorkloadKind};
 use ssd_core::host::request::{Op, Request, TimedRequest, flags};
 use ssd_core::units::Nanos;
-use ssd_trace::TraceSource;
 use ssd_trace::raw::{Reading, Stopped, each_request};
 use ssd_trace::write::{
     Allow, ConvertError, Counts, MAX_VOLUMES, Options, TARGETS, Target, convert_trace, split_trace,
 };
+use ssd_trace::{Step, TraceSource};
 use std::ops::ControlFlow;
 use std::ops::ControlFlow::Continue;
 use std::path::Path;
@@ -25,7 +25,7 @@ const ALL_LOSSES: Options = Options {
     allow: Allow { drop_requests: true, round_times: true, forget_fields: true },
 };
 
-fn go_on(_: u64) -> ControlFlow<()> {
+fn go_on(_: Step) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 

@@ -12,7 +12,8 @@ use proptest::test_runner::TestRunner;
 use samples::{sample, samples};
 use ssd_core::config::{Fit, TraceFormat, Word, Workload, WorkloadKind};
 use ssd_trace::TraceSource;
-use ssd_trace::formats::{self, Cut, Format};
+use ssd_trace::formats::{self, Cut, Format, ReadAs};
+use ssd_trace::unit::Unit;
 use workloads::{drain, workload};
 
 /// Cases of each property in the common tests, and in the ignored long ones.
@@ -25,9 +26,16 @@ const SPECIAL: &[u8] = b"0 19,;.-:\n\r\t\0RWx#+\x80\xff";
 /// Reads `bytes` in every way; an error names the file, and what is bad in it by line or record.
 fn survives(bytes: &[u8], format: TraceFormat) {
     let plain = workload(WorkloadKind::Trace);
-    for (skip_bad, dedup, action) in [(false, false, 'Q'), (true, true, 'Q'), (true, false, 'C')] {
-        let options =
-            Workload { format, skip_bad, dedup, action, fit: Fit::Compact, ..plain.clone() };
+    let ways = [
+        (false, false, 'Q', false),
+        (true, true, 'Q', false),
+        (true, false, 'C', false),
+        (false, true, 'Q', true),
+        (true, false, 'Q', true),
+    ];
+    for (skip_bad, dedup, action, sort) in ways {
+        let fit = Fit::Compact;
+        let options = Workload { format, skip_bad, dedup, action, sort, fit, ..plain.clone() };
         let read = TraceSource::read("t", bytes, &options, 4096, 1 << 20);
         if let Err(error) = read.map(|(mut source, _)| drain(&mut source)) {
             let place =
@@ -43,18 +51,20 @@ fn survives(bytes: &[u8], format: TraceFormat) {
 /// byte of it.
 fn columns(bytes: &[u8]) {
     fn one<F: Format>(bytes: &[u8]) {
-        let mut parser = F::new(b'Q');
-        let pieces: Vec<&[u8]> = match F::CUT {
-            Cut::Lines => bytes.split(|&byte| byte == b'\n').collect(),
-            Cut::Records(head) => {
-                let length = bytes.get(..head).and_then(|head| parser.length(head));
-                let whole = length.and_then(|length| bytes.get(..length));
-                vec![whole.unwrap_or_default(), &bytes[..bytes.len().min(head)]]
-            }
-        };
-        for piece in pieces {
-            if let Err(reject) = parser.parse(piece) {
-                assert!(reject.column <= piece.len(), "{reject:?} in {piece:?}");
+        for unit in [Unit::Sectors, Unit::Bytes, Unit::Pages(32)] {
+            let mut parser = F::new(ReadAs { action: b'Q', unit });
+            let pieces: Vec<&[u8]> = match F::CUT {
+                Cut::Lines => bytes.split(|&byte| byte == b'\n').collect(),
+                Cut::Records(head) => {
+                    let length = bytes.get(..head).and_then(|head| parser.length(head));
+                    let whole = length.and_then(|length| bytes.get(..length));
+                    vec![whole.unwrap_or_default(), &bytes[..bytes.len().min(head)]]
+                }
+            };
+            for piece in pieces {
+                if let Err(reject) = parser.parse(piece) {
+                    assert!(reject.column <= piece.len(), "{reject:?} in {piece:?}");
+                }
             }
         }
         assert!(F::understood(bytes) <= bytes.len());

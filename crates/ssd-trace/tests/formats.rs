@@ -185,7 +185,7 @@ fn more_garbage_is_refused_by_line() {
         (Biotracer, "1\t\t2\t\t4096\t\t0\t\t0.9\t\t1\t\t1\t\t1", "512 bytes for each"),
         (Biotracer, "1\t\t2\t\t1024\t\tW\t\t0.9\t\t1\t\t1\t\t1", "the type, a number"),
         (Biotracer, "1\t\t2\t\t1024\t\t0\t\t0.9\t\t1\t\t1", "a blank and a time"),
-        (Biotracer, "1\t\t2\t\t1024\t\t0\t\t0.4\t\t1\t\t1\t\t1", "sort it"),
+        (Biotracer, "1\t\t2\t\t1024\t\t0\t\t0.4\t\t1\t\t1\t\t1", "--sort"),
         (Etw, "DiskRead, 160, a (7), 7, 0xf, 512, 0x400, 5, 0", "ByteOffset, hexadecimal"),
         (Etw, "DiskRead, 160.5, a (7), 7, 0xf, 0x200, 0x400, 5, 0", "whole microseconds"),
         (Etw, "DiskRead, 160, a (7), 7, 0xf, 0x201, 0x400, 5, 0", "a multiple of 512"),

@@ -16,6 +16,7 @@ from ssdlab.html.page import (
     document,
     figures,
     flattened,
+    loss_banner,
     number,
     table,
     warnings_box,
@@ -86,7 +87,8 @@ def comparison_page(done: Comparison, baseline: str | None = None) -> str:
     each = f", {seeds} seeds each" if seeds else ""
     left = count - len(labels)
     more = f" · the tables contain {len(labels)} of them, compare.csv all" if left else ""
-    lead = f'<p class="lead">{count} {what}{each}{names}{state}{more}</p>'
+    lost = loss_banner(report.loss for _, report in everything.runs)
+    lead = f'{lost}<p class="lead">{count} {what}{each}{names}{state}{more}</p>'
     return document(f"{first}, compared", lead, sections)
 
 

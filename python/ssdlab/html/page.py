@@ -139,6 +139,12 @@ def _hover(plot: Plot) -> str:
     return script_data(text)
 
 
+def loss_banner(losses: Iterable[str | None]) -> str:
+    """What stands before everything else: that much of a trace was skipped."""
+    texts = dict.fromkeys(text for text in losses if text)
+    return "".join(f'<p><strong class="bad">Lost: {escape(text)}</strong></p>' for text in texts)
+
+
 def warnings_box(warnings: Sequence[str]) -> str:
     """What a reader should know before using the numbers."""
     if not warnings:

@@ -13,6 +13,7 @@ from ssdlab.html.page import (
     document,
     figures,
     flattened,
+    loss_banner,
     number,
     script_data,
     table,
@@ -110,7 +111,7 @@ def _lead(report: Report) -> str:
         text += ' · <strong class="bad">not completed</strong>'
     if report.verdict.decided_by == "reserve":
         text += ' · <strong class="bad">the reserve decided, not your policy</strong>'
-    return f'<p class="lead">{text}</p>'
+    return f'{loss_banner([report.loss])}<p class="lead">{text}</p>'
 
 
 def _card(name: str, main: str, more: str = "") -> str:

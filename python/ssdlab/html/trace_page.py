@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from ssdlab.html.page import Section, document, figures, table
+from ssdlab.html.page import Section, document, figures, loss_banner, table, warnings_box
 from ssdlab.html.trace_plots import trace_figures
-from ssdlab.trace_table import Grid, grids, sources
+from ssdlab.trace_table import Grid, grids
 
 if TYPE_CHECKING:
     from ssdlab.trace_info import Info
@@ -41,7 +41,12 @@ def trace_page(infos: Sequence[Info]) -> str:
         Section("plots", "Plots", figures(trace_figures(infos))),
         Section("all", "All numbers", f'<div class="tables">{"".join(map(_table, told))}</div>'),
     ]
-    lead = f'<p class="lead">{escape(" and ".join(sources(infos)))}</p>'
+    read = [info.source for info in infos]
+    lost = loss_banner(one.loss for one in read)
+    told_of = (f"{one.file}: {one.format}, {one.lines:,} lines, {one.units}" for one in read)
+    notes = [text for one in read for text in one.warnings]
+    lead = f'{lost}<p class="lead">{escape(" and ".join(told_of))}</p>'
+    lead += warnings_box(notes) if notes else ""
     return document(" and ".join(name.rpartition("/")[2] for name in names), lead, sections)
 
 

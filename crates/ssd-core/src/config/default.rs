@@ -127,6 +127,35 @@ fn gc() -> Gc {
     }
 }
 
+// Keys that are younger than the first reports: a configuration that does not say them keeps the digest
+// that it had, so each has its default in a function of its own.
+
+pub(super) const fn unit() -> TraceUnit {
+    TraceUnit::Auto
+}
+
+pub(super) fn is_unit(said: &TraceUnit) -> bool {
+    *said == unit()
+}
+
+pub(super) const fn unit_page() -> u32 {
+    4096
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+pub(super) fn is_unit_page(said: &u32) -> bool {
+    *said == unit_page()
+}
+
+pub(super) const fn max_bad() -> f64 {
+    0.01
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+pub(super) fn is_max_bad(said: &f64) -> bool {
+    said.to_bits() == max_bad().to_bits()
+}
+
 fn workload() -> Workload {
     Workload {
         kind: WorkloadKind::Uniform,
@@ -139,7 +168,11 @@ fn workload() -> Workload {
         fit: Fit::None,
         loops: 1,
         time_scale: 1.0,
+        unit: unit(),
+        page_bytes: unit_page(),
+        sort: false,
         skip_bad: false,
+        max_bad: max_bad(),
         dedup: false,
         set: ParameterSet::AdaptiveChannel,
         like: None,

@@ -301,8 +301,18 @@ keys! {
     workload.loops: int32(loops, 1, 1 << 24) "Number of times the trace is run.";
     workload.time_scale: real(time_scale, Span::above(0.0, 1e9))
         "All arrival times of the trace are multiplied by this.";
+    workload.unit: word(unit, TraceUnit)
+        "What addresses and lengths count, in the formats whose copies differ in it: disksim, mqsim, \
+        ssdsim, tencent.";
+    workload.page_size: special(special::UNIT_PAGE) "Size of a page where `unit = \"pages\"`.";
+    workload.sort: flag(sort)
+        "The requests of the trace are sorted by time (of equal times the line above first), on disk \
+        where they are many: 40 bytes a request below TMPDIR, at most 64 MiB of memory. Otherwise a \
+        time before the one above it is a bad line.";
     workload.skip_bad: flag(skip_bad)
-        "Count and skip lines that cannot be parsed, instead of ending the run.";
+        "Count and skip lines that cannot be used, instead of ending the run.";
+    workload.max_bad: real(max_bad, SHARE)
+        "Largest share of the lines that `skip_bad` may skip; a trace that loses more is refused.";
     workload.dedup: flag(dedup)
         "Drop records that repeat an identical one less than 1 ms earlier (logs of stacked devices \
         contain each request twice).";

@@ -308,8 +308,20 @@ pub struct Workload {
     pub loops: u32,
     /// All arrival times are multiplied by this.
     pub time_scale: f64,
+    /// What addresses and lengths of the trace count.
+    #[serde(default = "default::unit", skip_serializing_if = "default::is_unit")]
+    pub unit: TraceUnit,
+    /// Bytes of a page of the trace (`unit = "pages"`), a multiple of 512.
+    #[serde(default = "default::unit_page", skip_serializing_if = "default::is_unit_page")]
+    pub page_bytes: u32,
+    /// The requests of the trace are sorted by time instead of expected in order.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sort: bool,
     /// Lines that cannot be parsed are counted and skipped instead of ending the run.
     pub skip_bad: bool,
+    /// Share of the lines that `skip_bad` may skip, 0 to 1.
+    #[serde(default = "default::max_bad", skip_serializing_if = "default::is_max_bad")]
+    pub max_bad: f64,
     /// Records that repeat an identical one less than 1 ms earlier are dropped.
     pub dedup: bool,
     /// Whose statistics an application is made to.

@@ -91,6 +91,24 @@ pub(crate) static PAGE_SIZE: Special = Special {
     types: SIZE_TYPES,
 };
 
+pub(crate) static UNIT_PAGE: Special = Special {
+    form: "size, 512 B to 1 MiB",
+    default: None,
+    read: |draft, errors, path, node| {
+        let result = read::size(node, 512, 1 << 20).and_then(|n| {
+            if !n.is_multiple_of(512) {
+                return Err(format!("found {}; expected a multiple of 512 bytes", node.found()));
+            }
+            draft.config.workload.page_bytes = n as u32;
+            Ok(())
+        });
+        report(errors, path, node, result);
+    },
+    show: |config| Some(quoted(&show_size(u64::from(config.workload.page_bytes)))),
+    text: false,
+    types: SIZE_TYPES,
+};
+
 pub(crate) static OVER_PROVISIONING: Special = Special {
     form: "number above 0 and up to 100",
     default: Some(DEFAULT_OP),

@@ -302,6 +302,20 @@ word_enum! {
 }
 
 word_enum! {
+    /// `workload.unit`: what addresses and lengths count in a format whose copies differ in it.
+    TraceUnit {
+        /// As the format is defined; refused where the numbers fit another unit as well.
+        Auto = "auto",
+        /// Bytes.
+        Bytes = "bytes",
+        /// Sectors of 512 bytes.
+        Sectors = "sectors",
+        /// Pages of `workload.page_size`.
+        Pages = "pages",
+    }
+}
+
+word_enum! {
     /// `workload.format`: one word per plug of the trace crate, which defines the rest.
     TraceFormat {
         /// Detected from the first lines.

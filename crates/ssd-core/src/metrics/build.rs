@@ -5,8 +5,8 @@ use super::counters::{CAUSES, Cause, PartSums};
 use super::latency::{ByOp, Recorder};
 use super::report::{
     Controller, Device, Flash, Gc, Host, Latency, LatencyByOp, LatencyParts, LatencyStats, Little,
-    PartMeans, Provenance, RESERVE_GREEDY, Report, Requests, Speed, Time, Utilisation, VERSION,
-    Waf, Wear, WriteBuffer,
+    PartMeans, Provenance, RESERVE_GREEDY, Report, Requests, Speed, Time, TraceLines, Utilisation,
+    VERSION, Waf, Wear, WriteBuffer,
 };
 use super::steady::{Evidence, SteadyState};
 use super::verdict::{self, DecidedBy};
@@ -49,6 +49,8 @@ pub struct Inputs<'a> {
     pub memory_bytes: Option<u64>,
     /// Names of the files with series and logs, by what they hold.
     pub series: BTreeMap<String, String>,
+    /// Lines of the trace; `None` for a synthetic workload.
+    pub trace_lines: Option<TraceLines>,
     /// Warnings of others (trace, configuration): they come first.
     pub warnings: Vec<String>,
 }
@@ -111,6 +113,7 @@ impl Report {
             config: inputs.config.clone(),
             completed: inputs.completed,
             requests: requests(inputs),
+            trace_lines: inputs.trace_lines.clone(),
             host: host(inputs),
             write_buffer: write_buffer(inputs),
             controller: controller(inputs),

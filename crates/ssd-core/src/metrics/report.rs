@@ -27,6 +27,9 @@ pub struct Report {
     pub completed: bool,
     /// Requests.
     pub requests: Requests,
+    /// Lines of the trace; left out for a synthetic workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_lines: Option<TraceLines>,
     /// Host pages.
     pub host: Host,
     /// The write buffer; `null` without one.
@@ -111,6 +114,21 @@ pub struct Requests {
     pub trim: u64,
     /// Flushes completed.
     pub flush: u64,
+}
+
+/// What became of the lines of a trace.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct TraceLines {
+    /// Lines of the file; records of a binary one.
+    pub lines: u64,
+    /// Lines that could not be used and were skipped (`workload.skip_bad`).
+    pub skipped: u64,
+    /// Requests that are earlier than one above them: sorted, or among the lines skipped.
+    pub late: u64,
+    /// Whether the requests were sorted by time (`workload.sort`).
+    pub sorted: bool,
+    /// What is to be said before all results: more than 1 % of the lines were skipped.
+    pub loss: Option<String>,
 }
 
 /// Host pages.

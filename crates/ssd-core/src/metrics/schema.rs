@@ -150,6 +150,10 @@ pub fn schema() -> Value {
                 ),
             ),
             (
+                "trace_lines",
+                or_null(object("lines:count skipped:count late:count sorted:bool loss:string?")),
+            ),
+            (
                 "host",
                 object(
                     "pages_read:count pages_written:count pages_trimmed:count \

@@ -74,6 +74,9 @@ fn wrapped(label: &str, text: &str, out: &mut String) {
 }
 
 fn head(r: &Report, out: &mut String) {
+    if let Some(loss) = r.trace_lines.as_ref().and_then(|lines| lines.loss.as_ref()) {
+        wrapped("LOST  ", loss, out);
+    }
     let name = r.config["run"]["name"].as_str().unwrap_or("run");
     let state = if r.completed { "all requests completed" } else { "NOT COMPLETED" };
     let line = format!(

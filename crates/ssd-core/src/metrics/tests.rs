@@ -128,6 +128,7 @@ fn inputs(m: &Measurements) -> Inputs<'_> {
         cpu_ns: Some(12_000_000),
         memory_bytes: Some(88_000),
         series: BTreeMap::from([("series".into(), "series.csv".into())]),
+        trace_lines: None,
         warnings: vec!["trace: 3 lines skipped".into()],
     }
 }

@@ -20,7 +20,7 @@ pub const INFO: FormatInfo = FormatInfo {
     units: "times in s with up to nine decimals, address in 512 B sectors, length in both",
     clock: Clock::FirstRecord,
     volume: "0, the only one",
-    order: "ascending (by the first time; `sort -s -n -k5,5` makes it so)",
+    order: "ascending (by the first time; workload.sort makes it so)",
     source: "Zhou, Pan, Wang, Xie, IISWC 2015; SNIA IOTTA",
     traps: "TYPE is a number whose lowest bit is set for a write; fields stand two tabs apart; \
             sectors and bytes that differ: refused",

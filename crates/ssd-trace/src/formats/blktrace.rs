@@ -10,7 +10,9 @@
 //! refused.
 
 use super::block_event::{Rwbs, Verb};
-use super::{Clock, Cut, Format, FormatInfo, Line, Range, Reject, big_endian, little_endian};
+use super::{
+    Clock, Cut, Format, FormatInfo, Line, Range, ReadAs, Reject, big_endian, little_endian,
+};
 use ssd_core::config::TraceFormat;
 use ssd_core::host::request::flags;
 
@@ -122,8 +124,8 @@ impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
     const CUT: Cut = Cut::Records(RECORD);
 
-    fn new(action: u8) -> Parser {
-        Parser { action }
+    fn new(how: ReadAs) -> Parser {
+        Parser { action: how.action }
     }
 
     fn length(&self, head: &[u8]) -> Option<usize> {
@@ -166,7 +168,7 @@ impl Format for Parser {
             start_at: at::SECTOR,
             length_at: at::BYTES,
         };
-        let range = range.of_bytes()?;
+        let range = range.of_length_in_bytes()?;
         let volume = (device >> 20) << 32 | device & 0xf_ffff;
         rwbs.request(self.action, record.field::<8>(at::TIME), volume, range)
     }

@@ -25,7 +25,7 @@
 
 use super::cursor::Cursor;
 use super::{
-    Clock, Event, Format, FormatInfo, Line, MAX_TRANSFER_SECTORS, Range, Reject, in_sectors,
+    Clock, Event, Format, FormatInfo, Line, MAX_TRANSFER_SECTORS, Range, ReadAs, Reject, in_sectors,
 };
 use ssd_core::config::TraceFormat;
 use ssd_core::host::request::{Op, flags};
@@ -55,15 +55,15 @@ pub struct Parser {
 
 impl Default for Parser {
     fn default() -> Parser {
-        Parser::new(b'Q')
+        Parser { action: b'Q' }
     }
 }
 
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
-    fn new(action: u8) -> Parser {
-        Parser { action }
+    fn new(how: ReadAs) -> Parser {
+        Parser { action: how.action }
     }
 
     #[inline(always)]

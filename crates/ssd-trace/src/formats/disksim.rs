@@ -3,12 +3,14 @@
 //! Source: DiskSim's ASCII input as used by its SSD extension (valid/*.trace). Time in
 //! milliseconds with decimals, address and length in 512-byte sectors, FLAGS hexadecimal: bit 0 set
 //! is a read, clear a write. Decided: the other bits are hints for DiskSim's own scheduler and are
-//! not used. More than six decimals would be lost below a nanosecond: refused. Copies with sizes in
-//! pages (FlashSim) or bytes (Heimdall) have the same columns and cannot be told apart line by line;
-//! only what exceeds 1 GiB is refused.
+//! not used. More than six decimals would be lost below a nanosecond: refused. Copies in bytes (Heimdall)
+//! and in pages have the same columns and cannot be told apart line by line, but all lines together
+//! mostly can: see [`crate::unit`]. FlashSim's have lengths in pages beside addresses in sectors: warned
+//! of, but not read.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, ascii, in_sectors};
+use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, ascii, in_sectors};
+use crate::unit::Unit;
 use ssd_core::config::TraceFormat;
 use ssd_core::host::request::Op;
 
@@ -22,23 +24,30 @@ pub const INFO: FormatInfo = FormatInfo {
     volume: "DEVICE",
     order: "ascending",
     source: "DiskSim, ASCII input",
-    traps: "bit 0 of FLAGS (hexadecimal): 1 is a read, 0 a write; copies with lengths in pages \
-            (FlashSim) or in bytes (Heimdall) have the same columns: convert them first",
+    traps: "bit 0 of FLAGS (hexadecimal): 1 is a read, 0 a write; copies in bytes (Heimdall) or \
+            pages have the same columns: workload.unit; with lengths in pages beside addresses in \
+            sectors (FlashSim): convert them first",
 };
 
 /// The parser.
 #[derive(Default)]
-pub struct Parser;
+pub struct Parser {
+    unit: Unit,
+}
 
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
+
+    fn new(how: ReadAs) -> Parser {
+        Parser { unit: how.unit }
+    }
 
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
         let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
         let exact = "a time in ms with at most six decimals";
         let at_ns = cursor.decimal(1_000_000, "the time, milliseconds", exact)?;
         cursor.gap("a blank after the time")?;
-        let (device, range) = ascii::place(&mut cursor)?;
+        let (device, range) = ascii::place(&mut cursor, self.unit)?;
         let flags_at = cursor.at;
         let flags = cursor.token("the flags, hexadecimal")?;
         let digits = flags.strip_prefix(b"0x").unwrap_or(flags);

@@ -9,6 +9,7 @@ mod cursor;
 mod iolog;
 
 use crate::scan::{Refusal, Scan, Tally};
+use crate::unit::Unit;
 use ssd_core::config::{TraceFormat, Word};
 use ssd_core::host::request::{Op, Request, SourceError, TimedRequest};
 use ssd_core::units::Nanos;
@@ -76,12 +77,14 @@ pub struct Reject {
     pub expected: Cow<'static, str>,
     /// Byte of the line, from 0, at which it should have stood.
     pub column: usize,
+    /// The line is good but for its time, which is before one above it.
+    pub late: bool,
 }
 
 impl Reject {
     /// Expected `expected` at byte `column`.
     pub(crate) fn new(expected: impl Into<Cow<'static, str>>, column: usize) -> Reject {
-        Reject { expected: expected.into(), column }
+        Reject { expected: expected.into(), column, late: false }
     }
 }
 
@@ -160,6 +163,15 @@ pub struct Head<'a> {
     pub lines: &'a [&'a [u8]],
 }
 
+/// How a file is read, in the formats that leave it open.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadAs {
+    /// Letter of the chosen action; see [`has_actions`].
+    pub action: u8,
+    /// What addresses and lengths count; see [`unit_varies`].
+    pub unit: Unit,
+}
+
 /// A format: reads lines (or records), one after the other.
 pub trait Format: Default {
     /// What it says of itself.
@@ -168,9 +180,8 @@ pub trait Format: Default {
     /// Into what it is cut.
     const CUT: Cut = Cut::Lines;
 
-    /// At the start of a file; `action` is the letter of the chosen action; see
-    /// [`has_actions`].
-    fn new(_action: u8) -> Self {
+    /// At the start of a file that is read as `how` says.
+    fn new(_how: ReadAs) -> Self {
         Self::default()
     }
 
@@ -254,13 +265,13 @@ macro_rules! formats {
         /// If the format is `auto`: it has been found out before.
         pub(crate) fn scan(
             format: TraceFormat,
-            scan: &Scan<'_>,
+            scan: &Scan<'_, '_>,
             reader: impl Read,
             take: impl FnMut(&Event) -> Result<(), Refusal>,
         ) -> Result<Tally, SourceError> {
             match format {
                 $(TraceFormat::$variant => {
-                    scan.run($file::Parser::new(scan.action), reader, take)
+                    scan.run($file::Parser::new(scan.how), reader, take)
                 })+
                 TraceFormat::Ssdtrace => scan.run_trace_file(reader, take),
                 TraceFormat::Auto => panic!("the format is found out before the trace is read"),
@@ -302,22 +313,48 @@ pub(crate) fn has_actions(format: TraceFormat) -> bool {
     matches!(format, TraceFormat::BlockEvent | TraceFormat::Blktrace)
 }
 
+/// Whether copies of `format` count addresses and lengths in other units than it says.
+pub(crate) fn unit_varies(format: TraceFormat) -> bool {
+    use TraceFormat::{Disksim, Mqsim, Ssdsim, Tencent};
+    matches!(format, Disksim | Mqsim | Ssdsim | Tencent)
+}
+
+/// Whether addresses and lengths of `format` count sectors by definition.
+pub(crate) fn counts_sectors(format: TraceFormat) -> bool {
+    matches!(format, TraceFormat::Blkreplay | TraceFormat::Diskmon | TraceFormat::Fiu)
+}
+
 /// A read or write of an address and a length, and the columns where they stand.
 #[derive(Clone, Copy)]
-struct Range {
-    start: u64,
-    length: u64,
-    start_at: usize,
-    length_at: usize,
+pub(crate) struct Range {
+    pub(crate) start: u64,
+    pub(crate) length: u64,
+    pub(crate) start_at: usize,
+    pub(crate) length_at: usize,
 }
 
 impl Range {
-    /// With its length, which is in bytes, in sectors.
-    fn of_bytes(self) -> Result<Range, Reject> {
+    /// In sectors, with its length, which is in bytes.
+    fn of_length_in_bytes(self) -> Result<Range, Reject> {
         if self.length.is_multiple_of(512) {
             return Ok(Range { length: self.length / 512, ..self });
         }
         Err(Reject::new("a length in bytes, a multiple of 512", self.length_at))
+    }
+
+    /// In sectors, all of it in bytes. What is no whole number of sectors is no address of a block
+    /// device, but what a copy of the format in other units looks like.
+    #[inline(always)]
+    pub(crate) fn of_bytes(self) -> Result<Range, Reject> {
+        if !self.start.is_multiple_of(512) {
+            let expected = "an offset in bytes, a multiple of 512 (is it in sectors or pages?)";
+            return Err(Reject::new(expected, self.start_at));
+        }
+        if !self.length.is_multiple_of(512) {
+            let expected = "a length in bytes, a multiple of 512 (is it in sectors or pages?)";
+            return Err(Reject::new(expected, self.length_at));
+        }
+        Ok(Range { start: self.start / 512, length: self.length / 512, ..self })
     }
 }
 
@@ -343,25 +380,10 @@ fn in_sectors(at_ns: u64, volume: u64, op: Op, flags: u8, range: Range) -> Resul
     }
 }
 
-/// A request in bytes. What is no whole number of sectors is no address of a block device, but
-/// what a copy of the format in other units looks like.
+/// A request in bytes.
 #[inline(always)]
 fn in_bytes(at_ns: u64, volume: u64, op: Op, range: Range) -> Result<Line, Reject> {
-    if !range.start.is_multiple_of(512) {
-        let expected = "an offset in bytes, a multiple of 512 (is it in sectors or pages?)";
-        return Err(Reject::new(expected, range.start_at));
-    }
-    if !range.length.is_multiple_of(512) {
-        let expected = "a length in bytes, a multiple of 512 (is it in sectors or pages?)";
-        return Err(Reject::new(expected, range.length_at));
-    }
-    in_sectors(
-        at_ns,
-        volume,
-        op,
-        0,
-        Range { start: range.start / 512, length: range.length / 512, ..range },
-    )
+    in_sectors(at_ns, volume, op, 0, range.of_bytes()?)
 }
 
 /// A Linux device as one number.

@@ -6,7 +6,8 @@
 //! trace; it is nanoseconds, as in its samples. For another unit set `workload.time_scale`.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, ascii};
+use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, ascii};
+use crate::unit::Unit;
 use ssd_core::config::TraceFormat;
 
 /// The format.
@@ -20,19 +21,25 @@ pub const INFO: FormatInfo = FormatInfo {
     order: "ascending",
     source: "MQSim, README.md",
     traps: "0 is a write and 1 a read; the time's unit does not stand in the file; it looks like \
-            SSDSim's, so workload.format must say which",
+            SSDSim's, so workload.format must say which; copies in bytes or pages: workload.unit",
 };
 
 /// The parser.
 #[derive(Default)]
-pub struct Parser;
+pub struct Parser {
+    unit: Unit,
+}
 
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
+    fn new(how: ReadAs) -> Parser {
+        Parser { unit: how.unit }
+    }
+
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
         let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
-        let record = ascii::record(&mut cursor)?;
+        let record = ascii::record(&mut cursor, self.unit)?;
         cursor.end("the end of the line after the type")?;
         Ok(record)
     }

@@ -6,7 +6,8 @@
 //! with decimals is refused: it is a file for DiskSim, in milliseconds.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, ascii};
+use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, ascii};
+use crate::unit::Unit;
 use ssd_core::config::TraceFormat;
 
 /// The format.
@@ -20,19 +21,26 @@ pub const INFO: FormatInfo = FormatInfo {
     order: "ascending",
     source: "SSDSim, example.ascii",
     traps: "0 is a write and 1 a read; decimals in the time are DiskSim's milliseconds: refused; \
-            five columns look like MQSim's, so workload.format must say which",
+            five columns look like MQSim's, so workload.format must say which; copies in bytes or pages: \
+            workload.unit",
 };
 
 /// The parser.
 #[derive(Default)]
-pub struct Parser;
+pub struct Parser {
+    unit: Unit,
+}
 
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
+    fn new(how: ReadAs) -> Parser {
+        Parser { unit: how.unit }
+    }
+
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
         let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
-        let record = ascii::record(&mut cursor)?;
+        let record = ascii::record(&mut cursor, self.unit)?;
         if !cursor.is_end() {
             cursor.gap("a blank after the type")?;
             if !cursor.is_end() {

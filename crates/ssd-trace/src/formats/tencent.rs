@@ -6,7 +6,8 @@
 //! the data set itself states none.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, in_sectors, is_header};
+use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, in_sectors, is_header};
+use crate::unit::Unit;
 use ssd_core::config::TraceFormat;
 
 /// The format.
@@ -21,15 +22,21 @@ pub const INFO: FormatInfo = FormatInfo {
     source: "Zhang et al., OSCA, USENIX ATC 2020; SNIA IOTTA",
     traps: "0 is a read here and 1 a write, the other way round than in SSDSim and MQSim; times are \
             whole seconds, so arrivals come in bursts; times in ms or us: refused; many volumes in \
-            one file: say workload.volume",
+            one file: say workload.volume; copies in bytes or pages: workload.unit",
 };
 
 /// The parser.
 #[derive(Default)]
-pub struct Parser;
+pub struct Parser {
+    unit: Unit,
+}
 
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
+
+    fn new(how: ReadAs) -> Parser {
+        Parser { unit: how.unit }
+    }
 
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
         let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
@@ -56,6 +63,6 @@ impl Format for Parser {
         cursor.comma("`,` after the type")?;
         let volume = cursor.value("the volume number")?;
         cursor.end("the end of the line after the volume number")?;
-        in_sectors(at_ns, volume, op, 0, range)
+        in_sectors(at_ns, volume, op, 0, self.unit.in_sectors(range)?)
     }
 }

@@ -94,7 +94,7 @@ impl Format for Parser {
             start_at: SECTOR_AT,
             length_at: layout.length_at,
         };
-        let range = range.of_bytes()?;
+        let range = range.of_length_in_bytes()?;
         let at_ns = little_endian(&record[TIME_AT..][..8]).checked_mul(1000);
         in_sectors(at_ns.ok_or_else(|| Reject::new(TOO_LATE, TIME_AT))?, 0, op, 0, range)
     }

@@ -18,6 +18,7 @@ mod volume;
 
 use crate::app::deck::{BLOCK, BLOCK_BYTES};
 use crate::fit::Record;
+use crate::input::Step;
 use crate::replay::TraceSource;
 use ssd_core::config::{Fit, Workload, WorkloadKind};
 use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
@@ -89,7 +90,7 @@ impl Like {
         workload: &Workload,
         span_bytes: u64,
         seed: u64,
-        watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
+        watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
     ) -> Result<Like, SourceError> {
         let path = workload.like.clone().expect("the caller has a trace");
         let read = Workload {

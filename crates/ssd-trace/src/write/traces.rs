@@ -2,6 +2,7 @@
 //! for a few thousand of them, whatever the length of the trace.
 
 use super::{ConvertError, Counts, Options, Target, TraceWriter, WriteError};
+use crate::input::Step;
 use crate::raw::{self, Reading, Stopped, VolumesReading};
 use ssd_core::config::Workload;
 use ssd_core::host::request::SourceError;
@@ -14,14 +15,14 @@ pub const MAX_VOLUMES: usize = 256;
 
 /// Writes the trace that `workload` names with `writer`. Time 0 of the result is time 0 of
 /// `workload.from`, its volume 0; see [`raw::each_request`] for the keys that count.
-/// `progress` is told the bytes read of the file now and then.
+/// `progress` is told how far it is now and then.
 ///
 /// # Errors
 /// [`ConvertError`]. The target then stands as it was before.
 pub fn convert_trace(
     workload: &Workload,
     mut writer: Box<dyn TraceWriter>,
-    progress: impl FnMut(u64) -> ControlFlow<()>,
+    progress: impl FnMut(Step) -> ControlFlow<()>,
 ) -> Result<(Reading, Counts), ConvertError> {
     let (mut failed, mut done) = (None, 0);
     let read = raw::each_request(workload, progress, |timed| {
@@ -47,8 +48,7 @@ pub struct SplitVolume {
 
 /// Writes every volume of the trace that `workload` names to a file of its own in `folder`, which
 /// must exist: `volume-NUMBER` with the extension of the target. Each file is what
-/// [`convert_trace`] writes of that volume. `progress` is told the bytes read of the file now and
-/// then.
+/// [`convert_trace`] writes of that volume. `progress` is told how far it is now and then.
 ///
 /// # Errors
 /// [`ConvertError`], also for more than [`MAX_VOLUMES`] volumes. What is in the folder then is
@@ -58,7 +58,7 @@ pub fn split_trace(
     folder: &Path,
     target: &Target,
     options: Options,
-    progress: impl FnMut(u64) -> ControlFlow<()>,
+    progress: impl FnMut(Step) -> ControlFlow<()>,
 ) -> Result<(Reading, Vec<SplitVolume>), ConvertError> {
     let mut writers: BTreeMap<u64, Box<dyn TraceWriter>> = BTreeMap::new();
     let path_of = |volume| folder.join(format!("volume-{volume}.{}", target.extension));

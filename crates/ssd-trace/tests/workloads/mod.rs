@@ -1,7 +1,8 @@
 //! Workload configurations for the tests.
 
 use ssd_core::config::{
-    Arrival, ArrivalKind, Fit, ParameterSet, SizeShare, TraceFormat, Workload, WorkloadKind,
+    Arrival, ArrivalKind, Fit, ParameterSet, SizeShare, TraceFormat, TraceUnit, Workload,
+    WorkloadKind,
 };
 use ssd_core::host::request::{Source, TimedRequest};
 
@@ -18,7 +19,11 @@ pub(crate) fn workload(kind: WorkloadKind) -> Workload {
         fit: Fit::None,
         loops: 1,
         time_scale: 1.0,
+        unit: TraceUnit::Auto,
+        page_bytes: 4096,
+        sort: false,
         skip_bad: false,
+        max_bad: 1.0,
         dedup: false,
         set: ParameterSet::AdaptiveChannel,
         like: None,
