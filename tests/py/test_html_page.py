@@ -282,8 +282,9 @@ def test_what_differs_between_runs_is_listed(compared: Path) -> None:
     page = _page(compared)
     found = re.search(r"Keys in which the runs differ</caption>(.*?)</table>", page)
     assert found
-    assert re.findall(r"<td>(.*?)</td>", found[1]) == VICTIMS
+    assert re.findall(r"<td>(.*?)</td>", found[1]) == [*VICTIMS, "lowest-id", "–", "–"]
     assert "gc.victim.policy" in found[1]
+    assert "gc.victim.ties" in found[1]
 
 
 def test_distributions_hold_what_the_report_counts() -> None:

@@ -165,6 +165,18 @@ fn the_reserve_decides_where_the_spare_is_smaller_than_the_watermark() {
     }
 }
 
+/// The host writes faster than the pool can be collected, so that invalid pages pile up and policies differ.
+#[test]
+fn a_trigger_that_always_holds_leaves_a_choice_where_invalid_pages_pile_up() {
+    for policy in ["greedy", "random"] {
+        // 15 blocks are spare, of which two are open: 13 erased blocks can never be exceeded.
+        let c = one_pool(1360, free_blocks(13), policy);
+        let verdict = timed(&c, 4000);
+        assert_eq!(verdict.decided_by, DecidedBy::Policy, "{policy}: {verdict:?}");
+        assert!(verdict.unmet_share.unwrap() < 0.05, "{policy}: {verdict:?}");
+    }
+}
+
 /// A policy that waits for a share of invalid pages is not blamed for a trigger that always holds.
 #[test]
 fn a_policy_with_a_threshold_decides_under_any_trigger() {

@@ -1,9 +1,9 @@
 //! Who decided which blocks were collected: the configured victim policy, or what the device has to spare.
 //!
 //! The rule, in [`judge`]: a victim was the policy's decision if the policy named it, and the demand that it
-//! was collected for could have been met (`ftl::gc::unmet`). The others are victims of the hard reserve's
-//! greedy rule, and those of a pool that is collected until nothing is left, in which every policy takes the
-//! same blocks sooner or later. With less than half of the victims the policy has not decided, and the run
+//! was collected for could have been met or left something to choose from (`ftl::gc::unmet`). The others are
+//! victims of the hard reserve's greedy rule, and those of a pool that is collected until nothing is left, in
+//! which every policy takes the same blocks sooner or later. With less than half of the victims the policy has not decided, and the run
 //! does not measure it.
 
 use super::counters::GcCounts;
@@ -32,7 +32,8 @@ pub struct Verdict {
     pub decided_by: DecidedBy,
     /// Share of the victims that were the policy's decision; `null` without victims.
     pub policy_share: Option<f64>,
-    /// Share of the victims collected for a demand that collection cannot meet; `null` without victims.
+    /// Share of the victims collected for a demand that collection cannot meet while no block had more than
+    /// two invalid pages; `null` without victims.
     pub unmet_share: Option<f64>,
     /// What was found and, where the policy has not decided, what to change.
     pub reason: String,
@@ -52,10 +53,10 @@ pub fn judge(gc: &GcCounts) -> Verdict {
         format!("{:.1} % of the victims were its choice", 100.0 * policy)
     } else if unmet >= greedy {
         format!(
-            "for {:.1} % of the victims the triggers could not be met: with every invalid page reclaimed \
-             they would still hold, so that blocks are collected until no invalid page is left, whatever \
-             the policy; raise device.over_provisioning, fill less of the device, or choose a trigger \
-             that the spare space can meet (gc.trigger, gc.reserve)",
+            "for {:.1} % of the victims the triggers could not be met, since they would still hold with \
+             every invalid page reclaimed, and no block had more than two invalid pages to choose by; \
+             raise device.over_provisioning, fill less of the device, or choose a trigger that the spare \
+             space can meet (gc.trigger, gc.reserve)",
             100.0 * unmet
         )
     } else {

@@ -1,9 +1,11 @@
 //! Demands that collection cannot meet: the triggers of a pool would still hold if every invalid page of its
 //! sealed blocks had been reclaimed.
 //!
-//! Such a pool is collected until nothing is left to collect, whoever chooses the victims: their order
-//! hardly matters, and runs under different policies are equal but for chance. The usual cause is a
-//! watermark above what the device has to spare, or a threshold on used space below the share of live data.
+//! Such a pool is collected without a pause. While the host writes faster than that, invalid pages pile up and
+//! the victim policy has a choice. Where collection keeps up, it runs out of invalid pages: no block has more
+//! than one or two, every choice gains as little, and runs under different policies are equal but for chance.
+//! Only these victims count. The usual cause is a watermark above what the device has to spare, or a threshold
+//! on used space below the share of live data.
 
 use super::Demands;
 use super::trigger::SpaceView;
@@ -13,6 +15,9 @@ use crate::units::PoolId;
 /// Looks in so many turns over the blocks of a pool: a look scans all of them, and what it finds changes
 /// slowly.
 const LOOKS_PER_TURN: u32 = 16;
+
+/// With so many invalid pages in the best block, or fewer, there is nothing to choose from.
+const NO_CHOICE: u16 = 2;
 
 /// What was found in each pool when it was last looked at.
 pub struct Unmet {
@@ -30,14 +35,16 @@ impl Unmet {
         Unmet { every, left: vec![0; pools as usize], found: vec![false; pools as usize] }
     }
 
-    /// Whether the next victim of `pool` is taken for a demand that cannot be met, and not chosen by a policy
-    /// that leaves blocks with invalid pages alone: such a policy decides itself when to stop.
+    /// Whether the next victim of `pool` is taken for a demand that cannot be met while no block has more than
+    /// two invalid pages, and not chosen by a policy that leaves blocks with invalid pages alone: such a policy
+    /// decides itself when to stop.
     #[inline]
     pub fn at(&mut self, ftl: &Ftl, demands: &Demands, pool: PoolId) -> bool {
         let left = &mut self.left[pool.at()];
         if *left == 0 {
             *left = self.every;
-            self.found[pool.at()] = demands.outlast(&best_view(ftl, pool));
+            let (best, most) = best_view(ftl, pool);
+            self.found[pool.at()] = most <= NO_CHOICE && demands.outlast(&best);
         }
         self.left[pool.at()] -= 1;
         self.found[pool.at()] && !ftl.policy_declines()
@@ -45,22 +52,24 @@ impl Unmet {
 }
 
 /// What triggers would see of `pool` without the invalid pages of sealed blocks, their valid pages packed
-/// behind those of the open blocks.
-fn best_view(ftl: &Ftl, pool: PoolId) -> SpaceView {
+/// behind those of the open blocks; and the most of those invalid pages that one block has.
+fn best_view(ftl: &Ftl, pool: PoolId) -> (SpaceView, u16) {
     let view = ftl.space_view(pool);
-    let (mut sealed, mut live, mut invalid) = (0u32, 0u64, 0u64);
+    let (mut sealed, mut live, mut invalid, mut most) = (0u32, 0u64, 0u64, 0u16);
     for block in ftl.blocks.of_pool(pool).filter(|&b| ftl.blocks.is_candidate(b)) {
         sealed += 1;
         live += u64::from(ftl.blocks.valid[block.at()]);
         invalid += u64::from(ftl.blocks.invalid(block));
+        most = most.max(ftl.blocks.invalid(block));
     }
     let erased_pages = u64::from(view.free_blocks) * u64::from(ftl.geo.pages_per_block);
     let gc_open = ftl.space.gc_room(pool) - erased_pages;
     let packed = live.saturating_sub(gc_open).div_ceil(u64::from(ftl.geo.pages_per_block));
-    SpaceView {
+    let best = SpaceView {
         free_blocks: (view.free_blocks + sealed).saturating_sub(packed as u32),
         pool_used_pages: view.pool_used_pages - invalid,
         used_pages: ftl.valid_pages,
         ..view
-    }
+    };
+    (best, most)
 }
