@@ -282,7 +282,14 @@ def test_what_differs_between_runs_is_listed(compared: Path) -> None:
     page = _page(compared)
     found = re.search(r"Keys in which the runs differ</caption>(.*?)</table>", page)
     assert found
-    assert re.findall(r"<td>(.*?)</td>", found[1]) == [*VICTIMS, "lowest-id", "–", "–"]
+    assert re.findall(r"<td>(.*?)</td>", found[1]) == [
+        "greedy",
+        "lowest-id",
+        "fifo",
+        "–",
+        "random",
+        "–",
+    ]
     assert "gc.victim.policy" in found[1]
     assert "gc.victim.ties" in found[1]
 

@@ -115,7 +115,11 @@ def test_the_file_is_replaced_only_with_force(made: Path) -> None:
     forced = ssdlab_command(*words, "--force", "--seed", "2", "--quiet", cwd=made)
     assert (forced.returncode, forced.stdout, forced.stderr) == (0, "", "")
     assert (made / "a.snap").read_bytes() != before
-    refused(ssdlab_command(*words, *FROM, cwd=made), 2, "precondition.snapshot: it would only")
+    refused(
+        ssdlab_command(*words, *FROM, cwd=made),
+        2,
+        "precondition.snapshot: the result would be a plain copy",
+    )
     nothing_left(made, "small.toml", "a.snap")
 
 

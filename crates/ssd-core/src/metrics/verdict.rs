@@ -3,8 +3,8 @@
 //! The rule, in [`judge`]: a victim was the policy's decision if the policy named it, and the demand that it
 //! was collected for could have been met or left something to choose from (`ftl::gc::unmet`). The others are
 //! victims of the hard reserve's greedy rule, and those of a pool that is collected until nothing is left, in
-//! which every policy takes the same blocks sooner or later. With less than half of the victims the policy has not decided, and the run
-//! does not measure it.
+//! which every policy takes the same blocks sooner or later. With less than half of the victims the policy has
+//! not decided, and the run does not measure it. A trigger from outside is taken to be one that can be met.
 
 use super::counters::GcCounts;
 use serde::{Deserialize, Serialize};
