@@ -67,7 +67,7 @@ def test_all_mistakes_at_once(tmp_path: Path) -> None:
     done = ssdlab_command(
         "run", "bad.toml", "--set", "workload.size=3", "--seed", "-4", cwd=tmp_path
     )
-    refused(done, 2, "5 mistakes", "device.chanels", "timing.read", "gc.x", "workload.size", "-4")
+    refused(done, 2, "5 errors", "device.chanels", "timing.read", "gc.x", "workload.size", "-4")
 
 
 def test_unknown_names(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_force_spares_what_is_no_run(small: Path) -> None:
     (small / "precious/thesis.tex").write_text("...")
     for verb in ("run", "compare"):
         done = ssdlab_command(verb, "small.toml", "--out", "precious", "--force", cwd=small)
-        refused(done, 2, "other files than those of a run")
+        refused(done, 2, "files that are not from a run")
     done = ssdlab_command("run", "small.toml", "--out", "small.toml", "--force", cwd=small)
     refused(done, 2, "is not a folder")
     nothing_left(small, "precious", "small.toml")
