@@ -274,7 +274,7 @@ def test_a_folder_goes_on_with_the_same_scale_and_traces_only(tmp_path: Path) ->
     with pytest.raises(OutputError, match="written with --quick; choose another --out"):
         again(quick=False)
     (traces / "sqlite.trace.zst").write_text("".join(lines[:-9]))
-    with pytest.raises(OutputError, match="the recorded trace of SQLite was another one"):
+    with pytest.raises(OutputError, match="the recorded trace of SQLite was a different one"):
         again(quick=True)
     assert (out / JSON).read_bytes() == kept
 
@@ -307,7 +307,7 @@ def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
 def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("x")
-    with pytest.raises(OutputError, match="other things"):
+    with pytest.raises(OutputError, match="other files"):
         of("invalidation-rate", tmp_path / "mine", "SQLite")
     (tmp_path / "old").mkdir()
     held = tmp_path / "old" / JSON

@@ -1,5 +1,5 @@
-//! What cannot work together, with the numbers and a remedy. A check is left out where one of the
-//! keys it looks at is in error already.
+//! Combinations that cannot work, with the numbers and a remedy. A check is skipped if one of its
+//! keys already has an error.
 
 use super::error::{Errors, Place};
 use super::quantity::show_size;
@@ -19,7 +19,7 @@ const MAX_UNIT_PAGES: u64 = 32_767;
 struct Check {
     keys: &'static [&'static str],
     run: fn(&Draft) -> Option<String>,
-    /// Later checks assume it: they are left out where it fails.
+    /// Later checks assume it and are skipped if it fails.
     basis: bool,
 }
 

@@ -1,8 +1,9 @@
-//! The defaults of every key, in one place: a small modern drive and uniformly random 4 KiB writes.
+//! The default of every key: a small modern drive and uniformly random 4 KiB writes.
 //!
-//! Times and bus are those of the TLC device that MQSim (FAST 2018) ships: read 75 us, program
-//! 750 us, erase 3.8 ms, 333 MT/s at 8 bit. Geometry and policies are chosen: 4 GiB raw, greedy. The
-//! interconnect, where there is one, is that of the noc-copyback paper (Electronics 13:4838, section 4.1).
+//! Times and bus are those of the TLC device shipped with MQSim (FAST 2018): read 75 us, program
+//! 750 us, erase 3.8 ms, 333 MT/s at 8 bit. Geometry and policies are our own choice: 4 GiB raw,
+//! greedy. The interconnect, if enabled, is that of the noc-copyback paper (Electronics 13:4838,
+//! section 4.1).
 
 use super::resolve::{Capacity, Transfer};
 use super::*;

@@ -1,5 +1,4 @@
-//! Errors of a config: where, which key, what was found, what is expected, and the nearest right
-//! name.
+//! Config errors: position, key, the value found, the value expected, and the nearest valid name.
 
 use serde::Serialize;
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! The one table of keys: path, kind, range, meaning and where the value lives. Reading, printing,
-//! schema and reference follow from it; a new key is one entry here and one field in the structs.
+//! The table of keys: path, kind, range, description and the field with the value. Parsing, printing,
+//! schema and reference are derived from it; a new key is one entry here and one field in the structs.
 
 use super::policy::{CONCURRENCIES, ORDERS, PLACEMENTS, Registry, VICTIMS};
 use super::read::Span;

@@ -1,10 +1,10 @@
 //! The resolved configuration: every key, with its unit, default and range.
 //!
-//! The route of a config: `parse` reads what was said (TOML and `--set`) and where, `resolve`
-//! applies it layer by layer (default, preset, file, `--set`), `needs` finds what has no
-//! effect, `check` what cannot work together, and all errors are reported at once. `keys` is the one table of keys:
-//! reading, printing (`print`), JSON Schema and reference (`schema`) follow from it. Defaults live in
-//! `default`, machines in `presets`.
+//! The stages: `parse` reads TOML and `--set` with their source positions, `resolve` applies them
+//! layer by layer (default, preset, file, `--set`), `needs` finds keys without effect, `check` finds
+//! combinations that cannot work; all errors are reported together. `keys` is the table of keys, from
+//! which parsing, printing (`print`), JSON Schema and reference (`schema`) are derived. Defaults are in
+//! `default`, devices in `presets`.
 
 mod check;
 mod default;

@@ -1,6 +1,6 @@
-//! Keys that have an effect only with certain values of other keys. Without those they hold their
-//! defaults, so that equal runs have equal configs, and any other value is an error that says what the
-//! key needs.
+//! Keys that have an effect only with certain values of other keys. Otherwise they have their
+//! defaults, so that equal runs have equal configs, and any other value is an error that states what
+//! the key needs.
 
 use super::error::Errors;
 use super::keys::Key;

@@ -1,4 +1,4 @@
-//! What was said, and where: TOML text and `--set` values as trees with a place on every node.
+//! Parsed input: TOML text and `--set` values as trees with a source position on every node.
 
 use super::error::{Errors, Place};
 use std::collections::BTreeSet;

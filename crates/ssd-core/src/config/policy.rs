@@ -1,4 +1,4 @@
-//! Policies by name: what may be said of one follows from its [`PolicyInfo`].
+//! Policies by name; [`PolicyInfo`] defines the parameters that each accepts.
 
 use super::error::{Errors, did_you_mean, one_of};
 use super::parse::{Node, Said};

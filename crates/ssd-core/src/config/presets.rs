@@ -1,5 +1,5 @@
-//! Devices are data: one TOML file each in `presets/`, embedded here by one line each. A file's
-//! first comment line is its summary; every number in it carries its source.
+//! Presets are data: one TOML file each in `presets/`, embedded here with one line each. The first
+//! comment line of a file is its summary; every number has its source next to it.
 
 /// A machine to start from.
 #[derive(Clone, Copy, Debug)]

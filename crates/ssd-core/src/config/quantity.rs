@@ -1,5 +1,5 @@
-//! Quantities as people write them: "4 KiB", "0.7 ms", "333 MB/s". Exact in decimals, without
-//! floats.
+//! Quantities with units: "4 KiB", "0.7 ms", "333 MB/s". Parsed exactly, in decimal, without
+//! floating point.
 
 /// A decimal number that is not negative: `mantissa / 10^scale`, without trailing zeros.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,5 +1,5 @@
-//! Values of the simple kinds: integers, numbers, quantities, words. What does not fit becomes the
-//! message "found ...; expected ...".
+//! Values of the simple kinds: integers, numbers, quantities, words. Anything else is reported as
+//! "found ...; expected ...".
 
 use super::error::{did_you_mean, one_of};
 use super::parse::{Node, Said};

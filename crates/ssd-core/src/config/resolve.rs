@@ -1,6 +1,6 @@
-//! Said -> meant: layers are applied over one another (default, preset, file, `--set`), then what
-//! follows from several keys is computed, then the cross checks run. All errors are reported at
-//! once.
+//! From input to resolved config: layers are applied in order (default, preset, file, `--set`), then
+//! values that depend on several keys are computed, then the cross checks run. All errors are reported
+//! together.
 
 use super::error::{ConfigError, Errors, Place, did_you_mean, nearest, one_of};
 use super::keys::{KEYS, Key, Num, SECTIONS, Slot};

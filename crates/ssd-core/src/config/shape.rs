@@ -1,4 +1,4 @@
-//! Counts that follow from a config: planes, pools, busy units, erase units.
+//! Counts derived from a config: planes, pools, busy units, erase units.
 
 use super::{BusyUnit, Config, DeviceConfig, EraseUnit, Frontiers, PoolScope};
 use crate::rng::Stream;

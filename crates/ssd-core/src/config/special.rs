@@ -1,4 +1,4 @@
-//! Keys with a form of their own: alternatives, lists, small tables.
+//! Keys with a syntax of their own: alternatives, lists, small tables.
 
 use super::default::{BUS_RATE as DEFAULT_BUS_RATE, OVER_PROVISIONING as DEFAULT_OP};
 use super::error::{Errors, did_you_mean, one_of};

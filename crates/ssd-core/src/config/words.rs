@@ -1,5 +1,5 @@
-//! The keys that take one of a few words. Word, variant and meaning stand together, once: parsing,
-//! printing, schema and reference all read them from here.
+//! Keys whose value is one of a few words. Word, variant and description are defined once, here;
+//! parsing, printing, schema and reference use them.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Looking ahead: what comes is fetched some time before its use, so that the memory it will touch can
-//! be fetched too (7 to 22 times faster than a miss at the use).
+//! Lookahead: requests are fetched some time before their use, so that the memory they will touch can
+//! be prefetched (7 to 22 times faster than a miss at the time of use).
 
 /// Items in three batches: in use, soon, later.
 pub(crate) struct Ahead<T> {

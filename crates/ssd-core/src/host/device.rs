@@ -1,8 +1,8 @@
-//! The `Device` trait: who owns time.
+//! The `Device` trait: the driver advances time.
 //!
 //! A device simulates on demand. Drivers (trace replay, closed loop, an application) submit requests
 //! and let the device run; `run_until` returns at the first instant with completions, before that
-//! instant's arrivals and dispatch, so that a driver may submit at the same instant.
+//! instant's arrivals and dispatch, so that a driver can submit at the same instant.
 
 use super::request::{Completion, Request, RequestId};
 use crate::units::Nanos;

@@ -1,9 +1,9 @@
-//! Drivers: they feed a device from a source, in the open or in the closed loop.
+//! Drivers: they feed a device from a source, open-loop or closed-loop.
 //!
-//! *Open loop*: requests arrive when the source says; latency counts from there, whether or not the
-//! device keeps up. *Closed loop*: a fixed number is outstanding; a request arrives when another
-//! completes (and the think time has passed),
-//! or after a pause for all of them, until a time is reached.
+//! *Open loop*: requests arrive at the times of the source, and latency counts from arrival, whether or
+//! not the device keeps up. *Closed loop*: a fixed number of requests is outstanding; a request arrives
+//! when another completes and the think time has passed, or after a pause of all of them, until a given
+//! time.
 
 use super::ahead::Ahead;
 use super::device::{Device, DeviceError};

@@ -1,4 +1,4 @@
-//! The serial link between host and device: data cross it one after the other, at its rate.
+//! The serial link between host and device: transfers cross it one at a time, at its rate.
 
 use crate::config::LinkDuplex;
 use crate::units::Nanos;

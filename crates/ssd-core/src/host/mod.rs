@@ -1,4 +1,4 @@
-//! What the host sends and receives, the `Device` trait, and the drivers over it.
+//! The host side: requests and completions, the `Device` trait, and the drivers over it.
 
 pub(crate) mod ahead;
 pub mod device;

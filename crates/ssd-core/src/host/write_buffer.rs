@@ -1,5 +1,5 @@
-//! The write buffer: which pages of writes it keeps, which are on their way to flash, and which wait for
-//! room. It knows pages by their slots; what they hold and when they move is the machine's.
+//! The write buffer: the pages that it keeps, those on their way to flash, and those that wait for
+//! room. It identifies pages by their slots; the machine decides on their contents and when they move.
 
 use crate::units::Nanos;
 use std::collections::{BTreeMap, VecDeque};

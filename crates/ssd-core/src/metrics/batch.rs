@@ -1,19 +1,18 @@
 //! Confidence intervals of a mean over correlated values: batch means in bounded memory.
 //!
-//! Latencies of neighbouring requests resemble each other, so the textbook interval of independent
-//! values is far too narrow. The stream is cut into 32 to 63 batches of equal length (when the 64th
-//! is full, neighbours are joined and the length doubles). What correlation is left between the
-//! means of neighbouring batches is taken for that of an autoregressive process of first order: with
-//! a correlation `r` of neighbours, `n` means tell as much as `n (1 - r) / (1 + r)` independent
-//! ones. Student's t of so many gives the interval; where they are fewer than [`MIN_EFFECTIVE`]
-//! there is none.
+//! Latencies of neighbouring requests are correlated, so the textbook interval for independent
+//! values is far too narrow. The stream is divided into 32 to 63 batches of equal length (when the 64th
+//! is full, neighbours are joined and the length doubles). The remaining correlation between the
+//! means of neighbouring batches is modelled as a first-order autoregressive process: with a
+//! correlation `r` of neighbours, `n` means are worth `n (1 - r) / (1 + r)` independent ones. The
+//! interval is Student's t with that number of values; below [`MIN_EFFECTIVE`] there is no interval.
 //!
 //! Sources: Law and Carson, "A Sequential Procedure for Determining the Length of a Steady-State
 //! Simulation", Operations Research 27(5), 1979 (joining batches); Steiger et al., "ASAP3: A Batch
 //! Means Procedure for Steady-State Simulation Analysis", ACM TOMACS 15(1), 2005 (batch means as an
 //! autoregressive process); Marriott and Pope, "Bias in the Estimation of Autocorrelations",
-//! Biometrika 41, 1954 (the bias of `r`). Theirs are stopping rules and leave the lengths here open;
-//! they are checked by the coverage tests below.
+//! Biometrika 41, 1954 (the bias of `r`). Those papers give stopping rules and do not determine the
+//! lengths used here, which the coverage tests below check.
 
 /// Batches kept at most.
 const MAX_BATCHES: usize = 64;

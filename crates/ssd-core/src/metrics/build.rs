@@ -461,7 +461,9 @@ fn steady_state(inputs: &Inputs) -> SteadyState {
 fn warmup(inputs: &Inputs) -> Warmup {
     let m = inputs.measured;
     if inputs.config["workload"]["kind"] == "trace" {
-        return warmup::unknown("changes of a trace cannot be told from a transient of the device");
+        return warmup::unknown(
+            "changes in a trace cannot be distinguished from a transient of the device",
+        );
     }
     let latency = |op: Op| m.latencies.of(op).batches.means().unwrap_or_default();
     let courses = [

@@ -1,4 +1,4 @@
-//! What the simulator counts while it runs.
+//! The counters that the simulator increments during a run.
 
 use crate::host::request::Op;
 use serde::{Deserialize, Serialize};

@@ -2,8 +2,8 @@
 //!
 //! Values below 256 ns have a bucket each. Every octave above has 128 buckets of equal width, so
 //! that the middle of a bucket is at most half a width, 1/256 of the value (0.39 %), from any value
-//! in it. Count, sum, minimum, maximum and standard deviation are exact. Memory grows with the
-//! largest value recorded, octave by octave, to at most 58 KiB; an empty histogram has none.
+//! in it. Count, sum, minimum, maximum and standard deviation are exact. Memory grows octave by octave
+//! with the largest recorded value, to at most 58 KiB; an empty histogram uses none.
 
 /// Buckets of an octave, as a power of two.
 const SUB_BITS: u32 = 7;

@@ -1,4 +1,4 @@
-//! Latencies by operation and, where asked for, by volume and stream.
+//! Latencies by operation and, if requested, by volume and stream.
 
 use super::batch::BatchMeans;
 use super::histogram::Histogram;

@@ -1,8 +1,8 @@
-//! Metrics: what is counted, what is computed from it, and how it is printed.
+//! Metrics: counters, the report computed from them, and its text.
 //!
 //! The simulator owns one [`Measurements`], increments its counters and calls its few methods. At
 //! the end `report::Report::build` turns it into the numbers of `report.json`, and `summary::text`
-//! into something to read.
+//! into a summary for people.
 
 pub mod batch;
 pub mod build;

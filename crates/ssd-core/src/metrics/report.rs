@@ -1,7 +1,7 @@
-//! The form of `report.json`. Names are a contract: add freely, rename never.
+//! The structure of `report.json`. Field names are a contract: fields may be added, never renamed.
 //!
-//! Integers are bytes, pages, blocks or nanoseconds; means and ratios are floating point; what
-//! cannot be said is `null`, never a guess. Only `time.wall`, `time.cpu` and `speed` differ between
+//! Integers are bytes, pages, blocks or nanoseconds; means and ratios are floating point; unknown
+//! values are `null`, never a guess. Only `time.wall`, `time.cpu` and `speed` differ between
 //! two runs of the same configuration: [`Report::without_clock`] leaves them out.
 
 use super::counters::Cause;

@@ -1,4 +1,4 @@
-//! The state of the device over time: one row an interval, integers only.
+//! The state of the device over time: one row per sample period, integers only.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,16 +1,17 @@
-//! Has write amplification settled? Its course over the host's writes, in bounded memory.
+//! Whether write amplification is stable: its course over the host's writes, in bounded memory.
 //!
 //! The rule, in [`Course::judge`]: the device is in a steady state when
-//! 1. the victim policy has decided what was collected (`verdict`), not what the device has to spare,
+//! 1. the victim policy decided what was collected (`verdict`), not what the device has to spare,
 //! 2. the host has written every user page once on average, preconditioning included, and has then
-//!    written over the live data once, unless the device began in a steady state that was built
+//!    written over the live data once, unless the device started in a constructed steady state
 //!    (`precondition.steady_state`),
-//! 3. within the measurement the host has written as many pages as the device has to spare: a device that
-//!    starts with more erased blocks than it will have needs so many writes to show it,
+//! 3. within the measurement the host has written at least as many pages as the device has spare: if the
+//!    device starts with more erased blocks than in the steady state, that many writes are needed to show it,
 //! 4. at least [`MIN_CALLS`] blocks were collected within the measurement, and
 //! 5. write amplification over the third and the fourth quarter of the host's writes differs by at
 //!    most 5 % of the latter.
 
+use super::numbers::count;
 use serde::{Deserialize, Serialize};
 
 /// Fewer collected blocks say nothing about a steady state: ten for each quarter of the writes.
@@ -119,8 +120,8 @@ impl Course {
         Some((slope(a, b)?, slope(b, (host_pages, programs))?))
     }
 
-    /// Write amplification over at most `most` equal stretches of the host's writes, in order; what
-    /// they leave over at the end is left out.
+    /// Write amplification over at most `most` equal stretches of the host's writes, in order,
+    /// without the remainder at the end.
     ///
     /// # Panics
     /// If `most` is 0.
@@ -174,14 +175,13 @@ impl Course {
             );
         }
         if e.host_pages < e.spare_pages {
-            let (pages, spare) = (e.host_pages, e.spare_pages);
-            let text =
-                format!("the host wrote {pages} pages, fewer than the {spare} that are spare");
+            let (pages, spare) = (count(e.host_pages), count(e.spare_pages));
+            let text = format!("the host wrote {pages} pages, fewer than the {spare} spare pages");
             return answer(false, text);
         }
         if e.gc_calls < MIN_CALLS {
             let calls = e.gc_calls;
-            return answer(false, format!("{calls} blocks were collected, {MIN_CALLS} are needed"));
+            return answer(false, format!("{calls} blocks were collected; {MIN_CALLS} are needed"));
         }
         let Some((first, second)) = quarters else {
             return answer(false, "too few writes to compare two quarters of them".into());
@@ -224,11 +224,7 @@ mod tests {
     fn too_short_a_measurement_says_nothing() {
         let (c, e) = course(99, |_| 3);
         let s = c.judge(&Evidence { pages_before: 5000, ..e });
-        assert!(
-            !s.reached && s.reason.contains("fewer than the 100 that are spare"),
-            "{}",
-            s.reason
-        );
+        assert!(!s.reached && s.reason.contains("fewer than the 100 spare pages"), "{}", s.reason);
         let (c, e) = course(100, |_| 3);
         assert!(c.judge(&Evidence { pages_before: 5000, ..e }).reached);
     }

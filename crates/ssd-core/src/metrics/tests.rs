@@ -267,11 +267,11 @@ fn warnings_come_with_their_condition_only() {
     let m = measured(false);
     let good = example(&m);
     assert_eq!(good.warnings[0], "trace: 3 lines skipped");
-    assert!(has(&good.warnings, "5.0 % of GC in foreground"));
+    assert!(has(&good.warnings, "5.00 % of GC calls in the foreground"));
     assert!(has(&good.warnings, "chose 196 of 200 victims"));
-    assert!(has(&good.warnings, "read latency: p99.9, p99.99 left out: only 5000 samples"));
-    assert!(has(&good.warnings, "(p99.9 needs 10000)"));
-    for words in ["no GC", "steady", "overloaded", "finish", "held nothing", "internal"] {
+    assert!(has(&good.warnings, "read latency: p99.9, p99.99 not reported: only 5,000 samples"));
+    assert!(has(&good.warnings, "(p99.9 needs 10,000)"));
+    for words in ["no GC", "steady", "overloaded", "finish", "unmapped", "internal"] {
         assert!(!has(&good.warnings, words), "{words}: {:?}", good.warnings);
     }
 
@@ -290,14 +290,14 @@ fn warnings_come_with_their_condition_only() {
     });
     assert!(has(&reserve, "the reserve decided, not your policy: why"));
     assert!(!has(&reserve, "write more"), "{reserve:?}");
-    assert!(has(&with(&|r| r.completed = false), "20000 of 20000 requests completed"));
-    assert!(has(&with(&|r| r.host.unmapped_pages_read = 50), "50 of 5000 pages read"));
-    assert!(!has(&with(&|r| r.host.unmapped_pages_read = 49), "held nothing"));
+    assert!(has(&with(&|r| r.completed = false), "20,000 of 20,000 requests completed"));
+    assert!(has(&with(&|r| r.host.unmapped_pages_read = 50), "50 of 5,000 pages read"));
+    assert!(!has(&with(&|r| r.host.unmapped_pages_read = 49), "unmapped"));
     let trigger = |at: f64, scope: &str| {
         let trigger = json!({"policy": "used-space", "at": at, "scope": scope});
         with(&|r| r.config = json!({"gc": {"trigger": [trigger.clone()]}}))
     };
-    assert!(has(&trigger(0.9, "device"), "live data are 90.8 % of the pages"));
+    assert!(has(&trigger(0.9, "device"), "live data occupy 90.8 % of the pages"));
     assert!(!has(&trigger(0.91, "device"), "live data"));
     assert!(!has(&trigger(0.9, "pool"), "live data"));
     let queue = |peak: u64, mean: f64, busy: f64| {
@@ -308,7 +308,7 @@ fn warnings_come_with_their_condition_only() {
             r.device.utilisation.channel = Vec::new();
         })
     };
-    assert!(has(&queue(5000, 2500.0, 0.4), "grew to 5000 pending"), "half of the peak on average");
+    assert!(has(&queue(5000, 2500.0, 0.4), "grew to 5,000 pending"), "half of the peak on average");
     assert!(has(&queue(5000, 100.0, 1.0), "utilisation 100 %"));
     assert!(!has(&queue(5000, 100.0, 0.9), "overloaded"), "a burst that was served");
     assert!(!has(&queue(999, 900.0, 1.0), "overloaded"));

@@ -1,14 +1,14 @@
-//! Does the measurement begin with a transient, and how long is it?
+//! Whether the measurement starts with a transient, and how long the transient is.
 //!
-//! MSER: of the means of equal batches in order, leave out so many first ones that the estimated
-//! error of the mean of the others, their sum of squares over the square of their number, is least.
-//! A minimum in the second half says that nothing has settled. Source: White, "An Effective
+//! MSER: discard the first k means of equal batches, with k such that the estimated error of the mean
+//! of the others (their sum of squared deviations over the square of their number) is smallest.
+//! With a minimum in the second half the run is not settled. Source: White, "An Effective
 //! Truncation Heuristic for Bias Reduction in Simulation Output", Simulation 69(6), 1997; White, Cobb
-//! and Spratt, "A Comparison of Five Steady-State Truncation Heuristics for Simulation", WSC 2000, take
-//! batches of five values (MSER-5). Here a batch is as long as it must be for at most 63 of them.
+//! and Spratt, "A Comparison of Five Steady-State Truncation Heuristics for Simulation", WSC 2000, use
+//! batches of five values (MSER-5). Here the batch length is chosen for at most 63 batches.
 //!
-//! MSER names a point for pure noise too. It counts as a transient only if leaving it out moves the
-//! mean by more than half the 95 % confidence interval of what remains: that rule is ours.
+//! MSER finds such a point in pure noise, too. It counts as a transient only if discarding it moves the
+//! mean by more than half the 95 % confidence interval of the rest; that rule is our own.
 
 use super::batch::half_width_95;
 use serde::{Deserialize, Serialize};
@@ -19,19 +19,19 @@ const MIN_REST: usize = 10;
 /// The transient at the start of the measurement, and what to do about it.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Warmup {
-    /// What `workload.warmup_requests` should be, those already left out included; `null` where
-    /// nothing can be said.
+    /// Recommended `workload.warmup_requests`, including those already excluded; `null` if there is no
+    /// recommendation.
     pub recommended_requests: Option<u64>,
-    /// What was found, or why nothing can be said.
+    /// The finding, or why there is none.
     pub reason: String,
 }
 
-/// What a course of batch means looks like.
+/// The shape of a course of batch means.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Finding {
-    /// Too few batches to look at.
+    /// Too few batches.
     TooFew,
-    /// It drifts over all its length, or varies too slowly for it.
+    /// It drifts over its whole length, or varies too slowly for that length.
     Unsettled,
     /// No transient that matters.
     Settled,
@@ -68,11 +68,11 @@ pub fn look(means: &[f64]) -> Finding {
 }
 
 fn mean(values: &[f64]) -> f64 {
-    assert!(!values.is_empty(), "nothing has no mean");
+    assert!(!values.is_empty(), "the mean of no values");
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// How many first means to leave out so that the error of the mean of the others is least.
+/// The number of initial means to discard so that the error of the mean of the others is smallest.
 fn least_error(means: &[f64]) -> usize {
     assert!(means.len() >= MIN_REST, "{} batches", means.len());
     let error = |skip: usize| {
@@ -85,7 +85,7 @@ fn least_error(means: &[f64]) -> usize {
     errors.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(skip, _)| skip)
 }
 
-/// What the courses of a run, by name, say about its `measured` requests after `warmup` ones.
+/// The transient in the courses of a run, by name, over `measured` requests after `warmup` ones.
 #[must_use]
 pub fn judge(courses: &[(&str, Vec<f64>)], warmup: u64, measured: u64) -> Warmup {
     let (mut longest, mut looked, mut reasons) = (0.0f64, 0, Vec::new());
@@ -119,7 +119,7 @@ pub fn judge(courses: &[(&str, Vec<f64>)], warmup: u64, measured: u64) -> Warmup
     Warmup { recommended_requests: Some(warmup + more), reason: reasons.join("; ") }
 }
 
-/// Nothing can be said, because of `reason`.
+/// No recommendation, because of `reason`.
 #[must_use]
 pub fn unknown(reason: &str) -> Warmup {
     Warmup { recommended_requests: None, reason: reason.to_owned() }

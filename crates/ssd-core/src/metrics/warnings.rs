@@ -1,18 +1,19 @@
-//! What a reader should know before using the numbers, with the remedy.
+//! Warnings about the numbers of a report, each with a remedy.
 
 use super::histogram::samples_needed;
+use super::numbers::{count, percent};
 use super::report::{LatencyStats, RESERVE_GREEDY, Report};
 use super::verdict::DecidedBy;
 
-/// A peak of fewer pending requests is not called an overload.
+/// Fewer pending requests than this do not count as an overload.
 const OVERLOAD_PENDING: u64 = 1000;
 
-/// All warnings about `report`, the most serious first. `open_loop`: requests arrived when the
-/// workload said.
+/// All warnings about `report`, the most serious first. `open_loop`: requests arrived at the times
+/// that the workload specifies.
 #[must_use]
 pub fn warnings(report: &Report, open_loop: bool) -> Vec<String> {
     if !report.completed && report.requests.submitted == 0 {
-        // Of a run that never began there is no advice to give.
+        // There is no advice about a run that never started.
         return vec!["the run did not finish: it ended before its first request".to_owned()];
     }
     let mut all = Vec::new();
@@ -36,12 +37,12 @@ pub fn warnings(report: &Report, open_loop: bool) -> Vec<String> {
 }
 
 fn incomplete(report: &Report) -> Option<String> {
-    let (done, all) = (report.requests.completed, report.requests.submitted);
+    let (done, all) = (count(report.requests.completed), count(report.requests.submitted));
     (!report.completed)
         .then(|| format!("the run did not finish: {done} of {all} requests completed"))
 }
 
-/// The queue grew as if without end: it was long on average too, or something was always busy.
+/// The queue apparently grew without bound: its mean was long, too, or a unit was always busy.
 fn overload(report: &Report, open_loop: bool) -> Option<String> {
     let peak = report.little.peak_in_system;
     let u = &report.device.utilisation;
@@ -51,10 +52,11 @@ fn overload(report: &Report, open_loop: bool) -> Option<String> {
         return None;
     }
     Some(format!(
-        "utilisation {:.0} %: the open-loop queue grew to {peak} pending requests: the device is \
-         overloaded and latencies grow with the length of the run (host.mode = \"closed\", or a \
-         larger workload.time_scale)",
-        100.0 * busiest
+        "utilisation {}: the open-loop queue grew to {} pending requests: the device is overloaded, so \
+         latencies grow with the length of the run (use host.mode = \"closed\" or a larger \
+         workload.time_scale)",
+        percent(busiest),
+        count(peak)
     ))
 }
 
@@ -73,19 +75,19 @@ fn no_gc(report: &Report) -> Option<String> {
     }
     if report.gc.deferred > 0 {
         return Some(format!(
-            "no GC happened: the trigger held {} times and the concurrency rule never allowed it \
+            "no GC happened: the trigger held {} times, but the concurrency rule never permitted a job \
              (gc.concurrency)",
-            report.gc.deferred
+            count(report.gc.deferred)
         ));
     }
     Some(format!(
-        "no GC happened: the trigger ({}) never held, or the victim policy named no block (fewest free \
-         blocks: {} of {}; used space at the end: {:.1} %): write more (workload.requests, \
+        "no GC happened: the trigger ({}) never held, or the victim policy chose no block (fewest free \
+         blocks: {} of {}; used space at the end: {}): write more (workload.requests, \
          workload.loops) or precondition (precondition.fill, precondition.overwrite)",
         triggers(report),
-        report.device.lowest_free_blocks,
-        report.device.blocks,
-        100.0 * report.device.used_ratio
+        count(report.device.lowest_free_blocks),
+        count(report.device.blocks),
+        percent(report.device.used_ratio)
     ))
 }
 
@@ -96,8 +98,8 @@ fn triggers(report: &Report) -> String {
     names.collect::<Vec<_>>().join(" and ")
 }
 
-/// Live data alone hold the trigger on used space: collection never stops, and what a scheme leaves for
-/// later it collects now.
+/// Live data alone reach the threshold of the trigger on used space, so collection never stops and no
+/// scheme can defer any.
 fn too_much_live(report: &Report) -> Option<String> {
     let listed = report.config["gc"]["trigger"].as_array();
     let of_device = |t: &&serde_json::Value| t["policy"] == "used-space" && t["scope"] == "device";
@@ -105,9 +107,9 @@ fn too_much_live(report: &Report) -> Option<String> {
     let live = report.device.valid_pages as f64 / report.device.physical_pages.max(1) as f64;
     (at > 0.0 && live >= at && report.gc.calls > 0).then(|| {
         format!(
-            "live data are {:.1} % of the pages, so that the trigger used-space at {at} always holds: \
-             write less, or say a larger threshold (gc.trigger)",
-            100.0 * live
+            "live data occupy {} of the pages, so the trigger used-space at {at} always holds: write \
+             less, or set a larger threshold (gc.trigger)",
+            percent(live)
         )
     })
 }
@@ -127,8 +129,8 @@ fn transient(report: &Report) -> Option<String> {
     let wanted = report.warmup.recommended_requests?;
     (wanted > report.requests.warmup).then(|| {
         format!(
-            "the measurement begins with a transient: {}; leave it out with \
-             workload.warmup_requests = {wanted}",
+            "the measurement starts with a transient: {}; exclude it with workload.warmup_requests = \
+             {wanted}",
             report.warmup.reason
         )
     })
@@ -140,12 +142,13 @@ fn foreground(report: &Report) -> Option<String> {
     if gc.foreground == 0 && greedy == 0 {
         return None;
     }
-    let share = 100.0 * gc.foreground as f64 / gc.calls.max(1) as f64;
     Some(format!(
-        "{share:.1} % of GC in foreground, at the reserve: the victim policy chose {} of {} \
-         victims, greedy the other {greedy}",
-        gc.calls.saturating_sub(greedy),
-        gc.calls
+        "{} of GC calls in the foreground, at the reserve: the victim policy chose {} of {} victims, \
+         greedy {}",
+        percent(gc.foreground as f64 / gc.calls.max(1) as f64),
+        count(gc.calls.saturating_sub(greedy)),
+        count(gc.calls),
+        count(greedy)
     ))
 }
 
@@ -153,8 +156,9 @@ fn unmapped(report: &Report) -> Option<String> {
     let (none, all) = (report.host.unmapped_pages_read, report.host.pages_read);
     (none > 0 && none >= all / 100).then(|| {
         format!(
-            "{none} of {all} pages read held nothing and took no flash read: precondition \
-             (precondition.fill)"
+            "{} of {} pages read were unmapped and took no flash read: precondition (precondition.fill)",
+            count(none),
+            count(all)
         )
     })
 }
@@ -170,9 +174,10 @@ fn left_out(name: &str, stats: &LatencyStats) -> Option<String> {
     let needed = samples_needed(*q).unwrap_or(u64::MAX);
     (stats.count > 0).then(|| {
         format!(
-            "{name} latency: {} left out: only {} samples ({first} needs {needed})",
+            "{name} latency: {} not reported: only {} samples ({first} needs {})",
             names.join(", "),
-            stats.count
+            count(stats.count),
+            count(needed)
         )
     })
 }

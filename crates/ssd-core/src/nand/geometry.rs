@@ -1,4 +1,4 @@
-//! Geometry: how ids relate to each other.
+//! Geometry: how the ids of pages, blocks and units relate.
 //!
 //! A physical page number is `erase unit * pages per unit + page`. The erase units of a pool are
 //! contiguous. In a superblock, pages are striped over its planes: page `i` lies on plane `i % members`

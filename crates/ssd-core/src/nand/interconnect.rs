@@ -1,8 +1,8 @@
-//! How long a page takes to cross the interconnect between its flash controller and the host side of the
-//! controller.
+//! The time that a page takes to cross the interconnect between its flash controller and the host side
+//! of the controller.
 //!
-//! A page crosses as flits. The first one passes slice after slice and the others follow it at the pace of
-//! one a slice time, so that a page has passed n slices after `(flits + n - 1) * slice_time`. Source: Ahn et
+//! A page is sent as flits. The first flit passes slice after slice, and one more follows per slice time,
+//! so a page has passed n slices after `(flits + n - 1) * slice_time`. Source: Ahn et
 //! al., "High-Performance Garbage Collection Scheme with Low Data Transfer Overhead for NoC-Based SSDC",
 //! Electronics 13:4838, 2024, equation 1. Decision: the last flit of a page may be a partial one.
 

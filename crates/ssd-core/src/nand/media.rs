@@ -1,7 +1,7 @@
-//! The media: what the cells and their out-of-band area hold, and which operations are legal.
+//! The media: the contents of the cells and of their out-of-band area, and which operations are legal.
 //!
-//! Kept apart from the controller's state (maps, queues), so that a power cut keeps the one and loses
-//! the other. A page's out-of-band area holds its LPN and, where somebody asks, its sequence number.
+//! Separate from the controller's state (maps, queues), because a power cut preserves the former and
+//! loses the latter. The out-of-band area of a page holds its LPN and, if requested, its sequence number.
 
 use super::geometry::Geometry;
 use crate::config::DataMode;

@@ -1,10 +1,10 @@
-//! What reads of the array find: how often one has to be tried again, and whether a page has errors.
+//! Read errors: the number of retries that a read of the array takes, and whether a page has errors.
 //!
-//! Every attempt fails with probability `min(1, base + growth * erases of the block)`, independently, up to
-//! a limit of retries. So a read takes k retries with probability `p^k (1 - p)` below the limit, and the
-//! rest of the cases take the limit. A retry costs one more array read, times a factor; it is read-retry
-//! as in Park et al., "Reducing Solid-State Drive Read Latency by Optimizing Read-Retry", ASPLOS 2021,
-//! where a read with k retries costs about k + 1 reads.
+//! Every attempt fails independently with probability `min(1, base + growth * erases of the block)`, up to
+//! a limit of retries. A read thus takes k retries with probability `p^k (1 - p)` below the limit, and
+//! otherwise the limit. A retry costs one more array read, times a factor, as read-retry in Park et al.,
+//! "Reducing Solid-State Drive Read Latency by Optimizing Read-Retry", ASPLOS 2021, where a read with k
+//! retries costs about k + 1 reads.
 
 use crate::config::Config;
 use crate::rng::Stream;

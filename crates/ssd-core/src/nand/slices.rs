@@ -1,14 +1,14 @@
-//! The interconnect as slices that pages pass one after the other, and in which they wait for one another.
+//! The interconnect as a grid of slices, with contention: packets queue in each slice.
 //!
-//! A page is one packet. Each slice forwards the packets in the order in which their first flits reach it,
-//! one packet at a time and one flit a slice time; the first flit goes on at once, the others follow it. A
-//! slice has room for whatever waits in it. So a packet that finds every slice free takes what
-//! [`through`](super::interconnect::through) says, and one that waits takes longer by what it waits.
+//! A page is one packet. Each slice forwards packets in the order in which their first flits arrive, one
+//! packet at a time and one flit per slice time; the first flit moves on at once, and the others follow. The
+//! queue of a slice is unbounded. A packet that finds every slice free therefore takes the time of
+//! [`through`](super::interconnect::through), and any other packet that time plus its waiting time.
 //!
-//! Decisions (the paper draws a picture and gives the size, 16 x 8): the flash controllers stand evenly
-//! along one edge; the host side has one port for each task queue of each channel, evenly along the opposite
-//! edge, those of one kind side by side; packets go along their row first, then along the column (XY), so
-//! they never wait in a circle.
+//! Decisions (the paper gives only a figure and the size, 16 x 8): the flash controllers are spread evenly
+//! along one edge; the host side has one port for each task queue of each channel, spread evenly along the
+//! opposite edge with ports of one kind next to each other; packets travel along their row first, then along
+//! the column (XY routing), so there is no circular wait.
 
 use super::interconnect::through;
 use crate::config::{Config, InterconnectModel};

@@ -1,3 +1,3 @@
-//! The order of operations on a busy unit: a pure choice over its four queues.
+//! Scheduling on a busy unit: a pure choice among the heads of its four queues.
 
 pub mod order;

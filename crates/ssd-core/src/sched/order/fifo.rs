@@ -1,4 +1,4 @@
-//! FIFO: the oldest operation first, whoever sent it.
+//! FIFO: the oldest operation first, from host or GC.
 //!
 //! Paper: "High-Performance Garbage Collection Scheme with Low Data Transfer Overhead for NoC-Based SSDC", 2024.
 //! Where it is silent on ties, decided: `W_gc` before `R_gc` (it frees a buffer), then the host.

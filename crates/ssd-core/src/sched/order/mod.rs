@@ -1,4 +1,4 @@
-//! Who goes first? One file per order.
+//! The orders of operations on a busy unit, one file each.
 
 use crate::plug::{PolicyInfo, PolicySpec};
 

@@ -1,6 +1,6 @@
 //! Read first: host reads before everything, the rest oldest first.
 //!
-//! Source: read priority is common in SSD controllers since a read's latency is a program's waiting.
+//! Source: read priority is common in SSD controllers because a program delays every read behind it.
 //! Decided: ties among the rest as in `fifo`.
 
 use super::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
