@@ -27,8 +27,8 @@ pub struct Report {
     pub completed: bool,
     /// Requests.
     pub requests: Requests,
-    /// Lines of the trace; left out for a synthetic workload.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Lines of the trace; `null` for a synthetic workload.
+    #[serde(default)]
     pub trace_lines: Option<TraceLines>,
     /// Host pages.
     pub host: Host,

@@ -98,6 +98,16 @@ fn gc() -> Value {
     )
 }
 
+fn provenance() -> Value {
+    with(
+        object(
+            "ssdlab:string commit:string? seed:count config_digest:string trace_digest:string? \
+             snapshot_digest:string? event_digest:string?",
+        ),
+        [("external_policies", map_of(&of_type("string")))],
+    )
+}
+
 fn verdict() -> Value {
     let who = json!({"type": "string", "enum": ["policy", "reserve", "nobody"]});
     with(object("policy_share:number? unmet_share:number? reason:string"), [("decided_by", who)])
@@ -132,17 +142,7 @@ pub fn schema() -> Value {
     let mut schema = with(
         object("version:count config:object completed:bool warnings:strings"),
         [
-            (
-                "provenance",
-                with(
-                    object(
-                        "ssdlab:string commit:string? seed:count config_digest:string \
-                         trace_digest:string? \
-                         snapshot_digest:string? event_digest:string?",
-                    ),
-                    [("external_policies", map_of(&of_type("string")))],
-                ),
-            ),
+            ("provenance", provenance()),
             (
                 "requests",
                 object(
