@@ -31,6 +31,7 @@ COPIED = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "crates", "presets"
 # By crate, the quickest first.
 SUITES = {
     "ssd-core": [
+        "collection",
         "metamorphic",
         "timing",
         "functional_equals_timed",
@@ -45,6 +46,7 @@ SUITES = {
         "snapshot_contradictions",
         "room",
         "wake_up",
+        "mean_field",
     ],
     "ssd-kv": ["levels", "policies", "bad_input", "model", "damage", "faults"],
 }

@@ -7,14 +7,15 @@ use proptest::prelude::*;
 use rig::any_config::{Drawn, Spare, any_config};
 use rig::cases::cases;
 use rig::storm::{Storm, Weather};
-use rig::{PAGE, alone, closed, device, finish, whole};
+use rig::{PAGE, alone, closed, device, finish, free_blocks, named, whole};
 use ssd_core::config::{BusyUnit, Config, DataMode, Frontiers, LinkDuplex, TimingModel};
 use ssd_core::ftl::Ftl;
 use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::request::{Op, Request, flags};
 use ssd_core::metrics::counters::Cause;
+use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
-use ssd_core::units::Nanos;
+use ssd_core::units::{Lpn, Nanos};
 
 /// Serial chips, with 2 KiB pages: read 50 + 20, program 500 + 20, into or out of the SRAM 3 each.
 fn chips(count: u32) -> Config {
@@ -113,6 +114,36 @@ fn a_full_buffer_makes_writes_wait_for_a_program() {
     let parts = ssd.measured.write_parts;
     assert_eq!((parts.queue, parts.transfer), (u128::from(PROGRAM), u128::from(2 * SRAM)));
     assert_eq!(ssd.measured.buffer.waited, 1);
+}
+
+#[test]
+fn waiting_for_room_that_collection_delays_is_waiting_for_collection() {
+    // Collection moves two pages and erases; the page that is evicted first comes after it.
+    let collection = 2 * (50 + 20 + SRAM + 500 + 20 + SRAM) + 2000;
+    // Evicted when a write waits, which has waited from the start; or at once, and a later write waits.
+    for (threshold, at) in [(1.0, 0), (0.0, 3000)] {
+        let mut c = buffered(1, 1, threshold);
+        let mut f = Functional::new(&c, Ftl::new(&c));
+        for lpn in (0..64).chain(0..6) {
+            f.write(Lpn(lpn), 0).expect("there is room");
+        }
+        (c.gc.trigger, c.gc.window) = (vec![free_blocks(7)], 1);
+        c.sched.order = named(ssd_core::sched::order::ALL, "gc-first");
+        let sequence = f.sequence();
+        let mut ssd = Ssd::new(&c, f.ftl, sequence);
+        ssd.audit_every(1);
+        for (at, lpn) in [(0, 20), (at, 30)] {
+            ssd.submit(Nanos(at), &whole(Op::Write, lpn, 1), None).unwrap();
+        }
+        let done = finish(&mut ssd).unwrap();
+        let end = collection + PROGRAM + SRAM;
+        assert_eq!(done.iter().map(|d| d.at.0).collect::<Vec<_>>(), [SRAM, end]);
+        let parts = ssd.measured.write_parts;
+        let waited = u128::from(collection + PROGRAM - at);
+        let for_gc = waited.min(u128::from(collection));
+        assert_eq!((parts.gc_wait, parts.queue), (for_gc, waited - for_gc));
+        assert_eq!((parts.chip, parts.transfer), (0, u128::from(2 * SRAM)));
+    }
 }
 
 #[test]
@@ -263,7 +294,7 @@ fn storm(mut c: Config, side: &Config, seed: u64, pause: u64, data: DataMode) {
         let fates = m.buffer.coalesced + m.buffer.trimmed + m.buffer.evicted;
         assert_eq!((m.host.pages_written, programs(&storm.ssd)), (fates, m.buffer.evicted));
     }
-    for lpn in (0..c.device.user_pages).map(ssd_core::units::Lpn) {
+    for lpn in (0..c.device.user_pages).map(Lpn) {
         let digest =
             storm.ssd.ftl.page_of(lpn).map_or(0, |p| storm.ssd.ftl.media.payload(p).digest);
         let newest = storm.history.pages[lpn.at()].last().map_or(0, |v| v.digest);

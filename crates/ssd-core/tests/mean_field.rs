@@ -5,6 +5,7 @@ mod rig;
 use rig::{device, finish, free_blocks, whole};
 use ssd_core::config::{Config, DataMode, EraseUnit, Frontiers, PoolScope, SteadyStart};
 use ssd_core::ftl::Ftl;
+use ssd_core::ftl::blocks::BlockState;
 use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::request::Op;
 use ssd_core::rng::Stream;
@@ -104,6 +105,24 @@ fn one_seed_gives_one_state() {
     assert_eq!(a.ftl.blocks.valid, b.ftl.blocks.valid);
     c.run.seed += 1;
     assert_ne!(a.ftl.blocks.valid, prepared(&c).ftl.blocks.valid);
+}
+
+#[test]
+fn a_block_with_fewer_valid_pages_is_older() {
+    let mut c = device([2, 1, 2], 40, 16, 1800);
+    c.gc.trigger = vec![free_blocks(3)];
+    c.precondition.fill = 1.0;
+    c.precondition.steady_state = SteadyStart::MeanField;
+    let f = prepared(&c);
+    let blocks = &f.ftl.blocks;
+    let sealed = (0..blocks.state.len()).filter(|&b| blocks.state[b] == BlockState::Sealed);
+    let mut by_age: Vec<_> = sealed.map(|b| (blocks.seal_order[b], blocks.valid[b])).collect();
+    by_age.sort_unstable();
+    // 160 blocks, less 3 free and 2 open ones on each plane.
+    assert_eq!(by_age.len(), 160 - 4 * (3 + 2));
+    assert!(by_age.iter().zip(0..).all(|(&(order, _), i)| order == i), "{by_age:?}");
+    assert!(by_age.is_sorted_by_key(|&(_, valid)| valid), "{by_age:?}");
+    assert!(by_age[0].1 < 10 && by_age[139].1 == 16, "{by_age:?}");
 }
 
 #[test]

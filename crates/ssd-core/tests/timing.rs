@@ -3,33 +3,21 @@
 
 mod rig;
 
-use rig::{alone, closed, device, free_blocks, named, whole};
+use rig::{alone, closed, device, free_blocks, named, whole, with_pages};
 use ssd_core::config::{
     Blocking, BlockingScope, BusyUnit, Config, DataMode, Frontiers, Granularity, PoolScope,
     TimingModel,
 };
-use ssd_core::ftl::Ftl;
 use ssd_core::host::device::Device;
 use ssd_core::host::request::{Completion, Op, Request};
 use ssd_core::metrics::counters::Cause;
 use ssd_core::plug::Value;
 use ssd_core::rng::Stream;
-use ssd_core::sim::functional::Functional;
 use ssd_core::sim::log::{FlashOp, OpRecord};
 use ssd_core::sim::ssd::Ssd;
-use ssd_core::units::{Lpn, Nanos};
+use ssd_core::units::Nanos;
 
 const MODELS: [TimingModel; 2] = [TimingModel::Serial, TimingModel::Pipelined];
-
-/// The device of `c` with its first `filled` pages written.
-fn with_pages(c: &Config, filled: u32) -> Ssd {
-    let mut functional = Functional::new(c, Ftl::new(c));
-    for lpn in 0..filled {
-        functional.write(Lpn(lpn), 0).expect("there is room");
-    }
-    let sequence = functional.sequence();
-    Ssd::new(c, functional.ftl, sequence)
-}
 
 fn timed(model: TimingModel, shape: [u32; 3], blocks: u32, pages: u32) -> Config {
     let planes: u32 = shape.iter().product();

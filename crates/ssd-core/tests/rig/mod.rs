@@ -10,10 +10,13 @@ pub(crate) mod history;
 pub(crate) mod storm;
 
 use ssd_core::config::{Config, Host, HostMode};
+use ssd_core::ftl::Ftl;
 use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::request::{Completion, Op, Request};
 use ssd_core::plug::{PolicyInfo, PolicySpec, Value};
-use ssd_core::units::Nanos;
+use ssd_core::sim::functional::Functional;
+use ssd_core::sim::ssd::Ssd;
+use ssd_core::units::{Lpn, Nanos};
 
 /// Sectors of a page of the small devices.
 pub(crate) const PAGE: u64 = 4;
@@ -53,6 +56,16 @@ pub(crate) fn device(shape: [u32; 3], blocks: u32, pages: u32, user_pages: u32) 
     (t.read_ns, t.program_ns, t.erase_ns) = (50, 500, 2000);
     (t.transfer_ns, t.command_ns, t.sram_ns) = (20, 0, 0);
     c
+}
+
+/// The device of `c` with its first `filled` pages written.
+pub(crate) fn with_pages(c: &Config, filled: u32) -> Ssd {
+    let mut functional = Functional::new(c, Ftl::new(c));
+    for lpn in 0..filled {
+        functional.write(Lpn(lpn), 0).expect("the user pages fit");
+    }
+    let sequence = functional.sequence();
+    Ssd::new(c, functional.ftl, sequence)
 }
 
 /// Physical pages of a config.
