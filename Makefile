@@ -27,7 +27,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 export PYTHONUTF8 := 1
 unexport PYTHONPATH PYTHONHOME
 
-.PHONY: help demo test test-all check fmt lint golden bench docs papers site build lock clean
+.PHONY: help demo test test-all check fmt lint golden mutants mutants-sample bench docs papers site build lock clean
 .PHONY: lint-rust lint-python rust-tests python-tests docs-check tools-present
 
 help: ## show this list
@@ -57,6 +57,14 @@ lint: lint-rust lint-python ## format checks, clippy, ruff, mypy, stubtest
 golden: build .venv/checks.stamp ## accept the golden runs as they are now; read the diff before you commit
 	UPDATE_GOLDEN=1 $(BIN)/pytest tests/py/test_golden.py
 	git --no-pager diff --stat -- tests
+
+# Installed once: cargo install cargo-mutants --locked, with the version in tools/mutation/listing.py.
+BASE ?= main
+mutants: ## change the lines that differ from BASE (main): does a test of the crate notice?
+	nice -n 15 $(PYTHON) tools/mutants.py changed $(BASE)
+
+mutants-sample: ## the same for a fixed random sample of the crates; hours, and it goes on where it ended
+	nice -n 15 $(PYTHON) tools/mutants.py sample
 
 bench: build ## measure speed and append a line to bench/history.jsonl
 	$(BIN)/python -m ssdlab.bench

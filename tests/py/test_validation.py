@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from ssdlab.validation.__main__ import all_checks, quick_checks
-from ssdlab.validation.check import Check, Line, carry_out
+from ssdlab.validation.check import Check, Line, Outcome, carry_out
+from ssdlab.validation.page import markdown
 
 
 def _outside(checks: Sequence[Check]) -> list[Line]:
@@ -26,3 +27,11 @@ def test_a_line_outside_its_bound_is_told() -> None:
     assert not Line("", 100.0, 101.1, 0.01).ok
     assert not Line("", 0.0, 1.0, 0.0).ok
     assert Line("", 0.0, 0.0, 0.0).ok
+
+
+def test_the_page_keeps_what_is_written_by_hand_and_nothing_else() -> None:
+    outcome = Outcome({"A law": [Line("a line", 2.0, 2.0, 0.0)]})
+    before = "# Validation\n\n## Gone\n\nold\n\n## Mutation testing\n\nread\n\n## A law\n\nold\n"
+    page = markdown(outcome, ["A law"], before)
+    assert page.count("## ") == 2
+    assert page.endswith("| a line | 2 | 2 | 0 | equal | yes |\n\n## Mutation testing\n\nread\n")

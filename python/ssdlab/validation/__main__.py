@@ -60,8 +60,7 @@ def main() -> int:
     outcome = carry_out(checks, options.jobs, lambda text: print(text, flush=True))
     failed = [line for line in outcome.lines if not line.ok]
     if options.write is not None:
-        keeps = bool(options.only) and options.write.exists()
-        before = options.write.read_text(encoding="utf-8") if keeps else ""
+        before = options.write.read_text(encoding="utf-8") if options.write.exists() else ""
         options.write.write_text(markdown(outcome, topics, before), encoding="utf-8")
     sys.stdout.write(
         f"{len(outcome.lines)} lines, {len(failed)} outside their bounds, "

@@ -1,0 +1,90 @@
+"""Which mutants there are, and which of them are the sample.
+
+cargo-mutants generates them. A mutant's identity is its file, function, replacement and line of
+text, not its line number, and the sample holds those whose hash with the seed is smallest: a
+change of the sources replaces only mutants of changed lines.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+SEED = 13
+VERSION = "25.3.1"
+SAMPLE = {"ssd-core": 120, "ssd-trace": 80, "ssd-kv": 80}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one function; offsets are into the text of the file."""
+
+    crate: str
+    file: str
+    function: str
+    span: tuple[int, int]
+    within: tuple[int, int]
+    replacement: str
+    name: str
+    digest: str
+
+    @property
+    def rank(self) -> str:
+        """The order in which mutants are drawn."""
+        return hashlib.sha256(f"{SEED}:{self.name}".encode()).hexdigest()
+
+
+def offset(starts: list[int], place: dict[str, int]) -> int:
+    """Offset of a line and column, both counted from 1."""
+    return starts[place["line"] - 1] + place["column"] - 1
+
+
+def mutants(root: Path, tool: str, crates: list[str], *more: str) -> list[Mutant]:
+    """All mutants of the crates, in the order of the sources."""
+    packages = [word for crate in crates for word in ("-p", crate)]
+    command = [tool, "mutants", "--dir", str(root), "--list", "--json", *packages, *more]
+    listed = json.loads(subprocess.run(command, capture_output=True, check=True).stdout or "[]")
+    found: list[Mutant] = []
+    texts: dict[str, tuple[str, list[int]]] = {}
+    seen: Counter[str] = Counter()
+    for entry in listed:
+        file = entry["file"]
+        if file not in texts:
+            text = (root / file).read_text(encoding="utf-8")
+            starts = [0]
+            for line in text.splitlines(keepends=True):
+                starts.append(starts[-1] + len(line))
+            texts[file] = (text, starts)
+        text, starts = texts[file]
+        span, function = entry["span"], entry["function"]
+        if function is None:  # the value of a constant: types hold it, no function
+            continue
+        around = function["span"]
+        within = (offset(starts, around["start"]), offset(starts, around["end"]))
+        line = text[starts[span["start"]["line"] - 1] :].split("\n", 1)[0].strip()
+        change = f"{entry['genre']} -> {entry['replacement'] or 'nothing'}"
+        name = f"{file}: {function['function_name']}: {change}: {line}"
+        seen[name] += 1
+        found.append(
+            Mutant(
+                entry["package"],
+                file,
+                function["function_name"],
+                (offset(starts, span["start"]), offset(starts, span["end"])),
+                within,
+                entry["replacement"],
+                name if seen[name] == 1 else f"{name} ({seen[name]})",
+                hashlib.sha256(text[slice(*within)].encode()).hexdigest()[:12],
+            )
+        )
+    return found
+
+
+def drawn(found: list[Mutant], crate: str) -> list[Mutant]:
+    """The mutants of a crate in the order of the draw, with some to replace what cannot compile."""
+    ranked = sorted((m for m in found if m.crate == crate), key=lambda m: m.rank)
+    return ranked[: SAMPLE[crate] * 3 // 2]
