@@ -11,7 +11,8 @@ shows the mutants it reaches; a mutant meets only those suites, the quickest fir
 fails. One that needs 8 times the processor time of the suite counts as caught.
 
 Results are appended to `target/mutants/results.jsonl`, and what is there is not run again:
-`--again` forgets the survivors, to run them after tests were added. Mutants that change nothing
+`--again` forgets the survivors, to run them after tests were added, and `--quick` leaves out suites
+of more than 3 s: most mutants are caught without them. Mutants that change nothing
 anybody can see are listed with the reason in `tools/mutation/equivalent.txt`. Prints the survivors
 and, for each crate, how many were caught. Exit code 1 if a survivor is not explained, 2 if the
 tests fail without a mutant.
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -28,10 +30,11 @@ import tempfile
 from pathlib import Path
 
 from mutation.listing import SAMPLE, Mutant, drawn, mutants
-from mutation.suites import Suite, cargo, copy_sources, judge, measure, prepare, suites
+from mutation.suites import Suite, cargo, copy_sources, judge, measure, prepare, suites, sync
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "target" / "mutants"
+QUICK_S = 3.0
 EQUIVALENT = ROOT / "tools" / "mutation" / "equivalent.txt"
 
 
@@ -59,17 +62,26 @@ def changed(tool: str, base: str) -> list[Mutant]:
 class Results:
     """What came out, in a file that grows."""
 
-    def __init__(self, path: Path, again: bool) -> None:
-        self.path = path
+    def __init__(self, path: Path, again: bool, quick: bool) -> None:
+        self.path, self.longest_s = path, QUICK_S if quick else math.inf
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         entries = [json.loads(line) for line in lines]
         self.by_key = {(e["name"], e["digest"]): e for e in entries}
-        if again:
-            self.by_key = {k: e for k, e in self.by_key.items() if e["verdict"] != "survived"}
+        # Without `quick` those that only the quick suites have judged are judged anew.
+        forgotten = {"survived", "quick"} if again else set() if quick else {"quick"}
+        self.by_key = {k: e for k, e in self.by_key.items() if e["verdict"] not in forgotten}
 
     def of(self, mutant: Mutant) -> dict[str, str] | None:
         """The result of a mutant, if its function is still what it was."""
         return self.by_key.get((mutant.name, mutant.digest))
+
+    def judge(self, mutant: Mutant, ready: list[Suite], number: int) -> None:
+        """Run a mutant and note the result."""
+        by, cpu_s = judge(ready, number, self.longest_s)
+        survived = "survived" if self.longest_s == math.inf else "quick"
+        self.add(
+            mutant, "hangs" if by.endswith("(time)") else "caught" if by else survived, by, cpu_s
+        )
 
     def add(self, mutant: Mutant, verdict: str, by: str, cpu_s: float) -> None:
         """Note a result."""
@@ -80,11 +92,6 @@ class Results:
         with self.path.open("a", encoding="utf-8") as out:
             out.write(json.dumps(entry) + "\n")
         print(f"{verdict:10} {cpu_s:6.1f} s  {mutant.name}  {by}", flush=True)
-
-
-def verdict_of(caught_by: str) -> str:
-    """In one word."""
-    return "hangs" if caught_by.endswith("(time)") else "caught" if caught_by else "survived"
 
 
 def baseline(crate: str, ready: list[Suite]) -> list[Suite]:
@@ -102,12 +109,15 @@ def baseline(crate: str, ready: list[Suite]) -> list[Suite]:
 
 def run_alone(mutant: Mutant, ready: list[Suite], results: Results) -> None:
     """Judge a mutant that needs a build of its own."""
-    tree, target = WORK / "alone", WORK / "build"
-    copy_sources(ROOT, tree)
-    path = tree / mutant.file
-    text = path.read_text(encoding="utf-8")
-    first, last = mutant.span
-    path.write_text(text[:first] + mutant.replacement + text[last:], encoding="utf-8")
+    tree, target = WORK / f"{mutant.crate}.alone", WORK / "build"
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = Path(folder)
+        copy_sources(ROOT, fresh)
+        path = fresh / mutant.file
+        text = path.read_text(encoding="utf-8")
+        first, last = mutant.span
+        path.write_text(text[:first] + mutant.replacement + text[last:], encoding="utf-8")
+        sync(fresh, tree)
     compiles, _ = cargo(tree, target, "check", "-p", mutant.crate, "--lib")
     if not compiles:
         results.add(mutant, "unviable", "", 0)
@@ -116,8 +126,7 @@ def run_alone(mutant: Mutant, ready: list[Suite], results: Results) -> None:
     order = [built[suite.name] for suite in ready]
     for suite, known in zip(order, ready, strict=True):
         suite.cpu_s, suite.reaches = known.cpu_s, frozenset([0])
-    by, cpu_s = judge(order, 0)
-    results.add(mutant, verdict_of(by), by, cpu_s)
+    results.judge(mutant, order, 0)
 
 
 def wanted(order: list[Mutant], results: Results, most: int) -> list[Mutant]:
@@ -132,21 +141,20 @@ def wanted(order: list[Mutant], results: Results, most: int) -> list[Mutant]:
 
 def run_crate(crate: str, order: list[Mutant], most: int, results: Results) -> None:
     """Judge the mutants of one crate that have no result yet."""
-    todo = [m for m in wanted(order, results, most * 3 // 2) if not results.of(m)]
-    if not any(not results.of(m) for m in wanted(order, results, most)):
+    if all(results.of(m) for m in wanted(order, results, most)):
         return
     tree, target = WORK / crate, WORK / "build"
-    numbered = dict(enumerate(todo, start=1))
+    # All of them, those with a result too: so the sources stay the same while tests are added.
+    numbered = dict(enumerate(order, start=1))
     left_out = prepare(ROOT, tree, target, numbered)
-    print(f"{crate}: {len(todo)} mutants, {len(left_out)} need a build of their own", flush=True)
+    print(f"{crate}: {len(order)} mutants, {len(left_out)} need a build of their own", flush=True)
     ready = baseline(crate, suites(tree, target, crate))
     for number, mutant in numbered.items():
-        if mutant in wanted(order, results, most):
+        if mutant in wanted(order, results, most) and not results.of(mutant):
             if number in left_out:
                 run_alone(mutant, ready, results)
             else:
-                by, cpu_s = judge(ready, number)
-                results.add(mutant, verdict_of(by), by, cpu_s)
+                results.judge(mutant, ready, number)
 
 
 def table(chosen: dict[str, list[Mutant]], results: Results) -> int:
@@ -159,7 +167,7 @@ def table(chosen: dict[str, list[Mutant]], results: Results) -> int:
             known = results.of(mutant)
             if known is None:
                 count["not run"] += 1
-            elif known["verdict"] != "survived":
+            elif known["verdict"] not in {"survived", "quick"}:
                 count[known["verdict"]] += 1
             elif mutant.name in reasons:
                 count["equivalent"] += 1
@@ -182,9 +190,10 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="crates of the sample, or the base of the change")
     parser.add_argument("--tool", default=os.environ.get("CARGO_MUTANTS", "cargo-mutants"))
     parser.add_argument("--again", action="store_true", help="run the survivors again")
+    parser.add_argument("--quick", action="store_true", help="leave out long suites")
     parser.add_argument("--table", action="store_true", help="run nothing, print what is known")
     options = parser.parse_args()
-    results = Results(WORK / "results.jsonl", options.again)
+    results = Results(WORK / "results.jsonl", options.again, options.quick)
     if options.what == "sample":
         crates = options.names or list(SAMPLE)
         found = mutants(ROOT, options.tool, crates)

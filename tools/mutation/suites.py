@@ -28,7 +28,7 @@ COPIED = [
     "papers",
 ]
 # Times the processor time of a suite without a mutant, and at least so many seconds: then it hangs.
-PATIENCE, LEAST_S = 8, 20
+PATIENCE, LEAST_S = 8, 3
 # A test that neither ends nor computes.
 LONGEST_S = 1200
 MEMORY = 6 << 30
@@ -46,7 +46,7 @@ class Suite:
 
 
 def copy_sources(root: Path, tree: Path) -> None:
-    """The sources into `tree`; files that are the same keep their times."""
+    """The sources into `tree`."""
     for name in COPIED:
         source = root / name
         if source.is_dir():
@@ -61,6 +61,19 @@ def copy_sources(root: Path, tree: Path) -> None:
     allowed = ["warnings", "arithmetic_overflow", "unconditional_panic", "overflowing_literals"]
     more = "".join(f'{lint} = "allow"\n' for lint in allowed)
     manifest.write_text(text.replace(lints, lints + more), encoding="utf-8")
+
+
+def sync(fresh: Path, tree: Path) -> None:
+    """Make `tree` equal to `fresh`; files that are equal keep their times, so cargo builds less."""
+    wanted = {path.relative_to(fresh) for path in fresh.rglob("*") if path.is_file()}
+    for path in [path for path in tree.rglob("*") if path.is_file()]:
+        if path.relative_to(tree) not in wanted:
+            path.unlink()
+    for path in sorted(wanted):
+        target = tree / path
+        if not target.exists() or target.read_bytes() != (fresh / path).read_bytes():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(fresh / path, target)
 
 
 def cargo(tree: Path, target: Path, *words: str) -> tuple[bool, list[dict[str, object]]]:
@@ -104,12 +117,17 @@ def guilty(tree: Path, messages: list[dict[str, object]]) -> set[int]:
 
 def prepare(root: Path, tree: Path, target: Path, numbered: dict[int, Mutant]) -> set[int]:
     """Sources with all mutants that compile together; returns the numbers of the others."""
-    left_out: set[int] = set()
+    notes = tree.with_suffix(".alone.json")
+    known = set(json.loads(notes.read_text(encoding="utf-8"))) if notes.exists() else set()
+    left_out = {n for n, mutant in numbered.items() if f"{mutant.name} {mutant.digest}" in known}
     crates = sorted({mutant.crate for mutant in numbered.values()})
     while True:
-        copy_sources(root, tree)
-        held = {n: m for n, m in numbered.items() if n not in left_out}
-        left_out |= set(instrument(tree, held))
+        with tempfile.TemporaryDirectory() as folder:
+            fresh = Path(folder)
+            copy_sources(root, fresh)
+            held = {n: m for n, m in numbered.items() if n not in left_out}
+            left_out |= set(instrument(fresh, held))
+            sync(fresh, tree)
         errors: set[int] = set()
         for crate in crates:
             ok, messages = cargo(tree, target, "check", "-p", crate, "--lib")
@@ -119,6 +137,8 @@ def prepare(root: Path, tree: Path, target: Path, numbered: dict[int, Mutant]) -
                     raise SystemExit(f"the sources do not compile:\n{errors_of(messages)}")
                 errors |= found
         if not errors:
+            names = [f"{numbered[n].name} {numbered[n].digest}" for n in sorted(left_out)]
+            notes.write_text(json.dumps(names), encoding="utf-8")
             return left_out
         left_out |= errors
 
@@ -197,11 +217,14 @@ def measure(suite: Suite) -> str:
     return failed
 
 
-def judge(ready: list[Suite], number: int) -> tuple[str, float]:
-    """The test that catches a mutant ("" if none does), and the processor time that took."""
+def judge(ready: list[Suite], number: int, longest_s: float) -> tuple[str, float]:
+    """The test that catches a mutant ("" if none does), and the processor time that took.
+
+    Suites that take longer than `longest_s` are left out.
+    """
     total = 0.0
     for suite in ready:
-        if number not in suite.reaches:
+        if number not in suite.reaches or suite.cpu_s > longest_s:
             continue
         most = max(LEAST_S, PATIENCE * suite.cpu_s)
         failed, spent = run([str(suite.binary)], suite.folder, str(number), most)

@@ -176,3 +176,12 @@ fn a_batch_is_whole() {
     assert_eq!(db.get(b"a", CHECKED, None).expect("read").as_deref(), Some(&b"2"[..]));
     assert_eq!(db.snapshot().sequence(), 4);
 }
+
+/// Others have files of such names: a log alone does not make a directory a store.
+#[test]
+fn a_directory_without_a_store_is_left_alone() {
+    let files = ["000005.log", "LOG", "notes.txt"].map(|name| (name.to_string(), b"mine".to_vec()));
+    let vfs = MemoryVfs::of(files.into_iter().collect());
+    destroy(Arc::new(vfs.clone())).expect("nothing to do");
+    assert_eq!(vfs.snapshot().into_keys().collect::<Vec<_>>(), ["000005.log", "LOG", "notes.txt"]);
+}

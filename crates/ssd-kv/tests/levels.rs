@@ -67,7 +67,7 @@ fn compactions_go_on_where_they_were() {
     for i in 0..2000_u32 {
         db.put(&(i * 7919 % 2000).to_be_bytes(), &[1; 1000], false).expect("written");
     }
-    assert!(db.stats().levels[1].compactions > 0, "{:?}", db.stats());
+    assert_eq!(db.stats().levels[1].compactions, 10, "{:?}", db.stats());
     drop(db);
     drop(opened(&vfs));
     let files = vfs.snapshot();
@@ -79,4 +79,55 @@ fn compactions_go_on_where_they_were() {
     })
     .expect("a manifest");
     assert!(lines.iter().any(|l| l.starts_with("level 0 goes on after ")), "{lines:?}");
+}
+
+/// A table that a hundred reads have looked into in vain is compacted.
+#[test]
+fn reads_in_vain_make_a_table_go_down() {
+    let vfs = MemoryVfs::new();
+    for keys in [["a", "m", "z"], ["a", "b", "z"]] {
+        let mut db = opened(&vfs);
+        for key in keys {
+            db.put(key.as_bytes(), b"value", false).expect("written");
+        }
+    }
+    let mut db = opened(&vfs);
+    assert_eq!(db.tables_per_level()[..3], [2, 0, 0]);
+    let get = |key: &str| {
+        db.get(key.as_bytes(), CHECKED, None).expect("read").expect("a value");
+        db.has_work()
+    };
+    assert!((0..300).all(|_| !get("a")), "the first look finds it");
+    let gets = (1..300).find(|_| get("m"));
+    assert_eq!(gets, Some(100));
+    db.settle().expect("compacted");
+    assert_eq!(db.tables_per_level()[..3], [0, 1, 0]);
+}
+
+/// What overlaps nothing of the next level goes down as it is, whatever little lies below that.
+#[test]
+fn a_table_with_little_below_goes_down_as_it_is() {
+    let vfs = MemoryVfs::new();
+    let mut db = opened(&vfs);
+    for key in ["a", "b", "z"] {
+        db.put(key.as_bytes(), b"value", false).expect("written");
+    }
+    db.compact_range(None, None).expect("compacted");
+    for key in ["a", "z"] {
+        db.put(key.as_bytes(), b"newer", false).expect("written");
+    }
+    drop(db);
+    let mut db = opened(&vfs);
+    assert_eq!(db.tables_per_level()[..3], [1, 0, 1]);
+    let names = |vfs: &MemoryVfs| {
+        let names = vfs.snapshot().into_keys().filter(|name| name.ends_with(".ldb"));
+        names.collect::<Vec<_>>()
+    };
+    let before = names(&vfs);
+    for _ in 0..100 {
+        db.get(b"b", CHECKED, None).expect("read").expect("a value");
+    }
+    db.settle().expect("moved");
+    assert_eq!(db.tables_per_level()[..3], [0, 1, 1]);
+    assert_eq!((names(&vfs), db.stats().levels[1].compactions), (before, 0));
 }

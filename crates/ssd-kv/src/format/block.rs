@@ -397,4 +397,48 @@ mod tests {
             }
         }
     }
+
+    /// Short and long lengths in each of the three places, together and alone.
+    #[test]
+    fn lengths_of_more_than_one_byte_are_read() {
+        let (b, c) = ("b".repeat(200), "c".repeat(200));
+        let [bc, bd, bdc, bec] =
+            ["1", "2", "2+", "3+"].map(|end| b.clone() + &end.replace('+', &c));
+        let users = ["a", &b, &bc, &bd, &bdc, &bec, &c, "d"];
+        let long = [7; 300];
+        let values: [&[u8]; 8] = [&[], &[], &long, &[1], &long, &[1], &long, &long];
+        let mut builder = BlockBuilder::new(16);
+        for (user, value) in users.iter().zip(values) {
+            let key = internal(user.as_bytes(), Tag::seek(7));
+            let size = builder.size_with(&key, value);
+            builder.add(&key, value);
+            assert_eq!(size, builder.size());
+        }
+        let block = Block::new(Piece::from(builder.finish().to_vec())).expect("a good block");
+        let mut iter = BlockIter::new(block);
+        iter.first().expect("good");
+        for (user, value) in users.iter().zip(values) {
+            let key = internal(user.as_bytes(), Tag::seek(7));
+            assert_eq!((iter.key(), iter.value()), (&key[..], value));
+            iter.next().expect("good");
+        }
+        assert!(!iter.valid());
+    }
+
+    /// What lies before the place that is sought is not read.
+    #[test]
+    fn a_seek_reads_from_the_last_restart_before_its_target() {
+        let good = block(100, 16);
+        let mut data = good.data.to_vec();
+        // The second entry: neither it nor what follows up to the next restart can be read.
+        let second = good.head(0).map(|(_, further, value, start)| start + further + value);
+        data[second.expect("good")..][..3].fill(0xff);
+        let mut iter = BlockIter::new(Block::new(Piece::from(data)).expect("a good trailer"));
+        let key = |i: u32| internal(format!("key{i:04}").as_bytes(), Tag::seek(9));
+        assert!(iter.seek(&key(2)).is_err());
+        for i in (40..200).step_by(2) {
+            iter.seek(&key(i)).expect("good");
+            assert_eq!(key::user(iter.key()), format!("key{i:04}").as_bytes());
+        }
+    }
 }
