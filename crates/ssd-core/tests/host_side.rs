@@ -180,6 +180,21 @@ fn flush_fua_and_preflush_mean_flash() {
 }
 
 #[test]
+fn the_page_on_flash_stays_while_newer_data_are_in_the_buffer() {
+    let mut ssd = fresh(&buffered(1, 4, 1.0));
+    alone(&mut ssd, whole(Op::Write, 0, 1));
+    assert_eq!(ssd.page_on_flash(Lpn(0)), None, "it is in the buffer alone");
+    ssd.empty_buffer().unwrap();
+    let page = ssd.page_on_flash(Lpn(0));
+    assert_eq!(page, ssd.ftl.page_of(Lpn(0)));
+    assert!(page.is_some());
+    alone(&mut ssd, whole(Op::Write, 0, 1));
+    assert_eq!((ssd.page_on_flash(Lpn(0)), ssd.ftl.page_of(Lpn(0))), (page, None));
+    alone(&mut ssd, whole(Op::Trim, 0, 1));
+    assert_eq!(ssd.page_on_flash(Lpn(0)), None);
+}
+
+#[test]
 fn a_trim_drops_what_the_buffer_keeps() {
     let mut ssd = fresh(&buffered(2, 8, 1.0));
     alone(&mut ssd, whole(Op::Write, 0, 4));

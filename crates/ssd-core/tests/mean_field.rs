@@ -118,11 +118,31 @@ fn a_block_with_fewer_valid_pages_is_older() {
     let sealed = (0..blocks.state.len()).filter(|&b| blocks.state[b] == BlockState::Sealed);
     let mut by_age: Vec<_> = sealed.map(|b| (blocks.seal_order[b], blocks.valid[b])).collect();
     by_age.sort_unstable();
-    // 160 blocks, less 3 free and 2 open ones on each plane.
-    assert_eq!(by_age.len(), 160 - 4 * (3 + 2));
+    // 160 blocks, less 4 erased and 2 open ones on each plane.
+    assert_eq!(by_age.len(), 160 - 4 * (4 + 2));
     assert!(by_age.iter().zip(0..).all(|(&(order, _), i)| order == i), "{by_age:?}");
     assert!(by_age.is_sorted_by_key(|&(_, valid)| valid), "{by_age:?}");
-    assert!(by_age[0].1 < 10 && by_age[139].1 == 16, "{by_age:?}");
+    assert!(by_age[0].1 < 10 && by_age[135].1 == 16, "{by_age:?}");
+}
+
+/// Those who watch are told of all pages that will be written.
+#[test]
+fn progress_counts_towards_the_pages_and_their_overwrites() {
+    for start in [SteadyStart::None, SteadyStart::MeanField] {
+        let mut c = device([2, 1, 2], 40, 16, 1800);
+        c.gc.trigger = vec![free_blocks(3)];
+        (c.precondition.fill, c.precondition.overwrite) = (0.5, 2.0);
+        c.precondition.steady_state = start;
+        let mut f = Functional::new(&c, Ftl::new(&c));
+        let mut told = Vec::new();
+        let mut watch = |done, all| {
+            told.push((done, all));
+            true
+        };
+        assert!(f.precondition(&c, &mut watch).expect("the pages fit"));
+        assert!(told.iter().all(|&(done, all)| done <= all && all == 900 + 1800), "{told:?}");
+        assert!(told.iter().any(|told| told.0 == 900), "the overwrites begin: {told:?}");
+    }
 }
 
 #[test]

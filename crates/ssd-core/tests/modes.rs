@@ -6,7 +6,7 @@ use rig::{device, free_blocks, named, whole};
 use ssd_core::config::{
     Blocking, BlockingScope, BusyUnit, Config, EraseUnit, Granularity, HostMode, Mode, PoolScope,
 };
-use ssd_core::experiment::{Circumstances, Ending, Unwatched, run};
+use ssd_core::experiment::{Circumstances, Ending, Finished, Unwatched, run};
 use ssd_core::ftl::gc::concurrency;
 use ssd_core::host::request::{Op, Source, SourceError, TimedRequest};
 use ssd_core::metrics::report::Report;
@@ -57,14 +57,32 @@ fn config(hard: u64) -> Config {
     c
 }
 
-fn report(c: &Config, mode: Mode) -> Report {
+fn finished(c: &Config, mode: Mode) -> Finished {
     let mut c = c.clone();
     c.run.mode = mode;
     let user = u64::from(c.device.user_pages);
     let mut source = Apart { rng: Stream::new(3, "apart"), user, sent: 0, all: 6000 };
-    let done = run(&c, &mut source, &Circumstances::default(), &mut Unwatched);
+    run(&c, &mut source, &Circumstances::default(), &mut Unwatched)
+}
+
+fn report(c: &Config, mode: Mode) -> Report {
+    let done = finished(c, mode);
     assert_eq!(done.ending, Ending::Completed);
     done.report
+}
+
+#[test]
+fn a_run_that_is_all_warmup_has_measured_nothing() {
+    for mode in [Mode::Timed, Mode::Functional] {
+        let mut c = config(0);
+        c.workload.warmup_requests = 6000;
+        let done = finished(&c, mode);
+        let Ending::Failed(why) = &done.ending else { panic!("{:?}", done.ending) };
+        assert!(why.starts_with("the run ended after 6000 requests, within its warm-up"), "{why}");
+        let (r, host) = (&done.report.requests, &done.report.host);
+        assert_eq!((r.warmup, r.read + r.write + r.trim), (6000, 0), "{mode:?}");
+        assert_eq!((host.pages_read, host.pages_written, done.report.gc.calls), (0, 0, 0));
+    }
 }
 
 #[test]

@@ -158,6 +158,7 @@ fn factory_bad_blocks_are_drawn_by_share_and_seed_and_never_used() {
     hot_and_cold(&mut f, c.device.user_pages, 40_000);
     assert_eq!(f.ftl.bad_blocks().factory, 13, "none was erased");
     f.ftl.audit(&|_| None).unwrap();
+    assert_eq!(f.ftl.life_erases().len(), 256 - 13, "those bad from the factory have no life");
     c.run.seed += 1;
     let other = Functional::new(&c, Ftl::new(&c));
     assert_ne!(

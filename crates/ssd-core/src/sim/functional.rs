@@ -34,7 +34,7 @@ pub struct Tally {
     pub gc_pages: u64,
     /// Blocks collected.
     pub victims: u64,
-    /// Of these, at the reserve.
+    /// Of these, at the reserve or at a trigger's hard watermark.
     pub foreground: u64,
     /// Of these, chosen by the reserve's greedy rule.
     pub by_reserve: u64,
@@ -284,7 +284,7 @@ impl Functional {
             if demand < Demand::Reserve
                 && let Some(block) = self.ftl.at_once(pool)
             {
-                self.collect(Choice::of_policy(block), false)?;
+                self.collect(Choice::of_policy(block), demand >= Demand::Urgent)?;
                 continue;
             }
             if demand < Demand::Urgent && self.ftl.wear.is_due(pool) && self.level(pool)? {
@@ -315,26 +315,28 @@ impl Functional {
     /// One step of collection; false when nothing is to be gained now.
     #[inline(never)]
     fn collect_once(&mut self, pool: PoolId) -> Result<bool, DeviceError> {
-        let foreground = self.demands.of(&self.ftl.space_view(pool)) == Demand::Reserve;
-        if self.spent[pool.at()] && !foreground {
+        let demand = self.demands.of(&self.ftl.space_view(pool));
+        let reserve = demand == Demand::Reserve;
+        if self.spent[pool.at()] && !reserve {
             return Ok(false);
         }
-        if self.demands.amount == Amount::AllCandidates && !foreground {
+        if self.demands.amount == Amount::AllCandidates && !reserve {
             let list = self.ftl.candidates(pool);
             for &block in &list {
                 if self.ftl.fits(block) {
-                    self.collect(Choice::of_policy(block), false)?;
+                    let demand = self.demands.of(&self.ftl.space_view(pool));
+                    self.collect(Choice::of_policy(block), demand >= Demand::Urgent)?;
                 }
             }
             self.set_starved(pool, list.is_empty());
             return Ok(!list.is_empty());
         }
-        let Some(choice) = self.ftl.choose(pool, foreground) else {
+        let Some(choice) = self.ftl.choose(pool, reserve) else {
             self.set_starved(pool, true);
             return Ok(false);
         };
         self.spent[pool.at()] = self.demands.amount == Amount::One;
-        self.collect(choice, foreground)?;
+        self.collect(choice, demand >= Demand::Urgent)?;
         Ok(true)
     }
 
