@@ -51,9 +51,15 @@ def equivalent() -> dict[str, str]:
 
 
 def changed(tool: str, base: str) -> list[Mutant]:
-    """The mutants of the lines that differ from `base`."""
+    """The mutants of the lines that differ from where this branch left `base`."""
+    fork = subprocess.run(
+        ["git", "-C", str(ROOT), "merge-base", base, "HEAD"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
     with tempfile.NamedTemporaryFile("w", suffix=".diff") as diff:
-        git = ["git", "-C", str(ROOT), "diff", base, "--", "crates"]
+        git = ["git", "-C", str(ROOT), "diff", fork, "--", "crates"]
         diff.write(subprocess.run(git, capture_output=True, text=True, check=True).stdout)
         diff.flush()
         return mutants(ROOT, tool, list(SAMPLE), "--in-diff", diff.name)
