@@ -45,6 +45,8 @@ def equivalent() -> dict[str, str]:
     for line in EQUIVALENT.read_text(encoding="utf-8").splitlines():
         if line.startswith("    "):
             found[name] = f"{found.get(name, '')} {line.strip()}".strip()
+        elif line.startswith("  "):
+            name += " " + line.strip()
         elif line and not line.startswith("#"):
             name = line
     return found
