@@ -398,14 +398,14 @@ mod tests {
         }
     }
 
-    /// Short and long lengths in each of the three places, together and alone.
+    /// Short lengths, and lengths of three bytes, in each of the three places.
     #[test]
     fn lengths_of_more_than_one_byte_are_read() {
-        let (b, c) = ("b".repeat(200), "c".repeat(200));
+        let (b, c) = ("b".repeat(20_000), "c".repeat(20_000));
         let [bc, bd, bdc, bec] =
             ["1", "2", "2+", "3+"].map(|end| b.clone() + &end.replace('+', &c));
         let users = ["a", &b, &bc, &bd, &bdc, &bec, &c, "d"];
-        let long = [7; 300];
+        let long = [7; 20_000];
         let values: [&[u8]; 8] = [&[], &[], &long, &[1], &long, &[1], &long, &long];
         let mut builder = BlockBuilder::new(16);
         for (user, value) in users.iter().zip(values) {
