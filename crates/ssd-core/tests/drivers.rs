@@ -14,9 +14,9 @@ use std::ops::ControlFlow;
 /// A read of one page takes 50 + 20.
 const READ: u64 = 70;
 
-struct Reads(std::vec::IntoIter<u64>);
+struct Reads<'a>(std::iter::Copied<std::slice::Iter<'a, u64>>);
 
-impl Source for Reads {
+impl Source for Reads<'_> {
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
         let at = self.0.next().map(Nanos);
         Ok(at.map(|at| TimedRequest { at, request: whole(Op::Read, 0, 1) }))
@@ -39,7 +39,7 @@ fn driven(host: &Host, at: &[u64]) -> (Vec<u64>, Vec<u64>) {
     assert_eq!(start, READ);
     ssd.drain_requests(&mut Vec::new());
     let go = &mut |_: &mut Ssd, _: &Progress| ControlFlow::Continue(());
-    let mut source = Reads(at.to_vec().into_iter());
+    let mut source = Reads(at.iter().copied());
     let outcome = drive(&mut ssd, host, &mut source, go).expect("it runs");
     let mut log = Vec::new();
     ssd.drain_requests(&mut log);

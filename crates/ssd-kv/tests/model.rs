@@ -163,6 +163,25 @@ fn files_of_the_operating_system_are_as_good() {
     }
 }
 
+/// As in LevelDB, a block is compressed if that saves more than an eighth of it.
+#[test]
+fn blocks_that_hardly_compress_are_stored_as_they_are() {
+    for (zeros, compressed) in [(300, false), (1200, true)] {
+        let options = option_sets()[1].clone();
+        let vfs = MemoryVfs::new();
+        let mut db = Db::open(Arc::new(vfs.clone()), options.clone()).expect("it opens");
+        let mut random = Stream::new(6, "a block");
+        let mut value: Vec<u8> = (0..4000 - zeros).map(|_| random.below(256) as u8).collect();
+        value.resize(4000, 0);
+        db.put(b"key", &value, false).expect("written");
+        db.compact_range(None, None).expect("compacted");
+        let files = vfs.snapshot();
+        let (_, table) = files.iter().find(|(n, _)| n.ends_with(".ldb")).expect("a table");
+        assert_eq!(table.windows(zeros).any(|w| w == &value[4000 - zeros..]), !compressed);
+        assert_eq!(db.get(b"key", CHECKED, None).expect("read"), Some(value));
+    }
+}
+
 /// Enough data for several levels, with overwrites and deletions.
 #[test]
 fn levels_below() {
