@@ -15,7 +15,7 @@ from ssdlab.reproduce.other_readings import READINGS
 from ssdlab.reproduce.page import _lines
 from ssdlab.reproduce.paper import Paper, Scale
 from ssdlab.reproduce.papers import PAPERS
-from ssdlab.reproduce.readings import AS_RUN, read
+from ssdlab.reproduce.readings import cells_by_reading, read
 from ssdlab.reproduce.readings_page import CHANGED, CLAIM_HEADS, HEADS, _lead
 from ssdlab.reproduce.result import NO_INTERVALS, setting
 from ssdlab.validation import applications, synthetic
@@ -56,14 +56,15 @@ def test_text_and_published_numbers_of_a_paper(paper: Paper) -> None:
 def test_readings_and_explanations(name: str) -> None:
     how, page = READINGS[name], _page(name)
     names = how.paper.workloads
-    lead = _lead(read(how, {}, {}, names, _empty(how.paper)))
+    plan = cells_by_reading(how, Scale(quick=False), names)
+    lead = _lead(read(how, plan, {}, names, _empty(how.paper)))
     expected = [
         lead,
         f"| {' | '.join(HEADS)} |",
         f"| {' | '.join(CLAIM_HEADS)} |",
         f"### {CHANGED}",
     ]
-    expected += [f"\n| {reading} | " for reading in (AS_RUN, *(one.name for one in how.several))]
+    expected += [f"\n| {reading} | " for reading in plan]
     for one in how.explanations:
         # An explanation is printed only for a claim that does not hold.
         if f"**{one.claim}" in page:
@@ -86,7 +87,9 @@ def test_words_of_the_workloads() -> None:
     for head in heads:
         assert not _absent(re.split(r"\{\w+:?,?\}", head), page)
     rows = re.findall(
-        r"^\| (\w+) \| ([\w-]+) \| [\d.]+ \| [\d.]+ \| ([\d.]+) \|", page, re.MULTILINE
+        rf"^\| (\w+) \| ({'|'.join(applications.POLICIES)}) \| \S+ \| \S+ \| (\S+) \|",
+        page,
+        re.MULTILINE,
     )
     bound = applications.WAF_BOUND
     outside = [

@@ -225,8 +225,8 @@ EXPLANATIONS = (
         "With collection first a request waits for the rest of the victim, which is longer the more"
         " pages a block has; so there is more to gain. In turn a request waits for one page move,"
         " however large the block.",
-        "mean write of MySQL under the conventional scheme, and its improvement in percent; borne"
-        " out if the mean rises with the pages and the gain vanishes in turn",
+        "mean write of MySQL under the conventional scheme, and its improvement in percent;"
+        " confirmed if the mean rises with the pages and the gain vanishes in turn",
         _waiting,
     ),
 )
