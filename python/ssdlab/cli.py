@@ -389,7 +389,7 @@ def report_command(
     """
     begin = None if since is None else nanoseconds("--from", since)
     kind = _picture(plots, picture)
-    from ssdlab.html.leave import report_folder  # needs numpy, which is slow to import
+    from ssdlab.html.write import report_folder  # needs numpy, which is slow to import
 
     files = report_folder(
         folder,
@@ -536,7 +536,7 @@ def trace_info(
     if html is None and plots is None:
         put(to_json(infos()) if json_ else to_text(infos()))
         return
-    from ssdlab.html.leave import is_page, trace_files  # needs numpy, which is slow to import
+    from ssdlab.html.write import is_page, trace_files  # needs numpy, which is slow to import
 
     if html is not None:
         outputs.check([html], force, is_page)  # Before a trace is read that may be long.

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ssdlab import memory, policy
 from ssdlab.comparison import CSV, JSON, TEXT, Comparison, labels_of, run_folder
-from ssdlab.config_input import Config, ConfigLike, load_config, said
+from ssdlab.config_input import Config, ConfigLike, load_config, set_text
 from ssdlab.errors import ConfigError, Interrupted, RunError, WorkloadError
 from ssdlab.folder import draft, keep_with_page, remove_stale
 from ssdlab.policy import is_policy, name_of
@@ -108,8 +108,8 @@ def _lists(vary: Mapping[str, Iterable[object]]) -> dict[str, list[object]]:
     for key, values in vary.items():
         # Of a string the letters would be varied.
         if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-            told = json.dumps(values, default=str)
-            message = f"{key}: nothing to vary: expected a list of values, such as [{told}]"
+            listed = json.dumps(values, default=str)
+            message = f"{key}: nothing to vary: expected a list of values, such as [{listed}]"
             messages.append(message)
             continue
         lists[key] = list(values)
@@ -144,7 +144,7 @@ def _short(value: object) -> str:
     """A varied value in a label: `{ policy = "d-choices", d = 3 }` is `d-choices d=3`."""
     if is_policy(value):
         return name_of(value)
-    text = said(value).strip().strip("{}[]").replace('"', "").replace("'", "").replace(",", " ")
+    text = set_text(value).strip().strip("{}[]").replace('"', "").replace("'", "").replace(",", " ")
     return " ".join(text.replace("policy", "").replace(" = ", "=").split()).lstrip("=")
 
 
@@ -231,8 +231,8 @@ def run_all(
 
 
 @dataclass(frozen=True)
-class Made:
-    """What came of runs that were made into a folder."""
+class Finished:
+    """The runs of a folder and how they ended."""
 
     reports: Mapping[Planned, Report]
     failures: Mapping[str, str]
@@ -240,14 +240,16 @@ class Made:
     interrupted: bool
 
 
-def run_into(planned: Sequence[Planned], folder: Path, jobs: int | None, progress: bool) -> Made:
+def run_into(
+    planned: Sequence[Planned], folder: Path, jobs: int | None, progress: bool
+) -> Finished:
     """Make the runs, each into its place in `folder` as soon as it is done, without pages."""
     jobs = min(jobs or cores(), len(planned))
     _check_traces(planned)
     memory.check([one.config for one in planned], jobs)
     batch = _Batch(planned, folder, html=False)
     _shown(batch, jobs, progress)
-    return Made(batch.reports, batch.failures, batch.interrupted)
+    return Finished(batch.reports, batch.failures, batch.interrupted)
 
 
 def _check_traces(planned: Sequence[Planned]) -> None:
@@ -301,7 +303,7 @@ class _Batch:
     def run(self, jobs: int) -> Comparison:
         """All of them; the reports in the order of the plan."""
         with ThreadPoolExecutor(jobs, thread_name_prefix="run") as pool:
-            waiting = [pool.submit(self._one, one) for one in self.planned]
+            waiting = [pool.submit(self._run_one, one) for one in self.planned]
             try:
                 self._wait(waiting)
             except KeyboardInterrupt:
@@ -348,23 +350,23 @@ class _Batch:
                 self.stop.set()
 
     def _callback(self, label: str) -> Callback:
-        told: Callable[[str, int, int | None], object] | None
-        told = self.shown.run(label) if self.shown else None
+        show: Callable[[str, int, int | None], object] | None
+        show = self.shown.run(label) if self.shown else None
 
         def progress(stage: str, done: int, total: int | None) -> None:
             if self.stop.is_set():
                 raise KeyboardInterrupt
-            if told:
-                told(stage, done, total)
+            if show:
+                show(stage, done, total)
 
         return progress
 
-    def _one(self, one: Planned) -> None:
+    def _run_one(self, one: Planned) -> None:
         if self.stop.is_set():
             return
         how = "completed"
         try:
-            self.reports[one] = self._made(one)
+            self.reports[one] = self._report_of(one)
         except Interrupted as stopped:
             how = "interrupted"
             if stopped.report:
@@ -383,11 +385,11 @@ class _Batch:
         if self.shown:
             self.shown.end(one.title, how)
 
-    def _made(self, one: Planned) -> Report:
+    def _report_of(self, one: Planned) -> Report:
         out = None if self.folder is None else self.folder / one.folder
         if one.place is not None and out is not None and (out / REPORT).exists():
             shutil.rmtree(out)  # of another version or configuration, or damaged
-        told, html = self._callback(one.title), self.html and one.first
+        callback, html = self._callback(one.title), self.html and one.first
         if one.policies:
-            return run_apart(one.config, one.policies, told, self.stop, out=out, html=html)
-        return run_loaded(one.config, told, out=out, html=html)
+            return run_apart(one.config, one.policies, callback, self.stop, out=out, html=html)
+        return run_loaded(one.config, callback, out=out, html=html)

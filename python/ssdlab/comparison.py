@@ -114,21 +114,21 @@ class Comparison:
     def read(folder: str | Path) -> Comparison:
         """The comparison in `folder`."""
         folder = Path(folder)
-        told = json.loads((folder / JSON).read_text(encoding="utf-8"))
+        values = json.loads((folder / JSON).read_text(encoding="utf-8"))
         reports = {
             label: Report.read(folder / name)
-            for label, name in told["folders"].items()
+            for label, name in values["folders"].items()
             if (folder / name / REPORT).exists()
         }
         repetitions = {
             label: {int(seed): Report.read(folder / name) for seed, name in by_seed.items()}
-            for label, by_seed in told.get("repetitions", {}).items()
+            for label, by_seed in values.get("repetitions", {}).items()
         }
-        missing = len(told["folders"]) > len(reports)
-        early = not told["completed"] and not told["failures"]
-        not_run = tuple(told.get("not_run", ()))
+        missing = len(values["folders"]) > len(reports)
+        early = not values["completed"] and not values["failures"]
+        not_run = tuple(values.get("not_run", ()))
         early = early or missing or bool(not_run)
-        return Comparison(reports, told["failures"], early, folder, repetitions, not_run)
+        return Comparison(reports, values["failures"], early, folder, repetitions, not_run)
 
     def moved(self, folder: Path) -> Comparison:
         """This comparison with its files in `folder`."""
@@ -290,7 +290,7 @@ class Comparison:
     @property
     def json(self) -> dict[str, Any]:
         """The contents of compare.json."""
-        told = {
+        values = {
             "version": 1,
             "completed": self.completed,
             "runs": self.rows,
@@ -300,7 +300,7 @@ class Comparison:
             "reserve_decided": self.reserve_decided,
             "warnings": dict(self._warnings()),
         }
-        return told | self._repeated() if self.repetitions else told
+        return values | self._repeated() if self.repetitions else values
 
     def _repeated(self) -> dict[str, Any]:
         """The part of compare.json for repetitions."""

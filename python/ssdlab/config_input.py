@@ -81,7 +81,7 @@ def preset_names() -> list[str]:
     return [preset["name"] for preset in json.loads(_core.registry())["presets"]]
 
 
-def said(value: object) -> str:
+def set_text(value: object) -> str:
     """A Python value as text after `--set key=`: TOML, or a bare word."""
     if isinstance(value, str):
         return value
@@ -141,7 +141,7 @@ def load_config(
     extends; `set` maps dotted keys to values ({"gc.victim": "fifo", "timing.read": "60 us"}).
     Raises `ConfigError` with all errors at once.
     """
-    sets = [(key, said(value)) for key, value in (set or {}).items()]
+    sets = [(key, set_text(value)) for key, value in (set or {}).items()]
     if trace is not None:
         sets.append(("workload.trace", str(trace)))
     if seed is not None:

@@ -19,7 +19,7 @@ from ssdlab.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY
 
 WRITTEN = {REPORT, CONFIG, SERIES, DISTRIBUTIONS, SUMMARY, PAGE, *LOGS.values(), JSON, CSV, TEXT}
 EXPORTS = "export"
-"""Where `ssdlab export` puts its files unless it is told."""
+"""Where `ssdlab export` puts its files by default."""
 
 
 def _foreign(folder: Path) -> Path | None:
@@ -111,8 +111,8 @@ def _completed(folder: Path) -> bool:
     """Whether `folder` holds results of a run or a comparison that came to its end."""
     for name in (JSON, REPORT):
         with suppress(OSError, ValueError, AttributeError):
-            told = json.loads((folder / name).read_text(encoding="utf-8"))
-            return bool(told.get("completed"))
+            values = json.loads((folder / name).read_text(encoding="utf-8"))
+            return bool(values.get("completed"))
     return False
 
 

@@ -32,7 +32,7 @@ from ssdlab.progress import REDRAW_S, Callback
 from ssdlab.report import Report
 
 STOP_S = 30.0
-"""How long a process may take to leave what it has done, once it was told to stop."""
+"""How long a process may take to store its results after it was asked to stop."""
 CHILD = """
 import pickle, sys
 sys.path[:] = pickle.load(sys.stdin.buffer)
@@ -52,7 +52,7 @@ class PolicyTraceback(Exception):
 def run_apart(
     config: Config,
     policies: bytes,
-    told: Callback,
+    callback: Callback,
     stop: threading.Event,
     *,
     out: Path | None,
@@ -60,7 +60,7 @@ def run_apart(
 ) -> Report:
     """As `run_loaded`, in a process that ends when `stop` is set. `policies`: `Policies.packed()`.
 
-    `told` is called with the progress. Raises what `run_loaded` raises, and `Died`.
+    `callback` is called with the progress. Raises what `run_loaded` raises, and `Died`.
     """
     job = {"config": config.text, "policies": policies, "out": out, "html": html}
     with subprocess.Popen(
@@ -78,7 +78,7 @@ def run_apart(
                 pickle.dump(job, process.stdin)
                 process.stdin.flush()
             watcher.start()
-            return _answer(process, process.stdout, told, stop)
+            return _answer(process, process.stdout, callback, stop)
         finally:
             process.kill()
 
@@ -98,7 +98,7 @@ def _end_with(stop: threading.Event, process: subprocess.Popen[bytes]) -> None:
 
 
 def _answer(
-    process: subprocess.Popen[bytes], messages: IO[bytes], told: Callback, stop: threading.Event
+    process: subprocess.Popen[bytes], messages: IO[bytes], callback: Callback, stop: threading.Event
 ) -> Report:
     while True:
         try:
@@ -107,7 +107,7 @@ def _answer(
             raise Died(_why(process.wait(), stop.is_set())) from None
         if kind == "progress":
             with suppress(KeyboardInterrupt):  # `stop` is set: the process learns it by itself.
-                told(*rest)
+                callback(*rest)
         elif kind == "said":
             print(rest[0], end="", flush=True)
         else:
@@ -197,7 +197,7 @@ def _outcome(
 ) -> tuple[object, ...]:
     stage_now, last = "", 0.0
 
-    def told(stage: str, done: int, total: int | None) -> None:
+    def send_progress(stage: str, done: int, total: int | None) -> None:
         nonlocal stage_now, last
         if stop.is_set():
             raise KeyboardInterrupt
@@ -209,7 +209,7 @@ def _outcome(
     try:
         report = simulate.run_loaded(
             Config(job["config"]),
-            told,
+            send_progress,
             out=job["out"],
             html=job["html"],
             policies=Policies.unpacked(job["policies"]),

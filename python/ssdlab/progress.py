@@ -73,7 +73,7 @@ class _Bars:
         self.tasks[label] = task = self.bars.add_task(label, total=None, stage="")
         stage_now, last = "", 0.0
 
-        def told(stage: str, done: int, total: int | None) -> None:
+        def update(stage: str, done: int, total: int | None) -> None:
             nonlocal stage_now, last
             now = time.monotonic()
             if stage != stage_now:
@@ -84,7 +84,7 @@ class _Bars:
             stage_now, last = stage, now
             self.bars.update(task, completed=done, total=total)
 
-        return told
+        return update
 
     def end(self, label: str, how: str) -> None:
         task = self.tasks[label]
@@ -112,7 +112,7 @@ class _Lines:
         began = last = time.monotonic()
         stage_now = ""
 
-        def told(stage: str, done: int, total: int | None) -> None:
+        def update(stage: str, done: int, total: int | None) -> None:
             nonlocal began, last, stage_now
             now = time.monotonic()
             if stage != stage_now:
@@ -126,7 +126,7 @@ class _Lines:
                 line += f", {100 * done / total:.0f} %, {(total - done) / per_second:.0f} s left"
             self._say(label, line)
 
-        return told
+        return update
 
     def end(self, label: str, how: str) -> None:
         if how != "completed":

@@ -32,20 +32,20 @@ def _kinds(kind: type) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
-def made(kind: Any, value: Any) -> Any:  # noqa: ANN401 - whatever the form of reports says
+def from_json(kind: Any, value: Any) -> Any:  # noqa: ANN401 - whatever the form of reports says
     """`value` of parsed JSON as a `kind`; fields that the dataclass does not name are left out."""
     if value is None:
         return None
     if hasattr(kind, "__dataclass_fields__"):
         kinds = _kinds(kind)
-        return kind(**{f.name: made(kinds[f.name], value.get(f.name)) for f in fields(kind)})
+        return kind(**{f.name: from_json(kinds[f.name], value.get(f.name)) for f in fields(kind)})
     origin, args = get_origin(kind), get_args(kind)
     if origin is types.UnionType:
-        return made(args[0], value)
+        return from_json(args[0], value)
     if origin is tuple:
-        return tuple(made(args[0], item) for item in value)
+        return tuple(from_json(args[0], item) for item in value)
     if origin is dict:
-        return {key: made(args[1], item) for key, item in value.items()}
+        return {key: from_json(args[1], item) for key, item in value.items()}
     if origin is not None:
         import numpy as np
 
@@ -147,7 +147,7 @@ class Report:
             **values,
         }
         parts = {
-            f.name: made(kinds[f.name], held.get(f.name))
+            f.name: from_json(kinds[f.name], held.get(f.name))
             for f in fields(Report)
             if f.name not in apart
         }

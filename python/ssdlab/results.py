@@ -14,7 +14,7 @@ from ssdlab.report import REPORT, SERIES, Report
 
 @contextmanager
 def readable(folder: Path) -> Iterator[None]:
-    """Whatever fails within is told as a fault of the results in `folder`, as `OutputError`."""
+    """Report any failure within as an `OutputError` about the results in `folder`."""
     try:
         yield
     except json.JSONDecodeError as error:

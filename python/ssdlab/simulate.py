@@ -134,8 +134,8 @@ def run_loaded(
                     raise OutputError(finished.message)
                 _write(made, report, html)
             except OSError as error:
-                told = str(written_not(error, made.target))
-                failed = OutputError(told.replace(str(made.path), str(made.target)))
+                text = str(written_not(error, made.target))
+                failed = OutputError(text.replace(str(made.path), str(made.target)))
                 failed.report = replace(report, folder=None)
                 raise failed from error
     if finished.ending == "interrupted":

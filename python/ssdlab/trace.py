@@ -306,13 +306,13 @@ def _told(
         yield None
     else:
         with display() as shown:
-            told = shown.run(name)
+            show = shown.run(name)
 
             def both(done: int, to_sort: int | None) -> None:
                 if to_sort is None:
-                    told(stage, done, total)
+                    show(stage, done, total)
                 else:
-                    told("sorting", done, to_sort)
+                    show("sorting", done, to_sort)
 
             yield both
 

@@ -1,7 +1,7 @@
-"""What a trace is like: `ssdlab.Trace(path).info()`.
+"""Statistics of a trace: `ssdlab.Trace(path).info()`.
 
-Every statistic is defined here, once, in the text below its field; docs/trace-info.md is made of
-these texts. Shares are from 0 to 1; what cannot be said is None.
+Every statistic is defined in the text below its field; docs/trace-info.md is generated from these
+texts. Shares are from 0 to 1; unknown values are None.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ssdlab.report import made
+from ssdlab.report import from_json
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Distribution:
     """
 
     count: int
-    """Values."""
+    """Number of values."""
     min: int | None
     """Smallest."""
     mean: float | None
@@ -67,7 +67,7 @@ class OpInfo:
     requests: int
     """Requests."""
     bytes: int
-    """Their sizes together, bytes; of discards the nominal ones."""
+    """Sum of their sizes, bytes; nominal sizes of discards."""
     request_share: float | None
     """Requests over all reads, writes and discards: the papers' operation ratio."""
     byte_share: float | None
@@ -77,15 +77,15 @@ class OpInfo:
     size: Distribution
     """Sizes, bytes; the mean is the papers' mean size."""
     frequent: tuple[FrequentSize, ...]
-    """The five most frequent sizes up to 4 MiB; of equally frequent ones the smaller first."""
+    """The five most frequent sizes up to 4 MiB; if equally frequent, the smaller size first."""
     sequential_share: float | None
-    """Requests that begin at the sector where the operation's request before them (of the same
+    """Requests that start at the sector where the previous request of the operation (on the same
     volume, however long ago) ended, over all of them: the papers' sequential share by type."""
     sequential_mean_bytes: float | None
     """Mean size of these requests, bytes."""
     run_requests: Distribution
-    """Lengths of sequential runs, requests: a run is a request that does not follow the one before
-    it in that sense, and all that follow it without a break; a lone request is a run of 1."""
+    """Lengths of sequential runs, requests: a run is a request that is not sequential in that sense
+    and all sequential requests that directly follow it; a single request is a run of 1."""
     run_bytes: Distribution
     """Lengths of the same runs, bytes."""
 
@@ -104,7 +104,7 @@ class Ops:
 
 @dataclass(frozen=True)
 class Footprint:
-    """Distinct pages: 4 KiB each, aligned, told apart by volume."""
+    """Distinct pages: 4 KiB each, aligned, counted per volume."""
 
     pages_touched: int
     """Pages that are read or written, in whole or in part."""
@@ -115,13 +115,13 @@ class Footprint:
     pages_both: int
     """Pages that are read and written, in either order."""
     pages_trimmed: int
-    """Pages that lie whole inside a discard, whether they held anything or not."""
+    """Pages that lie completely inside a discard, mapped or not."""
     distinct_bytes_written: int
     """Distinct 512-byte sectors written, in bytes."""
     overwrite_factor: float | None
     """Bytes written over distinct bytes written."""
     page_reads: int
-    """Pages that reads touch, each time counted."""
+    """Pages that reads touch, counted each time."""
     read_after_write_share: float | None
     """Page reads whose page was written earlier in the trace and not discarded since, over all."""
 
@@ -131,7 +131,7 @@ class Updates:
     """Writes to pages (4 KiB) that had been written before."""
 
     page_writes: int
-    """Pages that writes touch, each time counted; a page written in part counts as one."""
+    """Pages that writes touch, counted each time; a partly written page counts as one."""
     rewrites: int
     """Page writes whose page had been written earlier in the trace."""
     rewrite_share: float | None
@@ -145,7 +145,7 @@ class Updates:
 
 @dataclass(frozen=True, eq=False)
 class Hot:
-    """How unevenly writes are spread over the written pages."""
+    """Skew of the writes over the written pages."""
 
     hottest: npt.NDArray[np.float64]
     """Shares of the written pages, hottest first, rounded up to whole pages."""
@@ -157,14 +157,14 @@ class Hot:
 class Discards:
     """What discards free.
 
-    A page is mapped when the trace wrote it and did not discard it since: data from before the
-    trace are not known.
+    A page is mapped if the trace wrote it and has not discarded it since: data from before the
+    trace are unknown.
     """
 
     nominal_bytes: int
-    """Sizes of the discards together, bytes."""
+    """Sum of the sizes of the discards, bytes."""
     effective_bytes: int
-    """4 KiB for each page that lies whole inside a discard and is mapped at that moment."""
+    """4 KiB for each page that lies completely inside a discard and is mapped at that moment."""
     effective_share: float | None
     """Effective bytes over nominal bytes."""
     effective_mean_bytes: float | None
@@ -177,8 +177,8 @@ class Discards:
 class Burst:
     """Arrivals in windows of one length, from the first arrival to the last.
 
-    Empty windows count, and so does the last one, which the trace may end within. Flushes are
-    arrivals too.
+    Empty windows count, and so does the last window, even if the trace ends within it. Flushes are
+    arrivals, too.
     """
 
     window_ns: int
@@ -188,7 +188,7 @@ class Burst:
     mean: float
     """Mean number of arrivals in a window."""
     peak: int
-    """Most arrivals in a window."""
+    """Largest number of arrivals in a window."""
     peak_to_mean: float | None
     """Peak over mean; None with a single window."""
     dispersion: float | None
@@ -200,19 +200,19 @@ class Burst:
 class Idle:
     """Idle periods: gaps of at least 1 ms between two arrivals.
 
-    Arrivals, because a trace does not say when requests complete.
+    Arrivals, because a trace has no completion times.
     """
 
     periods: Distribution
     """Their lengths, nanoseconds."""
     share: float | None
-    """Their lengths together over the duration."""
+    """Sum of their lengths over the duration."""
     threshold_ns: npt.NDArray[np.uint64]
     """Thresholds for the two below, nanoseconds."""
     count: npt.NDArray[np.uint64]
     """Gaps of at least the threshold."""
     time_share: npt.NDArray[np.float64]
-    """Lengths of these gaps together over the duration; nan where that is 0."""
+    """Sum of the lengths of these gaps over the duration; nan if the duration is 0."""
 
 
 @dataclass(frozen=True)
@@ -220,13 +220,13 @@ class Journal:
     """Requests whose first sector lies in a given range (`--journal START:END`, END excluded)."""
 
     requests: int
-    """Such reads, writes and discards."""
+    """Reads, writes and discards in the range."""
     request_share: float | None
     """Of all reads, writes and discards: the papers' journal share."""
     write_share: float | None
-    """Such writes over all writes."""
+    """Writes in the range over all writes."""
     write_byte_share: float | None
-    """Bytes of such writes over bytes of all writes."""
+    """Bytes of writes in the range over bytes of all writes."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ class VolumeInfo:
     bytes_written: int
     """Bytes written."""
     bytes_trimmed: int
-    """Bytes discarded, nominally."""
+    """Nominal bytes discarded."""
     write_share: float | None
     """Writes over reads and writes."""
     sequential_share: float | None
@@ -261,10 +261,10 @@ class VolumeInfo:
 
 @dataclass(frozen=True)
 class Source:
-    """What was read."""
+    """The input."""
 
     file: str
-    """Name of the file as it was given."""
+    """Name of the file, as given."""
     format: str
     """Its format, as in `workload.format`."""
     volume: int
@@ -274,39 +274,39 @@ class Source:
     units: str
     """Units in which times, addresses and lengths were read (`workload.unit`)."""
     lines: int
-    """Lines of the file; records of a binary one, requests of a trace file of ours."""
+    """Lines of a text file, records of a binary file, requests of an ssdlab trace file."""
     skipped_lines: int
     """Lines that could not be used and were skipped (`workload.skip_bad`)."""
     first_skipped: str | None
-    """What is wrong with the first of them."""
+    """The error in the first of them."""
     late_requests: int
-    """Requests that are earlier than one above them: sorted, or among the lines skipped."""
+    """Requests with a time before that of an earlier line: sorted, or among the skipped lines."""
     sorted: bool
     """Whether the requests were sorted by time (`workload.sort`)."""
     loss: str | None
-    """What is to be said before all statistics: more than 1 % of the lines were skipped."""
+    """A note to show before all statistics: more than 1 % of the lines were skipped."""
     warnings: tuple[str, ...]
-    """What a reader of the statistics should know of the file."""
+    """Warnings about the file."""
     events: dict[str, int]
-    """Events of every action in the file, by its letter."""
+    """Number of events in the file by action letter."""
     action: str
     """The action whose events are the requests (`workload.action`)."""
     dataless_events: int
-    """Events of that action that are no requests: packet commands, ends of flush sequences."""
+    """Events of that action that are not requests: packet commands, ends of flush sequences."""
     events_outside_range: int
     """Events of that action outside `workload.from` and `workload.until`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Info:
-    """Statistics of a trace as it stands in the file: not fitted to a device, not scaled."""
+    """Statistics of a trace as in the file: not fitted to a device, not scaled."""
 
     source: Source
-    """What was read."""
+    """The input."""
     requests: int
     """Requests: reads, writes, discards and flushes."""
     flushes: int
-    """Of these, flushes; they have no address and are in no share below."""
+    """Flushes among them; they have no address and are excluded from all shares below."""
     first_ns: int
     """Arrival of the first request, nanoseconds."""
     duration_ns: int
@@ -319,13 +319,13 @@ class Info:
     """Sequential requests by operation (see OpInfo), summed, over all reads, writes and discards:
     the papers' sequential share; their random share is 1 minus this."""
     sequential_any_share: float | None
-    """Requests that begin where the request before them (of the same volume) ended, whatever the
-    operation of either, over all reads, writes and discards."""
+    """Requests that start where the previous request (on the same volume) ended, whatever the two
+    operations, over all reads, writes and discards."""
     doubled: int
-    """Requests equal to an earlier one (operation, sector, length, volume) less than 1 ms before
-    and among the 64 before: logs of stacked devices hold each request twice."""
+    """Requests equal to an earlier one (operation, sector, length, volume) less than 1 ms
+    and at most 64 requests before: logs of stacked devices contain each request twice."""
     doubled_share: float | None
-    """Of all reads, writes and discards."""
+    """Doubled requests over all reads, writes and discards."""
     ops: Ops
     """By operation."""
     footprint: Footprint
@@ -343,11 +343,11 @@ class Info:
     idle: Idle
     """Idle periods."""
     journal: Journal | None
-    """Journal share; None when no range was given."""
+    """Journal share; None without a range."""
     volumes: tuple[VolumeInfo, ...]
     """By volume."""
     table_bytes: int
-    """Memory that the table of pages took, bytes: 16 a page in areas of 128 KiB, and its index."""
+    """Memory of the page table, bytes: 16 per page in areas of 128 KiB, and its index."""
     json: dict[str, Any] = field(repr=False)
     """Everything as JSON."""
 
@@ -362,5 +362,7 @@ class Info:
 def info_of(values: dict[str, Any]) -> Info:
     """The statistics in parsed JSON."""
     kinds = typing.get_type_hints(Info)
-    parts = {f.name: made(kinds[f.name], values[f.name]) for f in fields(Info) if f.name != "json"}
+    parts = {
+        f.name: from_json(kinds[f.name], values[f.name]) for f in fields(Info) if f.name != "json"
+    }
     return Info(**parts, json=values)

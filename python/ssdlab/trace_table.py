@@ -194,11 +194,8 @@ def _section(title: str, rows: Sequence[Row]) -> Grid:
     lines: dict[str, dict[str, str]] = {}
     for row in rows:
         lines.setdefault(row.label, {})[row.column] = _text(row)
-    told = (
-        (label, tuple(cells.get(column, "") for column in columns))
-        for label, cells in lines.items()
-    )
-    return Grid(title, columns, tuple(told))
+    cells = ((label, tuple(by.get(one, "") for one in columns)) for label, by in lines.items())
+    return Grid(title, columns, tuple(cells))
 
 
 def _frequent(info: Info) -> Grid:

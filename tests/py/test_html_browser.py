@@ -11,7 +11,7 @@ import pytest
 
 import ssdlab
 from running import HANG_S, ROOT, SMALL
-from ssdlab.html.leave import trace_files
+from ssdlab.html.write import trace_files
 from ssdlab.repeated_text import ratio_text
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")

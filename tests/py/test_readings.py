@@ -114,7 +114,7 @@ def test_without_runs_only_published_numbers_explain_anything(name: str) -> None
     evidence = Evidence(names, main, {one: Results(cells, {}) for one, cells in plan.items()})
     for one in how.explanations:
         told = one.judge(evidence).verdict
-        assert told == ("holds" if "published" in one.metric else "cannot be told"), one.metric
+        assert told == ("holds" if "published" in one.metric else "undecided"), one.metric
 
 
 @pytest.mark.usefixtures("small")
@@ -144,7 +144,7 @@ def test_readings_are_judged_as_the_main_runs(
         assert one.made == one.runs
         assert len(one.verdicts) == len(read.claims)
     told = zip(read.claims, read.outcomes[0].verdicts, strict=True)
-    assert all(verdict in {main[claim.text], "cannot be told"} for claim, verdict in told)
+    assert all(verdict in {main[claim.text], "undecided"} for claim, verdict in told)
     failed = {text for text, verdict in main.items() if verdict == "does not hold"}
     assert failed == {*read.explained}
     _shown(done, read, tmp_path / "out")
@@ -152,7 +152,7 @@ def test_readings_are_judged_as_the_main_runs(
 
 def _results(name: str, out: Path) -> Results:
     cells = cells_by_reading(READINGS[name], QUICK, ["SQLite"])[AS_RUN]
-    reports = {cell: report for cell in cells if (report := cell.made(out / "out")) is not None}
+    reports = {cell: report for cell in cells if (report := cell.stored(out / "out")) is not None}
     assert len(reports) == len(cells)
     return Results(cells, reports)
 
@@ -193,7 +193,7 @@ def test_explanations_are_tested_on_the_runs(tmp_path: Path) -> None:
     done = of("invalidation-rate", tmp_path / "out")
     assert done.readings is not None
     assert not done.failures
-    verdicts = {"holds", "does not hold", "cannot be told"}
+    verdicts = {"holds", "does not hold", "undecided"}
     for several in done.readings.explained.values():
         assert all(one.finding.verdict in verdicts for one in several)
 

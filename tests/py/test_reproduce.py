@@ -193,7 +193,7 @@ def test_a_reproduction_leaves_tables_figures_and_claims(name: str, tmp_path: Pa
         for row in table.rows:
             assert len(row.published) == len(table.columns)
             assert all(len(ours) == len(table.columns) for ours in row.ours.values())
-    verdicts = {"holds", "does not hold", "cannot be told"}
+    verdicts = {"holds", "does not hold", "undecided"}
     assert all(one.findings["synthetic"].verdict in verdicts for one in done.claims)
     assert all(one.claim.metric for one in done.claims)
     both = {source: tally(done.tables, source) for source in done.tallies}

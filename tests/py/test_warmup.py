@@ -45,5 +45,5 @@ def test_traces_and_short_runs_get_no_recommendation(tmp_path: Path) -> None:
     values = {**SMALL, "workload.fit": "wrap", "workload.trace": trace}
     replayed = ssdlab.run("greedy-8ch", set=values, out=tmp_path / "r", progress=False)
     assert replayed.warmup.recommended_requests is None
-    assert "changes of a trace" in replayed.warmup.reason
+    assert "changes in a trace" in replayed.warmup.reason
     assert ssdlab.Report.read(tmp_path / "r").warmup == replayed.warmup

@@ -29,6 +29,6 @@ def count() -> tuple[int, str] | None:
         done = subprocess.run(command, check=True, capture_output=True, text=True)
     found = re.search(r"Collected : (\d+)", done.stderr)
     if found is None:
-        message = f"valgrind told no count: {done.stderr[-500:]}"
+        message = f"valgrind reported no count: {done.stderr[-500:]}"
         raise RuntimeError(message)
     return int(found[1]), done.stdout.strip()

@@ -153,11 +153,11 @@ def _percentiles(report: Report, op: str) -> dict[str, int]:
     """
     rows = report.distributions[f"latency_{op}"]
     count, longest = rows[:, 2].sum(), getattr(report.latency, op).max
-    told = [p for p in PERCENTILES if count * (100 - p) >= 1000 - 1e-6]
+    reported = [p for p in PERCENTILES if count * (100 - p) >= 1000 - 1e-6]
     reached = rows[:, 2].cumsum() / rows[:, 2].sum()
-    at = np.searchsorted(reached, np.array(told) / 100 - 1e-12)
+    at = np.searchsorted(reached, np.array(reported) / 100 - 1e-12)
     ends = rows[at.clip(max=len(rows) - 1), 1].clip(max=longest).tolist()
-    return {f"{p:.6f}": end for p, end in zip(told, ends, strict=True)}
+    return {f"{p:.6f}": end for p, end in zip(reported, ends, strict=True)}
 
 
 def _classes(report: Report) -> dict[str, dict[str, float]]:

@@ -223,13 +223,13 @@ def _stacked(figure: Stacked) -> tuple[float, str]:
         for tone, value in enumerate(parts):
             width = room * value / high
             if width > 0:
-                told = f"{label}, {names[tone]}: {on_page(duration(value))}"
+                text = f"{label}, {names[tone]}: {on_page(duration(value))}"
                 if totals[i]:
-                    told += f" ({percent(value / totals[i])})"
+                    text += f" ({percent(value / totals[i])})"
                 body.append(
                     f'<rect class="bar mark {tone_class(tone)}" data-mark="{tone}" x="{at:.1f}"'
                     f' y="{y + 2:g}" width="{max(width, 0.4):.1f}" height="{ROW - 7:g}">'
-                    f"<title>{escape(told)}</title></rect>"
+                    f"<title>{escape(text)}</title></rect>"
                 )
             at += width
         total = on_page(duration(totals[i]))

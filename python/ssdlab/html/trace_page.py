@@ -34,12 +34,12 @@ MOST_LINES = 1000
 
 def trace_page(infos: Sequence[Info]) -> str:
     """The page. Its tables hold what `trace info` prints."""
-    told = list(grids(infos))
+    grids_ = list(grids(infos))
     names = [info.source.file for info in infos]
     sections = [
-        Section("numbers", "Headline", _cards(told) + NOTE),
+        Section("numbers", "Headline", _cards(grids_) + NOTE),
         Section("plots", "Plots", figures(trace_figures(infos))),
-        Section("all", "All numbers", f'<div class="tables">{"".join(map(_table, told))}</div>'),
+        Section("all", "All numbers", f'<div class="tables">{"".join(map(_table, grids_))}</div>'),
     ]
     read = [info.source for info in infos]
     lost = loss_banner(one.loss for one in read)
@@ -50,8 +50,8 @@ def trace_page(infos: Sequence[Info]) -> str:
     return document(" and ".join(name.rpartition("/")[2] for name in names), lead, sections)
 
 
-def _cards(told: Sequence[Grid]) -> str:
-    lines = {(grid.title, label): cells for grid in told for label, cells in grid.lines}
+def _cards(grids_: Sequence[Grid]) -> str:
+    lines = {(grid.title, label): cells for grid in grids_ for label, cells in grid.lines}
     cards = []
     for key in HEADLINE:
         first, *second = lines[key]

@@ -1,4 +1,4 @@
-"""`python -m ssdlab.reproduce.calibrate PAPER`: arrival rates for made requests.
+"""`python -m ssdlab.reproduce.calibrate PAPER`: arrival rates for synthetic requests.
 
 The papers give no arrival rates, and latency under collection is mostly waiting, which follows
 them. The mean time between requests of each workload is found by trial so that the mean write

@@ -10,7 +10,7 @@ from ssdlab.numbers import number
 from ssdlab.reproduce.matrix import Results, Source
 from ssdlab.reproduce.tables import Number
 
-Verdict: TypeAlias = Literal["holds", "does not hold", "cannot be told"]
+Verdict: TypeAlias = Literal["holds", "does not hold", "undecided"]
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Claim:
 
 
 def found(holds: bool | None, numbers: str) -> Finding:
-    """A finding; None: it cannot be told."""
+    """A finding; None: undecided."""
     if holds is None:
-        return Finding("cannot be told", numbers)
+        return Finding("undecided", numbers)
     return Finding("holds" if holds else "does not hold", numbers)
 
 
@@ -93,19 +93,19 @@ def half_of(
     names: Sequence[str],
 ) -> Finding:
     """Whether the largest gain of each operation is at least half of that published, percent."""
-    told, holds = [], []
+    numbers, holds = [], []
     for op, most in published.items():
         values = gains(op)
         known = [value for value in values if value is not None]
         if known:
-            told.append(f"{op}s: {listed(names, values)}")
+            numbers.append(f"{op}s: {listed(names, values)}")
             holds.append(max(known) >= most / 2)
-    return found(all(holds) if holds else None, "; ".join(told))
+    return found(all(holds) if holds else None, "; ".join(numbers))
 
 
 def improved(
     values: Sequence[Number], names: Sequence[str], holds: Callable[[list[float]], bool]
 ) -> Finding:
-    """A finding about a number of each workload; it cannot be told without any."""
+    """A finding about a number of each workload; undecided without any."""
     known = [value for value in values if value is not None]
     return found(holds(known) if known else None, listed(names, values))

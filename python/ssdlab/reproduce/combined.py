@@ -3,7 +3,7 @@
 Each paper proposes one policy and takes the others from elsewhere. Here every combination
 of victims, concurrency, path, blocking and order runs on the device of noc-copyback (whose
 interconnect gives the path a meaning). One combination is chosen by the workloads of `CHOOSE`; what
-it is worth is told by the others. A run's time is its 99.9th percentile of write latency.
+it is worth is measured on the others. A run's time is its 99.9th percentile of write latency.
 
 A paper's own proposal is the row under which its published numbers are reproduced: in all three,
 collection does not give way to the host. noc-copyback does not say so; its other reading, oldest
@@ -29,14 +29,14 @@ from ssdlab.reproduce.command import (
     Kept,
     check_folder,
     folder_of,
-    leave,
     recorded_traces,
     run_cells,
+    write_results,
 )
 from ssdlab.reproduce.matrix import Cell, Scheme, Workload
 from ssdlab.reproduce.paper import LIVE, Scale, fitting, synthetic, workloads_of
 from ssdlab.reproduce.papers import noc_copyback
-from ssdlab.reproduce.result import VERSION, told_first
+from ssdlab.reproduce.result import VERSION, first_remarks
 from ssdlab.reproduce.tables import geometric_mean
 from ssdlab.versions import described
 
@@ -137,10 +137,10 @@ class Combined:
             if name in mine and name in theirs
         ]
 
-    def told(self) -> list[str]:
+    def remarks(self) -> list[str]:
         """What a reader should know before using the numbers."""
         quick = [QUICK] if self.quick else []
-        return told_first(self.failures, self.interrupted, [*quick, *self.notes])
+        return first_remarks(self.failures, self.interrupted, [*quick, *self.notes])
 
     @property
     def workloads(self) -> list[Workload]:
@@ -166,7 +166,7 @@ def chooses(workload: Workload) -> bool:
     return workload.source == "synthetic" and workload.name.split(",")[0] in CHOOSE
 
 
-def _made(scale: Scale, live: float) -> list[Workload]:
+def _synthetic(scale: Scale, live: float) -> list[Workload]:
     """The synthetic workloads over volumes of that share of the raw flash."""
     of = noc_copyback
     several = [
@@ -189,7 +189,7 @@ def combined(
     out: str | Path | None = None,
     progress: bool = True,
 ) -> Combined:
-    """Run every combination on all workloads and leave the tables in `out`.
+    """Run every combination on all workloads and write the tables into `out`.
 
     An interrupted run is resumed, as by `reproduce`, which raises the same exceptions.
     """
@@ -199,7 +199,7 @@ def combined(
     recorded, left_out = fitting(recorded, noc_copyback.FLASH, scale)
     notes += left_out
     known = check_folder(folder, Kept.of(NAME, quick, recorded))
-    several = [one for live in (QUICK_FILLS if quick else FILLS) for one in _made(scale, live)]
+    several = [one for live in (QUICK_FILLS if quick else FILLS) for one in _synthetic(scale, live)]
     several += workloads_of(noc_copyback.NAME, noc_copyback.FLASH, scale, (), recorded, {})
     cells = {
         Cell(workload, scheme_of(one, scale)): (one, workload)
@@ -214,7 +214,7 @@ def combined(
         if measured is not None:
             values.setdefault(one, {})[workload] = measured
     done = _chosen(Combined(values, None, None, quick, notes, known, failures, interrupted, folder))
-    leave(folder, to_json(done), page(done), markdown(done))
+    write_results(folder, to_json(done), page(done), markdown(done))
     return done
 
 
@@ -340,8 +340,8 @@ def _map(done: Combined, paper: str, which: int) -> str:
 
 def page(done: Combined) -> str:
     """The page of the matrix."""
-    told = "".join(f"<p>{escape(text)}</p>" for text in verdict(done))
-    sections = [Section("reached", "Outcome", told + warnings_box(done.told()))]
+    texts = "".join(f"<p>{escape(text)}</p>" for text in verdict(done))
+    sections = [Section("reached", "Outcome", texts + warnings_box(done.remarks()))]
     for at, own in enumerate(OWN):
         maps = _map(done, own, 0) + _map(done, own, 1)
         sections.append(Section(f"against-{at}", f"Against {own}", maps))
@@ -388,13 +388,13 @@ def markdown(done: Combined) -> str:
     """The best combinations and the papers' own, as Markdown."""
     best = done.best or "noc-copyback"
     shown = [*_sorted(done)[:10], NO_COLLECTION, *OWN.values()]
-    told = [*verdict(done), *done.told()]
+    texts = [*verdict(done), *done.remarks()]
     lines = [
         "<!-- Written by `ssdlab compare --preset-matrix`. -->",
         "",
         f"# {TITLE}",
         "",
-        *(text for one in told for text in (one, "")),
+        *(text for one in texts for text in (one, "")),
         f"Each cell: p99.9 of writes and write amplification over those of {best}; the ten lowest"
         " on the workloads that choose, flash without any collection, then the papers' own"
         " schemes.",

@@ -85,7 +85,7 @@ def reproduce(
     )
     from ssdlab.reproduce.page import markdown, page  # needs numpy, which is slow to import
 
-    leave(folder, done.to_json(), page(done), markdown(done))
+    write_results(folder, done.to_json(), page(done), markdown(done))
     return done
 
 
@@ -94,7 +94,7 @@ def folder_of(name: str, quick: bool, out: str | Path | None) -> Path:
     return Path("runs") / (f"{name}-quick" if quick else name) if out is None else Path(out)
 
 
-def leave(folder: Path, as_json: str, page: str, markdown: str) -> None:
+def write_results(folder: Path, as_json: str, page: str, markdown: str) -> None:
     """Write the results of a reproduction. Raises `OutputError`."""
     files = {JSON: as_json, PAGE: page, MARKDOWN: markdown}
     outputs.write_all(
@@ -209,7 +209,7 @@ def run_cells(
     reports: dict[Cell, Report] = {}
     missing: dict[Planned, Cell] = {}
     for cell in cells:
-        report = cell.made(folder)
+        report = cell.stored(folder)
         if report is not None:
             reports[cell] = report
         else:

@@ -14,7 +14,7 @@ from ssdlab.report import Report
 from ssdlab.versions import described
 
 Source: TypeAlias = Literal["synthetic", "recorded"]
-"""Where the requests come from: made to published statistics, or a trace of the application."""
+"""Origin of the requests: the published statistics, or a trace of the application."""
 RUNS = "runs"
 """Folder of the runs within that of the reproduction."""
 
@@ -30,7 +30,7 @@ class Workload:
     """Configuration keys over those of a scheme."""
 
     def is_varied(self, quick: bool) -> bool:
-        """Whether sensitivities are run on it: quickly on made requests alone."""
+        """Whether sensitivities are run on it: quick runs use synthetic requests only."""
         return not quick or self.source == "synthetic"
 
 
@@ -76,7 +76,7 @@ class Cell:
         keys = {**self.scheme.keys, **self.workload.keys}
         return load_config(None, preset=self.scheme.preset, set=keys, seed=self.seed)
 
-    def made(self, folder: Path) -> Report | None:
+    def stored(self, folder: Path) -> Report | None:
         """Its report, if `folder` holds the complete run of this very configuration."""
         try:
             report = Report.read(folder / self.folder)
@@ -84,7 +84,7 @@ class Cell:
             known = report.provenance
             ours = f"{known.ssdlab} ({known.commit})" if known.commit else known.ssdlab
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return None  # damaged: made anew
+            return None  # damaged: run again
         return report if same and report.completed and ours == described() else None
 
 

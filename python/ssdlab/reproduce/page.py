@@ -112,7 +112,7 @@ def page(done: Reproduction) -> str:
         Section(
             "claims",
             "What the paper claims",
-            summary + warnings_box(done.told()) + _checklist(done),
+            summary + warnings_box(done.remarks()) + _checklist(done),
         ),
         *(
             []
@@ -146,7 +146,7 @@ def markdown(done: Reproduction) -> str:
         setting(),
         "",
         *(text for one in _summary(done) for text in (one, "")),
-        *(text for one in done.told() for text in (one, "")),
+        *(text for one in done.remarks() for text in (one, "")),
         "## Claims",
         "",
         *markdown_table(["claim", "where", "metric", *sources], _claims(done)),

@@ -39,7 +39,7 @@ otherwise queue for ever, and the latencies say how long the trace is."""
 MOST_INTERVALS = 20_000
 """Of the time series of a run, about: runs of many hours would fill memory and disk otherwise."""
 REQUESTS_SEED = 1
-"""Seed of made requests: the same in all trials, which differ in the errors drawn."""
+"""Seed of the synthetic requests: the same in all trials, which differ in the errors drawn."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ def _interval(duration_us: float) -> dict[str, object]:
 def synthetic(
     name: str, set_: str, flash: Flash, scale: Scale, interval_us: float, live: float = LIVE
 ) -> Workload:
-    """An application made to the statistics of the paper `set_`."""
+    """Synthetic requests with the statistics of the paper `set_`."""
     model = json.loads(_core.application(name.lower(), set_))
     write = model["ops"][1]
     written = OVERWRITE * flash.raw_bytes / scale.divisor
@@ -265,7 +265,7 @@ def synthetic(
 
 
 def recorded(name: str, trace: Recording, flash: Flash, scale: Scale) -> Workload:
-    """A recorded trace, repeated until as much is written as of made requests.
+    """A recorded trace, repeated until as much is written as of synthetic requests.
 
     Its pages are renumbered from 0 and lie in the volume, which is written before.
     """

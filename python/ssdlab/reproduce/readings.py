@@ -29,7 +29,7 @@ from ssdlab.reproduce.tables import (
 AS_RUN = "as run"
 """The reading of the main runs."""
 SYNTHETIC: Source = "synthetic"
-"""Readings are run on made requests only."""
+"""Readings are run on synthetic requests only."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Readings:
 
     paper: Paper
     intervals_us: Mapping[str, float]
-    """Mean times between made requests in the main runs."""
+    """Mean times between synthetic requests in the main runs."""
     schemes: Callable[[Scale], list[Scheme]]
     """Baselines and proposed scheme, as in the main runs."""
     compared: Callable[[Results, Sequence[str]], list[Table]]

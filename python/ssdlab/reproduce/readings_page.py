@@ -40,7 +40,7 @@ def _lead(read: Read) -> str:
     )
 
 
-def _told(read: Read) -> list[str]:
+def _effects(read: Read) -> list[str]:
     """Which readings matter, in words."""
     first, *others = read.outcomes
     gone = [one.name for one in others if one.ours is not None and one.ours < EFFECT]
@@ -101,17 +101,17 @@ def _by_claim(read: Read) -> Rows:
 
 def _names(read: Read, at: int, names: Sequence[str]) -> str:
     """The readings of a verdict, shortly where they are nearly all."""
-    told = [one for one in read.outcomes if one.verdicts[at] != "cannot be told"]
-    others = [one.name for one in told if one.name not in names]
-    if 0 < len(others) < len(names) and len(told) > 4:
-        untold = len(told) < len(read.outcomes)
-        return "all others with a verdict" if untold else "all others"
+    decided = [one for one in read.outcomes if one.verdicts[at] != "undecided"]
+    others = [one.name for one in decided if one.name not in names]
+    if 0 < len(others) < len(names) and len(decided) > 4:
+        undecided = len(decided) < len(read.outcomes)
+        return "all others with a verdict" if undecided else "all others"
     return _list(names)
 
 
 def _why(one: Explained) -> tuple[str, str]:
     """The mechanism, and what the runs say of it."""
-    borne = {"holds": "Confirmed", "does not hold": "Not confirmed", "cannot be told": "Not tested"}
+    borne = {"holds": "Confirmed", "does not hold": "Not confirmed", "undecided": "Not tested"}
     numbers = f": {one.finding.numbers}" if one.finding.numbers else ""
     tested = f"{borne[one.finding.verdict]}{numbers} ({one.explanation.metric})."
     return one.explanation.why, tested
@@ -120,14 +120,14 @@ def _why(one: Explained) -> tuple[str, str]:
 def readings_html(read: Read) -> str:
     """The section of the page."""
     rows = [(title, [escape(cell) for cell in cells]) for title, cells in _rows(read)]
-    texts = [_lead(read).replace("*", ""), *_told(read)]
+    texts = [_lead(read).replace("*", ""), *_effects(read)]
     parts = [*(f"<p>{escape(text)}</p>" for text in texts), html_table(HEADS, rows, "Readings")]
     changed = _by_claim(read)
     if changed:
         parts.append(f"<h3>{CHANGED}</h3><ul>")
         for claim, (first, holds, fails) in changed:
-            told = f"{AS_RUN}: {first}; holds under: {holds}; does not hold under: {fails}"
-            parts.append(f'<li>{escape(claim)} <p class="note">{escape(told)}</p></li>')
+            text = f"{AS_RUN}: {first}; holds under: {holds}; does not hold under: {fails}"
+            parts.append(f'<li>{escape(claim)} <p class="note">{escape(text)}</p></li>')
         parts.append("</ul>")
     for claim, several in read.explained.items():
         parts.append(f"<h3>Why not: {escape(claim)}</h3>")
@@ -146,7 +146,7 @@ def markdown_table(head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]
 
 def readings_markdown(read: Read) -> list[str]:
     """The lines of the Markdown page."""
-    texts = [text for one in (_lead(read), *_told(read)) for text in (one, "")]
+    texts = [text for one in (_lead(read), *_effects(read)) for text in (one, "")]
     lines = ["## Other readings", "", *texts, *markdown_table(HEADS, _rows(read))]
     claims = _by_claim(read)
     if claims:
@@ -154,6 +154,6 @@ def readings_markdown(read: Read) -> list[str]:
         lines += markdown_table(CLAIM_HEADS, claims)
     lines += ["### Why claims do not hold", ""] if read.explained else []
     for claim, several in read.explained.items():
-        told = [text for one in several for text in _why(one)] or [NO_CAUSE]
-        lines += [f"**{claim}** {told[0]}", "", *(text for one in told[1:] for text in (one, ""))]
+        texts = [text for one in several for text in _why(one)] or [NO_CAUSE]
+        lines += [f"**{claim}** {texts[0]}", "", *(text for one in texts[1:] for text in (one, ""))]
     return lines

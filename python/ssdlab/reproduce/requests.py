@@ -1,4 +1,4 @@
-"""What is told by the requests of a run alone, without a device."""
+"""Statistics of the requests of a run alone, without a device."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ SECTORS = 8
 WRITE, TRIM = Requests.OPS.index("write"), Requests.OPS.index("trim")
 
 JOURNAL = 64
-"""The journal of a made volume is the first of so many parts (docs/workloads.md)."""
+"""The journal of a synthetic volume is the first of so many parts (docs/workloads.md)."""
 
 SAMPLE = 200_000
-"""Made requests that shares and sizes are counted in."""
+"""Synthetic requests over which shares and sizes are counted."""
 
 MOST_RECORDED = 10_000_000
-"""Requests of a recorded trace that are looked at at most."""
+"""Largest number of requests of a recorded trace that are inspected."""
 
 Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Mix:
-    """What the requests of a run are like."""
+    """Statistics of the requests of a run."""
 
     info: Info
-    """Statistics: of made requests the first `SAMPLE`, of a recorded trace one pass as it is in the
+    """Over the first `SAMPLE` synthetic requests, or over one pass of a recorded trace as in the
     file."""
     journal: float | None
-    """Percentage of the writes that go to the journal of a made volume; None for a recorded."""
+    """Percentage of writes to the journal of a synthetic volume; None for a recorded trace."""
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def _trace_of(report: Report, most: int | None = None) -> Iterator[Trace]:
         yield Trace(work["trace"])
         return
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "made.ssdtrace"
+        file = Path(folder) / "synthetic.ssdtrace"
         generate(
             work["kind"],
             file,
@@ -74,7 +74,7 @@ def requests_of(report: Report) -> Requests:
 
 @lru_cache
 def mix_of(report: Report) -> Mix:
-    """What the requests of a run are like."""
+    """Statistics of the requests of a run."""
     with _trace_of(report, SAMPLE) as trace:
         made = report.config["workload.kind"] != "trace"
         return Mix(trace.info(), _journal(report, trace.requests()) if made else None)

@@ -17,8 +17,8 @@ from ssdlab.reproduce.readings import Read
 from ssdlab.reproduce.tables import Table, Tally
 from ssdlab.versions import described
 
-VERSION = 2
-"""Version of the form of reproduction.json and of the folder."""
+VERSION = 3
+"""Version of reproduction.json and of the folder. 3: the sources are *synthetic* and *recorded*."""
 
 
 QUICK = (
@@ -34,7 +34,9 @@ NO_INTERVALS = (
 """What every reproduction says first."""
 
 
-def told_first(failures: Mapping[str, str], interrupted: bool, notes: Sequence[str]) -> list[str]:
+def first_remarks(
+    failures: Mapping[str, str], interrupted: bool, notes: Sequence[str]
+) -> list[str]:
     """What is missing in results, then `notes`."""
     return [
         NO_INTERVALS,
@@ -78,10 +80,10 @@ class Reproduction:
     failures: Mapping[str, str] = field(default_factory=dict)
     interrupted: bool = False
 
-    def told(self) -> list[str]:
+    def remarks(self) -> list[str]:
         """What a reader should know before using the numbers."""
         quick = [QUICK] if self.quick else []
-        return told_first(self.failures, self.interrupted, [*quick, *self.notes])
+        return first_remarks(self.failures, self.interrupted, [*quick, *self.notes])
 
     def summary(self) -> str:
         """The claims and how many improvements agree, as text."""
@@ -97,7 +99,7 @@ class Reproduction:
             ]
         if self.readings is not None:
             lines += ["", *self.readings.summary()]
-        return "\n".join([*lines, *self.told(), ""])
+        return "\n".join([*lines, *self.remarks(), ""])
 
     def to_json(self) -> str:
         """The text of reproduction.json."""

@@ -16,25 +16,25 @@ HEAD = """\
 
 # Validation
 
-The simulator against closed forms that know nothing of it (`ssdlab.oracles`, with their sources).
-ssdlab {version}; {lines} lines, {failed} outside their bounds. Every number follows from the seeds
-(1 to 8; 1 where nothing is estimated), so the command above writes the same page again.
+The simulator is compared with closed forms that are independent of it (`ssdlab.oracles`, with
+sources). ssdlab {version}; {lines} lines, {failed} outside their bounds. Every number depends only
+on the seeds (1 to 8; 1 where nothing is estimated), so the command above writes the same page.
 
-- *deviation* is (measured - formula) / formula, or the difference where the formula says 0.
+- *deviation* is (measured - formula) / formula, or the difference if the formula is 0.
 - *measured* with ± is the mean over runs with different seeds and its 95 % interval.
-- *bound* is the most deviation allowed: 1 % for write amplification; 0 means equal integers; for
-  waiting times three standard errors of the measured mean, and 0.4 % more for percentiles, which
-  are read from a histogram.
+- *bound* is the largest deviation allowed: 1 % for write amplification; *equal* means equal
+  integers; for waiting times three standard errors of the measured mean, plus 0.4 % for
+  percentiles, which are read from a histogram.
 """
 
 NOTES = {
     "Uniform writes, frontiers single": """\
-U = floor(N' b / (1 + OP)) user pages, b pages a block, warm-up 10 U, then 5 U host writes for
-each of four seeds. Collection while 2 or fewer blocks are erased, after the host's page; a block is
-opened for its first page, so at a collection the open block holds one live page and N' = N - 3
-blocks are sealed (N - soft - 1 in general). A window of w is ceil(w N) blocks in the simulator, of
-N and not of N', and the formula is given just that number. Mean field is reached from above, by
-about 1.4 / N'. The reserve chose no victim.""",
+U = floor(N' b / (1 + OP)) user pages, b pages per block, warm-up 10 U, then 5 U host writes for
+each of four seeds. Collection runs while 2 or fewer blocks are erased, after the host's page; a
+block is opened for its first page, so at a collection the open block holds one live page and
+N' = N - 3 blocks are sealed (N - soft - 1 in general). In the simulator a window of w has ceil(w N)
+blocks, of N and not of N', and the formula uses that number. The results approach the mean field
+from above, by about 1.4 / N'. The reserve chose no victim.""",
     "Uniform writes, frontiers host+gc": """\
 As above. At a collection the host's block holds one page and the GC block from 1 to b, half on
 average: N' = N - soft - 1.5 + 1 / (2 b) blocks.""",
@@ -42,23 +42,24 @@ average: N' = N - soft - 1.5 + 1 / (2 b) blocks.""",
 No warm-up: the device is built from the mean field (`precondition.steady_state`) and the first
 U / 2 host writes are measured, for each of four seeds. Greedy; N' as above.""",
     "Skewed writes, two-dimensional mean field": """\
-The mean field picks at random among blocks with equally many valid pages: greedy with `ties =
-"random"`, and nearly so d-choices, which has few ties. The other tie rules are not what the
-formula describes. The default takes the lowest block number, and under skewed writes that shows,
-the more the fewer pages a block has, whatever N' is; it is compared for b of 32 and more.""",
+The mean field chooses at random among blocks with equally many valid pages, as greedy does with
+`ties = "random"` and d-choices, which has few ties, nearly does. The formula does not describe the
+other tie rules. The default chooses the lowest block number. Under skewed writes this makes a
+difference that grows as blocks have fewer pages, whatever N' is; the default is compared for b of
+32 and more.""",
     "Live pages under TRIM": """\
 TRIMs are uniform over all pages, live or not, so a page is live if a write was its last request.
 The second line is the formula for TRIMs of live pages, at the share of TRIMs that hit one.""",
     "Completion times by Lindley's recursion, one chip, Poisson arrivals": """\
-Each of the 20 000 requests is compared, with equality in nanoseconds.""",
+Each of the 20,000 requests is compared and must be equal in nanoseconds.""",
     "Write buffer: every chip at work at depth 1": """\
-The last pages reach flash after the last write has completed; that time belongs to the run.""",
+The last pages reach flash after the last write has completed; that time is part of the run.""",
     "Write buffer: coalescing": """\
 LRU under uniform writes keeps any set of pages with equal probability.""",
     "Read retries": """\
-Means over 40 000 reads: their standard error is 0.8 % of the mean retries.""",
+Means over 40,000 reads: their standard error is 0.8 % of the mean retries.""",
     "Saturated reads, pipelined": """\
-Reached only where commands go before data on the bus.""",
+Reached only if commands go before data on the bus.""",
 }
 
 

@@ -58,7 +58,7 @@ pub struct Report {
     pub device: Device,
     /// Whether write amplification has settled.
     pub steady_state: SteadyState,
-    /// Whether the measurement begins with a transient.
+    /// Whether the measurement starts with a transient.
     #[serde(default)]
     pub warmup: Warmup,
     /// Little's law.

@@ -150,8 +150,8 @@ def _victims(evidence: Evidence) -> Finding:
         geometric_mean([evidence.at(FULLEST, name, one, write) for name in evidence.names])
         for one in labels
     ]
-    told = f"used {listed(several, used)}; mean write {listed(labels, times)} ms"
-    return found(None if None in (*used, *times) else _alike(used) and _alike(times), told)
+    numbers = f"used {listed(several, used)}; mean write {listed(labels, times)} ms"
+    return found(None if None in (*used, *times) else _alike(used) and _alike(times), numbers)
 
 
 def _alike(values: Sequence[Number]) -> bool:

@@ -74,8 +74,8 @@ def _only_in_turn(evidence: Evidence) -> Finding:
     others = [evidence.better(IN_TURN, one, PROPOSED, BBGC, write) for one in evidence.names]
     known = [value for value in (*rocksdb, *others) if value is not None]
     holds = max(map(abs, known)) <= LITTLE if known and None not in rocksdb else None
-    told = f"RocksDB: {listed(OPS, rocksdb)}; writes: {listed(evidence.names, others)}"
-    return found(holds, told)
+    numbers = f"RocksDB: {listed(OPS, rocksdb)}; writes: {listed(evidence.names, others)}"
+    return found(holds, numbers)
 
 
 def _cassandra(evidence: Evidence) -> Finding:
@@ -88,14 +88,14 @@ def _cassandra(evidence: Evidence) -> Finding:
 
 def _runs_away(evidence: Evidence) -> Finding:
     """Largest used space of the proposed scheme, as run and with a victim in every plane."""
-    told, most = [], []
+    numbers, most = [], []
     for reading in (AS_RUN, PER_PLANE):
         used = [evidence.at(reading, one, PROPOSED, used_percent) for one in evidence.names]
-        told.append(f"{reading}: {listed(evidence.names, used)}")
+        numbers.append(f"{reading}: {listed(evidence.names, used)}")
         most.append([value for value in used if value is not None])
     alone, each = most
     holds = max(alone) > HELD >= max(each) if alone and each else None
-    return found(holds, "; ".join(told))
+    return found(holds, "; ".join(numbers))
 
 
 QUARTER = 25.0
@@ -159,7 +159,7 @@ READINGS = Readings(
     schemes=lambda scale: schemes(scale, (BBGC, PROPOSED)),
     compared=compared,
     mean_write="table4-write",
-    # Table 1 is told by the requests alone.
+    # Table 1 depends on the requests alone.
     claims=lambda names: [one for one in PAPER.claims(names) if "table 1" not in one.where],
     several=SEVERAL,
     explanations=EXPLANATIONS,

@@ -80,18 +80,18 @@ def _longest(evidence: Evidence) -> Finding:
     """How much of the longest write is there without waiting for whole victims."""
     write = max_ms("write")
     pairs: list[tuple[float, float]] = []
-    told = []
+    numbers = []
     for name in evidence.names:
         alone = evidence.at(OLDEST, name, CONVENTIONAL, write)
         waiting = evidence.at(AS_RUN, name, CONVENTIONAL, write)
         gain = evidence.better(AS_RUN, name, PROPOSED, CONVENTIONAL, write)
         if alone is not None and waiting and gain is not None:
             pairs.append((100 * alone / waiting, gain))
-            told.append(f"{name} {short(pairs[-1][0])} and {short(gain)}")
+            numbers.append(f"{name} {short(pairs[-1][0])} and {short(gain)}")
     rho = rank_correlation([share for share, _ in pairs], [gain for _, gain in pairs])
     if rho is None:
         return found(None, "fewer than three workloads")
-    return found(rho <= -0.5, f"rho {rho:.2f}; {', '.join(told)}")
+    return found(rho <= -0.5, f"rho {rho:.2f}; {', '.join(numbers)}")
 
 
 def _journals(_: Evidence) -> Finding:
@@ -103,13 +103,13 @@ def _journals(_: Evidence) -> Finding:
 
 
 def _sequential(evidence: Evidence) -> Finding:
-    names, told, less = ("Cassandra", "RocksDB"), [], []
+    names, numbers, less = ("Cassandra", "RocksDB"), [], []
     for reading in (AS_RUN, FULLER):
         values = [evidence.at(reading, name, CONVENTIONAL, _copied) for name in names]
-        told.append(f"{reading}: {listed(names, values)}")
+        numbers.append(f"{reading}: {listed(names, values)}")
         if None not in values:
             less.append((values[0] or 0) < (values[1] or 0))
-    return found(less == [True, False] if len(less) == 2 else None, "; ".join(told))
+    return found(less == [True, False] if len(less) == 2 else None, "; ".join(numbers))
 
 
 def _alike(evidence: Evidence) -> Finding:
@@ -138,13 +138,13 @@ def _waiting(evidence: Evidence) -> Finding:
     if len(known) == len(notes) and None not in gains:
         holds = known == sorted(known) and (gains[1] or 0) < (gains[0] or 0)
     labels = ("64 pages", "128", "256")
-    told = f"{listed(labels, means)} ms; gain %: {listed((AS_RUN, LONG_IN_TURN), gains)}"
-    return found(holds, told)
+    numbers = f"{listed(labels, means)} ms; gain %: {listed((AS_RUN, LONG_IN_TURN), gains)}"
+    return found(holds, numbers)
 
 
 def _drawn_anew(evidence: Evidence) -> Finding:
-    """How much latencies vary between made requests of several seeds."""
-    told, holds = [], []
+    """How much latencies vary between synthetic requests of several seeds."""
+    numbers, holds = [], []
     for name in evidence.names:
         several = (AS_RUN, *OTHER_REQUESTS)
         means = [evidence.at(one, name, PROPOSED, mean_ms("write")) for one in several]
@@ -152,9 +152,9 @@ def _drawn_anew(evidence: Evidence) -> Finding:
         known, peaks = [one for one in means if one], [one for one in longest if one]
         if len(known) == len(peaks) == len(several):
             of_mean, of_longest = statistics.stdev(known), statistics.stdev(peaks)
-            told.append(f"{name} {short(of_mean)} and {short(of_longest)}")
+            numbers.append(f"{name} {short(of_mean)} and {short(of_longest)}")
             holds.append(of_mean < of_longest)
-    return found(all(holds) if holds else None, ", ".join(told))
+    return found(all(holds) if holds else None, ", ".join(numbers))
 
 
 COPIES = "pages copied for each page written by the host under the conventional scheme"
@@ -195,9 +195,9 @@ EXPLANATIONS = (
     ),
     Explanation(
         "More copies do not mean more gain",
-        "Made requests of SQLite and MySQL write equally much, in single pages for the most part,"
-        " and half of it to a journal, so both copy alike. How many pages the paper's traces write"
-        " is not stated: the longer one copies more in all, whatever it copies for each page.",
+        "Synthetic requests of SQLite and MySQL write equally much, in single pages for the most"
+        " part, and half of it to a journal, so both copy alike. How many pages the paper's traces"
+        " write is not stated: the longer one copies more in all, whatever it copies per page.",
         f"{COPIES}; confirmed if they differ by at most 5 %",
         _alike,
     ),
@@ -225,8 +225,8 @@ EXPLANATIONS = (
         "With collection first a request waits for the rest of the victim, which is longer the more"
         " pages a block has; so there is more to gain. In turn a request waits for one page move,"
         " however large the block.",
-        "mean write of MySQL under the conventional scheme, and its improvement in percent; borne"
-        " out if the mean rises with the pages and the gain vanishes in turn",
+        "mean write of MySQL under the conventional scheme, and its improvement in percent;"
+        " confirmed if the mean rises with the pages and the gain vanishes in turn",
         _waiting,
     ),
 )

@@ -86,7 +86,7 @@ INTERVALS_US = {
     "RocksDB": 861.0,
     "Varmail": 120.0,
 }
-"""Mean times between made requests, which the paper does not give: those with which the mean write
+"""Mean times between synthetic requests, which the paper does not give; with these the mean write
 latency of Conv_0_AllCh is the published one (`python -m ssdlab.reproduce.calibrate`)."""
 
 
@@ -218,8 +218,9 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
             "%",
             columns,
             (_journal(results, journal, names),),
-            "Made requests have it by construction on a device of full size (docs/workloads.md)."
-            " The other rows of the table need data of files, which block traces do not have.",
+            "Synthetic requests have it by construction on a device of full size"
+            " (docs/workloads.md). The other rows of the table need data of files, which block"
+            " traces do not have.",
         ),
         *_requests(made, columns),
         *compared(results, names),
@@ -321,8 +322,8 @@ def _overall(names: Sequence[str]) -> Judge:
         gammas = _gammas(results, source, names)
         centre = geometric_mean(_all(gammas))
         parts = {what: geometric_mean(values) for what, values in gammas.items()}
-        told = listed(["all", *parts], [centre, *parts.values()])
-        return found(None if centre is None else centre >= LEAST, told)
+        numbers = listed(["all", *parts], [centre, *parts.values()])
+        return found(None if centre is None else centre >= LEAST, numbers)
 
     return judge
 
@@ -453,14 +454,14 @@ def _claims(names: Sequence[str]) -> list[Claim]:
             "The thresholds 0.5 and 0.85 are the best trade-off.",
             "table 7",
             "geometric mean of the four latencies over all workloads; holds if it is the least, and"
-            " cannot be told if another one is equal",
+            " undecided if another one is equal",
             _chosen([_theta(pair) for pair in THETAS], names),
         ),
         Claim(
             "Gmax = 4 is the best trade-off.",
             "table 8",
             "geometric mean of the four latencies over all workloads; holds if it is the least, and"
-            " cannot be told if another one is equal",
+            " undecided if another one is equal",
             _chosen([_gmax(most) for most in GMAX], names),
         ),
         Claim(

@@ -62,7 +62,7 @@ INTERVALS_US = {
     "Dbench": 116.0,
     "SQLite": 37.4,
 }
-"""Mean times between made requests, which the paper does not give: those with which the mean write
+"""Mean times between synthetic requests, which the paper does not give; with these the mean write
 latency of BBGC is the published one (`python -m ssdlab.reproduce.calibrate`)."""
 MEAN, MAX = "table4_mean_latency_ms", "table5_max_latency_ms"
 OPS = ("read", "write")

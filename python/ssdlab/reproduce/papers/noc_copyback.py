@@ -58,7 +58,7 @@ OLDEST = ", oldest first"
 """Ends the names of the schemes under the other order, in which collection waits its turn."""
 TRIALS = 5
 Trials: TypeAlias = "Callable[[Sequence[float]], float]"
-"""What is told of several trials."""
+"""Statistic over several trials."""
 BIN_S = 10.0
 """Seconds in which the writes are counted whose peak-to-mean says how irregular requests are."""
 OPS = ("read", "write")
@@ -71,7 +71,7 @@ INTERVALS_US = {
     "MongoDB": 1910.0,
     "RocksDB": 9330.0,
 }
-"""Mean times between made requests, which the paper does not give: those with which the mean write
+"""Mean times between synthetic requests, which the paper does not give; with these the mean write
 latency of the conventional scheme is the published one (`python -m ssdlab.reproduce.calibrate`)."""
 CHANNELS = (4, 16)
 BLOCK_PAGES = (128, 256)
@@ -275,8 +275,8 @@ def _everywhere(names: Sequence[str]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
         gains = {op: _gains(results, source, names, mean_ms(op)) for op in OPS}
         known = [gain for of in gains.values() for gain in of if gain is not None]
-        told = "; ".join(f"{op}s: {listed(names, values)}" for op, values in gains.items())
-        return found(min(known) > 0 if known else None, told)
+        numbers = "; ".join(f"{op}s: {listed(names, values)}" for op, values in gains.items())
+        return found(min(known) > 0 if known else None, numbers)
 
     return judge
 
@@ -298,8 +298,10 @@ def _irregular(how: Measures, names: Sequence[str]) -> Judge:
         if rho is None:
             return found(None, "fewer than three workloads")
         verdict = True if rho >= 0.5 else False if rho <= 0 else None
-        told = f"rho {rho:.2f}; peak to mean: {listed(kept, peaks)}; gain %: {listed(kept, gains)}"
-        return found(verdict, told)
+        numbers = (
+            f"rho {rho:.2f}; peak to mean: {listed(kept, peaks)}; gain %: {listed(kept, gains)}"
+        )
+        return found(verdict, numbers)
 
     return judge
 
@@ -329,8 +331,8 @@ def _sqlite_mysql(results: Results, source: Source) -> Finding:
     if None in (*copies, *gains):
         return found(None, "one of them is missing")
     more = (copies[0] or 0) > (copies[1] or 0)
-    told = f"copies: {listed(names, copies)}; gain %: {listed(names, gains)}"
-    return found(more and (gains[0] or 0) <= (gains[1] or 0), told)
+    numbers = f"copies: {listed(names, copies)}; gain %: {listed(names, gains)}"
+    return found(more and (gains[0] or 0) <= (gains[1] or 0), numbers)
 
 
 def _cassandra(results: Results, source: Source) -> Finding:
@@ -342,16 +344,16 @@ def _cassandra(results: Results, source: Source) -> Finding:
 
 def _deviations(names: Sequence[str]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
-        told, holds = [], []
+        numbers, holds = [], []
         for name in names:
             report = results.get(name, source, PROPOSED)
             mean = None if report is None else mean_ms("write")(report)
             of_mean = _over_trials(statistics.stdev, results, name, source, mean_ms("write"))
             of_longest = _over_trials(statistics.stdev, results, name, source, max_ms("write"))
             if mean and of_mean is not None and of_longest is not None:
-                told.append(f"{name} {short(1000 * of_mean)} and {short(1000 * of_longest)}")
+                numbers.append(f"{name} {short(1000 * of_mean)} and {short(1000 * of_longest)}")
                 holds.append(of_mean <= min(0.05 * mean, of_longest))
-        return found(all(holds) if holds else None, ", ".join(told))
+        return found(all(holds) if holds else None, ", ".join(numbers))
 
     return judge
 
@@ -360,7 +362,7 @@ def _geometry(notes: Sequence[str], names: Sequence[str], grows: bool) -> Judge:
     """Whether the gain in mean writes rises (or falls) along the geometries `notes`."""
 
     def judge(results: Results, source: Source) -> Finding:
-        told, verdicts = [], []
+        numbers, verdicts = [], []
         for name in names:
             write = mean_ms("write")
             gains = [
@@ -370,8 +372,8 @@ def _geometry(notes: Sequence[str], names: Sequence[str], grows: bool) -> Judge:
             if len(known) == len(notes):
                 steps = itertools.pairwise(known)
                 verdicts.append(all((b > a) == grows for a, b in steps))
-                told.append(f"{name}: {' → '.join(map(short, known))}")
-        return found(all(verdicts) if verdicts else None, "; ".join(told) or "not run")
+                numbers.append(f"{name}: {' → '.join(map(short, known))}")
+        return found(all(verdicts) if verdicts else None, "; ".join(numbers) or "not run")
 
     return judge
 

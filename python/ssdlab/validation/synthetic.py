@@ -104,7 +104,7 @@ def volumes(folder: Path) -> Iterator[str]:
         info, _ = _volume(name, FIRST, folder)
         write, read = info.ops.write, info.ops.read
         update = 1.0 - info.footprint.distinct_bytes_written / write.bytes
-        made: tuple[float, ...] = (
+        measured: tuple[float, ...] = (
             (info.write_share or 0.0) * 100,
             (write.size.mean or 0.0) / SECTOR_BYTES,
             (read.size.mean or 0.0) / SECTOR_BYTES,
@@ -119,7 +119,7 @@ def volumes(folder: Path) -> Iterator[str]:
             first["update"][i] * 100,
             first["mean_gap_ms"][i],
         )
-        rows = [f"{one:.1f} | {two:.1f}" for one, two in zip(published, made, strict=True)]
+        rows = [f"{one:.1f} | {two:.1f}" for one, two in zip(published, measured, strict=True)]
         yield f"| {name} | " + " | ".join(rows) + " |"
     yield ""
 
@@ -160,7 +160,7 @@ def keys() -> Iterator[str]:
         op = np.concatenate([batch.op for batch in batches])
         key = np.concatenate([batch.key for batch in batches])
         shares = np.bincount(op, minlength=6) / len(op) * 100
-        made = ", ".join(
+        mix = ", ".join(
             f"{share:.1f} {word}"
             for share, word in zip(shares, ssdlab.KeyBatch.OPS, strict=True)
             if share > 0
@@ -171,14 +171,14 @@ def keys() -> Iterator[str]:
             chosen = (records + inserts - 1 - key.astype(np.int64))[op == 0]
         hot = np.bincount(chosen).max() / len(chosen)
         yield (
-            f"| ycsb:{name} | {choice} | {mixes[name]} | {made} |"
+            f"| ycsb:{name} | {choice} | {mixes[name]} | {mix} |"
             f" {hottest[choice] * 100:.3f} | {hot * 100:.3f} |"
         )
     yield ""
 
 
 @dataclass(frozen=True)
-class Made:
+class JobRequests:
     """Requests of a job."""
 
     op: npt.NDArray[np.int64]
@@ -229,22 +229,22 @@ def jobs(folder: Path) -> Iterator[str]:
     yield ""
 
 
-def _row(job: str, by: str, made: Made) -> str:
-    return f"| `{job}` | {by} | " + " | ".join(made.shown()) + " |"
+def _row(job: str, by: str, requests: JobRequests) -> str:
+    return f"| `{job}` | {by} | " + " | ".join(requests.shown()) + " |"
 
 
-def _by_fio(fio: str, folder: Path) -> Made:
+def _by_fio(fio: str, folder: Path) -> JobRequests:
     words = [fio, "a.fio", "--write_iolog=log", "--output-format=terse"]
     subprocess.run(words, cwd=folder, check=True, capture_output=True)
     numbers = {"read": 0, "write": 1, "trim": 2, "sync": 3, "datasync": 3}
     rows = [line.split() for line in (folder / "log").read_text(encoding="utf-8").splitlines()]
     kept = [(numbers[r[2]], int(r[3]), int(r[4])) for r in rows if len(r) == 5 and r[2] in numbers]
-    return Made(*(np.array(column, dtype=np.int64) for column in zip(*kept, strict=True)))
+    return JobRequests(*(np.array(column, dtype=np.int64) for column in zip(*kept, strict=True)))
 
 
-def _by_ssdlab(folder: Path) -> Made:
-    out = folder / "made.ssdtrace"
+def _by_ssdlab(folder: Path) -> JobRequests:
+    out = folder / "job.ssdtrace"
     ssdlab.generate(str(folder / "a.fio"), out, bytes=FILE_BYTES)
     rows = ssdlab.Trace(out).requests()
     bytes_ = [column.astype(np.int64) * SECTOR_BYTES for column in (rows.sector, rows.sectors)]
-    return Made(rows.op.astype(np.int64), *bytes_)
+    return JobRequests(rows.op.astype(np.int64), *bytes_)

@@ -1,0 +1,104 @@
+"""The committed pages of docs/papers and docs/workloads.md: their words are those of the program.
+
+Regenerating them takes half an hour of runs, so they can fall behind when a text changes. Here they
+are compared with what the program prints without any run: everything but the measured numbers.
+"""
+
+import re
+
+import pytest
+
+from running import ROOT
+from ssdlab.reproduce import combined
+from ssdlab.reproduce.matrix import Results
+from ssdlab.reproduce.other_readings import READINGS
+from ssdlab.reproduce.page import _lines
+from ssdlab.reproduce.paper import Paper, Scale
+from ssdlab.reproduce.papers import PAPERS
+from ssdlab.reproduce.readings import cells_by_reading, read
+from ssdlab.reproduce.readings_page import CHANGED, CLAIM_HEADS, HEADS, _lead
+from ssdlab.reproduce.result import NO_INTERVALS, setting
+from ssdlab.validation import applications, synthetic
+
+PAGES = ROOT / "docs/papers"
+EXPONENT = re.compile(r"\d[eE][+-]\d")
+
+
+def _page(name: str) -> str:
+    return (PAGES / f"{name}.md").read_text(encoding="utf-8")
+
+
+def _absent(expected: list[str], page: str) -> list[str]:
+    return [text for text in expected if text not in page]
+
+
+def _empty(paper: Paper) -> Results:
+    """Results without any report, so that tables have their published numbers only."""
+    return Results(paper.cells(Scale(quick=False), paper.workloads, {}), {})
+
+
+@pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
+def test_text_and_published_numbers_of_a_paper(paper: Paper) -> None:
+    expected = [f"# {paper.name}, reproduced", f"\n{paper.title}.\n", paper.notes.strip()]
+    expected += [setting(), NO_INTERVALS, "| claim | where | metric | synthetic | recorded |"]
+    expected += [
+        f"\n| {claim.text} | {claim.where} | {claim.metric} | "
+        for claim in paper.claims(paper.workloads)
+    ]
+    for table in paper.tables(_empty(paper), paper.workloads):
+        expected.append(f"### {table.title}\n\n| {' | '.join([table.unit, *table.columns])} |\n")
+        expected += [f"\n| {' | '.join([label, *cells])} |\n" for label, cells in _lines(table, ())]
+        expected += [f"\n{table.note}\n"] if table.note else []
+    assert not _absent(expected, _page(paper.name))
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_readings_and_explanations(name: str) -> None:
+    how, page = READINGS[name], _page(name)
+    names = how.paper.workloads
+    plan = cells_by_reading(how, Scale(quick=False), names)
+    lead = _lead(read(how, plan, {}, names, _empty(how.paper)))
+    expected = [
+        lead,
+        f"| {' | '.join(HEADS)} |",
+        f"| {' | '.join(CLAIM_HEADS)} |",
+        f"### {CHANGED}",
+    ]
+    expected += [f"\n| {reading} | " for reading in plan]
+    for one in how.explanations:
+        # An explanation is printed only for a claim that does not hold.
+        if f"**{one.claim}" in page:
+            expected += [one.why, f" ({one.metric})."]
+    assert not _absent(expected, page)
+
+
+def test_words_of_the_combination() -> None:
+    expected = [
+        f"# {combined.TITLE}\n",
+        f" that choose ({', '.join(combined.CHOOSE)}): ",
+        NO_INTERVALS,
+    ]
+    assert not _absent(expected, _page(combined.NAME))
+
+
+def test_words_of_the_workloads() -> None:
+    page = (ROOT / "docs/workloads.md").read_text(encoding="utf-8")
+    heads = (applications.HEAD, synthetic.VOLUMES_HEAD, synthetic.KEYS_HEAD, synthetic.FIO_HEAD)
+    for head in heads:
+        assert not _absent(re.split(r"\{\w+:?,?\}", head), page)
+    rows = re.findall(
+        rf"^\| (\w+) \| ({'|'.join(applications.POLICIES)}) \| \S+ \| \S+ \| (\S+) \|",
+        page,
+        re.MULTILINE,
+    )
+    bound = applications.WAF_BOUND
+    outside = [
+        f"{name} under {policy}" for name, policy, ratio in rows if abs(float(ratio) - 1) > bound
+    ]
+    assert len(rows) == 9
+    assert applications.policy_head(outside) in page
+
+
+@pytest.mark.parametrize("name", [*PAPERS, combined.NAME])
+def test_no_exponents(name: str) -> None:
+    assert not EXPONENT.search(_page(name))
