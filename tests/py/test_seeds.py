@@ -254,13 +254,42 @@ def test_repetitions_that_did_not_complete_do_not_count() -> None:
     broken = ssdlab.Report.of(json.dumps({**done.repetitions["fifo"][2].json, "completed": False}))
     kept = {**done.repetitions, "fifo": {**done.repetitions["fifo"], 2: broken}}
     part = replace(done, repetitions=kept)
-    assert part.estimates("fifo")["waf"].n == part.ratios("fifo")["waf"].n == 3
+    assert part.estimates("fifo")["waf"].n == 3
+    wafs = [
+        [done.repetitions[label][seed].waf.total or 0 for seed in (1, 3, 4)]
+        for label in ("fifo", "greedy")
+    ]
+    assert part.ratios("fifo")["waf"] == paired_ratio(*wafs)
     assert "Only 3 repetitions of fifo completed" in part.summary()
     one = {label: {1: by_seed[1]} for label, by_seed in done.repetitions.items()}
     alone = replace(done, repetitions=one)
     assert "Fewer than two repetitions completed" in alone.summary()
     assert "–" in comparison_page(alone)
     assert json.loads(alone.to_json())["statistics"] == [{"label": label} for label in VICTIMS]
+
+
+def test_pairs_have_equal_seeds_whatever_their_order() -> None:
+    """The mean of the ratios does not show which runs were paired: their interval does."""
+    done = compared()
+    greedy, fifo = done.repetitions["greedy"], done.repetitions["fifo"]
+    turned = replace(done, repetitions={"greedy": greedy, "fifo": dict(reversed(fifo.items()))})
+    assert turned.ratios("fifo") == pytest.approx(done.ratios("fifo"))
+    held = {
+        "greedy": {seed: greedy[seed] for seed in (4, 1, 2)},
+        "fifo": {seed: fifo[seed] for seed in (1, 3, 4)},
+    }
+    pair = (
+        [fifo[seed].waf.total or 0 for seed in (1, 4)],
+        [greedy[s].waf.total or 0 for s in (1, 4)],
+    )
+    found = replace(done, repetitions=held).ratios("fifo")["waf"]
+    assert found == paired_ratio(*pair)
+    assert found.n == 2
+    # By hand: Student's t for one degree of freedom is 12.706.
+    logs = [math.log(value / base) for value, base in zip(*pair, strict=True)]
+    width = 12.7062047 * abs(logs[0] - logs[1]) / 2
+    assert found.low == pytest.approx(math.exp(sum(logs) / 2 - width))
+    assert found.high == pytest.approx(math.exp(sum(logs) / 2 + width))
 
 
 def test_bad_seeds_are_refused(tmp_path: Path) -> None:
