@@ -1,0 +1,1 @@
+"""Mutation testing of the crates: see `tools/mutants.py`."""
