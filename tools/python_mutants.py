@@ -7,7 +7,7 @@
 Python is mutated by mutmut's operators, the page's scripts by those of `mutation/script_sites.py`.
 Of a line there is at most one mutant in a sample, drawn by the seed SEED. A mutant meets the tests
 that run its line, known from one run of the tests under coverage.py (`mutation/reach.py`), until
-one fails; if that takes five times as long as without a mutant, it counts as caught.
+one fails; if they use five times as much of the processor as without a mutant, it counts as caught.
 
 Results are appended to `target/mutants/python.jsonl`, and what is there is not run again: `--again`
 forgets the survivors, to run them after tests were added. Mutants that change nothing anybody can
@@ -23,6 +23,7 @@ import hashlib
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -46,7 +47,10 @@ SAMPLE = {"python": 80, "pages": 40}
 LEFT_OUT = ("bench", "validation", "kv/bench.py")
 # Of the papers: numbers transcribed from them, which docs/papers shows. Functions are mutated.
 TRANSCRIBED = ("reproduce/papers", "reproduce/other_readings")
+# Times the processor time of the tests without a mutant, and at least so many seconds: it hangs.
 PATIENCE, LEAST_S = 5, 60
+# Tests that neither end nor compute.
+LONGEST_S = 1800
 
 
 @dataclass(frozen=True)
@@ -202,6 +206,13 @@ def judge(mutant: Mutant, reached: list[Reached], tree: Path) -> tuple[str, str]
         path.write_text(source, encoding="utf-8")
 
 
+def limits(cpu_s: int) -> None:
+    """Of the process that is about to run tests, and of each that it starts."""
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 5))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.nice(15)
+
+
 def run_tests(tests: list[str], most_s: float, tree: Path) -> tuple[str, str]:
     """Whether one of the tests fails on the package in `tree`, and which."""
     # Stale bytecode is known by the second in which its source was written: none is kept.
@@ -219,16 +230,18 @@ def run_tests(tests: list[str], most_s: float, tree: Path) -> tuple[str, str]:
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: os.nice(15),
+        preexec_fn=lambda: limits(round(most_s)),
     )
     try:
-        output, _ = process.communicate(timeout=most_s)
+        output, _ = process.communicate(timeout=LONGEST_S)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         return "hangs", ""
     if process.returncode == 0:
         return "survived", ""
+    if process.returncode == -signal.SIGXCPU:
+        return "hangs", ""
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
     return "caught", failed[1] if failed else f"exit code {process.returncode}"
 

@@ -55,9 +55,11 @@ def test_curves_are_those_of_the_distributions(infos: list[Info]) -> None:
     assert gaps.y[-1] == 1
     assert gaps.x[-1] == info.gaps.max
     assert (gaps.y[1:] >= gaps.y[:-1]).all()
-    median = info.gaps.p50
-    assert median is not None
-    assert gaps.y[gaps.x < median / 2].max(initial=0) <= 0.5 <= gaps.y[gaps.x >= 2 * median].min()
+    low, counts = info.gaps.bucket_low, info.gaps.bucket_count
+    below = [counts[low <= x].sum() / info.gaps.count for x in gaps.x[1:]]
+    assert gaps.y[1:].tolist() == pytest.approx(below)
+    assert gaps.x[0] == 0.5
+    assert gaps.y[0] == counts[0] / info.gaps.count
     second = _curve(infos, "hot", "writes, second")
     assert list(second.y[1:-1]) == list(infos[1].hot.write_share)
 
