@@ -55,7 +55,7 @@ fmt: .venv/checks.stamp ## format all sources
 lint: lint-rust lint-python ## format checks, clippy, ruff, mypy, stubtest
 
 golden: build .venv/checks.stamp ## accept the golden runs as they are now; read the diff before you commit
-	UPDATE_GOLDEN=1 $(BIN)/pytest tests/py/test_golden.py
+	UPDATE_GOLDEN=1 $(BIN)/pytest tests/py/test_golden.py tests/py/test_judged.py
 	git --no-pager diff --stat -- tests
 
 bench: build ## measure speed and append a line to bench/history.jsonl

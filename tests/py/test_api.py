@@ -50,7 +50,10 @@ def test_report_has_typed_parts() -> None:
     flash, host = report.flash, report.host.pages_written
     programs = dataclasses.asdict(flash.programs)
     assert report.requests.write == host == programs["host"]
-    assert programs.keys() - {cause for cause, count in programs.items() if not count} == {"host", "gc"}
+    assert programs.keys() - {cause for cause, count in programs.items() if not count} == {
+        "host",
+        "gc",
+    }
     assert report.waf.total == pytest.approx((host + programs["gc"]) / host)
     assert report.waf.gc == pytest.approx(programs["gc"] / host)
     assert report.gc.calls == report.gc.foreground + report.gc.background

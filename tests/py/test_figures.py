@@ -31,6 +31,8 @@ SERIES = {
     "gc_programs": [5, 25, 35],
     "all_programs": [15, 55, 65],
     "erases": [0, 2, 4],
+    "host_reads_completed": [5, 7, 7],
+    "host_writes_completed": [10, 10, 14],
     "interval_reads": [5, 2, 0],
     "interval_read_sum_ns": [5000, 8000, 0],
     "interval_read_max_ns": [2000, 6000, 0],

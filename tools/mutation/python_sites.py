@@ -1,9 +1,9 @@
 """Mutants of Python sources: mutmut's operators, one change of the text for each.
 
-mutmut itself holds all mutants of a function in one file and asks, while it runs, which one is
-meant. That reaches neither constants of modules nor decorated functions, so only its operators
-are used, and each mutant is a file. Left out are texts (their wording is no behaviour), annotations,
-decorators and imports.
+mutmut itself holds all mutants of a function in one file and selects one while the tests run. That
+reaches neither constants of modules nor decorated functions, so only its operators are used, and
+each mutant is a file. Texts (their wording is no behaviour), annotations, decorators and imports
+stay as they are.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def changes(source: str) -> Iterator[Change]:
     assert len(code) == len(source), "offsets stay"
     for found in TOKEN.finditer(code):
         if found["number"] is not None:
-            texts = [f"({found[0]} + 1)"]
+            texts = ["1" if float(found[0]) == 0 else f"(2 * {found[0]})"]
         else:
             texts = COUNTERPARTS.get(found["name"] or found["operator"] or "", [])
         # Before a value a sign is no operation of two values.
