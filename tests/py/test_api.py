@@ -93,6 +93,7 @@ def test_series_is_arrays() -> None:
     assert report.latency.write.count - 64 <= completed[-1] <= report.latency.write.count
     none = small(metrics__interval="0 s").series
     assert all(len(column) == 0 for column in none.values())
+    assert {column.dtype for column in none.values()} == {np.dtype(np.int64)}
 
 
 def covered(kind: Any, schema: dict[str, Any], path: str) -> None:  # noqa: ANN401
@@ -203,6 +204,16 @@ def test_run_error_carries_the_report(tmp_path: Path) -> None:
     assert report.requests.completed < report.requests.submitted
     assert "NOT COMPLETED" in repr(report)
     assert Report.read(tmp_path / "a").json == report.json
+
+
+def test_an_interrupted_comparison_is_carried(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = ssdlab.Comparison({}, interrupted=True, folder=Path("here"))
+    monkeypatch.setattr("ssdlab.compare_runs.run_all", lambda *_, **__: done)
+    with pytest.raises(ssdlab.Interrupted) as caught:
+        ssdlab.compare("greedy-8ch", progress=False)
+    assert caught.value.comparison is done
+    assert caught.value.folder == Path("here")
+    assert caught.value.report is None
 
 
 def test_interrupted_carries_the_report(tmp_path: Path) -> None:

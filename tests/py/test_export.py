@@ -65,6 +65,39 @@ def test_perfetto_holds_every_operation_and_request(folder: Path, tmp_path: Path
     assert {e["args"]["request"] for e in planes if "request" in e["args"]} <= set(begins)
 
 
+def test_perfetto_orders_processes_and_tracks(folder: Path, tmp_path: Path) -> None:
+    """Two channels of two chips of two planes: requests, the device, then channel by channel."""
+    named = [e for e in _events(folder, tmp_path) if e["ph"] == "M"]
+    ranks = [e for e in named if e["name"].endswith("_sort_index")]
+    names = [e for e in named if e["name"].endswith("_name")]
+    found = [
+        (
+            e["name"].partition("_")[0],
+            e["pid"],
+            e["tid"],
+            e["args"]["name"],
+            r["args"]["sort_index"],
+        )
+        for e, r in zip(names, ranks, strict=True)
+        if (e["pid"], e["tid"]) == (r["pid"], r["tid"])
+    ]
+    channels = [
+        [
+            ("process", 3 + channel, 0, f"channel {channel}", 3 + channel),
+            ("thread", 3 + channel, 5 + channel, "bus", 0),
+            *(
+                ("thread", 3 + channel, tid, f"chip {chip} plane {plane}", tid)
+                for chip in range(2)
+                for plane in range(2)
+                for tid in [7 + 4 * channel + 2 * chip + plane]
+            ),
+        ]
+        for channel in range(2)
+    ]
+    first = [("process", 1, 0, "requests", 0), ("process", 2, 0, "device", 1)]
+    assert found == [*first, *channels[0], *channels[1]]
+
+
 def test_slices_of_a_track_do_not_overlap(folder: Path, tmp_path: Path) -> None:
     """Perfetto nests slices of a track: those that overlap in part would be dropped."""
     tracks = defaultdict(list)

@@ -1,6 +1,7 @@
 """Reproductions: numbers beside numbers, and runs that are made once."""
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -19,7 +20,7 @@ from ssdlab.reproduce.curves import peak_to_mean
 from ssdlab.reproduce.paper import Recording, Scale, fitting
 from ssdlab.reproduce.requests import shares_invalid
 from ssdlab.reproduce.result import QUICK, VERSION
-from ssdlab.reproduce.tables import Row, Table, Tally, agreement, tally
+from ssdlab.reproduce.tables import Row, Table, Tally, agreement, number, tally
 from ssdlab.trace import Requests
 
 WRITE, TRIM = Requests.OPS.index("write"), Requests.OPS.index("trim")
@@ -82,6 +83,37 @@ def test_a_tally_counts_ties_as_cells_only() -> None:
     table = Table("t", "", "", ("w", "x", "y", "z"), rows)
     assert tally([table], "generated") == Tally(cells=5, same_sign=2, near=1)
     assert tally([table], "recorded") == Tally(0, 0, 0)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+@pytest.mark.parametrize("quick", [True, False])
+def test_every_scheme_has_the_same_flash(name: str, quick: bool) -> None:
+    one = PAPERS[name]
+    cells = one.cells(Scale(quick=quick), one.workloads, {})
+    sizes = set()
+    for cell in {cell.scheme: cell for cell in cells}.values():
+        device = cell.config.values["device"]
+        shape = ("channels", "chips_per_channel", "planes_per_chip", "blocks_per_plane")
+        sizes.add(math.prod(device[key] for key in (*shape, "pages_per_block", "page_bytes")))
+    assert sizes == {one.flash.raw_bytes // (paper.QUICK if quick else 1)}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (0.12345, "0.123"),
+        (-9.9994, "−9.999"),
+        (10.0, "10.00"),
+        (99.99, "99.99"),
+        (100.0, "100.0"),
+        (123.456, "123.5"),
+        (1000.0, "1,000"),
+        (-12345.6, "−12,346"),
+    ],
+)
+def test_numbers_of_tables(value: float | None, text: str) -> None:
+    assert number(value) == text
 
 
 def test_rank_correlation() -> None:

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from running import SMALL, SMALL_TOML, refused, ssdlab_command
 from ssdlab.comparison import MEASURES
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.run_page import value_at
-from ssdlab.intervals import ONE_SEED, UNDECIDED, estimate, order, paired_ratio
+from ssdlab.intervals import ONE_SEED, UNDECIDED, Estimate, estimate, order, paired_ratio
 from test_html_page import Reader
 
 VICTIMS = ["greedy", "fifo", "random"]
@@ -48,7 +49,7 @@ def test_formulas() -> None:
 
 def test_no_interval_without_spread() -> None:
     assert estimate([0.1, 0.1, 0.1]).ci95 is None
-    assert estimate([0.1, 0.1, 0.1]).mean == 0.1
+    assert estimate([0.1, 0.1, 0.1]) == Estimate(3, 0.1, 0.0, None)
     same = paired_ratio([2, 4], [1, 2])
     assert same
     assert (same.ratio, same.low, same.high) == (2, None, None)
@@ -206,6 +207,28 @@ def test_files_say_the_same(folder: Path) -> None:
     assert {row["seed"] for row in told["runs"]} == {1, 2, 3, 4}
     assert (folder / told["repetitions"]["fifo"]["3"] / "report.json").exists()
     assert {*told["statistics"][0]} - {"label"} <= {*MEASURES}
+
+
+@pytest.mark.parametrize(
+    ("change", "interrupted"),
+    [
+        ({}, False),
+        ({"completed": False}, True),
+        ({"completed": False, "failures": {"fifo": "a reason"}}, False),
+        ({"not_run": ["random"]}, True),
+        ({"folders": {"greedy": "greedy/seed-1", "other": "other"}}, True),
+    ],
+)
+def test_a_comparison_that_is_read_knows_whether_it_was_interrupted(
+    change: dict[str, object], interrupted: bool, folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(folder, tmp_path / "c")
+    file = tmp_path / "c/compare.json"
+    told = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps({**told, **change}), encoding="utf-8")
+    done = ssdlab.Comparison.read(tmp_path / "c")
+    assert done.interrupted == interrupted
+    assert done.completed == (not interrupted and "failures" not in change)
 
 
 def test_the_page_says_the_same(folder: Path) -> None:

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 import ssdlab
 from running import COMMAND, HANG_S, ROOT, refused, ssdlab_command
+from ssdlab import _core
 from ssdlab.trace_info import Distribution, Info
+from ssdlab.trace_table import grids
 
 Request = tuple[int, str, int, int]
 """Nanoseconds, operation letter, first sector, sectors."""
@@ -296,6 +298,34 @@ def test_progress_and_its_exceptions() -> None:
 
     with pytest.raises(RuntimeError, match="enough"):
         ssdlab.Trace(TRACE).info(progress=stops)
+
+
+def test_every_window_of_arrivals_is_a_column() -> None:
+    info = ssdlab.Trace(TRACE).info()
+    (grid,) = [grid for grid in grids([info]) if grid.title == "arrivals in windows of"]
+    assert grid.columns == tuple(_core.duration(float(one.window_ns)) for one in info.bursts)
+    lines = dict(grid.lines)
+    assert list(lines) == ["mean", "peak", "peak to mean", "dispersion"]
+    assert lines["peak"] == tuple(f"{one.peak:,}" for one in info.bursts)
+    assert all(len(cells) == len(info.bursts) for cells in lines.values())
+
+
+def test_what_one_trace_lacks_has_no_ratio(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.trace", tmp_path / "two.trace"
+    head = "8,0 1 1 {}.000000000 7 Q {} {} + 8 [a]\n"
+    one.write_text("".join(head.format(i, "W", 8 * (i % 2)) for i in range(4)))
+    two.write_text("".join(head.format(i, "W", 8 * i) for i in range(6)))
+    lines = {
+        (grid.title, label): cells
+        for grid in grids([ssdlab.Trace(file).info() for file in (one, two)])
+        for label, cells in grid.lines
+    }
+    assert lines["trace", "requests"] == ("4", "6", "1.50x")
+    lacking = [cells for cells in lines.values() if "-" in cells[:2]]
+    assert lacking
+    assert all(cells[2] == "-" for cells in lacking)
+    zero = [cells for cells in lines.values() if cells[0] == "0" and cells[1] not in ("0", "-")]
+    assert all(cells[2] == "-" for cells in zero)
 
 
 def test_arrays_are_typed() -> None:
