@@ -28,6 +28,7 @@ export PYTHONUTF8 := 1
 unexport PYTHONPATH PYTHONHOME
 
 .PHONY: help demo test test-all check fmt lint golden bench docs papers site build lock clean
+.PHONY: mutants mutants-sample mutants-python mutants-python-sample
 .PHONY: lint-rust lint-python rust-tests python-tests docs-check tools-present
 
 help: ## show this list
@@ -57,6 +58,17 @@ lint: lint-rust lint-python ## format checks, clippy, ruff, mypy, stubtest
 golden: build .venv/checks.stamp ## accept the golden runs as they are now; read the diff before you commit
 	UPDATE_GOLDEN=1 $(BIN)/pytest tests/py/test_golden.py tests/py/test_judged.py
 	git --no-pager diff --stat -- tests
+
+# Of Python and the pages; those of the crates have the same verbs.
+BASE ?= main
+mutants: mutants-python
+mutants-sample: mutants-python-sample
+
+mutants-python: build .venv/checks.stamp
+	nice -n 15 $(BIN)/python tools/python_mutants.py changed $(BASE)
+
+mutants-python-sample: build .venv/checks.stamp
+	nice -n 15 $(BIN)/python tools/python_mutants.py sample
 
 bench: build ## measure speed and append a line to bench/history.jsonl
 	$(BIN)/python -m ssdlab.bench

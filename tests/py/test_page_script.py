@@ -208,6 +208,19 @@ def test_the_pointer_names_the_nearest_values() -> None:
     assert found[7][:2] == [None, ""]
 
 
+def test_the_tip_stays_in_the_window() -> None:
+    """80 wide in a window of 560: to the right of the pointer up to 466, then to its left."""
+    found = facts("""
+    const left = (x) => { window.ssdlab.showTip("t", x, 20); return tip.style.left; };
+    const places = [left(10), left(466), left(467)];
+    window.scrollX = 100;
+    places.push(left(566), left(567));
+    Object.defineProperty(tip, "offsetWidth", { value: 600 });
+    return [...places, left(200), tip.style.top];
+    """)
+    assert found == ["24px", "480px", "373px", "580px", "473px", "104px", "34px"]
+
+
 def test_arrow_keys_walk_along_the_values() -> None:
     found = facts("""
     const walk = (...keys) => keys.map(([name, more]) => {

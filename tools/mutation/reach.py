@@ -129,13 +129,14 @@ def tests_of(reached: list[Reached], file: str, lines: set[int]) -> tuple[list[s
         chosen = sorted(names, key=lambda name: (seconds.get(name, 0.0), name))
         if chosen:
             by_file.append((sum(seconds.get(name, 0.0) for name in chosen), chosen))
-    ordered, total = [], 0.0
+    ordered: list[str] = []
+    kept: list[str] = []
+    total = 0.0
     # Of every file the quick tests first: a mutant that one of them catches costs little.
     for quick in (True, False):
         for one_s, chosen in sorted(by_file):
             half = len(chosen) if one_s < 5 else -(-len(chosen) // 2)
             ordered += chosen[:half] if quick else chosen[half:]
-    kept = []
     for name in ordered:
         took = seconds.get(name, 0.0)
         if not kept or total + took <= MOST_S:
