@@ -64,10 +64,10 @@ BASE ?= main
 mutants: mutants-python
 mutants-sample: mutants-python-sample
 
-mutants-python: build .venv/checks.stamp
+mutants-python: build .venv/mutants.stamp
 	nice -n 15 $(BIN)/python tools/python_mutants.py changed $(BASE)
 
-mutants-python-sample: build .venv/checks.stamp
+mutants-python-sample: build .venv/mutants.stamp
 	nice -n 15 $(BIN)/python tools/python_mutants.py sample
 
 bench: build ## measure speed and append a line to bench/history.jsonl
@@ -143,6 +143,10 @@ tools-present:
 
 .venv/checks.stamp: requirements-dev.lock .venv/runtime.stamp
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@touch $@
+
+.venv/mutants.stamp: tools/mutation/requirements.txt .venv/checks.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
 	@touch $@
 
 .venv/extension.stamp: pyproject.toml $(RUST_INPUTS) .venv/runtime.stamp

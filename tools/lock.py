@@ -114,7 +114,7 @@ def main() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     for file, groups in [
         ("requirements.lock", ["build"]),
-        ("requirements-dev.lock", ["build", "checks", "mutants", "site"]),
+        ("requirements-dev.lock", ["build", "checks", "site"]),
     ]:
         wanted = requirements_of(project, groups)
         by_python = {python: resolve(wanted, python) for python in PYTHONS}

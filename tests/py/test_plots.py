@@ -229,6 +229,14 @@ def test_stacked_bars_lie_end_to_end() -> None:
     assert 'viewBox="0 0 560 92"' in text
 
 
+def test_stacked_bars_stand_below_all_lines_of_their_legend() -> None:
+    parts = ("x" * 40, "y" * 40, "z" * 40)
+    text = drawn(Stacked("s", "t", "c", parts, (("w", (1.0, 2.0, 3.0)),)))
+    assert re.findall(r'class="legend" x="[\d.]+" y="(\d+)"', text) == ["18", "36", "54"]
+    assert re.findall(r'class="bar mark [^>]* y="(\d+)"', text) == ["72"] * 3
+    assert 'viewBox="0 0 560 102"' in text
+
+
 def test_a_plot_as_a_file_has_its_title_and_caption() -> None:
     text = drawn(PLOT, alone=True)
     assert 'viewBox="0 -28 560 336" width="1120"' in text

@@ -18,7 +18,7 @@ import ssdlab
 from running import COMMAND, HANG_S, ROOT, refused, ssdlab_command
 from ssdlab import _core
 from ssdlab.trace_info import Distribution, Info
-from ssdlab.trace_table import grids
+from ssdlab.trace_table import grids, to_text
 
 Request = tuple[int, str, int, int]
 """Nanoseconds, operation letter, first sector, sectors."""
@@ -326,6 +326,14 @@ def test_what_one_trace_lacks_has_no_ratio(tmp_path: Path) -> None:
     assert all(cells[2] == "-" for cells in lacking)
     zero = [cells for cells in lines.values() if cells[0] == "0" and cells[1] not in ("0", "-")]
     assert all(cells[2] == "-" for cells in zero)
+
+
+def test_the_name_of_a_file_stays_in_a_line(tmp_path: Path) -> None:
+    trace = tmp_path / ("a" * 90) / ("b" * 90 + ".trace")
+    trace.parent.mkdir()
+    trace.write_text("8,0 1 1 0.5 7 Q W 0 + 8 [a]\n")
+    first = to_text([ssdlab.Trace(trace).info()]).splitlines()[0]
+    assert first == f"{trace}: block-event, 1 lines, action Q"
 
 
 def test_arrays_are_typed() -> None:

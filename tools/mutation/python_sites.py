@@ -75,7 +75,7 @@ class _Visitor(cst.CSTVisitor):
 def _is_alias(node: cst.CSTNode) -> bool:
     """The name of a type, which nothing computes."""
     if isinstance(node, cst.AnnAssign) and isinstance(node.annotation.annotation, cst.Name):
-        return node.annotation.annotation.value == "TypeAlias"
+        return bool(node.annotation.annotation.value == "TypeAlias")
     return False
 
 
