@@ -205,7 +205,7 @@ def test_run_error_carries_the_report(tmp_path: Path) -> None:
     assert Report.read(tmp_path / "a").json == report.json
 
 
-def test_an_interrupted_comparison_is_carried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_comparison_is_carried(monkeypatch: pytest.MonkeyPatch) -> None:
     done = ssdlab.Comparison({}, interrupted=True, folder=Path("here"))
     monkeypatch.setattr("ssdlab.compare_runs.run_all", lambda *_, **__: done)
     with pytest.raises(ssdlab.Interrupted) as caught:

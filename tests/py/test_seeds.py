@@ -219,7 +219,7 @@ def test_files_say_the_same(folder: Path) -> None:
         ({"folders": {"greedy": "greedy/seed-1", "other": "other"}}, True),
     ],
 )
-def test_a_comparison_that_is_read_knows_whether_it_was_interrupted(
+def test_a_comparison_that_is_read_knows_whether_it_is_whole(
     change: dict[str, object], interrupted: bool, folder: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(folder, tmp_path / "c")
