@@ -315,6 +315,13 @@ def test_pairs_have_equal_seeds_whatever_their_order() -> None:
     assert found.high == pytest.approx(math.exp(sum(logs) / 2 + width))
 
 
+def test_what_was_not_run_is_listed() -> None:
+    report = ssdlab.run("greedy-8ch", set=SMALL, progress=False)
+    done = ssdlab.Comparison({"greedy": report}, interrupted=True, not_run=("fifo", "random"))
+    assert "not run: fifo, random" in done.summary().splitlines()
+    assert "Not run: fifo, random." in comparison_page(done)
+
+
 def test_bad_seeds_are_refused(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL_TOML)
     refused(ssdlab_command("run", "small.toml", "--seeds", "1", cwd=tmp_path), 2, "--seeds")
