@@ -31,6 +31,7 @@ class Node {
     this.children.push(child);
     return child;
   }
+  append(...several) { for (const one of several) this.children.push(one); }
   remove() { this.parent.children = this.parent.children.filter((child) => child !== this); }
 
   get textContent() { return this.children.map((c) => (typeof c === "string" ? c : c.textContent)).join(""); }

@@ -51,7 +51,7 @@ def drawn(value: Any, draw: random.Random) -> Any:  # noqa: ANN401 - parsed JSON
 
 def report(cell: Cell) -> ssdlab.Report:
     """A report of a run that was never made."""
-    draw = random.Random(str(cell.folder))
+    draw = random.Random(f"{cell.workload.name} {cell.scheme.name} {cell.seed} {cell.reading}")
     found = {**base(), "config": json.loads(json.dumps(cell.config.values))}
     found |= {name: drawn(found[name], draw) for name in VARIED}
     found["device"]["used_ratio"] = draw.uniform(0.5, 0.75)
@@ -114,4 +114,4 @@ def test_half_of_the_published_gain_is_enough(monkeypatch: pytest.MonkeyPatch) -
     claim, none = one.claims(one.workloads)[0], Results([], {})
     for mean, verdict in ((1.275, "holds"), (1.2749, "does not hold"), (None, "cannot be told")):
         monkeypatch.setattr(adaptive_channel, "geometric_mean", lambda _, mean=mean: mean)
-        assert claim.judge(none, "generated").verdict == verdict
+        assert claim.judge(none, "synthetic").verdict == verdict

@@ -76,12 +76,12 @@ def test_what_is_missing_is_not_compared() -> None:
 
 def test_a_tally_counts_ties_as_cells_only() -> None:
     rows = (
-        Row("a", (50.0, 20.0, None, 30.0), {"generated": (0.0, 15.0, 9.0, 5.0)}, 0.0),
-        Row("b", (1.2, 1.5), {"generated": (1.0, 0.8)}, 1.0),
-        Row("no improvement", (7.0,), {"generated": (7.0,)}),
+        Row("a", (50.0, 20.0, None, 30.0), {"synthetic": (0.0, 15.0, 9.0, 5.0)}, 0.0),
+        Row("b", (1.2, 1.5), {"synthetic": (1.0, 0.8)}, 1.0),
+        Row("no improvement", (7.0,), {"synthetic": (7.0,)}),
     )
     table = Table("t", "", "", ("w", "x", "y", "z"), rows)
-    assert tally([table], "generated") == Tally(cells=5, same_sign=2, near=1)
+    assert tally([table], "synthetic") == Tally(cells=5, same_sign=2, near=1)
     assert tally([table], "recorded") == Tally(0, 0, 0)
 
 
