@@ -27,7 +27,8 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 export PYTHONUTF8 := 1
 unexport PYTHONPATH PYTHONHOME
 
-.PHONY: help demo test test-all check fmt lint golden mutants mutants-sample bench docs papers site build lock clean
+.PHONY: help demo test test-all check fmt lint golden bench docs papers site build lock clean
+.PHONY: mutants mutants-sample mutants-python mutants-python-sample
 .PHONY: lint-rust lint-python rust-tests python-tests docs-check tools-present
 
 help: ## show this list
@@ -55,16 +56,22 @@ fmt: .venv/checks.stamp ## format all sources
 lint: lint-rust lint-python ## format checks, clippy, ruff, mypy, stubtest
 
 golden: build .venv/checks.stamp ## accept the golden runs as they are now; read the diff before you commit
-	UPDATE_GOLDEN=1 $(BIN)/pytest tests/py/test_golden.py
+	UPDATE_GOLDEN=1 $(BIN)/pytest tests/py/test_golden.py tests/py/test_judged.py
 	git --no-pager diff --stat -- tests
 
 # Installed once: cargo install cargo-mutants --locked, with the version in tools/mutation/listing.py.
 BASE ?= main
-mutants: ## change the lines that differ from BASE (main): does a test of the crate notice?
+mutants: mutants-python ## change the lines that differ from BASE (main): does a test notice?
 	nice -n 15 $(PYTHON) tools/mutants.py changed $(BASE)
 
-mutants-sample: ## the same for a fixed random sample of the crates; hours, and it goes on where it ended
+mutants-sample: mutants-python-sample ## the same for a fixed random sample of all code; hours, and it resumes
 	nice -n 15 $(PYTHON) tools/mutants.py sample
+
+mutants-python: build .venv/mutants.stamp
+	nice -n 15 $(BIN)/python tools/python_mutants.py changed $(BASE)
+
+mutants-python-sample: build .venv/mutants.stamp
+	nice -n 15 $(BIN)/python tools/python_mutants.py sample
 
 bench: build ## measure speed and append a line to bench/history.jsonl
 	$(BIN)/python -m ssdlab.bench
@@ -139,6 +146,10 @@ tools-present:
 
 .venv/checks.stamp: requirements-dev.lock .venv/runtime.stamp
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@touch $@
+
+.venv/mutants.stamp: tools/mutation/requirements.txt .venv/checks.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
 	@touch $@
 
 .venv/extension.stamp: pyproject.toml $(RUST_INPUTS) .venv/runtime.stamp

@@ -4,9 +4,9 @@
     python tools/seeded_bugs.py [NAME ...] [--target DIR]
 
 Each `tools/seeded_bugs/*.patch` is applied to a copy of the sources, and the integration tests of
-the crate that it changes run on it until one fails. Prints a line for each bug: the tests that
-caught it. Exit code 1 if a bug survives or a patch no longer applies, 2 if the sources fail without
-any bug.
+the crate, or the test files of the Python package, that it changes run on it until one fails.
+Prints a line for each bug: the tests that caught it. Exit code 1 if a bug survives or a patch no
+longer applies, 2 if the sources fail without any bug.
 
 A hunk is found by its text, not by its line number: its removed and context lines must stand
 exactly once in the file.
@@ -27,8 +27,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PATCHES = ROOT / "tools" / "seeded_bugs"
-COPIED = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "crates", "presets"]
-# By crate, the quickest first.
+COPIED = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "crates", "presets", "python"]
+# By crate or Python package, the quickest first.
 SUITES = {
     "ssd-core": [
         "collection",
@@ -49,6 +49,7 @@ SUITES = {
         "mean_field",
     ],
     "ssd-kv": ["levels", "policies", "bad_input", "model", "damage", "faults"],
+    "ssdlab": ["test_page_script", "test_seeds", "test_export", "test_reproduce"],
 }
 # A bug that makes a test hang is caught too.
 LONGEST_S = 120
@@ -77,7 +78,7 @@ def hunks(patch: str) -> list[tuple[str, str, str]]:
 
 
 def crate_of(patch: Path) -> str:
-    """The crate that a patch changes."""
+    """The crate or the Python package that a patch changes."""
     file, _, _ = hunks(patch.read_text(encoding="utf-8"))[0]
     return Path(file).parts[1]
 
@@ -126,6 +127,8 @@ def bounded(
 
 def failures(crate: str, tree: Path, target: Path) -> tuple[str, list[str]]:
     """The first suite of a crate that fails, and its failing tests; empty if all pass."""
+    if crate == "ssdlab":
+        return python_failures(tree)
     environment = os.environ | {
         "CARGO_TARGET_DIR": str(target),
         "PROPTEST_MAX_SHRINK_ITERS": "0",
@@ -152,6 +155,22 @@ def failures(crate: str, tree: Path, target: Path) -> tuple[str, list[str]]:
     return "", []
 
 
+def python_failures(tree: Path) -> tuple[str, list[str]]:
+    """The same of the Python package: the test files of this folder on the package in `tree`."""
+    # Bytecode is told from stale bytecode by the second in which the source was written.
+    environment = os.environ | {"PYTHONPATH": str(tree / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+    for suite in SUITES["ssdlab"]:
+        command = [sys.executable, "-m", "pytest", "-qx", f"tests/py/{suite}.py"]
+        code, output = bounded(command, ROOT, environment)
+        if code is None:
+            return suite, ["(it does not end)"]
+        if code != 0:
+            return suite, re.findall(r"^FAILED \S+::(\S+)", output, re.MULTILINE) or [
+                "(it crashed)"
+            ]
+    return "", []
+
+
 def main() -> int:
     """Seed each bug in turn; 1 if one survives or no longer applies."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -166,7 +185,7 @@ def main() -> int:
         for name in COPIED:
             source = ROOT / name
             if source.is_dir():
-                unwanted = shutil.ignore_patterns("target")
+                unwanted = shutil.ignore_patterns("target", "__pycache__")
                 shutil.copytree(source, tree / name, copy_function=shutil.copy, ignore=unwanted)
             elif source.exists():
                 shutil.copy(source, tree / name)

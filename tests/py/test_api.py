@@ -47,9 +47,19 @@ def test_report_has_typed_parts() -> None:
     report = small()
     assert report.completed
     assert report.requests.completed == report.requests.submitted == 4000
-    assert report.waf.total is not None
-    assert report.waf.total > 1
-    assert report.gc.calls > 0
+    flash, host = report.flash, report.host.pages_written
+    programs = dataclasses.asdict(flash.programs)
+    assert report.requests.write == host == programs["host"]
+    assert programs.keys() - {cause for cause, count in programs.items() if not count} == {
+        "host",
+        "gc",
+    }
+    assert report.waf.total == pytest.approx((host + programs["gc"]) / host)
+    assert report.waf.gc == pytest.approx(programs["gc"] / host)
+    assert report.gc.calls == report.gc.foreground + report.gc.background
+    # A victim has sixteen pages: those that were not invalid were moved.
+    valid = 1 - (report.gc.mean_victim_invalid_ratio or 0)
+    assert report.gc.pages_moved == pytest.approx(16 * report.gc.calls * valid, rel=0.02)
     assert report.latency.read.p99 == report.json["latency"]["read"]["p99"]
     assert report.flash.programs.gc == report.json["flash"]["programs"]["gc"]
     assert len(report.device.utilisation.chip) == 4
@@ -71,13 +81,18 @@ def test_report_shows_itself() -> None:
 
 
 def test_series_is_arrays() -> None:
-    series = small(metrics__interval="1 ms").series
+    report = small(metrics__interval="1 ms")
+    series = report.series
     assert {column.dtype for column in series.values()} == {np.dtype(np.int64)}
     assert len({len(column) for column in series.values()}) == 1
-    assert np.all(np.diff(series["time_ns"]) > 0)
-    assert series["host_writes_completed"][-1] > 0
+    rows = report.time.simulated // 1_000_000
+    assert series["time_ns"].tolist() == [1_000_000 * (i + 1) for i in range(rows)]
+    completed = np.cumsum(series["interval_writes"])
+    assert (series["host_writes_completed"] == completed).all()
+    assert report.latency.write.count - 64 <= completed[-1] <= report.latency.write.count
     none = small(metrics__interval="0 s").series
     assert all(len(column) == 0 for column in none.values())
+    assert {column.dtype for column in none.values()} == {np.dtype(np.int64)}
 
 
 def covered(kind: Any, schema: dict[str, Any], path: str) -> None:  # noqa: ANN401
@@ -188,6 +203,16 @@ def test_run_error_carries_the_report(tmp_path: Path) -> None:
     assert report.requests.completed < report.requests.submitted
     assert "NOT COMPLETED" in repr(report)
     assert Report.read(tmp_path / "a").json == report.json
+
+
+def test_a_stopped_comparison_is_carried(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = ssdlab.Comparison({}, interrupted=True, folder=Path("here"))
+    monkeypatch.setattr("ssdlab.compare_runs.run_all", lambda *_, **__: done)
+    with pytest.raises(ssdlab.Interrupted) as caught:
+        ssdlab.compare("greedy-8ch", progress=False)
+    assert caught.value.comparison is done
+    assert caught.value.folder == Path("here")
+    assert caught.value.report is None
 
 
 def test_interrupted_carries_the_report(tmp_path: Path) -> None:

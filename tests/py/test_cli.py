@@ -12,6 +12,7 @@ import pytest
 
 import ssdlab
 from running import COMMAND, ROOT, SMALL_TOML, report_of, ssdlab_command
+from ssdlab.doctor import facts
 
 
 @pytest.fixture
@@ -86,6 +87,15 @@ def test_config(small: Path) -> None:
     assert "device" in schema["properties"]
     reference = ssdlab_command("config", "reference", cwd=small).stdout
     assert "over_provisioning" in reference
+
+
+def test_doctor_says_how_much_memory_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ssdlab.memory.available", lambda: 3 * 2**29)
+    monkeypatch.setattr("ssdlab.memory.BYTES_A_PAGE", 16)
+    found = dict(facts())
+    assert found["memory"] == "1.5 GiB available, enough for 100,663,296 flash pages"
+    monkeypatch.setattr("ssdlab.memory.available", lambda: None)
+    assert dict(facts())["memory"] == "unknown"
 
 
 def test_doctor_and_version(tmp_path: Path) -> None:

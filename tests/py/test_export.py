@@ -65,6 +65,39 @@ def test_perfetto_holds_every_operation_and_request(folder: Path, tmp_path: Path
     assert {e["args"]["request"] for e in planes if "request" in e["args"]} <= set(begins)
 
 
+def test_perfetto_orders_processes_and_tracks(folder: Path, tmp_path: Path) -> None:
+    """Two channels of two chips of two planes: requests, the device, then channel by channel."""
+    named = [e for e in _events(folder, tmp_path) if e["ph"] == "M"]
+    ranks = [e for e in named if e["name"].endswith("_sort_index")]
+    names = [e for e in named if e["name"].endswith("_name")]
+    found = [
+        (
+            e["name"].partition("_")[0],
+            e["pid"],
+            e["tid"],
+            e["args"]["name"],
+            r["args"]["sort_index"],
+        )
+        for e, r in zip(names, ranks, strict=True)
+        if (e["pid"], e["tid"]) == (r["pid"], r["tid"])
+    ]
+    channels = [
+        [
+            ("process", 3 + channel, 0, f"channel {channel}", 3 + channel),
+            ("thread", 3 + channel, 5 + channel, "bus", 0),
+            *(
+                ("thread", 3 + channel, tid, f"chip {chip} plane {plane}", tid)
+                for chip in range(2)
+                for plane in range(2)
+                for tid in [7 + 4 * channel + 2 * chip + plane]
+            ),
+        ]
+        for channel in range(2)
+    ]
+    first = [("process", 1, 0, "requests", 0), ("process", 2, 0, "device", 1)]
+    assert found == [*first, *channels[0], *channels[1]]
+
+
 def test_slices_of_a_track_do_not_overlap(folder: Path, tmp_path: Path) -> None:
     """Perfetto nests slices of a track: those that overlap in part would be dropped."""
     tracks = defaultdict(list)
@@ -96,13 +129,53 @@ def test_fio_tells_what_the_report_tells(folder: Path, tmp_path: Path) -> None:
         assert part["bw"] == pytest.approx(stats.count * 4 / seconds, rel=1e-3)
         assert part["clat_ns"]["percentile"]["50.000000"] == pytest.approx(stats.p50, rel=0.01)
         assert part["clat_ns"]["percentile"]["99.000000"] == pytest.approx(stats.p99, rel=0.01)
-        assert part["iops_min"] <= part["iops_mean"] <= part["iops_max"]
+        each = report.series[f"interval_{op}s"] / np.diff(report.series["time_ns"], prepend=0) * 1e9
+        assert part["iops_min"] == round(each.min())
+        assert part["iops_mean"] == pytest.approx(each.mean())
+        assert part["iops_max"] == round(each.max())
+        assert part["iops_samples"] == len(each)
     classes = [share for unit in ("ns", "us", "ms") for share in job[f"latency_{unit}"].values()]
     assert sum(classes) == pytest.approx(100)
     rows = np.concatenate([report.distributions[f"latency_{op}"] for op in ("read", "write")])
     fast = rows[rows[:, 1] < 10**6, 2].sum() / rows[:, 2].sum()
     below = sum(job["latency_ns"].values()) + sum(job["latency_us"].values())
     assert below == pytest.approx(100 * fast, abs=1)
+
+
+def _series(report: ssdlab.Report, rows: list[dict[str, int]]) -> str:
+    """A series with the columns of that of `report`; 0 where a row says nothing."""
+    names = list(report.series)
+    lines = [",".join(str(row.get(name, 0)) for name in names) for row in rows]
+    return "\n".join([",".join(names), *lines]) + "\n"
+
+
+def test_fio_takes_the_intervals_from_the_start_of_the_measurement(tmp_path: Path) -> None:
+    """By hand: 1, 2 and 4 ms after a warm-up of 5 ms; a row that takes no time counts nothing."""
+    report = ssdlab.run("greedy-8ch", set=SMALL, out=tmp_path / "r", progress=False)
+    values = json.loads(report.to_json())
+    values["time"]["measured_from"] = 5_000_000
+    rows = [
+        {"time_ns": 6_000_000, "host_pages_written": 10, "interval_writes": 5},
+        {"time_ns": 8_000_000, "host_pages_written": 16, "interval_writes": 2},
+        {"time_ns": 8_000_000, "host_pages_written": 16, "interval_writes": 9},
+        {"time_ns": 12_000_000, "host_pages_written": 16, "interval_writes": 2},
+    ]
+    (tmp_path / "r/report.json").write_text(json.dumps(values))
+    (tmp_path / "r/series.csv").write_text(_series(report, rows))
+    (file,) = export_run(tmp_path / "r", "fio")
+    (job,) = json.loads(file.read_text())["jobs"]
+    part = job["write"]
+    # 10, 6 and 0 pages of 4 KiB in 1, 2 and 4 ms; 5, 2 and 2 requests.
+    bandwidths, rates = [40_000, 12_000, 0], [5000, 1000, 500]
+    for name, spread, each in (("bw", "bw_dev", bandwidths), ("iops", "iops_stddev", rates)):
+        mean = sum(each) / 3
+        assert part[f"{name}_min"] == min(each)
+        assert part[f"{name}_max"] == max(each)
+        assert part[f"{name}_mean"] == pytest.approx(mean)
+        assert part[spread] == pytest.approx((sum((x - mean) ** 2 for x in each) / 3) ** 0.5)
+        assert part[f"{name}_samples"] == 3
+    assert part["bw_agg"] == 100
+    assert {job["trim"][name] for name in ("bw_min", "bw_mean", "bw_samples", "bw_agg")} == {0}
 
 
 def test_tables_are_whole(folder: Path, tmp_path: Path) -> None:

@@ -44,6 +44,12 @@ class Talks(Victim):
         return view.valid
 
 
+class Raises(Victim):
+    def score(self, view: VictimView) -> npt.NDArray[np.int64]:
+        del view
+        raise ValueError("out of ideas")
+
+
 def results(jobs: int) -> list[str]:
     done = ssdlab.compare(
         ssdlab.load_config("greedy-8ch", set=SMALL),
@@ -79,6 +85,18 @@ def test_a_worker_that_dies_is_named(tmp_path: Path) -> None:
     assert done.reports["policies.GreedyByScore"].completed
     assert not [one for one in (tmp_path / "c").iterdir() if one.name.startswith(".")]
     assert ssdlab.Comparison.read(tmp_path / "c").failures == done.failures
+
+
+def test_the_traceback_of_a_policy_is_shown_once(capfd: pytest.CaptureFixture[str]) -> None:
+    done = ssdlab.compare(
+        ssdlab.load_config("greedy-8ch", set=SMALL),
+        vary={"gc.victim": [Raises(), GreedyByScore()]},
+        progress=False,
+    )
+    assert "ValueError: out of ideas" in done.failures["test_processes.Raises"]
+    err = capfd.readouterr().err
+    assert err.count("Traceback (most recent call last):") == 1
+    assert 'raise ValueError("out of ideas")' in err
 
 
 def test_what_a_policy_prints_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

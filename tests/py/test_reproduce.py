@@ -1,6 +1,7 @@
 """Reproductions: numbers beside numbers, and runs that are made once."""
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -19,7 +20,7 @@ from ssdlab.reproduce.curves import peak_to_mean
 from ssdlab.reproduce.paper import Recording, Scale, fitting
 from ssdlab.reproduce.requests import shares_invalid
 from ssdlab.reproduce.result import QUICK, VERSION
-from ssdlab.reproduce.tables import agreement, tally
+from ssdlab.reproduce.tables import Row, Table, Tally, agreement, number, tally
 from ssdlab.trace import Requests
 
 WRITE, TRIM = Requests.OPS.index("write"), Requests.OPS.index("trim")
@@ -46,6 +47,18 @@ def of(name: str, out: Path, *workloads: str) -> Reproduction:
         (1.5, 2.9, 1.0, (True, True)),
         (0.5, 1.1, 1.0, (False, False)),
         (0.0, 0.0, 0.0, (True, True)),
+        # What changes nothing has the sign of nothing else.
+        (5.0, 0.0, 0.0, (False, False)),
+        (-5.0, 0.0, 0.0, (False, False)),
+        (0.0, 5.0, 0.0, (False, False)),
+        (0.0, -5.0, 0.0, (False, False)),
+        (1.5, 1.0, 1.0, (False, False)),
+        (1.0, 0.5, 1.0, (False, False)),
+        # The ends of the factor of two belong to it.
+        (10.0, 5.0, 0.0, (True, True)),
+        (10.0, 20.0, 0.0, (True, True)),
+        (10.0, 4.99, 0.0, (True, False)),
+        (10.0, 20.01, 0.0, (True, False)),
     ],
 )
 def test_agreement(
@@ -59,6 +72,48 @@ def test_agreement(
 def test_what_is_missing_is_not_compared() -> None:
     assert agreement(None, 1.0, 0.0) is None
     assert agreement(1.0, None, 0.0) is None
+
+
+def test_a_tally_counts_ties_as_cells_only() -> None:
+    rows = (
+        Row("a", (50.0, 20.0, None, 30.0), {"synthetic": (0.0, 15.0, 9.0, 5.0)}, 0.0),
+        Row("b", (1.2, 1.5), {"synthetic": (1.0, 0.8)}, 1.0),
+        Row("no improvement", (7.0,), {"synthetic": (7.0,)}),
+    )
+    table = Table("t", "", "", ("w", "x", "y", "z"), rows)
+    assert tally([table], "synthetic") == Tally(cells=5, same_sign=2, near=1)
+    assert tally([table], "recorded") == Tally(0, 0, 0)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+@pytest.mark.parametrize("quick", [True, False])
+def test_every_scheme_has_the_same_flash(name: str, quick: bool) -> None:
+    one = PAPERS[name]
+    cells = one.cells(Scale(quick=quick), one.workloads, {})
+    sizes = set()
+    for cell in {cell.scheme: cell for cell in cells}.values():
+        device = cell.config.values["device"]
+        shape = ("channels", "chips_per_channel", "planes_per_chip", "blocks_per_plane")
+        sizes.add(math.prod(device[key] for key in (*shape, "pages_per_block", "page_bytes")))
+    assert sizes == {one.flash.raw_bytes // (paper.QUICK if quick else 1)}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (0.12345, "0.123"),
+        (-9.9994, "−9.999"),
+        (10.0, "10.00"),
+        (99.99, "99.99"),
+        (100.0, "100.0"),
+        (123.456, "123.5"),
+        (1000.0, "1,000"),
+        (-12345.6, "−12,346"),
+    ],
+)
+def test_numbers_of_tables(value: float | None, text: str) -> None:
+    assert number(value) == text
 
 
 def test_rank_correlation() -> None:

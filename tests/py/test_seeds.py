@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from running import SMALL, SMALL_TOML, refused, ssdlab_command
 from ssdlab.comparison import MEASURES
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.run_page import value_at
-from ssdlab.intervals import ONE_SEED, UNDECIDED, estimate, order, paired_ratio
+from ssdlab.intervals import ONE_SEED, UNDECIDED, Estimate, estimate, order, paired_ratio
 from test_html_page import Reader
 
 VICTIMS = ["greedy", "fifo", "random"]
@@ -48,7 +49,7 @@ def test_formulas() -> None:
 
 def test_no_interval_without_spread() -> None:
     assert estimate([0.1, 0.1, 0.1]).ci95 is None
-    assert estimate([0.1, 0.1, 0.1]).mean == 0.1
+    assert estimate([0.1, 0.1, 0.1]) == Estimate(3, 0.1, 0.0, None)
     same = paired_ratio([2, 4], [1, 2])
     assert same
     assert (same.ratio, same.low, same.high) == (2, None, None)
@@ -208,6 +209,28 @@ def test_files_say_the_same(folder: Path) -> None:
     assert {*told["statistics"][0]} - {"label"} <= {*MEASURES}
 
 
+@pytest.mark.parametrize(
+    ("change", "interrupted"),
+    [
+        ({}, False),
+        ({"completed": False}, True),
+        ({"completed": False, "failures": {"fifo": "a reason"}}, False),
+        ({"not_run": ["random"]}, True),
+        ({"folders": {"greedy": "greedy/seed-1", "other": "other"}}, True),
+    ],
+)
+def test_a_comparison_that_is_read_knows_whether_it_is_whole(
+    change: dict[str, object], interrupted: bool, folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(folder, tmp_path / "c")
+    file = tmp_path / "c/compare.json"
+    told = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps({**told, **change}), encoding="utf-8")
+    done = ssdlab.Comparison.read(tmp_path / "c")
+    assert done.interrupted == interrupted
+    assert done.completed == (not interrupted and "failures" not in change)
+
+
 def test_the_page_says_the_same(folder: Path) -> None:
     done = ssdlab.Comparison.read(folder)
     told = json.loads(done.to_json())
@@ -254,13 +277,49 @@ def test_repetitions_that_did_not_complete_do_not_count() -> None:
     broken = ssdlab.Report.of(json.dumps({**done.repetitions["fifo"][2].json, "completed": False}))
     kept = {**done.repetitions, "fifo": {**done.repetitions["fifo"], 2: broken}}
     part = replace(done, repetitions=kept)
-    assert part.estimates("fifo")["waf"].n == part.ratios("fifo")["waf"].n == 3
+    assert part.estimates("fifo")["waf"].n == 3
+    wafs = [
+        [done.repetitions[label][seed].waf.total or 0 for seed in (1, 3, 4)]
+        for label in ("fifo", "greedy")
+    ]
+    assert part.ratios("fifo")["waf"] == paired_ratio(*wafs)
     assert "Only 3 repetitions of fifo completed" in part.summary()
     one = {label: {1: by_seed[1]} for label, by_seed in done.repetitions.items()}
     alone = replace(done, repetitions=one)
     assert "Fewer than two repetitions completed" in alone.summary()
     assert "–" in comparison_page(alone)
     assert json.loads(alone.to_json())["statistics"] == [{"label": label} for label in VICTIMS]
+
+
+def test_pairs_have_equal_seeds_whatever_their_order() -> None:
+    """The mean of the ratios does not show which runs were paired: their interval does."""
+    done = compared()
+    greedy, fifo = done.repetitions["greedy"], done.repetitions["fifo"]
+    turned = replace(done, repetitions={"greedy": greedy, "fifo": dict(reversed(fifo.items()))})
+    assert turned.ratios("fifo") == pytest.approx(done.ratios("fifo"))
+    held = {
+        "greedy": {seed: greedy[seed] for seed in (4, 1, 2)},
+        "fifo": {seed: fifo[seed] for seed in (1, 3, 4)},
+    }
+    pair = (
+        [fifo[seed].waf.total or 0 for seed in (1, 4)],
+        [greedy[s].waf.total or 0 for s in (1, 4)],
+    )
+    found = replace(done, repetitions=held).ratios("fifo")["waf"]
+    assert found == paired_ratio(*pair)
+    assert found.n == 2
+    # By hand: Student's t for one degree of freedom is 12.706.
+    logs = [math.log(value / base) for value, base in zip(*pair, strict=True)]
+    width = 12.7062047 * abs(logs[0] - logs[1]) / 2
+    assert found.low == pytest.approx(math.exp(sum(logs) / 2 - width))
+    assert found.high == pytest.approx(math.exp(sum(logs) / 2 + width))
+
+
+def test_what_was_not_run_is_listed() -> None:
+    report = ssdlab.run("greedy-8ch", set=SMALL, progress=False)
+    done = ssdlab.Comparison({"greedy": report}, interrupted=True, not_run=("fifo", "random"))
+    assert "not run: fifo, random" in done.summary().splitlines()
+    assert "Not run: fifo, random." in comparison_page(done)
 
 
 def test_bad_seeds_are_refused(tmp_path: Path) -> None:

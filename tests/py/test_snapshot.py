@@ -1,6 +1,8 @@
 """Snapshots in files: one preconditioned device for many runs, and what is refused."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,20 @@ def made(tmp_path: Path) -> Path:
 
 
 # ---------------------------------------------------------------- what they are for
+
+
+def test_a_snapshot_is_named_while_it_is_read(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    named: list[str] = []
+
+    @contextmanager
+    def shown(name: str, progress: bool) -> Iterator[None]:
+        assert progress
+        named.append(name)
+        yield None
+
+    monkeypatch.setattr("ssdlab.device.shown", shown)
+    assert ssdlab.snapshot_info(made / "a.snap", progress=True).used_pages == 1708
+    assert named == ["a.snap"]
 
 
 def test_a_run_from_a_snapshot_is_the_run_after_preconditioning(made: Path) -> None:

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 import ssdlab
 from running import COMMAND, HANG_S, ROOT, refused, ssdlab_command
+from ssdlab import _core
 from ssdlab.trace_info import Distribution, Info
+from ssdlab.trace_table import grids, to_text
 
 Request = tuple[int, str, int, int]
 """Nanoseconds, operation letter, first sector, sectors."""
@@ -287,7 +289,9 @@ def test_progress_and_its_exceptions() -> None:
     seen: list[int] = []
     ssdlab.Trace(TRACE).info(progress=seen.append)
     assert seen == sorted(seen)
-    assert 0 < seen[-1] <= TRACE.stat().st_size
+    # Every 256 KiB, so that less than that is left after the last time.
+    assert set(np.diff(seen).tolist()) == {262_150}
+    assert 0 <= TRACE.stat().st_size - seen[-1] < 262_150
 
     def stops(_: int) -> None:
         raise RuntimeError("enough")
@@ -296,9 +300,47 @@ def test_progress_and_its_exceptions() -> None:
         ssdlab.Trace(TRACE).info(progress=stops)
 
 
+def test_every_window_of_arrivals_is_a_column() -> None:
+    info = ssdlab.Trace(TRACE).info()
+    (grid,) = [grid for grid in grids([info]) if grid.title == "arrivals in windows of"]
+    assert grid.columns == tuple(_core.duration(float(one.window_ns)) for one in info.bursts)
+    lines = dict(grid.lines)
+    assert list(lines) == ["mean", "peak", "peak to mean", "dispersion"]
+    assert lines["peak"] == tuple(f"{one.peak:,}" for one in info.bursts)
+    assert all(len(cells) == len(info.bursts) for cells in lines.values())
+
+
+def test_what_one_trace_lacks_has_no_ratio(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.trace", tmp_path / "two.trace"
+    head = "8,0 1 1 {}.000000000 7 Q {} {} + 8 [a]\n"
+    one.write_text("".join(head.format(i, "W", 8 * (i % 2)) for i in range(4)))
+    two.write_text("".join(head.format(i, "W", 8 * i) for i in range(6)))
+    lines = {
+        (grid.title, label): cells
+        for grid in grids([ssdlab.Trace(file).info() for file in (one, two)])
+        for label, cells in grid.lines
+    }
+    assert lines["trace", "requests"] == ("4", "6", "1.50x")
+    lacking = [cells for cells in lines.values() if "-" in cells[:2]]
+    assert lacking
+    assert all(cells[2] == "-" for cells in lacking)
+    zero = [cells for cells in lines.values() if cells[0] == "0" and cells[1] not in ("0", "-")]
+    assert all(cells[2] == "-" for cells in zero)
+
+
+def test_the_name_of_a_file_stays_in_a_line(tmp_path: Path) -> None:
+    trace = tmp_path / ("a" * 90) / ("b" * 90 + ".trace")
+    trace.parent.mkdir()
+    trace.write_text("8,0 1 1 0.5 7 Q W 0 + 8 [a]\n")
+    first = to_text([ssdlab.Trace(trace).info()]).splitlines()[0]
+    assert first == f"{trace}: block-event, 1 lines, action Q"
+
+
 def test_arrays_are_typed() -> None:
     found = ssdlab.Trace(TRACE).info()
     assert found.ops.write.size.bucket_low.dtype == np.uint64
     assert found.hot.write_share.dtype == np.float64
     assert found.idle.count.dtype == np.uint64
-    assert 0 < found.hot.write_share[0] <= found.hot.write_share[-1] < 1
+    assert found.hot.hottest.tolist() == [0.01, 0.05, 0.1, 0.2]
+    shares = [0.283902, 0.472817, 0.627959, 0.828110]
+    assert found.hot.write_share.tolist() == pytest.approx(shares, abs=1e-6)

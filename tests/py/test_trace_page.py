@@ -9,6 +9,7 @@ import pytest
 
 import ssdlab
 from running import ROOT, nothing_left, refused, ssdlab_command
+from ssdlab.html.leave import trace_files
 from ssdlab.html.page import flattened
 from ssdlab.html.plot import Curve, Missing, Plot
 from ssdlab.html.trace_page import trace_page
@@ -55,9 +56,11 @@ def test_curves_are_those_of_the_distributions(infos: list[Info]) -> None:
     assert gaps.y[-1] == 1
     assert gaps.x[-1] == info.gaps.max
     assert (gaps.y[1:] >= gaps.y[:-1]).all()
-    median = info.gaps.p50
-    assert median is not None
-    assert gaps.y[gaps.x < median / 2].max(initial=0) <= 0.5 <= gaps.y[gaps.x >= 2 * median].min()
+    low, counts = info.gaps.bucket_low, info.gaps.bucket_count
+    below = [counts[low <= x].sum() / info.gaps.count for x in gaps.x[1:]]
+    assert gaps.y[1:].tolist() == pytest.approx(below)
+    assert gaps.x[0] == 0.5
+    assert gaps.y[0] == counts[0] / info.gaps.count
     second = _curve(infos, "hot", "writes, second")
     assert list(second.y[1:-1]) == list(infos[1].hot.write_share)
 
@@ -80,6 +83,19 @@ def test_thousands_of_volumes_stay_a_page(infos: list[Info]) -> None:
     assert len(list(flattened(values))) > 100_000
     assert len(page.encode()) < 1_000_000
     assert "The first 1,000 of 20,000." in page
+
+
+def test_files_of_others_are_kept_unless_told(infos: list[Info], tmp_path: Path) -> None:
+    notes = tmp_path / "notes.html"
+    notes.write_text("mine")
+    with pytest.raises(ssdlab.OutputError, match="exists"):
+        trace_files(infos, out=notes)
+    assert notes.read_text() == "mine"
+    trace_files(infos, out=notes, force=True)
+    page = notes.read_text(encoding="utf-8")
+    assert page == trace_page(infos)
+    notes.write_text(page + "<!-- -->", encoding="utf-8")
+    assert trace_files(infos, out=notes) == [notes], "a page of ours is written again"
 
 
 def test_the_command_writes_page_and_plots(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def drawn(figure: Plot | Stacked, *, alone: bool = False) -> str:
     else:
         height, body = _plot(figure)
     head = 28.0 if alone else 0.0
-    size = f'viewBox="0 {-head:g} {WIDTH:g} {height + head:g}"'
+    size = f'viewBox="0 {0 - head:g} {WIDTH:g} {height + head:g}"'
     name = f"{figure.title}. {figure.caption}" if alone else figure.title
     if not alone:
         return (

@@ -125,7 +125,8 @@
 
   const look = (from, to) => {
     const span = Math.min(Math.max(to - from, 100), whole[1] - whole[0]);
-    const low = Math.min(Math.max(from, whole[0]), whole[1] - span);
+    // The middle stays where it is, even if there is no closer look.
+    const low = Math.min(Math.max((from + to - span) / 2, whole[0]), whole[1] - span);
     view = [low, low + span];
     redraw();
   };

@@ -1,0 +1,137 @@
+"""The mutants of the Python package: which places are changed, and which tests meet a mutant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+# `make mutants-python` installs them.
+pytest.importorskip("coverage")
+pytest.importorskip("mutmut")
+
+
+@pytest.fixture(autouse=True)
+def _tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+
+
+SOURCE = '''\
+"""A module, 1 + 1."""
+from x import y
+Alias: TypeAlias = "int | None"
+MOST = 3
+
+
+def f(a: int | None, b: int = 4) -> int:
+    """Not changed: 5 < 6."""
+    return a + b if a < MOST else len("text")
+'''
+
+
+def test_every_place_of_a_module_but_texts_and_types_is_changed() -> None:
+    from mutation.python_sites import changes
+
+    found = [
+        (change.line, SOURCE[change.first : change.last], change.text, change.in_function)
+        for change in changes(SOURCE)
+    ]
+    assert {line for line, *_ in found} == {4, 7, 9}
+    assert (4, "3", "4", False) in found
+    assert (7, "4", "5", True) in found
+    assert (9, "a + b", "a - b", True) in found
+    assert (9, " < MOST", "<= MOST", True) in found
+    assert (9, 'len("text")', "len(None)", True) in found
+    assert not any("XX" in text for *_, text, _ in found)
+
+
+def test_a_change_is_put_into_the_source() -> None:
+    from mutation.python_sites import changes, compiles
+
+    (change,) = [one for one in changes(SOURCE) if one.text == "a - b"]
+    made = change.made(SOURCE)
+    assert made == SOURCE.replace("a + b", "a - b")
+    assert compiles(made)
+    assert not compiles(made.replace("return", "return return"))
+
+
+SCRIPT = """\
+// Not changed: 1 + 1
+const a = "1 < 2", b = `3 + ${c + 0} < 4`;
+const d = (e) => Math.min(e, -1) * 10;
+if (!d && a !== b) return 0;
+"""
+
+
+def test_operators_numbers_and_names_of_scripts_are_changed() -> None:
+    from mutation.script_sites import changes
+
+    found = [
+        (change.line, SCRIPT[change.first : change.last], change.text) for change in changes(SCRIPT)
+    ]
+    assert found == [
+        (2, "+", "-"),
+        (2, "0", "1"),
+        (3, "Math.min", "Math.max"),
+        (3, "-", ""),
+        (3, "1", "(2 * 1)"),
+        (3, "*", "/"),
+        (3, "10", "(2 * 10)"),
+        (4, "!", ""),
+        (4, "&&", "||"),
+        (4, "!==", "==="),
+        (4, "0", "1"),
+    ]
+
+
+def test_a_mutant_meets_the_tests_that_run_its_line_the_quickest_first() -> None:
+    from mutation.reach import MOST_S, Reached, tests_of
+
+    file = "python/ssdlab/a.py"
+    slow = Reached(
+        "t/slow.py",
+        {"t/slow.py::a": 30.0, "t/slow.py::b": 6.0},
+        {
+            file: {"3": ["t/slow.py"], "9": [""]},
+        },
+    )
+    quick = Reached(
+        "t/quick.py",
+        {"t/quick.py::a": 2.0, "t/quick.py::b": 1.0},
+        {
+            file: {"3": ["t/quick.py::a", "t/quick.py::b"], "4": ["t/quick.py::b"]},
+        },
+    )
+    long = Reached("t/long.py", {"t/long.py::a": MOST_S}, {file: {"3": ["t/long.py::a"]}})
+    every = [slow, quick, long]
+    # Of a file that takes long half of the tests comes later; what exceeds the limit does not run.
+    tests, seconds = tests_of(every, file, {3})
+    assert tests == ["t/quick.py::b", "t/quick.py::a", "t/slow.py::b", "t/slow.py::a"]
+    assert seconds == 39
+    assert tests_of(every, file, {4}) == (["t/quick.py::b"], 1)
+    assert tests_of(every, file, {9}) == ([], 0)
+    assert tests_of([long], file, {3}) == (["t/long.py::a"], MOST_S)
+    assert tests_of(every, "python/ssdlab/html/a.js", {1})[0] == ["tests/py/test_page_script.py"]
+
+
+def test_the_sample_of_an_area_has_a_mutant_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    import python_mutants
+    from mutation.python_sites import Change
+
+    every = [
+        python_mutants.Mutant(
+            "pages", f"f{i % 9}.js", Change(i // 18, 0, 1, f"{i}", True), f"m{i}", ""
+        )
+        for i in range(900)
+    ]
+    monkeypatch.setattr(python_mutants, "mutants", lambda *_: every)
+    monkeypatch.setattr(python_mutants, "viable", lambda one: one.name != every[0].name)
+    sample = python_mutants.drawn(["pages"])
+    assert len(sample) == python_mutants.SAMPLE["pages"] == 40
+    assert len({(one.file, one.change.line) for one in sample}) == 40
+    assert every[0] not in sample
+    monkeypatch.setattr(python_mutants, "mutants", lambda *_: every[::-1])
+    assert python_mutants.drawn(["pages"]) == sample

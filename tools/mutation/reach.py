@@ -1,0 +1,145 @@
+"""Which tests run which lines of the package: measured once by coverage.py, a file of tests a time.
+
+Kept in `target/mutants/reach/`; a file of tests that has changed is measured again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from coverage import CoverageData
+
+# They read the sources and not the package, run every word of the documentation, need a browser or
+# LevelDB's sources, or test the crates through the package, and take long.
+LEFT_OUT = {
+    *("test_tidy", "test_dependencies", "test_seeded_bugs_apply", "test_site", "test_documents"),
+    *("test_notebooks", "test_html_browser", "test_kv_leveldb", "test_check_run", "test_golden"),
+    *("test_external_check", "test_policy", "test_snapshot", "test_validation", "test_warmup"),
+}
+# Signals and a full disk hit the measurement, too.
+SPOILT = "not interrupt and not disk_full"
+PAGE_SCRIPTS = "tests/py/test_page_script.py"
+# What a mutant's tests may take without it, in all: what is beyond does not run.
+MOST_S = 100.0
+RCFILE = """\
+[run]
+source_pkgs = ssdlab
+data_file = {data}
+parallel = true
+context = ${{SSDLAB_TEST-}}
+[report]
+"""
+
+
+@dataclass
+class Reached:
+    """What one file of tests runs."""
+
+    file: str
+    seconds: dict[str, float]
+    """Of every test, by its id."""
+    lines: dict[str, dict[str, list[str]]]
+    """Tests, or the file for all of them, by file and line of the package."""
+
+
+def measured(root: Path, work: Path) -> list[Reached]:
+    """What every file of tests runs; exit if one fails."""
+    found = []
+    for test in sorted((root / "tests/py").glob("test_*.py")):
+        if test.stem in LEFT_OUT:
+            continue
+        digest = hashlib.sha256(test.read_bytes()).hexdigest()[:12]
+        kept = work / "reach" / f"{test.stem}-{digest}.json"
+        if not kept.exists():
+            reached = _measure(root, work, test)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps(reached.__dict__), encoding="utf-8")
+        found.append(Reached(**json.loads(kept.read_text(encoding="utf-8"))))
+    return found
+
+
+def _measure(root: Path, work: Path, test: Path) -> Reached:
+    folder = work / "coverage" / test.stem
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    rcfile = folder / "rc"
+    rcfile.write_text(RCFILE.format(data=folder / "data"), encoding="utf-8")
+    started = "import coverage\ncoverage.process_startup()\n"
+    (folder / "sitecustomize.py").write_text(started, encoding="utf-8")
+    environment = os.environ | {
+        "SSDLAB_COVERAGE": str(rcfile),
+        "PYTHONPATH": os.pathsep.join([str(folder), str(root / "tools")]),
+    }
+    file = test.relative_to(root).as_posix()
+    command = [sys.executable, "-m", "coverage", "run", f"--rcfile={rcfile}", "-m", "pytest"]
+    command += ["-q", "-p", "mutation.contexts", "-m", "not slow", "-k", SPOILT]
+    command += ["--durations=0", "--durations-min=0", "-vv", file]
+    done = subprocess.run(
+        command, cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
+    # 5: all of its tests are slow.
+    if done.returncode not in (0, 5):
+        sys.exit(f"without a mutant {file} fails:\n{done.stdout}{done.stderr}")
+    seconds: dict[str, float] = defaultdict(float)
+    for took, name in re.findall(
+        r"^([\d.]+)s (?:call|setup|teardown) +(\S.*)$", done.stdout, flags=re.MULTILINE
+    ):
+        seconds[name] += float(took)
+    print(f"{file}: {len(seconds)} tests, {sum(seconds.values()):.0f} s", flush=True)
+    return Reached(file, dict(seconds), _lines(root, folder))
+
+
+def _lines(root: Path, folder: Path) -> dict[str, dict[str, list[str]]]:
+    data = CoverageData(str(folder / "combined"))
+    for part in folder.glob("data.*"):
+        other = CoverageData(str(part))
+        other.read()
+        data.update(other)
+    found: dict[str, dict[str, list[str]]] = {}
+    for name in data.measured_files():
+        path = Path(name)
+        if path.is_relative_to(root):
+            contexts = data.contexts_by_lineno(name)
+            found[path.relative_to(root).as_posix()] = {
+                str(line): sorted(tests) for line, tests in contexts.items()
+            }
+    return found
+
+
+def tests_of(reached: list[Reached], file: str, lines: set[int]) -> tuple[list[str], float]:
+    """Tests that run one of the lines, the quickest file first, and how long they take."""
+    if file.endswith(".js"):
+        return [PAGE_SCRIPTS], 30.0
+    by_file: list[tuple[float, list[str]]] = []
+    seconds = {name: s for one in reached for name, s in one.seconds.items()}
+    for one in reached:
+        known = one.lines.get(file, {})
+        names = {name for line in lines for name in known.get(str(line), []) if name}
+        if one.file in names:
+            names = set(one.seconds) | names - {one.file}
+        chosen = sorted(names, key=lambda name: (seconds.get(name, 0.0), name))
+        if chosen:
+            by_file.append((sum(seconds.get(name, 0.0) for name in chosen), chosen))
+    ordered: list[str] = []
+    kept: list[str] = []
+    total = 0.0
+    # Of every file the quick tests first: a mutant that one of them catches costs little.
+    for quick in (True, False):
+        for one_s, chosen in sorted(by_file):
+            half = len(chosen) if one_s < 5 else -(-len(chosen) // 2)
+            ordered += chosen[:half] if quick else chosen[half:]
+    for name in ordered:
+        took = seconds.get(name, 0.0)
+        if not kept or total + took <= MOST_S:
+            kept.append(name)
+            total += took
+    return kept, total

@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+"""Mutation testing of the Python package and its pages: change one place, see whether a test fails.
+
+    python tools/python_mutants.py sample [python|pages ...]   a fixed random sample of each area
+    python tools/python_mutants.py changed [BASE]              the lines changed since BASE (main)
+
+Python is mutated by mutmut's operators, the page's scripts by those of `mutation/script_sites.py`.
+Of a line there is at most one mutant in a sample, drawn by the seed SEED. A mutant meets the tests
+that run its line, known from one run of the tests under coverage.py (`mutation/reach.py`), until
+one fails; if they use five times as much of the processor as without a mutant, it counts as caught.
+
+Results are appended to `target/mutants/python.jsonl`, and what is there is not run again: `--again`
+forgets the survivors, to run them after tests were added. Mutants that change nothing anybody can
+see are listed with the reason in `tools/mutation/equivalent_python.txt`. Prints the survivors and,
+for each area, how many were caught. Exit code 1 if a survivor is not explained, 2 if the tests fail
+without a mutant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutation import python_sites, script_sites
+from mutation.python_sites import Change, compiles
+from mutation.reach import Reached, measured, tests_of
+
+ROOT = Path(__file__).resolve().parent.parent
+WORK = ROOT / "target" / "mutants"
+EQUIVALENT = ROOT / "tools" / "mutation" / "equivalent_python.txt"
+PACKAGE = ROOT / "python" / "ssdlab"
+SEED = 1
+SAMPLE = {"python": 80, "pages": 40}
+# Measurements of the simulator itself, whose tests are slow or which print times of this machine.
+LEFT_OUT = ("bench", "validation", "kv/bench.py")
+# Of the papers: numbers transcribed from them, which docs/papers shows. Functions are mutated.
+TRANSCRIBED = ("reproduce/papers", "reproduce/other_readings")
+AT_FIRST = 2
+# Times the processor time of the tests without a mutant, and at least so many seconds: it hangs.
+PATIENCE, LEAST_S = 5, 60
+# Tests that neither end nor compute.
+LONGEST_S = 1800
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change in one file."""
+
+    area: str
+    file: str
+    change: Change
+    name: str
+    """The same as long as the line stays the same."""
+    digest: str
+    """Of the file."""
+
+    @property
+    def rank(self) -> str:
+        """Its place in the draw."""
+        return hashlib.sha256(f"{SEED}:{self.name}".encode()).hexdigest()
+
+
+def sources() -> Iterator[tuple[str, Path]]:
+    """Area and path of every source."""
+    for path in sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.js")]):
+        inner = path.relative_to(PACKAGE).as_posix()
+        if not inner.startswith(LEFT_OUT):
+            yield "pages" if inner.startswith("html/") else "python", path
+
+
+def mutants(areas: list[str], lines: dict[str, set[int]] | None = None) -> Iterator[Mutant]:
+    """All mutants of some areas, or of some lines by file."""
+    for area, path in sources():
+        file = path.relative_to(ROOT).as_posix()
+        if area not in areas or (lines is not None and file not in lines):
+            continue
+        source = path.read_text(encoding="utf-8")
+        digest = hashlib.sha256(source.encode()).hexdigest()[:12]
+        sites = python_sites if path.suffix == ".py" else script_sites
+        transcribed = path.relative_to(PACKAGE).as_posix().startswith(TRANSCRIBED)
+        seen: dict[str, int] = {}
+        for change in sites.changes(source):
+            if lines is not None and change.line not in lines[file]:
+                continue
+            if transcribed and not change.in_function:
+                continue
+            begin = source.rfind("\n", 0, change.first) + 1
+            end = source.find("\n", change.last)
+            before = source[begin:end].strip()
+            after = source[begin : change.first] + change.text + source[change.last : end]
+            name = " ".join(f"{file}: {before} -> {after.strip()}".split())
+            seen[name] = seen.get(name, 0) + 1
+            name += f" ({seen[name]})" if seen[name] > 1 else ""
+            yield Mutant(area, file, change, name, digest)
+
+
+def drawn(areas: list[str]) -> list[Mutant]:
+    """The sample of some areas."""
+    found: list[Mutant] = []
+    every = sorted(mutants(areas), key=lambda mutant: mutant.rank)
+    for area in areas:
+        lines: dict[tuple[str, int], Mutant] = {}
+        for mutant in every:
+            place = (mutant.file, mutant.change.line)
+            if mutant.area == area and place not in lines and viable(mutant):
+                lines[place] = mutant
+            if len(lines) == SAMPLE[area]:
+                break
+        found += lines.values()
+    return found
+
+
+def viable(mutant: Mutant) -> bool:
+    """Whether it is a program, and another one."""
+    source = (ROOT / mutant.file).read_text(encoding="utf-8")
+    made = mutant.change.made(source)
+    return made != source and (mutant.file.endswith(".js") or compiles(made))
+
+
+def changed(base: str) -> list[Mutant]:
+    """The mutants of the lines that differ from `base`."""
+    git = ["git", "-C", str(ROOT), "diff", "-U0", base, "--", "python/ssdlab"]
+    text = subprocess.run(git, capture_output=True, text=True, check=True).stdout
+    lines: dict[str, set[int]] = {}
+    file = ""
+    for line in text.splitlines():
+        if line.startswith("+++ "):
+            file = line.removeprefix("+++ b/")
+        elif found := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):
+            first, count = int(found[1]), int(found[2] or 1)
+            lines.setdefault(file, set()).update(range(first, first + count))
+    return [mutant for mutant in mutants(list(SAMPLE), lines) if viable(mutant)]
+
+
+def equivalent() -> dict[str, str]:
+    """Why mutants change nothing, by name."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in EQUIVALENT.read_text(encoding="utf-8").splitlines():
+        if line.startswith("    "):
+            found[name] = f"{found.get(name, '')} {line.strip()}".strip()
+        elif line and not line.startswith("#"):
+            name = line
+    return found
+
+
+class Results:
+    """What came out, in a file that grows."""
+
+    def __init__(self, path: Path, again: bool) -> None:
+        self.path = path
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        # The last one counts.
+        self.by_name = {entry["name"]: entry for entry in map(json.loads, lines)}
+        if again:
+            kept = self.by_name.items()
+            self.by_name = {name: e for name, e in kept if e["verdict"] != "survived"}
+
+    def add(self, mutant: Mutant, verdict: str, by: str, took_s: float) -> None:
+        """Note a result."""
+        entry = {"name": mutant.name, "area": mutant.area, "verdict": verdict, "by": by}
+        self.by_name[mutant.name] = entry
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as out:
+            out.write(json.dumps({**entry, "took_s": round(took_s, 1)}) + "\n")
+        print(f"{verdict:8} {took_s:5.0f} s  {mutant.name}  {by}", flush=True)
+
+
+def function_lines(source: str) -> set[int]:
+    """Lines that run when something is called."""
+    import ast
+
+    inside: set[int] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            inside.update(range(node.body[0].lineno, (node.end_lineno or 0) + 1))
+    return inside
+
+
+def judge(mutant: Mutant, reached: list[Reached], tree: Path) -> tuple[str, str]:
+    """Verdict, and the first test that failed."""
+    source = (ROOT / mutant.file).read_text(encoding="utf-8")
+    lines = {mutant.change.line}
+    # A constant is used by the functions of its module.
+    if not mutant.change.in_function and mutant.file.endswith(".py"):
+        lines = function_lines(source)
+    tests, usual_s = tests_of(reached, mutant.file, lines)
+    if not tests:
+        return "survived", "no test runs it"
+    path = tree / mutant.file
+    try:
+        path.write_text(mutant.change.made(source), encoding="utf-8")
+        # Most are caught by the first files: the others need not be imported.
+        first = list(dict.fromkeys(test.partition("::")[0] for test in tests))[:AT_FIRST]
+        early = [test for test in tests if test.startswith(tuple(first))]
+        late = [test for test in tests if test not in early]
+        verdict, by = "survived", ""
+        for batch in filter(None, (early, late)):
+            verdict, by = run_tests(batch, max(LEAST_S, PATIENCE * usual_s), tree)
+            if verdict != "survived":
+                break
+        return verdict, by
+    finally:
+        path.write_text(source, encoding="utf-8")
+
+
+def limits(cpu_s: int) -> None:
+    """Of the process that is about to run tests, and of each that it starts."""
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 5))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def run_tests(tests: list[str], most_s: float, tree: Path) -> tuple[str, str]:
+    """Whether one of the tests fails on the package in `tree`, and which."""
+    # Stale bytecode is known by the second in which its source was written: none is kept.
+    environment = os.environ | {
+        "PYTHONPATH": str(tree / "python"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = [sys.executable, "-m", "pytest", "-qx", "-m", "not slow", "--no-header"]
+    command += ["--tb=line", "-p", "no:cacheprovider", *tests]
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: limits(round(most_s)),
+    )
+    try:
+        output, _ = process.communicate(timeout=LONGEST_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return "hangs", ""
+    if process.returncode == 0:
+        return "survived", ""
+    if process.returncode == -signal.SIGXCPU:
+        return "hangs", ""
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
+    return "caught", failed[1] if failed else f"exit code {process.returncode}"
+
+
+def table(chosen: list[Mutant], results: Results) -> int:
+    """Print survivors and counts; the number of survivors that nothing explains."""
+    reasons, unexplained = equivalent(), 0
+    for area in sorted({mutant.area for mutant in chosen}):
+        count = dict.fromkeys(("caught", "hangs", "equivalent", "unexplained", "not run"), 0)
+        for mutant in chosen:
+            if mutant.area != area:
+                continue
+            known = results.by_name.get(mutant.name)
+            if known is None:
+                verdict = "not run"
+            elif known["verdict"] != "survived":
+                verdict = known["verdict"]
+            else:
+                verdict = "equivalent" if mutant.name in reasons else "unexplained"
+            count[verdict] += 1
+            if verdict == "unexplained":
+                print(f"SURVIVES {mutant.file}:{mutant.change.line} {mutant.name}")
+        unexplained += count["unexplained"]
+        judged = count["caught"] + count["hangs"] + count["unexplained"]
+        share = 100 * (judged - count["unexplained"]) / max(1, judged)
+        words = ", ".join(f"{n} {what}" for what, n in count.items())
+        print(f"{area}: {sum(count.values())} mutants, {words}; {share:.1f} % of those that count")
+    return unexplained
+
+
+def main() -> int:
+    """Judge a sample or a change; 1 if a survivor is not explained."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("what", choices=["sample", "changed"])
+    parser.add_argument("names", nargs="*", help="areas of the sample, or the base of the change")
+    parser.add_argument("--again", action="store_true", help="run the survivors again")
+    parser.add_argument("--table", action="store_true", help="run nothing, print what is known")
+    options = parser.parse_args()
+    results = Results(WORK / "python.jsonl", options.again)
+    if options.what == "sample":
+        chosen = drawn(options.names or list(SAMPLE))
+    else:
+        chosen = changed(*(options.names or ["main"]))
+    todo = [m for m in chosen if m.name not in results.by_name]
+    if todo and not options.table:
+        reached = measured(ROOT, WORK)
+        tree = WORK / "package"
+        shutil.rmtree(tree, ignore_errors=True)
+        unwanted = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / "python", tree / "python", ignore=unwanted)
+        for mutant in todo:
+            start = time.monotonic()
+            verdict, by = judge(mutant, reached, tree)
+            results.add(mutant, verdict, by, time.monotonic() - start)
+    return 1 if table(chosen, results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
