@@ -14,6 +14,7 @@ __all__ = [
     "DeviceInfo",
     "Finished",
     "KeyStream",
+    "KvAppliedError",
     "KvBatch",
     "KvBench",
     "KvCorruptionError",
@@ -22,6 +23,7 @@ __all__ = [
     "KvIter",
     "KvLockedError",
     "KvSnapshot",
+    "KvUncertainError",
     "LogReader",
     "Store",
     "StuckError",
@@ -471,6 +473,12 @@ class KvIoError(KvError):
 
 class KvLockedError(KvError):
     """A store that is open elsewhere."""
+
+class KvAppliedError(KvError):
+    """A write that is made, though background work after it failed."""
+
+class KvUncertainError(KvError):
+    """A write that may be found when the store is opened again, or not at all."""
 
 @final
 class Store:

@@ -291,7 +291,7 @@ def test_exceptions_know_their_module() -> None:
         for kind in vars(_core).values()
         if isinstance(kind, type) and issubclass(kind, Exception)
     ]
-    assert len(exceptions) == 7
+    assert len(exceptions) == 9
     for kind in exceptions:
         assert kind.__module__ == "ssdlab._core"
         back = pickle.loads(pickle.dumps(kind("why")))

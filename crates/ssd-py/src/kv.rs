@@ -26,10 +26,30 @@ pyo3::create_exception!(
 pyo3::create_exception!(ssdlab._core, KvCorruptionError, KvError, "A damaged file of a store.");
 pyo3::create_exception!(ssdlab._core, KvIoError, KvError, "A file of a store that cannot be used.");
 pyo3::create_exception!(ssdlab._core, KvLockedError, KvError, "A store that is open elsewhere.");
+pyo3::create_exception!(
+    ssdlab._core,
+    KvAppliedError,
+    KvError,
+    "A write that is made, though background work after it failed."
+);
+pyo3::create_exception!(
+    ssdlab._core,
+    KvUncertainError,
+    KvError,
+    "A write that may be found when the store is opened again, or not at all."
+);
+
+/// The error of a write, caused by another one.
+fn caused(error: PyErr, cause: Error) -> PyErr {
+    Python::attach(|py| error.set_cause(py, Some(told(cause))));
+    error
+}
 
 fn told(error: Error) -> PyErr {
     let text = error.to_string();
     match error {
+        Error::Applied(cause) => caused(KvAppliedError::new_err(text), *cause),
+        Error::Uncertain(cause) => caused(KvUncertainError::new_err(text), *cause),
         Error::Corruption { .. } => KvCorruptionError::new_err(text),
         Error::Io { .. } => KvIoError::new_err(text),
         Error::Stopped(why) => match why.get_ref().and_then(|why| why.downcast_ref::<PyErr>()) {

@@ -172,6 +172,8 @@ fn add_kv(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("KvCorruptionError", py.get_type::<kv::KvCorruptionError>())?;
     module.add("KvIoError", py.get_type::<kv::KvIoError>())?;
     module.add("KvLockedError", py.get_type::<kv::KvLockedError>())?;
+    module.add("KvAppliedError", py.get_type::<kv::KvAppliedError>())?;
+    module.add("KvUncertainError", py.get_type::<kv::KvUncertainError>())?;
     module.add_class::<kv::Store>()?;
     module.add_class::<kv::KvBatch>()?;
     module.add_class::<kv::KvSnapshot>()?;

@@ -12,10 +12,12 @@ memoryview). A store, its iterators and batches can be used from several threads
 in. None of them can be used in a fork of the process that opened the store.
 """
 
+from ssdlab._core import KvAppliedError as AppliedError
 from ssdlab._core import KvCorruptionError as CorruptionError
 from ssdlab._core import KvError as Error
 from ssdlab._core import KvIoError as IoError
 from ssdlab._core import KvLockedError as LockedError
+from ssdlab._core import KvUncertainError as UncertainError
 from ssdlab.kv.iterator import Iterator, RawIterator
 from ssdlab.kv.store import (
     DB,
@@ -37,6 +39,7 @@ from ssdlab.kv.store import (
 
 __all__ = [
     "DB",
+    "AppliedError",
     "CorruptionError",
     "Error",
     "IoError",
@@ -50,6 +53,7 @@ __all__ = [
     "Snapshot",
     "Stats",
     "TableStats",
+    "UncertainError",
     "Verified",
     "WriteBatch",
     "Writer",

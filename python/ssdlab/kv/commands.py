@@ -16,6 +16,8 @@ from ssdlab.bench import history
 from ssdlab.errors import OutputError
 from ssdlab.terminal import put, say
 
+SOMETHING_LOST = 1
+
 kv_app = typer.Typer(no_args_is_help=True, help="Inspect, repair and benchmark stores.")
 
 Store = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the store.")]
@@ -66,13 +68,18 @@ def kv_verify(folder: Store) -> None:
 @kv_app.command("repair")
 @_interruptible()
 def kv_repair(folder: Store) -> None:
-    """Rebuild a store from what can still be read; old files are renamed."""
+    """Rebuild a store from what can still be read; old files are renamed.
+
+    Exit code 0 if all was kept, 1 if something was lost: it is listed, and all else is in the store.
+    """
     found = kv.repair(folder)
     put(f"{folder}: {found.pairs} pairs in {found.tables} tables\n")
     if found.kept:
         put(f"old files are kept: {', '.join(found.kept)}\n")
     for what in found.lost:
         say(f"lost: {what}")
+    if found.lost:
+        raise typer.Exit(SOMETHING_LOST)
 
 
 @kv_app.command("bench")
