@@ -70,7 +70,7 @@ def kv_verify(folder: Store) -> None:
 def kv_repair(folder: Store) -> None:
     """Rebuild a store from what can still be read; old files are renamed.
 
-    Exit code 0 if all was kept, 1 if something was lost: it is listed, and all else is in the store.
+    Exit code 0 if all was kept, 1 if something was lost: it is listed, all else is in the store.
     """
     found = kv.repair(folder)
     put(f"{folder}: {found.pairs} pairs in {found.tables} tables\n")
@@ -111,6 +111,14 @@ def kv_bench(
     folder: Annotated[
         Path | None, typer.Option("--dir", metavar="DIR", help="Where the files go.")
     ] = None,
+    leveldb: Annotated[
+        Path | None,
+        typer.Option(
+            "--leveldb",
+            metavar="DIR",
+            help="A LevelDB built by tools/leveldb_release.sh.  [default: the installed one]",
+        ),
+    ] = None,
     record: Annotated[
         Path | None,
         typer.Option(
@@ -131,10 +139,13 @@ def kv_bench(
     if record is not None and record.parent.exists() and not record.parent.is_dir():
         raise OutputError(f"--record: {record.parent}: expected a folder")
     sizes = values or [100, 256, 1024, 4096]
-    cells, written = bench.measure(sizes, mebibytes, bloom, background, folder, tell)
-    put(bench.table(cells, written))
+    places = (folder, leveldb)
+    cells, written, label = bench.measure(sizes, mebibytes, bloom, background, places, tell)
+    put(bench.table(cells, written, label))
     if record is not None:
         for cell in cells:
-            history.append(record, f"kv-{cell.name}-{cell.value_size}", asdict(cell))
+            line = {**asdict(cell), "leveldb_build": label}
+            history.append(record, f"kv-{cell.name}-{cell.value_size}", line)
         for one in written:
-            history.append(record, f"kv-{one.names[0]}-{one.value_size}-written", asdict(one))
+            line = {**asdict(one), "leveldb_build": label}
+            history.append(record, f"kv-{one.names[0]}-{one.value_size}-written", line)
