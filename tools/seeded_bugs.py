@@ -44,7 +44,7 @@ SUITES = {
         "snapshot_form",
         "wake_up",
     ],
-    "ssd-kv": ["levels", "policies", "bad_input", "model", "damage", "faults"],
+    "ssd-kv": ["levels", "policies", "bad_input", "model", "damage", "salvage", "faults"],
 }
 # A bug that makes a test hang is caught too.
 LONGEST_S = 120

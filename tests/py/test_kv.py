@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -456,7 +457,12 @@ def test_bench(tmp_path: Path) -> None:
         "seekrandom",
         "deleterandom",
     ]
-    assert len((tmp_path / "lines").read_text().splitlines()) == 8 + 2
+    records = (tmp_path / "lines").read_text().splitlines()
+    assert len(records) == 8 + 2
+    label = json.loads(records[0])["leveldb_build"]
+    if "left out" not in done.stderr:
+        assert re.fullmatch(r"LevelDB 1\.\d+, (built with assertions|a release build), .*", label)
+        assert lines[9] == label
 
 
 @pytest.mark.parametrize(
@@ -466,6 +472,7 @@ def test_bench(tmp_path: Path) -> None:
         ("--value 2000000", "less than or equal to 1048575"),
         ("--record .", "'--record'"),
         ("--record file/lines", "file: expected a folder"),
+        ("--leveldb .", "expected a folder made by tools/leveldb_release.sh"),
     ],
 )
 def test_a_bench_that_cannot_be(tmp_path: Path, words: str, said: str) -> None:

@@ -144,7 +144,7 @@ def build(program: Path) -> str:
     version, code = done.stdout.strip().split(" ", 1)
     library = Path(code) if Path(code).is_absolute() else program
     data = library.read_bytes()
-    kind = "a debug build, with assertions" if b"__assert_fail" in data else "a release build"
+    kind = "built with assertions" if b"__assert_fail" in data else "a release build"
     crc = "crc32c, in hardware" if b"crc32c6Extend" in data else "LevelDB itself, in software"
     return f"LevelDB {version}, {kind}, checksums by {crc}"
 
