@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Literal, final
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ __all__ = [
     "KvAppliedError",
     "KvBatch",
     "KvBench",
+    "KvClosedError",
     "KvCorruptionError",
     "KvError",
     "KvIoError",
@@ -58,6 +59,9 @@ __all__ = [
     "trace_requests",
     "trace_split",
 ]
+
+_Bytes: TypeAlias = bytes | bytearray | memoryview
+_Part = TypeVar("_Part", covariant=True)
 
 __version__: Final[str]
 __commit__: Final[str | None]
@@ -468,23 +472,37 @@ class KvError(Exception):
 class KvCorruptionError(KvError):
     """A damaged file of a store."""
 
-class KvIoError(KvError):
+class KvIoError(KvError, OSError):
     """A file of a store that cannot be used."""
 
-class KvLockedError(KvError):
+class KvLockedError(KvIoError):
     """A store that is open elsewhere."""
+
+class KvUncertainError(KvIoError):
+    """A write that may be found when the store is opened again, or not at all."""
 
 class KvAppliedError(KvError):
     """A write that is made, though background work after it failed."""
 
-class KvUncertainError(KvError):
-    """A write that may be found when the store is opened again, or not at all."""
+class KvClosedError(KvError, RuntimeError):
+    """A store, or something of one, that is used after it was closed."""
 
 @final
 class Store:
-    """An open store."""
+    """An open store, or the part of it whose keys begin with `under`, which callers leave out."""
 
-    def __new__(cls, path: str | Path, settings: dict[str, object]) -> Store: ...
+    def __new__(cls, path: str | Path, settings: dict[str, object], defers: bool) -> Store:
+        """Open it.
+
+        With `defers`, a write that is made succeeds though background work after it failed.
+        """
+
+    def part(self, prefix: _Bytes) -> Store:
+        """The part of it whose keys begin with `prefix`."""
+
+    def under(self) -> bytes:
+        """What the keys of this part begin with."""
+
     def close(self) -> None:
         """Close it. Closing it twice does nothing, nor does closing it in a fork."""
 
@@ -492,16 +510,14 @@ class Store:
         """Whether it is closed, as it is in a fork."""
 
     def get(
-        self, key: bytes, options: tuple[bool, bool], snapshot: KvSnapshot | None = None
+        self, key: _Bytes, reading: tuple[bool, bool], snapshot: KvSnapshot | None = None
     ) -> bytes | None: ...
-    def put(self, key: bytes, value: bytes, sync: bool) -> None: ...
-    def delete(self, key: bytes, sync: bool) -> None: ...
-    def write(self, batch: KvBatch, sync: bool) -> None: ...
-    def iter(self, options: tuple[bool, bool], snapshot: KvSnapshot | None = None) -> KvIter: ...
+    def put(self, key: _Bytes, value: _Bytes, sync: bool) -> None: ...
+    def delete(self, key: _Bytes, sync: bool) -> None: ...
     def snapshot(self) -> KvSnapshot: ...
     def property(self, name: str) -> str | None: ...
-    def compact_range(self, start: bytes | None = None, stop: bytes | None = None) -> None: ...
-    def approximate_size(self, start: bytes, stop: bytes) -> int: ...
+    def compact_range(self, start: _Bytes | None = None, stop: _Bytes | None = None) -> None: ...
+    def approximate_size(self, start: _Bytes, stop: _Bytes) -> int: ...
     def step(self) -> bool:
         """One piece of background work; false if nothing is due."""
 
@@ -513,14 +529,18 @@ class Store:
 
 @final
 class KvBatch:
-    """Changes that are made together."""
+    """Changes that are made together in a store."""
 
-    def __new__(cls) -> KvBatch: ...
-    def put(self, key: bytes, value: bytes) -> None: ...
-    def delete(self, key: bytes) -> None: ...
+    def __new__(cls, store: Store) -> KvBatch: ...
+    def put(self, key: _Bytes, value: _Bytes) -> None: ...
+    def delete(self, key: _Bytes) -> None: ...
     def clear(self) -> None: ...
-    def extend(self, other: KvBatch) -> None: ...
-    def copy(self) -> KvBatch: ...
+    def append(self, other: KvBatch) -> None:
+        """Add the changes of another batch, or its own once more."""
+
+    def write(self, sync: bool) -> None:
+        """Make the changes, and begin anew."""
+
     def size(self) -> int:
         """Bytes that it takes in the log."""
 
@@ -531,20 +551,45 @@ class KvSnapshot:
     """The state of a store at one time."""
 
 @final
-class KvIter:
-    """A place between the pairs of a store."""
+class KvIter(Generic[_Part]):
+    """A place between the pairs of a range: `next` gives the pair behind it, `prev` that before.
 
-    def seek(self, key: bytes | None = None) -> None:
-        """Go before the first pair whose key is not below `key`; None: before the first one."""
+    It shows the store as it was when the iterator was made. With `reverse`, `next` and `prev`
+    change places. Of a pair, it gives what was asked for: key and value, or one of them. Keys are
+    shown without what all of them begin with in a `PrefixedDB`, and sought so. At the end of a
+    `with` block, it is closed.
+    """
 
-    def seek_to_end(self) -> None:
-        """Go behind the last pair."""
+    def __new__(
+        cls,
+        store: Store,
+        reading: tuple[bool, bool],
+        snapshot: KvSnapshot | None,
+        span: tuple[_Bytes | None, _Bytes | None, bool, bool, _Bytes | None],
+        show: tuple[bool, bool, bool],
+    ) -> KvIter[Any]: ...
+    def __class_getitem__(cls, _gives: object) -> type[KvIter[Any]]: ...
+    def __iter__(self) -> KvIter[_Part]: ...
+    def __next__(self) -> _Part: ...
+    def __enter__(self) -> KvIter[_Part]: ...
+    def __exit__(self, *_raised: object) -> None: ...
+    def prev(self) -> _Part:
+        """Go back: what the last `next` gave. Raises `StopIteration` at the begin."""
 
-    def forward(self) -> tuple[bytes, bytes] | None:
-        """The pair behind the place, which goes behind it; none at the end."""
+    def seek_to_start(self) -> None:
+        """Go before the first pair of the range."""
 
-    def backward(self) -> tuple[bytes, bytes] | None:
-        """The pair before the place, which goes before it; none at the begin."""
+    def seek_to_stop(self) -> None:
+        """Go behind the last pair of the range."""
+
+    def seek(self, target: _Bytes) -> None:
+        """Go before the first pair whose key is not below `target`, but not out of the range."""
+
+    def check_open(self) -> None:
+        """Raise `ClosedError` if it, or its store, is closed."""
+
+    def close(self) -> None:
+        """Let go of the state that it shows. Closing it twice does nothing."""
 
 @final
 class KvBench:

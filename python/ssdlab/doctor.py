@@ -28,10 +28,11 @@ def _processor() -> str:
 
 
 def _traces() -> str:
-    found = sorted(Path("traces").glob("*.trace*"))
-    if not found:
-        return "none in ./traces (a checkout carries three)"
-    return ", ".join(f"{file.name} ({size(file.stat().st_size)})" for file in found)
+    files = sorted(Path("traces").glob("*.trace*"))
+    if not files:
+        return "none in ./traces (run this in a checkout to see those that it carries)"
+    sizes = ", ".join(f"{file.name} ({size(file.stat().st_size)})" for file in files)
+    return f"{len(files)} in ./traces: {sizes}"
 
 
 def facts() -> Iterator[tuple[str, str]]:

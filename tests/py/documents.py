@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from running import HANG_S
+
 FENCE = re.compile(
     r"(?:^<!-- (?P<remark>slow|not executed: [^\n]+) -->\n+)?"
     r"^```(?P<kind>\w*)\n(?P<text>.*?)^```$",
@@ -114,7 +116,7 @@ class Scratch:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=300,
+            timeout=HANG_S,
         )
         assert done.returncode == 0, f"{shown}\nexit code {done.returncode}\n{done.stdout}"
         return "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())

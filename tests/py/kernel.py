@@ -8,6 +8,8 @@ from typing import Any
 
 from jupyter_client.manager import KernelManager
 
+from running import HANG_S
+
 Message = dict[str, Any]
 HOMES = ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR")
 
@@ -28,7 +30,7 @@ class Kernel:
             if meanwhile:
                 meanwhile(message)
 
-        self.client.execute_interactive(code, output_hook=hook, timeout=120)
+        self.client.execute_interactive(code, output_hook=hook, timeout=HANG_S)
         return seen
 
 
@@ -40,7 +42,7 @@ def started(home: Path, folder: Path) -> Iterator[Kernel]:
     client = manager.client()
     client.start_channels()
     try:
-        client.wait_for_ready(timeout=60)
+        client.wait_for_ready(timeout=HANG_S)
         yield Kernel(manager, client)
     finally:
         client.stop_channels()

@@ -1,6 +1,7 @@
 """Runs of the `ssdlab` command as a user would start them, and a configuration for small runs."""
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -9,6 +10,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-m", "ssdlab"]
+HANG_S = 1800
+"""After so long a command hangs: a guard, far beyond what the slowest busy machine needs."""
 
 SMALL: dict[str, object] = {
     "device.channels": 2,
@@ -57,10 +60,50 @@ def ssdlab_command(
         stderr=subprocess.PIPE,
         preexec_fn=limit,
         check=False,
-        timeout=120,
+        timeout=HANG_S,
     )
     out = (done.stdout or b"").decode()
     return subprocess.CompletedProcess(done.args, done.returncode, out, done.stderr.decode())
+
+
+SIGNALLED_AT = """
+import os, sys, threading
+from ssdlab import progress
+from ssdlab.cli import main
+
+stage, number, *words = sys.argv[1:]
+sent = threading.Event()
+
+def callback(self, label):
+    def report(stage_now, done, total):
+        if stage_now == stage and done > 0 and not sent.is_set():
+            sent.set()
+            # From another thread: it arrives while the simulator runs, not inside this function.
+            threading.Thread(target=os.kill, args=(os.getpid(), int(number))).start()
+    return report
+
+progress._Lines.run = callback
+sys.argv = ["ssdlab", *words]
+main()
+"""
+
+
+def signalled_at(
+    stage: str, words: list[str], folder: Path, number: int = signal.SIGINT
+) -> subprocess.CompletedProcess[str]:
+    """Run the command in `folder`; a signal comes when it first reports progress in `stage`.
+
+    However fast the machine is: the signal waits for the progress, and `words` ask for a run that
+    never ends by itself.
+    """
+    return subprocess.run(
+        [sys.executable, "-c", SIGNALLED_AT, stage, str(int(number)), *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
 
 
 def refused(

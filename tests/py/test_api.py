@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import pickle
+import signal
+import sys
 import threading
 import time
 import types
@@ -16,7 +18,7 @@ import pytest
 
 import ssdlab
 from running import SMALL, SMALL_TOML
-from ssdlab import _core, arguments, comparison, memory, versions
+from ssdlab import _core, arguments, comparison, memory, simulate, versions
 from ssdlab.numbers import rate
 from ssdlab.report import Report
 
@@ -213,24 +215,25 @@ def test_errors_of_a_callback_are_its_own(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_other_threads_go_on_meanwhile() -> None:
-    ticks = 0
+def test_other_threads_run_meanwhile() -> None:
+    """Another thread looks at a run and then ends it, which it cannot unless it gets to run."""
+    main = threading.get_ident()
     ended = threading.Event()
 
-    def tick() -> None:
-        nonlocal ticks
-        while not ended.is_set():
-            ticks += 1
+    def look() -> None:
+        seen = 0
+        while seen < 20 and not ended.is_set():
             time.sleep(0.001)
+            seen += sys._current_frames()[main].f_code is simulate.simulated.__code__
+        if seen == 20:
+            signal.pthread_kill(main, signal.SIGINT)
 
-    thread = threading.Thread(target=tick)
+    thread = threading.Thread(target=look)
     thread.start()
-    began = time.monotonic()
-    small(workload__requests=300_000)
-    took = time.monotonic() - began
+    with pytest.raises(ssdlab.Interrupted):
+        small(workload__requests=30_000_000)
     ended.set()
     thread.join()
-    assert ticks > 20 * took
 
 
 # ---------------------------------------------------------------- comparisons

@@ -92,6 +92,12 @@ def test_doctor_and_version(tmp_path: Path) -> None:
     lines = ssdlab_command("doctor", cwd=tmp_path).stdout
     for word in ("ssdlab ", "python", "processor", "memory", "traces", "flash operations/s"):
         assert word in lines
+    assert "none in ./traces" in lines
+    (tmp_path / "traces").mkdir()
+    for name in ("b.trace", "a.trace.zst"):
+        (tmp_path / "traces" / name).write_bytes(bytes(1 << 20))
+    lines = ssdlab_command("doctor", cwd=tmp_path).stdout
+    assert "2 in ./traces: a.trace.zst (1 MiB), b.trace (1 MiB)" in " ".join(lines.split())
     assert ssdlab.__version__ in ssdlab_command("--version", cwd=tmp_path).stdout
     nothing = ssdlab_command(cwd=tmp_path)
     assert "compare" in nothing.stdout + nothing.stderr

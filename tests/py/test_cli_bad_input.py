@@ -6,19 +6,20 @@ import os
 import resource
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from running import (
     COMMAND,
+    HANG_S,
     SMALL,
     SMALL_TOML,
     nothing_left,
     refused,
     report_of,
     sets,
+    signalled_at,
     ssdlab_command,
 )
 
@@ -268,34 +269,14 @@ LONG: dict[str, dict[str, object]] = {
 }
 
 
-def stopped(
-    words: list[str], folder: Path, signal_: int, stdin: int | None = None
-) -> subprocess.CompletedProcess[str]:
-    """Start a long run, wait until it is under way, send `signal_`."""
-    started = subprocess.Popen(
-        [*COMMAND, *words],
-        cwd=folder,
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    deadline = time.monotonic() + 60
-    while not list(folder.glob(".o.unfinished-*")) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    time.sleep(0.4)
-    started.send_signal(signal_)
-    out, errors = started.communicate(timeout=60)
-    return subprocess.CompletedProcess(started.args, started.returncode, out, errors)
-
-
 @pytest.mark.parametrize("stage", LONG)
 @pytest.mark.parametrize("verb", ["run", "compare"])
 def test_interrupt(verb: str, stage: str, tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL_TOML)
     words = [verb, "small.toml", *sets(LONG[stage]), "--out", "o"]
-    signal_ = signal.SIGTERM if stage == "logged" else signal.SIGINT
-    done = stopped(words, tmp_path, signal_)
+    number = signal.SIGTERM if stage == "logged" else signal.SIGINT
+    reported = "precondition" if stage == "precondition" else "workload"
+    done = signalled_at(reported, words, tmp_path, number)
     refused(done, 130, "interrupted: the completed part is kept", out_is_empty=False)
     run = tmp_path / "o" if verb == "run" else tmp_path / "o/small"
     assert report_of(run)["completed"] is False
@@ -306,15 +287,27 @@ def test_interrupt(verb: str, stage: str, tmp_path: Path) -> None:
 
 
 def test_an_interrupt_ends_the_wait_for_a_trace(tmp_path: Path) -> None:
-    reading, writing = os.pipe()
-    try:
-        # Nothing ever comes, and the end does not either.
-        words = ["run", "greedy-8ch", "--trace", "-", "--out", "o"]
-        done = stopped(words, tmp_path, signal.SIGINT, reading)
-    finally:
-        os.close(reading)
-        os.close(writing)
-    refused(done, 130, "interrupted")
+    words = ["run", "greedy-8ch", "--trace", "-", "--out", "o"]
+    with subprocess.Popen(
+        [*COMMAND, *words],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        assert running.stdin is not None
+        # More than a pipe holds: when all of it is written, the command is reading its trace.
+        running.stdin.write(trace_line(0.0, 0).encode() * 100_000)
+        running.stdin.flush()
+        running.send_signal(signal.SIGINT)
+        # The end of the trace never comes; `communicate` would bring it.
+        code = running.wait(HANG_S)
+        assert running.stderr is not None
+        errors = running.stderr.read()
+        assert running.stdout is not None
+        assert (code, running.stdout.read()) == (130, b"")
+        assert b"interrupted" in errors
+        assert b"Traceback" not in errors
     nothing_left(tmp_path)
 
 

@@ -15,7 +15,16 @@ import pytest
 
 import ssdlab
 from policies import GreedyByScore
-from running import COMMAND, SMALL, SMALL_TOML, nothing_left, refused, report_of, ssdlab_command
+from running import (
+    COMMAND,
+    SMALL,
+    SMALL_TOML,
+    nothing_left,
+    refused,
+    report_of,
+    signalled_at,
+    ssdlab_command,
+)
 from ssdlab import compare_runs, simulate
 from ssdlab.html.compare_page import comparison_page
 
@@ -50,26 +59,6 @@ def test_the_folder_of_the_configuration_is_kept(verb: str, small: Path) -> None
     )
 
 
-def interrupted(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """A command that gets Ctrl-C when it has begun to write."""
-    done = subprocess.Popen(
-        [*COMMAND, *words],
-        cwd=folder,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    deadline = time.monotonic() + 60
-    while not list(folder.glob(".o.unfinished-*")):
-        assert time.monotonic() < deadline
-        assert done.poll() is None
-        time.sleep(0.02)
-    time.sleep(0.5)
-    done.send_signal(signal.SIGINT)
-    out, err = done.communicate(timeout=60)
-    return subprocess.CompletedProcess(done.args, done.returncode, out, err)
-
-
 @pytest.mark.parametrize("verb", ["run", "compare"])
 def test_what_is_interrupted_replaces_nothing_complete(verb: str, small: Path) -> None:
     assert ssdlab_command(verb, "small.toml", "--out", "o", cwd=small).returncode == 0
@@ -77,9 +66,9 @@ def test_what_is_interrupted_replaces_nothing_complete(verb: str, small: Path) -
     before = (small / "o" / file).read_text()
     long = ["--set", "workload.requests=200000000", "--out", "o", "--force"]
     for i, name in enumerate(("o-partial", "o-partial-2")):
-        done = interrupted([verb, "small.toml", *long], small)
+        done = signalled_at("workload", [verb, "small.toml", *long], small)
         assert done.returncode == 130, done.stderr
-        assert f"results in {name}; the complete ones in o stay\n" in done.stderr
+        assert f"results in {name}; the complete results in o are unchanged\n" in done.stderr
         assert not json.loads((small / name / file).read_text())["completed"]
         assert len(list(small.glob("o-partial*"))) == i + 1
     assert (small / "o" / file).read_text() == before
@@ -88,7 +77,7 @@ def test_what_is_interrupted_replaces_nothing_complete(verb: str, small: Path) -
 def test_what_is_interrupted_takes_the_place_of_what_was(small: Path) -> None:
     long = ["run", "small.toml", "--set", "workload.requests=200000000", "--out", "o", "--force"]
     for _ in range(2):
-        assert interrupted(long, small).stderr.startswith("results in o\n")
+        assert signalled_at("workload", long, small).stderr.startswith("results in o\n")
     nothing_left(small, "o", "small.toml")
 
 

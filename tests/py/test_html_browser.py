@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import ssdlab
-from running import ROOT, SMALL
+from running import HANG_S, ROOT, SMALL
 from ssdlab.html.leave import trace_files
 from ssdlab.repeated_text import ratio_text
 
@@ -115,7 +115,7 @@ def _browse(folder: Path, page: str, width: int, *options: str) -> str:
             (folder / "page.html").as_uri(),
         ],
         capture_output=True,
-        timeout=60,
+        timeout=HANG_S,
         check=False,
     )
     told = done.stderr.decode(errors="replace")

@@ -8,11 +8,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 from running import ssdlab_command
 from ssdlab import kv
+from ssdlab.kv import plyvel as kv_plyvel
 
 plyvel = pytest.importorskip("plyvel", reason="plyvel has no wheels for this Python")
 
@@ -113,12 +116,13 @@ def _damages(size: int, heads: list[int], count: int, rng: random.Random) -> Ite
 
 THEIRS = """
 import pickle, sys
+from contextlib import suppress
 import plyvel
 
 for folder in sys.stdin:
     found = {}
     plyvel.repair_db(folder.strip())
-    with plyvel.DB(folder.strip()) as db:
+    with suppress(plyvel.Error), plyvel.DB(folder.strip()) as db:
         for reverse in (False, True):
             with suppress(plyvel.Error):
                 for key, value in db.iterator(reverse=reverse):
@@ -153,6 +157,7 @@ class _LevelDB:
             found: Pairs = pickle.load(process.stdout)
         except EOFError:
             self.close()
+            assert process.returncode < 0, "its end is a signal, not an exception of the program"
             return {}
         return found
 
@@ -284,56 +289,107 @@ def test_missing_files_are_reported(tmp_path: Path) -> None:
         assert dict(db).items() < pairs.items()
 
 
-def test_a_write_that_is_made_says_so_though_a_compaction_fails(tmp_path: Path) -> None:
-    with kv.open(tmp_path, create_if_missing=True, write_buffer_size=64 << 10) as db:
+def _with_damaged_tables(folder: Path, open_: Callable[..., Any]) -> None:
+    """A store whose next compactions fail."""
+    with open_(str(folder), create_if_missing=True, write_buffer_size=64 << 10) as db:
         for i in range(2000):
             db.put(b"%05d" % (i * 7919 % 1000), random.Random(i).randbytes(100))
-        assert db.stats().levels[0].tables > 0
-    for table in tmp_path.glob("*.ldb"):
+    tables = list(folder.glob("*.ldb"))
+    assert tables
+    for table in tables:
         data = bytearray(table.read_bytes())
         data[len(data) // 2] ^= 255
         table.write_bytes(data)
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_write_that_is_made_says_so_though_a_compaction_fails(
+    tmp_path: Path, batched: bool
+) -> None:
+    _with_damaged_tables(tmp_path, kv.open)
     with kv.open(tmp_path, write_buffer_size=64 << 10) as db:
         made: list[bytes] = []
+        batch = db.write_batch()
 
         def put_until_it_fails() -> None:
             for i in range(100_000):
                 made.append(b"%05d" % (i % 1000))
-                db.put(made[-1], b"%08d" % i * 20)
+                (batch if batched else db).put(made[-1], b"%08d" % i * 20)
+                batch.write()
 
         with pytest.raises(kv.AppliedError, match="background work failed") as failed:
             put_until_it_fails()
         assert isinstance(failed.value.__cause__, kv.CorruptionError)
+        assert len(batch) == 0, "its changes are made"
         value = b"%08d" % (len(made) - 1) * 20
         assert db.get(made[-1]) == value, "it is there"
-        with pytest.raises(kv.Error, match="takes no more writes") as refused:
+        batch.put(b"refused", b"")
+        with pytest.raises(kv.CorruptionError, match="takes no more writes"):
             db.put(b"refused", b"")
-        assert not isinstance(refused.value, kv.AppliedError)
+        with pytest.raises(kv.CorruptionError, match="takes no more writes"):
+            batch.write()
         assert db.get(b"refused") is None
+        assert len(batch) == 1, "its changes are not made"
     with kv.open(tmp_path) as db:
         assert db.get(made[-1]) == value, "it is in the log"
 
 
+@pytest.mark.parametrize("module", [kv_plyvel, plyvel])
+def test_a_program_of_plyvel_meets_a_failed_compaction_with_the_next_write(
+    tmp_path: Path, module: ModuleType
+) -> None:
+    _with_damaged_tables(tmp_path, module.DB)
+    name, options = str(tmp_path), {"write_buffer_size": 64 << 10, "paranoid_checks": True}
+    with module.DB(name, **options) as db:
+        begun: list[bytes] = []
+
+        def write(i: int) -> None:
+            begun.append(b"~%d" % i)
+            with db.write_batch() as batch:
+                batch.put(begun[-1], b"")  # In no damaged table.
+                batch.put(b"%05d.%d" % (i * 7919 % 1000, i), random.Random(i).randbytes(100))
+
+        def write_until_it_fails() -> None:
+            for i in range(100_000):
+                write(i)
+
+        with pytest.raises(module.CorruptionError):
+            write_until_it_fails()
+        assert db.get(begun[-1]) is None, "the write that fails is not made"
+        assert all(db.get(key) == b"" for key in begun[:-1]), "all others are"
+        with pytest.raises(module.CorruptionError):
+            write(len(begun))
+        assert db.get(begun[-1]) is None
+
+
 FULL = """
+import importlib
 import resource
 import sys
-from ssdlab import kv
 
-db = kv.open(sys.argv[1], create_if_missing=True)
+module = importlib.import_module(sys.argv[1])
+db = module.DB(sys.argv[2], create_if_missing=True)
 db.put(b"first", b"")
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-try:
-    db.put(b"second", bytes(10_000))
-except kv.UncertainError as error:
-    assert isinstance(error.__cause__, kv.IoError), error.__cause__
-    print(error)
-assert db.get(b"first") == b"" and db.get(b"second") is None
+batch = db.write_batch()
+batch.put(b"second", bytes(100_000))
+for write in (batch.write, lambda: db.put(b"third", b"")):
+    try:
+        write()
+    except module.IOError as error:
+        print(f"{type(error).__name__} by {type(error.__cause__).__name__}: {error}")
+assert db.get(b"first") == b"" and db.get(b"second") is None and db.get(b"third") is None
 """
 
 
-def test_a_write_that_the_log_did_not_take(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", FULL, str(tmp_path / "s")]
+@pytest.mark.parametrize("module", ["ssdlab.kv.plyvel", "plyvel"])
+def test_a_write_that_the_log_did_not_take(tmp_path: Path, module: str) -> None:
+    """It is an IOError, as are the writes after it."""
+    command = [sys.executable, "-c", FULL, module, str(tmp_path / "s")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    said = "the write may be found when the store is opened again, or not at all: "
-    assert done.stdout.startswith(said)
+    first, second = done.stdout.splitlines()
+    if module == "ssdlab.kv.plyvel":
+        said = "the write may be found when the store is opened again, or not at all: "
+        assert first.startswith(f"KvUncertainError by KvIoError: {said}")
+        assert second.startswith("KvIoError by NoneType: the store takes no more writes: ")

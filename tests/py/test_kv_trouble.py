@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from running import HANG_S
 from ssdlab import kv
 
 
@@ -100,7 +101,7 @@ def test_a_signal_handler_does_not_wait_for_what_it_interrupts(tmp_path: Path) -
         [sys.executable, "-c", HANDLER, tmp_path / "s"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_S,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

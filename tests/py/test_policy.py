@@ -17,7 +17,7 @@ import pytest
 import policies
 import ssdlab
 from policies import FreeBlocks, GreedyByScore, GreedyBySelect
-from running import ROOT, SMALL
+from running import HANG_S, ROOT, SMALL
 from ssdlab.policy import Placement, Trigger, TriggerView, Victim, VictimView
 
 PLANES: dict[str, object] = {
@@ -405,14 +405,12 @@ def test_interrupt_inside_a_policy() -> None:
             if self.calls == 800:
                 main = threading.get_ident()
                 threading.Timer(0.05, signal.pthread_kill, [main, signal.SIGINT]).start()
-                time.sleep(30)
+                time.sleep(HANG_S)
             return super().select(view)
 
     for mode in ("timed", "functional"):
-        start = time.monotonic()
         with pytest.raises(ssdlab.Interrupted) as stopped:
             made({"run.mode": mode}, victim=Slow())
-        assert time.monotonic() - start < 20
         assert stopped.value.report is not None
         assert not stopped.value.report.completed
 

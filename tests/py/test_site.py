@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from running import ROOT
+from running import HANG_S, ROOT
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 pytestmark = pytest.mark.skipif(sys.version_info < (3, 11), reason="its tools need Python 3.11")
@@ -74,7 +74,7 @@ def test_it_fits_the_window(site: Path, page: str, width: int, tmp_path: Path) -
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_S,
         check=False,
     )
     found = re.search(r'data-wide="(-?\d+)"', done.stdout)

@@ -1,15 +1,22 @@
 """Snapshots in files: one preconditioned device for many runs, and what is refused."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import ssdlab
 from policies import GreedyByScore
-from running import SMALL, SMALL_TOML, nothing_left, refused, report_of, sets, ssdlab_command
+from running import (
+    SMALL,
+    SMALL_TOML,
+    nothing_left,
+    refused,
+    report_of,
+    sets,
+    signalled_at,
+    ssdlab_command,
+)
 
 FROM = ("--set", "precondition.snapshot=a.snap")
 
@@ -146,20 +153,9 @@ def test_another_device_is_refused_key_by_key(made: Path) -> None:
     )
 
 
-INTERRUPTED = """
-import os, signal, sys, threading
-from ssdlab.cli import main
-
-sys.argv = ["ssdlab", *sys.argv[1:]]
-threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT]).start()
-main()
-"""
-
-
 def test_an_interrupt_leaves_no_file(tmp_path: Path) -> None:
     long = {"precondition.fill": 1, "precondition.overwrite": 1000}
     words = ["snapshot", "make", "modern-tlc", *sets(long), "--out", "a.snap"]
-    command = [sys.executable, "-c", INTERRUPTED, *words]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    refused(done, 130, "interrupted: no snapshot was made")
+    done = signalled_at("precondition", words, tmp_path)
+    refused(done, 130, "interrupted: no snapshot was written")
     nothing_left(tmp_path)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ssdlab
-from running import COMMAND, ROOT, refused, ssdlab_command
+from running import COMMAND, HANG_S, ROOT, refused, ssdlab_command
 from ssdlab.trace_info import Distribution, Info
 
 Request = tuple[int, str, int, int]
@@ -278,7 +278,7 @@ def test_interrupt_stops_at_once(tmp_path: Path) -> None:
         running.send_signal(signal.SIGINT)
         # More of the same, so that it looks whether it was interrupted.
         late = text([(n, "W", 8, 8) for n in range(40_000, 80_000)]).encode()
-        _, errors = running.communicate(late, timeout=60)
+        _, errors = running.communicate(late, timeout=HANG_S)
         assert running.returncode == 130
         assert b"Traceback" not in errors
 

@@ -129,10 +129,14 @@ impl SkipList {
         self.bytes(node as usize + HEAD, self.words[node as usize] as usize)
     }
 
+    #[inline]
+    fn value_length(&self, node: u32) -> usize {
+        self.words[node as usize + 1] as usize
+    }
+
     fn value(&self, node: u32) -> &[u8] {
         let key = self.words[node as usize] as usize;
-        let value = self.words[node as usize + 1] as usize;
-        &self.bytes(node as usize + HEAD, key + value)[key..]
+        &self.bytes(node as usize + HEAD, key + self.value_length(node))[key..]
     }
 
     /// The internal key in place of what is in `out`.
@@ -263,18 +267,20 @@ impl MemTable {
     }
 }
 
-/// A place in a memtable. It holds a copy of its key and, once asked for, of its value, since the
-/// table may grow meanwhile.
+/// A place in a memtable. It holds a copy of its key, since the table may grow meanwhile; of its value
+/// only for those who ask for a reference to it.
 pub(crate) struct MemIter {
     table: Arc<MemTable>,
     node: u32,
     key: Vec<u8>,
+    value_length: usize,
     value: OnceLock<Vec<u8>>,
 }
 
 impl MemIter {
     pub(crate) fn new(table: Arc<MemTable>) -> MemIter {
-        MemIter { table, node: START, key: Vec::new(), value: OnceLock::new() }
+        let (key, value) = (Vec::new(), OnceLock::new());
+        MemIter { table, node: START, key, value_length: 0, value }
     }
 
     pub(crate) fn valid(&self) -> bool {
@@ -286,7 +292,16 @@ impl MemIter {
     }
 
     pub(crate) fn value(&self) -> &[u8] {
-        self.value.get_or_init(|| self.table.read().value(self.node).to_vec())
+        self.value.get_or_init(|| self.with_value(<[u8]>::to_vec))
+    }
+
+    pub(crate) fn value_length(&self) -> usize {
+        self.value_length
+    }
+
+    /// Give the value to `f` where it lies; the table does not grow meanwhile.
+    pub(crate) fn with_value<T>(&self, f: impl FnOnce(&[u8]) -> T) -> T {
+        f(self.table.read().value(self.node))
     }
 
     fn go(&mut self, to: impl FnOnce(&SkipList, u32) -> u32) {
@@ -295,6 +310,7 @@ impl MemIter {
         self.value.take();
         if self.node != START {
             list.put_key(self.node, &mut self.key);
+            self.value_length = list.value_length(self.node);
         }
     }
 

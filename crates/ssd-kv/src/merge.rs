@@ -40,6 +40,18 @@ impl Source {
         each!(self, iter => iter.value(), iter.value())
     }
 
+    /// The length of the value, which is not touched.
+    #[inline]
+    pub(crate) fn value_length(&self) -> usize {
+        each!(self, iter => iter.value_length(), iter.value().len())
+    }
+
+    /// Give the value to `f` where it lies.
+    #[inline]
+    pub(crate) fn with_value<T>(&self, f: impl FnOnce(&[u8]) -> T) -> T {
+        each!(self, iter => iter.with_value(f), f(iter.value()))
+    }
+
     fn first(&mut self) -> Result<()> {
         each!(self, iter => { iter.first(); Ok(()) }, iter.first())
     }

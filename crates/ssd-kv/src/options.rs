@@ -27,6 +27,9 @@ pub struct Options {
     pub create_if_missing: bool,
     /// Refuse a store that is there. Default: no.
     pub error_if_exists: bool,
+    /// Open it for reading only: nothing in the directory changes, and logs are read into memory.
+    /// Default: no.
+    pub read_only: bool,
     /// Treat every damage as an error: of logs at opening, of the index of a table. Default: no.
     pub paranoid_checks: bool,
     /// Bytes in memory before they become a table, 64 KiB to 1 GiB. Default: 4 MiB.
@@ -54,6 +57,7 @@ impl Default for Options {
         Options {
             create_if_missing: false,
             error_if_exists: false,
+            read_only: false,
             paranoid_checks: false,
             write_buffer_size: 4 << 20,
             max_open_tables: 990,
@@ -94,6 +98,9 @@ impl Options {
                     "{name} = {value}: expected {least} to {most}"
                 )));
             }
+        }
+        if self.read_only && self.create_if_missing {
+            return Err(Error::invalid("read_only: such a store cannot be created if missing"));
         }
         Ok(())
     }

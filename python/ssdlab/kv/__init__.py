@@ -13,22 +13,20 @@ in. None of them can be used in a fork of the process that opened the store.
 """
 
 from ssdlab._core import KvAppliedError as AppliedError
+from ssdlab._core import KvClosedError as ClosedError
 from ssdlab._core import KvCorruptionError as CorruptionError
 from ssdlab._core import KvError as Error
 from ssdlab._core import KvIoError as IoError
+from ssdlab._core import KvIter as Iterator
 from ssdlab._core import KvLockedError as LockedError
 from ssdlab._core import KvUncertainError as UncertainError
-from ssdlab.kv.iterator import Iterator, RawIterator
+from ssdlab.kv.findings import LevelStats, Repaired, Stats, TableStats, Verified
+from ssdlab.kv.iterator import IteratorInvalidError, RawIterator
 from ssdlab.kv.store import (
     DB,
-    LevelStats,
     PrefixedDB,
     Reader,
-    Repaired,
     Snapshot,
-    Stats,
-    TableStats,
-    Verified,
     WriteBatch,
     Writer,
     destroy,
@@ -40,10 +38,12 @@ from ssdlab.kv.store import (
 __all__ = [
     "DB",
     "AppliedError",
+    "ClosedError",
     "CorruptionError",
     "Error",
     "IoError",
     "Iterator",
+    "IteratorInvalidError",
     "LevelStats",
     "LockedError",
     "PrefixedDB",

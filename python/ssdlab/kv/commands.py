@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -23,6 +23,14 @@ kv_app = typer.Typer(no_args_is_help=True, help="Inspect, repair and benchmark s
 Store = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the store.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress.")]
+Build = Annotated[
+    Path | None,
+    typer.Option(
+        "--leveldb",
+        metavar="DIR",
+        help="A LevelDB built by tools/leveldb_release.sh.  [default: the installed one]",
+    ),
+]
 
 
 @contextmanager
@@ -48,21 +56,24 @@ def kv_dump(
 @_interruptible()
 def kv_stats(folder: Store, json_: Json = False) -> None:
     """Say how a store is made up: tables and bytes by level, and every table."""
-    with kv.open(folder, background="steps", paranoid_checks=True) as store:
+    with kv.open(folder, read_only=True, paranoid_checks=True) as store:
+        found = store.stats()
         if json_:
-            put(json.dumps(asdict(store.stats()), indent=2) + "\n")
+            put(json.dumps(asdict(found), indent=2) + "\n")
             return
         for name in ("leveldb.stats", "leveldb.sstables"):
             put(store.get_property(name) or "")
+        put(f"changes in logs, in no table yet: {found.logged}\n")
 
 
 @kv_app.command("verify")
 @_interruptible()
 def kv_verify(folder: Store) -> None:
     """Read all that a store holds and check it: checksums, order, ranges, filters."""
-    with kv.open(folder, background="steps", paranoid_checks=True) as store:
-        found = store.verify()
-    put(f"{folder}: {found.tables} tables, {found.entries} entries, {found.bytes} bytes: whole\n")
+    with kv.open(folder, read_only=True, paranoid_checks=True) as store:
+        found, logged = store.verify(), store.stats().logged
+    tables = f"{found.tables} tables, {found.entries} entries, {found.bytes} bytes"
+    put(f"{folder}: {tables}, {logged} changes in logs: whole\n")
 
 
 @kv_app.command("repair")
@@ -80,6 +91,23 @@ def kv_repair(folder: Store) -> None:
         say(f"lost: {what}")
     if found.lost:
         raise typer.Exit(SOMETHING_LOST)
+
+
+def _bench_iteration(
+    values: list[int] | None,
+    folder: Path | None,
+    record: Path | None,
+    tell: Callable[[str], None],
+) -> None:
+    """Measure iteration beside plyvel's."""
+    from ssdlab.kv import iterate
+
+    sizes = [(16, value) for value in values] if values else iterate.SIZES
+    ways = list(iterate.measure(sizes, folder, tell))
+    put(iterate.table(ways))
+    if record is not None:
+        for way in ways:
+            history.append(record, "kv-iterate", asdict(way))
 
 
 @kv_app.command("bench")
@@ -111,14 +139,7 @@ def kv_bench(
     folder: Annotated[
         Path | None, typer.Option("--dir", metavar="DIR", help="Where the files go.")
     ] = None,
-    leveldb: Annotated[
-        Path | None,
-        typer.Option(
-            "--leveldb",
-            metavar="DIR",
-            help="A LevelDB built by tools/leveldb_release.sh.  [default: the installed one]",
-        ),
-    ] = None,
+    leveldb: Build = None,
     record: Annotated[
         Path | None,
         typer.Option(
@@ -129,6 +150,10 @@ def kv_bench(
             help="Add a line a cell to it.",
         ),
     ] = None,
+    iterate: Annotated[
+        bool,
+        typer.Option("--iterate", help="Measure iteration from Python beside plyvel's instead."),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Measure the store beside LevelDB: microseconds of the processor for an operation."""
@@ -138,6 +163,9 @@ def kv_bench(
     tell = (lambda _: None) if quiet else say
     if record is not None and record.parent.exists() and not record.parent.is_dir():
         raise OutputError(f"--record: {record.parent}: expected a folder")
+    if iterate:
+        _bench_iteration(values, folder, record, tell)
+        return
     sizes = values or [100, 256, 1024, 4096]
     places = (folder, leveldb)
     cells, written, label = bench.measure(sizes, mebibytes, bloom, background, places, tell)

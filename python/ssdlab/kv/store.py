@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 import os.path
-import threading
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from collections.abc import Iterator as Pairs
-from dataclasses import dataclass
 from os import PathLike, fspath
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, overload
 
 from ssdlab import _core
+from ssdlab._core import KvIter as Iterator
 from ssdlab.kv.closing import Closing
-from ssdlab.kv.iterator import Iterator, RawIterator, bounds
+from ssdlab.kv.findings import LevelStats, Repaired, Stats, TableStats, Verified
+from ssdlab.kv.iterator import RawIterator
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 
@@ -71,13 +70,18 @@ def _setting(name: str, value: object) -> object:
     raise _core.KvError(f"{name} = {value!r}: expected {expected}")
 
 
-def _settings(**said: object) -> dict[str, object]:
+def limits(option: str) -> tuple[int, int]:
+    """Least and greatest value of an option that is a whole number."""
+    return _RANGES[_ENGINE_NAMES.get(option, option)]
+
+
+def settings(**said: object) -> dict[str, object]:
     """All settings of the engine: what was said, defaults for what is None."""
-    settings = dict(_DEFAULTS)
+    all_ = dict(_DEFAULTS)
     for name, value in said.items():
         if value is not None or name in _WORDS:
-            settings[_ENGINE_NAMES.get(name, name)] = _setting(name, value)
-    return settings
+            all_[_ENGINE_NAMES.get(name, name)] = _setting(name, value)
+    return all_
 
 
 def _folder(path: str | PathLike[str]) -> str:
@@ -93,6 +97,7 @@ def open(
     *,
     create_if_missing: bool = False,
     error_if_exists: bool = False,
+    read_only: bool = False,
     paranoid_checks: bool = False,
     write_buffer_size: int | None = None,
     max_open_files: int | None = None,
@@ -114,15 +119,20 @@ def open(
     `block_size` 1 KiB to 4 MiB, `block_restart_interval` 1 to 1048576, `max_file_size` 1 MiB to
     1 GiB.
 
+    With `read_only`, nothing in the folder changes: no file is written, created, renamed or
+    removed, and writes raise `Error`. What the logs hold is read into memory. Several such stores
+    may be open on a folder at a time, but none beside one that is open for writing.
+
     With `paranoid_checks`, a damaged log is an error, as is a damaged index or filter of a table.
     Without, what is damaged in a log is left out with a warning, and the log is kept as `.lost`.
 
     Raises `Error` and its subclasses: `LockedError` if the store is open elsewhere,
     `CorruptionError` if a file is damaged, `IoError` if one cannot be used.
     """
-    settings = _settings(
+    chosen = settings(
         create_if_missing=create_if_missing,
         error_if_exists=error_if_exists,
+        read_only=read_only,
         paranoid_checks=paranoid_checks,
         write_buffer_size=write_buffer_size,
         max_open_files=max_open_files,
@@ -135,101 +145,44 @@ def open(
         background=background,
         pages_per_block=pages_per_block,
     )
-    db = DB(fspath(path), _core.Store(_folder(path), settings))
-    found = db.stats()
-    if found.damaged_logs:
+    return DB(fspath(path), opened(_folder(path), chosen))
+
+
+def opened(folder: str, chosen: dict[str, object], *, defers: bool = False) -> _core.Store:
+    """The store in a folder, with a warning if something of it was lost.
+
+    With `defers`, the next write raises what background work after a write met.
+    The warning is about the line that called whoever calls this.
+    """
+    opened = _core.Store(folder, chosen, defers)
+    found = json.loads(opened.stats())
+    if found["damaged_logs"]:
         warnings.warn(
-            f"{', '.join(found.damaged_logs)}: kept, because what was damaged in "
-            f"{found.damaged_log_records} places of it was left out of the store; "
+            f"{', '.join(found['damaged_logs'])}: kept, because what was damaged in "
+            f"{found['damaged_log_records']} places of it was left out of the store; "
             "paranoid_checks=True refuses such a store, for ssdlab.kv.repair to mend it",
-            stacklevel=2,
+            stacklevel=3,
         )
-    return db
+    return opened
 
 
-@dataclass(frozen=True)
-class LevelStats:
-    """A level: its tables now, and the work done for it since the store was opened."""
+class Span(TypedDict, total=False):
+    """What `iterator` takes beside the parts of a pair."""
 
-    tables: int
-    """Tables."""
-    bytes: int
-    """Bytes of them."""
-    compactions: int
-    """Compactions that wrote to it."""
-    bytes_read: int
-    """Bytes of tables that they read."""
-    bytes_written: int
-    """Bytes of tables written to it."""
-
-
-@dataclass(frozen=True)
-class TableStats:
-    """A table of the store."""
-
-    level: int
-    """Its level."""
-    number: int
-    """Its number, which is its name."""
-    bytes: int
-    """Its length."""
-    smallest: str
-    """Its first key, with sequence number and kind, as text."""
-    largest: str
-    """Its last key, as the first."""
-
-
-@dataclass(frozen=True)
-class Stats:
-    """What a store is made of now, and the work done since it was opened."""
-
-    levels: tuple[LevelStats, ...]
-    """By level, from 0 on."""
-    tables: tuple[TableStats, ...]
-    """All tables, level by level."""
-    moved: int
-    """Tables that went to the next level as they were."""
-    slowed: int
-    """Writes that were slowed down by a step."""
-    stalled_steps: int
-    """Steps for which writes waited."""
-    damaged_log_records: int
-    """Records of logs left out while opening."""
-    damaged_logs: tuple[str, ...]
-    """What the logs that held them are called now; they can be removed."""
-
-
-@dataclass(frozen=True)
-class Verified:
-    """What was read and found right."""
-
-    tables: int
-    """Tables."""
-    entries: int
-    """Entries, hidden ones too."""
-    bytes: int
-    """Bytes of tables."""
-
-
-@dataclass(frozen=True)
-class Repaired:
-    """What a repair found."""
-
-    pairs: int
-    """Pairs of the repaired store."""
-    tables: int
-    """Its tables."""
-    lost: tuple[str, ...]
-    """What could not be read."""
-    kept: tuple[str, ...]
-    """What the old files are called now; they can be removed."""
+    reverse: bool
+    start: Bytes | None
+    stop: Bytes | None
+    include_start: bool
+    include_stop: bool
+    prefix: Bytes | None
+    verify_checksums: bool
+    fill_cache: bool
 
 
 class Reader(Closing):
     """What can be read from: a store, a part of one, or a snapshot."""
 
     _store: _core.Store
-    _under: bytes = b""
 
     def _snapshot(self) -> _core.KvSnapshot | None:
         return None
@@ -243,42 +196,48 @@ class Reader(Closing):
         fill_cache: bool = True,
     ) -> bytes | None:
         """Value of `key`, or `default`."""
-        options = (verify_checksums, fill_cache)
-        found = self._store.get(self._under + key, options, self._snapshot())
+        found = self._store.get(key, (verify_checksums, fill_cache), self._snapshot())
         return default if found is None else found
 
+    def __contains__(self, key: Bytes) -> bool:
+        return self.get(key) is not None
+
+    @overload
+    def iterator(self, **span: Unpack[Span]) -> Iterator[tuple[bytes, bytes]]: ...
+    @overload
+    def iterator(
+        self, *, include_value: Literal[False], **span: Unpack[Span]
+    ) -> Iterator[bytes]: ...
+    @overload
+    def iterator(self, *, include_key: Literal[False], **span: Unpack[Span]) -> Iterator[bytes]: ...
+    @overload
+    def iterator(
+        self, *, include_key: bool, include_value: bool, **span: Unpack[Span]
+    ) -> Iterator[Any]: ...
     def iterator(
         self,
         *,
         reverse: bool = False,
-        start: bytes | None = None,
-        stop: bytes | None = None,
+        start: Bytes | None = None,
+        stop: Bytes | None = None,
         include_start: bool = True,
         include_stop: bool = False,
-        prefix: bytes | None = None,
+        prefix: Bytes | None = None,
         include_key: bool = True,
         include_value: bool = True,
         verify_checksums: bool = False,
         fill_cache: bool = True,
-    ) -> Iterator:
-        """Walk through the keys from `start` to `stop`, or those that begin with `prefix`."""
-        raw = self._store.iter((verify_checksums, fill_cache), self._snapshot())
-        span = bounds(
-            start,
-            stop,
-            include_start=include_start,
-            include_stop=include_stop,
-            prefix=prefix,
-            under=self._under,
+    ) -> Iterator[Any]:
+        """Walk through the keys from `start` to `stop`, or those that begin with `prefix`.
+
+        It gives pairs, or keys only, or values only; without either, None for each pair.
+        """
+        reading, span = (
+            (verify_checksums, fill_cache),
+            (start, stop, include_start, include_stop, prefix),
         )
-        return Iterator(
-            raw,
-            span,
-            reverse=reverse,
-            include_key=include_key,
-            include_value=include_value,
-            under=self._under,
-        )
+        show = (reverse, include_key, include_value)
+        return Iterator(self._store, reading, self._snapshot(), span, show)
 
     def raw_iterator(
         self, *, verify_checksums: bool = False, fill_cache: bool = True
@@ -286,8 +245,8 @@ class Reader(Closing):
         """Walk through all keys as with LevelDB's own iterators."""
         return RawIterator(self.iterator(verify_checksums=verify_checksums, fill_cache=fill_cache))
 
-    def __iter__(self) -> Pairs[tuple[bytes, bytes]]:
-        return cast("Pairs[tuple[bytes, bytes]]", iter(self.iterator()))
+    def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
+        return self.iterator()
 
 
 class Writer(Reader):
@@ -295,22 +254,22 @@ class Writer(Reader):
 
     def put(self, key: Bytes, value: Bytes, *, sync: bool = False) -> None:
         """Give `key` a value; with `sync`, it is durable afterwards, as is all before."""
-        self._store.put(self._under + key, b"" + value, sync)
+        self._store.put(key, value, sync)
 
     def delete(self, key: Bytes, *, sync: bool = False) -> None:
         """Take the value of `key` away, if it has one."""
-        self._store.delete(self._under + key, sync)
+        self._store.delete(key, sync)
 
     def write_batch(self, *, transaction: bool = False, sync: bool = False) -> WriteBatch:
         """Begin changes that are made together: when a `with` block ends, or by `write`.
 
         With `transaction`, they are not made if the block ends by an exception.
         """
-        return WriteBatch(self._store, self._under, transaction=transaction, sync=sync)
+        return WriteBatch(self._store, transaction=transaction, sync=sync)
 
     def snapshot(self) -> Snapshot:
         """Hold on to the state of now."""
-        return Snapshot(self._store, self._under, self._store.snapshot())
+        return Snapshot(self._store, self._store.snapshot())
 
     @abstractmethod
     def prefixed_db(self, prefix: Bytes) -> PrefixedDB:
@@ -323,15 +282,26 @@ class PrefixedDB(Writer):
     `db` is the whole store and `prefix` the whole prefix, of a part of a part too.
     """
 
-    def __init__(self, db: DB, prefix: bytes) -> None:
-        self.db = db
-        self.prefix = prefix
-        self._store = db._store
-        self._under = prefix
+    def __init__(self, db: DB, store: _core.Store) -> None:
+        self._db = db
+        self._store = store
+
+    def __repr__(self) -> str:
+        return f"<PrefixedDB {self.prefix!r} of {self.db!r}>"
+
+    @property
+    def db(self) -> DB:
+        """The whole store."""
+        return self._db
+
+    @property
+    def prefix(self) -> bytes:
+        """What all keys begin with."""
+        return self._store.under()
 
     def prefixed_db(self, prefix: Bytes) -> PrefixedDB:
         """The part of this part whose keys begin with `prefix`, shown and named without it."""
-        return PrefixedDB(self.db, self.prefix + prefix)
+        return PrefixedDB(self.db, self._store.part(prefix))
 
     def close(self) -> None:
         """Do nothing: the store is closed by itself."""
@@ -341,8 +311,13 @@ class DB(Writer):
     """An open store; `ssdlab.kv.open` opens it, leaving a `with` block closes it."""
 
     def __init__(self, name: str, store: _core.Store) -> None:
-        self.name = name
+        self._name = name
         self._store = store
+
+    @property
+    def name(self) -> str:
+        """Its folder, as it was given."""
+        return self._name
 
     def __repr__(self) -> str:
         return f"<DB {self.name!r}{' (closed)' if self.closed else ''}>"
@@ -358,7 +333,7 @@ class DB(Writer):
 
     def prefixed_db(self, prefix: Bytes) -> PrefixedDB:
         """The part whose keys begin with `prefix`, shown and named without it."""
-        return PrefixedDB(self, b"" + prefix)
+        return PrefixedDB(self, self._store.part(prefix))
 
     @overload
     def get_property(self, name: str) -> str | None: ...
@@ -371,18 +346,20 @@ class DB(Writer):
         """
         if isinstance(name, str):
             return self._store.property(name)
+        if not isinstance(name, bytes):
+            raise TypeError(f"name: expected str or bytes, not {type(name).__name__}")
         found = self._store.property(name.decode(errors="replace"))
         return None if found is None else found.encode()
 
-    def compact_range(self, *, start: bytes | None = None, stop: bytes | None = None) -> None:
+    def compact_range(self, *, start: Bytes | None = None, stop: Bytes | None = None) -> None:
         """Compact all from `start` to `stop`, both included; None for no bound."""
         self._store.compact_range(start, stop)
 
-    def approximate_size(self, start: bytes, stop: bytes) -> int:
+    def approximate_size(self, start: Bytes, stop: Bytes) -> int:
         """About how many bytes of files the keys from `start` on and below `stop` take."""
         return self._store.approximate_size(start, stop)
 
-    def approximate_sizes(self, *ranges: tuple[bytes, bytes]) -> list[int]:
+    def approximate_sizes(self, *ranges: tuple[Bytes, Bytes]) -> list[int]:
         """The same for several ranges."""
         return [self.approximate_size(start, stop) for start, stop in ranges]
 
@@ -406,14 +383,13 @@ class DB(Writer):
 class Snapshot(Reader):
     """The state of a store at one time. Closing it lets compactions drop what only it needs."""
 
-    def __init__(self, store: _core.Store, under: bytes, held: _core.KvSnapshot) -> None:
+    def __init__(self, store: _core.Store, held: _core.KvSnapshot) -> None:
         self._store = store
-        self._under = under
         self._held: _core.KvSnapshot | None = held
 
     def _snapshot(self) -> _core.KvSnapshot:
         if self._held is None:
-            raise _core.KvError("the snapshot is closed")
+            raise _core.KvClosedError("the snapshot is closed")
         return self._held
 
     def close(self) -> None:
@@ -428,53 +404,42 @@ class Snapshot(Reader):
 class WriteBatch:
     """Changes that are made together or not at all."""
 
-    def __init__(self, store: _core.Store, under: bytes, *, transaction: bool, sync: bool) -> None:
-        self._store = store
-        self._under = under
-        self._batch = _core.KvBatch()
+    def __init__(self, store: _core.Store, *, transaction: bool, sync: bool) -> None:
+        self._batch = _core.KvBatch(store)
         self._transaction = transaction
         self._sync = sync
-        # One thread at a time: what another one adds may not fall between writing and clearing.
-        self._turn = threading.RLock()
 
     def __len__(self) -> int:
-        with self._turn:
-            return len(self._batch)
+        return len(self._batch)
 
     def put(self, key: Bytes, value: Bytes) -> None:
         """Give `key` a value."""
-        with self._turn:
-            self._batch.put(self._under + key, b"" + value)
+        self._batch.put(key, value)
 
     def delete(self, key: Bytes) -> None:
         """Take the value of `key` away."""
-        with self._turn:
-            self._batch.delete(self._under + key)
+        self._batch.delete(key)
 
     def append(self, other: WriteBatch) -> None:
         """Add the changes of another batch, or its own once more."""
-        with other._turn:
-            changes = other._batch.copy()
-        with self._turn:
-            self._batch.extend(changes)
+        if not isinstance(other, WriteBatch):
+            raise TypeError(f"other: expected a WriteBatch, not {type(other).__name__}")
+        self._batch.append(other._batch)
 
     def approximate_size(self) -> int:
         """Bytes that it takes in the log."""
-        with self._turn:
-            return self._batch.size()
+        return self._batch.size()
 
     def clear(self) -> None:
         """Forget all changes."""
-        with self._turn:
-            self._batch.clear()
+        self._batch.clear()
 
     def write(self) -> None:
         """Make the changes, and begin anew."""
-        with self._turn:
-            self._store.write(self._batch, self._sync)
-            self._batch.clear()
+        self._batch.write(self._sync)
 
     def __enter__(self) -> Self:
+        len(self)  # Raises if the store is closed.
         return self
 
     def __exit__(
@@ -496,7 +461,7 @@ def destroy(path: str | PathLike[str]) -> None:
 
 def repair(path: str | PathLike[str]) -> Repaired:
     """Rebuild a store from whatever can still be read. Old files are renamed, none is removed."""
-    pairs, tables, lost, kept = _core.kv_repair(_folder(path), _settings())
+    pairs, tables, lost, kept = _core.kv_repair(_folder(path), settings())
     return Repaired(pairs, tables, tuple(lost), tuple(kept))
 
 

@@ -15,6 +15,7 @@ impl Db {
     #[must_use]
     pub fn has_work(&self) -> bool {
         self.poisoned.is_none()
+            && !self.options.read_only
             && (self.full.is_some()
                 || self.compaction.is_some()
                 || self.manual.is_some()

@@ -23,6 +23,8 @@ pub struct DbIter {
     /// Backwards the pair shown; forwards the user key to skip.
     key: Vec<u8>,
     value: Vec<u8>,
+    /// Whether values are shown.
+    values: bool,
     until_sample: usize,
 }
 
@@ -36,8 +38,15 @@ impl DbIter {
             valid: false,
             key: Vec::new(),
             value: Vec::new(),
+            values: true,
             until_sample: SAMPLE,
         }
+    }
+
+    /// The same walk for those who read no values: they are not copied. All are then empty.
+    #[must_use]
+    pub fn without_values(self) -> DbIter {
+        DbIter { values: false, ..self }
     }
 
     /// Whether it stands at a pair.
@@ -63,13 +72,23 @@ impl DbIter {
     #[must_use]
     pub fn value(&self) -> &[u8] {
         assert!(self.valid, "the iterator stands at no pair");
-        if self.forward { self.merge.value() } else { &self.value }
+        if self.forward && self.values { self.merge.value() } else { &self.value }
+    }
+
+    /// Give the value there to `f`. It is read where it lies, which `value` cannot do in memory that
+    /// others write to.
+    ///
+    /// # Panics
+    /// If it stands at no pair.
+    pub fn with_value<T>(&self, f: impl FnOnce(&[u8]) -> T) -> T {
+        assert!(self.valid, "the iterator stands at no pair");
+        if self.forward && self.values { self.merge.source().with_value(f) } else { f(&self.value) }
     }
 
     /// The tag of the entry where the merge stands; counts what is read.
     fn entry(&mut self) -> Result<(Tag, Kind)> {
-        let (internal, value) = (self.merge.key(), self.merge.value());
-        let bytes = internal.len() + value.len();
+        let internal = self.merge.key();
+        let bytes = internal.len() + self.merge.source().value_length();
         if bytes < self.until_sample {
             self.until_sample -= bytes;
         } else {
@@ -200,8 +219,11 @@ impl DbIter {
                 if kind == Kind::Value {
                     self.key.clear();
                     self.key.extend_from_slice(user);
-                    self.value.clear();
-                    self.value.extend_from_slice(self.merge.value());
+                    if self.values {
+                        self.value.clear();
+                        let value = &mut self.value;
+                        self.merge.source().with_value(|there| value.extend_from_slice(there));
+                    }
                 }
             }
             self.merge.prev()?;

@@ -13,9 +13,12 @@ use crate::options::{Background, Options};
 use crate::policy::{Policy, Stock};
 use crate::table::Tables;
 use crate::version::set::VersionSet;
-use crate::vfs::{Files, Vfs, Work};
+use crate::vfs::{Files, ReadOnlyVfs, Vfs, Work};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// Bytes of memory that logs may take in a store that makes no tables of them.
+const MOST_IN_MEMORY: usize = 8 << 30;
 
 /// What recovery works with.
 struct Recovery {
@@ -26,6 +29,8 @@ struct Recovery {
     policy: Box<dyn Policy>,
     edit: Edit,
     stats: Stats,
+    /// What logs held, where no tables are made of it.
+    memory: Arc<MemTable>,
     /// Where the last log ends with a torn record, if it does: its name and the offset.
     torn: Option<(String, u64)>,
     /// Logs of which something is left out.
@@ -49,6 +54,7 @@ impl Db {
     /// compaction that is due fails, the store is open, but takes no writes.
     pub fn open_with(vfs: Arc<dyn Vfs>, options: Options, policy: Box<dyn Policy>) -> Result<Db> {
         options.check()?;
+        let vfs = if options.read_only { Arc::new(ReadOnlyVfs(vfs)) } else { vfs };
         let files = Files::new(vfs);
         let exists = files.exists(names::CURRENT)?;
         if exists && options.error_if_exists {
@@ -65,11 +71,14 @@ impl Db {
         let tables = Arc::new(Tables::new(files.clone(), &options));
         let set = VersionSet::recover(files.clone())?;
         let (edit, stats) = (Edit::default(), Stats::default());
-        let (torn, damaged) = (None, Vec::new());
+        let (memory, torn, damaged) = (Arc::new(MemTable::new(0)), None, Vec::new());
         let mut recovery =
-            Recovery { files, options, tables, set, policy, edit, stats, torn, damaged };
+            Recovery { files, options, tables, set, policy, edit, stats, memory, torn, damaged };
         recovery.logs()?;
-        recovery.into_db(lock)
+        if recovery.options.read_only {
+            return Ok(recovery.into_reader(lock));
+        }
+        recovery.into_writer(lock)
     }
 }
 
@@ -175,7 +184,7 @@ impl Recovery {
         {
             self.damaged(&name, offset, "a torn record, and a later log goes on")?;
         }
-        let mut memory = Arc::new(MemTable::new(0));
+        let mut memory = std::mem::replace(&mut self.memory, Arc::new(MemTable::new(0)));
         let mut reader = LogReader::of_batches(&data);
         let mut work = Work::new(&self.files);
         while let Some(entry) = reader.next_entry() {
@@ -185,6 +194,7 @@ impl Recovery {
                         work.of(batch.size())?;
                         self.check_gap(&name, offset, &batch)?;
                         write::insert(&memory, &batch)?;
+                        self.stats.logged += u64::from(batch.count());
                         let last = batch.sequence() + u64::from(batch.count());
                         self.set.last_sequence = self.set.last_sequence.max(last.saturating_sub(1));
                         None
@@ -196,12 +206,29 @@ impl Recovery {
             if let Some((offset, what)) = damage {
                 self.damaged(&name, offset, what)?;
             }
-            if memory.usage() > self.options.write_buffer_size {
+            if self.options.read_only {
+                self.check_fits(&memory)?;
+            } else if memory.usage() > self.options.write_buffer_size {
                 self.write_table(std::mem::replace(&mut memory, Arc::new(MemTable::new(0))))?;
             }
         }
         self.torn = reader.torn().map(|offset| (name, offset));
+        if self.options.read_only {
+            self.memory = memory;
+            return Ok(());
+        }
         self.write_table(memory)
+    }
+
+    fn check_fits(&self, memory: &MemTable) -> Result<()> {
+        if memory.usage() <= MOST_IN_MEMORY {
+            return Ok(());
+        }
+        let folder = self.files.describe("");
+        Err(Error::invalid(format!(
+            "{folder}: the logs hold more than {MOST_IN_MEMORY} bytes: open the store for writing, \
+             which makes tables of them"
+        )))
     }
 
     /// Something of a log cannot be had.
@@ -239,27 +266,46 @@ impl Recovery {
         Ok(())
     }
 
-    fn into_db(mut self, lock: Box<dyn Send + Sync>) -> Result<Db> {
+    /// A store that is read only: its files stay as they are.
+    fn into_reader(mut self, lock: Box<dyn Send + Sync>) -> Db {
+        let damaged = self.damaged.iter().map(|&number| self.files.describe(&names::log(number)));
+        self.stats.damaged_logs = damaged.collect();
+        let log = LogWriter::new(self.files.nowhere(&names::log(self.set.log_number)));
+        self.into_db(log, lock)
+    }
+
+    fn into_writer(mut self, lock: Box<dyn Send + Sync>) -> Result<Db> {
         let log_number = self.set.new_number();
         let log = LogWriter::new(self.files.create(&names::log(log_number))?);
         self.edit.log_number = Some(log_number);
         self.edit.previous_log = Some(0);
-        self.set.apply(self.edit)?;
-        for number in self.damaged {
+        self.set.apply(std::mem::take(&mut self.edit))?;
+        for number in std::mem::take(&mut self.damaged) {
             let (log, kept) = (names::log(number), names::kept(&names::log(number)));
             self.files.rename(&log, &kept)?;
             self.stats.damaged_logs.push(self.files.describe(&kept));
         }
-        let memory = Arc::new(MemTable::new(self.options.write_buffer_size));
-        let mut db = Db {
+        self.memory = Arc::new(MemTable::new(self.options.write_buffer_size));
+        let mut db = self.into_db(log, lock);
+        db.log_number = log_number;
+        db.remove_obsolete()?;
+        // A step that fails makes the store refuse writes and say why; it can still be read.
+        while db.options.background == Background::Eager && db.step().unwrap_or(false) {
+            db.files.go_on()?;
+        }
+        Ok(db)
+    }
+
+    fn into_db(self, log: LogWriter, lock: Box<dyn Send + Sync>) -> Db {
+        Db {
             options: self.options,
             files: self.files,
             tables: self.tables,
+            log_number: self.set.log_number,
             set: self.set,
-            memory,
+            memory: self.memory,
             full: None,
             log,
-            log_number,
             log_name_synced: true,
             snapshots: Arc::new(Snapshots::default()),
             flush: None,
@@ -271,12 +317,6 @@ impl Recovery {
             stats: self.stats,
             scratch: WriteBatch::new(),
             _lock: lock,
-        };
-        db.remove_obsolete()?;
-        // A step that fails makes the store refuse writes and say why; it can still be read.
-        while db.options.background == Background::Eager && db.step().unwrap_or(false) {
-            db.files.go_on()?;
         }
-        Ok(db)
     }
 }

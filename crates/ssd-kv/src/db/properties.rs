@@ -30,9 +30,11 @@ pub struct Stats {
     pub slowed: u64,
     /// Steps for which writes had to wait.
     pub stalled_steps: u64,
+    /// Changes found in logs while opening.
+    pub logged: u64,
     /// Records of logs that were damaged and left out while opening, and places where some were missing.
     pub damaged_log_records: u64,
-    /// What the logs that held them are called now; they can be removed.
+    /// What the logs that held them are called now; where they were renamed, they can be removed.
     pub damaged_logs: Vec<String>,
 }
 

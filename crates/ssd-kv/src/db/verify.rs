@@ -5,7 +5,6 @@ use super::properties::escaped;
 use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::names;
-use crate::merge::Merge;
 use crate::options::ReadOptions;
 use crate::table::{Table, TableIter};
 use crate::version::FileMeta;
@@ -53,16 +52,19 @@ impl Db {
     }
 
     /// Of each key, gets must meet the newest entry first: they look into tables by their order, iterators
-    /// go by sequence numbers. LevelDB's repair leaves stores in which the two differ.
+    /// go by sequence numbers. LevelDB's repair leaves stores in which the two differ. What is in memory,
+    /// as logs are in a store that is only read, is met before all tables.
     fn verify_precedence(&self, work: &mut Work) -> Result<()> {
-        let version = &self.set.current;
-        let ranks = version.ranks();
-        let mut merge = Merge::new(version.sources(&self.tables, CHECKED)?);
+        let memories = 1 + usize::from(self.full.is_some());
+        let tables = self.set.current.ranks().into_iter().map(|rank| memories + rank);
+        let ranks: Vec<usize> = (0..memories).chain(tables).collect();
+        let mut merge = self.merged(CHECKED)?;
         let mut newer: Option<(Vec<u8>, usize, u64)> = None;
         merge.first()?;
         while merge.valid() {
             work.of(merge.key().len() + merge.value().len())?;
             let rank = ranks[merge.current()];
+            // 0 is no number of a table.
             let number = merge.source().table().map_or(0, TableIter::file);
             match &mut newer {
                 Some((key, before, table)) if key::user(key) == key::user(merge.key()) => {
@@ -70,11 +72,15 @@ impl Db {
                     let is_copy = *key == merge.key();
                     if rank < *before && !is_copy {
                         let key = escaped(key::user(key));
+                        let (name, who) = match number {
+                            0 => (self.files.describe(""), "its log hides"),
+                            _ => (self.tables.name(number), "it hides"),
+                        };
                         let what = format!(
-                            "it hides a newer entry of '{key}' in table {table}: gets and iterators \
+                            "{who} a newer entry of '{key}' in table {table}: gets and iterators \
                              find different values (repair mends it)"
                         );
-                        return Err(Error::corrupt(&self.tables.name(number), 0, what));
+                        return Err(Error::corrupt(&name, 0, what));
                     }
                     if !is_copy || rank < *before {
                         (*before, *table) = (rank, number);

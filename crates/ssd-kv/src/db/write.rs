@@ -117,6 +117,10 @@ impl Db {
     }
 
     pub(super) fn check_writable(&self) -> Result<()> {
+        if self.options.read_only {
+            let folder = self.files.describe("");
+            return Err(Error::invalid(format!("{folder}: the store is open for reading only")));
+        }
         match &self.poisoned {
             None => Ok(()),
             Some(error) => Err(Error::Poisoned(Box::new(error.clone()))),

@@ -4,7 +4,7 @@
 //! crash that cuts every file to its last synced length, or to a torn length between that and the
 //! last; a crash that also undoes creations, renames and removals since the last `sync_dir`.
 
-use super::memory::{MemoryVfs, locked};
+use super::memory::{MemoryVfs, SharedLock, locked};
 use super::{VFile, Vfs};
 use std::collections::BTreeMap;
 use std::io;
@@ -47,7 +47,7 @@ struct State {
     next: u64,
     calls: u64,
     faults: Faults,
-    locked: bool,
+    lock: SharedLock,
 }
 
 #[derive(Default)]
@@ -195,9 +195,14 @@ impl Vfs for FaultVfs {
     fn lock(&self, _: &str) -> io::Result<Box<dyn Send + Sync>> {
         let mut state = locked(&self.state);
         state.call(false)?;
-        if std::mem::replace(&mut state.locked, true) {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
+        state.lock.take()?;
+        Ok(Box::new(Lock(self.state.clone())))
+    }
+
+    fn lock_shared(&self, _: &str) -> io::Result<Box<dyn Send + Sync>> {
+        let mut state = locked(&self.state);
+        state.call(false)?;
+        state.lock.share()?;
         Ok(Box::new(Lock(self.state.clone())))
     }
 }
@@ -206,7 +211,7 @@ struct Lock(Arc<Mutex<State>>);
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        locked(&self.0).locked = false;
+        locked(&self.0).lock.release();
     }
 }
 

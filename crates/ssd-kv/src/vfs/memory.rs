@@ -15,7 +15,42 @@ pub struct MemoryVfs {
 #[derive(Default)]
 struct Inner {
     files: BTreeMap<String, Content>,
-    locked: bool,
+    lock: SharedLock,
+}
+
+/// Held by one, or shared by several.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum SharedLock {
+    #[default]
+    Free,
+    Held,
+    Shared(usize),
+}
+
+impl SharedLock {
+    pub(super) fn take(&mut self) -> io::Result<()> {
+        if *self != SharedLock::Free {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        *self = SharedLock::Held;
+        Ok(())
+    }
+
+    pub(super) fn share(&mut self) -> io::Result<()> {
+        *self = SharedLock::Shared(match *self {
+            SharedLock::Free => 1,
+            SharedLock::Held => return Err(io::ErrorKind::WouldBlock.into()),
+            SharedLock::Shared(others) => others + 1,
+        });
+        Ok(())
+    }
+
+    pub(super) fn release(&mut self) {
+        *self = match *self {
+            SharedLock::Shared(holders) if holders > 1 => SharedLock::Shared(holders - 1),
+            _ => SharedLock::Free,
+        };
+    }
 }
 
 type Content = Arc<Mutex<Vec<u8>>>;
@@ -42,7 +77,7 @@ impl MemoryVfs {
     #[must_use]
     pub fn of(files: BTreeMap<String, Vec<u8>>) -> MemoryVfs {
         let held = files.into_iter().map(|(name, data)| (name, Arc::new(Mutex::new(data))));
-        let inner = Inner { files: held.collect(), locked: false };
+        let inner = Inner { files: held.collect(), lock: SharedLock::Free };
         MemoryVfs { inner: Arc::new(Mutex::new(inner)) }
     }
 }
@@ -90,11 +125,13 @@ impl Vfs for MemoryVfs {
 
     fn lock(&self, name: &str) -> io::Result<Box<dyn Send + Sync>> {
         let mut inner = locked(&self.inner);
-        if inner.locked {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        inner.locked = true;
+        inner.lock.take()?;
         inner.files.entry(name.to_owned()).or_default();
+        Ok(Box::new(Lock(self.inner.clone())))
+    }
+
+    fn lock_shared(&self, _: &str) -> io::Result<Box<dyn Send + Sync>> {
+        locked(&self.inner).lock.share()?;
         Ok(Box::new(Lock(self.inner.clone())))
     }
 }
@@ -103,7 +140,7 @@ struct Lock(Arc<Mutex<Inner>>);
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        locked(&self.0).locked = false;
+        locked(&self.0).lock.release();
     }
 }
 

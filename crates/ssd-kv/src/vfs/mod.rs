@@ -7,6 +7,7 @@
 pub(crate) mod fault;
 pub(crate) mod memory;
 pub(crate) mod posix;
+mod read_only;
 pub(crate) mod region;
 
 use crate::error::{Error, Result};
@@ -16,6 +17,7 @@ use std::sync::Arc;
 pub use fault::{FaultVfs, Faults, Reset};
 pub use memory::MemoryVfs;
 pub use posix::PosixVfs;
+pub(crate) use read_only::ReadOnlyVfs;
 pub use region::Region;
 
 /// A directory of files with flat names. Visible at once; durable only after `sync`.
@@ -73,6 +75,13 @@ pub trait Vfs: Send + Sync {
     /// # Errors
     /// `WouldBlock` if it is held by another one.
     fn lock(&self, name: &str) -> io::Result<Box<dyn Send + Sync>>;
+
+    /// The same against those that `lock`, beside others that share it; changes nothing. Where there is
+    /// no file of this name, nobody has ever locked the directory, and nobody is held off.
+    ///
+    /// # Errors
+    /// As `lock`.
+    fn lock_shared(&self, name: &str) -> io::Result<Box<dyn Send + Sync>>;
 
     /// Whether to go on with long work: opening, verifying, repairing, dumping, measuring. Asked
     /// about every MiB of it, and never where stopping would leave an open store unable to write.
@@ -151,6 +160,12 @@ impl Files {
     pub(crate) fn create(&self, name: &str) -> Result<Writer> {
         let file = self.told(name, "create", self.vfs.create(name))?;
         Ok(Writer { file, name: self.describe(name), buffer: Vec::new(), written: 0 })
+    }
+
+    /// A file that is nowhere and takes nothing.
+    pub(crate) fn nowhere(&self, name: &str) -> Writer {
+        let file = Box::new(read_only::Nowhere);
+        Writer { file, name: self.describe(name), buffer: Vec::new(), written: 0 }
     }
 
     pub(crate) fn open(&self, name: &str) -> Result<Reader> {

@@ -1,14 +1,15 @@
 //! Files of the operating system: the only file of this crate that touches `std::fs`.
 
+use super::memory::{SharedLock, locked};
 use super::region::{Region, lock_file};
 use super::{VFile, Vfs};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock, Mutex};
 
 /// A directory on disk.
 pub struct PosixVfs {
@@ -87,18 +88,21 @@ impl Vfs for PosixVfs {
     }
 
     fn lock(&self, name: &str) -> io::Result<Box<dyn Send + Sync>> {
-        let folder = self.folder.canonicalize()?;
-        // The system's lock is one per process: those within are kept apart here.
-        if !held().insert(folder.clone()) {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        let mut lock = Lock { folder, file: None };
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(false);
-        let file = file.open(self.path(name))?;
-        lock_file(file.as_raw_fd())?;
-        lock.file = Some(file);
-        Ok(Box::new(lock))
+        options.read(true).write(true).create(true).truncate(false);
+        self.lock_as(SharedLock::take, || {
+            let file = options.open(self.path(name))?;
+            lock_file(file.as_raw_fd(), true)?;
+            Ok(Some(file))
+        })
+    }
+
+    fn lock_shared(&self, name: &str) -> io::Result<Box<dyn Send + Sync>> {
+        self.lock_as(SharedLock::share, || match File::open(self.path(name)) {
+            Ok(file) => lock_file(file.as_raw_fd(), false).map(|()| Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        })
     }
 
     fn go_on(&self) -> io::Result<()> {
@@ -111,22 +115,52 @@ impl Vfs for PosixVfs {
     }
 }
 
-static HELD: LazyLock<Mutex<BTreeSet<PathBuf>>> = LazyLock::new(Mutex::default);
-
-fn held() -> std::sync::MutexGuard<'static, BTreeSet<PathBuf>> {
-    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+impl PosixVfs {
+    /// The system's lock is one per process, and gone when any file of it is closed: those within the
+    /// process are kept apart here, and share one file.
+    fn lock_as(
+        &self,
+        take: impl FnOnce(&mut SharedLock) -> io::Result<()>,
+        open: impl FnOnce() -> io::Result<Option<File>>,
+    ) -> io::Result<Box<dyn Send + Sync>> {
+        let folder = self.folder.canonicalize()?;
+        let mut all = locked(&HELD);
+        let (lock, file) = all.entry(folder.clone()).or_default();
+        let was_free = *lock == SharedLock::Free;
+        take(lock)?;
+        // What fails from here on is released again.
+        let holder = Box::new(Lock { folder });
+        if was_free {
+            match open() {
+                Ok(opened) => *file = opened,
+                Err(error) => {
+                    drop(all);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(holder)
+    }
 }
+
+/// The folders that are locked, each with the file that holds the lock of the system.
+static HELD: LazyLock<Mutex<Locks>> = LazyLock::new(Mutex::default);
+
+type Locks = BTreeMap<PathBuf, (SharedLock, Option<File>)>;
 
 struct Lock {
     folder: PathBuf,
-    file: Option<File>,
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Whoever finds the folder free here must find it free there.
-        drop(self.file.take());
-        held().remove::<Path>(&self.folder);
+        let mut all = locked(&HELD);
+        if let Some((lock, _)) = all.get_mut(&self.folder) {
+            lock.release();
+            if *lock == SharedLock::Free {
+                all.remove(&self.folder);
+            }
+        }
     }
 }
 

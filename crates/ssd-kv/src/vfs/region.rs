@@ -71,14 +71,16 @@ impl Drop for Region {
     }
 }
 
-/// Take the write lock of a whole file for this process, as LevelDB does, without waiting.
+/// Take the lock of a whole file for this process, that to write, as LevelDB does, or that to read,
+/// without waiting.
 ///
 /// # Errors
-/// `WouldBlock` if another process holds it.
-pub(crate) fn lock_file(fd: RawFd) -> io::Result<()> {
+/// `WouldBlock` if another process holds it in a way that excludes this one.
+pub(crate) fn lock_file(fd: RawFd, to_write: bool) -> io::Result<()> {
     // SAFETY: all fields of `flock` may be zero.
     let mut wanted: libc::flock = unsafe { std::mem::zeroed() };
-    wanted.l_type = libc::F_WRLCK as libc::c_short;
+    let kind = if to_write { libc::F_WRLCK } else { libc::F_RDLCK };
+    wanted.l_type = kind as libc::c_short;
     wanted.l_whence = libc::SEEK_SET as libc::c_short;
     // SAFETY: `wanted` outlives the call.
     if unsafe { libc::fcntl(fd, libc::F_SETLK, &raw const wanted) } == 0 {

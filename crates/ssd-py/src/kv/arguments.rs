@@ -1,0 +1,44 @@
+//! What Python passes, checked: errors name the argument, what was given and what is expected.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyByteArray, PyBytes, PyMemoryView};
+
+#[cold]
+fn wrong(name: &str, expected: &str, given: &Bound<'_, PyAny>) -> PyErr {
+    let of = given.get_type().name();
+    let of = of.map_or_else(|_| "something else".to_owned(), |of| of.to_string());
+    PyTypeError::new_err(format!("{name}: expected {expected}, not {of}"))
+}
+
+/// Bytes, or what shows its bytes: a bytearray, a memoryview. Those are copied, as they may change.
+pub(crate) fn bytes(name: &str, given: &Bound<'_, PyAny>) -> PyResult<PyBackedBytes> {
+    if let Ok(bytes) = given.cast::<PyBytes>() {
+        return Ok(PyBackedBytes::from(bytes.clone()));
+    }
+    if let Ok(array) = given.cast::<PyByteArray>() {
+        return Ok(PyBackedBytes::from(array.clone()));
+    }
+    let shown = PyMemoryView::from(given).and_then(|view| view.call_method0("tobytes"));
+    match shown.map(|bytes| bytes.cast_into::<PyBytes>()) {
+        Ok(Ok(bytes)) => Ok(PyBackedBytes::from(bytes)),
+        _ => Err(wrong(name, "bytes, a bytearray or a memoryview", given)),
+    }
+}
+
+/// The same, or none for None.
+pub(crate) fn bytes_or_none(
+    name: &str,
+    given: &Bound<'_, PyAny>,
+) -> PyResult<Option<PyBackedBytes>> {
+    if given.is_none() { Ok(None) } else { bytes(name, given).map(Some) }
+}
+
+/// True or False; None is False.
+pub(crate) fn flag(name: &str, given: &Bound<'_, PyAny>) -> PyResult<bool> {
+    match given.extract::<Option<bool>>() {
+        Ok(given) => Ok(given.unwrap_or(false)),
+        Err(_) => Err(wrong(name, "True or False", given)),
+    }
+}

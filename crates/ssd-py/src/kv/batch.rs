@@ -1,0 +1,85 @@
+//! Changes that are made together.
+
+use super::Store;
+use super::arguments::{bytes, flag};
+use super::errors::KvAppliedError;
+use super::held::{Shared, check_open, write};
+use pyo3::prelude::*;
+use ssd_kv::WriteBatch;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Changes that are made together in a store. Only short work is done while a thread holds them.
+#[pyclass(frozen)]
+pub(crate) struct KvBatch {
+    changes: Mutex<WriteBatch>,
+    store: Shared,
+    under: Vec<u8>,
+}
+
+impl KvBatch {
+    fn held(&self) -> PyResult<MutexGuard<'_, WriteBatch>> {
+        check_open(&self.store)?;
+        Ok(self.changes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn whole(&self, key: &[u8]) -> Vec<u8> {
+        [&self.under, key].concat()
+    }
+}
+
+#[pymethods]
+impl KvBatch {
+    #[new]
+    fn new(store: &Store) -> PyResult<KvBatch> {
+        check_open(&store.shared)?;
+        let (changes, under) = (Mutex::default(), store.under.clone());
+        Ok(KvBatch { changes, store: store.shared.clone(), under })
+    }
+
+    fn put(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (key, value) = (bytes("key", key)?, bytes("value", value)?);
+        self.held()?.put(&self.whole(&key), &value);
+        Ok(())
+    }
+
+    fn delete(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        let key = bytes("key", key)?;
+        self.held()?.delete(&self.whole(&key));
+        Ok(())
+    }
+
+    fn clear(&self) -> PyResult<()> {
+        self.held()?.clear();
+        Ok(())
+    }
+
+    /// Add the changes of another batch, or its own once more.
+    fn append(&self, other: &KvBatch) -> PyResult<()> {
+        let changes = other.held()?.clone();
+        self.held()?.extend(&changes);
+        Ok(())
+    }
+
+    /// Make the changes, and begin anew. What another thread adds meanwhile is left for the next time;
+    /// if they cannot be made, they come before it.
+    fn write(&self, py: Python<'_>, sync: &Bound<'_, PyAny>) -> PyResult<()> {
+        let sync = flag("sync", sync)?;
+        let mut changes = std::mem::take(&mut *self.held()?);
+        let written = write(py, &self.store, |db| db.write(&changes, sync));
+        if written.as_ref().is_err_and(|error| !error.is_instance_of::<KvAppliedError>(py)) {
+            let mut held = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+            changes.extend(&held);
+            *held = changes;
+        }
+        written
+    }
+
+    /// Bytes that it takes in the log.
+    fn size(&self) -> PyResult<usize> {
+        Ok(self.held()?.size())
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        Ok(self.held()?.count() as usize)
+    }
+}

@@ -1,0 +1,161 @@
+//! An open store, held by one thread at a time.
+
+use super::errors::{KvError, closed, told};
+use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyCFunction};
+use ssd_kv::{Db, Error};
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+/// A store until it is closed, and the process that opened it.
+pub(crate) struct Held {
+    db: Mutex<Option<Db>>,
+    /// Whether it is closed, for those who do not wait for the store.
+    closed: AtomicBool,
+    process: u32,
+    /// Whether a write that is made succeeds though background work after it failed, as LevelDB's do:
+    /// the next one fails.
+    defers: bool,
+}
+
+pub(super) type Shared = Arc<Held>;
+
+pub(super) fn shared(db: Db, defers: bool) -> Shared {
+    let process = PROCESS.load(Ordering::Relaxed);
+    Arc::new(Held { db: Mutex::new(Some(db)), closed: AtomicBool::new(false), process, defers })
+}
+
+/// This process. Kept, because asking the system takes longer than reading a pair.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// Note which process this is, now and in every fork.
+pub(crate) fn know_process(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    PROCESS.store(std::process::id(), Ordering::Relaxed);
+    let again = PyCFunction::new_closure(module.py(), None, None, |_, _| {
+        PROCESS.store(std::process::id(), Ordering::Relaxed);
+    })?;
+    let when = [("after_in_child", again)].into_py_dict(module.py())?;
+    module.py().import("os")?.call_method("register_at_fork", (), Some(&when)).map(drop)
+}
+
+/// Fails in a fork of the process that opened the store: both would write to the same files, and a
+/// mutex that another thread held stays locked in the fork.
+#[inline]
+pub(super) fn check_process(shared: &Shared) -> PyResult<()> {
+    let (opened_by, process) = (shared.process, PROCESS.load(Ordering::Relaxed));
+    if opened_by == process {
+        return Ok(());
+    }
+    Err(KvError::new_err(format!(
+        "the store was opened by process {opened_by} and is of no use in its fork, process {process}"
+    )))
+}
+
+/// Fails if the store is closed, or of no use in this process.
+#[inline]
+pub(super) fn check_open(shared: &Shared) -> PyResult<()> {
+    check_process(shared)?;
+    if shared.closed.load(Ordering::Acquire) { Err(closed("the store")) } else { Ok(()) }
+}
+
+/// Close the store, once nobody holds it.
+pub(super) fn close(py: Python<'_>, shared: &Shared) -> PyResult<()> {
+    py.detach(|| {
+        locked(shared).map(|mut store| {
+            shared.closed.store(true, Ordering::Release);
+            drop(store.0.take());
+        })
+    })
+    .map_err(told)
+}
+
+/// Whether it is closed, as it is in a fork.
+pub(super) fn is_closed(shared: &Shared) -> bool {
+    check_process(shared).is_err() || shared.closed.load(Ordering::Acquire)
+}
+
+thread_local! {
+    /// The stores that this thread holds, the last one last.
+    static HERE: RefCell<Vec<*const Held>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A store held against other threads.
+pub(super) struct Guard<'a>(MutexGuard<'a, Option<Db>>);
+
+impl<'a> Guard<'a> {
+    fn new(shared: &Shared, store: MutexGuard<'a, Option<Db>>) -> Guard<'a> {
+        HERE.with_borrow_mut(|held| held.push(Arc::as_ptr(shared)));
+        Guard(store)
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        HERE.with_borrow_mut(Vec::pop);
+    }
+}
+
+fn is_held_here(shared: &Shared) -> bool {
+    HERE.with_borrow(|held| held.contains(&Arc::as_ptr(shared)))
+}
+
+/// Long work lets signal handlers run: they cannot wait for the store that it holds.
+pub(super) fn check_not_held_here(shared: &Shared) -> Result<(), Error> {
+    if is_held_here(shared) {
+        let what = "the store is in use by what this signal interrupted: use it after the handler";
+        return Err(Error::Invalid(what.to_owned()));
+    }
+    Ok(())
+}
+
+fn locked(shared: &Shared) -> Result<Guard<'_>, Error> {
+    check_not_held_here(shared)?;
+    Ok(Guard::new(shared, shared.db.lock().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// The store, for something short. Who has it may need the interpreter, so it is not held meanwhile.
+pub(super) fn awaited<'a>(py: Python<'_>, shared: &'a Shared) -> Result<Guard<'a>, Error> {
+    check_not_held_here(shared)?;
+    loop {
+        match shared.db.try_lock() {
+            Ok(store) => return Ok(Guard::new(shared, store)),
+            Err(TryLockError::Poisoned(store)) => {
+                return Ok(Guard::new(shared, store.into_inner()));
+            }
+            Err(TryLockError::WouldBlock) => py.detach(|| locked(shared).map(drop))?,
+        }
+    }
+}
+
+/// Use the open store without holding up other threads of Python.
+pub(super) fn with<T: Send>(
+    py: Python<'_>,
+    shared: &Shared,
+    f: impl FnOnce(&mut Db) -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    check_open(shared)?;
+    let done = py.detach(|| Ok(locked(shared)?.0.as_mut().map(f)));
+    match done.map_err(told)? {
+        Some(result) => result.map_err(told),
+        // While this waited for it.
+        None => Err(closed("the store")),
+    }
+}
+
+/// Write to the open store, in the same way.
+pub(super) fn write(
+    py: Python<'_>,
+    shared: &Shared,
+    f: impl FnOnce(&mut Db) -> Result<(), Error> + Send,
+) -> PyResult<()> {
+    let defers = shared.defers;
+    with(py, shared, |db| match f(db) {
+        Err(Error::Applied(_)) if defers => Ok(()),
+        written => written,
+    })
+}

@@ -1,0 +1,321 @@
+//! Iterators for Python.
+
+use super::arguments::{bytes, bytes_or_none, flag};
+use super::errors::{closed, told};
+use super::held::{Guard, Shared, awaited, check_not_held_here, check_open, with};
+use super::walk::{Bounds, Range, Walk, prefix_bounds};
+use super::{KvSnapshot, Store, read_options};
+use pyo3::exceptions::{PyStopIteration, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple, PyType};
+use ssd_kv::Error;
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+/// Pairs of a batch at most, and bytes after which one ends: the store is taken once for a batch, and
+/// what is read ahead stays in the nearest cache.
+const MOST_PAIRS: usize = 64;
+const MOST_BYTES: usize = 16 << 10;
+/// At most one pair of so many is read ahead in vain, by those who seek, read some and seek again.
+const IN_VAIN: usize = 4;
+
+/// A place between the pairs of a range of a store, and what it shows of them.
+#[pyclass(frozen, module = "ssdlab._core")]
+pub(crate) struct KvIter {
+    ahead: Mutex<Option<Ahead>>,
+    store: Shared,
+    shown: Shown,
+    reverse: bool,
+    under: Vec<u8>,
+}
+
+/// Which parts of a pair are shown.
+#[derive(Clone, Copy)]
+struct Shown {
+    key: bool,
+    value: bool,
+}
+
+#[derive(Default)]
+struct Parts {
+    key: Option<Py<PyBytes>>,
+    value: Option<Py<PyBytes>>,
+}
+
+/// A walk that is some pairs ahead of its user.
+struct Ahead {
+    walk: Walk,
+    /// Pairs that the walk went over and the user did not, next one first.
+    ready: VecDeque<Parts>,
+    /// The direction in which it did.
+    forward: bool,
+    /// Pairs read since it was sought a place or changed its direction.
+    read: usize,
+    /// Why it stands nowhere: moves fail until it is sought a place.
+    failed: Option<Error>,
+}
+
+impl Ahead {
+    fn sought(&mut self) {
+        self.ready.clear();
+        self.read = 0;
+        self.failed = None;
+    }
+
+    /// Let the walk go where the user is.
+    fn give_back(&mut self) -> Result<(), Error> {
+        self.read = 0;
+        while self.ready.pop_back().is_some() {
+            self.walk.step(!self.forward)?;
+        }
+        Ok(())
+    }
+
+    /// Go over a batch of pairs, which is longer the longer the direction stays.
+    fn fetch(
+        &mut self,
+        py: Python<'_>,
+        (shown, under): (Shown, usize),
+        forward: bool,
+    ) -> Result<(), Error> {
+        if forward != self.forward {
+            self.give_back()?;
+            self.forward = forward;
+        }
+        let batch = (self.read / IN_VAIN + 1).min(MOST_PAIRS);
+        let (mut first, mut bytes) = (Vec::new(), 0);
+        while self.ready.len() < batch && bytes < MOST_BYTES {
+            match self.walk.step(forward) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) if self.ready.is_empty() => return Err(error),
+                // What was read before it is right and comes first; the next batch meets it again.
+                Err(_) => return self.return_to(&first),
+            }
+            let pair = self.walk.pair();
+            if self.ready.is_empty() && batch > 1 {
+                first.extend_from_slice(pair.key());
+            }
+            let mut parts = Parts::default();
+            if shown.key {
+                let key = &pair.key()[under..];
+                bytes += key.len();
+                parts.key = Some(PyBytes::new(py, key).unbind());
+            }
+            if shown.value {
+                let value = pair.with_value(|value| PyBytes::new(py, value).unbind());
+                bytes += value.as_bytes(py).len();
+                parts.value = Some(value);
+            }
+            self.ready.push_back(parts);
+        }
+        self.read += self.ready.len();
+        Ok(())
+    }
+
+    /// Let the walk stand where it was before it failed: over the pairs that are ready, the first of
+    /// which has this key.
+    fn return_to(&mut self, first: &[u8]) -> Result<(), Error> {
+        self.walk.seek(first)?;
+        if !self.forward {
+            self.walk.step(true)?;
+        }
+        for _ in 0..self.ready.len() {
+            self.walk.step(self.forward)?;
+        }
+        Ok(())
+    }
+}
+
+impl KvIter {
+    /// Held by this thread, open, of an open store.
+    fn held(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<Ahead>>> {
+        check_open(&self.store)?;
+        // Another thread that has the iterator may wait for the store.
+        check_not_held_here(&self.store).map_err(told)?;
+        let ahead = loop {
+            match self.ahead.try_lock() {
+                Ok(ahead) => break ahead,
+                Err(TryLockError::Poisoned(ahead)) => break ahead.into_inner(),
+                Err(TryLockError::WouldBlock) => {
+                    py.detach(|| drop(self.ahead.lock().unwrap_or_else(PoisonError::into_inner)));
+                }
+            }
+        };
+        if ahead.is_some() { Ok(ahead) } else { Err(closed("the iterator")) }
+    }
+
+    /// Go over the next pair, in key order if `forward`; none at the end of the range.
+    #[inline]
+    fn advance<'py>(&self, py: Python<'py>, forward: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let parts = {
+            let mut held = self.held(py)?;
+            let Some(ahead) = held.as_mut() else { return Ok(None) };
+            if ahead.ready.is_empty() || ahead.forward != forward {
+                self.fill(py, ahead, forward)?;
+            }
+            ahead.ready.pop_front()
+        };
+        // Out of the lock: a tuple may let the garbage collector run what somebody else wrote.
+        Ok(match parts {
+            None => None,
+            Some(Parts { key: Some(key), value: Some(value) }) => {
+                Some(PyTuple::new(py, [key, value])?.into_any())
+            }
+            Some(Parts { key: Some(one), .. } | Parts { value: Some(one), .. }) => {
+                Some(one.into_bound(py).into_any())
+            }
+            Some(_) => Some(py.None().into_bound(py)),
+        })
+    }
+
+    fn fill(&self, py: Python<'_>, ahead: &mut Ahead, forward: bool) -> PyResult<()> {
+        // A closed store lets another one change the files.
+        let _store = self.open_store(py)?;
+        if ahead.failed.is_none()
+            && let Err(error) = ahead.fetch(py, (self.shown, self.under.len()), forward)
+        {
+            ahead.ready.clear();
+            ahead.failed = Some(error);
+        }
+        ahead.failed.clone().map_or(Ok(()), |error| Err(told(error)))
+    }
+
+    fn open_store(&self, py: Python<'_>) -> PyResult<Guard<'_>> {
+        let store = awaited(py, &self.store).map_err(told)?;
+        if store.is_open() { Ok(store) } else { Err(closed("the store")) }
+    }
+
+    fn seek_with(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut Walk) -> Result<(), Error>,
+    ) -> PyResult<()> {
+        let mut held = self.held(py)?;
+        let Some(ahead) = held.as_mut() else { return Ok(()) };
+        let _store = self.open_store(py)?;
+        ahead.sought();
+        ahead.failed = f(&mut ahead.walk).err();
+        ahead.failed.clone().map_or(Ok(()), |error| Err(told(error)))
+    }
+}
+
+type Any<'py> = Bound<'py, PyAny>;
+
+/// The first key of what the caller asks for, and the first one behind it: `start`, `stop`, whether
+/// each is part of it, or a prefix.
+fn bounds_of(
+    [start, stop, include_start, include_stop, prefix]: &[Any<'_>; 5],
+    under: &[u8],
+) -> PyResult<Bounds> {
+    let (start, stop) = (bytes_or_none("start", start)?, bytes_or_none("stop", stop)?);
+    let include_start = flag("include_start", include_start)?;
+    let include_stop = flag("include_stop", include_stop)?;
+    if let Some(prefix) = bytes_or_none("prefix", prefix)? {
+        if start.is_some() || stop.is_some() {
+            let what = "a range has a prefix, or a start and a stop, not both";
+            return Err(PyTypeError::new_err(what));
+        }
+        return Ok(prefix_bounds(&[under, &prefix].concat()));
+    }
+    let (start, stop) = (start.as_deref(), stop.as_deref());
+    Ok(Range { start, stop, include_start, include_stop }.bounds(under))
+}
+
+#[pymethods]
+impl KvIter {
+    /// `reading`: whether to verify checksums and to fill the cache. `span`: start, stop, whether each
+    /// is part of the range, prefix. `show`: whether backwards, whether keys, whether values.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        store: &Store,
+        reading: [Any<'_>; 2],
+        snapshot: Option<&KvSnapshot>,
+        span: [Any<'_>; 5],
+        show: [Any<'_>; 3],
+    ) -> PyResult<KvIter> {
+        let options = read_options(&reading)?;
+        let [reverse, key, value] = show;
+        let reverse = flag("reverse", &reverse)?;
+        let (key, value) = (flag("include_key", &key)?, flag("include_value", &value)?);
+        let (shared, under) = (store.shared.clone(), store.under.clone());
+        let bounds = bounds_of(&span, &under)?;
+        let snapshot = snapshot.map(|snapshot| &snapshot.0);
+        let iter = with(py, &shared, |db| db.iter(options, snapshot))?;
+        let iter = if value { iter } else { iter.without_values() };
+        let walk = Walk::new(iter, bounds, !reverse);
+        let ready = VecDeque::new();
+        let ahead = Ahead { walk, ready, forward: !reverse, read: 0, failed: None };
+        let (ahead, shown) = (Mutex::new(Some(ahead)), Shown { key, value });
+        Ok(KvIter { ahead, store: shared, shown, reverse, under })
+    }
+
+    /// For annotations: what it gives makes no difference here.
+    #[classmethod]
+    fn __class_getitem__<'py>(cls: &Bound<'py, PyType>, _gives: &Any<'py>) -> Bound<'py, PyType> {
+        cls.clone()
+    }
+
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(&self, py: Python<'_>, _raised: &Bound<'_, PyTuple>) {
+        self.close(py);
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Any<'py>>> {
+        self.advance(py, !self.reverse)
+    }
+
+    /// Go back: what the last `next` gave. Raises `StopIteration` at the begin.
+    fn prev<'py>(&self, py: Python<'py>) -> PyResult<Any<'py>> {
+        self.advance(py, self.reverse)?.ok_or_else(|| PyStopIteration::new_err(()))
+    }
+
+    /// Go before the first pair of the range.
+    fn seek_to_start(&self, py: Python<'_>) -> PyResult<()> {
+        self.seek_with(py, |walk| {
+            walk.seek_to_start();
+            Ok(())
+        })
+    }
+
+    /// Go behind the last pair of the range.
+    fn seek_to_stop(&self, py: Python<'_>) -> PyResult<()> {
+        self.seek_with(py, |walk| {
+            walk.seek_to_stop();
+            Ok(())
+        })
+    }
+
+    /// Go before the first pair whose key is not below `target`, but not out of the range.
+    fn seek(&self, py: Python<'_>, target: &Any<'_>) -> PyResult<()> {
+        let target = bytes("target", target)?;
+        if self.under.is_empty() {
+            return self.seek_with(py, |walk| walk.seek(&target));
+        }
+        let target = [&self.under, &target[..]].concat();
+        self.seek_with(py, |walk| walk.seek(&target))
+    }
+
+    /// Raise if it, or its store, is closed.
+    fn check_open(&self, py: Python<'_>) -> PyResult<()> {
+        self.held(py).map(drop)
+    }
+
+    /// Let go of the state that it shows. Closing it twice does nothing.
+    fn close(&self, py: Python<'_>) {
+        if let Ok(mut held) = self.held(py) {
+            let ahead = held.take();
+            drop(held);
+            drop(ahead);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! A place between the pairs of a range.
+
+use ssd_kv::{DbIter, Error};
+
+/// Where the place is, by the pair at which the engine's iterator stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Before the first pair of the range, wherever the iterator stands.
+    Start,
+    /// Behind the last pair of the range, likewise.
+    End,
+    /// Before the pair of the iterator.
+    Before,
+    /// Behind the pair of the iterator.
+    Behind,
+}
+
+/// The first key of a range, and the first one behind it; none where there is no bound.
+pub(super) type Bounds = (Option<Vec<u8>>, Option<Vec<u8>>);
+
+/// The iterator of the engine, kept in a range. It moves no further than was asked for, so that a
+/// place that is sought and left again costs nothing else.
+pub(super) struct Walk {
+    iter: DbIter,
+    bounds: Bounds,
+    place: Place,
+}
+
+impl Walk {
+    /// Before the first pair of the range; backwards, behind the last one.
+    pub(super) fn new(iter: DbIter, bounds: Bounds, forward: bool) -> Walk {
+        Walk { iter, bounds, place: if forward { Place::Start } else { Place::End } }
+    }
+
+    /// Go before the first pair of the range.
+    pub(super) fn seek_to_start(&mut self) {
+        self.place = Place::Start;
+    }
+
+    /// Go behind the last pair of the range.
+    pub(super) fn seek_to_stop(&mut self) {
+        self.place = Place::End;
+    }
+
+    /// Go before the first pair whose key is not below `target`, but not out of the range.
+    pub(super) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
+        let (first, end) = &self.bounds;
+        self.place = if first.as_deref().is_some_and(|first| target < first) {
+            Place::Start
+        } else if end.as_deref().is_some_and(|end| target >= end) {
+            Place::End
+        } else {
+            self.iter.seek(target)?;
+            if self.iter.valid() { Place::Before } else { Place::End }
+        };
+        Ok(())
+    }
+
+    /// Go over the next pair, in key order if `forward`; `pair` then shows it. False at the end of the
+    /// range.
+    #[inline]
+    pub(super) fn step(&mut self, forward: bool) -> Result<bool, Error> {
+        if forward { self.forward() } else { self.backward() }
+    }
+
+    #[inline]
+    fn forward(&mut self) -> Result<bool, Error> {
+        match (self.place, &self.bounds.0) {
+            (Place::End, _) => return Ok(false),
+            (Place::Start, Some(first)) => self.iter.seek(first)?,
+            (Place::Start, None) => self.iter.seek_to_first()?,
+            (Place::Before, _) => {}
+            (Place::Behind, _) => self.iter.next()?,
+        }
+        if !self.iter.valid() {
+            self.place = Place::End;
+            return Ok(false);
+        }
+        let inside = self.bounds.1.as_deref().is_none_or(|end| self.iter.key() < end);
+        self.place = if inside { Place::Behind } else { Place::Before };
+        Ok(inside)
+    }
+
+    fn backward(&mut self) -> Result<bool, Error> {
+        match (self.place, &self.bounds.1) {
+            (Place::Start, _) => return Ok(false),
+            (Place::End, Some(end)) => {
+                self.iter.seek(end)?;
+                if self.iter.valid() { self.iter.prev()? } else { self.iter.seek_to_last()? }
+            }
+            (Place::End, None) => self.iter.seek_to_last()?,
+            (Place::Before, _) => self.iter.prev()?,
+            (Place::Behind, _) => {}
+        }
+        if !self.iter.valid() {
+            self.place = Place::Start;
+            return Ok(false);
+        }
+        let inside = self.bounds.0.as_deref().is_none_or(|first| self.iter.key() >= first);
+        self.place = if inside { Place::Before } else { Place::Behind };
+        Ok(inside)
+    }
+
+    /// Where the pair is that the last step went over.
+    #[inline]
+    pub(super) fn pair(&self) -> &DbIter {
+        &self.iter
+    }
+}
+
+/// What a caller says of a range.
+pub(super) struct Range<'a> {
+    pub(super) start: Option<&'a [u8]>,
+    pub(super) stop: Option<&'a [u8]>,
+    pub(super) include_start: bool,
+    pub(super) include_stop: bool,
+}
+
+impl Range<'_> {
+    /// In a store of keys that begin with `under`, which the caller leaves out.
+    pub(super) fn bounds(&self, under: &[u8]) -> Bounds {
+        let (whole, behind) = prefix_bounds(under);
+        let next = |key: &[u8], after: bool| {
+            let end: &[u8] = if after { b"\0" } else { b"" };
+            [under, key, end].concat()
+        };
+        let first = self.start.map(|start| next(start, !self.include_start));
+        let end = self.stop.map(|stop| next(stop, self.include_stop));
+        (first.or(whole), end.or(behind))
+    }
+}
+
+/// The bounds of all keys that begin with `prefix`.
+pub(super) fn prefix_bounds(prefix: &[u8]) -> Bounds {
+    let first = (!prefix.is_empty()).then(|| prefix.to_vec());
+    let last = prefix.iter().rposition(|&byte| byte != 0xff);
+    let end = last.map(|last| {
+        let mut end = prefix[..=last].to_vec();
+        end[last] += 1;
+        end
+    });
+    (first, end)
+}

@@ -1,0 +1,85 @@
+"""What a store says of itself, and what checking and repairing it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LevelStats:
+    """A level: its tables now, and the work done for it since the store was opened."""
+
+    tables: int
+    """Tables."""
+    bytes: int
+    """Bytes of them."""
+    compactions: int
+    """Compactions that wrote to it."""
+    bytes_read: int
+    """Bytes of tables that they read."""
+    bytes_written: int
+    """Bytes of tables written to it."""
+
+
+@dataclass(frozen=True)
+class TableStats:
+    """A table of the store."""
+
+    level: int
+    """Its level."""
+    number: int
+    """Its number, which is its name."""
+    bytes: int
+    """Its length."""
+    smallest: str
+    """Its first key, with sequence number and kind, as text."""
+    largest: str
+    """Its last key, as the first."""
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What a store is made of now, and the work done since it was opened."""
+
+    levels: tuple[LevelStats, ...]
+    """By level, from 0 on."""
+    tables: tuple[TableStats, ...]
+    """All tables, level by level."""
+    moved: int
+    """Tables that went to the next level as they were."""
+    slowed: int
+    """Writes that were slowed down by a step."""
+    stalled_steps: int
+    """Steps for which writes waited."""
+    logged: int
+    """Changes found in logs while opening."""
+    damaged_log_records: int
+    """Records of logs left out while opening."""
+    damaged_logs: tuple[str, ...]
+    """What the logs that held them are called now; those renamed can be removed."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was read and found right."""
+
+    tables: int
+    """Tables."""
+    entries: int
+    """Entries, hidden ones too."""
+    bytes: int
+    """Bytes of tables."""
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """What a repair found."""
+
+    pairs: int
+    """Pairs of the repaired store."""
+    tables: int
+    """Its tables."""
+    lost: tuple[str, ...]
+    """What could not be read."""
+    kept: tuple[str, ...]
+    """What the old files are called now; they can be removed."""
