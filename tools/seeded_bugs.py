@@ -48,7 +48,7 @@ SUITES = {
         "wake_up",
         "mean_field",
     ],
-    "ssd-kv": ["levels", "policies", "bad_input", "model", "damage", "faults"],
+    "ssd-kv": ["levels", "policies", "bad_input", "model", "damage", "salvage", "faults"],
     "ssdlab": ["test_page_script", "test_seeds", "test_export", "test_reproduce"],
 }
 # A bug that makes a test hang is caught too.

@@ -14,6 +14,7 @@ __all__ = [
     "DeviceInfo",
     "Finished",
     "KeyStream",
+    "KvAppliedError",
     "KvBatch",
     "KvBench",
     "KvClosedError",
@@ -23,6 +24,7 @@ __all__ = [
     "KvIter",
     "KvLockedError",
     "KvSnapshot",
+    "KvUncertainError",
     "LogReader",
     "Store",
     "StuckError",
@@ -480,6 +482,12 @@ class KvIoError(KvError, OSError):
 class KvLockedError(KvIoError):
     """A store that is open elsewhere."""
 
+class KvUncertainError(KvIoError):
+    """A write that may be found when the store is opened again, or not at all."""
+
+class KvAppliedError(KvError):
+    """A write that is made, though background work after it failed."""
+
 class KvClosedError(KvError, RuntimeError):
     """A store, or something of one, that is used after it was closed."""
 
@@ -487,7 +495,12 @@ class KvClosedError(KvError, RuntimeError):
 class Store:
     """An open store, or the part of it whose keys begin with `under`, which callers leave out."""
 
-    def __new__(cls, path: str | Path, settings: dict[str, object]) -> Store: ...
+    def __new__(cls, path: str | Path, settings: dict[str, object], defers: bool) -> Store:
+        """Open it.
+
+        With `defers`, a write that is made succeeds though background work after it failed.
+        """
+
     def part(self, prefix: _Bytes) -> Store:
         """The part of it whose keys begin with `prefix`."""
 

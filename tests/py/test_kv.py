@@ -292,7 +292,7 @@ def test_exceptions_know_their_module() -> None:
         for kind in vars(_core).values()
         if isinstance(kind, type) and issubclass(kind, Exception)
     ]
-    assert len(exceptions) == 8
+    assert len(exceptions) == 10
     for kind in exceptions:
         assert kind.__module__ == "ssdlab._core"
         back = pickle.loads(pickle.dumps(kind("why")))
@@ -462,7 +462,12 @@ def test_bench(tmp_path: Path) -> None:
         "seekrandom",
         "deleterandom",
     ]
-    assert len((tmp_path / "lines").read_text().splitlines()) == 8 + 2
+    records = (tmp_path / "lines").read_text().splitlines()
+    assert len(records) == 8 + 2
+    label = json.loads(records[0])["leveldb_build"]
+    if "left out" not in done.stderr:
+        assert re.fullmatch(r"LevelDB 1\.\d+, (built with assertions|a release build), .*", label)
+        assert lines[9] == label
 
 
 @pytest.mark.parametrize(
@@ -472,6 +477,7 @@ def test_bench(tmp_path: Path) -> None:
         ("--value 2000000", "less than or equal to 1048575"),
         ("--record .", "'--record'"),
         ("--record file/lines", "file: expected a folder"),
+        ("--leveldb .", "expected a folder made by tools/leveldb_release.sh"),
     ],
 )
 def test_a_bench_that_cannot_be(tmp_path: Path, words: str, said: str) -> None:

@@ -7,6 +7,8 @@ use std::sync::Arc;
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// An operation of the store that failed. Nothing acknowledged before is lost by it.
+///
+/// Of a write: `Applied` if it is made, `Uncertain` if that is unknown, any other error if it is not made.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// The file layer refused: disk full, no permission, device error.
@@ -38,6 +40,12 @@ pub enum Error {
     /// The directory is in use by another store, in this process or another one.
     #[error("{0}: in use: another open store holds its lock")]
     Locked(String),
+    /// The write is made, and durable if that was asked for; then what became due in the background failed.
+    #[error("the write is made, but background work failed after it: {0}")]
+    Applied(Box<Error>),
+    /// The log failed during the write: the next opening may find the whole batch or nothing of it.
+    #[error("the write may be found when the store is opened again, or not at all: {0}")]
+    Uncertain(Box<Error>),
     /// A failure while writing earlier made it unsafe to write on; reading stays possible.
     #[error("the store takes no more writes: {0} (reopen it to recover)")]
     Poisoned(Box<Error>),

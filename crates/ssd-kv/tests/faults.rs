@@ -20,7 +20,8 @@ impl History {
         History { states: vec![start], durable: 0 }
     }
 
-    /// Write random batches until there are `count` or the store refuses.
+    /// Write random batches until there are `count` or the store refuses. What its errors say of a write is
+    /// true: it is made, it is not made, or it may be found after reopening.
     fn write(&mut self, db: &mut Db, random: &mut Stream, count: usize) -> Result<(), Error> {
         for _ in 0..count {
             let mut next = self.states.last().expect("a state").clone();
@@ -29,12 +30,20 @@ impl History {
                 rig::change(random, &mut batch, &mut next, 150);
             }
             let sync = random.below(8) == 0;
-            // It may be found even if the store refuses it.
             self.states.push(next);
-            db.write(&batch, sync)?;
-            if sync {
+            let written = db.write(&batch, sync);
+            let is_made = matches!(written, Ok(()) | Err(Error::Applied(_)));
+            if is_made && sync {
                 self.durable = self.states.len() - 1;
             }
+            if let (Err(_), Ok(found)) = (&written, db.iter(CHECKED, None).and_then(pairs)) {
+                let (last, before) = (self.states.len() - 1, self.states.len() - 2);
+                assert!(found == self.states[if is_made { last } else { before }], "{written:?}");
+            }
+            if !is_made && !matches!(written, Err(Error::Uncertain(_))) {
+                self.states.pop();
+            }
+            written?;
             if random.below(60) == 0 {
                 db.compact_range(None, None)?;
             }
@@ -120,7 +129,7 @@ fn crashes_in_a_row() {
 fn an_error_at_every_call() {
     for options in [&option_sets()[0], &option_sets()[1]] {
         let mut passed = false;
-        let mut opened = 0;
+        let (mut opened, mut applied, mut uncertain) = (0, 0, 0);
         for n in 0..5000 {
             let vfs = FaultVfs::new();
             vfs.inject(Faults::At(n));
@@ -136,8 +145,10 @@ fn an_error_at_every_call() {
             let calls = vfs.calls();
             vfs.inject(Faults::None);
             match result {
-                Err(Error::Io { ref source, .. }) => {
-                    assert!(source.to_string().contains("injected"), "call {n}: {source}");
+                Err(ref error @ (Error::Io { .. } | Error::Applied(_) | Error::Uncertain(_))) => {
+                    assert!(error.to_string().contains("injected"), "call {n}: {error}");
+                    applied += usize::from(matches!(error, Error::Applied(_)));
+                    uncertain += usize::from(matches!(error, Error::Uncertain(_)));
                 }
                 Err(Error::Poisoned(_) | Error::Stopped(_)) => {}
                 Err(ref other) => panic!("call {n}: {other}"),
@@ -155,6 +166,7 @@ fn an_error_at_every_call() {
         }
         assert!(passed, "the workload never passed");
         assert!(opened > 100, "most errors come after opening");
+        assert!(applied > 10 && uncertain > 10, "both: {applied} and {uncertain}");
     }
 }
 

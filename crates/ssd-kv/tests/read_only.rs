@@ -5,7 +5,7 @@ mod rig;
 use rig::{Map, assert_equal, change, option_sets};
 use ssd_core::rng::Stream;
 use ssd_kv::vfs::{FaultVfs, Faults, MemoryVfs, Vfs};
-use ssd_kv::{Db, Error, Options, WriteBatch};
+use ssd_kv::{Db, Error, Options, ReadOptions, WriteBatch};
 use std::sync::Arc;
 
 fn reading(options: &Options) -> Options {
@@ -49,6 +49,58 @@ fn shows_all_and_changes_nothing() {
         }
         drop(db);
         assert_eq!(vfs.snapshot(), before);
+    }
+}
+
+/// A log that comes back hides what tables have of later.
+#[test]
+fn verify_holds_logs_against_tables() {
+    let options = option_sets().remove(0);
+    let vfs = MemoryVfs::new();
+    let open = |vfs: &MemoryVfs, options: &Options| {
+        Db::open(Arc::new(vfs.clone()), options.clone()).expect("it opens")
+    };
+    let mut db = open(&vfs, &options);
+    db.put(b"key", b"old", false).expect("written");
+    let is_log = |name: &&String| name.ends_with(".log");
+    let files = vfs.snapshot();
+    let old = &files[files.keys().find(is_log).expect("a log")];
+    db.put(b"key", b"new", false).expect("written");
+    db.compact_range(None, None).expect("compacted");
+    drop(db);
+    let mut files = vfs.snapshot();
+    let log = files.keys().find(is_log).cloned().expect("a log");
+    files.insert(log, old.clone());
+    let vfs = MemoryVfs::of(files.clone());
+    let db = open(&vfs, &reading(&options));
+    assert_eq!(
+        db.get(b"key", ReadOptions::default(), None).expect("read").as_deref(),
+        Some(&b"old"[..])
+    );
+    let said = db.verify().expect_err("an iterator finds the new one").to_string();
+    assert!(said.contains("its log hides a newer entry of 'key' in table"), "{said}");
+    drop(db);
+    assert_eq!(vfs.snapshot(), files);
+    let said = open(&vfs, &options).verify().expect_err("in a table, too").to_string();
+    assert!(said.contains("it hides a newer entry of 'key' in table"), "{said}");
+}
+
+/// What the manifest names and nobody finds.
+#[test]
+fn missing_files_are_told() {
+    let options = option_sets().remove(0);
+    let vfs = MemoryVfs::new();
+    written(Arc::new(vfs.clone()), &options);
+    let files = vfs.snapshot();
+    for kind in [".ldb", ".log"] {
+        let mut left = files.clone();
+        let gone = files.keys().find(|name| name.ends_with(kind)).expect("there is one");
+        left.remove(gone);
+        let vfs = MemoryVfs::of(left.clone());
+        let opened = Db::open(Arc::new(vfs.clone()), reading(&options)).map(drop);
+        let said = opened.expect_err("it is missing").to_string();
+        assert!(said.contains(gone) && said.contains("but it is missing"), "{said}");
+        assert_eq!(vfs.snapshot(), left);
     }
 }
 

@@ -9,14 +9,14 @@ mod settings;
 mod walk;
 
 pub(crate) use batch::KvBatch;
-pub(crate) use errors::{Kinds, KvCorruptionError, KvError};
+pub(crate) use errors::{Kinds, KvAppliedError, KvCorruptionError, KvError};
 pub(crate) use held::know_process;
 pub(crate) use iter::KvIter;
 pub(crate) use settings::{kv_defaults, kv_ranges};
 
 use arguments::{bytes, flag};
 use errors::told;
-use held::{Shared, close, is_closed, shared, with};
+use held::{Shared, close, is_closed, shared, with, write};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json;
@@ -62,11 +62,12 @@ impl Store {
 
 #[pymethods]
 impl Store {
+    /// Open it. With `defers`, a write that is made succeeds though background work after it failed.
     #[new]
-    fn new(py: Python<'_>, path: PathBuf, settings: Settings) -> PyResult<Store> {
+    fn new(py: Python<'_>, path: PathBuf, settings: Settings, defers: bool) -> PyResult<Store> {
         let open = || Db::open_with(files(path), settings.options(), settings.policy());
         let db = py.detach(open).map_err(told)?;
-        Ok(Store { shared: shared(db), under: Vec::new() })
+        Ok(Store { shared: shared(db, defers), under: Vec::new() })
     }
 
     /// The part of it whose keys begin with `prefix`.
@@ -119,7 +120,7 @@ impl Store {
     ) -> PyResult<()> {
         let (key, value, sync) = (bytes("key", key)?, bytes("value", value)?, flag("sync", sync)?);
         let key = self.whole(&key);
-        with(py, &self.shared, |db| db.put(&key, &value, sync))
+        write(py, &self.shared, |db| db.put(&key, &value, sync))
     }
 
     fn delete(
@@ -130,7 +131,7 @@ impl Store {
     ) -> PyResult<()> {
         let (key, sync) = (bytes("key", key)?, flag("sync", sync)?);
         let key = self.whole(&key);
-        with(py, &self.shared, |db| db.delete(&key, sync))
+        write(py, &self.shared, |db| db.delete(&key, sync))
     }
 
     fn snapshot(&self, py: Python<'_>) -> PyResult<KvSnapshot> {

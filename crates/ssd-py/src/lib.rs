@@ -176,10 +176,12 @@ fn add_kv(module: &Bound<'_, PyModule>) -> PyResult<()> {
     kv::know_process(module)?;
     module.add("KvError", py.get_type::<kv::KvError>())?;
     module.add("KvCorruptionError", py.get_type::<kv::KvCorruptionError>())?;
+    module.add("KvAppliedError", py.get_type::<kv::KvAppliedError>())?;
     let kinds = kv::Kinds::of(py)?;
     module.add("KvClosedError", &kinds.closed)?;
     module.add("KvIoError", &kinds.io)?;
     module.add("KvLockedError", &kinds.locked)?;
+    module.add("KvUncertainError", &kinds.uncertain)?;
     module.add_class::<kv::Store>()?;
     module.add_class::<kv::KvBatch>()?;
     module.add_class::<kv::KvSnapshot>()?;

@@ -12,12 +12,14 @@ memoryview). A store, its iterators and batches can be used from several threads
 in. None of them can be used in a fork of the process that opened the store.
 """
 
+from ssdlab._core import KvAppliedError as AppliedError
 from ssdlab._core import KvClosedError as ClosedError
 from ssdlab._core import KvCorruptionError as CorruptionError
 from ssdlab._core import KvError as Error
 from ssdlab._core import KvIoError as IoError
 from ssdlab._core import KvIter as Iterator
 from ssdlab._core import KvLockedError as LockedError
+from ssdlab._core import KvUncertainError as UncertainError
 from ssdlab.kv.findings import LevelStats, Repaired, Stats, TableStats, Verified
 from ssdlab.kv.iterator import IteratorInvalidError, RawIterator
 from ssdlab.kv.store import (
@@ -35,6 +37,7 @@ from ssdlab.kv.store import (
 
 __all__ = [
     "DB",
+    "AppliedError",
     "ClosedError",
     "CorruptionError",
     "Error",
@@ -50,6 +53,7 @@ __all__ = [
     "Snapshot",
     "Stats",
     "TableStats",
+    "UncertainError",
     "Verified",
     "WriteBatch",
     "Writer",

@@ -112,16 +112,41 @@ def own(
         yield f"tables {sum(level.bytes_written for level in db.stats().levels)}"
 
 
-def compiled(folder: Path) -> Path | None:
-    """Compile the program for LevelDB; None without a compiler or LevelDB's headers."""
+def compiled(folder: Path, leveldb: Path | None = None) -> Path | None:
+    """Compile the program for LevelDB; None without a compiler or LevelDB's headers.
+
+    `leveldb` is a folder that `tools/leveldb_release.sh` made. Without it, the LevelDB that is
+    installed is used.
+    """
     program = folder / "leveldb_bench"
     compiler = shutil.which("c++")
     if compiler is None:
         return None
-    files = ["-o", str(program), str(SOURCE)]
-    command = [compiler, "-O2", "-std=c++17", *files, "-lleveldb", "-lpthread"]
-    done = subprocess.run(command, check=False, capture_output=True)
+    built: list[str] = []
+    if leveldb is not None:
+        lib = leveldb.absolute() / "lib"
+        if not (lib / "libleveldb.a").exists():
+            raise _core.KvError(f"{leveldb}: expected a folder made by tools/leveldb_release.sh")
+        built = [f"-I{leveldb.absolute() / 'include'}", f"-L{lib}", f"-Wl,-rpath,{lib}"]
+    libraries = ["-lleveldb", *(["-lcrc32c", "-lsnappy"] if built else []), "-lpthread", "-ldl"]
+    # `dladdr` finds the program's own functions only where they are exported.
+    command = [compiler, "-O2", "-DNDEBUG", "-std=c++17", "-rdynamic", *built]
+    command += ["-o", str(program), str(SOURCE), *libraries]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode != 0 and leveldb is not None:
+        raise _core.KvError(f"{leveldb}: cannot compile with it: {done.stderr.strip()}")
     return program if done.returncode == 0 else None
+
+
+def build(program: Path) -> str:
+    """How the LevelDB in a compiled program was built, by what its code refers to."""
+    done = subprocess.run([program], check=True, capture_output=True, text=True)
+    version, code = done.stdout.strip().split(" ", 1)
+    library = Path(code) if Path(code).is_absolute() else program
+    data = library.read_bytes()
+    kind = "built with assertions" if b"__assert_fail" in data else "a release build"
+    crc = "crc32c, in hardware" if b"crc32c6Extend" in data else "LevelDB itself, in software"
+    return f"LevelDB {version}, {kind}, checksums by {crc}"
 
 
 def _run(command: Sequence[object], folder: Path) -> Runs:
@@ -156,17 +181,21 @@ def measure(
     mebibytes: int,
     bloom: int,
     background: Background,
-    folder: Path | None,
+    places: tuple[Path | None, Path | None],
     tell: Callable[[str], None],
-) -> tuple[list[Cell], list[Written]]:
-    """All cells, and what was written for them.
+) -> tuple[list[Cell], list[Written], str | None]:
+    """All cells, what was written for them, and how LevelDB was built if it is measured.
+
+    `places` are the folder for the files, and that of a LevelDB that is not the installed one.
 
     A size of values gets as many operations as make `mebibytes` MiB of values.
     """
     cells: list[Cell] = []
     written: list[Written] = []
+    folder, leveldb = places
     with tempfile.TemporaryDirectory(prefix="ssdlab-kv-", dir=folder) as place:
-        program = compiled(Path(place))
+        program = compiled(Path(place), leveldb)
+        label = build(program) if program else None
         if program is None:
             tell("LevelDB is left out: no C++ compiler, or no headers (Debian: libleveldb-dev)")
         for size in sizes:
@@ -198,10 +227,10 @@ def measure(
                 for name, side in ours.sides.items():
                     beside = (_side(threads, name), _side(inline, name))
                     cells.append(Cell(name, size, n, side, *beside))
-    return cells, written
+    return cells, written, label
 
 
-def table(cells: Sequence[Cell], written: Sequence[Written]) -> str:
+def table(cells: Sequence[Cell], written: Sequence[Written], label: str | None) -> str:
     """As text: microseconds of the processor for an operation, ratios, and bytes written."""
     head = ("workload", "value", "ours", "LevelDB", "ratio", "inline", "ratio")
     lines = [f"{head[0]:<14}{head[1]:>6}" + "".join(f"{h:>9}" for h in head[2:])]
@@ -212,6 +241,8 @@ def table(cells: Sequence[Cell], written: Sequence[Written]) -> str:
                 ratio = cell.ours.cpu_s / side.cpu_s if side.cpu_s else float("nan")
                 line += f"{cell.cpu_us(side):>9.3f}{ratio:>9.2f}"
         lines.append(line)
+    if label is not None:
+        lines.append(label)
     lines.append("\nbytes of tables for a byte of keys and values")
     for one in written:
         line = f"{', '.join(one.names)[:40]:<42}{one.value_size:>6}{one.ours:>9.3f}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -16,11 +16,21 @@ from ssdlab.bench import history
 from ssdlab.errors import OutputError
 from ssdlab.terminal import put, say
 
+SOMETHING_LOST = 1
+
 kv_app = typer.Typer(no_args_is_help=True, help="Inspect, repair and benchmark stores.")
 
 Store = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the store.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress.")]
+Build = Annotated[
+    Path | None,
+    typer.Option(
+        "--leveldb",
+        metavar="DIR",
+        help="A LevelDB built by tools/leveldb_release.sh.  [default: the installed one]",
+    ),
+]
 
 
 @contextmanager
@@ -69,13 +79,35 @@ def kv_verify(folder: Store) -> None:
 @kv_app.command("repair")
 @_interruptible()
 def kv_repair(folder: Store) -> None:
-    """Rebuild a store from what can still be read; old files are renamed."""
+    """Rebuild a store from what can still be read; old files are renamed.
+
+    Exit code 0 if all was kept, 1 if something was lost: it is listed, all else is in the store.
+    """
     found = kv.repair(folder)
     put(f"{folder}: {found.pairs} pairs in {found.tables} tables\n")
     if found.kept:
         put(f"old files are kept: {', '.join(found.kept)}\n")
     for what in found.lost:
         say(f"lost: {what}")
+    if found.lost:
+        raise typer.Exit(SOMETHING_LOST)
+
+
+def _bench_iteration(
+    values: list[int] | None,
+    folder: Path | None,
+    record: Path | None,
+    tell: Callable[[str], None],
+) -> None:
+    """Measure iteration beside plyvel's."""
+    from ssdlab.kv import iterate
+
+    sizes = [(16, value) for value in values] if values else iterate.SIZES
+    ways = list(iterate.measure(sizes, folder, tell))
+    put(iterate.table(ways))
+    if record is not None:
+        for way in ways:
+            history.append(record, "kv-iterate", asdict(way))
 
 
 @kv_app.command("bench")
@@ -107,6 +139,7 @@ def kv_bench(
     folder: Annotated[
         Path | None, typer.Option("--dir", metavar="DIR", help="Where the files go.")
     ] = None,
+    leveldb: Build = None,
     record: Annotated[
         Path | None,
         typer.Option(
@@ -126,24 +159,21 @@ def kv_bench(
     """Measure the store beside LevelDB: microseconds of the processor for an operation."""
     del backend  # real files so far; the option leaves room for a simulated SSD
     from ssdlab.kv import bench
-    from ssdlab.kv import iterate as iteration
 
     tell = (lambda _: None) if quiet else say
     if record is not None and record.parent.exists() and not record.parent.is_dir():
         raise OutputError(f"--record: {record.parent}: expected a folder")
     if iterate:
-        chosen = [(16, value) for value in values] if values else iteration.SIZES
-        ways = list(iteration.measure(chosen, folder, tell))
-        put(iteration.table(ways))
-        if record is not None:
-            for way in ways:
-                history.append(record, "kv-iterate", asdict(way))
+        _bench_iteration(values, folder, record, tell)
         return
     sizes = values or [100, 256, 1024, 4096]
-    cells, written = bench.measure(sizes, mebibytes, bloom, background, folder, tell)
-    put(bench.table(cells, written))
+    places = (folder, leveldb)
+    cells, written, label = bench.measure(sizes, mebibytes, bloom, background, places, tell)
+    put(bench.table(cells, written, label))
     if record is not None:
         for cell in cells:
-            history.append(record, f"kv-{cell.name}-{cell.value_size}", asdict(cell))
+            line = {**asdict(cell), "leveldb_build": label}
+            history.append(record, f"kv-{cell.name}-{cell.value_size}", line)
         for one in written:
-            history.append(record, f"kv-{one.names[0]}-{one.value_size}-written", asdict(one))
+            line = {**asdict(one), "leveldb_build": label}
+            history.append(record, f"kv-{one.names[0]}-{one.value_size}-written", line)

@@ -4,7 +4,8 @@
 // MODE: `threads` (as LevelDB comes) or `inline` (background work runs after the write that asked for
 // it, in the same thread: deterministic, and what `Background::Eager` does).
 // Prints a line per benchmark: NAME SECONDS CPU_SECONDS FOUND, and at the end `tables BYTES`: bytes
-// of tables written since the start.
+// of tables written since the start. Without arguments, it prints the version of LevelDB and the file that
+// holds its code.
 
 #include <leveldb/cache.h>
 #include <leveldb/db.h>
@@ -17,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <dlfcn.h>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -164,6 +166,12 @@ uint64_t Bench::run(const std::string& name, uint64_t seed) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    if (argc == 1) {
+        Dl_info info;
+        int known = dladdr(reinterpret_cast<void*>(&leveldb::DB::Open), &info);
+        std::printf("%d.%d %s\n", leveldb::kMajorVersion, leveldb::kMinorVersion, known ? info.dli_fname : "");
+        return 0;
+    }
     if (argc != 7) {
         std::fprintf(stderr, "usage: leveldb_bench DIR threads|inline VALUE_SIZE N BLOOM_BITS NAMES\n");
         return 2;

@@ -127,7 +127,7 @@ class DB(store.DB):
         folder = os.fsdecode(name)
         if Path(folder).is_dir() and not os.access(folder, os.W_OK):
             raise IOError(f"{folder}: no permission to write, which opening a store does")
-        super().__init__(folder, store.opened(folder, _settings(**options)))
+        super().__init__(folder, store.opened(folder, _settings(**options), defers=True))
 
 
 def repair_db(name: Name, **options: Unpack[Options]) -> None:

@@ -148,12 +148,13 @@ def open(
     return DB(fspath(path), opened(_folder(path), chosen))
 
 
-def opened(folder: str, chosen: dict[str, object]) -> _core.Store:
+def opened(folder: str, chosen: dict[str, object], *, defers: bool = False) -> _core.Store:
     """The store in a folder, with a warning if something of it was lost.
 
+    With `defers`, the next write raises what background work after a write met.
     The warning is about the line that called whoever calls this.
     """
-    opened = _core.Store(folder, chosen)
+    opened = _core.Store(folder, chosen, defers)
     found = json.loads(opened.stats())
     if found["damaged_logs"]:
         warnings.warn(

@@ -29,8 +29,12 @@ pub fn dump(
 ) -> Result<()> {
     let files = Files::new(vfs);
     match names::parse(name) {
-        Some(FileKind::Log(_)) => records(&files, name, line, batch_lines),
-        Some(FileKind::Manifest(_)) => records(&files, name, line, edit_lines),
+        Some(FileKind::Log(_)) => {
+            records(&files, name, line, (|data| LogReader::of_batches(data), batch_lines))
+        }
+        Some(FileKind::Manifest(_)) => {
+            records(&files, name, line, (|data| LogReader::new(data), edit_lines))
+        }
         Some(FileKind::Table(number)) => table(&files, name, number, line),
         _ => Err(Error::invalid(format!(
             "{}: expected a log (NUMBER.log), a manifest (MANIFEST-NUMBER) or a table (NUMBER.ldb)",
@@ -39,16 +43,22 @@ pub fn dump(
     }
 }
 
+type Reader = for<'a> fn(&'a [u8]) -> LogReader<'a>;
 type Lines = fn(Vec<u8>) -> std::result::Result<Vec<String>, &'static str>;
 
 fn stopped(why: io::Error) -> Error {
     Error::Stopped(Arc::new(why))
 }
 
-fn records(files: &Files, name: &str, line: Line<'_>, lines: Lines) -> Result<()> {
+fn records(
+    files: &Files,
+    name: &str,
+    line: Line<'_>,
+    (reader, lines): (Reader, Lines),
+) -> Result<()> {
     let data = files.read(name)?;
     let mut work = Work::new(files);
-    let mut reader = LogReader::new(&data);
+    let mut reader = reader(&data);
     while let Some(entry) = reader.next_entry() {
         let (offset, result) = match entry {
             Entry::Record(offset, record) => {

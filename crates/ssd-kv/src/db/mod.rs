@@ -9,6 +9,7 @@ mod manual;
 mod open;
 mod properties;
 mod repair;
+mod salvage;
 mod snapshot;
 mod verify;
 mod write;

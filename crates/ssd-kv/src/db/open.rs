@@ -115,28 +115,49 @@ fn check_may_create(files: &Files, options: &Options) -> Result<()> {
 }
 
 /// The logs that a store needs, oldest first. All that its manifest names must be there.
-pub(super) fn logs_of(set: &VersionSet, files: &Files) -> Result<Vec<u64>> {
-    let (mut tables, mut logs) = (BTreeSet::new(), Vec::new());
-    for name in files.list()? {
-        match names::parse(&name) {
-            Some(FileKind::Table(n)) => drop(tables.insert(n)),
-            Some(FileKind::Log(n)) => logs.push(n),
-            _ => {}
+fn logs_of(set: &VersionSet, files: &Files) -> Result<Vec<u64>> {
+    let found = Inventory::of(set, files)?;
+    match found.missing.split_first() {
+        None => Ok(found.logs),
+        Some((first, rest)) => {
+            let others = if rest.is_empty() { "" } else { ", as are " };
+            let what = format!("{MISSING}{others}{}", rest.join(", "));
+            Err(Error::corrupt(&files.describe(first), 0, what))
         }
     }
-    let missing: Vec<u64> = set.live().difference(&tables).copied().collect();
-    if let Some(first) = missing.first() {
-        let (count, name) = (missing.len(), files.describe(&names::table(*first)));
-        return Err(Error::corrupt(&name, 0, format!("{count} tables missing, this the first")));
+}
+
+/// What is wrong with a file that the manifest names and nobody finds.
+pub(super) const MISSING: &str = "the manifest names this file, but it is missing";
+
+/// The files of a store, held against its manifest.
+pub(super) struct Inventory {
+    /// The logs that it needs, oldest first.
+    pub(super) logs: Vec<u64>,
+    /// The names of what is missing.
+    pub(super) missing: Vec<String>,
+}
+
+impl Inventory {
+    pub(super) fn of(set: &VersionSet, files: &Files) -> Result<Inventory> {
+        let (mut tables, mut logs) = (BTreeSet::new(), Vec::new());
+        for name in files.list()? {
+            match names::parse(&name) {
+                Some(FileKind::Table(n)) => drop(tables.insert(n)),
+                Some(FileKind::Log(n)) => logs.push(n),
+                _ => {}
+            }
+        }
+        let live = set.live();
+        let mut missing: Vec<String> = live.difference(&tables).map(|n| names::table(*n)).collect();
+        let needed = set.log_number;
+        if needed > 0 && !logs.contains(&needed) {
+            missing.push(names::log(needed));
+        }
+        logs.retain(|&n| n >= needed || n == set.previous_log);
+        logs.sort_unstable();
+        Ok(Inventory { logs, missing })
     }
-    let needed = set.log_number;
-    if needed > 0 && !logs.contains(&needed) {
-        let name = files.describe(&names::log(needed));
-        return Err(Error::corrupt(&name, 0, "the manifest names this log, but it is missing"));
-    }
-    logs.retain(|&n| n >= needed || n == set.previous_log);
-    logs.sort_unstable();
-    Ok(logs)
 }
 
 impl Recovery {
@@ -164,7 +185,7 @@ impl Recovery {
             self.damaged(&name, offset, "a torn record, and a later log goes on")?;
         }
         let mut memory = std::mem::replace(&mut self.memory, Arc::new(MemTable::new(0)));
-        let mut reader = LogReader::new(&data);
+        let mut reader = LogReader::of_batches(&data);
         let mut work = Work::new(&self.files);
         while let Some(entry) = reader.next_entry() {
             let damage = match entry {

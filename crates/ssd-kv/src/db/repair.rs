@@ -4,19 +4,18 @@
 //! old from new, this one merges everything by sequence numbers into new tables on one level. Files that
 //! a whole manifest does not name are left out: a deletion that hid their values may be gone.
 
-use super::open::logs_of;
+use super::open::{Inventory, MISSING};
+use super::salvage::{READ, follows, intervals, listed};
 use crate::compaction::finish;
 use crate::error::{Error, Result};
-use crate::format::Damage;
 use crate::format::batch::WriteBatch;
-use crate::format::block::BlockIter;
 use crate::format::edit::{COMPARATOR, Edit, LEVELS};
 use crate::format::key::{self, Kind};
 use crate::format::log::{Entry, LogReader};
 use crate::format::names::{self, FileKind};
 use crate::memtable::{MemIter, MemTable};
 use crate::merge::{Merge, Source};
-use crate::options::{Options, ReadOptions};
+use crate::options::Options;
 use crate::policy::Stock;
 use crate::table::{Table, TableIter, TableOptions, TableWriter, Tables};
 use crate::version::set::{VersionSet, check_order, write_manifest};
@@ -37,8 +36,6 @@ pub struct Repaired {
     pub kept: Vec<String>,
 }
 
-const READ: ReadOptions = ReadOptions { verify_checksums: true, fill_cache: false };
-
 /// Rebuild the store in a directory from its logs and tables. Old files are renamed (`.lost`), none
 /// is removed.
 ///
@@ -48,19 +45,28 @@ const READ: ReadOptions = ReadOptions { verify_checksums: true, fill_cache: fals
 pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
     options.check()?;
     let files = Files::new(vfs);
-    let names: Vec<String> =
+    let mut names: Vec<String> =
         files.list()?.into_iter().filter(|n| names::parse(n).is_some()).collect();
+    // Tables first: the logs go on from them, in the order of their numbers.
+    names.sort_by_key(|name| match names::parse(name) {
+        Some(FileKind::Log(n)) => (1, n),
+        _ => (0, 0),
+    });
     if names.is_empty() {
         let folder = files.describe("");
         return Err(Error::invalid(format!("{folder}: nothing of a store is here to repair")));
     }
     let _lock = files.lock(names::LOCK)?;
-    check_orders(&files, &names)?;
+    let named = named_by_manifests(&files, &names)?;
     let tables = Arc::new(Tables::new(files.clone(), options));
     let (work, found) = (Work::new(&files), Repaired::default());
-    let mut repair = Repair { files: files.clone(), options, tables, next: 1, work, found };
+    let (next, last) = (1, None);
+    let mut repair = Repair { files: files.clone(), options, tables, next, last, work, found };
     let mut sources = Vec::new();
     let known = Known::of(&files);
+    repair.report_missing(known.as_ref(), &named, &names);
+    repair.last = known.as_ref().map(|known| known.last);
+    let known = known.filter(|known| known.missing.is_empty());
     for name in &names {
         repair.gather(name, known.as_ref(), &mut sources)?;
     }
@@ -70,8 +76,12 @@ pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
     Ok(repair.found)
 }
 
-/// Refuse a store of which any manifest, as far as it can be read, says that its keys are in another order.
-fn check_orders(files: &Files, names: &[String]) -> Result<()> {
+/// The tables that the manifests name, as far as these can be read.
+///
+/// # Errors
+/// If any of them says that its keys are in another order.
+fn named_by_manifests(files: &Files, names: &[String]) -> Result<BTreeSet<u64>> {
+    let mut named = BTreeSet::new();
     for name in names {
         if !matches!(names::parse(name), Some(FileKind::Manifest(_))) {
             continue;
@@ -83,23 +93,33 @@ fn check_orders(files: &Files, names: &[String]) -> Result<()> {
                 && let Ok(edit) = Edit::decoded(&record)
             {
                 check_order(&files.describe(name), &edit)?;
+                for (_, number) in &edit.deleted {
+                    named.remove(number);
+                }
+                named.extend(edit.added.iter().map(|file| file.number));
             }
         }
     }
-    Ok(())
+    Ok(named)
 }
 
-/// What a manifest that can be trusted names: all else is left over, and may hold what was deleted.
+/// What a whole manifest says of the store.
 struct Known {
     logs: Vec<u64>,
     tables: BTreeSet<u64>,
+    /// Names of files that are not there. Without any, files that are not named are left over, and may hold
+    /// what was deleted.
+    missing: Vec<String>,
+    /// The sequence number of the last change that it knows of.
+    last: u64,
 }
 
 impl Known {
-    /// None if the manifest is damaged, or names what is not there.
+    /// None if the manifest is damaged.
     fn of(files: &Files) -> Option<Known> {
         let set = VersionSet::recover(files.clone()).ok()?;
-        Some(Known { logs: logs_of(&set, files).ok()?, tables: set.live() })
+        let Inventory { logs, missing } = Inventory::of(&set, files).ok()?;
+        Some(Known { logs, tables: set.live(), missing, last: set.last_sequence })
     }
 }
 
@@ -108,6 +128,8 @@ struct Repair<'a> {
     options: &'a Options,
     tables: Arc<Tables>,
     next: u64,
+    /// The last sequence number that logs go on from, as far as it is known.
+    last: Option<u64>,
     work: Work,
     found: Repaired,
 }
@@ -140,6 +162,22 @@ impl Repair<'_> {
         Ok(())
     }
 
+    /// Note the files that a manifest names and nobody finds.
+    fn report_missing(&mut self, known: Option<&Known>, named: &BTreeSet<u64>, names: &[String]) {
+        let there = |number: &u64| {
+            names.iter().any(|name| names::parse(name) == Some(FileKind::Table(*number)))
+        };
+        let missing = match known {
+            Some(known) => known.missing.clone(),
+            None => named.iter().filter(|n| !there(n)).map(|n| names::table(*n)).collect(),
+        };
+        for name in missing {
+            self.found
+                .lost
+                .push(Error::corrupt(&self.files.describe(&name), 0, MISSING).to_string());
+        }
+    }
+
     /// Note what cannot be read.
     fn lose(&mut self, error: Error) -> Result<()> {
         if matches!(error, Error::Stopped(_)) {
@@ -161,12 +199,13 @@ impl Repair<'_> {
         let data = self.files.read(name)?;
         let path = self.files.describe(name);
         let memory = MemTable::new(data.len());
-        let mut reader = LogReader::new(&data);
+        let mut reader = LogReader::of_batches(&data);
         while let Some(entry) = reader.next_entry() {
             let (offset, what) = match entry {
                 Entry::Record(offset, record) => match WriteBatch::decoded(record) {
                     Ok(batch) => {
                         self.work.of(batch.size())?;
+                        self.check_gap(&path, offset, &batch);
                         super::write::insert(&memory, &batch)?;
                         continue;
                     }
@@ -182,10 +221,38 @@ impl Repair<'_> {
         Ok(Source::Memory(MemIter::new(Arc::new(memory))))
     }
 
-    /// A whole table as it is; of a damaged one, the good blocks.
+    /// Sequence numbers have no gaps, unless by a loss that is reported already.
+    fn check_gap(&mut self, path: &str, offset: u64, batch: &WriteBatch) {
+        let (first, last) = (batch.sequence(), batch.last_sequence());
+        if let Some(before) = self.last
+            && first > before + 1
+            && self.found.lost.is_empty()
+        {
+            let what = format!("{} changes before this record are missing", first - before - 1);
+            self.found.lost.push(Error::corrupt(path, offset, what).to_string());
+        }
+        self.last = self.last.max(Some(last));
+    }
+
+    /// A whole table as it is; of a damaged one, what its blocks prove.
     fn table(&mut self, name: &str, number: u64) -> Result<Source> {
         let size = self.files.open(name)?.len()?;
-        let table = Arc::new(self.tables.opened_anew(number, size)?);
+        let (table, index) = match self.tables.opened_anew(number, size) {
+            Ok(table) => (Arc::new(table), None),
+            Err(error @ Error::Stopped(_)) => return Err(error),
+            Err(error) => match self.tables.opened_unchecked(number, size) {
+                Ok(table) => (Arc::new(table), Some(error)),
+                Err(_) => return Err(error),
+            },
+        };
+        if index.is_none() && self.is_in_order(&table)? {
+            return Ok(Source::Table(Box::new(TableIter::new(table, READ))));
+        }
+        self.good_blocks(&table, index)
+    }
+
+    /// Whether every entry of a table can be read and comes behind the one before.
+    fn is_in_order(&mut self, table: &Arc<Table>) -> Result<bool> {
         let mut iter = TableIter::new(table.clone(), READ);
         let mut result = iter.first();
         let mut last = Vec::new();
@@ -195,26 +262,41 @@ impl Repair<'_> {
             last.extend_from_slice(iter.key());
             result = iter.next();
         }
-        if result.is_ok() && !iter.valid() {
-            return Ok(Source::Table(Box::new(TableIter::new(table, READ))));
-        }
-        self.good_blocks(&table)
+        Ok(result.is_ok() && !iter.valid())
     }
 
-    fn good_blocks(&mut self, table: &Table) -> Result<Source> {
+    /// What the blocks of a damaged table prove; `index` says what is wrong with its index or filter.
+    fn good_blocks(&mut self, table: &Table, index: Option<Error>) -> Result<Source> {
         let memory = MemTable::new(self.options.max_file_size as usize);
-        let mut index = BlockIter::new(table.index().block().clone());
-        index.first().map_err(|d| table.index_damage(d))?;
-        while index.valid() {
+        let (blocks, damage) = listed(table, index.is_none());
+        let index = index.or(damage.map(|damage| table.index_damage(damage)));
+        let mut read = Vec::new();
+        for block in &blocks {
             self.work.of(self.options.block_size)?;
-            let copied = table.handle(index.value()).and_then(|handle| {
-                let mut entries = BlockIter::new(table.block(handle, READ)?);
-                copy_block(&mut entries, &memory).map_err(|d| table.damage(handle, d))
-            });
-            if let Err(error) = copied {
-                self.lose(error)?;
+            let intervals = match intervals(table, block) {
+                Ok(intervals) => intervals,
+                // What a damaged index says may be wrong: the bytes that it leads nobody to are lost.
+                Err(Error::Corruption { .. }) if index.is_some() => continue,
+                Err(error) => {
+                    self.lose(error)?;
+                    continue;
+                }
+            };
+            read.push(block.handle);
+            for interval in intervals {
+                match interval {
+                    Ok(entries) => entries.iter().for_each(|(internal, value)| {
+                        memory.add(key::user(internal), key::tag(internal), value);
+                    }),
+                    Err(damage) => self.lose(table.damage(block.handle, damage))?,
+                }
             }
-            index.next().map_err(|d| table.index_damage(d))?;
+        }
+        if let Some(error) = index {
+            for at in table.unnamed(&read)? {
+                let what = format!("no block is found here, and the index is damaged ({error})");
+                self.lose(Error::corrupt(table.name(), at, what))?;
+            }
         }
         Ok(Source::Memory(MemIter::new(Arc::new(memory))))
     }
@@ -290,30 +372,4 @@ impl Repair<'_> {
         }
         self.files.sync_dir()
     }
-}
-
-/// Whether an entry of a known kind comes behind the one before, which is empty for the first.
-fn follows(last: &[u8], internal: &[u8]) -> bool {
-    let behind = last.is_empty() || key::compare(last, internal).is_lt();
-    behind && key::tag(internal).kind().is_some()
-}
-
-/// Add the entries of a block, unless something is wrong with any of them.
-fn copy_block(entries: &mut BlockIter, memory: &MemTable) -> std::result::Result<(), Damage> {
-    let mut last = Vec::new();
-    entries.first()?;
-    while entries.valid() {
-        if !follows(&last, entries.key()) {
-            return Err(Damage::at(0, "keys out of order or of an unknown kind"));
-        }
-        last.clear();
-        last.extend_from_slice(entries.key());
-        entries.next()?;
-    }
-    entries.first()?;
-    while entries.valid() {
-        memory.add(key::user(entries.key()), key::tag(entries.key()), entries.value());
-        entries.next()?;
-    }
-    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Reads all that a store holds and checks it.
 
 use super::Db;
+use super::properties::escaped;
 use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::names;
@@ -9,6 +10,8 @@ use crate::table::{Table, TableIter};
 use crate::version::FileMeta;
 use crate::vfs::Work;
 use std::sync::Arc;
+
+const CHECKED: ReadOptions = ReadOptions { verify_checksums: true, fill_cache: false };
 
 /// What was read and found right.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +25,8 @@ pub struct Verified {
 }
 
 impl Db {
-    /// Check the set of tables, and every table: checksums, order, range, filter.
+    /// Check the set of tables, and every table: checksums, order, range, filter; and that gets and
+    /// iterators find the same.
     ///
     /// # Errors
     /// The first thing found wrong, or that the file layer says not to go on.
@@ -43,7 +47,52 @@ impl Db {
             found.tables += 1;
             found.bytes += file.size;
         }
+        self.verify_precedence(&mut work)?;
         Ok(found)
+    }
+
+    /// Of each key, gets must meet the newest entry first: they look into tables by their order, iterators
+    /// go by sequence numbers. LevelDB's repair leaves stores in which the two differ. What is in memory,
+    /// as logs are in a store that is only read, is met before all tables.
+    fn verify_precedence(&self, work: &mut Work) -> Result<()> {
+        let memories = 1 + usize::from(self.full.is_some());
+        let tables = self.set.current.ranks().into_iter().map(|rank| memories + rank);
+        let ranks: Vec<usize> = (0..memories).chain(tables).collect();
+        let mut merge = self.merged(CHECKED)?;
+        let mut newer: Option<(Vec<u8>, usize, u64)> = None;
+        merge.first()?;
+        while merge.valid() {
+            work.of(merge.key().len() + merge.value().len())?;
+            let rank = ranks[merge.current()];
+            // 0 is no number of a table.
+            let number = merge.source().table().map_or(0, TableIter::file);
+            match &mut newer {
+                Some((key, before, table)) if key::user(key) == key::user(merge.key()) => {
+                    // Equal entries may be in several tables: the first one that is met counts.
+                    let is_copy = *key == merge.key();
+                    if rank < *before && !is_copy {
+                        let key = escaped(key::user(key));
+                        let (name, who) = match number {
+                            0 => (self.files.describe(""), "its log hides"),
+                            _ => (self.tables.name(number), "it hides"),
+                        };
+                        let what = format!(
+                            "{who} a newer entry of '{key}' in table {table}: gets and iterators \
+                             find different values (repair mends it)"
+                        );
+                        return Err(Error::corrupt(&name, 0, what));
+                    }
+                    if !is_copy || rank < *before {
+                        (*before, *table) = (rank, number);
+                    }
+                    key.clear();
+                    key.extend_from_slice(merge.key());
+                }
+                _ => newer = Some((merge.key().to_vec(), rank, number)),
+            }
+            merge.next()?;
+        }
+        Ok(())
     }
 }
 
@@ -54,8 +103,7 @@ fn verify_table(
     last_sequence: u64,
     work: &mut Work,
 ) -> Result<u64> {
-    let options = ReadOptions { verify_checksums: true, fill_cache: false };
-    let mut iter = TableIter::new(table.clone(), options);
+    let mut iter = TableIter::new(table.clone(), CHECKED);
     let (mut count, mut last) = (0, Vec::new());
     iter.first()?;
     while iter.valid() {

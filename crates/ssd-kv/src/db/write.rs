@@ -61,8 +61,10 @@ impl Db {
     /// before; without, they survive the end of the process, but maybe not that of the machine.
     ///
     /// # Errors
-    /// If the log or a table cannot be written. The batch may then be found after reopening, as a
-    /// whole or not at all; the store takes no more writes until then.
+    /// `Applied` if the batch is written and background work failed after it; `Uncertain` if the log could
+    /// not be written or synced: the batch may be found after reopening, as a whole or not at all. After any
+    /// other error it is not written. If a file could not be read or written, the store takes no more writes
+    /// until it is reopened.
     pub fn write(&mut self, batch: &WriteBatch, sync: bool) -> Result<()> {
         for change in batch.changes() {
             match change? {
@@ -85,11 +87,13 @@ impl Db {
         }
         batch.set_sequence(first);
         if let Err(error) = self.log_batch(batch, sync) {
-            return Err(self.poison(error));
+            return Err(Error::Uncertain(Box::new(self.poison(error))));
         }
-        insert(&self.memory, batch)?;
+        let inserted = insert(&self.memory, batch);
+        assert!(inserted.is_ok(), "a batch whose changes were read before");
         self.set.last_sequence += u64::from(batch.count());
-        self.after_write()
+        debug_assert!(self.set.last_sequence < MAX_SEQUENCE, "sequence numbers have 56 bits");
+        self.after_write().map_err(|error| Error::Applied(Box::new(error)))
     }
 
     fn log_batch(&mut self, batch: &WriteBatch, sync: bool) -> Result<()> {

@@ -5,10 +5,10 @@
 
 use super::Damage;
 use super::coding::{fixed32, fixed64, prefixed, put_prefixed};
-use super::key::Kind;
+use super::key::{Kind, MAX_SEQUENCE};
 use crate::error::{Error, Result};
 
-const HEADER: usize = 12;
+pub(crate) const HEADER: usize = 12;
 /// The largest key or value, in bytes. Lengths have 32 bits and files join several of them.
 pub(crate) const MAX_LENGTH: usize = 1 << 30;
 
@@ -87,30 +87,13 @@ impl WriteBatch {
         let mut at = HEADER;
         std::iter::from_fn(move || {
             (at < self.data.len()).then(|| {
-                let (change, end) = self
-                    .change(at)
+                let (change, end) = change_at(&self.data, at)
                     .map_err(|d| Error::corrupt("batch", d.offset as u64, d.what))
                     .inspect_err(|_| at = self.data.len())?;
                 at = end;
                 Ok(change)
             })
         })
-    }
-
-    fn change(&self, at: usize) -> std::result::Result<(Change<'_>, usize), Damage> {
-        let bad = |what| Damage::at(at, what);
-        match self.data[at] {
-            0 => {
-                let (key, end) = prefixed(&self.data, at + 1).ok_or(bad("bad deletion"))?;
-                Ok((Change::Delete(key), end))
-            }
-            1 => {
-                let (key, next) = prefixed(&self.data, at + 1).ok_or(bad("bad key"))?;
-                let (value, end) = prefixed(&self.data, next).ok_or(bad("bad value"))?;
-                Ok((Change::Put(key, value), end))
-            }
-            _ => Err(bad("an unknown kind of change")),
-        }
     }
 
     /// Whether a store takes these changes.
@@ -134,6 +117,11 @@ impl WriteBatch {
         fixed64(&self.data, 0)
     }
 
+    /// The sequence number of the last change; without changes, the one before the first would have.
+    pub(crate) fn last_sequence(&self) -> u64 {
+        (self.sequence() + u64::from(self.count())).saturating_sub(1)
+    }
+
     pub(crate) fn set_sequence(&mut self, sequence: u64) {
         self.data[..8].copy_from_slice(&sequence.to_le_bytes());
     }
@@ -150,12 +138,50 @@ impl WriteBatch {
         let batch = WriteBatch { data };
         let (mut at, mut count) = (HEADER, 0);
         while at < batch.data.len() {
-            at = batch.change(at)?.1;
+            at = change_at(&batch.data, at)?.1;
             count += 1;
         }
         if count != batch.count() {
             return Err(Damage::at(8, "a batch with a wrong count"));
         }
         Ok(batch)
+    }
+
+    /// Sequence numbers of the batch whose bytes begin `data`: of its first change, and behind its last.
+    pub(crate) fn numbers(data: &[u8]) -> Option<(u64, u64)> {
+        if data.len() < HEADER {
+            return None;
+        }
+        let first = fixed64(data, 0);
+        let next = first.checked_add(fixed32(data, 8).into())?;
+        (next <= MAX_SEQUENCE).then_some((first, next))
+    }
+
+    /// Where the batch that begins `data` ends by its count and lengths, and the sequence number behind it.
+    pub(crate) fn extent(data: &[u8]) -> Option<(usize, u64)> {
+        let (first, next) = WriteBatch::numbers(data)?;
+        let mut at = HEADER;
+        for _ in first..next {
+            at = change_at(data, at).ok()?.1;
+        }
+        debug_assert!(at <= data.len(), "changes end in the data");
+        Some((at, next))
+    }
+}
+
+/// The change at `at` of the bytes of a batch, and where it ends.
+fn change_at(data: &[u8], at: usize) -> std::result::Result<(Change<'_>, usize), Damage> {
+    let bad = |what| Damage::at(at, what);
+    match data.get(at) {
+        Some(0) => {
+            let (key, end) = prefixed(data, at + 1).ok_or(bad("bad deletion"))?;
+            Ok((Change::Delete(key), end))
+        }
+        Some(1) => {
+            let (key, next) = prefixed(data, at + 1).ok_or(bad("bad key"))?;
+            let (value, end) = prefixed(data, next).ok_or(bad("bad value"))?;
+            Ok((Change::Put(key, value), end))
+        }
+        _ => Err(bad("an unknown kind of change")),
     }
 }

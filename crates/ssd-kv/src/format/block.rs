@@ -119,7 +119,13 @@ impl Block {
         self.restarts
     }
 
-    fn restart(&self, index: usize) -> Result<usize, Damage> {
+    /// Where the entries from a restart on end: at the next one, or with the block.
+    pub(crate) fn interval_end(&self, index: usize) -> Result<usize, Damage> {
+        if index + 1 < self.restarts { self.restart(index + 1) } else { Ok(self.limit) }
+    }
+
+    /// Where the entry at a restart begins.
+    pub(crate) fn restart(&self, index: usize) -> Result<usize, Damage> {
         let place = self.limit + index * 4;
         let offset = fixed32(&self.data, place) as usize;
         if offset > self.limit {
@@ -167,7 +173,7 @@ impl Block {
 
     /// Whether the entry at a restart is the only one before the next restart.
     pub(crate) fn is_alone(&self, index: usize) -> bool {
-        let next = if index + 1 < self.restarts { self.restart(index + 1) } else { Ok(self.limit) };
+        let next = self.interval_end(index);
         let end = self.restart(index).and_then(|at| self.head(at));
         end.map(|(_, further, value, start)| start + further + value) == next
     }
@@ -208,6 +214,12 @@ impl BlockIter {
     #[inline]
     pub(crate) fn valid(&self) -> bool {
         self.at < self.block.limit
+    }
+
+    /// Where the current entry ends in the block.
+    pub(crate) fn entry_end(&self) -> usize {
+        debug_assert!(self.valid(), "no entry");
+        self.next
     }
 
     #[inline]

@@ -3,15 +3,17 @@
 //! A record is one FULL fragment, or FIRST, MIDDLE ..., LAST. A fragment: masked CRC-32C of kind and
 //! payload (4 bytes), length (2), kind (1), payload. What remains of a block below 7 bytes is zero.
 
+use super::batch::WriteBatch;
 use super::coding::{fixed32, masked};
+use super::resync::Lost;
 use crate::error::Result;
 use crate::vfs::Writer;
 
-const BLOCK: usize = 32 << 10;
-const HEADER: usize = 7;
-const FULL: u8 = 1;
-const FIRST: u8 = 2;
-const MIDDLE: u8 = 3;
+pub(super) const BLOCK: usize = 32 << 10;
+pub(super) const HEADER: usize = 7;
+pub(super) const FULL: u8 = 1;
+pub(super) const FIRST: u8 = 2;
+pub(super) const MIDDLE: u8 = 3;
 const LAST: u8 = 4;
 
 /// Appends records to a file.
@@ -82,6 +84,24 @@ pub(crate) struct LogReader<'a> {
     /// From here on the file is zeros: room that was reserved, or never written because of a crash.
     zeros_from: usize,
     torn: Option<u64>,
+    /// The highest sequence number so far, if the records are batches.
+    last: Option<u64>,
+}
+
+/// The whole fragment at `at` of a block that ends at `end`: its kind and payload.
+pub(super) fn whole_at(data: &[u8], at: usize, end: usize) -> Option<(u8, &[u8])> {
+    let header = data.get(at..at + HEADER)?;
+    let stop = at + HEADER + length_of(header);
+    let (kind, payload) = (header[6], data.get(at + HEADER..stop)?);
+    let is_whole = (FULL..=LAST).contains(&kind)
+        && stop <= end
+        && masked(crc32c::crc32c(&data[at + 6..stop])) == fixed32(header, 0);
+    is_whole.then_some((kind, payload))
+}
+
+/// The length of a fragment by its header.
+pub(super) fn length_of(header: &[u8]) -> usize {
+    usize::from(header[4]) | usize::from(header[5]) << 8
 }
 
 enum Fragment<'a> {
@@ -92,7 +112,13 @@ enum Fragment<'a> {
 impl<'a> LogReader<'a> {
     pub(crate) fn new(data: &'a [u8]) -> LogReader<'a> {
         let zeros_from = data.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-        LogReader { data, at: 0, zeros_from, torn: None }
+        LogReader { data, at: 0, zeros_from, torn: None, last: None }
+    }
+
+    /// Of a write-ahead log: where one record is damaged, the next one of its block is found by what
+    /// batches say of themselves.
+    pub(crate) fn of_batches(data: &'a [u8]) -> LogReader<'a> {
+        LogReader { last: Some(0), ..LogReader::new(data) }
     }
 
     /// At the end: where the record begins that the file breaks off in, if it does.
@@ -100,9 +126,9 @@ impl<'a> LogReader<'a> {
         self.torn
     }
 
-    /// The next fragment; `begun` if it is to go on with a record. A torn one at the end of the file is
-    /// the trace of a crash: it is the end.
-    fn fragment(&mut self, begun: bool) -> Option<Fragment<'a>> {
+    /// The next fragment; `begun` is what those before it hold of its record. A torn one at the end of the
+    /// file is the trace of a crash: it is the end.
+    fn fragment(&mut self, begun: Option<&[u8]>) -> Option<Fragment<'a>> {
         loop {
             let block_end = (self.at / BLOCK + 1) * BLOCK;
             if block_end - self.at < HEADER {
@@ -119,64 +145,80 @@ impl<'a> LogReader<'a> {
                 return None;
             }
             let header = &self.data[start..start + HEADER];
-            let length = usize::from(header[4]) | usize::from(header[5]) << 8;
-            let kind = header[6];
-            if start + HEADER + length > end {
-                self.at = end;
+            let (length, kind) = (length_of(header), header[6]);
+            let stop = start + HEADER + length;
+            if stop > end {
                 if end == self.data.len() && !self.record_after(start, end) {
-                    self.torn = Some(start as u64);
+                    (self.at, self.torn) = (end, Some(start as u64));
                     return None;
                 }
-                return Some(Fragment::Bad { start, what: "a length that does not fit its block" });
+                return Some(self.bad((start, end), begun, "a length that does not fit its block"));
             }
             if kind == 0 && length == 0 {
-                self.at = end;
-                if begun || self.data[start..end].iter().any(|&byte| byte != 0) {
-                    return Some(Fragment::Bad { start, what: "zeros in place of a record" });
+                if begun.is_some() || self.data[start..end].iter().any(|&byte| byte != 0) {
+                    return Some(self.bad((start, end), begun, "zeros in place of a record"));
                 }
                 // Space reserved ahead by writers that map their files.
+                self.at = end;
                 continue;
             }
-            let payload = &self.data[start + HEADER..start + HEADER + length];
-            if masked(crc32c::crc32c_append(crc32c::crc32c(&[kind]), payload)) != fixed32(header, 0)
-            {
-                // The length may be what is wrong: nothing else of this block can be trusted.
-                self.at = end;
-                return Some(Fragment::Bad { start, what: "checksum mismatch" });
+            if masked(crc32c::crc32c(&self.data[start + 6..stop])) != fixed32(header, 0) {
+                return Some(self.bad((start, end), begun, "checksum mismatch"));
             }
-            self.at = start + HEADER + length;
-            return Some(Fragment::Good { start, kind, payload });
+            self.at = stop;
+            return Some(Fragment::Good { start, kind, payload: &self.data[start + HEADER..stop] });
         }
+    }
+
+    /// A fragment that cannot be read, and its length may be what is wrong.
+    fn bad(
+        &mut self,
+        (start, end): (usize, usize),
+        begun: Option<&[u8]>,
+        what: &'static str,
+    ) -> Fragment<'a> {
+        self.at = self.last.map_or(end, |last| {
+            // A whole record behind the beginning of another one does not continue it.
+            let begun = begun.filter(|_| self.data.get(start + HEADER - 1) != Some(&FULL));
+            let begun = begun.unwrap_or_default();
+            Lost { data: self.data, start, end, begun, last }.resume()
+        });
+        Fragment::Bad { start, what }
     }
 
     /// Whether a whole record lies somewhere in `start + 1..end`: then what comes before it was not
     /// torn by a crash, since records are written in order.
     fn record_after(&self, start: usize, end: usize) -> bool {
-        (start + 1..(end + 1).saturating_sub(HEADER)).any(|at| {
-            let length = usize::from(self.data[at + 4]) | usize::from(self.data[at + 5]) << 8;
-            let kind = self.data[at + 6];
-            let stop = at + HEADER + length;
-            (FULL..=LAST).contains(&kind)
-                && stop <= end
-                && masked(crc32c::crc32c(&self.data[at + 6..stop])) == fixed32(self.data, at)
-        })
+        (start + 1..end).any(|at| whole_at(self.data, at, end).is_some())
     }
 
     /// The next record or damage; none at the end.
     pub(crate) fn next_entry(&mut self) -> Option<Entry> {
+        let entry = self.assembled()?;
+        if let (Some(last), Entry::Record(_, record)) = (&mut self.last, &entry)
+            && let Some((_, next)) = WriteBatch::numbers(record)
+        {
+            *last = next.saturating_sub(1).max(*last);
+        }
+        Some(entry)
+    }
+
+    /// The next record out of its fragments, or damage.
+    fn assembled(&mut self) -> Option<Entry> {
         let mut begun: Option<(u64, Vec<u8>)> = None;
         loop {
-            let (start, kind, payload) = match self.fragment(begun.is_some()) {
-                Some(Fragment::Good { start, kind, payload }) => (start, kind, payload),
-                Some(Fragment::Bad { start, what }) => {
-                    return Some(Entry::Damaged(start as u64, what));
-                }
-                None => {
-                    // A record without its end, at the end of the file: the writer died in it.
-                    self.torn = begun.map(|(offset, _)| offset).or(self.torn);
-                    return None;
-                }
-            };
+            let (start, kind, payload) =
+                match self.fragment(begun.as_ref().map(|(_, record)| &record[..])) {
+                    Some(Fragment::Good { start, kind, payload }) => (start, kind, payload),
+                    Some(Fragment::Bad { start, what }) => {
+                        return Some(Entry::Damaged(start as u64, what));
+                    }
+                    None => {
+                        // A record without its end, at the end of the file: the writer died in it.
+                        self.torn = begun.map(|(offset, _)| offset).or(self.torn);
+                        return None;
+                    }
+                };
             match (kind, begun.take()) {
                 (FULL, None) => return Some(Entry::Record(start as u64, payload.to_vec())),
                 (FIRST, None) => begun = Some((start as u64, payload.to_vec())),

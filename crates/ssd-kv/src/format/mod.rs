@@ -12,6 +12,7 @@ pub(crate) mod footer;
 pub(crate) mod key;
 pub(crate) mod log;
 pub(crate) mod names;
+mod resync;
 
 /// Bytes that break their format: where, counted from where decoding began, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -41,8 +41,17 @@ impl Tables {
 
     /// The table, opened anew with every check; not kept.
     pub(crate) fn opened_anew(&self, number: u64, size: u64) -> Result<Table> {
+        self.opened(number, size, true)
+    }
+
+    /// The table, opened anew though its index or filter may be damaged; not kept.
+    pub(crate) fn opened_unchecked(&self, number: u64, size: u64) -> Result<Table> {
+        self.opened(number, size, false)
+    }
+
+    fn opened(&self, number: u64, size: u64, verify: bool) -> Result<Table> {
         let no_cache = Arc::new(Mutex::new(Lru::new(0)));
-        Table::open(self.open_file(number)?, number, size, true, no_cache)
+        Table::open(self.open_file(number)?, number, size, verify, no_cache)
     }
 
     fn open_file(&self, number: u64) -> Result<Reader> {

@@ -27,6 +27,8 @@ pub(crate) struct Table {
     filter: Option<FilterReader>,
     /// Where the data blocks end at the latest.
     metaindex: Handle,
+    /// Where the filter begins, if the metaindex names one.
+    filter_at: Option<u64>,
     cache: Arc<BlockCache>,
 }
 
@@ -62,6 +64,7 @@ impl Table {
             index: Index::new(empty),
             filter: None,
             metaindex,
+            filter_at: None,
             cache,
         };
         let index = table.block_of(footer.index, table.read(footer.index, verify)?)?;
@@ -72,11 +75,14 @@ impl Table {
 
     /// A filter is a help: without a good one, every block is read.
     fn read_filter(&mut self, verify: bool) -> Result<()> {
-        let contents = match self.read(self.metaindex, verify) {
-            Ok(contents) => contents,
-            Err(e) if verify => return Err(e),
-            Err(_) => return Ok(()),
-        };
+        match self.find_filter(verify) {
+            Err(e) if verify => Err(e),
+            _ => Ok(()),
+        }
+    }
+
+    fn find_filter(&mut self, verify: bool) -> Result<()> {
+        let contents = self.read(self.metaindex, verify)?;
         let mut entries = BlockIter::plain(self.block_of(self.metaindex, contents)?);
         let told = |d| self.damage(self.metaindex, d);
         entries.first().map_err(told)?;
@@ -84,11 +90,8 @@ impl Table {
             if entries.key() == FILTER_NAME
                 && let Some((handle, _)) = Handle::get(entries.value(), 0)
             {
-                self.filter = match self.read(handle, verify) {
-                    Ok(data) => FilterReader::new(data),
-                    Err(e) if verify => return Err(e),
-                    Err(_) => None,
-                };
+                self.filter_at = Some(handle.offset);
+                self.filter = FilterReader::new(self.read(handle, verify)?);
                 return Ok(());
             }
             entries.next().map_err(told)?;
@@ -118,6 +121,24 @@ impl Table {
     /// Where data blocks end at the latest, in bytes.
     pub(crate) fn data_end(&self) -> u64 {
         self.metaindex.offset
+    }
+
+    /// Where bytes that are not zero lie between these data blocks or behind them: blocks that are not among
+    /// them.
+    pub(crate) fn unnamed(&self, blocks: &[Handle]) -> Result<Vec<u64>> {
+        debug_assert!(blocks.is_sorted_by_key(|handle| handle.offset), "in the order of the file");
+        let end = self.filter_at.unwrap_or(self.metaindex.offset).min(self.size);
+        let (mut at, mut found) = (0, Vec::new());
+        for next in blocks.iter().copied().chain([Handle { offset: end, size: 0 }]) {
+            if next.offset > at {
+                // Layouts that align blocks leave zeros between them.
+                let gap = self.file.read_exact(at, (next.offset - at) as usize)?;
+                let first = gap.iter().position(|&byte| byte != 0);
+                found.extend(first.map(|first| at + first as u64));
+            }
+            at = at.max(next.offset.saturating_add(next.size).saturating_add(TRAILER as u64));
+        }
+        Ok(found)
     }
 
     /// Damage of a block as an error that names the file.

@@ -214,6 +214,19 @@ impl Version {
         Ok(sources)
     }
 
+    /// For each of `sources`, when a get looks into it: lower numbers first.
+    pub(crate) fn ranks(&self) -> Vec<usize> {
+        let mut ranks: Vec<usize> = Vec::new();
+        for file in &self.files[0] {
+            let place = self.newest_first.iter().position(|newer| newer.number == file.number);
+            debug_assert!(place.is_some(), "a table of level 0 is in both lists");
+            ranks.extend(place);
+        }
+        let lower = self.files[1..].iter().filter(|files| !files.is_empty()).count();
+        ranks.extend(ranks.len()..ranks.len() + lower);
+        ranks
+    }
+
     /// Whether some file of the level overlaps this range of user keys.
     pub(crate) fn overlaps(&self, level: usize, smallest: &[u8], largest: &[u8]) -> bool {
         self.files[level].iter().any(|f| {

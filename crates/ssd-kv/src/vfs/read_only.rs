@@ -81,3 +81,33 @@ impl VFile for Nowhere {
         Ok(0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ReadOnlyVfs;
+    use crate::vfs::{MemoryVfs, Vfs};
+    use std::io;
+    use std::sync::Arc;
+
+    #[test]
+    fn whatever_would_change_something_is_refused() {
+        let files = [("a".to_owned(), b"held".to_vec())].into();
+        let below = MemoryVfs::of(files);
+        let (before, vfs) = (below.snapshot(), ReadOnlyVfs(Arc::new(below.clone())));
+        let calls = [
+            vfs.create("a").map(drop),
+            vfs.create("b").map(drop),
+            vfs.rename("a", "b"),
+            vfs.remove("a"),
+            vfs.sync_dir(),
+            vfs.create_dir(),
+            vfs.remove_dir(),
+        ];
+        for call in calls {
+            let refusal = call.expect_err("it is refused").kind();
+            assert_eq!(refusal, io::ErrorKind::ReadOnlyFilesystem);
+        }
+        assert_eq!(below.snapshot(), before);
+        assert_eq!(vfs.open("a").and_then(|file| file.len()).expect("it is read"), 4);
+    }
+}

@@ -2,7 +2,8 @@
 
 use super::Store;
 use super::arguments::{bytes, flag};
-use super::held::{Shared, check_open, with};
+use super::errors::KvAppliedError;
+use super::held::{Shared, check_open, write};
 use pyo3::prelude::*;
 use ssd_kv::WriteBatch;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -64,8 +65,8 @@ impl KvBatch {
     fn write(&self, py: Python<'_>, sync: &Bound<'_, PyAny>) -> PyResult<()> {
         let sync = flag("sync", sync)?;
         let mut changes = std::mem::take(&mut *self.held()?);
-        let written = with(py, &self.store, |db| db.write(&changes, sync));
-        if written.is_err() {
+        let written = write(py, &self.store, |db| db.write(&changes, sync));
+        if written.as_ref().is_err_and(|error| !error.is_instance_of::<KvAppliedError>(py)) {
             let mut held = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
             changes.extend(&held);
             *held = changes;

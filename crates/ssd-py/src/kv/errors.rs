@@ -13,12 +13,19 @@ pyo3::create_exception!(
     "A store that cannot do what was asked."
 );
 pyo3::create_exception!(ssdlab._core, KvCorruptionError, KvError, "A damaged file of a store.");
+pyo3::create_exception!(
+    ssdlab._core,
+    KvAppliedError,
+    KvError,
+    "A write that is made, though background work after it failed."
+);
 
 /// Errors that are also one of Python's own kinds.
 pub(crate) struct Kinds {
     pub(crate) closed: Py<PyType>,
     pub(crate) io: Py<PyType>,
     pub(crate) locked: Py<PyType>,
+    pub(crate) uncertain: Py<PyType>,
 }
 
 impl Kinds {
@@ -40,7 +47,10 @@ impl Kinds {
         let locked = kind("KvLockedError", "A store that is open elsewhere.", &[&io])?;
         let what = "A store, or something of one, that is used after it was closed.";
         let closed = kind("KvClosedError", what, &[&ours, &runtime])?;
-        Ok(Kinds { closed: closed.unbind(), io: io.unbind(), locked: locked.unbind() })
+        let what = "A write that may be found when the store is opened again, or not at all.";
+        let uncertain = kind("KvUncertainError", what, &[&io])?;
+        let [closed, io, locked, uncertain] = [closed, io, locked, uncertain].map(Bound::unbind);
+        Ok(Kinds { closed, io, locked, uncertain })
     }
 }
 
@@ -57,10 +67,22 @@ pub(crate) fn closed(what: &str) -> PyErr {
     of_kind(format!("{what} is closed"), |kinds| &kinds.closed)
 }
 
+/// The error of a write, caused by another one.
+fn caused(error: PyErr, cause: Error) -> PyErr {
+    Python::attach(|py| error.set_cause(py, Some(told(cause))));
+    error
+}
+
 #[cold]
 pub(crate) fn told(error: Error) -> PyErr {
     let text = error.to_string();
     match error {
+        Error::Applied(cause) => caused(KvAppliedError::new_err(text), *cause),
+        Error::Uncertain(cause) => caused(of_kind(text, |kinds| &kinds.uncertain), *cause),
+        Error::Poisoned(cause) if cause.is_corruption() => KvCorruptionError::new_err(text),
+        Error::Poisoned(cause) if matches!(*cause, Error::Io { .. }) => {
+            of_kind(text, |kinds| &kinds.io)
+        }
         Error::Corruption { .. } => KvCorruptionError::new_err(text),
         Error::Io { .. } => of_kind(text, |kinds| &kinds.io),
         Error::Stopped(why) => match why.get_ref().and_then(|why| why.downcast_ref::<PyErr>()) {

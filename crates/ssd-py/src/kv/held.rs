@@ -14,13 +14,16 @@ pub(crate) struct Held {
     /// Whether it is closed, for those who do not wait for the store.
     closed: AtomicBool,
     process: u32,
+    /// Whether a write that is made succeeds though background work after it failed, as LevelDB's do:
+    /// the next one fails.
+    defers: bool,
 }
 
 pub(super) type Shared = Arc<Held>;
 
-pub(super) fn shared(db: Db) -> Shared {
+pub(super) fn shared(db: Db, defers: bool) -> Shared {
     let process = PROCESS.load(Ordering::Relaxed);
-    Arc::new(Held { db: Mutex::new(Some(db)), closed: AtomicBool::new(false), process })
+    Arc::new(Held { db: Mutex::new(Some(db)), closed: AtomicBool::new(false), process, defers })
 }
 
 /// This process. Kept, because asking the system takes longer than reading a pair.
@@ -142,4 +145,17 @@ pub(super) fn with<T: Send>(
         // While this waited for it.
         None => Err(closed("the store")),
     }
+}
+
+/// Write to the open store, in the same way.
+pub(super) fn write(
+    py: Python<'_>,
+    shared: &Shared,
+    f: impl FnOnce(&mut Db) -> Result<(), Error> + Send,
+) -> PyResult<()> {
+    let defers = shared.defers;
+    with(py, shared, |db| match f(db) {
+        Err(Error::Applied(_)) if defers => Ok(()),
+        written => written,
+    })
 }

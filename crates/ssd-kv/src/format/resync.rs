@@ -1,0 +1,112 @@
+//! Where reading a log resumes behind a damaged fragment.
+//!
+//! Values may hold anything, also the bytes of a record with a right checksum. A checksum alone is no
+//! proof that a record begins somewhere: a place in a block is believed only if two of these agree on it.
+//!
+//! - The length in the header of the damaged fragment.
+//! - The contents of the damaged record: a batch has a count and lengths of its own, and so an end.
+//! - A whole record that begins there with the right sequence number, in a chain of records whose sequence
+//!   numbers have no gap up to the next damage.
+//!
+//! What a value holds passes the third test only if it continues the numbers before it, and the record
+//! behind the value then contradicts it. One damaged field cannot mislead the other two. Where no two
+//! agree, the rest of the block is lost, as in LevelDB: the next block begins with a fragment anyway.
+
+use super::batch::{HEADER as BATCH_HEADER, WriteBatch};
+use super::log::{BLOCK, FIRST, FULL, HEADER, MIDDLE, whole_at};
+
+/// A fragment that cannot be read.
+pub(super) struct Lost<'a> {
+    /// The whole log.
+    pub(super) data: &'a [u8],
+    pub(super) start: usize,
+    /// The end of its block, or of the log.
+    pub(super) end: usize,
+    /// What the fragments before it hold of its record.
+    pub(super) begun: &'a [u8],
+    /// The highest sequence number before it.
+    pub(super) last: u64,
+}
+
+impl Lost<'_> {
+    /// Where the next fragment begins: the end of the block if nothing is proven.
+    pub(super) fn resume(&self) -> usize {
+        debug_assert!(self.start < self.end && self.end <= self.data.len(), "a place in the log");
+        let (by_length, by_contents) = (self.by_length(), self.by_contents());
+        let resume = match (by_length, by_contents) {
+            (Some(length), Some((contents, _))) if length == contents => length,
+            _ if self.is_the_last(by_length, by_contents) => self.end,
+            _ => self.by_sequence(by_length, by_contents).unwrap_or(self.end),
+        };
+        assert!((self.start + 1..=self.end).contains(&resume), "reading moves on, in the block");
+        resume
+    }
+
+    /// The end on which header and contents differ, by the record that begins there.
+    fn by_sequence(
+        &self,
+        by_length: Option<usize>,
+        by_contents: Option<(usize, u64)>,
+    ) -> Option<usize> {
+        let wanted = by_contents.map(|(_, next)| next);
+        let ends = [by_length, by_contents.map(|(at, _)| at)].into_iter().flatten();
+        // If both have such a record, the later one lies in a value of the earlier one.
+        let exact = ends.filter(|&at| wanted.is_some() && self.chain_at(at) == wanted).min();
+        let is_later = |at: &usize| self.chain_at(*at).is_some_and(|sequence| sequence > self.last);
+        exact.or_else(|| by_length.filter(is_later))
+    }
+
+    /// The end of the fragment by its header.
+    fn by_length(&self) -> Option<usize> {
+        let length = self.data.get(self.start + 4..self.start + 6)?;
+        let at = self.start + HEADER + usize::from(length[0]) + (usize::from(length[1]) << 8);
+        (at <= self.end).then_some(at)
+    }
+
+    /// The end of the record by the lengths in its batch, and the sequence number that follows it.
+    fn by_contents(&self) -> Option<(usize, u64)> {
+        let here = self.data.get(self.start + HEADER..self.end)?;
+        let (length, next) = WriteBatch::extent(&[self.begun, here].concat())?;
+        let at = self.start + HEADER + length.checked_sub(self.begun.len())?;
+        Some((at, next))
+    }
+
+    /// Whether the block has no room for a fragment behind the damaged one, by any of the first two.
+    fn is_the_last(&self, by_length: Option<usize>, by_contents: Option<(usize, u64)>) -> bool {
+        let at_end = |at: usize| self.end - at < HEADER;
+        let kind = self.data.get(self.start + HEADER - 1);
+        kind.is_some_and(|kind| [FIRST, MIDDLE].contains(kind))
+            || by_length.is_some_and(at_end)
+            || by_contents.is_some_and(|(at, _)| at_end(at))
+    }
+
+    /// The sequence number of the record that begins at `at`, if it is whole and all behind continue it.
+    fn chain_at(&self, at: usize) -> Option<u64> {
+        let (first, mut next, mut at) = self.begin_at(at)?;
+        while let Some((sequence, after, end)) = self.begin_at(at) {
+            if sequence != next {
+                return None;
+            }
+            (next, at) = (after, end);
+        }
+        Some(first)
+    }
+
+    /// The whole fragment at `at` that begins a record: its sequence number, the next one, and its end.
+    fn begin_at(&self, at: usize) -> Option<(u64, u64, usize)> {
+        let (kind, payload) = whole_at(self.data, at, self.end)?;
+        let end = at + HEADER + payload.len();
+        let (sequence, next) = match kind {
+            FULL => WriteBatch::numbers(payload)?,
+            // The head of the batch may go on in the next block.
+            FIRST if end == self.end && end.is_multiple_of(BLOCK) => {
+                let rest = self.data.get(end + HEADER..).unwrap_or_default();
+                let head: Vec<u8> =
+                    payload.iter().chain(rest).take(BATCH_HEADER).copied().collect();
+                WriteBatch::numbers(&head)?
+            }
+            _ => return None,
+        };
+        Some((sequence, next, end))
+    }
+}
