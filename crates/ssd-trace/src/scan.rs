@@ -160,29 +160,32 @@ impl Scan<'_, '_> {
     ) -> Result<Tally, SourceError> {
         let mut events = self.start();
         let read = self.pass(&mut parser, pieces, &mut events, &mut take);
-        self.ended(read, events, P::INFO.clock, I::NOUN, &mut take, &|volume| {
-            parser.volume_name(volume)
-        })
+        // A doubt about the unit explains errors that follow from it, so it goes before them.
+        self.unit_is_certain(&events.tally)?;
+        read?;
+        self.ended(events, P::INFO.clock, I::NOUN, &mut take, &|volume| parser.volume_name(volume))
     }
 
-    /// After the pass, whatever it came to: the unit must be certain, the order right; then the events
-    /// that are to be sorted.
+    /// What addresses and lengths count is said, or their values leave no doubt.
+    fn unit_is_certain(&self, tally: &Tally) -> Result<(), SourceError> {
+        if !self.watch.stopped()
+            && let Some(page_bytes) = self.unit_of_pages
+            && let Some(doubt) = tally.shape.doubt(page_bytes)
+        {
+            return Err(SourceError(format!("{}: {doubt}", self.file)));
+        }
+        Ok(())
+    }
+
+    /// After the pass: the order must be right; then the events that are to be sorted.
     fn ended(
         &self,
-        read: Result<(), SourceError>,
         mut events: Events,
         clock: Clock,
         noun: &str,
         take: &mut dyn FnMut(&Event) -> Result<(), Refusal>,
         name: &dyn Fn(u64) -> String,
     ) -> Result<Tally, SourceError> {
-        if !self.watch.stopped()
-            && let Some(page_bytes) = self.unit_of_pages
-            && let Some(doubt) = events.tally.shape.doubt(page_bytes)
-        {
-            return Err(SourceError(format!("{}: {doubt}", self.file)));
-        }
-        read?;
         if let Some(first) = events.late {
             return Err(self.unsorted(&first, &events.tally.late));
         }
@@ -273,7 +276,8 @@ impl Scan<'_, '_> {
             }
         }
         let name = |volume: u64| volume.to_string();
-        self.ended(Ok(()), events, Clock::File, "request", &mut take, &name)
+        self.unit_is_certain(&events.tally)?;
+        self.ended(events, Clock::File, "request", &mut take, &name)
     }
 
     fn start(&self) -> Events {

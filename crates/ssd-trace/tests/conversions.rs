@@ -122,7 +122,7 @@ proptest! {
             return Ok(());
         }
         let mut written = of(&text, to.format);
-        if matches!(to.format, TraceFormat::Disksim | TraceFormat::Mqsim) {
+        if to.format == TraceFormat::Mqsim {
             // Such a file does not say what it counts, and requests drawn at random may look like pages.
             written.unit = TraceUnit::Sectors;
         }
