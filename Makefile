@@ -32,7 +32,7 @@ unexport PYTHONPATH PYTHONHOME
 .PHONY: lint-rust lint-python rust-tests python-tests docs-check tools-present
 
 help: ## show this list
-	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed 's/:.*## /\t/' | expand -t 24
 
 demo: build ## build, run a real trace under several policies, write the report to runs/demo
 	$(DEMO)
@@ -67,10 +67,10 @@ mutants: mutants-python ## change the lines that differ from BASE (main): does a
 mutants-sample: mutants-python-sample ## the same for a fixed random sample of all code; hours, and it resumes
 	nice -n 15 $(PYTHON) tools/mutants.py sample
 
-mutants-python: build .venv/mutants.stamp
+mutants-python: build .venv/mutants.stamp ## `mutants`, of Python and the pages only
 	nice -n 15 $(BIN)/python tools/python_mutants.py changed $(BASE)
 
-mutants-python-sample: build .venv/mutants.stamp
+mutants-python-sample: build .venv/mutants.stamp ## `mutants-sample`, of these only
 	nice -n 15 $(BIN)/python tools/python_mutants.py sample
 
 bench: build ## measure speed and append a line to bench/history.jsonl

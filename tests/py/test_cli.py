@@ -93,7 +93,7 @@ def test_doctor_says_how_much_memory_there_is(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("ssdlab.memory.available", lambda: 3 * 2**29)
     monkeypatch.setattr("ssdlab.memory.BYTES_A_PAGE", 16)
     found = dict(facts())
-    assert found["memory"] == "1.5 GiB available, enough for 100,663,296 flash pages"
+    assert found["memory"] == "1.50 GiB available, enough for 100,663,296 flash pages"
     monkeypatch.setattr("ssdlab.memory.available", lambda: None)
     assert dict(facts())["memory"] == "unknown"
 

@@ -98,7 +98,7 @@ def test_what_cannot_be_submitted_leaves_the_device_as_it_is() -> None:
         (lambda: made.write(0, 1 << 40), "expected 1 to"),
         (lambda: made.write(0, at_ns=99), "arrives at 99 ns; expected 100 or later"),
         (lambda: made.write(0, stream=256), "stream 256"),
-        (lambda: made.submit("erase", 0), "no operation erase"),
+        (lambda: made.submit("erase", 0), "no such operation: erase"),
         (lambda: made.submit("write", [0, user]), "request 1: "),
         (lambda: made.submit("write", [0, 1], [1, 2, 3]), "different lengths"),
         (lambda: made.submit("write", [0.5]), "whole numbers"),

@@ -334,7 +334,9 @@ def test_silent_policy_at_the_reserve_is_told() -> None:
     report = made({}, victim=Answers(lambda _: None))
     greedy = report.gc.victims_by_policy["reserve-greedy"]
     assert greedy == report.gc.calls > 0
-    assert any("greedy the other" in warning for warning in report.warnings)
+    chose = f"the victim policy chose 0 of {greedy} victims, greedy {greedy}"
+    assert any(chose in warning for warning in report.warnings)
+    assert report.verdict.decided_by == "reserve"
 
 
 @pytest.mark.parametrize("mode", ["timed", "functional"])

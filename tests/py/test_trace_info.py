@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import ssdlab
 from running import COMMAND, HANG_S, ROOT, refused, ssdlab_command
-from ssdlab import _core
+from ssdlab.numbers import duration
 from ssdlab.trace_info import Distribution, Info
 from ssdlab.trace_table import grids, to_text
 
@@ -303,7 +303,7 @@ def test_progress_and_its_exceptions() -> None:
 def test_every_window_of_arrivals_is_a_column() -> None:
     info = ssdlab.Trace(TRACE).info()
     (grid,) = [grid for grid in grids([info]) if grid.title == "arrivals in windows of"]
-    assert grid.columns == tuple(_core.duration(float(one.window_ns)) for one in info.bursts)
+    assert grid.columns == tuple(duration(float(one.window_ns)) for one in info.bursts)
     lines = dict(grid.lines)
     assert list(lines) == ["mean", "peak", "peak to mean", "dispersion"]
     assert lines["peak"] == tuple(f"{one.peak:,}" for one in info.bursts)

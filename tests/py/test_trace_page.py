@@ -9,11 +9,11 @@ import pytest
 
 import ssdlab
 from running import ROOT, nothing_left, refused, ssdlab_command
-from ssdlab.html.leave import trace_files
 from ssdlab.html.page import flattened
 from ssdlab.html.plot import Curve, Missing, Plot
 from ssdlab.html.trace_page import trace_page
 from ssdlab.html.trace_plots import trace_figures
+from ssdlab.html.write import trace_files
 from ssdlab.trace_info import Info, info_of
 from ssdlab.trace_table import to_text
 
