@@ -12,7 +12,7 @@ use super::trigger::SpaceView;
 use crate::ftl::Ftl;
 use crate::units::PoolId;
 
-/// Looks in so many turns over the blocks of a pool: a look scans all of them, and what it finds changes
+/// Looks in so many turns over the blocks of a pool: a look may scan all of them, and what it finds changes
 /// slowly.
 const LOOKS_PER_TURN: u32 = 16;
 
@@ -43,8 +43,10 @@ impl Unmet {
         let left = &mut self.left[pool.at()];
         if *left == 0 {
             *left = self.every;
-            let (best, most) = best_view(ftl, pool);
-            self.found[pool.at()] = most <= NO_CHOICE && demands.outlast(&best);
+            // On most devices one of the first blocks says so, and the rest is not looked at.
+            let mut candidates = ftl.blocks.of_pool(pool).filter(|&b| ftl.blocks.is_candidate(b));
+            let choice = candidates.any(|b| ftl.blocks.invalid(b) > NO_CHOICE);
+            self.found[pool.at()] = !choice && demands.outlast(&best_view(ftl, pool));
         }
         self.left[pool.at()] -= 1;
         self.found[pool.at()] && !ftl.policy_declines()
@@ -52,24 +54,22 @@ impl Unmet {
 }
 
 /// What triggers would see of `pool` without the invalid pages of sealed blocks, their valid pages packed
-/// behind those of the open blocks; and the most of those invalid pages that one block has.
-fn best_view(ftl: &Ftl, pool: PoolId) -> (SpaceView, u16) {
+/// behind those of the open blocks.
+fn best_view(ftl: &Ftl, pool: PoolId) -> SpaceView {
     let view = ftl.space_view(pool);
-    let (mut sealed, mut live, mut invalid, mut most) = (0u32, 0u64, 0u64, 0u16);
+    let (mut sealed, mut live, mut invalid) = (0u32, 0u64, 0u64);
     for block in ftl.blocks.of_pool(pool).filter(|&b| ftl.blocks.is_candidate(b)) {
         sealed += 1;
         live += u64::from(ftl.blocks.valid[block.at()]);
         invalid += u64::from(ftl.blocks.invalid(block));
-        most = most.max(ftl.blocks.invalid(block));
     }
     let erased_pages = u64::from(view.free_blocks) * u64::from(ftl.geo.pages_per_block);
     let gc_open = ftl.space.gc_room(pool) - erased_pages;
     let packed = live.saturating_sub(gc_open).div_ceil(u64::from(ftl.geo.pages_per_block));
-    let best = SpaceView {
+    SpaceView {
         free_blocks: (view.free_blocks + sealed).saturating_sub(packed as u32),
         pool_used_pages: view.pool_used_pages - invalid,
         used_pages: ftl.valid_pages,
         ..view
-    };
-    (best, most)
+    }
 }
