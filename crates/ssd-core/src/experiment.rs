@@ -37,7 +37,7 @@ pub enum Stage {
 #[derive(Clone, Copy, Debug)]
 pub struct StateRow {
     /// Where.
-    pub place: crate::nand::geometry::Place,
+    pub place: crate::nand::geometry::PageAddress,
     /// Which logical page it was written for.
     pub lpn: u32,
     /// Admission number of its data.

@@ -13,7 +13,7 @@ use ssd_core::ftl::gc::victim::ALL;
 use ssd_core::host::device::Device;
 use ssd_core::host::request::Op;
 use ssd_core::metrics::counters::Cause;
-use ssd_core::nand::geometry::Place;
+use ssd_core::nand::geometry::PageAddress;
 use ssd_core::plug::{PolicySpec, Value};
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::{Functional, Tally};
@@ -254,7 +254,7 @@ fn used_space_of_the_device_over_several_pools() {
 /// How many of the erases in `log` are begun before two pools collect side by side.
 fn before_two_at_once(ssd: &Ssd, log: &[OpRecord]) -> usize {
     let geo = &ssd.ftl.geo;
-    let pool_of = |p: Place| {
+    let pool_of = |p: PageAddress| {
         let plane = (p.channel * geo.chips_per_channel + p.chip) * geo.planes_per_chip + p.plane;
         geo.pool_of(PlaneId(plane))
     };

@@ -8,7 +8,7 @@ use rig::cases::cases;
 use ssd_core::config::{Config, DataMode, EraseUnit, Frontiers, PoolScope};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::plugs::Plugs;
-use ssd_core::ftl::snapshot::{FormError, Snapshot};
+use ssd_core::ftl::snapshot::{DeviceSnapshot, FormError};
 use ssd_core::host::device::Device;
 use ssd_core::host::request::Op;
 use ssd_core::rng::Stream;
@@ -24,7 +24,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(snapshot: &Snapshot) -> Parts {
+    fn of(snapshot: &DeviceSnapshot) -> Parts {
         let mut bytes = Vec::new();
         let Ok(_) = snapshot.encode(&mut |piece| {
             bytes.extend_from_slice(piece);
@@ -68,7 +68,7 @@ impl Parts {
     }
 
     /// The snapshot, as its file form is read.
-    fn read(&self) -> Result<Snapshot, FormError> {
+    fn read(&self) -> Result<DeviceSnapshot, FormError> {
         let mut head = self.head.clone();
         let sizes: Vec<_> = self.columns.iter().map(|(name, bytes)| (name, bytes.len())).collect();
         head["columns"] = serde_json::to_value(sizes).expect("plain data");
@@ -81,7 +81,7 @@ impl Parts {
         std::hash::Hasher::write(&mut hash, &bytes);
         bytes.extend(std::hash::Hasher::finish(&hash).to_le_bytes());
         let mut rest = &bytes[..];
-        Snapshot::decode(None, &mut |buffer| {
+        DeviceSnapshot::decode(None, &mut |buffer| {
             let now = buffer.len().min(rest.len());
             let (head, tail) = rest.split_at(now);
             buffer[..now].copy_from_slice(head);
@@ -130,7 +130,7 @@ fn at_rest(config: &Config) -> Parts {
 }
 
 /// Both executors take the snapshot or refuse it; what they take is sound and goes on. Whether they did.
-fn taken(config: &Config, snapshot: &Snapshot) -> bool {
+fn taken(config: &Config, snapshot: &DeviceSnapshot) -> bool {
     let (ssd, f) =
         (Ssd::restore(config, snapshot), Functional::restore(config, snapshot, &Plugs::default()));
     assert_eq!(ssd.is_ok(), f.is_ok());

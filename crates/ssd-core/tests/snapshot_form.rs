@@ -10,7 +10,7 @@ use ssd_core::config::{Config, DataMode, EraseUnit, Frontiers, PoolScope};
 use ssd_core::experiment::{self, Circumstances, Unwatched};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::plugs::Plugs;
-use ssd_core::ftl::snapshot::{FormError, Snapshot};
+use ssd_core::ftl::snapshot::{DeviceSnapshot, FormError};
 use ssd_core::host::device::Device;
 use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
 use ssd_core::rng::Stream;
@@ -18,7 +18,7 @@ use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::Nanos;
 
-fn encoded(snapshot: &Snapshot) -> Vec<u8> {
+fn encoded(snapshot: &DeviceSnapshot) -> Vec<u8> {
     let mut bytes = Vec::new();
     let Ok(digest) = snapshot.encode(&mut |piece| {
         bytes.extend_from_slice(piece);
@@ -29,8 +29,8 @@ fn encoded(snapshot: &Snapshot) -> Vec<u8> {
 }
 
 /// Read in pieces of odd sizes, as files and decompressors give them.
-fn decoded(config: Option<&Config>, mut bytes: &[u8]) -> Result<(Snapshot, u64), FormError> {
-    Snapshot::decode(config, &mut |buffer| {
+fn decoded(config: Option<&Config>, mut bytes: &[u8]) -> Result<(DeviceSnapshot, u64), FormError> {
+    DeviceSnapshot::decode(config, &mut |buffer| {
         let now = buffer.len().min(bytes.len()).min(977);
         let (head, tail) = bytes.split_at(now);
         buffer[..now].copy_from_slice(head);
@@ -120,13 +120,13 @@ fn shape(data: DataMode, superblocks: bool) -> Config {
     c
 }
 
-fn preconditioned(config: &Config) -> Snapshot {
+fn preconditioned(config: &Config) -> DeviceSnapshot {
     let mut device = Functional::new(config, Ftl::new(config));
     assert_eq!(device.precondition(config, &mut |_, _| true), Ok(true));
     device.ftl.snapshot(device.sequence()).expect("at rest")
 }
 
-fn small(data: DataMode) -> Snapshot {
+fn small(data: DataMode) -> DeviceSnapshot {
     preconditioned(&shape(data, false))
 }
 

@@ -11,7 +11,7 @@ use ssd_core::config::Config;
 use ssd_core::experiment::{Circumstances, so_far};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::plugs::Plugs;
-use ssd_core::ftl::snapshot::Snapshot;
+use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::device::{Device as _, DeviceError};
 use ssd_core::host::request::{Op, Request};
 use ssd_core::sim::functional::Functional;
@@ -43,7 +43,7 @@ pub(crate) fn loaded(
     path: &Path,
     config: Option<&Config>,
     progress: Option<&Py<PyAny>>,
-) -> PyResult<(Snapshot, String)> {
+) -> PyResult<(DeviceSnapshot, String)> {
     let mut raised = None;
     let loaded = py.detach(|| {
         snapshots::load(path, config, &mut |done| {
@@ -151,7 +151,7 @@ impl Device {
     }
 
     /// The state of a device at rest.
-    pub(crate) fn snapshot(&self) -> PyResult<Snapshot> {
+    pub(crate) fn snapshot(&self) -> PyResult<DeviceSnapshot> {
         let mut machine = self.lock()?;
         if let Some(why) = &machine.stuck {
             return Err(wrong(format!("the device cannot go on: {why}")));

@@ -2,7 +2,7 @@
 
 use crate::write::{WriteError, output::Output};
 use ssd_core::config::Config;
-use ssd_core::ftl::snapshot::{FormError, Snapshot};
+use ssd_core::ftl::snapshot::{DeviceSnapshot, FormError};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::ops::ControlFlow;
@@ -78,7 +78,7 @@ impl Steps<'_, '_> {
 /// # Errors
 /// A [`SaveError`].
 pub fn save(
-    snapshot: &Snapshot,
+    snapshot: &DeviceSnapshot,
     path: &Path,
     replace: bool,
     watch: &mut Watch<'_>,
@@ -107,7 +107,7 @@ pub fn load(
     path: &Path,
     config: Option<&Config>,
     watch: &mut Watch<'_>,
-) -> Result<(Snapshot, String), LoadError> {
+) -> Result<(DeviceSnapshot, String), LoadError> {
     let refused =
         |why: &dyn std::fmt::Display| LoadError::Refused(format!("{}: {why}", path.display()));
     let unreadable = |error: &io::Error| refused(&format_args!("cannot be read: {error}"));
@@ -122,7 +122,7 @@ pub fn load(
     let mut decoder = zstd::Decoder::new(whole).map_err(|error| unreadable(&error))?;
     let mut steps = Steps { watch, done: 0, next: 0 };
     let (mut interrupted, mut cut) = (false, false);
-    let decoded = Snapshot::decode(config, &mut |buffer| {
+    let decoded = DeviceSnapshot::decode(config, &mut |buffer| {
         let read = match decoder.read(buffer) {
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {

@@ -1,7 +1,7 @@
 //! Combinations that cannot work, with the numbers and a remedy. A check is skipped if one of its
 //! keys already has an error.
 
-use super::error::{Errors, Place};
+use super::error::{Errors, SourcePos};
 use super::quantity::show_size;
 use super::resolve::Draft;
 use super::words::*;
@@ -40,7 +40,7 @@ pub(crate) fn all(draft: &Draft, errors: &mut Errors) {
         }
         if let Some(message) = (check.run)(draft) {
             let said = draft.first_said(check.keys);
-            let (key, place) = said.unwrap_or((check.keys[0], Place::NOWHERE));
+            let (key, place) = said.unwrap_or((check.keys[0], SourcePos::NOWHERE));
             if check.basis {
                 errors.add(place, key, message);
             } else {

@@ -35,23 +35,23 @@ impl fmt::Display for ConfigError {
 
 /// Where something was said.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Place {
+pub(crate) struct SourcePos {
     /// Index into the names of the layers; `NOWHERE` for a default.
     pub(crate) layer: u8,
     /// Line from 1; 0 where there are no lines.
     pub(crate) line: u32,
 }
 
-impl Place {
+impl SourcePos {
     /// Not said at all: a default.
-    pub(crate) const NOWHERE: Place = Place { layer: u8::MAX, line: 0 };
+    pub(crate) const NOWHERE: SourcePos = SourcePos { layer: u8::MAX, line: 0 };
 }
 
 /// All errors found so far, and the keys they belong to.
 #[derive(Default)]
 pub(crate) struct Errors {
     layers: Vec<String>,
-    found: Vec<(Place, ConfigError)>,
+    found: Vec<(SourcePos, ConfigError)>,
     keys: BTreeSet<String>,
 }
 
@@ -63,7 +63,7 @@ impl Errors {
     }
 
     /// Report `message` about `key`.
-    pub(crate) fn add(&mut self, place: Place, key: &str, message: impl Into<String>) {
+    pub(crate) fn add(&mut self, place: SourcePos, key: &str, message: impl Into<String>) {
         self.keys.insert(key.to_string());
         let error = ConfigError {
             source_name: self.layers.get(place.layer as usize).cloned(),

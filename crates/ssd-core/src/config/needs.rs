@@ -218,7 +218,7 @@ pub(crate) fn apply(draft: &mut Draft, errors: &mut Errors) {
 fn reset(key: &'static Key, defaults: &Config, draft: &mut Draft, errors: &mut Errors) {
     // A key that shows nothing by default holds a path or a number that may be "none".
     let text = key.show(defaults).unwrap_or_else(|| "\"none\"".to_string());
-    let node = parse::set_value(super::error::Place::NOWHERE, key.path, &text, false, errors);
+    let node = parse::set_value(super::error::SourcePos::NOWHERE, key.path, &text, false, errors);
     draft.say(key, &node.expect("a default is TOML"), errors);
     assert_eq!(key.show(&draft.config), key.show(defaults), "{} has its default", key.path);
 }

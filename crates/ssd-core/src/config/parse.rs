@@ -1,6 +1,6 @@
 //! Parsed input: TOML text and `--set` values as trees with a source position on every node.
 
-use super::error::{Errors, Place};
+use super::error::{Errors, SourcePos};
 use std::collections::BTreeSet;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 /// A value with its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
-    pub(crate) place: Place,
+    pub(crate) place: SourcePos,
     pub(crate) said: Said,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn document(layer: u8, text: &str, errors: &mut Errors) -> Vec<(Strin
     }
     if bad.len() > MAX_SYNTAX_ERRORS {
         let all = format!("not TOML: syntax errors on {} lines", bad.len());
-        errors.add(Place { layer, line: 0 }, "", all);
+        errors.add(SourcePos { layer, line: 0 }, "", all);
     }
     let mut tree = lines.table(table.get_ref());
     if !bad.is_empty() {
@@ -98,7 +98,7 @@ fn drop_lines(tree: &mut Vec<(String, Node)>, lines: &BTreeSet<u32>) {
 /// The tree of one `--set` value: TOML, or else a string without quotes. For a key that takes free
 /// text (`is_text`) only quotes are TOML: a run may be called 2026 or true.
 pub(crate) fn set_value(
-    place: Place,
+    place: SourcePos,
     path: &str,
     text: &str,
     is_text: bool,
@@ -147,9 +147,9 @@ impl Lines {
         Lines { layer, starts: std::iter::once(0).chain(breaks).collect() }
     }
 
-    fn place(&self, offset: usize) -> Place {
+    fn place(&self, offset: usize) -> SourcePos {
         let line = self.starts.partition_point(|&start| start <= offset);
-        Place { layer: self.layer, line: line as u32 }
+        SourcePos { layer: self.layer, line: line as u32 }
     }
 
     fn table(&self, table: &DeTable<'_>) -> Vec<(String, Node)> {
@@ -163,7 +163,7 @@ impl Lines {
         entries.into_iter().map(|(_, key, node)| (key, node)).collect()
     }
 
-    fn node(&self, place: Place, value: &DeValue<'_>) -> Node {
+    fn node(&self, place: SourcePos, value: &DeValue<'_>) -> Node {
         let said = match value {
             DeValue::String(text) => Said::Text(text.to_string()),
             DeValue::Integer(n) => Said::Int(i128::from_str_radix(n.as_str(), n.radix()).ok()),

@@ -149,7 +149,7 @@ fn parameter(param: &ParamInfo, node: &Node) -> Result<Value, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::error::Place;
+    use crate::config::error::SourcePos;
     use crate::config::parse::set_value;
 
     const INFO: PolicyInfo = PolicyInfo {
@@ -178,7 +178,7 @@ mod tests {
 
     fn read(text: &str) -> Result<PolicySpec, Vec<String>> {
         let mut errors = Errors::default();
-        let node = set_value(Place::NOWHERE, "x", text, false, &mut errors);
+        let node = set_value(SourcePos::NOWHERE, "x", text, false, &mut errors);
         let spec = node.and_then(|node| SAMPLES.read(&mut errors, "x", &node, None));
         let all = errors.into_sorted().iter().map(ToString::to_string).collect::<Vec<_>>();
         if all.is_empty() { spec.ok_or(all) } else { Err(all) }

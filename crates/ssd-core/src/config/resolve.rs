@@ -2,7 +2,7 @@
 //! values that depend on several keys are computed, then the cross checks run. All errors are reported
 //! together.
 
-use super::error::{ConfigError, Errors, Place, did_you_mean, nearest, one_of};
+use super::error::{ConfigError, Errors, SourcePos, did_you_mean, nearest, one_of};
 use super::keys::{KEYS, Key, Num, SECTIONS, Slot};
 use super::parse::{self, Node, Said};
 use super::policy::{CONCURRENCIES, ORDERS, PLACEMENTS, TRIGGERS, VICTIMS};
@@ -86,13 +86,13 @@ pub(crate) struct Draft {
     /// Whether kind and interval of the arrivals were said.
     pub(crate) arrivals_said: (bool, bool),
     /// Where each key was said last, and in which step: 0 is the preset, 1 the file, then each `--set`.
-    said: BTreeMap<String, (Place, u32)>,
+    said: BTreeMap<String, (SourcePos, u32)>,
     step: u32,
 }
 
 impl Draft {
     /// The first of `keys` that was said at all, and where; a table stands for its keys.
-    pub(crate) fn first_said<'a>(&'a self, keys: &[&'a str]) -> Option<(&'a str, Place)> {
+    pub(crate) fn first_said<'a>(&'a self, keys: &[&'a str]) -> Option<(&'a str, SourcePos)> {
         keys.iter().find_map(|key| {
             let inside = |said: &str| {
                 said.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -104,7 +104,7 @@ impl Draft {
     }
 
     /// Where `key` was said by the user although none of the keys `of` was said after it.
-    pub(crate) fn said_in_vain(&self, key: &str, of: &[&str]) -> Option<Place> {
+    pub(crate) fn said_in_vain(&self, key: &str, of: &[&str]) -> Option<SourcePos> {
         let &(place, step) = self.said.get(key)?;
         let later = of.iter().filter_map(|key| self.said.get(*key)).any(|said| said.1 > step);
         (step > 0 && !later).then_some(place)
@@ -141,7 +141,7 @@ pub fn load(input: &Input) -> Result<Config, Vec<ConfigError>> {
     });
     let syntax_is_bad = errors.len() > 0;
     let command_line = errors.layer("--set");
-    let sets = sets(&input.sets, Place { layer: command_line, line: 0 }, &mut errors);
+    let sets = sets(&input.sets, SourcePos { layer: command_line, line: 0 }, &mut errors);
     apply_preset(&mut draft, &mut errors, input, file.as_deref().unwrap_or(&[]), &sets);
     if let Some((name, _)) = &input.file {
         let stem = name.rsplit(['/', '\\']).next().unwrap_or(name);
@@ -163,7 +163,7 @@ pub fn load(input: &Input) -> Result<Config, Vec<ConfigError>> {
 type Tree = Vec<(String, Node)>;
 
 /// Every `--set` as a tree of its own: "a.b" = 1 is { a = { b = 1 } }.
-fn sets(sets: &[(String, String)], place: Place, errors: &mut Errors) -> Vec<Tree> {
+fn sets(sets: &[(String, String)], place: SourcePos, errors: &mut Errors) -> Vec<Tree> {
     let mut trees = Vec::new();
     for (path, text) in sets {
         let path = path.trim();
@@ -194,7 +194,7 @@ fn apply_preset(
     sets: &[Tree],
 ) {
     let by_file = said_preset(errors, file);
-    let by_caller = input.preset.clone().map(|preset| (preset, Place::NOWHERE));
+    let by_caller = input.preset.clone().map(|preset| (preset, SourcePos::NOWHERE));
     let by_set = sets.iter().filter_map(|tree| said_preset(errors, tree)).next_back();
     let Some((name, place)) = by_set.or(by_caller).or(by_file) else {
         return;
@@ -213,7 +213,7 @@ fn apply_preset(
     draft.config.run.name = name;
 }
 
-fn said_preset(errors: &mut Errors, tree: &[(String, Node)]) -> Option<(String, Place)> {
+fn said_preset(errors: &mut Errors, tree: &[(String, Node)]) -> Option<(String, SourcePos)> {
     let (_, node) = tree.iter().find(|(key, _)| key == "preset")?;
     if node.text().is_none() {
         let message = format!("found {}; expected the name of a preset", node.found());
@@ -224,7 +224,7 @@ fn said_preset(errors: &mut Errors, tree: &[(String, Node)]) -> Option<(String, 
 
 /// Apply the trees of one layer, which must not contradict one another.
 fn apply_layer(draft: &mut Draft, errors: &mut Errors, trees: &[Tree]) {
-    let mut said: BTreeMap<String, Place> = BTreeMap::new();
+    let mut said: BTreeMap<String, SourcePos> = BTreeMap::new();
     let steps = (draft.step..).zip(trees);
     draft.step += trees.len() as u32;
     for (step, (table, node)) in steps.flat_map(|(step, tree)| tree.iter().map(move |e| (step, e)))
@@ -265,7 +265,7 @@ fn apply_layer(draft: &mut Draft, errors: &mut Errors, trees: &[Tree]) {
 }
 
 /// A file says the kind of the workload.
-fn implied_kind(draft: &mut Draft, errors: &mut Errors, said: &BTreeMap<String, Place>) {
+fn implied_kind(draft: &mut Draft, errors: &mut Errors, said: &BTreeMap<String, SourcePos>) {
     let workload = &mut draft.config.workload;
     let kind = said.get("workload.kind");
     let (trace, job) = (said.get("workload.trace"), said.get("workload.job"));
@@ -417,7 +417,7 @@ fn missing_parameters(draft: &Draft, errors: &mut Errors) {
     ];
     policies.extend(gc.trigger.iter().map(|spec| ("gc.trigger", TRIGGERS, spec)));
     for (path, registry, spec) in policies {
-        let place = draft.first_said(&[path]).map_or(Place::NOWHERE, |(_, place)| place);
+        let place = draft.first_said(&[path]).map_or(SourcePos::NOWHERE, |(_, place)| place);
         for param in registry.missing(spec) {
             let path = format!("{path}.{}", param.name);
             if !errors.touches(&path) {

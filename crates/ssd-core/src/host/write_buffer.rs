@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// What a buffered page is, by its slot.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct BufferedPage {
     /// The sectors that are here, one bit each; the rest may be on flash.
     pub(crate) sectors: u128,
     /// Epoch of its write: flushes of this epoch and later ones wait for it.
@@ -35,7 +35,7 @@ pub(crate) struct WriteBuffer {
     kept: BTreeMap<u64, u32>,
     evicting: usize,
     waiting: VecDeque<Waiting>,
-    held: Vec<Held>,
+    held: Vec<BufferedPage>,
 }
 
 impl WriteBuffer {
@@ -53,14 +53,14 @@ impl WriteBuffer {
     }
 
     /// The page in `slot`, of a write that has been admitted and is not on flash.
-    pub(crate) fn held(&self, slot: u32) -> &Held {
+    pub(crate) fn held(&self, slot: u32) -> &BufferedPage {
         &self.held[slot as usize]
     }
 
     /// The page in `slot` is `held` from now on; it is not in the buffer yet.
-    pub(crate) fn admit(&mut self, slot: u32, held: Held) {
+    pub(crate) fn admit(&mut self, slot: u32, held: BufferedPage) {
         if self.held.len() <= slot as usize {
-            self.held.resize(slot as usize + 1, Held::default());
+            self.held.resize(slot as usize + 1, BufferedPage::default());
         }
         self.held[slot as usize] = held;
     }

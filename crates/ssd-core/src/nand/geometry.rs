@@ -9,7 +9,7 @@ use crate::units::{BlockId, ChannelId, Divisor, PlaneId, PoolId, Ppn, UnitId};
 
 /// Where a page lies on the flash.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Place {
+pub struct PageAddress {
     /// Channel.
     pub channel: u32,
     /// Chip on its channel.
@@ -250,7 +250,7 @@ impl Geometry {
 
     /// Full coordinates of a page.
     #[must_use]
-    pub fn place(&self, ppn: Ppn) -> Place {
+    pub fn place(&self, ppn: Ppn) -> PageAddress {
         let (block, page) = self.split(ppn);
         let plane = self.plane_of(ppn);
         let chip = plane.0 / self.planes_per_chip;
@@ -259,7 +259,7 @@ impl Geometry {
         } else {
             (block.0 % self.blocks_per_pool, page / self.members)
         };
-        Place {
+        PageAddress {
             channel: chip / self.chips_per_channel,
             chip: chip % self.chips_per_channel,
             plane: plane.0 % self.planes_per_chip,
@@ -287,7 +287,7 @@ mod tests {
             (d.blocks_per_plane, d.pages_per_block, d.user_pages) = (5, 7, 100);
             (config.alloc.pool, config.alloc.erase_unit) = (pool, erase);
             let geo = Geometry::new(&config);
-            let mut places: Vec<Place> = (0..geo.pages).map(|p| geo.place(Ppn(p))).collect();
+            let mut places: Vec<PageAddress> = (0..geo.pages).map(|p| geo.place(Ppn(p))).collect();
             for (p, place) in places.iter().enumerate() {
                 let plane = geo.plane_of(Ppn(p as u32));
                 let block = geo.block_of(Ppn(p as u32));

@@ -1,6 +1,6 @@
 //! Admission: a request arrives and becomes page operations.
 
-use super::op::{Kind, NONE, Op};
+use super::op::{NONE, Op, OpKind};
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::ftl::place::PlacementPolicy;
@@ -98,7 +98,7 @@ impl Ssd {
     }
 
     /// A page operation of the request in slot `owner`, which may have waited in the host.
-    fn host_op(&mut self, kind: Kind, owner: u32, part: u32, lpn: Lpn, plane: PlaneId) -> Op {
+    fn host_op(&mut self, kind: OpKind, owner: u32, part: u32, lpn: Lpn, plane: PlaneId) -> Op {
         let waited = self.now - self.requests.get(owner).arrival;
         Op {
             next: NONE,
@@ -127,7 +127,7 @@ impl Ssd {
             Entry::Unmapped => None,
         };
         let plane = on_flash.map_or(PlaneId(0), |ppn| self.ftl.geo.plane_of(ppn));
-        let op = self.host_op(Kind::HostRead, owner, part, lpn, plane);
+        let op = self.host_op(OpKind::HostRead, owner, part, lpn, plane);
         let slot = self.ops.insert(op);
         if on_flash.is_some() {
             self.enqueue(slot, R_HOST);
@@ -149,7 +149,7 @@ impl Ssd {
         let (range, at) = byte_range(&self.ftl.geo, request, lpn);
         let partial = range != (0, 512 << self.ftl.geo.sector_shift);
         self.sequence += 1;
-        let mut op = self.host_op(Kind::HostWrite, owner, part, lpn, PlaneId(0));
+        let mut op = self.host_op(OpKind::HostWrite, owner, part, lpn, PlaneId(0));
         op.base = base;
         op.sequence = self.sequence;
         op.stream = request.stream;
@@ -161,7 +161,7 @@ impl Ssd {
         if self.buffer.is_some() {
             // What it needs of flash, and its plane, are known at its eviction.
         } else if let Some(ppn) = rmw {
-            op.kind = Kind::RmwRead;
+            op.kind = OpKind::RmwRead;
             op.plane = self.ftl.geo.plane_of(ppn);
             self.measured.host.rmw += 1;
         } else {
@@ -231,7 +231,7 @@ impl Ssd {
     /// A request without page operations completes after the controller's time.
     fn finish_later(&mut self, request: u32) {
         self.requests.get(request).left = 1;
-        let mut op = self.host_op(Kind::HostRead, request, 0, Lpn(NONE), PlaneId(0));
+        let mut op = self.host_op(OpKind::HostRead, request, 0, Lpn(NONE), PlaneId(0));
         op.parts.transfer_ns = self.times.controller_ns;
         let slot = self.ops.insert(op);
         let at = Nanos(self.now.0 + self.times.controller_ns);

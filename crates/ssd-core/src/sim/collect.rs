@@ -5,8 +5,8 @@
 //! has changed.
 
 use super::event::Timer;
-use super::held::Held;
-use super::op::{Kind, NONE, Op};
+use super::held::RelocatedPages;
+use super::op::{NONE, Op, OpKind};
 use super::ssd::Ssd;
 use super::turn::Turns;
 use super::unit::IdSet;
@@ -71,7 +71,7 @@ pub(crate) struct Collector {
     pub(crate) closed_blocks: u32,
     block_closings: Vec<u32>,
     /// What the jobs of closed blocks have moved.
-    pub(crate) held: Held,
+    pub(crate) held: RelocatedPages,
     /// Units whose idle timer has fired at this instant.
     pub(crate) idle_units: Vec<u32>,
     device_held: bool,
@@ -118,9 +118,9 @@ impl Collector {
             block_closings: vec![0; pools],
             held: match config.gc.blocking {
                 Blocking { scope: BlockingScope::Block, granularity: Granularity::Job } => {
-                    Held::new(geo)
+                    RelocatedPages::new(geo)
                 }
-                _ => Held::default(),
+                _ => RelocatedPages::default(),
             },
             idle_units: Vec::new(),
             device_held: false,
@@ -411,8 +411,8 @@ impl Ssd {
             job.scan = page + 1;
             job.in_flight += 1;
             let kind = match self.gc.path {
-                GcPath::Controller | GcPath::Selective => Kind::GcRead,
-                GcPath::Copyback => Kind::GcCopyback,
+                GcPath::Controller | GcPath::Selective => OpKind::GcRead,
+                GcPath::Copyback => OpKind::GcCopyback,
             };
             let lpn = self.ftl.media.lpn(source);
             self.ftl.map.prefetch(lpn);
@@ -422,7 +422,7 @@ impl Ssd {
         }
     }
 
-    fn job_op(&self, kind: Kind, pool: PoolId, levels: bool, lpn: Lpn, base: Ppn) -> Op {
+    fn job_op(&self, kind: OpKind, pool: PoolId, levels: bool, lpn: Lpn, base: Ppn) -> Op {
         Op {
             next: NONE,
             kind,
@@ -451,7 +451,7 @@ impl Ssd {
         let levels = job.levels;
         for plane in self.ftl.geo.planes_of_block(victim) {
             let first = self.ftl.geo.page_on(victim, plane, 0);
-            let op = self.job_op(Kind::Erase, pool, levels, Lpn(NONE), first);
+            let op = self.job_op(OpKind::Erase, pool, levels, Lpn(NONE), first);
             let slot = self.ops.insert(op);
             self.enqueue(slot, W_GC);
         }
@@ -501,14 +501,14 @@ impl Ssd {
         let plane = self.ftl.space.copy_plane(home, stream, &self.ftl.blocks);
         let plane = plane.expect("the pool keeps room for its job");
         let op = &mut self.ops[slot];
-        (op.kind, op.plane) = (Kind::GcWrite, plane);
+        (op.kind, op.plane) = (OpKind::GcWrite, plane);
         self.enqueue(slot, W_GC);
     }
 
     /// A page of the job is done: programmed, or found invalid before its read.
     pub(crate) fn gc_page_ends(&mut self, slot: u32) {
         let pool = PoolId(self.ops[slot].owner);
-        if self.ops[slot].kind == Kind::GcWrite || self.ops[slot].ppn != Ppn(NONE) {
+        if self.ops[slot].kind == OpKind::GcWrite || self.ops[slot].ppn != Ppn(NONE) {
             self.gc_step_ends(pool);
         }
         self.end_page(slot, pool);

@@ -2,7 +2,7 @@
 
 use super::event::Timer;
 use super::log::{FlashOp, OpRecord, phase_times};
-use super::op::{Kind, NONE, Phases, Queue};
+use super::op::{NONE, OpKind, Phases, Queue};
 use super::request::RequestRecord;
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
@@ -60,11 +60,11 @@ impl Ssd {
         self.units[unit].host_load -= u32::from(kind.is_host());
         self.note(u64::from(lpn.0) << 32 | u64::from(ppn.0), kind as u64);
         match kind {
-            Kind::HostRead => {
+            OpKind::HostRead => {
                 self.check_read(slot);
                 self.page_is_read(slot, &parts);
             }
-            Kind::RmwRead => {
+            OpKind::RmwRead => {
                 self.check_read(slot);
                 self.ops[slot].parts = parts;
                 if self.times.host_ecc_ns > 0 {
@@ -73,10 +73,10 @@ impl Ssd {
                     self.rmw_becomes_write(slot);
                 }
             }
-            Kind::HostWrite => self.commit_host(slot, &parts),
-            Kind::GcRead => self.gc_read_ends(slot),
-            Kind::GcWrite | Kind::GcCopyback => self.commit_copy(slot),
-            Kind::Erase => self.erase_ends(slot),
+            OpKind::HostWrite => self.commit_host(slot, &parts),
+            OpKind::GcRead => self.gc_read_ends(slot),
+            OpKind::GcWrite | OpKind::GcCopyback => self.commit_copy(slot),
+            OpKind::Erase => self.erase_ends(slot),
         }
     }
 
@@ -132,7 +132,7 @@ impl Ssd {
             self.measured.moves(cause).stale += 1;
         }
         self.settle(target);
-        if self.gc.watches_way && self.ops[slot].kind == Kind::GcWrite {
+        if self.gc.watches_way && self.ops[slot].kind == OpKind::GcWrite {
             self.give_buffer(slot);
         }
         self.gc_page_ends(slot);
@@ -158,7 +158,7 @@ impl Ssd {
         let lpn = self.ops[slot].lpn;
         let plane = self.place(lpn);
         let op = &mut self.ops[slot];
-        (op.kind, op.plane) = (Kind::HostWrite, plane);
+        (op.kind, op.plane) = (OpKind::HostWrite, plane);
         let base = op.base;
         if base != NONE {
             // Its page is whole now: reads do not need the rest of it from flash.
@@ -182,7 +182,7 @@ impl Ssd {
                 op.lpn.0, op.ppn.0, payload.digest, expected
             )));
         }
-        if op.kind == Kind::HostRead {
+        if op.kind == OpKind::HostRead {
             let (owner, part, lpn) = (op.owner, op.part, op.lpn);
             deliver(content, self.requests.get(owner), part, lpn, &payload, &self.ftl.geo);
         }
@@ -330,13 +330,13 @@ impl Ssd {
         let row = self.ops.detail(slot).row;
         let op = &self.ops[slot];
         let [bus, array] = phase_times(phases);
-        let erase = op.kind == Kind::Erase;
+        let erase = op.kind == OpKind::Erase;
         let at = if erase { Ppn(op.base) } else { op.ppn };
         let request = op.kind.is_host().then(|| self.request_of(slot));
         let what = match op.kind {
-            Kind::HostRead | Kind::RmwRead | Kind::GcRead => FlashOp::Read,
-            Kind::HostWrite | Kind::GcWrite | Kind::GcCopyback => FlashOp::Program,
-            Kind::Erase => FlashOp::Erase,
+            OpKind::HostRead | OpKind::RmwRead | OpKind::GcRead => FlashOp::Read,
+            OpKind::HostWrite | OpKind::GcWrite | OpKind::GcCopyback => FlashOp::Program,
+            OpKind::Erase => FlashOp::Erase,
         };
         let mut record = OpRecord {
             op: what,
@@ -353,7 +353,7 @@ impl Ssd {
         };
         let source = Ppn(op.base);
         let log = self.log.as_mut().expect("only with a log");
-        if op.kind == Kind::GcCopyback {
+        if op.kind == OpKind::GcCopyback {
             // A copy-back is a read and a program on one plane, one after the other.
             let between = Nanos(self.now.0 - self.times.program_ns);
             let place = self.ftl.geo.place(source);

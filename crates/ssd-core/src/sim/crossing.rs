@@ -6,7 +6,7 @@
 //! every packet arrives. Buffers are waited for by GC reads alone, which then hold nothing yet, so whoever
 //! has one can always go on to give it back.
 
-use super::op::{Kind, NONE};
+use super::op::{NONE, OpKind};
 use super::ssd::Ssd;
 use super::unit::Stage;
 use crate::config::{Config, GcPath};
@@ -77,7 +77,7 @@ impl Ssd {
     #[inline(never)]
     pub(crate) fn program_from_buffer(&mut self, slot: u32) {
         let op = &mut self.ops[slot];
-        (op.kind, op.queued) = (Kind::GcWrite, self.now);
+        (op.kind, op.queued) = (OpKind::GcWrite, self.now);
         if self.quiescing {
             self.enqueue(slot, W_GC);
             return;
@@ -132,18 +132,18 @@ impl Ssd {
         let here = Port::Controller(channel);
         let port = |queue| Port::Queue { channel, queue };
         match op.kind {
-            Kind::HostRead | Kind::RmwRead => {
+            OpKind::HostRead | OpKind::RmwRead => {
                 self.times.host_crosses.then_some((here, port(R_HOST)))
             }
-            Kind::HostWrite => self.times.host_crosses.then_some((port(W_HOST), here)),
-            Kind::GcRead => Some((here, port(R_GC))),
-            Kind::GcWrite if !op.in_buffer => Some((port(W_GC), here)),
-            Kind::GcWrite if self.stays_on_channel(slot) => None,
-            Kind::GcWrite => {
+            OpKind::HostWrite => self.times.host_crosses.then_some((port(W_HOST), here)),
+            OpKind::GcRead => Some((here, port(R_GC))),
+            OpKind::GcWrite if !op.in_buffer => Some((port(W_GC), here)),
+            OpKind::GcWrite if self.stays_on_channel(slot) => None,
+            OpKind::GcWrite => {
                 let source = geo.channel_of(geo.plane_of(Ppn(op.base)));
                 Some((Port::Controller(source.0), here))
             }
-            Kind::GcCopyback | Kind::Erase => None,
+            OpKind::GcCopyback | OpKind::Erase => None,
         }
     }
 
@@ -157,7 +157,7 @@ impl Ssd {
         let local_ns = u.array_ns + u.bus_ns;
         let sram_ns = if kind.is_host() { self.times.sram_ns } else { 0 };
         let after_ns = match kind {
-            Kind::GcRead => self.times.gc_read_bus_ns - self.times.gc_local_bus_ns,
+            OpKind::GcRead => self.times.gc_read_bus_ns - self.times.gc_local_bus_ns,
             _ if kind.is_read() => sram_ns,
             _ => local_ns - sram_ns,
         };
@@ -221,7 +221,7 @@ impl Ssd {
         for unit in &self.units {
             let mut slot = unit.running;
             while slot != NONE {
-                held += u64::from(self.ops[slot].kind == Kind::GcWrite);
+                held += u64::from(self.ops[slot].kind == OpKind::GcWrite);
                 let also = slot == unit.running;
                 slot = if also { unit.also.head() } else { self.ops[slot].next };
             }

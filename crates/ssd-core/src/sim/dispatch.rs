@@ -3,7 +3,7 @@
 //! Addresses are bound here and not before: reads are translated, writes get their page, when the
 //! operation starts.
 
-use super::op::{Kind, NONE};
+use super::op::{NONE, OpKind};
 use super::ssd::Ssd;
 use super::unit::Stage;
 use crate::ftl::blocks::BlockState;
@@ -149,9 +149,11 @@ impl Ssd {
     fn read_target(&self, slot: u32) -> Option<Ppn> {
         let op = &self.ops[slot];
         match self.ftl.map.get(op.lpn) {
-            Entry::Page(ppn) if op.kind == Kind::HostRead => Some(ppn),
+            Entry::Page(ppn) if op.kind == OpKind::HostRead => Some(ppn),
             Entry::Slot(s) if s == slot && op.base != NONE => Some(Ppn(op.base)),
-            Entry::Slot(s) if op.kind == Kind::HostRead => self.rest_on_flash(s, op.owner, op.lpn),
+            Entry::Slot(s) if op.kind == OpKind::HostRead => {
+                self.rest_on_flash(s, op.owner, op.lpn)
+            }
             // Also where a newer write, on flash by now, has overtaken a partial one.
             Entry::Page(_) | Entry::Slot(_) | Entry::Unmapped => None,
         }
@@ -231,11 +233,11 @@ impl Ssd {
     fn start(&mut self, unit: usize, found: Found) -> Option<(u64, u64)> {
         let slot = found.slot;
         match self.ops[slot].kind {
-            Kind::HostRead | Kind::RmwRead => self.start_host_read(unit, slot),
-            Kind::HostWrite => self.start_host_write(unit, slot, found.plane),
-            Kind::GcRead | Kind::GcCopyback => self.start_gc_read(unit, slot),
-            Kind::GcWrite => self.start_gc_write(unit, slot),
-            Kind::Erase => {
+            OpKind::HostRead | OpKind::RmwRead => self.start_host_read(unit, slot),
+            OpKind::HostWrite => self.start_host_write(unit, slot, found.plane),
+            OpKind::GcRead | OpKind::GcCopyback => self.start_gc_read(unit, slot),
+            OpKind::GcWrite => self.start_gc_write(unit, slot),
+            OpKind::Erase => {
                 self.gc_step_begins(slot);
                 let cause = self.ops[slot].job_cause();
                 self.measured.flash.erases[cause.at()] += 1;
@@ -248,7 +250,7 @@ impl Ssd {
         let Some(ppn) = self.read_target(slot) else {
             // Overwritten or trimmed while it waited: no flash operation.
             self.leave_queue(unit, slot);
-            if self.ops[slot].kind == Kind::HostRead {
+            if self.ops[slot].kind == OpKind::HostRead {
                 self.serve(slot);
             } else {
                 self.rmw_becomes_write(slot);
@@ -261,14 +263,14 @@ impl Ssd {
             return None;
         }
         if let Some(content) = &self.content
-            && self.ops[slot].kind == Kind::HostRead
+            && self.ops[slot].kind == OpKind::HostRead
         {
             let expected = content.expected(self.ops[slot].lpn);
             self.ops.detail(slot).expected = expected;
         }
         let op = &mut self.ops[slot];
         (op.ppn, op.plane) = (ppn, plane);
-        if self.buffer.is_some() && op.kind == Kind::HostRead {
+        if self.buffer.is_some() && op.kind == OpKind::HostRead {
             self.note_rest_read(slot);
         }
         let cause = self.ops[slot].cause();
@@ -330,7 +332,7 @@ impl Ssd {
         let plane = if queue == W_HOST {
             self.write_plane(unit, op.plane, op.stream, taken)?
         } else {
-            if op.kind != Kind::GcWrite {
+            if op.kind != OpKind::GcWrite {
                 return None;
             }
             let stream = self.copy_stream(slot);
@@ -356,13 +358,13 @@ impl Ssd {
         let (kind, plane, cause) = (op.kind, op.plane, op.job_cause());
         self.measured.flash.reads[cause.at()] += 1;
         self.gc.pages_read[cause.at()] += 1;
-        if kind == Kind::GcCopyback {
+        if kind == OpKind::GcCopyback {
             if self.ftl.space.has_page(plane, self.copy_stream(slot)) {
                 self.bind_copy(slot, plane);
                 return Some((self.times.read_ns + self.times.program_ns, 0));
             }
             // No page of its plane is left for a copy-back: over the controller.
-            self.ops[slot].kind = Kind::GcRead;
+            self.ops[slot].kind = OpKind::GcRead;
         }
         if self.gc.watches_way {
             self.gc_read_starts(unit, slot);
@@ -508,7 +510,7 @@ impl Ssd {
         while next != NONE {
             let slot = next;
             next = if slot == first { self.units[unit].also.head() } else { self.ops[slot].next };
-            let copyback = self.ops[slot].kind == Kind::GcCopyback;
+            let copyback = self.ops[slot].kind == OpKind::GcCopyback;
             let log = self.log.as_mut().expect("only with a log");
             let row = log.open();
             if copyback {

@@ -14,7 +14,7 @@ use crate::ftl::gc::{Demand, Demands};
 use crate::ftl::map::Entry;
 use crate::ftl::place::{Layout, Placement, PlacementPolicy};
 use crate::ftl::plugs::Plugs;
-use crate::ftl::snapshot::Snapshot;
+use crate::ftl::snapshot::DeviceSnapshot;
 use crate::ftl::{Choice, Ftl};
 use crate::host::ahead::Ahead;
 use crate::host::device::DeviceError;
@@ -116,7 +116,7 @@ impl Functional {
     /// As [`Ftl::restore`].
     pub fn restore(
         config: &Config,
-        snapshot: &Snapshot,
+        snapshot: &DeviceSnapshot,
         plugs: &Plugs,
     ) -> Result<Functional, String> {
         plugs.begin();

@@ -6,17 +6,17 @@ use crate::units::{PoolId, Ppn};
 
 /// The new places of the pages of closed blocks.
 #[derive(Default)]
-pub(crate) struct Held {
+pub(crate) struct RelocatedPages {
     /// One bit for each flash page; nothing where no page is ever held.
     bits: Vec<u64>,
     /// The same, for each pool's job.
     moved: Vec<Vec<Ppn>>,
 }
 
-impl Held {
+impl RelocatedPages {
     /// Over a device of which pages are held.
-    pub(crate) fn new(geo: &Geometry) -> Held {
-        Held {
+    pub(crate) fn new(geo: &Geometry) -> RelocatedPages {
+        RelocatedPages {
             bits: vec![0; (geo.pages as usize).div_ceil(64)],
             moved: vec![Vec::new(); geo.pools as usize],
         }

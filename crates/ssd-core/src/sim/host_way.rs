@@ -2,7 +2,7 @@
 
 use super::admit::byte_range;
 use super::event::Timer;
-use super::op::Kind;
+use super::op::OpKind;
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::host::link::Toward;
@@ -38,7 +38,7 @@ impl Ssd {
         if self.buffer.is_some() {
             self.page_waits(slot);
         } else {
-            let reads = self.ops[slot].kind == Kind::RmwRead;
+            let reads = self.ops[slot].kind == OpKind::RmwRead;
             self.enqueue(slot, if reads { R_HOST } else { W_HOST });
         }
     }
@@ -66,8 +66,8 @@ impl Ssd {
     pub(crate) fn page_is_decoded(&mut self, slot: u32) {
         let parts = self.ops[slot].parts;
         match self.ops[slot].kind {
-            Kind::HostRead => self.page_goes_out(slot, &parts),
-            Kind::RmwRead => self.rmw_becomes_write(slot),
+            OpKind::HostRead => self.page_goes_out(slot, &parts),
+            OpKind::RmwRead => self.rmw_becomes_write(slot),
             _ => self.gc_decoded(slot),
         }
     }

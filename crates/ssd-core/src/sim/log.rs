@@ -2,7 +2,7 @@
 
 use super::op::Phases;
 use crate::metrics::counters::Cause;
-use crate::nand::geometry::Place;
+use crate::nand::geometry::PageAddress;
 use crate::units::Nanos;
 use std::collections::VecDeque;
 
@@ -37,7 +37,7 @@ pub struct OpRecord {
     /// Why.
     pub cause: Cause,
     /// Where; the page of an erase has no meaning.
-    pub place: Place,
+    pub place: PageAddress,
     /// Logical page (`u32::MAX` for an erase).
     pub lpn: u32,
     /// Admission number of the data; 0 for an erase.

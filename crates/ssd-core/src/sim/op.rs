@@ -11,7 +11,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// What an operation does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum OpKind {
     /// Read a page for the host.
     HostRead,
     /// Read the page of which the host writes a part; becomes a `HostWrite`.
@@ -28,16 +28,16 @@ pub(crate) enum Kind {
     Erase,
 }
 
-impl Kind {
+impl OpKind {
     /// Whether the host waits for it.
     #[inline(always)]
     pub(crate) fn is_host(self) -> bool {
-        matches!(self, Kind::HostRead | Kind::RmwRead | Kind::HostWrite)
+        matches!(self, OpKind::HostRead | OpKind::RmwRead | OpKind::HostWrite)
     }
     /// Whether it reads one page and programs none.
     #[inline(always)]
     pub(crate) fn is_read(self) -> bool {
-        matches!(self, Kind::HostRead | Kind::RmwRead | Kind::GcRead)
+        matches!(self, OpKind::HostRead | OpKind::RmwRead | OpKind::GcRead)
     }
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Phases {
 #[derive(Clone, Debug)]
 pub(crate) struct Op {
     pub(crate) next: u32,
-    pub(crate) kind: Kind,
+    pub(crate) kind: OpKind,
     /// It belongs to a job of static wear levelling.
     pub(crate) levels: bool,
     /// GC program: the flash controller that has read the page holds it (else the host side does).
@@ -89,17 +89,19 @@ pub(crate) struct Op {
 impl Op {
     /// A host read that returns what the write buffer holds, and the rest from flash.
     pub(crate) fn reads_rest(&self) -> bool {
-        self.kind == Kind::HostRead && self.base != NONE
+        self.kind == OpKind::HostRead && self.base != NONE
     }
 
     /// Why it happens.
     #[inline(always)]
     pub(crate) fn cause(&self) -> Cause {
         match self.kind {
-            Kind::HostRead if self.base != NONE => Cause::Rmw,
-            Kind::HostRead | Kind::HostWrite => Cause::Host,
-            Kind::RmwRead => Cause::Rmw,
-            Kind::GcRead | Kind::GcWrite | Kind::GcCopyback | Kind::Erase => self.job_cause(),
+            OpKind::HostRead if self.base != NONE => Cause::Rmw,
+            OpKind::HostRead | OpKind::HostWrite => Cause::Host,
+            OpKind::RmwRead => Cause::Rmw,
+            OpKind::GcRead | OpKind::GcWrite | OpKind::GcCopyback | OpKind::Erase => {
+                self.job_cause()
+            }
         }
     }
 

@@ -17,7 +17,7 @@ use crate::ftl::Ftl;
 use crate::ftl::map::Entry;
 use crate::ftl::place::{Layout, Placement};
 use crate::ftl::plugs::{Fault, Plugs};
-use crate::ftl::snapshot::Snapshot;
+use crate::ftl::snapshot::DeviceSnapshot;
 use crate::host::device::{Device, DeviceError};
 use crate::host::link::Link;
 use crate::host::request::{Completion, Op as HostOp, Request, RequestId};
@@ -193,7 +193,7 @@ impl Ssd {
     ///
     /// # Errors
     /// The snapshot does not fit the configuration.
-    pub fn restore(config: &Config, snapshot: &Snapshot) -> Result<Ssd, String> {
+    pub fn restore(config: &Config, snapshot: &DeviceSnapshot) -> Result<Ssd, String> {
         Ok(Ssd::new(config, Ftl::restore(config, snapshot)?, snapshot.counters().sequence))
     }
 
@@ -572,7 +572,7 @@ fn refuse(capacity: u64, id: u64, r: &Request) -> Result<(), DeviceError> {
 }
 
 impl Device for Ssd {
-    type Snapshot = Snapshot;
+    type Snapshot = DeviceSnapshot;
 
     fn submit(
         &mut self,
@@ -644,7 +644,7 @@ impl Device for Ssd {
         }
     }
 
-    fn snapshot(&self) -> Result<Snapshot, DeviceError> {
+    fn snapshot(&self) -> Result<DeviceSnapshot, DeviceError> {
         if self.outstanding() > 0 || !self.at_rest() {
             let (requests, operations) = (self.outstanding(), self.ops.len());
             return Err(DeviceError::Busy(format!(

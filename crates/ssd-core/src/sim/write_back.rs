@@ -4,12 +4,12 @@
 //! page of the same LPN that the buffer keeps is superseded then and leaves; one that has not entered by
 //! then never will. So the newest data of an LPN are in one slot, whatever became of older ones.
 
-use super::op::{Kind, NONE};
+use super::op::{NONE, OpKind};
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::host::device::DeviceError;
 use crate::host::request::{Request, flags};
-use crate::host::write_buffer::{Held, Waiting};
+use crate::host::write_buffer::{BufferedPage, Waiting};
 use crate::metrics::counters::Parts;
 use crate::sched::order::{R_HOST, W_HOST};
 use crate::units::{Lpn, Nanos, Ppn};
@@ -42,7 +42,7 @@ impl Ssd {
         let (number, fua) = (request.id, request.request.flags & flags::FUA != 0);
         let mut here = sectors(range);
         if let Entry::Slot(older) = old {
-            let lacks_rest = self.ops[older].kind == Kind::RmwRead;
+            let lacks_rest = self.ops[older].kind == OpKind::RmwRead;
             here |= if lacks_rest { self.held(older).sectors } else { whole };
             if lacks_rest && self.content.is_some() {
                 let on_flash = self.ops.detail(older).expected;
@@ -50,8 +50,8 @@ impl Ssd {
             }
         }
         let needs_rest = here != whole && base != NONE;
-        self.ops[slot].kind = if needs_rest { Kind::RmwRead } else { Kind::HostWrite };
-        let held = Held { sectors: here, epoch, request: number, fua };
+        self.ops[slot].kind = if needs_rest { OpKind::RmwRead } else { OpKind::HostWrite };
+        let held = BufferedPage { sectors: here, epoch, request: number, fua };
         self.buffer.as_mut().expect("there is a buffer").admit(slot, held);
         if let Entry::Slot(older) = old
             && self.forget_kept(older)
@@ -61,7 +61,7 @@ impl Ssd {
         }
     }
 
-    fn held(&self, slot: u32) -> Held {
+    fn held(&self, slot: u32) -> BufferedPage {
         *self.buffer.as_ref().expect("there is a buffer").held(slot)
     }
 
@@ -157,7 +157,7 @@ impl Ssd {
     fn evict(&mut self, slot: u32) {
         self.measured.buffer.evicted += 1;
         let (lpn, base) = (self.ops[slot].lpn, Ppn(self.ops[slot].base));
-        if self.ops[slot].kind == Kind::RmwRead {
+        if self.ops[slot].kind == OpKind::RmwRead {
             self.measured.host.rmw += 1;
             self.ops[slot].plane = self.ftl.geo.plane_of(base);
             self.enqueue(slot, R_HOST);
@@ -196,7 +196,7 @@ impl Ssd {
     #[inline(never)]
     pub(crate) fn rest_on_flash(&self, slot: u32, owner: u32, lpn: Lpn) -> Option<Ppn> {
         let buffer = self.buffer.as_ref()?;
-        if self.ops[slot].kind != Kind::RmwRead {
+        if self.ops[slot].kind != OpKind::RmwRead {
             return None;
         }
         let request = &self.requests.at(owner).request;
@@ -221,7 +221,7 @@ impl Ssd {
     pub(crate) fn request_of(&self, slot: u32) -> u64 {
         let op = &self.ops[slot];
         match &self.buffer {
-            Some(buffer) if matches!(op.kind, Kind::HostWrite | Kind::RmwRead) => {
+            Some(buffer) if matches!(op.kind, OpKind::HostWrite | OpKind::RmwRead) => {
                 buffer.held(slot).request
             }
             _ => self.requests.at(op.owner).id,

@@ -17,7 +17,7 @@
 //!
 //! `level_due` is of use only to a device that levels wear; one that does not leaves it out.
 
-use super::Snapshot;
+use super::DeviceSnapshot;
 use crate::config::Config;
 use crate::ftl::blocks::BlockState;
 use crate::ftl::wear::Wear;
@@ -36,7 +36,11 @@ const BAD: u8 = BlockState::Bad as u8;
 ///
 /// # Errors
 /// The first contradiction.
-pub(super) fn check(snapshot: &Snapshot, config: &Config, geo: &Geometry) -> Result<(), String> {
+pub(super) fn check(
+    snapshot: &DeviceSnapshot,
+    config: &Config,
+    geo: &Geometry,
+) -> Result<(), String> {
     flags("opened", &snapshot.columns.opened)?;
     flags("level_due", &snapshot.columns.level_due)?;
     counters(snapshot)?;
@@ -52,7 +56,7 @@ fn flags(name: &str, column: &[u8]) -> Result<(), String> {
     }
 }
 
-fn counters(snapshot: &Snapshot) -> Result<(), String> {
+fn counters(snapshot: &DeviceSnapshot) -> Result<(), String> {
     let (c, n) = (&snapshot.columns, &snapshot.counters);
     let large = [n.sequence, n.clock, n.seals].iter().any(|&n| n > MOST);
     if large || n.releases > MOST_RELEASES {
@@ -78,7 +82,7 @@ fn counters(snapshot: &Snapshot) -> Result<(), String> {
 }
 
 /// Bad blocks are those of the factory or worn out, good ones are not worn out.
-fn lives(snapshot: &Snapshot, config: &Config, geo: &Geometry) -> Result<(), String> {
+fn lives(snapshot: &DeviceSnapshot, config: &Config, geo: &Geometry) -> Result<(), String> {
     let (lives, c) = (Wear::lives(config), &snapshot.columns);
     let mut factory = 0;
     for (block, (&state, &erases)) in c.state.iter().zip(&c.erases).enumerate() {
@@ -113,7 +117,7 @@ fn lives(snapshot: &Snapshot, config: &Config, geo: &Geometry) -> Result<(), Str
 }
 
 /// The orders among sealed and among erased blocks.
-fn orders(snapshot: &Snapshot, config: &Config) -> Result<(), String> {
+fn orders(snapshot: &DeviceSnapshot, config: &Config) -> Result<(), String> {
     let (c, n) = (&snapshot.columns, &snapshot.counters);
     let mut sealed = Vec::new();
     for (block, &state) in c.state.iter().enumerate() {
@@ -144,7 +148,7 @@ fn orders(snapshot: &Snapshot, config: &Config) -> Result<(), String> {
 }
 
 /// What is kept of the data of pages.
-fn data(snapshot: &Snapshot) -> Result<(), String> {
+fn data(snapshot: &DeviceSnapshot) -> Result<(), String> {
     let (c, keeps) = (&snapshot.columns, snapshot.keeps);
     if (keeps.bytes && !keeps.digest) || (keeps.digest && !keeps.sequence) {
         return Err("bytes are kept with their digests, and these with admission numbers".into());

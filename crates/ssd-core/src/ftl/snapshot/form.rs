@@ -6,7 +6,7 @@
 //! and every column with its size, so that a reader knows what it does not understand: a new column or
 //! key that is written only where it matters leaves the version as it is.
 
-use super::{Columns, Counters, Keeps, Shape, Snapshot, fits};
+use super::{Columns, Counters, DeviceSnapshot, Keeps, Shape, fits};
 use crate::config::Config;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
@@ -108,7 +108,7 @@ impl Reader<'_> {
     }
 }
 
-impl Snapshot {
+impl DeviceSnapshot {
     /// Give the bytes of the file form to `sink`, in pieces. Returns the digest that ends them.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ impl Snapshot {
     pub fn decode(
         config: Option<&Config>,
         source: &mut dyn FnMut(&mut [u8]) -> Result<usize, String>,
-    ) -> Result<(Snapshot, u64), FormError> {
+    ) -> Result<(DeviceSnapshot, u64), FormError> {
         let mut reader = Reader { source, hash: XxHash3_64::new() };
         let head = reader.head()?;
         if let Some(config) = config {
@@ -188,6 +188,6 @@ impl Snapshot {
             return Err(FormError::Damaged("it goes on after its end".to_string()));
         }
         let Head { shape, counters, keeps, .. } = head;
-        Ok((Snapshot { shape, counters, keeps, columns }, digest))
+        Ok((DeviceSnapshot { shape, counters, keeps, columns }, digest))
     }
 }

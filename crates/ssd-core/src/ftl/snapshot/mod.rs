@@ -25,7 +25,7 @@ use shape::Shape;
 
 /// A device at rest.
 #[derive(Clone, PartialEq)]
-pub struct Snapshot {
+pub struct DeviceSnapshot {
     shape: Shape,
     counters: Counters,
     keeps: Keeps,
@@ -57,7 +57,7 @@ struct Keeps {
     bytes: bool,
 }
 
-impl Snapshot {
+impl DeviceSnapshot {
     /// The configuration that it depends on.
     #[must_use]
     pub fn shape(&self) -> &Shape {
@@ -166,7 +166,7 @@ impl Ftl {
     ///
     /// # Errors
     /// A program or a collection is under way.
-    pub fn snapshot(&self, sequence: u64) -> Result<Snapshot, String> {
+    pub fn snapshot(&self, sequence: u64) -> Result<DeviceSnapshot, String> {
         for (b, &state) in self.blocks.state.iter().enumerate() {
             let busy = matches!(state, BlockState::Collecting | BlockState::Erasing);
             if busy || self.blocks.pending[b] > 0 {
@@ -192,7 +192,7 @@ impl Ftl {
         self.space.save(self.blocks.len(), &mut columns);
         columns.level_due = self.wear.due().iter().map(|&due| u8::from(due)).collect();
         let [sequence_kept, digest, bytes] = self.media.keeps();
-        Ok(Snapshot {
+        Ok(DeviceSnapshot {
             shape: self.shape.clone(),
             counters: Counters {
                 sequence,
@@ -209,8 +209,8 @@ impl Ftl {
     /// A device in the state of `snapshot`, under the policies of `config`.
     ///
     /// # Errors
-    /// The snapshot is of another device ([`Snapshot::fits`]), or contradicts itself.
-    pub fn restore(config: &Config, snapshot: &Snapshot) -> Result<Ftl, String> {
+    /// The snapshot is of another device ([`DeviceSnapshot::fits`]), or contradicts itself.
+    pub fn restore(config: &Config, snapshot: &DeviceSnapshot) -> Result<Ftl, String> {
         Ftl::restore_with_plugs(config, snapshot, &Plugs::default())
     }
 
@@ -220,7 +220,7 @@ impl Ftl {
     /// As [`Ftl::restore`].
     pub fn restore_with_plugs(
         config: &Config,
-        snapshot: &Snapshot,
+        snapshot: &DeviceSnapshot,
         plugs: &Plugs,
     ) -> Result<Ftl, String> {
         snapshot.fits(config)?;
@@ -231,7 +231,7 @@ impl Ftl {
         Ok(ftl)
     }
 
-    fn load(&mut self, config: &Config, snapshot: &Snapshot) -> Result<(), String> {
+    fn load(&mut self, config: &Config, snapshot: &DeviceSnapshot) -> Result<(), String> {
         let (c, counters) = (&snapshot.columns, &snapshot.counters);
         snapshot.check_sizes(&self.geo, self.space.frontiers())?;
         check::check(snapshot, config, &self.geo)?;
