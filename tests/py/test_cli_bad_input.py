@@ -43,7 +43,7 @@ BAD_CONFIGS: list[tuple[str, list[str]]] = [
     ("[gc]\nreserve = 200\n", ["gc.reserve", "spare", "lower gc.reserve"]),
     (
         "[device]\nchannels = 64\nblocks_per_plane = 16777216\npages_per_block = 4096\n",
-        ["device.blocks_per_plane", "pages; the most is 2147483648"],
+        ["device.blocks_per_plane", "pages; the maximum is 2147483648"],
     ),
     ('[gc]\nvictim = "gredy"\n', ["gc.victim", '"greedy"']),
     ('preset = "nothing"\n', ["preset", "nothing", "greedy-8ch"]),

@@ -53,7 +53,7 @@ def numbers(report: ssdlab.Report, without_verdict: bool = False) -> dict[str, A
     for name in ("wall", "cpu"):
         del values["time"][name]
     if "gc.trigger" in report.provenance.external_policies or without_verdict:
-        # Nobody can tell whether a trigger from outside could ever be met.
+        # Nobody can tell whether an external trigger could ever be met.
         del values["verdict"], values["steady_state"]
     victims = values["gc"]["victims_by_policy"]
     values["gc"]["victims_by_policy"] = sorted(victims.values())

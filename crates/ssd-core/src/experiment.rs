@@ -1,7 +1,7 @@
 //! One run from start to end: precondition, drive, report.
 //!
-//! The crate does no I/O: whoever calls gives the requests and watches; clocks, files and terminals
-//! are theirs.
+//! The crate does no I/O: the caller supplies the requests and watches the run; clocks, files and terminals
+//! are outside.
 
 use crate::config::{Config, GcPath, InterconnectModel, Mode};
 use crate::ftl::Ftl;
@@ -24,7 +24,7 @@ use crate::units::{Lpn, Nanos, Ppn};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// Where a run is.
+/// The phase of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
     /// Preconditioning; counted in pages.
@@ -36,9 +36,9 @@ pub enum Stage {
 /// One programmed page of the state in which a log starts.
 #[derive(Clone, Copy, Debug)]
 pub struct StateRow {
-    /// Where.
+    /// Its address.
     pub place: crate::nand::geometry::PageAddress,
-    /// Which logical page it was written for.
+    /// The logical page it was written for.
     pub lpn: u32,
     /// Admission number of its data.
     pub sequence: u64,
@@ -48,12 +48,12 @@ pub struct StateRow {
 
 /// Watches a run. Every method may end it.
 pub trait Watcher {
-    /// Time on the wall and of the processor, nanoseconds, asked before and after the workload.
+    /// Wall-clock and processor time in nanoseconds, read before and after the workload.
     fn clock(&mut self) -> Option<(u64, u64)> {
         None
     }
 
-    /// Asked every few thousand steps; `Break` stops the run cleanly with what is done.
+    /// Called every few thousand steps; `Break` stops the run cleanly and keeps the results so far.
     fn progress(&mut self, stage: Stage, done: u64, total: Option<u64>) -> ControlFlow<()> {
         let _ = (stage, done, total);
         ControlFlow::Continue(())
@@ -91,7 +91,7 @@ pub trait Watcher {
 pub struct Unwatched;
 impl Watcher for Unwatched {}
 
-/// What the caller knows of a run, and what it adds to it.
+/// What the caller knows about a run, and what it contributes.
 #[derive(Clone, Debug, Default)]
 pub struct Circumstances {
     /// Commit of the program.
@@ -104,9 +104,9 @@ pub struct Circumstances {
     pub snapshot_digest: Option<String>,
     /// Warnings that go into the report.
     pub warnings: Vec<String>,
-    /// Recompute all invariants every so many instants; 0: never.
+    /// Recompute all invariants once in this many instants; 0: never.
     pub audit_every: u64,
-    /// Policies from outside, in the place of those that the configuration names.
+    /// External policies, which replace those that the configuration names.
     pub plugs: Plugs,
 }
 
@@ -117,7 +117,7 @@ pub enum Ending {
     Completed,
     /// The watcher stopped it.
     Interrupted,
-    /// It could not go on.
+    /// It could not continue.
     Failed(String),
 }
 
@@ -135,7 +135,7 @@ pub struct Finished {
     pub event_digest: u64,
 }
 
-/// Run `source` on the device of `config`, preconditioned first. (Where a snapshot takes that place, the
+/// Precondition the device of `config` and run `source` on it. (If the device starts from a snapshot, the
 /// caller loads it: [`run_from`].)
 pub fn run(
     config: &Config,
@@ -143,7 +143,7 @@ pub fn run(
     circumstances: &Circumstances,
     watcher: &mut dyn Watcher,
 ) -> Finished {
-    assert_eq!(config.precondition.snapshot, None, "whoever does I/O loads it");
+    assert_eq!(config.precondition.snapshot, None, "the caller loads snapshots");
     let mut functional = Functional::with_plugs(config, &circumstances.plugs);
     let mut keep_going =
         |done, total| watcher.progress(Stage::Precondition, done, Some(total)).is_continue();
@@ -155,7 +155,7 @@ pub fn run(
     run_over(config, functional, ending, source, circumstances, watcher)
 }
 
-/// Run `source` on a device of `config` as it is, such as one made by [`Functional::restore`].
+/// Run `source` on a device of `config` in its present state, such as one made by [`Functional::restore`].
 pub fn run_from(
     config: &Config,
     device: Functional,
@@ -166,7 +166,7 @@ pub fn run_from(
     run_over(config, device, None, source, circumstances, watcher)
 }
 
-/// Run on a preconditioned device, or report how its preconditioning has ended.
+/// Run on a preconditioned device, or report how its preconditioning ended.
 fn run_over(
     config: &Config,
     functional: Functional,
@@ -182,16 +182,16 @@ fn run_over(
     let mut ssd = Ssd::with_plugs(config, functional.ftl, sequence, &circumstances.plugs);
     ssd.audit_every(circumstances.audit_every);
     let before = watcher.clock();
-    let mut told = circumstances.clone();
+    let mut annotated = circumstances.clone();
     let mut ending = match ending {
-        Some(ending) => unfinished_precondition(ending, &mut told),
+        Some(ending) => unfinished_precondition(ending, &mut annotated),
         None => run_timed(config, &mut ssd, source, watcher),
     };
     let clock = elapsed(before, watcher.clock());
     if ssd.discard_warmup() {
-        ending = all_warmup(config, ending, ssd.submitted(), &mut told);
+        ending = all_warmup(config, ending, ssd.submitted(), &mut annotated);
     }
-    let report = report_timed(config, &ssd, &told, &ending, clock);
+    let report = report_timed(config, &ssd, &annotated, &ending, clock);
     let series = ssd.measured.series.clone();
     let distributions = distributions::csv(&ssd.measured, &ssd.erases());
     let event_digest = ssd.event_digest;
@@ -202,8 +202,7 @@ fn run_over(
     Finished { report, series, distributions, ending, event_digest }
 }
 
-/// What has happened so far on a device that somebody else drives; `Interrupted` while requests are under
-/// way.
+/// Report the run so far of a device that the caller drives; `Interrupted` while requests are outstanding.
 #[must_use]
 pub fn so_far(config: &Config, ssd: &Ssd, circumstances: &Circumstances) -> Finished {
     let under_way = ssd.outstanding() > 0;
@@ -218,21 +217,28 @@ pub fn so_far(config: &Config, ssd: &Ssd, circumstances: &Circumstances) -> Fini
 }
 
 /// The run ended before its workload began.
-fn unfinished_precondition(ending: Ending, told: &mut Circumstances) -> Ending {
+fn unfinished_precondition(ending: Ending, annotated: &mut Circumstances) -> Ending {
     if ending == Ending::Interrupted {
-        told.warnings.push("interrupted while preconditioning: the workload did not begin".into());
+        annotated
+            .warnings
+            .push("interrupted while preconditioning: the workload did not begin".into());
     }
     ending
 }
 
 /// The run ended within its warm-up: nothing was measured.
-fn all_warmup(config: &Config, ending: Ending, requests: u64, told: &mut Circumstances) -> Ending {
+fn all_warmup(
+    config: &Config,
+    ending: Ending,
+    requests: u64,
+    annotated: &mut Circumstances,
+) -> Ending {
     let message = format!(
         "the run ended after {requests} requests, within its warm-up of {}: nothing was measured; \
          lower workload.warmup_requests",
         config.workload.warmup_requests
     );
-    told.warnings.push(message.clone());
+    annotated.warnings.push(message.clone());
     if ending == Ending::Completed { Ending::Failed(message) } else { ending }
 }
 
@@ -273,7 +279,7 @@ fn run_timed(
     }
 }
 
-/// Hand the log records so far to the watcher.
+/// Pass the log records so far to the watcher.
 fn hand_over(config: &Config, ssd: &mut Ssd, watcher: &mut dyn Watcher) -> Result<(), String> {
     if config.metrics.op_log {
         let mut records = Vec::new();
@@ -288,13 +294,13 @@ fn hand_over(config: &Config, ssd: &mut Ssd, watcher: &mut dyn Watcher) -> Resul
     Ok(())
 }
 
-/// Let running operations end, so that each has its line, and hand the rest over.
+/// Let running operations end, so that each has a log record, and pass the remaining records on.
 fn finish_logs(config: &Config, ssd: &mut Ssd, watcher: &mut dyn Watcher) -> Result<(), String> {
     hand_over(config, ssd, watcher)?;
     if !config.metrics.op_log {
         return Ok(());
     }
-    // Requests of a stopped run that complete only now are not completed in its report.
+    // Requests of a stopped run that complete only now count as not completed in its report.
     ssd.quiesce().map_err(|e: DeviceError| e.to_string())?;
     let mut records = Vec::new();
     ssd.drain_operations(&mut records);
@@ -324,13 +330,13 @@ fn run_functional(
     watcher: &mut dyn Watcher,
     ending: Option<Ending>,
 ) -> Finished {
-    let mut told = circumstances.clone();
+    let mut annotated = circumstances.clone();
     let mut start_of_measurement = Baseline::take(&mut f);
     let mut measured = Measurements::new(Nanos::ZERO, false);
     let start = watcher.clock();
     let warmup = config.workload.warmup_requests;
     let ending = match ending {
-        Some(ending) => unfinished_precondition(ending, &mut told),
+        Some(ending) => unfinished_precondition(ending, &mut annotated),
         None => {
             let mut warm = |f: &mut Functional, m: &mut Measurements| {
                 start_of_measurement = Baseline::take(f);
@@ -341,7 +347,7 @@ fn run_functional(
             let done = measured.host.submitted.iter().sum::<u64>();
             if warmup > 0 && measured.warmup == 0 {
                 warm(&mut f, &mut measured);
-                all_warmup(config, ending, done, &mut told)
+                all_warmup(config, ending, done, &mut annotated)
             } else {
                 ending
             }
@@ -380,7 +386,7 @@ fn run_functional(
         busy: (&[], &[]),
         clock,
     };
-    let report = report(config, &f.ftl, &measured, &told, &ending, end);
+    let report = report(config, &f.ftl, &measured, &annotated, &ending, end);
     let distributions = distributions::csv(&measured, &erased);
     Finished { report, series: measured.series, distributions, ending, event_digest: 0 }
 }
@@ -392,7 +398,7 @@ struct Baseline {
 }
 
 impl Baseline {
-    /// Here; what has been counted so far is forgotten.
+    /// Here; the counters so far are discarded.
     fn take(f: &mut Functional) -> Baseline {
         f.tally = Default::default();
         f.victim_invalid = Histogram::new();
@@ -442,7 +448,7 @@ fn drive_functional(
     unreachable!("requests end before their numbers do")
 }
 
-/// How a run ended whose last step was `done`.
+/// The ending of a run whose last step returned `done`.
 fn ended(done: Result<(), DeviceError>) -> Ending {
     match done {
         Ok(()) => Ending::Completed,
@@ -456,7 +462,7 @@ fn first_page(f: &Functional, request: &Request) -> Lpn {
     Lpn((request.sector >> f.ftl.geo.sector_shift) as u32)
 }
 
-/// One request without time.
+/// One request in functional mode.
 #[inline]
 fn execute(
     f: &mut Functional,
@@ -498,7 +504,7 @@ struct End<'a> {
     erases: &'a [u32],
     /// Busy time of channels and chips.
     busy: (&'a [u64], &'a [u64]),
-    /// Wall and processor time.
+    /// Wall-clock and processor time.
     clock: Option<(u64, u64)>,
 }
 
@@ -526,7 +532,7 @@ fn report_timed(
     report
 }
 
-/// Whether pages of the host cross an interconnect; `None` where the way of pages is nothing special.
+/// Whether host pages cross an interconnect; `None` if the path of pages has no special features.
 fn host_crosses(config: &Config) -> Option<bool> {
     let crosses = config.interconnect.model != InterconnectModel::None;
     let special =
@@ -586,12 +592,12 @@ fn report(
         memory_bytes: Some(ftl.bytes_held() as u64),
         series: BTreeMap::new(),
         trace_lines: circumstances.trace_lines.clone(),
-        warnings: told(circumstances, ending),
+        warnings: all_warnings(circumstances, ending),
     })
 }
 
-/// What a reader is warned of beside the numbers: why the run failed, before all.
-fn told(circumstances: &Circumstances, ending: &Ending) -> Vec<String> {
+/// The warnings of a report, the reason for a failure first.
+fn all_warnings(circumstances: &Circumstances, ending: &Ending) -> Vec<String> {
     let mut warnings = circumstances.warnings.clone();
     if let Ending::Failed(why) = ending
         && !warnings.contains(why)

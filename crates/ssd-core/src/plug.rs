@@ -1,4 +1,4 @@
-//! What every plug (policy file) says of itself, and how its parameters reach it.
+//! What every plug (policy file) declares, and how its parameters reach it.
 //!
 //! A plug file declares one [`PolicyInfo`]; config, CLI, docs and Python list it from there. The
 //! config layer checks names and parameters against it and hands the plug its resolved [`Params`].

@@ -1,4 +1,4 @@
-//! Policies from outside: made anew for every machine, equal to their twins, and heard when they fail.
+//! External policies: built for every machine, equal to their twins, and heard when they fail.
 
 mod rig;
 
@@ -131,7 +131,8 @@ fn a_fault_ends_the_run() {
     };
     let preconditioning = message(&timed);
     assert!(
-        preconditioning.starts_with("preconditioning failed: victim policy mine.Slow, without")
+        preconditioning
+            .starts_with("preconditioning failed: victim policy mine.Slow, in functional")
     );
     assert!(message(&functional).ends_with("host pages, pool 1: is tired"));
     timed.precondition.fill = 0.0;

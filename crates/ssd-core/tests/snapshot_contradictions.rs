@@ -199,9 +199,9 @@ fn each_contradiction_is_named() {
         ),
         ("holds admission", Box::new(|p| p.set("sequence", 0, &(1u64 << 40).to_le_bytes()))),
         ("has no digest", Box::new(|p| p.set("digest", first, &[0; 8]))),
-        ("does not keep any", Box::new(|p| p.column("contents").extend([0; 2052]))),
+        ("its header rules out", Box::new(|p| p.column("contents").extend([0; 2052]))),
         (
-            "with admission numbers",
+            "digests need admission numbers",
             Box::new(|p| {
                 p.head["keeps"]["sequence"] = false.into();
                 p.column("sequence").clear();

@@ -8,14 +8,14 @@ use super::words::*;
 use crate::ftl::gc::endless;
 use std::cmp::Reverse;
 
-/// Most flash pages: page numbers beyond stand for writes in flight.
+/// Largest number of flash pages: higher page numbers represent writes in flight.
 const MAX_PAGES: u128 = 1 << 31;
-/// Most busy units and channels together: resources of the event queue.
+/// Largest number of busy units and channels together: resources of the event queue.
 const MAX_RESOURCES: u64 = 4000;
-/// Most pages of an erase unit: valid counts have 16 bits.
+/// Largest number of pages in an erase unit: valid counts have 16 bits.
 const MAX_UNIT_PAGES: u64 = 32_767;
 
-/// Looks at `keys`; its error belongs to the first of them that was said.
+/// Examines `keys`; an error is reported at the first of them that was set.
 struct Check {
     keys: &'static [&'static str],
     run: fn(&Draft) -> Option<String>,
@@ -133,7 +133,7 @@ fn too_many_pages(draft: &Draft) -> Option<String> {
     let product = factors.map(|n| n.to_string()).join(" x ");
     let total = pages.map_or("too many".to_string(), |pages| pages.to_string());
     Some(format!(
-        "{product} = {total} pages; the most is {MAX_PAGES}: use larger pages or fewer blocks"
+        "{product} = {total} pages; the maximum is {MAX_PAGES}: use larger pages or fewer blocks"
     ))
 }
 
@@ -142,7 +142,7 @@ fn too_many_units(draft: &Draft) -> Option<String> {
     let (units, channels) = (config.busy_units(), u64::from(config.device.channels));
     (units + channels > MAX_RESOURCES).then(|| {
         format!(
-            "{units} busy units and {channels} channels; the most is {MAX_RESOURCES} together: \
+            "{units} busy units and {channels} channels; the maximum is {MAX_RESOURCES} together: \
              use fewer, or a larger timing.busy_unit"
         )
     })
@@ -153,7 +153,7 @@ fn erase_unit_too_large(draft: &Draft) -> Option<String> {
     (pages > MAX_UNIT_PAGES).then(|| {
         let planes = draft.config.planes_per_pool();
         format!(
-            "a superblock of {planes} planes has {pages} pages; the most is {MAX_UNIT_PAGES}: \
+            "a superblock of {planes} planes has {pages} pages; the maximum is {MAX_UNIT_PAGES}: \
              use a smaller alloc.pool"
         )
     })
@@ -164,7 +164,7 @@ fn capacity(draft: &Draft) -> Option<String> {
     let physical = device.physical_pages()?;
     let user = draft.capacity.user_pages(device);
     if user == Some(0) {
-        return Some("the host sees less than one page: give it more".to_string());
+        return Some("the user capacity is less than one page: increase it".to_string());
     }
     if user.is_some_and(|user| user < physical) {
         return None;
@@ -192,9 +192,9 @@ fn reserve_beyond_spare(draft: &Draft) -> Option<String> {
             )
         };
         format!(
-            "the device could never collect: of the {units} erase units of a pool user data fill \
-             {user}, which leaves {spare} spare for a gc.reserve of {reserve} (and for {frontiers} \
-             open on each plane); {remedy}"
+            "the device could never collect: user data fill {user} of the {units} erase units of a pool, \
+             which leaves {spare} spare for a gc.reserve of {reserve} (and for {frontiers} open on \
+             each plane); {remedy}"
         )
     })
 }
@@ -217,7 +217,7 @@ fn watermark_beyond_pool(draft: &Draft) -> Option<String> {
 
 fn collection_without_end(draft: &Draft) -> Option<String> {
     let config = &draft.config;
-    // What the checks before it refuse gives no device to look at.
+    // A configuration that an earlier check refuses describes no device that could be examined.
     let refused = [reserve_beyond_spare, watermark_beyond_pool, erase_unit_too_large];
     if refused.iter().any(|check| check(draft).is_some()) {
         return None;
@@ -315,7 +315,7 @@ fn serial_only(draft: &Draft) -> Option<String> {
 
 fn too_many_bad_blocks(draft: &Draft) -> Option<String> {
     let config = &draft.config;
-    // Without bad blocks, and what `reserve_beyond_spare` has refused already.
+    // Nothing to check without bad blocks; what `reserve_beyond_spare` refuses has been reported.
     if config.wear.factory_bad_blocks <= 0.0 || reserve_beyond_spare(draft).is_some() {
         return None;
     }
@@ -324,7 +324,7 @@ fn too_many_bad_blocks(draft: &Draft) -> Option<String> {
     let (units, spare) = (config.units_per_pool(), config.spare_units_per_pool());
     (spare < most + u64::from(config.gc.reserve)).then(|| {
         format!(
-            "of the {units} erase units of pool {pool} {most} would be bad (run.seed = {}) and user \
+            "{most} of the {units} erase units of pool {pool} would be bad (run.seed = {}) and user \
              data fill {}, which leaves too few for a gc.reserve of {}: use a smaller share, raise \
              device.over_provisioning, or use a larger alloc.pool",
             config.run.seed,
@@ -340,7 +340,7 @@ fn shares(draft: &Draft) -> Option<String> {
     // Half a billionth: shares like 0.7 and 0.3 need not add up exactly.
     (sum > 1.0 + 5e-10).then(|| {
         format!(
-            "read {} and trim {} are more than 1 together; the rest are writes",
+            "read {} and trim {} add up to more than 1; the rest are writes",
             workload.read, workload.trim
         )
     })
@@ -400,7 +400,7 @@ fn sizes(draft: &Draft) -> Option<String> {
 fn overwrite(draft: &Draft) -> Option<String> {
     let precondition = &draft.config.precondition;
     (precondition.fill <= 0.0 && precondition.overwrite > 0.0)
-        .then(|| "no pages are filled that could be overwritten: set precondition.fill".to_string())
+        .then(|| "there are no filled pages to overwrite: set precondition.fill".to_string())
 }
 
 fn without_time(draft: &Draft) -> Option<String> {

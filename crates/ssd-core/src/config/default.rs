@@ -128,8 +128,8 @@ fn gc() -> Gc {
     }
 }
 
-// Keys that are younger than the first reports: a configuration that does not say them keeps the digest
-// that it had, so each has its default in a function of its own.
+// Keys that are newer than the first reports. A configuration that does not set them keeps its digest, so
+// each has a default function.
 
 pub(super) const fn unit() -> TraceUnit {
     TraceUnit::Auto
@@ -143,7 +143,7 @@ pub(super) const fn unit_page() -> u32 {
     4096
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 pub(super) fn is_unit_page(said: &u32) -> bool {
     *said == unit_page()
 }
@@ -152,7 +152,7 @@ pub(super) const fn max_bad() -> f64 {
     0.01
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 pub(super) fn is_max_bad(said: &f64) -> bool {
     said.to_bits() == max_bad().to_bits()
 }
@@ -198,7 +198,7 @@ fn workload() -> Workload {
     }
 }
 
-/// The policy called `name` with its own defaults.
+/// The policy called `name` with its defaults.
 fn named(registry: &[&PolicyInfo], name: &str) -> PolicySpec {
     let info = registry.iter().find(|info| info.name == name).expect("a default policy exists");
     PolicySpec::with_defaults(info)

@@ -7,7 +7,7 @@ use std::fmt;
 /// One thing wrong with a config.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, thiserror::Error)]
 pub struct ConfigError {
-    /// Where it was said: name of the file, "--set", or `None` where a default takes part.
+    /// Where it was set: name of the file, "--set", or `None` if a default is involved.
     pub source_name: Option<String>,
     /// Line in the file, from 1.
     pub line: Option<u32>,
@@ -33,7 +33,7 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// Where something was said.
+/// Where something was set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct SourcePos {
     /// Index into the names of the layers; `NOWHERE` for a default.
@@ -43,7 +43,7 @@ pub(crate) struct SourcePos {
 }
 
 impl SourcePos {
-    /// Not said at all: a default.
+    /// Not set at all: a default.
     pub(crate) const NOWHERE: SourcePos = SourcePos { layer: u8::MAX, line: 0 };
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn did_you_mean<'a>(said: &str, words: impl IntoIterator<Item = &'a s
     }
 }
 
-/// The word nearest to `said`, if it is near enough to be meant.
+/// The word nearest to `said`, if `said` may be a misspelling of it.
 #[must_use]
 pub fn nearest<'a>(said: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if said.len() > 64 {

@@ -39,7 +39,7 @@ pub(crate) enum Slot {
     Word(WordSlot),
     /// A policy.
     Policy { registry: Registry, at: fn(&mut Config) -> &mut PolicySpec },
-    /// A key with a form of its own.
+    /// A key with a special syntax.
     Special(&'static Special),
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct WordSlot {
     pub(crate) words: &'static [(&'static str, &'static str)],
     pub(crate) set: fn(&mut Config, &str),
     pub(crate) get: fn(&Config) -> &'static str,
-    /// `{ policy = "word" }` says the same.
+    /// `{ policy = "word" }` is equivalent.
     pub(crate) policy: bool,
 }
 
@@ -302,13 +302,13 @@ keys! {
     workload.time_scale: real(time_scale, Span::above(0.0, 1e9))
         "All arrival times of the trace are multiplied by this.";
     workload.unit: word(unit, TraceUnit)
-        "What addresses and lengths count, in the formats whose copies differ in it: disksim, mqsim, \
+        "Unit of addresses and lengths, in the formats whose files differ in it: disksim, mqsim, \
         ssdsim, tencent.";
     workload.page_size: special(special::UNIT_PAGE) "Size of a page where `unit = \"pages\"`.";
     workload.sort: flag(sort)
-        "The requests of the trace are sorted by time (of equal times the line above first), on disk \
-        where they are many: 40 bytes a request below TMPDIR, at most 64 MiB of memory. Otherwise a \
-        time before the one above it is a bad line.";
+        "Sort the requests of the trace by time (equal times stay in the order of the lines). Large \
+        traces are sorted on disk, below TMPDIR: 40 bytes a request, and at most 64 MiB of memory. \
+        Otherwise a line with an earlier time than the line above is a bad line.";
     workload.skip_bad: flag(skip_bad)
         "Count and skip lines that cannot be used, instead of ending the run.";
     workload.max_bad: real(max_bad, SHARE)

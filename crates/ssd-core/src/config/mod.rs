@@ -66,7 +66,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// What is worth saying before a run begins.
+    /// Notes to print before a run begins.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         crate::ftl::gc::endless::of(self).map(|found| found.warning()).into_iter().collect()
@@ -84,7 +84,7 @@ impl Config {
 pub struct Run {
     /// Seed of every random stream.
     pub seed: u64,
-    /// With or without time.
+    /// With or without timing.
     pub mode: Mode,
     /// What pages contain.
     pub data: DataMode,
@@ -167,10 +167,10 @@ pub struct Host {
     pub think_every: u32,
     /// Time from which on no request is submitted (closed loop), counted from the first one; 0: none.
     pub stop_after_ns: u64,
-    /// Most requests outstanding in the open loop; 0: unlimited. Later ones wait in the host and
-    /// their latency counts from the intended arrival.
+    /// Largest number of outstanding requests in the open loop; 0: unlimited. Later requests wait in the
+    /// host, and their latency counts from the intended arrival.
     pub max_outstanding: u32,
-    /// Rate of the link, bytes a second; `None`: data cross it in no time.
+    /// Rate of the link, bytes a second; `None`: data take no time to cross it.
     pub link_bytes_per_s: Option<u64>,
     /// Whether the two directions of the link share its rate.
     pub link_duplex: LinkDuplex,
@@ -187,7 +187,7 @@ pub struct Alloc {
     pub placement: PolicySpec,
     /// Open blocks per plane.
     pub frontiers: Frontiers,
-    /// Where free blocks are shared and collected.
+    /// Which planes share free blocks and are collected together.
     pub pool: PoolScope,
     /// What is erased together.
     pub erase_unit: EraseUnit,
@@ -207,7 +207,7 @@ pub struct Controller {
     pub ecc_ns: u64,
     /// ECC decoding of a page read for the host.
     pub host_ecc_ns: u64,
-    /// Probability that a read of a page of a block without erases has to be tried again, 0 to 1.
+    /// Probability that a read of a page has to be retried, in a block without erases, 0 to 1.
     pub retry_probability: f64,
     /// Growth of that probability with every erase of the block, 0 to 1.
     pub retry_growth: f64,
@@ -259,8 +259,8 @@ pub struct Wear {
     /// Dynamic wear levelling: the erased block with the fewest erases is opened next (else the one
     /// erased first).
     pub dynamic: bool,
-    /// Static wear levelling: cold data move when an erased block of the pool has more than this many
-    /// erases more than theirs; 0: never.
+    /// Static wear levelling: cold data of a block move when an erased block of its pool has more erases than
+    /// that block, by more than this number; 0: never.
     pub static_threshold: u32,
     /// Erases a block survives; 0: any number.
     pub endurance: u32,
@@ -279,7 +279,7 @@ pub struct Precondition {
     pub order: FillOrder,
     /// Uniformly random overwrites of the filled pages, in multiples of their number.
     pub overwrite: f64,
-    /// Steady state built at once.
+    /// Build the steady state directly.
     pub steady_state: SteadyStart,
     /// Path of the snapshot to start from, instead of all of the above.
     pub snapshot: Option<String>,
@@ -292,11 +292,11 @@ pub struct Workload {
     pub kind: WorkloadKind,
     /// Path of the trace (`kind = "trace"`); "-" reads standard input.
     pub trace: Option<String>,
-    /// Format of the trace; `auto` finds it out from the first lines.
+    /// Format of the trace; `auto` detects it from the first lines.
     pub format: TraceFormat,
     /// The one volume of the trace that is used, by its number there; `None`: the only one.
     pub volume: Option<u64>,
-    /// Which action of block-event text is taken: "Q", "D" or "C".
+    /// Which action of block-event text is used: "Q", "D" or "C".
     pub action: char,
     /// First time of the trace that is used, nanoseconds.
     pub from_ns: u64,
@@ -308,7 +308,7 @@ pub struct Workload {
     pub loops: u32,
     /// All arrival times are multiplied by this.
     pub time_scale: f64,
-    /// What addresses and lengths of the trace count.
+    /// Unit of the addresses and lengths of the trace.
     #[serde(default = "default::unit", skip_serializing_if = "default::is_unit")]
     pub unit: TraceUnit,
     /// Bytes of a page of the trace (`unit = "pages"`), a multiple of 512.
@@ -324,11 +324,11 @@ pub struct Workload {
     pub max_bad: f64,
     /// Records that repeat an identical one less than 1 ms earlier are dropped.
     pub dedup: bool,
-    /// Whose statistics an application is made to.
+    /// Published statistics that an application matches.
     pub set: ParameterSet,
-    /// Path of a trace whose statistics an application is made to, instead of `set`.
+    /// Path of a trace whose statistics an application matches, instead of `set`.
     pub like: Option<String>,
-    /// Folder of real MSR Cambridge files, which take the place of stand-ins.
+    /// Folder of the original MSR Cambridge files, which replace the synthetic volumes.
     pub msr: Option<String>,
     /// Path of a job file of fio (`kind = "fio"`).
     pub job: Option<String>,
@@ -353,7 +353,7 @@ pub struct Workload {
     pub span: f64,
     /// Arrivals of a synthetic workload in the open loop.
     pub arrival: Arrival,
-    /// First requests that are simulated and left out of all statistics.
+    /// Number of initial requests that are simulated but left out of all statistics.
     pub warmup_requests: u64,
 }
 
@@ -382,7 +382,7 @@ pub struct Arrival {
 /// `[metrics]`
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Metrics {
-    /// Interval of the time series, simulated nanoseconds; 0: none.
+    /// Sample period of the time series, simulated nanoseconds; 0: none.
     pub interval_ns: u64,
     /// Write `ops.csv.zst`.
     pub op_log: bool,

@@ -12,8 +12,8 @@ use super::{Config, Workload};
 /// What `keys` need to have an effect.
 pub(crate) struct Need {
     keys: &'static [&'static str],
-    /// The keys that decide. One that is said in a later layer than a key has done with that key, as a
-    /// later kind of workload has with an earlier trace.
+    /// The keys that decide. If one of them is set in a later layer than a key, that key is dropped without
+    /// an error, as an earlier trace is by a later kind of workload.
     of: &'static [&'static str],
     met: fn(&Config) -> bool,
     /// "host.link_rate", after "it needs".
@@ -33,7 +33,7 @@ const KIND: &[&str] = &["workload.kind", "workload.trace", "workload.job"];
 const FILES: &[&str] =
     &["workload.kind", "workload.trace", "workload.job", "workload.msr", "workload.like"];
 
-/// In the order of the keys, but that one which others need stands before them.
+/// In the order of the keys, except that a key that others need precedes them.
 const NEEDS: &[Need] = &[
     need(
         &[
@@ -191,7 +191,7 @@ pub(crate) fn of(path: &str) -> impl Iterator<Item = &'static str> {
     NEEDS.iter().filter(move |need| need.keys.contains(&path)).map(|need| need.words)
 }
 
-/// Give keys without effect their defaults, and report those that were said in vain.
+/// Reset keys without effect to their defaults, and report those that were set for nothing.
 pub(crate) fn apply(draft: &mut Draft, errors: &mut Errors) {
     let defaults = Config::default();
     for need in NEEDS {
@@ -214,7 +214,7 @@ pub(crate) fn apply(draft: &mut Draft, errors: &mut Errors) {
     }
 }
 
-/// Give `key` its default, as if that were said.
+/// Set `key` to its default, as if the input had done so.
 fn reset(key: &'static Key, defaults: &Config, draft: &mut Draft, errors: &mut Errors) {
     // A key that shows nothing by default holds a path or a number that may be "none".
     let text = key.show(defaults).unwrap_or_else(|| "\"none\"".to_string());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A value with its place.
+/// A value with its position in the source.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) place: SourcePos,
@@ -40,7 +40,7 @@ impl Node {
             }
             Said::Text(text) => format!("{text:?}"),
             Said::Int(Some(n)) => n.to_string(),
-            Said::Int(None) => "an integer beyond all bounds".to_string(),
+            Said::Int(None) => "an integer out of range".to_string(),
             Said::Float(text) | Said::Date(text) => text.clone(),
             Said::Flag(flag) => flag.to_string(),
             Said::Table(_) => "a table".to_string(),
@@ -57,7 +57,7 @@ impl Node {
     }
 }
 
-/// Most syntax errors that are listed one by one.
+/// Largest number of syntax errors that are listed one by one.
 const MAX_SYNTAX_ERRORS: usize = 20;
 
 /// The tree of a TOML document. Syntax errors are reported; what could be read is returned.
@@ -67,7 +67,7 @@ pub(crate) fn document(layer: u8, text: &str, errors: &mut Errors) -> Vec<(Strin
     let at =
         |error: &toml::de::Error| lines.place(error.span().map_or(text.len(), |span| span.start));
     let mut bad: Vec<_> = syntax.iter().map(|error| (at(error), error.message())).collect();
-    bad.dedup_by_key(|(place, _)| *place); // one slip often gives several errors: the first says it
+    bad.dedup_by_key(|(place, _)| *place); // one mistake often gives several errors: keep the first
     for (place, message) in bad.iter().take(MAX_SYNTAX_ERRORS) {
         errors.add(*place, "", format!("not TOML: {message}"));
     }
@@ -79,13 +79,13 @@ pub(crate) fn document(layer: u8, text: &str, errors: &mut Errors) -> Vec<(Strin
     if !bad.is_empty() {
         let lines: BTreeSet<u32> = bad.iter().map(|(place, _)| place.line).collect();
         drop_lines(&mut tree, &lines);
-        // A key outside of all tables may belong to a table whose head is broken.
+        // A key outside all tables may belong to a table whose header is broken.
         tree.retain(|(key, node)| key == "preset" || matches!(node.said, Said::Table(_)));
     }
     tree
 }
 
-/// What the parser made up on lines with syntax errors is not looked at further.
+/// Drop what the parser recovered from lines with syntax errors.
 fn drop_lines(tree: &mut Vec<(String, Node)>, lines: &BTreeSet<u32>) {
     tree.retain(|(_, node)| !lines.contains(&node.place.line));
     for (_, node) in tree {
@@ -122,7 +122,7 @@ pub(crate) fn set_value(
     Some(Node { place, said })
 }
 
-/// Lines mean nothing in a value of the command line.
+/// Line numbers mean nothing in a value from the command line.
 fn strip_lines(mut node: Node) -> Node {
     node.place.line = 0;
     node.said = match node.said {

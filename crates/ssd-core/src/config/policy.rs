@@ -5,7 +5,7 @@ use super::parse::{Node, Said};
 use super::read::{self, Span};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec, Value};
 
-/// One question with its answers.
+/// One decision with the policies for it.
 #[derive(Clone, Copy)]
 pub(crate) struct Registry {
     /// "victim policy", for messages.
@@ -42,8 +42,8 @@ impl Registry {
         self.all.iter().map(|info| info.name)
     }
 
-    /// The policy that `node` says, over what was said before: the same name keeps the parameters
-    /// that are not said anew, another name starts from its own defaults.
+    /// The policy that `node` names, applied to the value set before: the same name keeps the parameters that
+    /// are not set again; a different name starts from its defaults.
     pub(crate) fn read(
         &self,
         errors: &mut Errors,
@@ -117,7 +117,7 @@ impl Registry {
         }
     }
 
-    /// Parameters of `spec` that have no default and were not said.
+    /// Parameters of `spec` that have no default and were not set.
     pub(crate) fn missing(&self, spec: &PolicySpec) -> Vec<&'static ParamInfo> {
         let params = self.find(&spec.policy).map_or(&[][..], |info| info.params);
         params.iter().filter(|param| !spec.params.contains_key(param.name)).collect()

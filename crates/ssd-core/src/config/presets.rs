@@ -1,7 +1,7 @@
 //! Presets are data: one TOML file each in `presets/`, embedded here with one line each. The first
 //! comment line of a file is its summary; every number has its source next to it.
 
-/// A machine to start from.
+/// A preset: a configuration to start from.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// Name, as after `preset =`.
@@ -11,7 +11,7 @@ pub struct Preset {
 }
 
 impl Preset {
-    /// One line: what it is.
+    /// Its summary in one line.
     #[must_use]
     pub fn summary(&self) -> &'static str {
         let line = self.text.lines().next().unwrap_or_default();

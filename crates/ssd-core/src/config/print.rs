@@ -28,9 +28,9 @@ pub fn to_toml(config: &Config) -> String {
 }
 
 impl Key {
-    /// The value in `config` as TOML; `None` where another key says it or nothing is to say.
+    /// The value in `config` as TOML; `None` if another key prints it or there is nothing to print.
     pub(crate) fn show(&self, config: &Config) -> Option<String> {
-        // The accessors need a config they may change; a copy is small and this is no hot path.
+        // The accessors need a mutable config; a copy is small, and this is not a hot path.
         let mut copy = config.clone();
         Some(match &self.slot {
             Slot::Int { at, .. } => match at(&mut copy) {
@@ -57,8 +57,8 @@ impl Key {
     }
 }
 
-/// The value of the key `path` in `config` as TOML; `None` where there is no such key, another key says
-/// it, or nothing is to say.
+/// The value of the key `path` in `config` as TOML; `None` if there is no such key, if another key prints it,
+/// or if there is nothing to print.
 #[must_use]
 pub fn shown(config: &Config, path: &str) -> Option<String> {
     Key::find(path)?.show(config)

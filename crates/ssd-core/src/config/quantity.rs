@@ -67,9 +67,9 @@ impl Decimal {
 pub(crate) struct Dimension {
     /// "a time", "a size" ...
     pub(crate) name: &'static str,
-    /// As it might be written.
+    /// An example.
     pub(crate) example: &'static str,
-    /// Units with their worth in the base unit.
+    /// Units with their size in the base unit.
     pub(crate) units: &'static [(&'static str, u128)],
 }
 

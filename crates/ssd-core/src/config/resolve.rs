@@ -13,10 +13,10 @@ use super::{
 };
 use std::collections::BTreeMap;
 
-/// Everything that can be said of a run; each part over the one before it.
+/// All input to a run; each part overrides the one before it.
 #[derive(Clone, Default, Debug)]
 pub struct Input {
-    /// Name of a preset to start from; over the one that the file names.
+    /// Name of a preset to start from; overrides the one that the file names.
     pub preset: Option<String>,
     /// A TOML file: its name, for messages, and its text.
     pub file: Option<(String, String)>,
@@ -24,7 +24,7 @@ pub struct Input {
     pub sets: Vec<(String, String)>,
 }
 
-/// The user capacity as it was said.
+/// The user capacity as it was set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Capacity {
     OverProvisioning(Decimal),
@@ -39,7 +39,7 @@ impl Default for Capacity {
 }
 
 impl Capacity {
-    /// User pages, rounded down; `None` beyond all bounds.
+    /// User pages, rounded down; `None` if out of range.
     pub(crate) fn user_pages(self, device: &DeviceConfig) -> Option<u128> {
         match self {
             Capacity::OverProvisioning(ratio) => ratio.share_without(device.physical_pages()?),
@@ -48,7 +48,7 @@ impl Capacity {
     }
 }
 
-/// The time of a page on the bus as it was said.
+/// The time of a page on the bus as it was set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Transfer {
     Time(u64),
@@ -81,17 +81,17 @@ pub(crate) struct Draft {
     pub(crate) config: Config,
     pub(crate) capacity: Capacity,
     pub(crate) transfer: Transfer,
-    /// As said; else it follows from the workload.
+    /// As set; otherwise it follows from the workload.
     pub(crate) host_mode: Option<HostMode>,
-    /// Whether kind and interval of the arrivals were said.
+    /// Whether kind and interval of the arrivals were set.
     pub(crate) arrivals_said: (bool, bool),
-    /// Where each key was said last, and in which step: 0 is the preset, 1 the file, then each `--set`.
+    /// Where each key was last set, and in which step: 0 is the preset, 1 the file, then each `--set`.
     said: BTreeMap<String, (SourcePos, u32)>,
     step: u32,
 }
 
 impl Draft {
-    /// The first of `keys` that was said at all, and where; a table stands for its keys.
+    /// The first of `keys` that was set at all, and where; a table stands for its keys.
     pub(crate) fn first_said<'a>(&'a self, keys: &[&'a str]) -> Option<(&'a str, SourcePos)> {
         keys.iter().find_map(|key| {
             let inside = |said: &str| {
@@ -103,20 +103,20 @@ impl Draft {
         })
     }
 
-    /// Where `key` was said by the user although none of the keys `of` was said after it.
+    /// Where `key` was set by the user although none of the keys `of` was set after it.
     pub(crate) fn said_in_vain(&self, key: &str, of: &[&str]) -> Option<SourcePos> {
         let &(place, step) = self.said.get(key)?;
         let later = of.iter().filter_map(|key| self.said.get(*key)).any(|said| said.1 > step);
         (step > 0 && !later).then_some(place)
     }
 
-    /// Set `key` to what `node` says.
+    /// Set `key` to the value of `node`.
     pub(crate) fn say(&mut self, key: &'static Key, node: &Node, errors: &mut Errors) {
         apply_key(key, self, errors, node);
     }
 }
 
-/// Keys of which one layer may say only one.
+/// Alternative keys: one layer may set only one of each pair.
 const EITHER: [(&str, &str); 2] =
     [("device.over_provisioning", "device.user_capacity"), ("timing.transfer", "timing.bus_rate")];
 
@@ -162,7 +162,7 @@ pub fn load(input: &Input) -> Result<Config, Vec<ConfigError>> {
 
 type Tree = Vec<(String, Node)>;
 
-/// Every `--set` as a tree of its own: "a.b" = 1 is { a = { b = 1 } }.
+/// Every `--set` as a separate tree: "a.b" = 1 is { a = { b = 1 } }.
 fn sets(sets: &[(String, String)], place: SourcePos, errors: &mut Errors) -> Vec<Tree> {
     let mut trees = Vec::new();
     for (path, text) in sets {
@@ -264,7 +264,7 @@ fn apply_layer(draft: &mut Draft, errors: &mut Errors, trees: &[Tree]) {
     implied_kind(draft, errors, &said);
 }
 
-/// A file says the kind of the workload.
+/// A trace or a job file implies the kind of the workload.
 fn implied_kind(draft: &mut Draft, errors: &mut Errors, said: &BTreeMap<String, SourcePos>) {
     let workload = &mut draft.config.workload;
     let kind = said.get("workload.kind");
@@ -285,7 +285,7 @@ fn implied_kind(draft: &mut Draft, errors: &mut Errors, said: &BTreeMap<String, 
             None => {}
         }
     }
-    // A later layer with another kind has done with the file of an earlier one.
+    // A later layer with another kind drops the file of an earlier layer.
     if workload.kind != WorkloadKind::Trace {
         workload.trace = None;
     }
@@ -328,7 +328,7 @@ fn apply_key(key: &'static Key, draft: &mut Draft, errors: &mut Errors, node: &N
     }
 }
 
-/// `{ policy = "word" }` for a key whose answers have no parameters.
+/// `{ policy = "word" }` for a key whose policies have no parameters.
 fn answer(
     key: &'static Key,
     draft: &mut Draft,
@@ -350,7 +350,7 @@ fn answer(
     }
 }
 
-/// Why `path` is no key, and which one may be meant.
+/// Why `path` is not a key, and which key may be meant.
 fn unknown(path: &str) -> String {
     let sections = || SECTIONS.iter().map(|&(name, _)| name);
     let (section, name) = path.split_once('.').unwrap_or(("", path));
@@ -374,7 +374,7 @@ fn unknown(path: &str) -> String {
     }
 }
 
-/// The key of that name in whatever table.
+/// The key of that name in any table.
 fn elsewhere(name: &str) -> Option<&'static str> {
     KEYS.iter().find(|key| key.parts().1 == name).map(|key| key.path)
 }

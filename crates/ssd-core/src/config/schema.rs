@@ -9,14 +9,14 @@ use crate::plug::{ParamInfo, ParamKind, PolicyInfo};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
-/// JSON Schema (2020-12) of the config as it is said.
+/// JSON Schema (2020-12) of the config as users write it.
 #[must_use]
 pub fn schema() -> Value {
     let mut tables = Map::new();
     let presets: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
     tables.insert(
         "preset".to_string(),
-        json!({ "type": "string", "enum": presets, "description": "The machine to start from." }),
+        json!({ "type": "string", "enum": presets, "description": "The preset to start from." }),
     );
     for &(section, doc) in SECTIONS {
         let keys: Map<String, Value> = Key::of_section(section)
@@ -214,7 +214,7 @@ fn form(key: &Key) -> String {
     }
 }
 
-/// The words of a key with their meanings, after its own.
+/// The words of a key with their meanings, after the meaning of the key.
 fn words(key: &Key) -> String {
     let Slot::Word(slot) = &key.slot else {
         return String::new();

@@ -1,4 +1,4 @@
-//! Keys with a syntax of their own: alternatives, lists, small tables.
+//! Keys with a special syntax: alternatives, lists, small tables.
 
 use super::default::{BUS_RATE as DEFAULT_BUS_RATE, OVER_PROVISIONING as DEFAULT_OP};
 use super::error::{Errors, did_you_mean, one_of};
@@ -17,13 +17,13 @@ pub(crate) struct Special {
     pub(crate) form: &'static str,
     /// Default, where it is not what `show` prints of the default config.
     pub(crate) default: Option<&'static str>,
-    /// Set it from what was said, or report why not.
+    /// Set it from the input, or report why not.
     pub(crate) read: fn(&mut Draft, &mut Errors, &str, &Node),
-    /// As TOML; `None` if another key says it.
+    /// As TOML; `None` if another key prints it.
     pub(crate) show: fn(&Config) -> Option<String>,
     /// The value is free text.
     pub(crate) text: bool,
-    /// JSON types that may be said.
+    /// Accepted JSON types.
     pub(crate) types: &'static [&'static str],
 }
 
@@ -63,7 +63,7 @@ pub(crate) static NAME: Special = Special {
     types: TEXT,
 };
 
-/// Whether `name` is a folder name on every system and stays where it is.
+/// Whether `name` is a valid folder name on every system and contains no path.
 pub(crate) fn is_folder_name(name: &str) -> bool {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '.' | '-' | '_' | '+');
     (1..=100).contains(&name.len())
@@ -202,7 +202,9 @@ pub(crate) static BUFFERS: Special = Special {
 
 pub(crate) static HOST_MODE: Special = Special {
     form: "\"open\" or \"closed\"",
-    default: Some("closed for requests by shares, set by the job file for `fio`, else open"),
+    default: Some(
+        "closed for `uniform`, `zipf`, `hot-cold` and `sequential`, set by the job file for `fio`, otherwise open",
+    ),
     read: |draft, errors, path, node| {
         let words = HostMode::WORDS.iter().map(|&(word, _)| word);
         let set = read::word(node, words).map(|word| draft.host_mode = HostMode::from_word(word));
@@ -354,7 +356,7 @@ pub(crate) static SNAPSHOT: Special = Special {
     types: TEXT,
 };
 
-/// A key that holds a path; with `none` the word "none" is said where there is none.
+/// A key that holds a path; with `none`, the word "none" stands for no path.
 macro_rules! path_key {
     ($name:ident, $field:ident, $expected:literal, none: $none:literal) => {
         pub(crate) static $name: Special = Special {

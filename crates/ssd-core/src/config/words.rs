@@ -260,12 +260,12 @@ word_enum! {
     }
 }
 
-/// What stands behind a kind of workload.
+/// Origin of the requests of a workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
     /// A file of requests.
     Trace,
-    /// Requests by shares, as `[workload]` says.
+    /// Synthetic requests by the shares in `[workload]`.
     Shares,
     /// The model of an application, by its name.
     Application(&'static str),
@@ -276,7 +276,7 @@ pub enum Origin {
 }
 
 impl WorkloadKind {
-    /// What stands behind it.
+    /// Its origin.
     #[must_use]
     pub fn origin(self) -> Origin {
         match (self, self.word().split_once(':')) {
@@ -302,7 +302,7 @@ word_enum! {
 }
 
 word_enum! {
-    /// `workload.unit`: what addresses and lengths count in a format whose copies differ in it.
+    /// `workload.unit`: unit of addresses and lengths in formats whose files differ in it.
     TraceUnit {
         /// As the format is defined; refused where the numbers fit another unit as well.
         Auto = "auto",
@@ -400,9 +400,9 @@ pub enum Frontiers {
 }
 
 impl Frontiers {
-    /// What may be said, for messages and the reference.
+    /// Accepted forms, for messages and the reference.
     pub const FORMS: &'static str = r#""single", "host+gc" or "streams:N" with N from 1 to 64"#;
-    /// Most host streams.
+    /// Largest number of host streams.
     pub const MAX_STREAMS: u8 = 64;
 }
 

@@ -1,4 +1,4 @@
-//! The audit: every invariant of maps, blocks and space, recomputed from nothing.
+//! The audit: every invariant of maps, blocks and space, recomputed from scratch.
 
 use super::Ftl;
 use super::blocks::BlockState;
@@ -24,7 +24,7 @@ impl Ftl {
         self.audit_blocks_and_space()
     }
 
-    /// Recompute what does not follow from the map alone, of a device at rest.
+    /// For a device at rest: recompute what does not follow from the map alone.
     pub(super) fn audit_blocks_and_space(&self) -> Result<(), String> {
         self.audit_blocks()?;
         self.audit_space()

@@ -2,7 +2,7 @@
 
 use crate::units::{BlockId, Divisor, Nanos, PoolId};
 
-/// Where an erase unit is in its life.
+/// State of an erase unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum BlockState {
@@ -37,7 +37,7 @@ pub struct BlockTable {
     pub erases: Vec<u32>,
     /// Position in the order of sealing over the device (meaningful while sealed).
     pub seal_order: Vec<u64>,
-    /// The time for policies that are defined over it; without time 1 ns for each host page written.
+    /// The clock of policies that are defined over time; in functional mode 1 ns for each host page written.
     pub now: Nanos,
     /// Pages of one erase unit.
     pub pages_per_block: u16,

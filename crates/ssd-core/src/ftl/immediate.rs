@@ -1,4 +1,4 @@
-//! Steps of a page's life taken at once, for the functional executor: bind, commit and release in one
+//! The steps of a page's life without timing, for the functional executor: bind, commit and release in one
 //! call, with nothing pending in between.
 
 use super::Ftl;
@@ -23,15 +23,15 @@ impl Ftl {
                 Some(old)
             }
             Entry::Unmapped => None,
-            Entry::Slot(_) => unreachable!("nothing is in flight without time"),
+            Entry::Slot(_) => unreachable!("nothing is in flight in functional mode"),
         };
         self.seal_if_full(block, plane);
         (ppn, replaced)
     }
 
-    /// Copy valid pages of `victim` to frontier `stream` (that of GC or of wear levelling) on `plane`, as
-    /// many of `sources` (all its valid pages from the first of them on, with their addresses) as its
-    /// open block takes. Returns how many.
+    /// Copy valid pages of `victim` to frontier `stream` (that of GC or of wear levelling) on `plane`: as
+    /// many of `sources` (all its valid pages from the first of them on, with their addresses) as the open
+    /// block takes. Returns their number.
     pub fn copy_now(
         &mut self,
         sources: &[(Ppn, Lpn)],
@@ -45,7 +45,7 @@ impl Ftl {
         let first = self.geo.page_on(block, plane, page);
         let sources = &sources[..count as usize];
         for (i, &(source, lpn)) in sources.iter().enumerate() {
-            // More than one only where pages of a block follow each other.
+            // More than one only if pages of a block are consecutive.
             let target = Ppn(first.0 + i as u32);
             debug_assert_eq!(self.map.get(lpn), Entry::Page(source), "{lpn:?} is elsewhere");
             self.media.set_lpn(target, lpn);
@@ -83,8 +83,8 @@ impl Ftl {
         }
     }
 
-    /// The valid pages of `block` with their addresses, in `pages`; their map entries are fetched ahead
-    /// of their copying.
+    /// Put the valid pages of `block` into `pages`, with their addresses, and prefetch the map entries that
+    /// copying them will access.
     pub fn valid_pages_ahead(&self, block: BlockId, pages: &mut Vec<(Ppn, Lpn)>) {
         pages.clear();
         let first = self.geo.first_page(block);
@@ -96,7 +96,7 @@ impl Ftl {
         });
     }
 
-    /// Fetch the validity of the pages of `block` and the addresses in them ahead of its collection.
+    /// Prefetch the validity of the pages of `block` and the addresses in them, ahead of its collection.
     pub fn prefetch_block(&self, block: BlockId) {
         let first = self.geo.first_page(block).at();
         self.map.prefetch_validity(Ppn(first as u32));

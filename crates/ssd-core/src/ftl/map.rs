@@ -68,7 +68,7 @@ impl Map {
         }
     }
 
-    /// Say where `lpn` is.
+    /// Set where `lpn` is.
     #[inline(always)]
     pub fn set(&mut self, lpn: Lpn, entry: Entry) {
         self.l2p[lpn.at()] = match entry {
@@ -169,7 +169,7 @@ impl Map {
     /// the number of valid pages.
     ///
     /// # Errors
-    /// A valid page beyond the device, of an LPN beyond the device, or of one that has another.
+    /// A valid page beyond the device, of an LPN beyond the device, or of an LPN that has another valid page.
     pub(crate) fn load(&mut self, valid: &[u64], lpns: &[u32]) -> Result<u64, String> {
         assert!(valid.len() == self.valid.len() && lpns.len() == self.pages as usize);
         let mut count = 0;
@@ -179,7 +179,7 @@ impl Map {
                 let page = word as u32 * 64 + bits.trailing_zeros();
                 bits &= bits - 1;
                 let Some(&lpn) = lpns.get(page as usize) else {
-                    return Err(format!("page {page} is valid and lies beyond the device"));
+                    return Err(format!("page {page} is valid and beyond the device"));
                 };
                 match self.l2p.get_mut(lpn as usize) {
                     Some(entry) if *entry == UNMAPPED => *entry = page,
@@ -195,13 +195,13 @@ impl Map {
         Ok(count)
     }
 
-    /// Fetch the map entry of `lpn` ahead of time.
+    /// Prefetch the map entry of `lpn`.
     #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {
         prefetch(&self.l2p, lpn.at());
     }
 
-    /// Fetch the validity of the page where `lpn` is now; call after [`Map::prefetch`] had time.
+    /// Prefetch the validity of the page where `lpn` is now; call some time after [`Map::prefetch`].
     #[inline(always)]
     #[must_use]
     pub fn prefetch_valid(&self, lpn: Lpn) -> Option<Ppn> {
@@ -213,13 +213,13 @@ impl Map {
         Some(Ppn(v))
     }
 
-    /// Fetch the validity of a page ahead of time.
+    /// Prefetch the validity of a page.
     #[inline(always)]
     pub fn prefetch_validity(&self, ppn: Ppn) {
         prefetch(&self.valid, ppn.at() / 64);
     }
 
-    /// Bytes held.
+    /// Memory in bytes.
     #[must_use]
     pub fn bytes_held(&self) -> usize {
         self.l2p.len() * 4 + self.valid.len() * 8

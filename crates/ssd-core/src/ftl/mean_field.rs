@@ -6,8 +6,8 @@
 //! the same rate, so that in equilibrium the share of blocks with `j` valid pages is proportional to
 //! `1 / j` between the victims' level and a full block.
 //!
-//! What is decided here: sealed blocks only take part in the model; each frontier has an open block,
-//! half full; where valid pages lie in a block is random; a block with fewer valid pages is older.
+//! Decided here: only sealed blocks are part of the model; each frontier has an open block, half full; the
+//! positions of valid pages in a block are random; a block with fewer valid pages is older.
 
 use super::Ftl;
 use super::blocks::BlockState;
@@ -38,7 +38,7 @@ impl Addresses {
         Addresses { columns, planes, count, step, at: 0 }
     }
 
-    /// The address that comes next.
+    /// The next address.
     fn here(&self) -> Lpn {
         let (row, column) =
             (self.at / self.columns.len() as u64, self.at % self.columns.len() as u64);
@@ -56,7 +56,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 
 /// Valid pages of `blocks` sealed blocks of `pages` pages, ascending, `valid` in all.
 ///
-/// `None`: so many do not fit with room for collection.
+/// `None`: they do not fit with room for collection.
 fn valid_counts(blocks: usize, pages: u32, valid: u64) -> Option<Vec<u16>> {
     let (top, mean) = (f64::from(pages) + 0.5, valid as f64 / blocks as f64);
     if blocks == 0 || mean > f64::from(pages) - 1.0 {
@@ -89,7 +89,7 @@ fn valid_counts(blocks: usize, pages: u32, valid: u64) -> Option<Vec<u16>> {
     Some(counts)
 }
 
-/// What the filling of one pool goes on with from the pool before it.
+/// State that carries over from one pool to the next.
 struct Fill<'a> {
     addresses: &'a mut Addresses,
     rng: &'a mut Stream,
@@ -97,13 +97,13 @@ struct Fill<'a> {
     sealed: &'a mut Vec<(u16, u64, usize)>,
 }
 
-/// Blocks filled between two questions whether to go on.
+/// Blocks filled between two calls of `keep_going`.
 const BLOCKS_AT_ONCE: usize = 512;
 
 impl Ftl {
-    /// Bring an erased device into the steady state with its first `pages` user pages written, `free`
-    /// blocks of every pool erased. `keep_going` is asked now and then with the pages written so far;
-    /// false ends early, which is returned.
+    /// Bring an erased device into the steady state with its first `pages` user pages written and `free`
+    /// blocks of every pool erased. `keep_going` is called now and then with the pages written so far; if
+    /// it returns false, filling stops and false is returned.
     ///
     /// # Errors
     /// The pool in which the pages do not fit beside `free` blocks.
@@ -150,7 +150,7 @@ impl Ftl {
     }
 
     /// The sealed blocks of `pool`, spread over its planes, with these counts in random order; false if
-    /// `keep_going` says stop.
+    /// `keep_going` stops the filling.
     fn fill_sealed(
         &mut self,
         pool: PoolId,
@@ -174,7 +174,7 @@ impl Ftl {
             let mut left = u64::from(count);
             for page in 0..pages {
                 let (ppn, lpn) = (Ppn(first.0 + page), addresses.here());
-                // An invalid page carries the address of what was written elsewhere since.
+                // An invalid page carries the address of data that have been written elsewhere since.
                 self.media.set_lpn(ppn, lpn);
                 if rng.below(u64::from(pages - page)) < left {
                     left -= 1;

@@ -84,7 +84,7 @@ impl Ftl {
         Ftl::with_plugs(config, &Plugs::default())
     }
 
-    /// The same with policies from outside.
+    /// The same with external policies.
     #[must_use]
     pub fn with_plugs(config: &Config, plugs: &Plugs) -> Ftl {
         let geo = Geometry::new(config);
@@ -118,8 +118,8 @@ impl Ftl {
         self.policy_declines = false;
     }
 
-    /// Whether the victim policy has ever named no block although one had an invalid page, as policies with
-    /// a threshold do: then it decides when to collect, and the triggers do not alone.
+    /// Whether the victim policy has ever named no block although one had an invalid page, as policies with a
+    /// threshold do: then the policy decides when to collect, not the triggers alone.
     #[inline(always)]
     #[must_use]
     pub fn policy_declines(&self) -> bool {
@@ -200,7 +200,7 @@ impl Ftl {
         block
     }
 
-    /// A page that is programmed, or still being programmed, in a block that is no candidate is invalid.
+    /// A programmed page, or one still being programmed, of a block that is not a candidate becomes invalid.
     #[inline]
     fn lost_page(&mut self, block: BlockId) {
         if self.blocks.state[block.at()] == BlockState::Open {
@@ -208,7 +208,7 @@ impl Ftl {
         }
     }
 
-    /// The program of a page completes that nobody owns any more.
+    /// The program of a page that no longer has an owner completes.
     pub fn born_invalid(&mut self, ppn: Ppn) {
         self.lost_page(self.geo.block_of(ppn));
     }
@@ -352,7 +352,7 @@ impl Ftl {
         }
     }
 
-    /// Fetch what a write of `lpn` will touch; call [`Map::prefetch`] some requests before.
+    /// Prefetch what a write of `lpn` will access; call [`Map::prefetch`] some requests before.
     #[inline(always)]
     pub fn prefetch_write(&self, lpn: Lpn) {
         if let Some(ppn) = self.map.prefetch_valid(lpn) {
@@ -360,7 +360,7 @@ impl Ftl {
         }
     }
 
-    /// Fetch the state of the block of `ppn`.
+    /// Prefetch the state of the block of `ppn`.
     #[inline(always)]
     fn prefetch_counts(&self, ppn: Ppn) {
         let block = self.geo.block_of(ppn).at();
@@ -368,7 +368,7 @@ impl Ftl {
         prefetch(&self.blocks.state, block);
     }
 
-    /// Fetch what the release of page `ppn` will touch; nothing for a number beyond the last page.
+    /// Prefetch what the release of page `ppn` will access; nothing for a number beyond the last page.
     #[inline(always)]
     pub fn prefetch_release(&self, ppn: u32) {
         if ppn < self.geo.pages {

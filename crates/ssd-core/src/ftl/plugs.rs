@@ -1,11 +1,11 @@
-//! Policies from outside of the crate, in the place of those that the configuration names.
+//! External policies, which replace those that the configuration names.
 //!
-//! Policies keep state that belongs to one machine (an index, the next plane of a turn), and a run
-//! builds more than one: an executor preconditions, another one goes on with its device. So not
-//! policies are handed in but their maker, which is asked anew by every machine. A policy from outside
-//! can fail, and its questions have no place for an error: it then answers as if it had no opinion and
-//! leaves a [`Fault`], which the machine looks for after every write or instant. Machines without such
-//! policies pay for none of this but the look.
+//! A policy keeps the state of one machine (an index, the next plane of a turn), and a run builds more than
+//! one machine: one executor preconditions, another continues with its device. So the caller passes a
+//! factory, not a policy, and every machine builds its own. An external policy can fail, but the policy
+//! interfaces have no place for an error: a failed policy answers as if it had no opinion and leaves a
+//! [`Fault`], for which the machine checks after every write or instant. Machines without external policies
+//! pay only for that check.
 
 use super::blocks::BlockTable;
 use super::gc::concurrency::{Concurrency, ConcurrencyPolicy};
@@ -18,25 +18,25 @@ use crate::units::PoolId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Why a policy from outside cannot go on.
+/// Why an external policy cannot continue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// The user interrupted it.
     Interrupted,
-    /// It failed, or answered what it must not.
+    /// It failed, or returned a value that is not allowed.
     Failed {
         /// Which policy, as "victim policy mine.Greedy".
         who: String,
-        /// The pool it was asked about, if it was asked about one.
+        /// The pool it was asked about, if any.
         pool: Option<PoolId>,
         /// What it did, and what is allowed.
         what: String,
     },
 }
 
-/// Makes policies. `None`: the configuration names the policy.
+/// A factory of policies. `None`: use the policy that the configuration names.
 pub trait Outside: Send + Sync {
-    /// A machine is about to be built: policies begin anew.
+    /// A machine is about to be built: policies start afresh.
     fn begin(&self) {}
 
     /// A victim policy for devices shaped like `table`.
@@ -45,7 +45,7 @@ pub trait Outside: Send + Sync {
         None
     }
 
-    /// The one trigger, in the place of all that are configured.
+    /// The only trigger, in place of all that are configured.
     fn trigger(&self) -> Option<Box<dyn TriggerPolicy>> {
         None
     }
@@ -66,13 +66,13 @@ pub trait Outside: Send + Sync {
         None
     }
 
-    /// The policies by the key that they stand in for ("gc.victim").
+    /// The policies by the key that they replace ("gc.victim").
     fn names(&self) -> BTreeMap<String, String> {
         BTreeMap::new()
     }
 }
 
-/// The maker of the policies from outside, if there are any.
+/// The factory of external policies, if there is one.
 #[derive(Clone, Default)]
 pub struct Plugs(Option<Arc<dyn Outside>>);
 
@@ -83,13 +83,13 @@ impl std::fmt::Debug for Plugs {
 }
 
 impl Plugs {
-    /// Policies made by `outside`.
+    /// Policies built by the factory `outside`.
     #[must_use]
     pub fn new(outside: Arc<dyn Outside>) -> Plugs {
         Plugs(Some(outside))
     }
 
-    /// Whether there are policies from outside.
+    /// Whether there are external policies.
     #[inline(always)]
     #[must_use]
     pub fn any(&self) -> bool {
@@ -103,19 +103,19 @@ impl Plugs {
         }
     }
 
-    /// The first fault of any policy from outside.
+    /// The first fault of any external policy.
     #[must_use]
     pub fn fault(&self) -> Option<Fault> {
         self.0.as_ref()?.fault()
     }
 
-    /// The policies from outside by the key that they stand in for.
+    /// The external policies by the key that they replace.
     #[must_use]
     pub fn names(&self) -> BTreeMap<String, String> {
         self.0.as_ref().map(|outside| outside.names()).unwrap_or_default()
     }
 
-    /// The policies from outside as the end of a sentence; empty without any.
+    /// The external policies as the end of a sentence; empty without any.
     #[must_use]
     pub(crate) fn mention(&self) -> String {
         let names = self.names();
@@ -124,7 +124,7 @@ impl Plugs {
         if listed.is_empty() {
             String::new()
         } else {
-            format!(", or look at its polic{several} from outside ({})", listed.join(", "))
+            format!(", or check its external polic{several} ({})", listed.join(", "))
         }
     }
 

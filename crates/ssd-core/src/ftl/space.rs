@@ -7,15 +7,15 @@
 //! - `free` is its erased blocks, `promised` (0 or 1) those that the running levelling job will open;
 //! - `room = (free - promised) * S + gc_open` is what GC may bind, `gc_open` being the unbound pages in open
 //!   blocks of the GC frontier on all planes of the pool;
-//! - `need` is what is kept of it: what the running job has to move, or S without a job.
+//! - `need` is the part of it that is reserved: what the running job has to move, or S without a job.
 //!
 //! At every instant `promised <= free` and `need <= room` hold. A copy may go to any plane of its pool
 //! ([`Space::copy_plane`]), so a page of room can be bound wherever it is, also in an open block of a plane
-//! that nobody writes. Pages in open blocks of the host and of levelling are no part of the room.
+//! to which nobody writes. Pages in open blocks of the host and of levelling are not part of the room.
 //!
-//! What binds a page keeps the rule:
+//! Binding a page preserves the rule:
 //!
-//! - A *host page* in an open block of its own frontier changes neither side. Opening a block takes S from
+//! - A *host page* in an open block of the host's frontier changes neither side. Opening a block takes S from
 //!   the room and requires `room >= need + S`. With one frontier for host and GC the page takes 1 and
 //!   requires `room > need`; opening only turns S erased pages into `gc_open`. Either way opening requires
 //!   `free > promised`: `gc_open` alone may satisfy the inequality, and levelling needs an erased block.
@@ -25,7 +25,7 @@
 //!   none opens the promised block, which takes 1 from `free` and from `promised`. The victim's pages fit
 //!   into these blocks: they are at most S, and nothing is promised only if the open ones suffice.
 //!
-//! What changes the other side keeps it, too:
+//! Changes of the other side preserve it, too:
 //!
 //! - *GC begins* with a victim that fits into the room; without worn-out blocks every one does, as
 //!   `room >= need = S`. *Levelling begins* above the reserve: `free >= 2`, so S pages of room are left
@@ -81,7 +81,7 @@ pub struct Space {
     /// Erased blocks that the running levelling job will open: 0 or 1.
     promised: Vec<u32>,
     used_in_pool: Vec<u32>,
-    /// Pools in which a block has been opened since they were asked.
+    /// Pools in which a block has been opened since [`Space::take_opened`] last asked.
     opened: Vec<bool>,
     used: u64,
     free_total: u64,
@@ -263,7 +263,7 @@ impl Space {
     }
 
     /// Wear levelling is about to move `pages` pages of `pool`, which is above its reserve: an erased block
-    /// is promised to it unless its open blocks suffice, and a block is kept for collection.
+    /// is promised to it unless its open blocks suffice, and a block is reserved for collection.
     pub fn levelling_begins(&mut self, pool: PoolId, pages: u32) {
         assert!(self.free_in_pool[pool.at()] >= 2, "{pool:?} levels at its reserve");
         self.promised[pool.at()] = u32::from(pages > self.wear_open[pool.at()]);
@@ -271,13 +271,13 @@ impl Space {
         assert!(self.gc_room(pool) >= self.gc_need(pool), "{pool:?} levels without room for GC");
     }
 
-    /// Keep room for so many pages, or what there is.
+    /// Reserve room for this many pages, or as much as there is.
     fn keep(&mut self, pool: PoolId, pages: u32) {
         self.gc_need[pool.at()] = self.gc_room(pool).min(u64::from(pages)) as u32;
     }
 
-    /// So many pages of the job, bound on frontier `stream` or dropped, need no room any more. Those of
-    /// wear levelling have theirs in its own blocks.
+    /// This many pages of the job, bound on frontier `stream` or dropped, no longer need room. Those of wear
+    /// levelling have room in its open blocks.
     pub fn job_pages_done(&mut self, pool: PoolId, stream: u32, pages: u32) {
         if stream == self.wear_stream() {
             return;
@@ -333,14 +333,14 @@ impl Space {
         (has_open || may_open()) && self.gc_room(pool) >= self.gc_need(pool) + u64::from(takes)
     }
 
-    /// Whether `plane` has a page for frontier `stream`, whoever else needs it.
+    /// Whether `plane` has a page for frontier `stream`, regardless of other demands.
     #[inline(always)]
     #[must_use]
     pub fn has_page(&self, plane: PlaneId, stream: u32) -> bool {
         self.has_open(plane, stream) || !self.free[self.home(plane)].is_empty()
     }
 
-    /// The block in which the next page of `stream` on `plane` is bound, opened if need be.
+    /// The block in which the next page of `stream` on `plane` is bound, opened if necessary.
     #[inline(always)]
     pub fn frontier(&mut self, plane: PlaneId, stream: u32, blocks: &mut BlockTable) -> BlockId {
         let at = self.frontier_at(plane, stream);
@@ -354,7 +354,7 @@ impl Space {
         block
     }
 
-    /// So many pages of `pool` are used from now on.
+    /// This many pages of `pool` are used from now on.
     #[inline(always)]
     fn bound(&mut self, pool: PoolId, stream: u32, pages: u32) {
         self.used_in_pool[pool.at()] += pages;
@@ -476,8 +476,8 @@ impl Space {
         (pool.0 * planes..(pool.0 + 1) * planes).map(PlaneId)
     }
 
-    /// For wear levelling: a plane with a page left in an open block, so that no more blocks are opened
-    /// than need be, else that of the most worn erased block.
+    /// For wear levelling: a plane with a page left in an open block, so that no more blocks are opened than
+    /// necessary; otherwise the plane of the most worn erased block.
     fn wear_plane(&self, home: PlaneId, blocks: &BlockTable) -> Option<PlaneId> {
         let (stream, pool) = (self.wear_stream(), self.pool(home));
         let mut planes = std::iter::once(home).chain(self.planes_of(pool));
@@ -488,7 +488,8 @@ impl Space {
         })
     }
 
-    /// Planes that filled superblock `block` before its last erase, and none since, have not begun it.
+    /// Planes that filled superblock `block` before its last erase, and no superblock since, have not begun
+    /// it.
     fn forget_former(&mut self, pool: PoolId, stream: u32, block: BlockId) {
         for plane in self.planes_of(pool) {
             let at = self.frontier_at(plane, stream);

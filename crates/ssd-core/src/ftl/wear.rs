@@ -17,7 +17,7 @@ use crate::rng::Stream;
 use crate::units::{BlockId, PlaneId, PoolId};
 use std::ops::RangeInclusive;
 
-/// What a device knows of its wear beside the erases of its blocks.
+/// State of wear besides the erases of the blocks.
 #[derive(Clone, Debug)]
 pub struct Wear {
     /// Difference of erases beyond which cold data move; 0: never.
@@ -26,12 +26,12 @@ pub struct Wear {
     limits: Vec<u32>,
     /// Pools in which a block has been erased since they were levelled.
     due: Vec<bool>,
-    /// Erases that no good block of a pool is below: spares most searches.
+    /// Lower bound on the erases of the good blocks of a pool: saves most searches.
     floor: Vec<u32>,
 }
 
 impl Wear {
-    /// As `[wear]` says.
+    /// From `[wear]`.
     #[must_use]
     pub fn new(config: &Config, geo: &Geometry) -> Wear {
         let wear = &config.wear;
@@ -43,7 +43,7 @@ impl Wear {
         }
     }
 
-    /// Whether a block of `pool` has been erased since [`Ftl::take_cold`] looked at it.
+    /// Whether a block of `pool` has been erased since [`Ftl::take_cold`] last examined it.
     #[inline(always)]
     #[must_use]
     pub fn is_due(&self, pool: PoolId) -> bool {
@@ -55,8 +55,8 @@ impl Wear {
         &self.due
     }
 
-    /// Go on with a device at rest of which these pools are due: none where wear is not levelled, even if the
-    /// device has been levelled before.
+    /// Continue with a device at rest in which these pools are due: none where wear is not levelled, even if
+    /// the device has been levelled before.
     pub(super) fn load(&mut self, due: impl Iterator<Item = bool>) {
         let pools = self.due.len();
         self.due = due.map(|due| due && self.threshold > 0).collect();
@@ -87,7 +87,7 @@ fn limits(config: &Config, geo: &Geometry) -> Vec<u32> {
     (0..units).map(|_| (0..geo.members).map(|_| draw()).min().expect("it has members")).collect()
 }
 
-/// The erases that a flash block survives which is at `place` between the weakest, -1, and the best, 1.
+/// The erases that a flash block survives, by its `place` between the weakest, -1, and the best, 1.
 fn life(config: &Config, place: f64) -> u32 {
     let (mean, spread) = (f64::from(config.wear.endurance), config.wear.endurance_spread);
     (mean * (1.0 + spread * place)).round().max(1.0) as u32
@@ -120,7 +120,7 @@ impl Ftl {
     /// sealed block with the fewest erases, then the fewest invalid pages, then the lowest number.
     /// Looked for once after each erase.
     pub fn take_cold(&mut self, pool: PoolId) -> Option<BlockId> {
-        assert!(self.wear.threshold > 0, "only what is due is looked for");
+        assert!(self.wear.threshold > 0, "the caller has checked that levelling is due");
         self.wear.due[pool.at()] = false;
         let worn = self.blocks.erases[self.space.most_worn(pool, &self.blocks)?.at()];
         let is_young = |erases: u32| worn.saturating_sub(erases) > self.wear.threshold;

@@ -19,8 +19,8 @@ impl<T: Copy> Ahead<T> {
         Ahead { now: batch(), soon: batch(), later: batch(), at: 0 }
     }
 
-    /// The next item; `None`: call [`Ahead::turn`]. With each item `far` is told of one that is used
-    /// two batches later, `near` of one that is used one batch later.
+    /// The next item; `None`: call [`Ahead::turn`]. With each item, `far` is called with an item that is used
+    /// two batches later, `near` with one that is used one batch later.
     #[inline(always)]
     pub(crate) fn next(&mut self, far: impl Fn(&T), near: impl Fn(&T)) -> Option<T> {
         let item = *self.now.get(self.at)?;
@@ -34,8 +34,8 @@ impl<T: Copy> Ahead<T> {
         Some(item)
     }
 
-    /// The batch in use is used up: every batch moves up by one, and `fill` appends up to the given
-    /// number of items to the last one. False: nothing is left and nothing came.
+    /// The batch in use is exhausted: every batch moves up by one, and `fill` appends up to the given number
+    /// of items to the last one. False: no items are left, and none were added.
     ///
     /// # Errors
     /// That of `fill`.

@@ -7,7 +7,7 @@
 use super::request::{Completion, Request, RequestId};
 use crate::units::Nanos;
 
-/// A request that cannot be admitted, or a run that cannot go on.
+/// A request that cannot be admitted, or a run that cannot continue.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DeviceError {
     /// The request is not valid on this device.
@@ -26,25 +26,25 @@ pub enum DeviceError {
     NoSpace {
         /// The pool.
         pool: u32,
-        /// Why, with its numbers and the remedy.
+        /// The reason, with its numbers and the remedy.
         reason: String,
         /// Requests submitted and not completed.
         outstanding: u64,
         /// The oldest of them.
         first: u64,
     },
-    /// The steady state that was asked for does not fit into a pool.
+    /// The requested steady state does not fit into a pool.
     #[error("the steady state does not fit into pool {pool}: {reason}")]
     NoSteadyState {
         /// The pool.
         pool: u32,
-        /// Why, with its numbers and the remedy.
+        /// The reason, with its numbers and the remedy.
         reason: String,
     },
     /// Too many blocks of a pool have reached their endurance.
     #[error(
         "pool {pool} is worn out: {worn_out} of its {blocks} blocks have reached their endurance \
-         after {erases} erases in the pool, and its data fill the {good} good ones but for the room that \
+         after {erases} erases in the pool, and its data fill the {good} good ones except for the room that \
          collection keeps; the host has written {host_bytes} bytes (TBW)"
     )]
     WornOut {
@@ -63,13 +63,13 @@ pub enum DeviceError {
     },
     /// The time series would not fit into memory.
     #[error(
-        "the time series has a row every {interval_ns} ns and reached its most of 1048576 rows at \
+        "the time series has a row every {interval_ns} ns and reached its limit of 1048576 rows at \
          {at_ns} ns: choose a longer metrics.interval (0 s: no series)"
     )]
     SeriesTooLong {
-        /// The interval asked for.
+        /// The requested interval.
         interval_ns: u64,
-        /// Simulated time of the row that is too many.
+        /// Simulated time of the first row beyond the limit.
         at_ns: u64,
     },
     /// Simulated time would leave its range.
@@ -92,16 +92,16 @@ pub enum DeviceError {
         /// What they wait for.
         reason: String,
     },
-    /// A policy from outside failed or answered what it must not.
+    /// An external policy failed or returned a value that is not allowed.
     #[error("{0}")]
     Policy(String),
-    /// The user interrupted a policy from outside.
+    /// The user interrupted an external policy.
     #[error("interrupted in a policy")]
     Interrupted,
     /// The device is not at rest.
     #[error("the device is not at rest: {0}")]
     Busy(String),
-    /// A page read is not the page last written: the simulator is wrong.
+    /// Data read differ from the data last written: an error in the simulator.
     #[error("data mismatch: {0}")]
     Data(String),
 }
@@ -111,12 +111,12 @@ pub trait Device {
     /// What [`Device::snapshot`] returns.
     type Snapshot;
 
-    /// Submit `request` to arrive at `at`, not earlier than the last submission. An `at` in the past
-    /// says when it was meant to arrive: it is admitted now and its latency counts from `at`. In bytes
-    /// mode `data` holds the payload of a write.
+    /// Submit `request` to arrive at `at`, not earlier than the last submission. An `at` in the past is the
+    /// intended arrival: the request is admitted now, and its latency counts from `at`. In bytes mode `data`
+    /// holds the payload of a write.
     ///
     /// # Errors
-    /// [`DeviceError::BadRequest`] for an empty, oversized or foreign address range.
+    /// [`DeviceError::BadRequest`] for an address range that is empty, too large or beyond the device.
     fn submit(
         &mut self,
         at: Nanos,
@@ -127,7 +127,7 @@ pub trait Device {
     /// Simulated time.
     fn now(&self) -> Nanos;
 
-    /// The time of the next thing to happen, `None` when nothing will happen without a submission.
+    /// The time of the next event; `None` if nothing will happen without a submission.
     fn next_event(&self) -> Option<Nanos>;
 
     /// Run until the first instant with completions, or until `limit` if none comes before. The
@@ -138,25 +138,25 @@ pub trait Device {
     fn run_until(&mut self, limit: Nanos, done: &mut Vec<Completion>)
     -> Result<Nanos, DeviceError>;
 
-    /// The state of the device at rest: media and map, without policies and queues. A device built
-    /// from it goes on as this one would under policies that keep no more than the blocks tell.
+    /// The state of the device at rest: media and map, without policies and queues. A device built from it
+    /// continues as this one would, if its policies keep no state beyond that of the blocks.
     ///
     /// # Errors
-    /// [`DeviceError::Busy`] while a request or a flash operation is under way.
+    /// [`DeviceError::Busy`] while a request or a flash operation is in progress.
     fn snapshot(&self) -> Result<Self::Snapshot, DeviceError>;
 
-    /// Tell the device of a request to come, some thirty requests ahead, so that it can fetch its map
-    /// entry. No effect on results.
+    /// Announce a request about thirty requests ahead, so that the device can prefetch its map entry. No
+    /// effect on results.
     fn hint(&self, request: &Request) {
         let _ = request;
     }
 
-    /// The same some fifteen requests ahead: the map entry is there, fetch what it points to.
+    /// The same about fifteen requests ahead: the map entry is cached, so prefetch what it points to.
     fn hint_soon(&self, request: &Request) {
         let _ = request;
     }
 
-    /// The data of a completed read in bytes mode, handed over once.
+    /// The data of a completed read in bytes mode; returned once.
     fn take_data(&mut self, id: RequestId) -> Option<Vec<u8>> {
         let _ = id;
         None

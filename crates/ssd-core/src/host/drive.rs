@@ -35,7 +35,7 @@ pub struct Outcome {
     pub interrupted: bool,
 }
 
-/// Why a run could not go on.
+/// Why a run could not continue.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DriveError {
     /// The source failed.
@@ -77,8 +77,8 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// Run `source`, whose times count from the device's present, on `device` until every request has
-/// completed or the observer says stop.
+/// Run `source`, whose times count from the device's present, on `device` until every request has completed
+/// or the observer stops the run.
 ///
 /// # Errors
 /// A [`DriveError`] when the source or the device fails.
@@ -108,7 +108,7 @@ fn open_loop<D: Device>(
     let mut next = feed.next(device)?;
     loop {
         while let Some(request) = next {
-            // Far-off arrivals wait in the feed, so that a device holds only what it must.
+            // Distant arrivals wait in the feed, so that a device holds no more than it must.
             let at = start + request.at;
             let due = at <= p.now || p.submitted - p.completed < 2;
             if !due || p.submitted - p.completed >= most {
@@ -122,7 +122,7 @@ fn open_loop<D: Device>(
             break;
         }
         let full = p.submitted - p.completed >= most;
-        // Up to the instant before the next arrival, which has to be there when its instant begins.
+        // Up to the instant before the next arrival, which must have been submitted when its instant begins.
         let arrival = next.filter(|_| !full).map(|request| start + request.at);
         let limit = arrival.map_or(Nanos::NEVER, |at| Nanos(at.0.saturating_sub(1)));
         let reached = device.run_until(limit, &mut done)?;
@@ -148,7 +148,7 @@ fn closed_loop<D: Device>(
     let end =
         if host.stop_after_ns == 0 { Nanos::NEVER } else { start + Nanos(host.stop_after_ns) };
     let together = host.think_every > 1;
-    // Requests until all pause together, and the end of that pause.
+    // Requests left until the next common pause, and the end of that pause.
     let (mut left, mut resumed) = (host.think_every, start);
     loop {
         if together && left == 0 && p.submitted == p.completed {

@@ -5,7 +5,7 @@ use crate::units::Nanos;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// Which way data go.
+/// Direction of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Toward {
     /// Data of a write.
@@ -14,14 +14,14 @@ pub(crate) enum Toward {
     Host = 1,
 }
 
-/// When a direction is free: at `free_at` and `rest / rate` nanoseconds.
+/// When a direction is free: `rest / rate` nanoseconds after `free_at`.
 #[derive(Clone, Copy, Default)]
 struct Direction {
     free_at: Nanos,
     rest: u64,
 }
 
-/// A link that serves in the order in which it is asked.
+/// A link that serves transfers in the order in which they are requested.
 pub(crate) struct Link {
     bytes_per_s: u64,
     duplex: LinkDuplex,
@@ -37,10 +37,10 @@ impl Link {
         Link { bytes_per_s, duplex, directions: [Direction::default(); 2], write_from: Nanos::ZERO }
     }
 
-    /// `bytes`, at most 64 KiB, go `toward` one side as soon as the link is free, not before `now`: when
-    /// they begin to cross it and when the last of them has.
+    /// Transfer `bytes`, at most 64 KiB, `toward` one side as soon as the link is free, not before `now`.
+    /// Returns when they begin to cross it and when the last of them has crossed.
     ///
-    /// Data that follow one another lose nothing to rounding.
+    /// Consecutive transfers lose nothing to rounding.
     pub(crate) fn carry(&mut self, now: Nanos, toward: Toward, bytes: u64) -> (Nanos, Nanos) {
         assert!(bytes <= 1 << 16, "{bytes} bytes are more than a page");
         let shared = self.duplex == LinkDuplex::Half;

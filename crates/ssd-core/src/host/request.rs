@@ -3,7 +3,7 @@
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// What a request asks for.
+/// The operation of a request.
 ///
 /// Eight bytes wide so that [`Request`] has no padding: requests are copied as whole words, which the
 /// processor can forward from store to load (measured: 5 % of a run).
@@ -24,7 +24,7 @@ pub enum Op {
 impl Op {
     /// All operations, in the order of their discriminants.
     pub const ALL: [Op; 4] = [Op::Read, Op::Write, Op::Trim, Op::Flush];
-    /// Name as it stands in reports and logs.
+    /// Name in reports and logs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl Op {
 pub mod flags {
     /// Force unit access: complete only when the data are on flash.
     pub const FUA: u8 = 1;
-    /// Somebody waits for this request.
+    /// Synchronous: the issuer waits for this request.
     pub const SYNC: u8 = 2;
     /// File-system metadata.
     pub const META: u8 = 4;
@@ -57,7 +57,7 @@ pub struct Request {
     pub sector: u64,
     /// Number of sectors, at least 1 (0 only for a flush).
     pub sectors: u32,
-    /// What it asks for.
+    /// Operation.
     pub op: Op,
     /// Volume (disk, LUN) it belongs to, for statistics.
     pub volume: u16,
@@ -80,7 +80,7 @@ impl Request {
 pub struct TimedRequest {
     /// Arrival; never earlier than that of the request before it.
     pub at: Nanos,
-    /// What arrives.
+    /// The request.
     pub request: Request,
 }
 
@@ -97,7 +97,7 @@ pub struct Completion {
     pub arrival: Nanos,
     /// When it completed.
     pub at: Nanos,
-    /// What it was.
+    /// The request itself.
     pub op: Op,
     /// Digest of the data read, in admission order over its pages (digest mode; else 0).
     pub digest: u64,
@@ -111,8 +111,8 @@ pub trait Source {
     /// [`SourceError`] names the place (file and line, or parameter) and the remedy.
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError>;
 
-    /// Append up to `most` requests to `batch`; fewer only at the end. (Written here so that each source
-    /// has its own copy, in which the request is built in place.)
+    /// Append up to `most` requests to `batch`; fewer only at the end. (A provided method: each source gets a
+    /// copy of it in which the request is built in place.)
     ///
     /// # Errors
     /// As [`Source::next_request`]; requests before the error are in `batch`.
@@ -126,13 +126,13 @@ pub trait Source {
         Ok(())
     }
 
-    /// Requests that will come in all, where it is known (for progress).
+    /// Total number of requests, where it is known (for progress).
     fn expected(&self) -> Option<u64> {
         None
     }
 }
 
-/// Why a source cannot go on.
+/// Why a source cannot continue.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct SourceError(pub String);

@@ -4,16 +4,16 @@
 use crate::units::Nanos;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a buffered page is, by its slot.
+/// A buffered page, by its slot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BufferedPage {
-    /// The sectors that are here, one bit each; the rest may be on flash.
+    /// The sectors in the buffer, one bit each; the rest may be on flash.
     pub(crate) sectors: u128,
     /// Epoch of its write: flushes of this epoch and later ones wait for it.
     pub(crate) epoch: u64,
     /// Number of its request.
     pub(crate) request: u64,
-    /// Its write completes when it is on flash.
+    /// Its write completes only when it is on flash.
     pub(crate) fua: bool,
 }
 
@@ -22,14 +22,14 @@ pub(crate) struct BufferedPage {
 pub(crate) struct Waiting {
     /// Its slot.
     pub(crate) slot: u32,
-    /// Since when.
+    /// When it began to wait.
     pub(crate) since: Nanos,
 }
 
 /// A write-back buffer.
 pub(crate) struct WriteBuffer {
     pages: usize,
-    /// Pages that it keeps at most.
+    /// Largest number of pages that it keeps.
     threshold: usize,
     /// Slots of the pages kept, by admission number: the least recently written first.
     kept: BTreeMap<u64, u32>,
@@ -57,7 +57,7 @@ impl WriteBuffer {
         &self.held[slot as usize]
     }
 
-    /// The page in `slot` is `held` from now on; it is not in the buffer yet.
+    /// Record `held` for the page in `slot`, which is not in the buffer yet.
     pub(crate) fn admit(&mut self, slot: u32, held: BufferedPage) {
         if self.held.len() <= slot as usize {
             self.held.resize(slot as usize + 1, BufferedPage::default());
@@ -75,17 +75,17 @@ impl WriteBuffer {
         self.len() < self.pages
     }
 
-    /// A page stands in line for room.
+    /// A page queues for room.
     pub(crate) fn wait(&mut self, waiting: Waiting) {
         self.waiting.push_back(waiting);
     }
 
-    /// The first in line.
+    /// The first page in the queue.
     pub(crate) fn first_waiting(&self) -> Option<Waiting> {
         self.waiting.front().copied()
     }
 
-    /// The first in line leaves the line.
+    /// The first page leaves the queue.
     pub(crate) fn stop_waiting(&mut self) {
         assert!(self.waiting.pop_front().is_some(), "nothing waits");
     }
@@ -102,13 +102,13 @@ impl WriteBuffer {
         self.evicting += 1;
     }
 
-    /// Page `sequence` leaves if it is kept: whether it was.
+    /// Page `sequence` leaves if it is kept; returns whether it was.
     pub(crate) fn forget(&mut self, sequence: u64) -> bool {
         self.kept.remove(&sequence).is_some()
     }
 
-    /// The least recently written page goes to flash if more are kept than the threshold, and the writes
-    /// in line, allow.
+    /// The least recently written page goes to flash if more pages are kept than the threshold and the queued
+    /// writes allow.
     pub(crate) fn evict_surplus(&mut self) -> Option<u32> {
         let most = self.threshold.min(self.pages.saturating_sub(self.waiting.len()));
         if self.kept.len() > most { self.evict() } else { None }
@@ -121,7 +121,7 @@ impl WriteBuffer {
         Some(slot)
     }
 
-    /// A page that went to flash is there.
+    /// The eviction of a page has completed.
     pub(crate) fn leave(&mut self) {
         assert!(self.evicting > 0, "no page is on its way to flash");
         self.evicting -= 1;
@@ -150,7 +150,7 @@ mod tests {
         for slot in 0..3 {
             buffer.wait(Waiting { slot, since: Nanos::ZERO });
         }
-        // Three in line for four pages: one may stay.
+        // Three queue for four pages: one may stay.
         assert_eq!((buffer.evict_surplus(), buffer.evict_surplus()), (Some(13), None));
     }
 

@@ -16,7 +16,7 @@ use crate::host::request::Op;
 use crate::units::Nanos;
 use std::collections::BTreeMap;
 
-/// Stretches of the host's writes over which write amplification is looked at, at most: as many as
+/// Largest number of stretches of the host's writes over which write amplification is examined: as many as
 /// there are batches of latencies.
 const MOST_SLOPES: usize = 63;
 
@@ -41,9 +41,9 @@ pub struct Inputs<'a> {
     pub at_rest: bool,
     /// Simulated time at the end.
     pub ended: Nanos,
-    /// Time on the wall, nanoseconds.
+    /// Wall-clock time, nanoseconds.
     pub wall_ns: Option<u64>,
-    /// Time of the processor, nanoseconds.
+    /// Processor time, nanoseconds.
     pub cpu_ns: Option<u64>,
     /// Memory of the device model, bytes.
     pub memory_bytes: Option<u64>,
@@ -76,7 +76,7 @@ pub struct DeviceState<'a> {
     pub pages_before: u64,
     /// Pages in the write buffer; `None` without one.
     pub buffered_pages: Option<u64>,
-    /// Whether pages of the host cross an interconnect; `None` if nobody asks for the way of pages.
+    /// Whether host pages cross an interconnect; `None` if the path of pages has no special features.
     pub host_crosses: Option<bool>,
     /// Erases of every block within the measurement.
     pub erases: &'a [u32],

@@ -38,7 +38,7 @@ impl Cause {
         Cause::Metadata,
         Cause::Remap,
     ];
-    /// Name as it stands in reports and logs.
+    /// Name in reports and logs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -106,11 +106,11 @@ pub struct VictimCounts {
 /// What became of pages read to be moved: `moved + stale` were programmed, `dropped` were not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MoveCounts {
-    /// Copies that became the page's place.
+    /// Copies to which the map switched.
     pub moved: u64,
     /// Pages read, and overwritten or trimmed before their copy was programmed.
     pub dropped: u64,
-    /// Copies programmed that nobody owned any more.
+    /// Programmed copies of pages that no longer had an owner.
     pub stale: u64,
 }
 
@@ -134,7 +134,7 @@ pub struct GcCounts {
     pub foreground: u64,
     /// Of these, because the trigger held.
     pub background: u64,
-    /// Times the trigger held and the concurrency rule said no.
+    /// Times the trigger held and the concurrency rule refused.
     pub deferred: u64,
     /// What became of the pages of victims.
     pub pages: MoveCounts,

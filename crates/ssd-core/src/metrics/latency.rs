@@ -31,11 +31,11 @@ pub type ByOp = [Recorder; Op::ALL.len()];
 pub struct Latencies {
     /// By operation.
     pub by_op: ByOp,
-    /// By volume, if they are told apart.
+    /// By volume, if distinguished.
     pub by_volume: BTreeMap<u16, Box<ByOp>>,
-    /// By stream, if they are told apart.
+    /// By stream, if distinguished.
     pub by_stream: BTreeMap<u8, Box<ByOp>>,
-    /// Tell volumes and streams apart.
+    /// Distinguish volumes and streams.
     pub split: bool,
 }
 

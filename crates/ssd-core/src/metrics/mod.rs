@@ -114,7 +114,7 @@ impl Measurements {
     }
 
     /// `request` completes at `at`, `latency` after its arrival, of which `parts` say where it went
-    /// (looked at for reads and writes).
+    /// (used for reads and writes).
     #[inline]
     pub fn complete(&mut self, at: Nanos, request: &Request, latency: Nanos, parts: &Parts) {
         self.in_system.leave(at.0);

@@ -35,7 +35,7 @@ pub struct Report {
     /// The write buffer; `null` without one.
     #[serde(default)]
     pub write_buffer: Option<WriteBuffer>,
-    /// The way between flash controllers and host side; `null` where there is nothing to say of it.
+    /// The path between flash controllers and host side; `null` if it has no special features.
     #[serde(default)]
     pub controller: Option<Controller>,
     /// Latencies.
@@ -91,7 +91,7 @@ pub struct Provenance {
     pub snapshot_digest: Option<String>,
     /// Digest of all events of the run in order; `null` in functional mode.
     pub event_digest: Option<String>,
-    /// Policies from outside (Python) by the key that they stand in for; nobody but their author can
+    /// External policies (Python) by the key that they replace; only their author can
     /// repeat the run.
     #[serde(default)]
     pub external_policies: BTreeMap<String, String>,
@@ -127,7 +127,7 @@ pub struct TraceLines {
     pub late: u64,
     /// Whether the requests were sorted by time (`workload.sort`).
     pub sorted: bool,
-    /// What is to be said before all results: more than 1 % of the lines were skipped.
+    /// A message to show before all results: more than 1 % of the lines were skipped.
     pub loss: Option<String>,
 }
 
@@ -165,7 +165,7 @@ pub struct LatencyByOp {
     pub flush: LatencyStats,
 }
 
-/// Latencies by operation and, where they were told apart, by volume and stream.
+/// Latencies by operation and, if distinguished, by volume and stream.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Latency {
     /// Reads.
@@ -300,15 +300,15 @@ pub struct Gc {
     pub foreground: u64,
     /// Of these, because the trigger held.
     pub background: u64,
-    /// Times the trigger held and the concurrency rule said no.
+    /// Times the trigger held and the concurrency rule refused.
     pub deferred: u64,
     /// Times a pool's collection was promoted to foreground.
     pub reserve_promotions: u64,
-    /// Copies that became the page's place.
+    /// Copies to which the map switched.
     pub pages_moved: u64,
     /// Pages read, and overwritten or trimmed before their copy was programmed.
     pub pages_dropped: u64,
-    /// Copies programmed that nobody owned any more.
+    /// Programmed copies of pages that no longer had an owner.
     pub pages_stale: u64,
     /// Pages read and, at the end of the run, neither programmed nor dropped yet.
     pub pages_in_flight: u64,
@@ -328,11 +328,11 @@ pub struct Gc {
 pub struct Wear {
     /// Cold blocks whose collection has started.
     pub calls: u64,
-    /// Copies that became the page's place.
+    /// Copies to which the map switched.
     pub pages_moved: u64,
     /// Pages read, and overwritten or trimmed before their copy was programmed.
     pub pages_dropped: u64,
-    /// Copies programmed that nobody owned any more.
+    /// Programmed copies of pages that no longer had an owner.
     pub pages_stale: u64,
     /// Pages read and, at the end of the run, neither programmed nor dropped yet.
     pub pages_in_flight: u64,
@@ -463,18 +463,18 @@ pub struct Time {
     pub measured_from: u64,
     /// Simulated, from the start of the measurement.
     pub simulated: u64,
-    /// On the clock on the wall.
+    /// Wall-clock time.
     pub wall: Option<u64>,
-    /// Of the processor.
+    /// Processor time.
     pub cpu: Option<u64>,
 }
 
 /// Speed of the simulator.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Speed {
-    /// Requests completed a second on the wall.
+    /// Requests completed per second of wall-clock time.
     pub requests_per_s: Option<f64>,
-    /// Flash operations a second on the wall.
+    /// Flash operations per second of wall-clock time.
     pub flash_ops_per_s: Option<f64>,
     /// Memory over physical pages.
     pub bytes_per_page: Option<f64>,

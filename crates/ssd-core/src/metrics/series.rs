@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Requests of one kind that completed within an interval.
+/// Requests of one kind that completed within a sample period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct IntervalLatency {
     /// How many.
@@ -23,7 +23,7 @@ impl IntervalLatency {
     }
 }
 
-/// What only the device knows at the end of an interval.
+/// What only the device knows at the end of a sample period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Gauges {
     /// Pages that are not erased.
@@ -34,11 +34,11 @@ pub struct Gauges {
     pub gc_active_pools: u64,
 }
 
-/// One row, taken at the end of an interval.
+/// One row, taken at the end of a sample period.
 ///
 /// The first four numbers after the time are the state at that instant. Those up to
 /// `host_writes_completed` count from the start of the measurement (take differences for rates).
-/// `read` and `write` count within the interval.
+/// `read` and `write` count within the sample period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Sample {
     /// Simulated time.
@@ -65,9 +65,9 @@ pub struct Sample {
     pub host_reads_completed: u64,
     /// Write requests completed.
     pub host_writes_completed: u64,
-    /// Reads completed within the interval.
+    /// Reads completed within the sample period.
     pub read: IntervalLatency,
-    /// Writes completed within the interval.
+    /// Writes completed within the sample period.
     pub write: IntervalLatency,
 }
 
@@ -123,15 +123,15 @@ impl Sample {
 /// Rows in order of time.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Series {
-    /// Time between two rows, nanoseconds; 0: no series is kept. The last row may be earlier: the
-    /// run ends where it ends.
+    /// Sample period, nanoseconds; 0: no series is kept. The last row may come after a shorter period, at the
+    /// end of the run.
     pub interval_ns: u64,
     /// The rows.
     pub rows: Vec<Sample>,
 }
 
 impl Series {
-    /// Empty, with this interval.
+    /// Empty, with this sample period.
     #[must_use]
     pub const fn new(interval_ns: u64) -> Series {
         Series { interval_ns, rows: Vec::new() }

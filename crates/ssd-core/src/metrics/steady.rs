@@ -49,7 +49,7 @@ pub struct SteadyState {
     pub wa_second: Option<f64>,
 }
 
-/// What the rule looks at besides the course.
+/// Input of the rule besides the course.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Evidence {
     /// Pages the host has written within the measurement.

@@ -4,7 +4,7 @@
 //! was collected for could have been met or left something to choose from (`ftl::gc::unmet`). The others are
 //! victims of the hard reserve's greedy rule, and those of a pool that is collected until nothing is left, in
 //! which every policy takes the same blocks sooner or later. With less than half of the victims the policy has
-//! not decided, and the run does not measure it. A trigger from outside is taken to be one that can be met.
+//! not decided, and the run does not measure it. An external trigger is assumed to be one that can be met.
 
 use super::counters::GcCounts;
 use serde::{Deserialize, Serialize};

@@ -1,13 +1,13 @@
 //! Geometry: how the ids of pages, blocks and units relate.
 //!
 //! A physical page number is `erase unit * pages per unit + page`. The erase units of a pool are
-//! contiguous. In a superblock, pages are striped over its planes: page `i` lies on plane `i % members`
+//! contiguous. In a superblock, pages are striped over its planes: page `i` is on plane `i % members`
 //! of the pool, at page `i / members` of the flash block there.
 
 use crate::config::{BusyUnit, Config, EraseUnit, PoolScope};
 use crate::units::{BlockId, ChannelId, Divisor, PlaneId, PoolId, Ppn, UnitId};
 
-/// Where a page lies on the flash.
+/// Address of a page on the flash, by its coordinates.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct PageAddress {
     /// Channel.
@@ -141,7 +141,7 @@ impl Geometry {
         Ppn(block.0 * self.pages_per_block)
     }
 
-    /// The page `page` of the member of `block` that lies on `plane`.
+    /// The page `page` of the member of `block` on `plane`.
     #[inline(always)]
     #[must_use]
     pub fn page_on(&self, block: BlockId, plane: PlaneId, page: u32) -> Ppn {

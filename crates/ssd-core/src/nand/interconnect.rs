@@ -22,8 +22,8 @@ fn flits(config: &Config) -> u64 {
     bits.div_ceil(u64::from(config.interconnect.flit_bits))
 }
 
-/// The formula: a page through the mean path, to the nearest multiple of `rounding`, halves rounded up;
-/// 0 where it does not say the time.
+/// The formula: a page through the mean path, to the nearest multiple of `rounding`, halves rounded up; 0 in
+/// the other models.
 #[must_use]
 pub fn formula_ns(config: &Config) -> u64 {
     let net = &config.interconnect;

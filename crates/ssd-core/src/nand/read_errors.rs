@@ -19,7 +19,7 @@ pub(crate) struct ReadErrors {
 }
 
 impl ReadErrors {
-    /// Of a resolved config; `None` where no read fails.
+    /// From a resolved config; `None` if no read fails.
     pub(crate) fn new(config: &Config) -> Option<ReadErrors> {
         let c = &config.controller;
         if c.retry_probability <= 0.0 && c.retry_growth <= 0.0 {
@@ -60,7 +60,7 @@ pub(crate) struct PageErrors {
 }
 
 impl PageErrors {
-    /// Of a resolved config; `None` where no page has an error.
+    /// From a resolved config; `None` if no page has an error.
     pub(crate) fn new(config: &Config) -> Option<PageErrors> {
         let probability = config.controller.page_error_probability;
         let stream = || Stream::new(config.run.seed, "page errors");

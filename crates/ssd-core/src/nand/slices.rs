@@ -67,7 +67,7 @@ pub(crate) struct Slices {
 }
 
 impl Slices {
-    /// Of a resolved config; `None` unless it asks for slices.
+    /// From a resolved config; `None` unless it asks for slices.
     pub(crate) fn new(config: &Config) -> Option<Slices> {
         let net = &config.interconnect;
         (net.model == InterconnectModel::Slices).then(|| Slices {

@@ -10,8 +10,8 @@ use crate::config::{Config, GcPath, InterconnectModel, TimingModel};
 /// each of the two operations pays one crossing. *Pipelined*: command, transfer and SRAM occupy the
 /// channel (and the chip), the array only the chip.
 ///
-/// Bus times include the traversal of the interconnect where a formula says how long it takes; slices
-/// say so when the page gets there.
+/// Bus times include the traversal of the interconnect where a formula gives its time; with slices it is
+/// known only when the page arrives.
 #[derive(Clone, Debug)]
 pub struct Times {
     /// The model.

@@ -34,13 +34,13 @@ pub(crate) fn pages_of(geo: &Geometry, r: &Request) -> Pages {
     Pages { first: first as u32, count: (last - first) as u32 }
 }
 
-/// Bytes `from..to` of page `lpn` that `r` covers, and where they lie in the request's data.
+/// Bytes `from..to` of page `lpn` that `r` covers, and their position in the request's data.
 pub(crate) fn byte_range(geo: &Geometry, r: &Request, lpn: Lpn) -> ((usize, usize), usize) {
     let page_sectors = 1u64 << geo.sector_shift;
     let page_start = u64::from(lpn.0) * page_sectors;
     let from = r.sector.max(page_start);
     let to = (r.sector + u64::from(r.sectors)).min(page_start + page_sectors);
-    debug_assert!(from < to, "{lpn:?} lies outside of {r:?}");
+    debug_assert!(from < to, "{lpn:?} is outside {r:?}");
     let bytes = |sectors: u64| (sectors * 512) as usize;
     ((bytes(from - page_start), bytes(to - page_start)), bytes(from - r.sector))
 }
@@ -153,13 +153,13 @@ impl Ssd {
         op.base = base;
         op.sequence = self.sequence;
         op.stream = request.stream;
-        // The rest of a partial page comes from flash, unless it is in the controller or nowhere.
+        // The rest of a partial page comes from flash, unless the page is in the controller or unmapped.
         let rmw = match old {
             Entry::Page(ppn) if partial => Some(ppn),
             _ => None,
         };
         if self.buffer.is_some() {
-            // What it needs of flash, and its plane, are known at its eviction.
+            // What it needs from flash, and its plane, are known at its eviction.
         } else if let Some(ppn) = rmw {
             op.kind = OpKind::RmwRead;
             op.plane = self.ftl.geo.plane_of(ppn);
@@ -214,7 +214,7 @@ impl Ssd {
         }
     }
 
-    /// Serve a read from the controller: its page is in flight or nowhere.
+    /// Serve a read from the controller: its page is in flight or unmapped.
     pub(crate) fn serve(&mut self, slot: u32) {
         let lpn = self.ops[slot].lpn;
         match self.ftl.map.get(lpn) {

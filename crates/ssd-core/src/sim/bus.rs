@@ -1,16 +1,15 @@
 //! Phases on the channel's bus, and the end of operations on their unit.
 //!
-//! Commands (with the data of a program) go before data-out: a chip that waits to start costs more than
-//! one that waits to finish. Data-out is therefore granted at the end of an instant, after the units
-//! that have become idle in it have sent their commands. The bus has an event only while somebody waits
-//! for it.
+//! Commands (with the data of a program) go before data-out: a chip that waits to start costs more than one
+//! that waits to finish. Data-out is therefore granted at the end of an instant, after the units that have
+//! become idle in it have sent their commands. The bus has an event only while a unit waits for it.
 
 use super::ssd::Ssd;
 use super::unit::Stage;
 use crate::units::Nanos;
 
 impl Ssd {
-    /// `unit` wants its channel for `wants_ns`; `stage` says whether its data go in or out.
+    /// `unit` requests its channel for `wants_ns`; `stage`: whether its data go in or out.
     #[inline(always)]
     pub(crate) fn request_bus(&mut self, unit: usize, stage: Stage) {
         let wants = self.units[unit].wants_ns;
@@ -57,7 +56,7 @@ impl Ssd {
         }
     }
 
-    /// The bus is free and somebody waits: it is granted at the end of the instant.
+    /// The bus is free and a unit waits for it: it is granted at the end of the instant.
     pub(crate) fn bus_event(&mut self, channel: usize) {
         self.buses[channel].scheduled = false;
         self.buses_to_grant.insert(channel as u32);
@@ -70,7 +69,7 @@ impl Ssd {
             if bus.free_at <= self.now {
                 let (unit, stage) = match bus.wait_in.pop_front() {
                     Some(unit) => (unit, Stage::WaitIn),
-                    None => (bus.wait_out.pop_front().expect("somebody waits"), Stage::WaitOut),
+                    None => (bus.wait_out.pop_front().expect("a unit waits"), Stage::WaitOut),
                 };
                 let wants = self.units[unit as usize].wants_ns;
                 bus.free_at = Nanos(self.now.0 + wants);
@@ -83,7 +82,7 @@ impl Ssd {
         }
     }
 
-    /// `unit` has the bus for `ns` from now on: when is its next event?
+    /// `unit` has the bus for `ns` from now on; returns the time of its next event.
     #[inline(always)]
     fn bus_granted(&mut self, unit: usize, stage: Stage, ns: u64) {
         let bus_end = Nanos(self.now.0 + ns);

@@ -1,8 +1,8 @@
 //! The collection engine: the only place that acts on what GC policies decide.
 //!
-//! One job a pool: choose a victim, move its valid pages with a window in flight, erase it. Jobs start
-//! when a pool is considered, which happens at the end of an instant in which something of the pool
-//! has changed.
+//! There is one job per pool: choose a victim, copy its valid pages with a window in flight, erase it. Jobs
+//! start when a pool is considered, which happens at the end of an instant in which something in the pool has
+//! changed.
 
 use super::event::Timer;
 use super::held::RelocatedPages;
@@ -28,9 +28,9 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 struct Job {
     victim: BlockId,
-    /// First page of the victim that has not been looked at.
+    /// First page of the victim that has not been examined.
     scan: u32,
-    /// Page moves in flight.
+    /// Page copies in flight.
     in_flight: u32,
     /// Flash blocks still to be erased; 0 until the erase is queued.
     erases_left: u32,
@@ -47,7 +47,7 @@ pub(crate) struct Collector {
     pub(crate) turns: Turns,
     blocking: Blocking,
     pub(crate) path: GcPath,
-    /// The way of GC pages costs more than bus time: an interconnect, buffers, errors, the selective path.
+    /// The path of GC pages takes more than bus time: an interconnect, buffers, errors, the selective path.
     pub(crate) watches_way: bool,
     window: u32,
     pub(crate) ecc_ns: u64,
@@ -61,7 +61,7 @@ pub(crate) struct Collector {
     at_once: bool,
     /// Pools whose `amount = "one"` has been used up since their last host page.
     spent: Vec<bool>,
-    /// What is left of `amount = "all-candidates"`.
+    /// The remaining blocks of `amount = "all-candidates"`.
     lists: Vec<VecDeque<BlockId>>,
     /// Scopes closed to the host.
     pub(crate) closings: u32,
@@ -70,12 +70,12 @@ pub(crate) struct Collector {
     /// Blocks closed to host reads.
     pub(crate) closed_blocks: u32,
     block_closings: Vec<u32>,
-    /// What the jobs of closed blocks have moved.
+    /// The pages that the jobs of closed blocks have moved.
     pub(crate) held: RelocatedPages,
     /// Units whose idle timer has fired at this instant.
     pub(crate) idle_units: Vec<u32>,
     device_held: bool,
-    /// What a pool wants may change with every page written, not only with every block opened.
+    /// The demand of a pool may change with every page written, not only with every block opened.
     watches_pages: bool,
     /// Pages read to be moved and neither programmed nor dropped yet, by cause.
     pub(crate) pages_read: [u64; CAUSES],
@@ -128,14 +128,14 @@ impl Collector {
         }
     }
 
-    /// Something of `pool` has changed: consider its collection at the end of the instant.
+    /// Something in `pool` has changed: consider its collection at the end of the instant.
     #[inline(always)]
     pub(crate) fn consider_soon(&mut self, pool: PoolId) {
         self.consider.insert(pool.0);
     }
 
-    /// A host page has been programmed in `pool`; `opened`: for it a block was opened. The pool is
-    /// considered if that can change what it wants, and `amount = "one"` may collect again.
+    /// A host page has been programmed in `pool`; `opened`: a block was opened for it. The pool is considered
+    /// if that can change its demand, and `amount = "one"` may collect again.
     #[inline(always)]
     pub(crate) fn page_written(&mut self, pool: PoolId, opened: bool) {
         if opened || self.watches_pages || self.spent[pool.at()] {
@@ -221,7 +221,8 @@ impl Ssd {
         self.gc.device_held = held;
     }
 
-    /// A pool at its reserve that has nothing to collect; else one that wants collection and has none.
+    /// A pool at its reserve that has nothing to collect; otherwise one that wants collection and has nothing
+    /// to collect.
     pub(crate) fn starved_pool(&self) -> Option<PoolId> {
         let starved = |p: &PoolId| self.gc.starved[p.at()];
         let at_reserve =
@@ -230,7 +231,8 @@ impl Ssd {
         pools.clone().find(at_reserve).or_else(|| pools.next())
     }
 
-    /// What `pool` wants now, and start it if it may; `in_turn`: it has lined up before.
+    /// Start the collection that `pool` wants now, if it may start; `in_turn`: the pool has waited for its
+    /// turn.
     fn consider(&mut self, pool: PoolId, in_turn: bool) {
         let mut view = self.ftl.space_view(pool);
         view.idle_for = self.idle_for(pool);
@@ -285,7 +287,7 @@ impl Ssd {
         })
     }
 
-    /// Level the wear of `pool` by one block, in the background; false when it is level, or has to wait
+    /// Level the wear of `pool` by one block, in the background; false if it is level, or has to wait
     /// for the concurrency rule.
     #[inline(never)]
     fn level(&mut self, pool: PoolId) -> bool {
@@ -352,7 +354,7 @@ impl Ssd {
         if self.gc.blocking.granularity != Granularity::Step {
             self.close(pool);
         }
-        // A job may need less room than has been kept for any.
+        // A job may need less room than has been reserved for any job.
         self.wake_pool(pool);
         self.advance(pool);
     }
@@ -391,7 +393,7 @@ impl Ssd {
         self.gc.jobs[pool.at()].as_mut().expect("the pool has a job")
     }
 
-    /// Keep the window full; when nothing is left to move, queue the erase.
+    /// Keep the window full; when nothing is left to copy, queue the erase.
     fn advance(&mut self, pool: PoolId) {
         loop {
             let window = self.gc.window;
@@ -458,7 +460,7 @@ impl Ssd {
         self.wake_pool(pool);
     }
 
-    /// A step (page move, or erase of a member) begins: it closes its scope if steps do.
+    /// A step (page copy, or erase of a member) begins: with step granularity it closes its scope.
     pub(crate) fn gc_step_begins(&mut self, slot: u32) {
         if self.gc.blocking.granularity == Granularity::Step
             && self.gc.blocking.scope != BlockingScope::None
@@ -475,7 +477,7 @@ impl Ssd {
         }
     }
 
-    /// A GC page is in the controller and decoded: program it, or drop it if nobody owns it any more.
+    /// A GC page is in the controller and decoded: program it, or drop it if it no longer has an owner.
     pub(crate) fn gc_decoded(&mut self, slot: u32) {
         let (source, pool) = (Ppn(self.ops[slot].base), PoolId(self.ops[slot].owner));
         if !self.ftl.map.is_valid(source) {
@@ -610,7 +612,7 @@ impl Ssd {
             .flatten()
     }
 
-    /// If the unit has no host operation any more, its pools may be idle from now on.
+    /// If the unit has no host operation left, its pools may be idle from now on.
     pub(crate) fn note_idle(&mut self, unit: usize) {
         if self.units[unit].host_load > 0 {
             return;
@@ -619,7 +621,7 @@ impl Ssd {
         self.arm_idle_timer(unit);
     }
 
-    /// One timer a unit: it looks again when it fires too early.
+    /// One timer per unit: if it fires too early, it is set again.
     pub(crate) fn arm_idle_timer(&mut self, unit: usize) {
         let Some(after) = self.gc.demands.idle_after() else { return };
         if !self.units[unit].idle_timer {

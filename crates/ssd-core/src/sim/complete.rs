@@ -80,7 +80,7 @@ impl Ssd {
         }
     }
 
-    /// The host's page has been programmed: the map switches if it is still the newest admitted.
+    /// The host's page has been programmed: the map switches if it is still the newest admitted write.
     #[inline(always)]
     fn commit_host(&mut self, slot: u32, parts: &Parts) {
         let op = &self.ops[slot];
@@ -105,7 +105,7 @@ impl Ssd {
         }
     }
 
-    /// A copy has been programmed: it becomes the page's place if the page is still owned.
+    /// A copy has been programmed: the map switches to it if the page still has its owner.
     fn commit_copy(&mut self, slot: u32) {
         let op = &self.ops[slot];
         let (lpn, source, target) = (op.lpn, Ppn(op.base), op.ppn);
@@ -138,7 +138,7 @@ impl Ssd {
         self.gc_page_ends(slot);
     }
 
-    /// A page becomes invalid; pools that found nothing to collect look again.
+    /// A page becomes invalid; pools that found nothing to collect are considered again.
     pub(crate) fn release(&mut self, ppn: Ppn) {
         let block = self.ftl.release(ppn);
         if self.gc.watches_releases() {
@@ -153,7 +153,7 @@ impl Ssd {
         }
     }
 
-    /// The page of a partial write has been read (or need not be): now it is programmed.
+    /// The page of a partial write has been read (or need not be): program it.
     pub(crate) fn rmw_becomes_write(&mut self, slot: u32) {
         let lpn = self.ops[slot].lpn;
         let plane = self.place(lpn);
@@ -161,13 +161,13 @@ impl Ssd {
         (op.kind, op.plane) = (OpKind::HostWrite, plane);
         let base = op.base;
         if base != NONE {
-            // Its page is whole now: reads do not need the rest of it from flash.
+            // Its page is complete now: reads do not need the rest of it from flash.
             self.wake_readers(Ppn(base));
         }
         self.enqueue(slot, W_HOST);
     }
 
-    /// A read of flash returns: is it what was admitted last?
+    /// A read of flash returns: check that its data are the newest admitted.
     fn check_read(&mut self, slot: u32) {
         let Some(content) = &mut self.content else { return };
         let expected = self.ops.detail(slot).expected;
@@ -188,7 +188,7 @@ impl Ssd {
         }
     }
 
-    /// A read is served by the controller: is it what was admitted last?
+    /// The controller serves a read: check that its data are the newest admitted.
     pub(crate) fn check_served(&mut self, slot: u32) {
         let Some(content) = &mut self.content else { return };
         let (lpn, owner, part) = {
@@ -228,7 +228,7 @@ impl Ssd {
     }
 
     pub(crate) fn set_timer(&mut self, at: Nanos, timer: Timer) {
-        // Too late a time ends the run when it comes; events have none beyond.
+        // A time that is too late ends the run when it comes; no event can be later.
         self.timers.push(at.min(Nanos(self.latest_ns + 1)), timer);
         self.arm_timers();
     }
@@ -239,7 +239,7 @@ impl Ssd {
         self.events.reschedule(resource, next);
     }
 
-    /// One page operation of a request has finished, its time spent as `parts` says.
+    /// One page operation of a request has finished; `parts`: where its time went.
     #[inline(always)]
     pub(crate) fn finish_part(&mut self, slot: u32, parts: &Parts) {
         let owner = self.ops[slot].owner;
@@ -297,7 +297,7 @@ impl Ssd {
         }
     }
 
-    /// A line of the request log.
+    /// Append a line to the request log.
     #[inline(never)]
     fn log_request(&mut self, slot: u32, parts: &Parts) {
         let r = self.requests.get(slot);
@@ -368,14 +368,14 @@ impl Ssd {
         }
     }
 
-    /// Hand over the operation records that are complete, in order of start.
+    /// Return the operation records that are complete, in order of start.
     pub fn drain_operations(&mut self, out: &mut Vec<super::log::OpRecord>) {
         if let Some(log) = &mut self.log {
             log.drain(out);
         }
     }
 
-    /// Hand over the records of completed requests, in order of completion.
+    /// Return the records of completed requests, in order of completion.
     pub fn drain_requests(&mut self, out: &mut Vec<RequestRecord>) {
         if let Some(log) = &mut self.requests.log {
             out.append(log);

@@ -11,7 +11,7 @@ use crate::nand::media::{Media, Payload};
 use crate::units::Lpn;
 use std::collections::BTreeMap;
 
-/// Contents of the pages in flight and the shadow of what was admitted.
+/// Contents of the pages in flight, and a shadow of all admitted data.
 pub(crate) struct Content {
     mode: DataMode,
     page_bytes: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Content {
     newest: Vec<u64>,
     /// Payloads by operation slot.
     payloads: Vec<Payload>,
-    /// Read data in the making, and ready, by request number.
+    /// Read data, incomplete or ready, by request number.
     reads: BTreeMap<u64, Vec<u8>>,
 }
 

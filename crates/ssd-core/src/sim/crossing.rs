@@ -1,10 +1,10 @@
 //! GC pages in the buffers of their flash controllers, and pages on their way over the interconnect.
 //!
-//! A page that crosses by a formula takes a known time, which is a part of its operation's service. One that
-//! passes slices enters them when the service before has ended, and the rest of the service begins when it
-//! has arrived; the operation holds its unit all the while. Only operations that run are in the slices, so
-//! every packet arrives. Buffers are waited for by GC reads alone, which then hold nothing yet, so whoever
-//! has one can always go on to give it back.
+//! With the formula a page crosses in a known time, which is part of its operation's service. With slices a
+//! page enters them when the preceding service has ended, and the rest of the service begins when it has
+//! arrived; the operation holds its unit throughout. Only running operations have pages in the slices, so
+//! every packet arrives. Only GC reads wait for buffers, and they hold nothing while they wait, so whatever
+//! holds a buffer can always proceed and release it.
 
 use super::op::{NONE, OpKind};
 use super::ssd::Ssd;
@@ -21,7 +21,7 @@ pub(crate) struct PageBuffers {
 }
 
 impl PageBuffers {
-    /// Of a resolved config; `None` where there are any number.
+    /// From a resolved config; `None` if their number is unlimited.
     pub(crate) fn new(config: &Config) -> Option<PageBuffers> {
         let slots = config.controller.buffers?;
         Some(PageBuffers { slots, free: vec![slots; config.device.channels as usize] })
@@ -53,8 +53,8 @@ impl Ssd {
         self.times.gc_program_bus_ns
     }
 
-    /// A GC page has been read and seen by the ECC engine: true if the selective path goes on with it, which
-    /// has waited for the verdict.
+    /// A GC page has been read and checked by the ECC engine: true if the selective path, which has waited
+    /// for the verdict, continues with it.
     #[inline(never)]
     pub(crate) fn gc_read_is_judged(&mut self, slot: u32) -> bool {
         let in_error = self.page_errors.as_mut().is_some_and(|errors| errors.next());
@@ -72,8 +72,8 @@ impl Ssd {
         geo.channel_of(op.plane) == geo.channel_of(geo.plane_of(Ppn(op.base)))
     }
 
-    /// The page in `slot` is without error: its task goes on with the program, and passes no queue, unless
-    /// the copy has to go to another unit or nothing new is to start.
+    /// The page in `slot` has no error: its task continues with the program, without queueing, unless the
+    /// copy has to go to another unit or no new operation may start.
     #[inline(never)]
     pub(crate) fn program_from_buffer(&mut self, slot: u32) {
         let op = &mut self.ops[slot];
@@ -90,7 +90,7 @@ impl Ssd {
     }
 
     fn take_buffer(&mut self, channel: u32) {
-        let buffers = self.page_buffers.as_mut().expect("the caller has looked");
+        let buffers = self.page_buffers.as_mut().expect("the caller has checked");
         let free = &mut buffers.free[channel as usize];
         assert!(*free > 0, "a GC read has started without a buffer");
         *free -= 1;
@@ -99,7 +99,7 @@ impl Ssd {
         }
     }
 
-    /// The GC page in `slot` needs its buffer no longer, if there are buffers.
+    /// The GC page in `slot` no longer needs its buffer, if there are buffers.
     #[inline(never)]
     pub(crate) fn give_buffer(&mut self, slot: u32) {
         let source = self.ftl.geo.plane_of(Ppn(self.ops[slot].base));
@@ -107,13 +107,13 @@ impl Ssd {
         let Some(buffers) = &mut self.page_buffers else { return };
         let free = &mut buffers.free[channel as usize];
         *free += 1;
-        assert!(*free <= buffers.slots, "a buffer is given back twice");
+        assert!(*free <= buffers.slots, "a buffer is released twice");
         if *free == 1 {
             self.set_gates(channel, true);
         }
     }
 
-    /// GC reads on the units of `channel` may start, or may not.
+    /// Allow or forbid GC reads on the units of `channel` to start.
     fn set_gates(&mut self, channel: u32, open: bool) {
         let units = self.units.len() / self.buses.len();
         for unit in channel as usize * units..(channel as usize + 1) * units {
@@ -125,7 +125,7 @@ impl Ssd {
         }
     }
 
-    /// Between which ports the page of the operation in `slot` crosses; `None` if it does not.
+    /// The ports between which the page of the operation in `slot` crosses; `None` if it does not.
     fn route(&self, slot: u32) -> Option<(Port, Port)> {
         let (geo, op) = (&self.ftl.geo, &self.ops[slot]);
         let channel = geo.channel_of(op.plane).0;
@@ -151,7 +151,7 @@ impl Ssd {
     #[inline(never)]
     pub(crate) fn begin_on_slices(&mut self, unit: usize, slot: u32) -> bool {
         let Some((from, to)) = self.route(slot) else { return false };
-        let alone_ns = self.slices.as_ref().expect("the caller has looked").alone_ns(from, to);
+        let alone_ns = self.slices.as_ref().expect("the caller has checked").alone_ns(from, to);
         let kind = self.ops[slot].kind;
         let u = &mut self.units[unit];
         let local_ns = u.array_ns + u.bus_ns;
@@ -181,7 +181,7 @@ impl Ssd {
         self.await_slices();
     }
 
-    /// Pages move on in the slices; those that have arrived go on with their operations.
+    /// Pages advance in the slices; the operations of those that have arrived continue.
     pub(crate) fn slices_event(&mut self) {
         while let Some(Arrived { owner, waited_ns }) =
             self.slices.as_mut().expect("they have an event").advance(self.now)
@@ -202,14 +202,14 @@ impl Ssd {
         self.await_slices();
     }
 
-    /// The slices have one event, at the next time when something moves in them.
+    /// The slices have one event, at the next time at which a page moves in them.
     fn await_slices(&mut self) {
         let next = self.slices.as_ref().and_then(|slices| slices.next_time());
         let resource = self.slices_resource();
         self.events.reschedule(resource, next.unwrap_or(Nanos::NEVER));
     }
 
-    /// Buffers belong to pages that have been read and not been programmed, packets to units.
+    /// Audit: buffers belong to pages that have been read and not yet programmed, packets to units.
     pub(crate) fn audit_crossing(&self) -> Result<(), String> {
         let crossing = self.units.iter().filter(|u| u.stage == Stage::Crossing).count();
         let packets = self.slices.as_ref().map_or(0, |slices| slices.len());

@@ -12,8 +12,8 @@ use crate::metrics::counters::Cause;
 use crate::sched::order::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
 use crate::units::{Nanos, PlaneId, PoolId, Ppn, UnitId};
 
-/// How far into a queue an operation is looked for when those before it may not start (without limit
-/// before a run is given up as stalled).
+/// How many operations of a queue are examined when the first ones may not start (all of them before a run is
+/// declared stalled).
 pub(crate) const LOOK_AHEAD: u32 = 64;
 
 /// An operation in a queue with its predecessor.
@@ -21,7 +21,7 @@ pub(crate) const LOOK_AHEAD: u32 = 64;
 struct Found {
     before: u32,
     slot: u32,
-    /// Where a host write would be bound; on another unit: it moves there.
+    /// Where a host write would be bound; if that is on another unit, the write moves there.
     plane: PlaneId,
 }
 
@@ -43,7 +43,7 @@ impl Ssd {
                 let Some(chosen) = self.choose_queue(unit, waiting) else { return };
                 chosen
             };
-            // After a choice looked for again: cheaper than to carry what was found through memory.
+            // Searched again after the choice: cheaper than passing the result through memory.
             let Some(found) = self.first_startable(unit, queue) else { return };
             self.take(unit, queue, found);
             if let Some((array_ns, bus_ns)) = self.start(unit, found) {
@@ -100,7 +100,7 @@ impl Ssd {
         self.search(unit, queue)
     }
 
-    /// The same, looked for.
+    /// The same, by a search.
     #[inline(never)]
     fn search(&mut self, unit: usize, queue: usize) -> Option<Found> {
         let head = self.units[unit].head(queue);
@@ -122,8 +122,8 @@ impl Ssd {
         None
     }
 
-    /// A host read may start unless collection has closed the place where its page is. On another unit it
-    /// moves there, closed or not: it waits where it is woken.
+    /// A host read may start unless collection has closed the scope of its page. If the page is on another
+    /// unit, the read moves there, closed or not: it waits where it is woken.
     #[inline]
     pub(crate) fn read_may_start(&self, unit: usize, slot: u32) -> bool {
         if self.units[unit].closed == 0 && self.gc.closed_blocks == 0 {
@@ -154,7 +154,7 @@ impl Ssd {
             Entry::Slot(s) if op.kind == OpKind::HostRead => {
                 self.rest_on_flash(s, op.owner, op.lpn)
             }
-            // Also where a newer write, on flash by now, has overtaken a partial one.
+            // Also when a newer write, on flash by now, has overtaken a partial one.
             Entry::Page(_) | Entry::Slot(_) | Entry::Unmapped => None,
         }
     }
@@ -170,7 +170,7 @@ impl Ssd {
         target
     }
 
-    /// The same, only looked at.
+    /// The same, without side effects.
     #[inline]
     pub(crate) fn write_target(&self, unit: usize, slot: u32) -> Option<PlaneId> {
         let op = &self.ops[slot];
@@ -179,7 +179,7 @@ impl Ssd {
     }
 
     /// A plane of `unit` and of the pool of `plane` where a host write may be bound now, `plane` first,
-    /// without those in `except`.
+    /// except those in `except`.
     #[inline]
     fn write_plane(
         &self,
@@ -227,7 +227,7 @@ impl Ssd {
         })
     }
 
-    /// Bind an operation taken from a queue of `unit`: its time on array and bus. `None`: it has been
+    /// Bind an operation taken from a queue of `unit`; returns its time on array and bus. `None`: it has been
     /// passed on, or needs no flash.
     #[inline]
     fn start(&mut self, unit: usize, found: Found) -> Option<(u64, u64)> {
@@ -305,7 +305,7 @@ impl Ssd {
         op.ppn = self.ftl.bind_host(plane, stream, op.lpn);
         self.wake_movers(self.ftl.geo.pool_of(plane));
         let op = &self.ops[slot];
-        // The commit will want them.
+        // The commit will need them.
         self.ftl.map.prefetch(op.lpn);
         self.ftl.prefetch_release(op.base);
         if let Some(content) = &self.content {
@@ -363,7 +363,7 @@ impl Ssd {
                 self.bind_copy(slot, plane);
                 return Some((self.times.read_ns + self.times.program_ns, 0));
             }
-            // No page of its plane is left for a copy-back: over the controller.
+            // The plane has no page left for a copy-back: use the controller path.
             self.ops[slot].kind = OpKind::GcRead;
         }
         if self.gc.watches_way {
@@ -411,7 +411,7 @@ impl Ssd {
         Some((self.times.program_ns, bus_ns))
     }
 
-    /// Whether a copy to frontier `stream` may be bound on `plane` without looking further. Wear
+    /// Whether a copy to frontier `stream` may be bound on `plane` without a search. Wear
     /// levelling opens a block only where no plane has an open one.
     #[inline]
     fn copy_may_bind(&self, plane: PlaneId, stream: u32) -> bool {
@@ -474,7 +474,7 @@ impl Ssd {
         self.request_bus(unit, Stage::WaitIn);
     }
 
-    /// Serial: the operation in `slot`, which has taken `unit`, holds it for all its time.
+    /// Serial: the operation in `slot`, which has taken `unit`, holds it for its whole duration.
     #[inline(never)]
     fn begin_serial(&mut self, unit: usize, slot: u32) {
         if self.slices.is_some() && self.begin_on_slices(unit, slot) {
@@ -521,7 +521,7 @@ impl Ssd {
         }
     }
 
-    /// Out of the queue without having run.
+    /// Remove an operation from its queue without running it.
     fn leave_queue(&mut self, unit: usize, slot: u32) {
         self.units[unit].load -= 1;
         if self.ops[slot].kind.is_host() {
@@ -531,7 +531,7 @@ impl Ssd {
         }
     }
 
-    /// Move the operation to the unit of `plane`, keeping what it has waited.
+    /// Move the operation to the unit of `plane`, keeping the time it has waited.
     fn pass_on(&mut self, unit: usize, slot: u32, plane: PlaneId, queue: usize) {
         debug_assert_ne!(self.ftl.geo.unit_of(plane).at(), unit);
         self.leave_queue(unit, slot);

@@ -18,7 +18,7 @@ const TOP: usize = 2;
 
 /// Next times of all resources.
 pub(crate) struct Events {
-    /// All levels one after the other: first a key a resource, then the least key of every group below.
+    /// All levels one after the other: first one key per resource, then the least key of every group below.
     groups: Vec<[u64; FAN]>,
     /// First group of each level but the lowest.
     starts: Vec<usize>,
@@ -104,7 +104,7 @@ impl Events {
         (self.first != NEVER).then_some(Nanos(self.first >> self.bits))
     }
 
-    /// Take the next event, which is there: its resource.
+    /// Take the next event, which must exist; returns its resource.
     #[inline(always)]
     pub(crate) fn take(&mut self) -> usize {
         let resource = (self.first & ((1 << self.bits) - 1)) as usize;

@@ -1,4 +1,4 @@
-//! The functional executor: the same page decisions without time.
+//! The functional executor: the same page decisions without timing.
 //!
 //! Equal to the timed machine at queue depth 1 with whole-job collection, one pool at a time: a write
 //! binds, commits, and then the pool's demand is met before the next write binds; when a trigger over the
@@ -58,7 +58,7 @@ impl Tally {
     }
 }
 
-/// Page decisions without time over one device.
+/// Page decisions without timing over one device.
 pub struct Functional {
     /// The device.
     pub ftl: Ftl,
@@ -69,17 +69,17 @@ pub struct Functional {
     placement: Placement,
     layout: Layout,
     demands: Demands,
-    /// What a pool wants may change with every page written, not only with every block opened.
+    /// The demand of a pool may change with every page written, not only with every block opened.
     watches_pages: bool,
-    /// What a pool wants may change by what happens in others.
+    /// The demand of a pool may change because of events in other pools.
     watches_device: bool,
-    /// The triggers that look at the whole device held when they were last looked at.
+    /// The triggers on the whole device held when they were last examined.
     device_held: bool,
     /// The pages of the victim under collection.
     pages: Vec<(Ppn, Lpn)>,
     /// Pools whose `amount = "one"` has been used up since their last host page.
     spent: Vec<bool>,
-    /// Pools whose demand found nothing to collect: looked at again when a page of theirs is released.
+    /// Pools whose demand found nothing to collect: considered again when one of their pages is released.
     starved: Vec<bool>,
     starving: u32,
     unmet: Unmet,
@@ -103,14 +103,14 @@ impl Functional {
         Functional::over(config, ftl, &Plugs::default())
     }
 
-    /// Over the erased device of `config`, with policies from outside.
+    /// Over the erased device of `config`, with external policies.
     #[must_use]
     pub fn with_plugs(config: &Config, plugs: &Plugs) -> Functional {
         plugs.begin();
         Functional::over(config, Ftl::with_plugs(config, plugs), plugs)
     }
 
-    /// Over a device of `config` in the state of `snapshot`, with policies from outside.
+    /// Over a device of `config` in the state of `snapshot`, with external policies.
     ///
     /// # Errors
     /// As [`Ftl::restore`].
@@ -172,8 +172,8 @@ impl Functional {
     /// Write one page of request stream `stream`.
     ///
     /// # Errors
-    /// [`DeviceError::NoSpace`] when the pool cannot free a block; [`DeviceError::Policy`] when a policy
-    /// from outside fails.
+    /// [`DeviceError::NoSpace`] when the pool cannot free a block; [`DeviceError::Policy`] when an external
+    /// policy fails.
     #[inline]
     pub fn write(&mut self, lpn: Lpn, stream: u8) -> Result<(), DeviceError> {
         let written = self.write_page(lpn, stream);
@@ -210,13 +210,13 @@ impl Functional {
         }
     }
 
-    /// End the run if a policy from outside has failed.
+    /// End the run if an external policy has failed.
     ///
     /// # Errors
     /// [`DeviceError::Policy`] or [`DeviceError::Interrupted`].
     #[inline(never)]
     pub fn heed_policies(&self) -> Result<(), DeviceError> {
-        let place = || format!("without time, after {} host pages", self.sequence);
+        let place = || format!("in functional mode, after {} host pages", self.sequence);
         self.plugs.fault().map_or(Ok(()), |fault| Err(policy_error(fault, place)))
     }
 
@@ -232,7 +232,7 @@ impl Functional {
         true
     }
 
-    /// Page `released` is invalid now: its pool, if that may have something to collect for this.
+    /// Page `released` has become invalid: its pool, if that may have something to collect now.
     fn pool_to_look_at(&self, released: Ppn) -> Option<PoolId> {
         let pool = self.ftl.geo.pool_of(self.ftl.geo.plane_of(released));
         (self.starved[pool.at()] || self.at_once).then_some(pool)
@@ -257,8 +257,8 @@ impl Functional {
         }
     }
 
-    /// The same in every pool when a trigger over the device begins to hold, else in these two, once each: the
-    /// lower one first.
+    /// The same in every pool when a trigger over the device begins to hold; otherwise in these two, once
+    /// each, the lower one first.
     #[inline(never)]
     fn meet_demands(&mut self, a: Option<PoolId>, b: Option<PoolId>) -> Result<(), DeviceError> {
         let held_before = self.device_held;
@@ -275,7 +275,7 @@ impl Functional {
         self.device_held = self.demands.device_holds(&self.ftl.space_view(PoolId(0)));
     }
 
-    /// Collect in `pool` as triggers, reserve and amount say.
+    /// Collect in `pool` as triggers, reserve and amount require.
     #[inline]
     fn meet_demand(&mut self, pool: PoolId) -> Result<(), DeviceError> {
         self.set_starved(pool, false);
@@ -296,7 +296,7 @@ impl Functional {
         }
     }
 
-    /// Level the wear of `pool` by one block; false when it is level.
+    /// Level the wear of `pool` by one block; false if it is level.
     #[inline(never)]
     fn level(&mut self, pool: PoolId) -> Result<bool, DeviceError> {
         let Some(block) = self.ftl.take_cold(pool) else { return Ok(false) };
@@ -312,7 +312,7 @@ impl Functional {
         }
     }
 
-    /// One step of collection; false when nothing is to be gained now.
+    /// One step of collection; false if there is nothing to gain now.
     #[inline(never)]
     fn collect_once(&mut self, pool: PoolId) -> Result<bool, DeviceError> {
         let demand = self.demands.of(&self.ftl.space_view(pool));
@@ -396,10 +396,8 @@ impl Functional {
 
     /// Write the first `share` of the user pages once and overwrite them `overwrite` times at random.
     ///
-    /// # Errors
-    /// [`DeviceError::NoSpace`] when a pool cannot free a block. `keep_going` is asked every 65,536
-    /// pages programmed, copies included, with the pages written and those to write in all; false ends
-    /// early.
+    /// [`DeviceError::NoSpace`] when a pool cannot free a block. `keep_going` is called every 65,536 pages
+    /// programmed, copies included, with the pages written and those to write in all; false ends early.
     pub fn precondition(
         &mut self,
         config: &Config,
@@ -427,8 +425,8 @@ impl Functional {
         self.overwrite(pages, overwrites, rng, keep_going)
     }
 
-    /// Whether as many pages have been programmed since this last held as lie between two reports of
-    /// progress. One page of the host may cost any number of copies, so those count.
+    /// Whether a report of progress is due, by pages programmed: one host page may cost any number of copies,
+    /// so those count.
     #[inline(always)]
     pub fn is_time_to_look(&mut self) -> bool {
         let programs = self.programs;
@@ -439,8 +437,8 @@ impl Functional {
         due
     }
 
-    /// The steady state of greedy collection under uniform writes, with as few erased blocks as no
-    /// trigger minds.
+    /// The steady state of greedy collection under uniform writes, with as few erased blocks as possible
+    /// without any trigger holding.
     fn build_steady_state(
         &mut self,
         pages: u32,
@@ -465,8 +463,8 @@ impl Functional {
             DeviceError::NoSteadyState {
                 pool: pool.0,
                 reason: format!(
-                    "its triggers keep {free} of its {} blocks erased, and beside them and the open \
-                     blocks its share of the {pages} filled pages has no room; give the device more \
+                    "its triggers keep {free} of its {} blocks erased, and its share of the {pages} filled \
+                     pages does not fit beside them and the open blocks; give the device more \
                      over-provisioning, or fill it page by page (precondition.steady_state = \"none\")",
                     self.ftl.space.good_blocks(pool)
                 ),
@@ -507,8 +505,8 @@ impl Functional {
     }
 }
 
-/// Why `pool` cannot free a block for the `outstanding` requests, of which `first` is the oldest; `more` is said
-/// behind the reason.
+/// Why `pool` cannot free a block for the `outstanding` requests, of which `first` is the oldest; `more` is
+/// appended to the reason.
 pub(crate) fn no_space(
     ftl: &Ftl,
     pool: PoolId,

@@ -4,7 +4,7 @@
 use crate::nand::geometry::Geometry;
 use crate::units::{PoolId, Ppn};
 
-/// The new places of the pages of closed blocks.
+/// The new addresses of the pages of closed blocks.
 #[derive(Default)]
 pub(crate) struct RelocatedPages {
     /// One bit for each flash page; nothing where no page is ever held.
@@ -14,7 +14,7 @@ pub(crate) struct RelocatedPages {
 }
 
 impl RelocatedPages {
-    /// Over a device of which pages are held.
+    /// For a device in which pages are held.
     pub(crate) fn new(geo: &Geometry) -> RelocatedPages {
         RelocatedPages {
             bits: vec![0; (geo.pages as usize).div_ceil(64)],
@@ -46,7 +46,7 @@ impl RelocatedPages {
         self.bits.get(page.at() / 64).is_some_and(|bits| bits >> (page.0 % 64) & 1 == 1)
     }
 
-    /// What is held belongs to running jobs, and nothing else is.
+    /// Audit: held pages belong to running jobs, and the bits agree with the lists.
     pub(crate) fn audit(&self, running: impl Fn(PoolId) -> bool) -> Result<(), String> {
         for (pool, moved) in self.moved.iter().enumerate() {
             if !moved.is_empty() && !running(PoolId(pool as u32)) {

@@ -1,4 +1,4 @@
-//! The way between host and flash queues: over the link, and through the ECC decoder.
+//! The path between host and flash queues: over the link, and through the ECC decoder.
 
 use super::admit::byte_range;
 use super::event::Timer;
@@ -43,8 +43,8 @@ impl Ssd {
         }
     }
 
-    /// A read for the host has ended, its time so far spent as `parts` says: the page is decoded, then goes
-    /// to the host.
+    /// A read for the host has ended; `parts`: where its time went so far. The page is decoded, then goes to
+    /// the host.
     #[inline(always)]
     pub(crate) fn page_is_read(&mut self, slot: u32, parts: &Parts) {
         if self.times.host_ecc_ns > 0 {
@@ -72,7 +72,7 @@ impl Ssd {
         }
     }
 
-    /// The page in `slot` is complete for its request; if it is one of a read, it crosses the link.
+    /// The page in `slot` is complete for its request; if it belongs to a read, it crosses the link.
     #[inline(always)]
     pub(crate) fn page_goes_out(&mut self, slot: u32, parts: &Parts) {
         if self.link.is_none() {
@@ -90,7 +90,7 @@ impl Ssd {
             return self.finish_part(slot, parts);
         }
         let (range, _) = byte_range(&self.ftl.geo, request, op.lpn);
-        let link = self.link.as_mut().expect("the caller has looked");
+        let link = self.link.as_mut().expect("the caller has checked");
         let (begin, end) = link.carry(self.now, Toward::Host, (range.1 - range.0) as u64);
         op.parts = *parts;
         op.parts.queue_ns += (begin - self.now).0;
@@ -103,7 +103,7 @@ impl Ssd {
     pub(crate) fn retries_ns(&mut self, slot: u32) -> u64 {
         let op = &self.ops[slot];
         let erases = self.ftl.blocks.erases[self.ftl.geo.block_of(op.ppn).at()];
-        let errors = self.read_errors.as_mut().expect("the caller has looked");
+        let errors = self.read_errors.as_mut().expect("the caller has checked");
         let retries = u64::from(errors.retries(erases));
         self.measured.flash.retries[op.cause().at()] += retries;
         retries * errors.retry_ns()

@@ -34,9 +34,9 @@ impl FlashOp {
 pub struct OpRecord {
     /// What it did.
     pub op: FlashOp,
-    /// Why.
+    /// Its cause.
     pub cause: Cause,
-    /// Where; the page of an erase has no meaning.
+    /// Its address; the page of an erase has no meaning.
     pub place: PageAddress,
     /// Logical page (`u32::MAX` for an erase).
     pub lpn: u32,
@@ -60,7 +60,7 @@ pub struct OpRecord {
 #[derive(Default)]
 pub(crate) struct OpLog {
     rows: VecDeque<Option<OpRecord>>,
-    /// Number of the first row that is still here.
+    /// Number of the first row that is still kept.
     first: u64,
 }
 
@@ -78,7 +78,7 @@ impl OpLog {
         self.rows[at] = Some(record);
     }
 
-    /// Hand over the records whose predecessors have all ended.
+    /// Return the records whose predecessors have all ended.
     pub(crate) fn drain(&mut self, out: &mut Vec<OpRecord>) {
         while let Some(Some(_)) = self.rows.front() {
             out.extend(self.rows.pop_front().flatten());

@@ -61,7 +61,7 @@ pub(crate) struct Op {
     pub(crate) kind: OpKind,
     /// It belongs to a job of static wear levelling.
     pub(crate) levels: bool,
-    /// GC program: the flash controller that has read the page holds it (else the host side does).
+    /// GC program: the flash controller that read the page holds it (otherwise the host side does).
     pub(crate) in_buffer: bool,
     pub(crate) stream: u8,
     /// Page of the request it belongs to, counted from 0.
@@ -92,7 +92,7 @@ impl Op {
         self.kind == OpKind::HostRead && self.base != NONE
     }
 
-    /// Why it happens.
+    /// Its cause.
     #[inline(always)]
     pub(crate) fn cause(&self) -> Cause {
         match self.kind {
@@ -105,7 +105,7 @@ impl Op {
         }
     }
 
-    /// Why its job runs, if it belongs to one.
+    /// The cause of its job, if it belongs to one.
     #[inline(always)]
     pub(crate) fn job_cause(&self) -> Cause {
         debug_assert!(!self.kind.is_host(), "{:?} belongs to no job", self.kind);
@@ -113,7 +113,7 @@ impl Op {
     }
 }
 
-/// What only logs and data modes need to know of an operation, kept apart to keep [`Op`] small.
+/// What only logs and data modes need to know about an operation, kept apart to keep [`Op`] small.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Detail {
     /// Phases on unit and bus.
@@ -133,7 +133,7 @@ pub(crate) struct Slab {
 }
 
 impl Slab {
-    /// Put an operation in; its slot.
+    /// Insert an operation; returns its slot.
     #[inline]
     pub(crate) fn insert(&mut self, op: Op) -> u32 {
         if let Some(slot) = self.free.pop() {
@@ -145,13 +145,13 @@ impl Slab {
         (self.ops.len() - 1) as u32
     }
 
-    /// Take an operation out.
+    /// Remove an operation.
     #[inline]
     pub(crate) fn remove(&mut self, slot: u32) {
         self.free.push(slot);
     }
 
-    /// What logs and data modes know of the operation in `slot`.
+    /// What logs and data modes know about the operation in `slot`.
     pub(crate) fn detail(&mut self, slot: u32) -> &mut Detail {
         if self.details.len() <= slot as usize {
             self.details.resize(self.ops.len(), Detail::default());
@@ -159,7 +159,7 @@ impl Slab {
         &mut self.details[slot as usize]
     }
 
-    /// Operations inside.
+    /// Number of operations.
     pub(crate) fn len(&self) -> usize {
         self.ops.len() - self.free.len()
     }
@@ -201,7 +201,7 @@ impl Queue {
         self.tail = slot;
     }
 
-    /// Take `slot` out, whose predecessor is `before` (`NONE` for the head).
+    /// Remove `slot`, whose predecessor is `before` (`NONE` for the head).
     #[inline]
     pub(crate) fn take(&mut self, slab: &mut Slab, before: u32, slot: u32) {
         let next = slab[slot].next;

@@ -25,9 +25,9 @@ pub(crate) struct InFlight {
 pub struct RequestRecord {
     /// Number.
     pub id: u64,
-    /// What was asked for.
+    /// The request.
     pub request: Request,
-    /// First page and number of pages touched.
+    /// First page touched.
     pub lpn: u32,
     /// Pages touched.
     pub pages: u32,
@@ -65,7 +65,7 @@ impl Requests {
     }
 
     #[inline]
-    /// Take a request out; its slot keeps it until the next [`Requests::insert`].
+    /// Remove a request; its slot keeps it until the next [`Requests::insert`].
     pub(crate) fn remove(&mut self, slot: u32) -> &InFlight {
         let request = &mut self.slots[slot as usize];
         assert!(request.live, "request {} completes twice", request.id);

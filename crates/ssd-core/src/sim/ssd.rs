@@ -59,8 +59,8 @@ pub struct Ssd {
     pub(crate) timers: Timers,
     pub(crate) units: Vec<Unit>,
     pub(crate) buses: Vec<Bus>,
-    /// Chips and channels are told when operations begin and end: not if the chip is the busy unit
-    /// and the bus knows of its channel.
+    /// Chips and channels are notified when operations begin and end: not if the chip is the busy unit and
+    /// the bus keeps track of its channel.
     pub(crate) watch_activity: bool,
     pub(crate) chips: Vec<Activity>,
     /// Serial model: operations on each channel.
@@ -82,7 +82,7 @@ pub struct Ssd {
     pub(crate) log: Option<OpLog>,
     pub(crate) failure: Option<DeviceError>,
     pub(crate) link: Option<Link>,
-    /// Neither link nor buffer lies between the admission of a write and its queue.
+    /// There is neither link nor buffer between the admission of a write and its queue.
     pub(crate) writes_go_straight: bool,
     pub(crate) buffer: Option<WriteBuffer>,
     pub(crate) read_errors: Option<ReadErrors>,
@@ -104,7 +104,7 @@ pub struct Ssd {
     erases_before: Vec<u32>,
     audit_every: u64,
     until_audit: u64,
-    /// What runs goes on to its end, and nothing new starts.
+    /// Running operations finish, and nothing new starts.
     pub(crate) quiescing: bool,
     plugs: Plugs,
 }
@@ -116,7 +116,7 @@ impl Ssd {
         Ssd::with_plugs(config, ftl, sequence, &Plugs::default())
     }
 
-    /// The same with policies from outside.
+    /// The same with external policies.
     #[must_use]
     pub fn with_plugs(config: &Config, mut ftl: Ftl, sequence: u64, plugs: &Plugs) -> Ssd {
         plugs.begin();
@@ -197,8 +197,8 @@ impl Ssd {
         Ok(Ssd::new(config, Ftl::restore(config, snapshot)?, snapshot.counters().sequence))
     }
 
-    /// Recompute all invariants every `n` instants, see after each that no idle unit has been forgotten, and
-    /// panic on a violation; 0: never.
+    /// Recompute all invariants every `n` instants, check after each that no idle unit has been forgotten,
+    /// and panic on a violation; 0: never.
     pub fn audit_every(&mut self, n: u64) {
         self.audit_every = n;
         self.until_audit = n;
@@ -219,7 +219,7 @@ impl Ssd {
         self.audit_gc()
     }
 
-    /// The flash page with the newest data of `lpn` that are on flash; newer ones may be in the controller.
+    /// The flash page with the newest data of `lpn` on flash; newer data may be in the controller.
     #[must_use]
     pub fn page_on_flash(&self, lpn: Lpn) -> Option<Ppn> {
         match self.ftl.map.get(lpn) {
@@ -328,7 +328,7 @@ impl Ssd {
         }
     }
 
-    /// At the end of an instant: what no later audit would find, and all invariants when it is time.
+    /// At the end of an instant: check what no later audit would find, and all invariants when they are due.
     #[inline(never)]
     fn audit_instant(&mut self) -> Result<(), String> {
         self.audit_idle_units()?;
@@ -363,7 +363,7 @@ impl Ssd {
         self.chips.iter_mut().chain(&mut self.channels).for_each(|a| a.restart(now));
         self.units.iter_mut().for_each(|u| u.restart(now));
         for bus in &mut self.buses {
-            // What the bus still carries belongs to the measurement.
+            // What the bus still transfers belongs to the measurement.
             bus.busy_ns = bus.free_at.0.saturating_sub(now.0);
         }
         self.ftl.space.restart_lowest();
@@ -376,7 +376,7 @@ impl Ssd {
         if self.times.serial {
             return self.channels.iter().map(|a| a.busy_ns(self.now)).collect();
         }
-        // The part of a transfer that lies in the future has been counted at its grant.
+        // The future part of a transfer was counted at its grant.
         self.buses.iter().map(|b| b.busy_ns - b.free_at.0.saturating_sub(self.now.0)).collect()
     }
 
@@ -450,7 +450,7 @@ impl Ssd {
         warming
     }
 
-    /// Run the next instant; where there is none, see whether there could be one.
+    /// Run the next instant; if there is none, check whether there could be one.
     ///
     /// # Errors
     /// As [`Device::run_until`].
@@ -496,7 +496,7 @@ impl Ssd {
         }
     }
 
-    /// End the run if a policy from outside has failed at this instant.
+    /// End the run if an external policy has failed at this instant.
     #[inline(never)]
     fn heed_policies(&self) -> Result<(), DeviceError> {
         let place = || format!("at {} ns", self.now.0);
@@ -534,7 +534,7 @@ impl Ssd {
     }
 }
 
-/// Whether request `r` with number `id` is one that the device takes.
+/// Whether the device accepts request `r` with number `id`.
 #[inline]
 pub(crate) fn check(geo: &Geometry, id: u64, r: &Request) -> Result<(), DeviceError> {
     let capacity = geo.user_sectors();
@@ -543,7 +543,7 @@ pub(crate) fn check(geo: &Geometry, id: u64, r: &Request) -> Result<(), DeviceEr
     if (inside && sized) || r.op == HostOp::Flush { Ok(()) } else { refuse(capacity, id, r) }
 }
 
-/// The end of a run by the fault of a policy; `place`: when it was asked.
+/// The end of a run because of the fault of a policy; `place`: when it was asked.
 pub(crate) fn policy_error(fault: Fault, place: impl FnOnce() -> String) -> DeviceError {
     match fault {
         Fault::Interrupted => DeviceError::Interrupted,

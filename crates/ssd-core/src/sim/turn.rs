@@ -1,5 +1,5 @@
-//! Whose turn is it to collect? Background jobs as the concurrency rule counts them, and the pools that
-//! wait until it lets them start one.
+//! Whose turn is it to collect? Background jobs as the concurrency rule counts them, and the pools that wait
+//! until the rule allows them a job.
 
 use super::ssd::Ssd;
 use crate::config::Config;
@@ -14,16 +14,16 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Wait {
     No,
-    /// Since this instant, perhaps not longer.
+    /// Since this instant, perhaps not for long.
     New,
-    /// And it has been counted.
+    /// The wait has been counted.
     Deferred,
 }
 
-/// What the concurrency rule has allowed, and to whom not yet.
+/// The jobs that the concurrency rule has allowed, and the pools that wait for it.
 pub(crate) struct Turns {
     rule: Concurrency,
-    /// Each pool's channel, where the rule counts channels; else its own number.
+    /// Each pool's channel, if the rule counts channels; otherwise the number of the pool.
     group: Vec<u32>,
     /// Background jobs in each group, and how many groups have one.
     jobs: Vec<u32>,
@@ -64,7 +64,7 @@ impl Turns {
         *jobs += 1;
     }
 
-    /// It ends, or is one of the foreground from now on.
+    /// The job ends, or counts as foreground from now on.
     pub(crate) fn job_ends(&mut self, pool: PoolId) {
         let jobs = &mut self.jobs[self.group[pool.at()] as usize];
         assert!(*jobs > 0, "{pool:?} has no background job");
@@ -90,7 +90,7 @@ impl Turns {
         }
     }
 
-    /// How many of those that have begun to wait at this instant still do.
+    /// How many of the pools that began to wait at this instant still do.
     fn count_deferred(&mut self) -> u64 {
         if self.new == 0 {
             return 0;
@@ -139,8 +139,8 @@ impl Ssd {
         self.gc.turns.allows(pool, self.concurrency_limit())
     }
 
-    /// Whether pools that want collection line up first, since the victim policy orders them and the
-    /// rule may not let all of them begin.
+    /// Whether pools that want collection queue first, since the victim policy orders them and the rule may
+    /// not allow all of them a job.
     pub(crate) fn pools_line_up(&self) -> bool {
         self.ftl.victim.orders_pools()
             && (self.concurrency_limit() as usize) < self.gc.turns.jobs.len()

@@ -49,7 +49,7 @@ pub(crate) struct Unit {
     pub(crate) wants_ns: u64,
     host_running: bool,
     host_busy_ns: u64,
-    /// Time held by operations that have ended, less what was before the measurement.
+    /// Time held by operations that have ended, excluding the time before the measurement.
     busy_ns: u64,
     /// Since when no host operation has waited or run.
     pub(crate) idle_since: Nanos,
@@ -222,7 +222,7 @@ impl Bus {
     }
 }
 
-/// A set of small ids, taken out in ascending order.
+/// A set of small ids, removed in ascending order.
 #[derive(Clone, Debug)]
 pub(crate) struct IdSet {
     words: Vec<u64>,
@@ -250,7 +250,7 @@ impl IdSet {
         self.summary == 0
     }
 
-    /// Take the lowest id out.
+    /// Remove the lowest id.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<u32> {
         if self.summary == 0 {

@@ -1,8 +1,8 @@
-//! Who looks again: whatever makes an operation startable wakes its unit in the same instant, and the audit sees
+//! Wake-ups: whatever makes an operation startable wakes its unit in the same instant, and the audit checks
 //! that none has been forgotten.
 //!
-//! Units also wake by themselves, when they become idle or something is queued on them, and when a place opens
-//! (`collect`) or a page buffer is free (`crossing`).
+//! Units also wake by themselves, when they become idle or something is queued on them, and when a scope
+//! reopens (`collect`) or a page buffer is free (`crossing`).
 
 use super::op::NONE;
 use super::ssd::Ssd;
@@ -10,15 +10,15 @@ use crate::sched::order::{R_GC, R_HOST, W_GC, W_HOST};
 use crate::units::{PoolId, Ppn};
 
 impl Ssd {
-    /// Units of `pool` look again whether a host operation may start.
+    /// Wake the units of `pool`: a host operation may be able to start.
     pub(crate) fn wake_pool(&mut self, pool: PoolId) {
         for unit in self.ftl.geo.units_of_pool(pool) {
             self.ready.insert(unit);
         }
     }
 
-    /// The owner of `page` has got newer data, another page or none: reads that wait on the page's unit because
-    /// collection has closed it may have nothing to wait for any more.
+    /// The owner of `page` has newer data, another page or none: reads that wait on the page's unit because
+    /// collection has closed it may no longer need to wait.
     #[inline(always)]
     pub(crate) fn wake_readers(&mut self, page: Ppn) {
         if self.gc.closings > 0 {
@@ -27,8 +27,8 @@ impl Ssd {
         }
     }
 
-    /// A page of `pool` has been bound. A write moves to another unit only if its own, closed or not, has no
-    /// room: it may have lost it now.
+    /// A page of `pool` has been bound. A write moves to another unit only if its unit, closed or not, has no
+    /// room, and this may have taken the last room.
     #[inline(always)]
     pub(crate) fn wake_movers(&mut self, pool: PoolId) {
         let planes_close = self.gc.closings > 0 && self.gc.closed_blocks == 0;

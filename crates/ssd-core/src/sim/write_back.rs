@@ -1,8 +1,8 @@
 //! The write buffer at work: pages of writes come in, merge, are evicted, and leave when they are on flash.
 //!
-//! A write is admitted when it arrives, as without a buffer: its page gets a slot, and the map names it. A
-//! page of the same LPN that the buffer keeps is superseded then and leaves; one that has not entered by
-//! then never will. So the newest data of an LPN are in one slot, whatever became of older ones.
+//! A write is admitted when it arrives, as without a buffer: its page gets a slot, and the map points to it.
+//! A buffered page of the same LPN is superseded then and leaves; one that has not entered by then never
+//! will. So the newest data of an LPN are in one slot, whatever became of older ones.
 
 use super::op::{NONE, OpKind};
 use super::ssd::Ssd;
@@ -22,11 +22,12 @@ fn sectors((from, to): (usize, usize)) -> u128 {
 }
 
 impl Ssd {
-    /// A write in request slot `slot` is about to be admitted: what is here goes to flash first if it says so.
+    /// A write in request slot `slot` is about to be admitted: with preflush, buffered pages go to flash
+    /// first.
     #[inline(never)]
     pub(crate) fn flush_before(&mut self, slot: u32, request: &Request) {
         if self.buffer.is_some() && request.flags & flags::PREFLUSH != 0 {
-            // One part for the flush, and one so that the request does not end with it.
+            // One part for the flush, and one so that the request does not end with the flush.
             self.requests.get(slot).left = 2;
             self.flush(slot);
             self.requests.get(slot).left -= 1;
@@ -65,7 +66,7 @@ impl Ssd {
         *self.buffer.as_ref().expect("there is a buffer").held(slot)
     }
 
-    /// The page in `slot` leaves the buffer if it is kept there: whether it was.
+    /// The page in `slot` leaves the buffer if it is kept there; returns whether it was.
     fn forget_kept(&mut self, slot: u32) -> bool {
         let sequence = self.ops[slot].sequence;
         let kept = self.buffer.as_mut().is_some_and(|buffer| buffer.forget(sequence));
@@ -75,7 +76,7 @@ impl Ssd {
         kept
     }
 
-    /// The page in `slot` will not be programmed: newer data have taken its place, or a TRIM.
+    /// The page in `slot` will not be programmed: newer data or a TRIM have replaced it.
     fn drop_held(&mut self, slot: u32) {
         let epoch = self.held(slot).epoch;
         assert!(!self.epochs.ended(epoch), "a flush waits for a page that is dropped");
@@ -92,7 +93,7 @@ impl Ssd {
         }
     }
 
-    /// The page in `slot` is at the buffer's door.
+    /// The page in `slot` requests room in the buffer.
     pub(crate) fn page_waits(&mut self, slot: u32) {
         let since = self.now;
         self.buffer.as_mut().expect("there is a buffer").wait(Waiting { slot, since });
@@ -175,7 +176,7 @@ impl Ssd {
         }
     }
 
-    /// The page in `slot` has been programmed, its time spent as the parts in its operation say.
+    /// The page in `slot` has been programmed; the parts in its operation say where its time went.
     #[inline(never)]
     pub(crate) fn held_is_on_flash(&mut self, slot: u32, parts: &Parts) {
         let held = self.held(slot);
@@ -206,8 +207,8 @@ impl Ssd {
         (missing != 0).then(|| Ppn(self.ops[slot].base))
     }
 
-    /// The read in `slot` is about to read its page from flash: perhaps only for the rest of what the buffer
-    /// holds. What it returns is complete only with what is there now.
+    /// The read in `slot` is about to read its page from flash, perhaps only the rest of a page of which the
+    /// buffer holds a part. Its data are complete only together with what the buffer holds now.
     pub(crate) fn note_rest_read(&mut self, slot: u32) {
         let (lpn, ppn) = (self.ops[slot].lpn, self.ops[slot].ppn);
         if self.ftl.map.get(lpn) != Entry::Page(ppn) {

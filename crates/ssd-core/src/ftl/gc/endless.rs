@@ -1,12 +1,13 @@
-//! Collection without end, seen before a run begins: the data that preconditioning leaves hold the triggers by
-//! themselves, so that collection stops only when no invalid page is left.
+//! Endless collection, detected before a run begins: the data that preconditioning leaves are enough to make
+//! the triggers hold, so that collection stops only when no invalid page is left.
 //!
-//! What is live after the fill is known exactly: `fill` of the user pages, whatever is overwritten later. The
-//! state that no collection can improve has these pages in as few blocks as they fill, and nothing else used;
-//! if the triggers hold there (`Demands::outlast`), they hold always. A policy that takes the block with the
-//! most invalid pages then moves nearly a whole block for each page the host writes. One that takes blocks
-//! without invalid pages before others, such as FIFO, moves half of the pool or more: that is refused
-//! above [`MOST_COPIES`]. Where the reserve chooses, it takes greedy's block, and the cost is a block.
+//! The amount of live data after the fill is known exactly: `fill` of the user pages, whatever is overwritten
+//! later. In the state that no collection can improve, these pages occupy as few blocks as possible, and
+//! nothing else is used; if the triggers hold there (`Demands::outlast`), they always hold. A policy that
+//! takes the block with the most invalid pages then moves nearly a whole block for each page the host writes.
+//! A policy that takes blocks without invalid pages before others, such as FIFO, moves half of the pool or
+//! more: that is refused above [`MOST_COPIES`]. Where the reserve chooses, it takes the block that greedy
+//! would take, and the cost is one block.
 
 use super::Demands;
 use super::trigger::SpaceView;
@@ -17,7 +18,7 @@ use crate::ftl::plugs::Plugs;
 use crate::rng::Stream;
 use crate::units::{BlockId, PoolId};
 
-/// A device whose triggers preconditioning alone keeps holding.
+/// A device whose preconditioning alone makes its triggers hold.
 pub(crate) struct Endless {
     live_share: f64,
     /// Erased blocks of a pool at best, and all that are not bad.
@@ -28,7 +29,8 @@ pub(crate) struct Endless {
     pages: u64,
 }
 
-/// What `config` leads to; `None` where collection can meet its triggers, and where it is not known.
+/// The endless collection that `config` leads to; `None` if collection can meet its triggers, or if that is
+/// not known.
 pub(crate) fn of(config: &Config) -> Option<Endless> {
     let live = (f64::from(config.device.user_pages) * config.precondition.fill).floor() as u64;
     if config.precondition.snapshot.is_some() || live == 0 {
@@ -69,16 +71,16 @@ pub(crate) fn of(config: &Config) -> Option<Endless> {
     })
 }
 
-/// Page copies for each page that the host writes, beyond which a configuration is refused: no device is meant,
-/// and preconditioning a small one takes minutes to hours.
+/// Page copies for each page that the host writes, beyond which a configuration is refused: it cannot be
+/// intended, and preconditioning even a small device takes minutes to hours.
 const MOST_COPIES: u64 = 1000;
-/// Blocks of the pool on which a policy is tried out, at most.
+/// Largest number of blocks in the pool on which a policy is tried out.
 const TRIED: u64 = 512;
-/// Trials: some policies draw.
+/// Number of trials: some policies draw at random.
 const TRIALS: u64 = 8;
 
-/// How many of `blocks` sealed blocks the policy takes until it comes to the only one with an invalid page, which
-/// is in the middle; `None` if it takes none: then the policy says when to stop.
+/// How many of `blocks` sealed blocks the policy takes until it reaches the only one with an invalid page,
+/// which is in the middle; `None` if it takes none: then the policy decides when to stop.
 fn expected_victims(config: &Config, blocks: u64) -> Option<u64> {
     let mut rng = Stream::new(config.run.seed, "trial");
     let tried = blocks.min(TRIED) as u32;
@@ -140,7 +142,7 @@ impl Endless {
         )
     }
 
-    /// What is said before a run that is not refused.
+    /// The warning before a run that is not refused.
     pub(crate) fn warning(&self) -> String {
         format!(
             "the triggers of gc.trigger will never be met: {}; the victim policy hardly matters then, and every \

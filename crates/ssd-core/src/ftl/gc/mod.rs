@@ -32,14 +32,14 @@ pub struct Demands {
 }
 
 impl Demands {
-    /// From `[gc]`, with the trigger from outside if there is one.
+    /// From `[gc]`, with the external trigger if there is one.
     #[must_use]
     pub fn new(gc: &Gc, plugs: &Plugs) -> Demands {
         assert!(!gc.trigger.is_empty() && gc.reserve > 0, "the config layer has checked both");
         Demands { triggers: plugs.triggers(gc), reserve: gc.reserve, amount: gc.amount }
     }
 
-    /// What the pool behind `view` wants now.
+    /// The present demand of the pool in `view`.
     #[must_use]
     pub fn of(&self, view: &SpaceView) -> Demand {
         if view.free_blocks <= self.reserve {
@@ -55,9 +55,9 @@ impl Demands {
         }
     }
 
-    /// Whether the pool would want collection for ever if it were left in the state `best`, in which
-    /// nothing is left to collect. A trigger that ends for another reason than space (an idle time, a
-    /// policy from outside) is taken to end.
+    /// Whether the pool would want collection forever if it were left in the state `best`, in which nothing
+    /// is left to collect. A trigger that ends for a reason other than space (an idle time, an external
+    /// policy) is assumed to end.
     #[must_use]
     pub fn outlast(&self, best: &SpaceView) -> bool {
         best.free_blocks <= self.reserve || self.triggers.iter().all(|t| t.outlasts(best))
@@ -69,13 +69,13 @@ impl Demands {
         self.triggers.iter().any(TriggerPolicy::watches_pages)
     }
 
-    /// Whether the answer may change by what happens in other pools.
+    /// Whether the answer may change because of events in other pools.
     #[must_use]
     pub fn watches_device(&self) -> bool {
         self.triggers.iter().any(TriggerPolicy::watches_device)
     }
 
-    /// Whether all triggers that look at the whole device hold, and there is one.
+    /// Whether all triggers on the whole device hold, and there is one.
     #[must_use]
     pub fn device_holds(&self, view: &SpaceView) -> bool {
         let mut watching = self.triggers.iter().filter(|t| t.watches_device()).peekable();

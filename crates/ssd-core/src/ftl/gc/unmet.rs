@@ -12,17 +12,17 @@ use super::trigger::SpaceView;
 use crate::ftl::Ftl;
 use crate::units::PoolId;
 
-/// Looks in so many turns over the blocks of a pool: a look may scan all of them, and what it finds changes
-/// slowly.
+/// Examinations of a pool in as many victims as it has blocks: one may scan all of them, and its result
+/// changes slowly.
 const LOOKS_PER_TURN: u32 = 16;
 
-/// With so many invalid pages in the best block, or fewer, there is nothing to choose from.
+/// If the best block has no more invalid pages than this, there is nothing to choose from.
 const NO_CHOICE: u16 = 2;
 
-/// What was found in each pool when it was last looked at.
+/// The latest finding for each pool.
 pub struct Unmet {
     every: u32,
-    /// Victims until the next look.
+    /// Victims until the next examination.
     left: Vec<u32>,
     found: Vec<bool>,
 }
@@ -43,7 +43,7 @@ impl Unmet {
         let left = &mut self.left[pool.at()];
         if *left == 0 {
             *left = self.every;
-            // On most devices one of the first blocks says so, and the rest is not looked at.
+            // On most devices one of the first blocks settles it, and the others are not examined.
             let mut candidates = ftl.blocks.of_pool(pool).filter(|&b| ftl.blocks.is_candidate(b));
             let choice = candidates.any(|b| ftl.blocks.invalid(b) > NO_CHOICE);
             self.found[pool.at()] = !choice && demands.outlast(&best_view(ftl, pool));

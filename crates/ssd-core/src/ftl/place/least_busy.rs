@@ -7,7 +7,7 @@ use super::{Layout, PlacementPolicy};
 use crate::plug::{PolicyInfo, PolicySpec};
 use crate::units::{Lpn, PlaneId};
 
-/// What this placement says of itself.
+/// Registry entry of this placement.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "least-busy",
     summary: "to the plane whose busy unit has the fewest operations waiting or running",

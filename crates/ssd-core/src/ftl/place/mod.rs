@@ -56,11 +56,11 @@ macro_rules! placements {
         /// Every placement, dispatched by `match`.
         pub enum Placement {
             $(#[doc = stringify!($file)] $variant($file::Policy),)+
-            /// A policy from outside the crate (Python).
+            /// An external policy (Python).
             External(Box<dyn PlacementPolicy>),
         }
 
-        /// What the policies say of themselves, sorted by name.
+        /// Registry entries of all policies, sorted by name.
         pub const ALL: &[&PolicyInfo] = &[$(&$file::INFO),+];
 
         impl Placement {

@@ -7,7 +7,7 @@ use super::{Layout, PlacementPolicy};
 use crate::plug::{PolicyInfo, PolicySpec};
 use crate::units::{Lpn, PlaneId};
 
-/// What this placement says of itself.
+/// Registry entry of this placement.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "round-robin",
     summary: "each page to the next plane, channels first",

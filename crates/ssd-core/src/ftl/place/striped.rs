@@ -8,7 +8,7 @@ use super::{Layout, PlacementPolicy};
 use crate::plug::{PolicyInfo, PolicySpec};
 use crate::units::{Divisor, Lpn, PlaneId};
 
-/// What this placement says of itself.
+/// Registry entry of this placement.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "static",
     summary: "by logical page number: channels first, then chips, then planes",

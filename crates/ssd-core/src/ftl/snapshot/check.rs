@@ -1,7 +1,7 @@
-//! What the columns and counters of a snapshot say of each other and of the configuration.
+//! Consistency of the columns and counters of a snapshot with each other and with the configuration.
 //!
-//! A checksum tells damage; this tells the file of a program with a mistake. Every column is held against
-//! the columns it repeats and against the keys that govern it:
+//! A checksum detects damage; these checks detect a file written by a faulty program. Every column is
+//! compared with the columns that determine it and with the keys that govern it:
 //!
 //! | column | must agree with | where |
 //! |---|---|---|
@@ -23,9 +23,9 @@ use crate::ftl::blocks::BlockState;
 use crate::ftl::wear::Wear;
 use crate::nand::geometry::Geometry;
 
-/// Counters beyond this are not those of a run.
+/// Largest counter that a run can have.
 const MOST: u64 = 1 << 60;
-/// Nor are more releases of blocks than this.
+/// Largest number of released blocks.
 const MOST_RELEASES: u32 = 1 << 31;
 
 const FREE: u8 = BlockState::Free as u8;
@@ -76,7 +76,9 @@ fn counters(snapshot: &DeviceSnapshot) -> Result<(), String> {
     let free = c.state.iter().filter(|&&s| s == FREE).count() as u64;
     if n.lowest_free_blocks > free {
         let lowest = n.lowest_free_blocks;
-        return Err(format!("{free} erase units are erased, and never fewer than {lowest} were"));
+        return Err(format!(
+            "{free} erase units are erased, but there were never fewer than {lowest}"
+        ));
     }
     Ok(())
 }
@@ -102,13 +104,13 @@ fn lives(snapshot: &DeviceSnapshot, config: &Config, geo: &Geometry) -> Result<(
         };
         return Err(format!("after {erases} erases block {block} is {says}"));
     }
-    // By which superblocks the bad flash blocks are shared, the seed decides.
+    // The seed decides how the bad flash blocks are spread over superblocks.
     let flash_blocks = config.factory_bad_flash_blocks();
     let units = flash_blocks.div_ceil(u64::from(geo.members))..=flash_blocks;
     if !units.contains(&factory) {
         return Err(format!(
-            "{factory} erase units are bad from the factory, and wear.factory_bad_blocks makes {} to \
-             {} of them so",
+            "{factory} erase units are bad from the factory, but wear.factory_bad_blocks implies {} to \
+             {}",
             units.start(),
             units.end()
         ));
@@ -151,10 +153,10 @@ fn orders(snapshot: &DeviceSnapshot, config: &Config) -> Result<(), String> {
 fn data(snapshot: &DeviceSnapshot) -> Result<(), String> {
     let (c, keeps) = (&snapshot.columns, snapshot.keeps);
     if (keeps.bytes && !keeps.digest) || (keeps.digest && !keeps.sequence) {
-        return Err("bytes are kept with their digests, and these with admission numbers".into());
+        return Err("bytes need their digests, and digests need admission numbers".into());
     }
     if !keeps.bytes && !c.contents.is_empty() {
-        return Err("it has contents of pages and does not keep any".into());
+        return Err("it has contents of pages, which its header rules out".into());
     }
     let admitted = snapshot.counters.sequence;
     if let Some(page) = c.sequence.iter().position(|&sequence| sequence > admitted) {

@@ -27,7 +27,7 @@ macro_rules! words {
 }
 words!(u8 u16 u32 u64);
 
-/// A sink of encoded bytes, given piece by piece.
+/// A sink of encoded bytes, written piece by piece.
 pub(super) type Sink<'a, E> = dyn FnMut(&[u8]) -> Result<(), E> + 'a;
 /// Fills the whole of a piece, or fails.
 pub(super) type Fill<'a, E> = dyn FnMut(&mut [u8]) -> Result<(), E> + 'a;
@@ -73,14 +73,13 @@ macro_rules! columns {
                 vec![$((stringify!($name).to_string(), size_of_val(&self.$name[..]) as u64)),+]
             }
 
-            /// All of them, one behind the other.
+            /// All of them, one after the other.
             pub(super) fn encode<E>(&self, sink: &mut Sink<'_, E>) -> Result<(), E> {
                 $(encode(&self.$name, sink)?;)+
                 Ok(())
             }
 
-            /// Take in the column `name` of `bytes` bytes; `None` if there is none of that name and
-            /// word size.
+            /// Read the column `name` of `bytes` bytes; `None` if there is none of that name and word size.
             pub(super) fn decode<E>(
                 &mut self,
                 name: &str,
@@ -120,7 +119,7 @@ columns! {
     open_superblocks: u32,
     /// Whether a block of each pool has been opened since collection last considered it.
     opened: u8,
-    /// Whether a block of each pool has been erased since wear levelling last considered it; of no meaning to a
+    /// Whether a block of each pool has been erased since wear levelling last considered it; meaningless on a
     /// device that does not level.
     level_due: u8,
     /// Admission number of the data in each page, where it is kept.

@@ -1,10 +1,10 @@
-//! The file form of a snapshot.
+//! The file format of a snapshot.
 //!
-//! `ssdsnap\n`, version (4 bytes), length of the head (4 bytes), the head as JSON, the columns one behind
-//! the other, and the digest of all that (8 bytes): XXH3, 64 bits, which also names the state. Numbers
-//! are little endian. The head names the configuration keys that the state depends on, its counters,
-//! and every column with its size, so that a reader knows what it does not understand: a new column or
-//! key that is written only where it matters leaves the version as it is.
+//! `ssdsnap\n`, version (4 bytes), length of the header (4 bytes), the header as JSON, the columns one after
+//! the other, and the digest of all that (8 bytes): XXH3, 64 bits, which also identifies the state. Numbers
+//! are little endian. The header lists the configuration keys that the state depends on, its counters, and
+//! every column with its size, so that a reader recognises what it does not support: a new column or key that
+//! is written only where it matters does not change the version.
 
 use super::{Columns, Counters, DeviceSnapshot, Keeps, Shape, fits};
 use crate::config::Config;
@@ -15,28 +15,28 @@ use twox_hash::XxHash3_64;
 
 const MAGIC: &[u8; 8] = b"ssdsnap\n";
 const VERSION: u32 = 1;
-/// Longest head that is read.
+/// Longest header that is read.
 const MOST_HEAD: u32 = 1 << 16;
 
-/// Why bytes are no snapshot that can be used.
+/// Why a snapshot cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum FormError {
-    /// They begin as no snapshot does.
+    /// The bytes do not start like a snapshot.
     #[error("it is not a snapshot of ssdlab")]
     Foreign,
-    /// They are of another version of the form.
-    #[error("it is a snapshot of version {0}; this ssdlab reads version {VERSION}: make it anew")]
+    /// Another version of the format.
+    #[error("it is a snapshot of version {0}; this ssdlab reads version {VERSION}: make it again")]
     Version(u32),
-    /// They end early.
-    #[error("it is truncated: make it anew")]
+    /// The bytes end early.
+    #[error("it is truncated: make it again")]
     Truncated,
-    /// They are not what was written.
-    #[error("it is damaged ({0}): make it anew")]
+    /// The bytes are not what was written.
+    #[error("it is damaged ({0}): make it again")]
     Damaged(String),
-    /// It is of another device than the one wanted.
+    /// It belongs to another device.
     #[error("{0}")]
     Unfit(String),
-    /// They cannot be read.
+    /// The bytes cannot be read.
     #[error("{0}")]
     Unreadable(String),
 }
@@ -50,7 +50,7 @@ struct Head {
     columns: Vec<(String, u64)>,
 }
 
-/// Reads piece by piece, and knows the digest of what has been read.
+/// Reads piece by piece, and computes the digest of what has been read.
 struct Reader<'a> {
     source: &'a mut dyn FnMut(&mut [u8]) -> Result<usize, String>,
     hash: XxHash3_64,
@@ -66,7 +66,7 @@ impl Reader<'_> {
                 n => done += n,
             }
         }
-        assert!(done <= buffer.len(), "a source gives no more than was asked for");
+        assert!(done <= buffer.len(), "a source returns no more than was asked for");
         Ok(done)
     }
 
@@ -100,16 +100,16 @@ impl Reader<'_> {
         }
         let length = self.number()?;
         if length > MOST_HEAD {
-            return Err(FormError::Damaged(format!("its head has {length} bytes")));
+            return Err(FormError::Damaged(format!("its header has {length} bytes")));
         }
         let mut json = vec![0; length as usize];
         self.fill(&mut json)?;
-        serde_json::from_slice(&json).map_err(|e| FormError::Damaged(format!("its head: {e}")))
+        serde_json::from_slice(&json).map_err(|e| FormError::Damaged(format!("its header: {e}")))
     }
 }
 
 impl DeviceSnapshot {
-    /// Give the bytes of the file form to `sink`, in pieces. Returns the digest that ends them.
+    /// Write the file format to `sink`, in pieces. Returns the digest that ends it.
     ///
     /// # Errors
     /// Those of `sink`.
@@ -120,8 +120,8 @@ impl DeviceSnapshot {
             keeps: self.keeps,
             columns: self.columns.sizes(),
         };
-        let json = serde_json::to_vec(&head).expect("a head is plain data");
-        assert!(json.len() < MOST_HEAD as usize, "a head is short");
+        let json = serde_json::to_vec(&head).expect("a header is plain data");
+        assert!(json.len() < MOST_HEAD as usize, "a header is short");
         let mut hash = XxHash3_64::new();
         let mut hashed = |bytes: &[u8]| {
             hash.write(bytes);
@@ -137,24 +137,24 @@ impl DeviceSnapshot {
         Ok(digest)
     }
 
-    /// The digest that ends the file form: equal states have equal digests.
+    /// The digest that ends the file: equal states have equal digests.
     #[must_use]
     pub fn digest(&self) -> u64 {
         let Ok(digest) = self.encode(&mut |_| Ok::<(), Infallible>(()));
         digest
     }
 
-    /// Bytes of the columns: nearly all of the file form.
+    /// Bytes of the columns: nearly all of the file.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.columns.sizes().iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// The snapshot that `source` gives, and its digest; for a device of `config`, if there is one.
-    /// `source` reads as much as it likes into the bytes it is handed and says how much; 0 is the end.
+    /// The snapshot that `source` provides, and its digest; checked against `config`, if given. `source`
+    /// fills as much of its buffer as it likes and returns how much; 0 is the end.
     ///
     /// # Errors
-    /// A [`FormError`]; what does not fit `config` is found before the columns are read.
+    /// A [`FormError`]; a mismatch with `config` is found before the columns are read.
     pub fn decode(
         config: Option<&Config>,
         source: &mut dyn FnMut(&mut [u8]) -> Result<usize, String>,
@@ -185,7 +185,7 @@ impl DeviceSnapshot {
             return Err(FormError::Damaged(what));
         }
         if reader.read(&mut [0])? > 0 {
-            return Err(FormError::Damaged("it goes on after its end".to_string()));
+            return Err(FormError::Damaged("it continues after its end".to_string()));
         }
         let Head { shape, counters, keeps, .. } = head;
         Ok((DeviceSnapshot { shape, counters, keeps, columns }, digest))

@@ -1,9 +1,9 @@
 //! Snapshots: a device at rest, without the state of any policy.
 //!
-//! A snapshot holds what does not follow from anything else: media, which pages are valid, blocks and
-//! frontiers. The map is found again from the LPN in every valid page, as a controller would. Policies
-//! build their index from the block table, so one preconditioned device serves all of them; policies
-//! that keep more than the table tells (ages) start afresh, as their files say.
+//! A snapshot contains only what cannot be derived: media, which pages are valid, blocks and frontiers. The
+//! map is rebuilt from the LPN in every valid page, as a controller would do. Policies build their index from
+//! the block table, so one preconditioned device serves all of them; policies that keep more than the table
+//! does (ages) start afresh, as their files say.
 
 mod check;
 pub(super) mod columns;
@@ -32,7 +32,7 @@ pub struct DeviceSnapshot {
     columns: Columns,
 }
 
-/// What has been counted on the way to a snapshot.
+/// Counters at the time of a snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counters {
@@ -58,13 +58,13 @@ struct Keeps {
 }
 
 impl DeviceSnapshot {
-    /// The configuration that it depends on.
+    /// The configuration keys that it depends on.
     #[must_use]
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// What has been counted on the way.
+    /// Its counters.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
@@ -114,7 +114,7 @@ impl DeviceSnapshot {
         }
     }
 
-    /// The block table that it tells.
+    /// The block table of the snapshot.
     fn blocks(&self, geo: &Geometry, mut table: BlockTable) -> Result<BlockTable, String> {
         let c = &self.columns;
         for (at, &state) in c.state.iter().enumerate() {
@@ -123,7 +123,11 @@ impl DeviceSnapshot {
                 1 => BlockState::Open,
                 2 => BlockState::Sealed,
                 5 => BlockState::Bad,
-                _ => return Err(format!("block {at} is in state {state}, which is none at rest")),
+                _ => {
+                    return Err(format!(
+                        "block {at} is in state {state}, which no block has at rest"
+                    ));
+                }
             };
             let members = geo.members as usize;
             let bound =
@@ -138,7 +142,7 @@ impl DeviceSnapshot {
     /// Whether a device of `config` can start from it.
     ///
     /// # Errors
-    /// Every key that makes it another device, with both values; or what it does not hold.
+    /// Every key whose value differs, with both values; or what the snapshot lacks.
     pub fn fits(&self, config: &Config) -> Result<(), String> {
         fits(&self.shape, self.keeps, config)
     }
@@ -151,7 +155,7 @@ fn fits(shape: &Shape, keeps: Keeps, config: &Config) -> Result<(), String> {
     }
     let (log, mode) = (config.metrics.op_log, config.run.data);
     let lacks = |key: &str| {
-        Err(format!("the snapshot does not hold what {key} needs: make it under the same setting"))
+        Err(format!("the snapshot does not hold what {key} needs: make it with the same setting"))
     };
     match mode {
         DataMode::Bytes if !keeps.bytes => lacks("run.data = \"bytes\""),
@@ -162,15 +166,15 @@ fn fits(shape: &Shape, keeps: Keeps, config: &Config) -> Result<(), String> {
 }
 
 impl Ftl {
-    /// The state of a device at rest, of which `sequence` host pages have been admitted.
+    /// The state of a device at rest, after `sequence` admitted host pages.
     ///
     /// # Errors
-    /// A program or a collection is under way.
+    /// A program or a collection is in progress.
     pub fn snapshot(&self, sequence: u64) -> Result<DeviceSnapshot, String> {
         for (b, &state) in self.blocks.state.iter().enumerate() {
             let busy = matches!(state, BlockState::Collecting | BlockState::Erasing);
             if busy || self.blocks.pending[b] > 0 {
-                return Err(format!("block {b} is {state:?} with work under way"));
+                return Err(format!("block {b} is {state:?} with work in progress"));
             }
         }
         let [sequences, digests] = self.media.kept();
@@ -214,7 +218,7 @@ impl Ftl {
         Ftl::restore_with_plugs(config, snapshot, &Plugs::default())
     }
 
-    /// The same with policies from outside.
+    /// The same with external policies.
     ///
     /// # Errors
     /// As [`Ftl::restore`].
@@ -256,7 +260,7 @@ impl Ftl {
         let page_bytes = 512usize << self.geo.sector_shift;
         let pages = contents.chunks_exact(4 + page_bytes);
         if !pages.remainder().is_empty() {
-            return Err("the last page of its contents is not whole".to_string());
+            return Err("the last page of its contents is incomplete".to_string());
         }
         let mut next = 0;
         for page in pages {

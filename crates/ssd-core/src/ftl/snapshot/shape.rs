@@ -4,8 +4,8 @@ use crate::config::{Config, shown};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Keys on which the state of a device at rest depends. A snapshot made before a key was listed here
-/// stands for its default.
+/// Keys on which the state of a device at rest depends. A snapshot made before a key was listed here counts
+/// as having its default.
 const KEYS: &[&str] = &[
     "alloc.erase_unit",
     "alloc.frontiers",
@@ -29,7 +29,7 @@ const KEYS: &[&str] = &[
 pub struct Shape(BTreeMap<String, String>);
 
 impl Shape {
-    /// What `config` says of them.
+    /// Their values in `config`.
     #[must_use]
     pub fn of(config: &Config) -> Shape {
         let said = |&key: &&str| Some((key.to_string(), shown(config, key)?));
@@ -43,7 +43,7 @@ impl Shape {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// One clause for each key whose value `config` has otherwise.
+    /// One clause for each key whose value in `config` differs.
     #[must_use]
     pub fn differences(&self, config: &Config) -> Vec<String> {
         let (here, default) = (Shape::of(config), Shape::of(&Config::default()));

@@ -7,7 +7,7 @@ use crate::nand::geometry::Geometry;
 use crate::nand::media::Media;
 use crate::units::{BlockId, PlaneId, PoolId};
 
-/// What a space is loaded from, beside its own columns.
+/// What a space is loaded from, besides its columns.
 pub(in crate::ftl) struct Ground<'a> {
     pub(in crate::ftl) geo: &'a Geometry,
     pub(in crate::ftl) blocks: &'a BlockTable,
@@ -36,7 +36,7 @@ impl Space {
         columns.opened = self.opened.iter().map(|&opened| u8::from(opened)).collect();
     }
 
-    /// Take over the state of a device at rest. `releases` and `lowest_free` are counters.
+    /// Restore the state of a device at rest. `releases` and `lowest_free` are counters.
     ///
     /// # Errors
     /// What contradicts the blocks.
@@ -97,7 +97,11 @@ impl Space {
     fn load_superblocks(&mut self, ground: &Ground<'_>, column: &[u32]) -> Result<(), String> {
         if !self.superblock {
             let none = column.is_empty();
-            return if none { Ok(()) } else { Err("superblocks are open without any".into()) };
+            return if none {
+                Ok(())
+            } else {
+                Err("superblocks are open, but the device has none".into())
+            };
         }
         let (mut rest, mut listed) = (column, vec![false; ground.blocks.len()]);
         for (at, list) in self.open_supers.iter_mut().enumerate() {
@@ -119,11 +123,11 @@ impl Space {
         match lost.into_iter().position(|(&l, &state)| l != (state == BlockState::Open)) {
             Some(block) => Err(format!("open superblock {block} belongs to no frontier")),
             None if rest.is_empty() => Ok(()),
-            None => Err("the list of open superblocks goes on after its end".to_string()),
+            None => Err("the list of open superblocks continues after its end".to_string()),
         }
     }
 
-    /// Every frontier goes on where the pages programmed in its block end, and every open block has one.
+    /// Every frontier continues after the programmed pages of its block, and every open block has a frontier.
     fn check_frontiers(&self, ground: &Ground<'_>) -> Result<(), String> {
         let mut taken = vec![false; ground.blocks.len()];
         for (at, open) in self.open.iter().enumerate() {

@@ -6,7 +6,7 @@
 use super::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
 use crate::plug::{PolicyInfo, PolicySpec};
 
-/// What this order says of itself.
+/// Registry entry of this order.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "gc-first",
     summary: "GC before host operations; host reads before host writes",

@@ -7,7 +7,7 @@
 use super::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
 use crate::plug::{PolicyInfo, PolicySpec};
 
-/// What this order says of itself.
+/// Registry entry of this order.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "host-first",
     summary: "host reads, host writes, then GC; foreground GC before writes",

@@ -89,11 +89,11 @@ macro_rules! orders {
         /// Every order, dispatched by `match`.
         pub enum Order {
             $(#[doc = stringify!($file)] $variant($file::Policy),)+
-            /// A policy from outside the crate (Python).
+            /// An external policy (Python).
             External(Box<dyn OrderPolicy>),
         }
 
-        /// What the policies say of themselves, sorted by name.
+        /// Registry entries of all policies, sorted by name.
         pub const ALL: &[&PolicyInfo] = &[$(&$file::INFO),+];
 
         impl Order {

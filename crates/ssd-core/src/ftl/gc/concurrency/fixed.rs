@@ -6,7 +6,7 @@
 use super::{ConcurrencyPolicy, DeviceView};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 
-/// What this rule says of itself.
+/// Registry entry of this rule.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "fixed",
     summary: "at most `k` pools collect at once",

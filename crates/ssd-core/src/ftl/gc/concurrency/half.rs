@@ -7,7 +7,7 @@
 use super::{ConcurrencyPolicy, DeviceView};
 use crate::plug::{PolicyInfo, PolicySpec};
 
-/// What this rule says of itself.
+/// Registry entry of this rule.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "half",
     summary: "at most half of the pools collect at once",

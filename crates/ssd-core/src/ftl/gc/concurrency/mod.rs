@@ -42,11 +42,11 @@ macro_rules! concurrencies {
         /// Every concurrency rule, dispatched by `match`.
         pub enum Concurrency {
             $(#[doc = stringify!($file)] $variant($file::Policy),)+
-            /// A policy from outside the crate (Python).
+            /// An external policy (Python).
             External(Box<dyn ConcurrencyPolicy>),
         }
 
-        /// What the policies say of themselves, sorted by name.
+        /// Registry entries of all policies, sorted by name.
         pub const ALL: &[&PolicyInfo] = &[$(&$file::INFO),+];
 
         impl Concurrency {

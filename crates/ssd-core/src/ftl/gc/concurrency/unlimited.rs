@@ -6,7 +6,7 @@
 use super::{ConcurrencyPolicy, DeviceView};
 use crate::plug::{PolicyInfo, PolicySpec};
 
-/// What this rule says of itself.
+/// Registry entry of this rule.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "unlimited",
     summary: "every pool collects when its trigger holds",

@@ -8,7 +8,7 @@
 use super::{SpaceView, TriggerPolicy};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 
-/// What this trigger says of itself.
+/// Registry entry of this trigger.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "free-blocks",
     summary: "while `soft` or fewer blocks of the pool are erased; ahead of the host at `hard` or fewer",

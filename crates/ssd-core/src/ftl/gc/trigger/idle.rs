@@ -10,7 +10,7 @@ use super::{SpaceView, TriggerPolicy};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 use crate::units::Nanos;
 
-/// What this trigger says of itself.
+/// Registry entry of this trigger.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "idle",
     summary: "while the pool's busy units have had no host operation for `after`",

@@ -16,7 +16,7 @@ pub struct SpaceView {
     pub blocks: u32,
     /// Pages of the pool that are not erased (valid, invalid or being programmed).
     pub pool_used_pages: u64,
-    /// Pages of these.
+    /// Pages of those blocks.
     pub pool_pages: u64,
     /// Pages of the device that are not erased.
     pub used_pages: u64,
@@ -39,8 +39,8 @@ pub trait TriggerPolicy: Send {
         false
     }
 
-    /// Whether it still holds in the state `best`, in which nothing is left to collect: only what the host
-    /// trims could end it then. False where something other than space ends it.
+    /// Whether it still holds in the state `best`, in which nothing is left to collect: then only TRIMs could
+    /// end it. False if something other than space ends it.
     fn outlasts(&self, best: &SpaceView) -> bool {
         let _ = best;
         false
@@ -52,7 +52,7 @@ pub trait TriggerPolicy: Send {
         true
     }
 
-    /// Whether the answer may change by what happens in other pools.
+    /// Whether the answer may change because of events in other pools.
     fn watches_device(&self) -> bool {
         false
     }
@@ -70,11 +70,11 @@ macro_rules! triggers {
         /// Every trigger, dispatched by `match`.
         pub enum Trigger {
             $(#[doc = stringify!($file)] $variant($file::Policy),)+
-            /// A policy from outside the crate (Python).
+            /// An external policy (Python).
             External(Box<dyn TriggerPolicy>),
         }
 
-        /// What the policies say of themselves, sorted by name.
+        /// Registry entries of all policies, sorted by name.
         pub const ALL: &[&PolicyInfo] = &[$(&$file::INFO),+];
 
         impl Trigger {

@@ -1,13 +1,13 @@
 //! Used space: collect while the share of pages that are not erased is at or above a threshold.
 //!
-//! Paper: the invalidation-rate GC paper of 2023 (`S_used >= 70 %`); the same rule stands in the
-//! adaptive-channel (2025) and noc-copyback (2024) papers.
+//! Paper: the invalidation-rate GC paper of 2023 (`S_used >= 70 %`); the adaptive-channel (2025) and
+//! noc-copyback (2024) papers have the same rule.
 //! Where they are silent, decided: S_used is that of the device (`scope = "pool"`: of each pool).
 
 use super::{SpaceView, TriggerPolicy};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 
-/// What this trigger says of itself.
+/// Registry entry of this trigger.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "used-space",
     summary: "while the share of pages that are not erased is `at` or more",

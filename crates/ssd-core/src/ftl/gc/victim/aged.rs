@@ -17,7 +17,7 @@ use crate::plug::{ParamInfo, ParamKind, PolicySpec};
 use crate::units::{BlockId, PoolId};
 use std::cmp::Ordering;
 
-/// The parameter that says from when an age counts.
+/// The parameter that selects the start of an age.
 pub(super) const AGE: ParamInfo = ParamInfo {
     name: "age",
     kind: ParamKind::Choice(&["seal", "invalidation"]),
@@ -53,7 +53,7 @@ impl Value {
     }
 }
 
-/// What no block of a group surpasses. Blocks that leave may leave it too high.
+/// An upper bound on the blocks of a group. It may be too high after blocks have left.
 #[derive(Clone, Copy)]
 struct Bound {
     oldest: u64,
@@ -111,7 +111,7 @@ impl Aged {
         }
     }
 
-    /// The table knows no clocks: the age of every block counts from now.
+    /// The table keeps no clocks: the age of every block counts from now.
     pub(super) fn init(&mut self, table: &BlockTable, clock: u64) {
         self.slots.fill(EMPTY);
         self.slot_of.fill(EMPTY);
@@ -138,7 +138,7 @@ impl Aged {
     #[inline(always)]
     pub(super) fn invalidate(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
         if self.since_invalidation {
-            // The bound of the group it leaves stays until somebody looks into the group.
+            // The bound of the group it leaves stays until the group is next examined.
             self.slots[self.slot_of[block.at()] as usize] = EMPTY;
             self.seal(block, table, clock);
         } else {

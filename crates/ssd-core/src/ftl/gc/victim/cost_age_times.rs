@@ -3,14 +3,14 @@
 //!
 //! Paper: Chiang and Chang, "Cleaning policies in mobile computers using flash memory", Journal of
 //! Systems and Software 48(3), 1999 (CAT).
-//! Where it is silent, decided: ages are host pages bound, from the seal by default. Erases count
-//! from 1, else every block in its first life would cost nothing, however full. A block without
-//! valid pages goes before all others, and among these the greatest `age / erases` first; a fully
-//! valid block, or one of age 0, goes behind all others. Ties: fewest valid pages, then earliest
-//! sealed, then lowest id; so while every age is 0 the fewest valid pages decide. At `init` all
-//! ages start from 0: the table keeps no clocks. The paper's separation of hot and cold data is
-//! placement, not victim choice: not here.
-//! Index: see `aged`; an invalidation is one `min`, by age "invalidation" a move to the last slot.
+//! Where it is silent, decided: ages are host pages bound, from the seal by default. Erases count from 1,
+//! otherwise a block that has never been erased would cost nothing, however full. A block without valid
+//! pages goes before all others, and among these the greatest `age / erases` first; a fully valid block, or
+//! one of age 0, goes after all others. Ties: fewest valid pages, then earliest sealed, then lowest id; so
+//! while every age is 0 the fewest valid pages decide. At `init` all ages start from 0: the table keeps no
+//! clocks. The paper's separation of hot and cold data concerns placement, not victim choice, and is not
+//! implemented here.
+//! Index: see `aged`; an invalidation is one `min`, or a move to the last slot with `age = "invalidation"`.
 
 use super::VictimPolicy;
 use super::aged::{AGE, Aged};
@@ -19,7 +19,7 @@ use crate::plug::{PolicyInfo, PolicySpec};
 use crate::rng::Stream;
 use crate::units::{BlockId, PoolId};
 
-/// What cost-age-times says of itself.
+/// Registry entry of cost-age-times.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "cost-age-times",
     summary: "the sealed block with the lowest u / (1 - u) * erases / age",

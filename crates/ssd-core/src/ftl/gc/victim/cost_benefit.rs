@@ -10,7 +10,7 @@
 //! nothing and goes before all others, the oldest of these first. Ties: fewest valid pages, then
 //! earliest sealed, then lowest id; so while every age is 0 the fewest valid pages decide. At
 //! `init` all ages start from 0: the table keeps no clocks.
-//! Index: see `aged`; an invalidation is one `min`, by age "invalidation" a move to the last slot.
+//! Index: see `aged`; an invalidation is one `min`, or a move to the last slot with `age = "invalidation"`.
 
 use super::VictimPolicy;
 use super::aged::{AGE, Aged};
@@ -19,7 +19,7 @@ use crate::plug::{PolicyInfo, PolicySpec};
 use crate::rng::Stream;
 use crate::units::{BlockId, PoolId};
 
-/// What cost-benefit says of itself.
+/// Registry entry of cost-benefit.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "cost-benefit",
     summary: "the sealed block with the highest (1 - u) / 2u * age",

@@ -5,7 +5,7 @@
 //! greedy there).
 //! Where it is silent, decided: draws are with replacement and may hit fully valid blocks; ties go
 //! to the lowest id. With d = 1 the victims are those of `random` on the same stream.
-//! "all-candidates", which asks for an order, gets the default one.
+//! `amount = "all-candidates"`, which needs an order, uses the default one.
 //! Index: that of `random`; a choice takes `d * blocks / sealed` numbers on average.
 
 use super::VictimPolicy;
@@ -15,7 +15,7 @@ use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 use crate::rng::Stream;
 use crate::units::{BlockId, PoolId};
 
-/// What d-choices says of itself.
+/// Registry entry of d-choices.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "d-choices",
     summary: "of d sealed blocks drawn at random, the one with the fewest valid pages",

@@ -13,7 +13,7 @@ use crate::plug::{PolicyInfo, PolicySpec};
 use crate::rng::Stream;
 use crate::units::{BlockId, PoolId};
 
-/// What FIFO says of itself.
+/// Registry entry of FIFO.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "fifo",
     summary: "the block that was sealed first",

@@ -1,13 +1,13 @@
 //! Greedy: the sealed block with the fewest valid pages.
 //!
 //! Paper: Desnoyers, "Analytic modeling of SSD write performance", SYSTOR 2012, section 3.
-//! Where it is silent: which of the blocks with the fewest valid pages. The mean field draws one of them
-//! (`ties = "random"`). The default, `lowest-id`, takes the first in the order of block numbers, which has
-//! no meaning for the data, and draws nothing. Under
-//! uniform writes the rule hardly matters; with hot and cold data it moves write amplification by a few
-//! per cent (docs/model.md). `oldest` takes the block that was sealed first.
-//! Where an order of all blocks is asked for (`amount = "all-candidates"`), `random` gives that of the
-//! block numbers: an order draws nothing.
+//! Where it is silent: which of the blocks with the fewest valid pages is taken. The mean field draws one of
+//! them (`ties = "random"`). The default, `lowest-id`, takes the first in the order of block numbers, which
+//! has no meaning for the data, and draws nothing. Under uniform writes the rule hardly matters; with hot and
+//! cold data it changes write amplification by a few per cent (docs/model.md). `oldest` takes the block that
+//! was sealed first.
+//! Where an order of all blocks is needed (`amount = "all-candidates"`), `random` uses block numbers: an
+//! order draws nothing.
 //! Index: the minimum of each group of 64 blocks (`groups`). An invalidation is one `min`; a choice
 //! costs `blocks / 64 + 64` steps over contiguous memory, and where ties are compared or drawn 64 more
 //! for each group that has one.
@@ -19,7 +19,7 @@ use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 use crate::rng::Stream;
 use crate::units::{BlockId, PoolId};
 
-/// What greedy says of itself.
+/// Registry entry of greedy.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "greedy",
     summary: "the sealed block with the fewest valid pages",

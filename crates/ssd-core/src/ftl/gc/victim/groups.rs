@@ -13,8 +13,8 @@ pub(super) const NONE: u16 = u16::MAX;
 /// Blocks of a group. Groups do not cross pools.
 const GROUP: u32 = 64;
 
-/// The member with the fewest valid pages, by the minimum of each group. Who is a member is
-/// told by one array (`member[block] == yes`) that the caller owns.
+/// The member with the fewest valid pages, by the minimum of each group. Membership is given by an array that
+/// the caller owns (`member[block] == yes`).
 pub(super) struct Least {
     per_pool: u32,
     /// Fewest valid pages among the members of each group; `NONE` without any.
@@ -42,7 +42,7 @@ impl Least {
         self.least[group] = self.least[group].min(table.valid[block.at()]);
     }
 
-    /// `block` is a member no more.
+    /// `block` is no longer a member.
     pub(super) fn leave<M>(&mut self, block: BlockId, table: &BlockTable, member: &[M], yes: M)
     where
         M: Copy + PartialEq,

@@ -1,18 +1,18 @@
-//! Invalidation rate: of the blocks with many invalid pages the one that is being invalidated most
-//! slowly, since waiting for it saves the fewest copies.
+//! Invalidation rate: among the blocks with many invalid pages, the one with the lowest rate of invalidation,
+//! since waiting for it saves the fewest copies.
 //!
 //! Paper: the invalidation-rate garbage collection paper, Electronics 2023, 12, 2142, equation 1 and
 //! algorithm 1: `rate = ((N_invalid - 1) / N_total) / (T_c - T_f)`, where T_f and T_c are
 //! the times of the first and of the newest invalidation in the block since its last erase. Blocks
 //! enter the list at a ratio of invalid pages; the list is sorted by ascending rate; blocks without
 //! valid pages stand at its head, in the order of their rates.
-//! Where it is silent, decided: a block enters when it is sealed; one invalid page: rate 0; several at
-//! one time (one TRIM): rate infinite; ties by lowest block id. Of invalid pages that a policy was not
-//! told of (it starts from a preconditioned device) all count as invalidated at its start. Without
-//! time the clock is the number of host pages written.
-//! Index: the list of each pool as a tree. Among blocks with as many invalid pages the order never
-//! changes while they rest, so an update takes O(log n), and a choice compares the first of each
-//! count. All comparisons are exact, by cross multiplication of integers.
+//! Where it is silent, decided: a block enters when it is sealed; one invalid page: rate 0; several at one
+//! time (one TRIM): rate infinite; ties by lowest block id. Pages that were already invalid when the policy
+//! started (on a preconditioned device) count as invalidated at its start. In functional mode the clock is
+//! the number of host pages written.
+//! Index: the list of each pool as a tree. Among blocks with equally many invalid pages the order does not
+//! change until one of them loses a page, so an update takes O(log n), and a choice compares the first block
+//! of each count. All comparisons are exact, by cross multiplication of integers.
 
 use super::VictimPolicy;
 use crate::ftl::blocks::BlockTable;
@@ -22,7 +22,7 @@ use crate::units::{BlockId, PoolId};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-/// What the policy says of itself.
+/// Registry entry of the policy.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "invalidation-rate",
     summary: "the listed block with the lowest invalidation rate",
@@ -64,8 +64,8 @@ const NEVER: u64 = u64::MAX;
 /// A listed block: its invalid pages, its place among blocks with as many, its id.
 type Entry = (u16, u64, BlockId);
 
-/// A rate as the exact fraction `gain / span` (in units that all blocks share), and what comes before
-/// and after it in the order of the list. The span of an infinite rate is 0.
+/// A rate as the exact fraction `gain / span` (in units that all blocks share), with the criteria that come
+/// before and after it in the order of the list. The span of an infinite rate is 0.
 #[derive(Clone, Copy)]
 struct Rank {
     /// At the head of the list whatever its rate.
@@ -136,7 +136,7 @@ impl Policy {
         self.newest[block.at()] = now;
     }
 
-    /// The place of `block` among those with `invalid` invalid pages: the slower, the smaller.
+    /// The place of `block` among those with `invalid` invalid pages: the lower the rate, the smaller.
     fn entry(&self, block: BlockId, invalid: u16) -> Entry {
         let (first, newest) = (self.first[block.at()], self.newest[block.at()]);
         let place = match invalid {
@@ -249,7 +249,7 @@ impl VictimPolicy for Policy {
         true
     }
 
-    /// The pool of the block that the list of the whole device has first.
+    /// The pool of the first block in the list of the whole device.
     fn first_pool(
         &self,
         pools: &mut dyn Iterator<Item = PoolId>,

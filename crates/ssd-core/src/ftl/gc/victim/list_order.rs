@@ -1,8 +1,8 @@
 //! List order: blocks join a list when their share of invalid pages reaches a ratio; first come,
 //! first collected.
 //!
-//! Paper: the conventional scheme of the invalidation-rate GC paper of 2023 (70 %, in list order);
-//! the same list stands in the adaptive-channel paper of 2025.
+//! Paper: the conventional scheme of the invalidation-rate GC paper of 2023 (70 %, in list order); the
+//! adaptive-channel paper of 2025 has the same list.
 //! Where they are silent, decided: an open block that has reached the ratio joins when it is
 //! sealed. The table does not say when a block joined, so `init` lists blocks in the order of
 //! sealing. `ratio` has nine decimals; with 0 every block joins when sealed, fully valid ones too.
@@ -15,7 +15,7 @@ use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 use crate::rng::Stream;
 use crate::units::{BlockId, PoolId};
 
-/// What list order says of itself.
+/// Registry entry of list order.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "list-order",
     summary: "the block whose share of invalid pages reached a ratio first",

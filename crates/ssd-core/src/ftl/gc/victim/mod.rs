@@ -1,6 +1,6 @@
 //! Which block? One file per victim policy; the macro line below lists them.
 //!
-//! Beside them stand the indexes that several policies share: `aged`, `groups`, `queue`.
+//! The folder also contains the indexes that several policies share: `aged`, `groups`, `queue`.
 
 mod aged;
 mod groups;
@@ -34,8 +34,8 @@ pub trait VictimPolicy: Send {
         let _ = (block, table, clock);
     }
 
-    /// A page of open `block` has become invalid. (Of an open block the policy knows nothing else; the
-    /// count of the table is not final.)
+    /// A page of open `block` has become invalid. (The policy knows nothing else about open blocks; their
+    /// counts in the table are not final.)
     #[inline(always)]
     fn on_invalidate_open(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
         let _ = (block, table, clock);
@@ -70,14 +70,13 @@ pub trait VictimPolicy: Send {
         all
     }
 
-    /// Whether the policy has one order over the blocks of all pools: of the pools that wait for the
-    /// concurrency rule [`VictimPolicy::first_pool`] goes first then, else the one that has waited
-    /// longest.
+    /// Whether the policy orders the blocks of all pools together. Of the pools that wait for the concurrency
+    /// rule, [`VictimPolicy::first_pool`] then goes first; otherwise the one that has waited longest.
     fn orders_pools(&self) -> bool {
         false
     }
 
-    /// Of `pools` the one whose victim goes first; `None` if none has a candidate.
+    /// The one of `pools` whose victim goes first; `None` if none has a candidate.
     fn first_pool(
         &self,
         pools: &mut dyn Iterator<Item = PoolId>,
@@ -93,7 +92,7 @@ pub trait VictimPolicy: Send {
         false
     }
 
-    /// The next of these in `pool`: it has no valid page. Does not remove it.
+    /// The next such block in `pool`; it has no valid page. Does not remove it.
     fn at_once(&self, pool: PoolId) -> Option<BlockId> {
         let _ = pool;
         None
@@ -107,11 +106,11 @@ macro_rules! victims {
         /// Every victim policy, dispatched by `match`.
         pub enum Victim {
             $(#[doc = stringify!($file)] $variant($file::Policy),)+
-            /// A policy from outside the crate (Python).
+            /// An external policy (Python).
             External(Box<dyn VictimPolicy>),
         }
 
-        /// What the policies say of themselves, sorted by name.
+        /// Registry entries of all policies, sorted by name.
         pub const ALL: &[&PolicyInfo] = &[$(&$file::INFO),+];
 
         impl Victim {

@@ -11,7 +11,7 @@ const END: u32 = u32::MAX;
 /// "Not in the queue".
 const ABSENT: u32 = u32::MAX - 1;
 
-/// One queue per pool; a block is in at most one place.
+/// One queue per pool; a block is in at most one of them.
 pub(super) struct Queue {
     next: Vec<u32>,
     prev: Vec<u32>,

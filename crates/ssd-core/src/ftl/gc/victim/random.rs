@@ -2,10 +2,10 @@
 //!
 //! Paper: Van Houdt, "A mean field model for a class of garbage collection algorithms in
 //! flash-based solid state drives", SIGMETRICS 2013 (the Random algorithm).
-//! Where it is silent, decided: fully valid blocks may be chosen. A draw takes ids of the pool from
-//! the stream until one is sealed: uniform, and a function of the table and the stream alone,
-//! whatever happened before. "all-candidates", which asks for an order, gets the default one.
-//! Index: the number of sealed blocks of each pool, so that an empty pool is told without a draw. A
+//! Where it is silent, decided: fully valid blocks may be chosen. A draw takes ids of the pool from the
+//! stream until one is sealed: uniform, and a function of the table and the stream alone, whatever happened
+//! before. `amount = "all-candidates"`, which needs an order, uses the default one.
+//! Index: the number of sealed blocks of each pool, so that an empty pool is detected without a draw. A
 //! choice takes `blocks / sealed` numbers on average, little more than one on a device in use.
 
 use super::VictimPolicy;
@@ -14,7 +14,7 @@ use crate::plug::{PolicyInfo, PolicySpec};
 use crate::rng::Stream;
 use crate::units::{BlockId, PoolId};
 
-/// What random says of itself.
+/// Registry entry of random.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "random",
     summary: "any sealed block, each with the same probability",
@@ -33,7 +33,7 @@ impl Policy {
         Policy::new(table)
     }
 
-    /// Also the draws of d-choices.
+    /// Also used by d-choices.
     pub(super) fn new(table: &BlockTable) -> Policy {
         Policy { sealed: vec![0; table.pools() as usize] }
     }

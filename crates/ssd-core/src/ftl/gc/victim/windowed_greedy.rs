@@ -16,7 +16,7 @@ use crate::rng::Stream;
 use crate::units::{BlockId, PoolId};
 use std::collections::BTreeSet;
 
-/// What windowed greedy says of itself.
+/// Registry entry of windowed greedy.
 pub const INFO: PolicyInfo = PolicyInfo {
     name: "windowed-greedy",
     summary: "the block with the fewest valid pages among those that were sealed first",
