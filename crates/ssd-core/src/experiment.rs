@@ -318,7 +318,7 @@ fn state_rows(ftl: &Ftl) -> impl Iterator<Item = StateRow> + '_ {
         place,
         lpn: ftl.media.lpn(p).0,
         sequence: ftl.media.sequence(p),
-        valid: ftl.map.is_valid(p),
+        valid: ftl.owners.is_valid(p),
     })
 }
 
@@ -423,7 +423,7 @@ fn drive_functional(
     let warmup = config.workload.warmup_requests;
     for id in 0u64.. {
         let request = loop {
-            let far = |next: &TimedRequest| f.ftl.map.prefetch(first_page(f, &next.request));
+            let far = |next: &TimedRequest| f.ftl.owners.prefetch(first_page(f, &next.request));
             let near = |next: &TimedRequest| f.ftl.prefetch_write(first_page(f, &next.request));
             if let Some(request) = ahead.next(far, near) {
                 break request;
@@ -567,7 +567,7 @@ fn report(
             user_pages: u64::from(ftl.geo.user_pages),
             physical_pages: u64::from(ftl.geo.pages),
             used_pages: ftl.space.used(),
-            valid_pages: ftl.valid_pages,
+            valid_pages: ftl.owners.valid_pages(),
             free_blocks: ftl.space.free_blocks_total(),
             lowest_free_blocks: ftl.space.lowest_free_blocks(),
             pages_before: end.pages_before,

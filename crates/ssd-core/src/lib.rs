@@ -11,6 +11,7 @@ pub mod config;
 pub mod experiment;
 pub mod ftl;
 pub mod host;
+mod id_set;
 pub mod memory;
 pub mod metrics;
 pub mod nand;

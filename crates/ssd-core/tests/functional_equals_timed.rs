@@ -140,7 +140,7 @@ fn compare(c: &Config, n: usize, trims: f64) {
     assert_eq!(f.ftl.blocks.valid, ssd.ftl.blocks.valid, "{name}");
     assert_eq!(f.ftl.blocks.erases, ssd.ftl.blocks.erases, "{name}");
     let places =
-        |ftl: &Ftl| (0..c.device.user_pages).map(|l| ftl.page_of(Lpn(l))).collect::<Vec<_>>();
+        |ftl: &Ftl| (0..c.device.user_pages).map(|l| ftl.owners.committed(Lpn(l))).collect::<Vec<_>>();
     assert_eq!(places(&f.ftl), places(&ssd.ftl), "{name}");
 }
 

@@ -10,6 +10,7 @@ use rig::storm::{Storm, Weather};
 use rig::{PAGE, alone, closed, device, finish, free_blocks, named, whole};
 use ssd_core::config::{BusyUnit, Config, DataMode, Frontiers, LinkDuplex, TimingModel};
 use ssd_core::ftl::Ftl;
+use ssd_core::ftl::map::Entry;
 use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::request::{Op, Request, flags};
 use ssd_core::metrics::counters::Cause;
@@ -99,7 +100,7 @@ fn a_write_completes_in_the_buffer_and_is_on_flash_at_the_end() {
     assert_eq!(ssd.buffered_pages(), 4);
     ssd.empty_buffer().unwrap();
     assert_eq!((ssd.buffered_pages(), programs(&ssd)), (0, 4));
-    assert_eq!(ssd.ftl.valid_pages, 4);
+    assert_eq!(ssd.ftl.owners.valid_pages(), 4);
     assert_eq!(alone(&mut ssd, whole(Op::Read, 3, 1)), READ);
 }
 
@@ -185,11 +186,11 @@ fn the_page_on_flash_stays_while_newer_data_are_in_the_buffer() {
     alone(&mut ssd, whole(Op::Write, 0, 1));
     assert_eq!(ssd.page_on_flash(Lpn(0)), None, "it is in the buffer alone");
     ssd.empty_buffer().unwrap();
-    let page = ssd.page_on_flash(Lpn(0));
-    assert_eq!(page, ssd.ftl.page_of(Lpn(0)));
-    assert!(page.is_some());
+    let page = ssd.page_on_flash(Lpn(0)).expect("it has been programmed");
+    assert_eq!(ssd.ftl.owners.newest(Lpn(0)), Entry::Page(page));
     alone(&mut ssd, whole(Op::Write, 0, 1));
-    assert_eq!((ssd.page_on_flash(Lpn(0)), ssd.ftl.page_of(Lpn(0))), (page, None));
+    assert_eq!(ssd.page_on_flash(Lpn(0)), Some(page));
+    assert!(matches!(ssd.ftl.owners.newest(Lpn(0)), Entry::Slot(_)), "it is in the buffer too");
     alone(&mut ssd, whole(Op::Trim, 0, 1));
     assert_eq!(ssd.page_on_flash(Lpn(0)), None);
 }
@@ -201,7 +202,7 @@ fn a_trim_drops_what_the_buffer_keeps() {
     alone(&mut ssd, whole(Op::Trim, 1, 2));
     assert_eq!((ssd.measured.buffer.trimmed, ssd.measured.host.pages_trimmed), (2, 2));
     ssd.empty_buffer().unwrap();
-    assert_eq!((programs(&ssd), ssd.ftl.valid_pages), (2, 2));
+    assert_eq!((programs(&ssd), ssd.ftl.owners.valid_pages()), (2, 2));
 }
 
 #[test]
@@ -311,7 +312,7 @@ fn storm(mut c: Config, side: &Config, seed: u64, pause: u64, data: DataMode) {
     }
     for lpn in (0..c.device.user_pages).map(Lpn) {
         let digest =
-            storm.ssd.ftl.page_of(lpn).map_or(0, |p| storm.ssd.ftl.media.payload(p).digest);
+            storm.ssd.ftl.owners.committed(lpn).map_or(0, |p| storm.ssd.ftl.media.payload(p).digest);
         let newest = storm.history.pages[lpn.at()].last().map_or(0, |v| v.digest);
         assert_eq!(digest, newest, "the newest data of {lpn:?} are not on flash");
     }

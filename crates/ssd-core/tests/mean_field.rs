@@ -77,11 +77,11 @@ fn every_shape_of_device_passes_the_audit() {
         c.precondition.steady_state = SteadyStart::MeanField;
         change(&mut c);
         let f = prepared(&c);
-        f.ftl.audit(&|_| None).unwrap_or_else(|e| panic!("shape {i}: {e}"));
+        f.ftl.audit().unwrap_or_else(|e| panic!("shape {i}: {e}"));
         let written = (1800.0 * c.precondition.fill) as u64;
-        assert_eq!((f.ftl.valid_pages, f.sequence()), (written, written));
+        assert_eq!((f.ftl.owners.valid_pages(), f.sequence()), (written, written));
         for lpn in 0..1800 {
-            let mapped = f.ftl.page_of(Lpn(lpn)).is_some();
+            let mapped = f.ftl.owners.committed(Lpn(lpn)).is_some();
             assert_eq!(mapped, u64::from(lpn) < written, "shape {i}: LPN {lpn}");
         }
         let sequence = f.sequence();

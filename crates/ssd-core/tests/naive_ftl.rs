@@ -120,17 +120,17 @@ fn compare(case: &Case, steps: u32) {
     assert_eq!(victims.len(), naive.victims.len());
     let t = functional.tally;
     assert_eq!((t.host_pages, t.gc_pages), (naive.host_programs, naive.gc_programs));
-    assert_eq!(functional.ftl.valid_pages, naive.mapped() as u64);
+    assert_eq!(functional.ftl.owners.valid_pages(), naive.mapped() as u64);
     assert_eq!(functional.ftl.blocks.erases, naive.erases());
     let geo = &functional.ftl.geo;
     for lpn in 0..user {
-        let place = functional.ftl.page_of(Lpn(lpn)).map(|ppn| {
+        let place = functional.ftl.owners.committed(Lpn(lpn)).map(|ppn| {
             let (plane, place) = (geo.plane_of(ppn), geo.place(ppn));
             (plane.at(), place.block as usize, place.page as usize)
         });
         assert_eq!(place, naive.place(lpn), "LPN {lpn}");
     }
-    functional.ftl.audit(&|_| None).unwrap();
+    functional.ftl.audit().unwrap();
 }
 
 proptest! {

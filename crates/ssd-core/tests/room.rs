@@ -59,7 +59,7 @@ fn functional(c: &Config, seed: u64, writes: u64) -> u64 {
         if rng.chance(0.05) {
             f.trim(lpn);
         } else if let Err(error) = f.write(lpn, stream) {
-            f.ftl.audit(&|_| None).unwrap_or_else(|e| panic!("audit after {error}: {e}"));
+            f.ftl.audit().unwrap_or_else(|e| panic!("audit after {error}: {e}"));
             let pool = match error {
                 DeviceError::NoSpace { pool, .. } | DeviceError::WornOut { pool, .. } => pool,
                 other => panic!("{other}"),
@@ -69,7 +69,7 @@ fn functional(c: &Config, seed: u64, writes: u64) -> u64 {
             break;
         }
         if write % 16 == 0 {
-            f.ftl.audit(&|_| None).unwrap_or_else(|e| panic!("audit after {write} writes: {e}"));
+            f.ftl.audit().unwrap_or_else(|e| panic!("audit after {write} writes: {e}"));
         }
     }
     f.tally.levelled

@@ -143,7 +143,7 @@ fn taken(config: &Config, snapshot: &DeviceSnapshot) -> bool {
             break;
         }
     }
-    f.ftl.audit(&|_| None).expect("it stays sound");
+    f.ftl.audit().expect("it stays sound");
     let requests = lpns.iter().map(|&lpn| rig::whole(Op::Write, lpn, 1));
     let _ = rig::closed(&mut ssd, 8, requests);
     ssd.audit().expect("it stays sound");

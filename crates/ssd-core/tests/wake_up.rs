@@ -85,12 +85,12 @@ fn pages_of_a_victim(ssd: &mut Ssd, rng: &mut Stream) -> Vec<u32> {
         let now = ssd.now();
         ssd.run_until(Nanos(now.0 + 100), &mut Vec::new()).unwrap();
         let in_victim = |&lpn: &u32| {
-            let block = ssd.ftl.page_of(Lpn(lpn)).map(|page| ssd.ftl.geo.block_of(page));
+            let block = ssd.ftl.owners.committed(Lpn(lpn)).map(|page| ssd.ftl.geo.block_of(page));
             block.filter(|b| ssd.ftl.blocks.state[b.at()] == BlockState::Collecting)
         };
         let mut pages: Vec<u32> = (0..user).filter(|lpn| in_victim(lpn).is_some()).collect();
         if pages.len() > 3 {
-            pages.sort_by_key(|&lpn| ssd.ftl.page_of(Lpn(lpn)));
+            pages.sort_by_key(|&lpn| ssd.ftl.owners.committed(Lpn(lpn)));
             return pages;
         }
         ssd.run_until(Nanos(now.0 + 1_000_000), &mut Vec::new()).unwrap();
@@ -126,7 +126,7 @@ fn a_read_starts_when_its_page_has_been_moved_elsewhere() {
     let elsewhere = (0..400).filter(|_| {
         let lpn = pages_of_a_victim(&mut ssd, &mut rng).into_iter().rev().nth(1).expect("several");
         ssd.drain_operations(&mut Vec::new());
-        let home = ssd.ftl.geo.plane_of(ssd.ftl.page_of(Lpn(lpn)).expect("it is mapped"));
+        let home = ssd.ftl.geo.plane_of(ssd.ftl.owners.committed(Lpn(lpn)).expect("it is mapped"));
         alone(&mut ssd, whole(Op::Read, lpn, 1));
         let mut log = Vec::new();
         ssd.run_until(Nanos(ssd.now().0 + 1_000_000), &mut Vec::new()).unwrap();

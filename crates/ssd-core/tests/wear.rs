@@ -39,7 +39,7 @@ fn wear_out(c: &Config) -> (Functional, DeviceError) {
     loop {
         let lpn = Lpn(rng.below(u64::from(c.device.user_pages)) as u32);
         if let Err(end) = f.write(lpn, 0) {
-            f.ftl.audit(&|_| None).unwrap();
+            f.ftl.audit().unwrap();
             return (f, end);
         }
     }
@@ -90,7 +90,7 @@ fn static_levelling_keeps_erases_within_its_threshold() {
             assert!(worst < grown / 2);
         }
         assert!(f.tally.levelled > 100 && f.tally.wear_pages >= f.tally.levelled);
-        f.ftl.audit(&|_| None).unwrap();
+        f.ftl.audit().unwrap();
     }
 }
 
@@ -157,7 +157,7 @@ fn factory_bad_blocks_are_drawn_by_share_and_seed_and_never_used() {
     assert!(bad.iter().any(|&n| n != bad[0]), "pools differ: {bad:?}");
     hot_and_cold(&mut f, c.device.user_pages, 40_000);
     assert_eq!(f.ftl.bad_blocks().factory, 13, "none was erased");
-    f.ftl.audit(&|_| None).unwrap();
+    f.ftl.audit().unwrap();
     assert_eq!(f.ftl.life_erases().len(), 256 - 13, "those bad from the factory have no life");
     c.run.seed += 1;
     let other = Functional::new(&c, Ftl::new(&c));
@@ -181,9 +181,9 @@ fn a_steady_state_is_built_around_bad_blocks() {
         (c.precondition.fill, c.precondition.steady_state) = (1.0, SteadyStart::MeanField);
         let mut f = Functional::new(&c, Ftl::new(&c));
         assert!(f.precondition(&c, &mut |_, _| true).expect("the pages fit"));
-        f.ftl.audit(&|_| None).unwrap();
+        f.ftl.audit().unwrap();
         hot_and_cold(&mut f, c.device.user_pages, 20_000);
-        f.ftl.audit(&|_| None).unwrap();
+        f.ftl.audit().unwrap();
     }
 }
 
@@ -210,7 +210,7 @@ fn compare(c: &Config, writes: u32) {
     assert_eq!(f.ftl.blocks.valid, ssd.ftl.blocks.valid);
     let m = &ssd.measured;
     assert_eq!((f.tally.victims, f.tally.levelled), (m.gc.calls, m.wear.calls));
-    let places = |ftl: &Ftl| (0..user).map(|l| ftl.page_of(Lpn(l))).collect::<Vec<_>>();
+    let places = |ftl: &Ftl| (0..user).map(|l| ftl.owners.committed(Lpn(l))).collect::<Vec<_>>();
     assert!(places(&f.ftl) == places(&ssd.ftl), "pages lie elsewhere");
     assert!(f.tally.levelled > 5, "hardly any levelling: {:?}", f.tally);
     if end.is_some() {

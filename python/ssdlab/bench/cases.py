@@ -130,6 +130,16 @@ def _big_user(rho: float, blocks: int = BIG_BLOCKS) -> int:
     return 8 * BIG_CHIPS * int(rho * (blocks - 13.5) * BIG_PAGES)
 
 
+def steady_user(amplification: float | None, blocks: int, pages: int) -> int:
+    """Return user pages on 64 planes for this WA of greedy; None: over-provisioning 28 %."""
+    rho = (
+        load_from_over_provisioning(0.28)
+        if amplification is None
+        else _load_for(amplification, pages)
+    )
+    return 8 * BIG_CHIPS * int(rho * (blocks - 13.5) * pages)
+
+
 def _big(name: str, amplification: float, required: float) -> Case:
     return Case(
         name,

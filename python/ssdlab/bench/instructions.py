@@ -1,4 +1,4 @@
-"""Instructions of a small case, counted by valgrind: the same on a busy machine."""
+"""Instructions of small cases, counted by valgrind: the same on a busy machine."""
 
 from __future__ import annotations
 
@@ -6,29 +6,123 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+
+from .cases import CASES, Case, Value, steady_user
 
 TOLERANCE = 0.03
 """A count may exceed the recorded one by this share."""
 BINARY = Path("target/release/examples/bench_case")
 
 
-def count() -> tuple[int, str] | None:
-    """Return instructions of crates/ssd-core/examples/bench_case.rs and what it printed.
+@dataclass(frozen=True)
+class Counted:
+    """A run whose requests from `first` on are counted."""
 
-    None without valgrind. Runs cargo in the current folder, which is that of the sources.
-    """
+    name: str
+    what: str
+    settings: Mapping[str, Value]
+    first: int
+
+
+@dataclass(frozen=True)
+class Count:
+    """What came out."""
+
+    instructions: int
+    pages: int
+    """Host pages written by the requests that are counted."""
+    operations: int
+    """Flash reads, programs and erases for them."""
+    answer: str
+    """What the program printed."""
+
+
+def _e2() -> Counted:
+    """Return the yardstick: the second half of e2, its pages overwritten several times."""
+    case = next(case for case in CASES if case.name == "e2")
+    settings = {**case.settings(), "workload.warmup_requests": 0}
+    return Counted("e2", "e2, its second half", settings, case.warmup)
+
+
+def _steady(name: str, amplification: float | None, writes: int, *, timed: bool = True) -> Counted:
+    """Return 16 GiB in the steady state; without an amplification over-provisioning is 28 %."""
+    blocks, pages = 512, 128
+    case = Case(
+        name,
+        "",
+        chips=8,
+        blocks=blocks,
+        pages=pages,
+        user=steady_user(amplification, blocks, pages),
+        writes=writes,
+        required=0,
+        aim=0,
+        depth=128,
+        overwrite=0.0,
+        built=True,
+        functional=not timed,
+    )
+    at = "over-provisioning 28 %" if amplification is None else f"WA {amplification:g}"
+    time = "" if timed else ", without time"
+    return Counted(name, f"16 GiB, {at}{time}", case.settings(), writes // 2)
+
+
+def _replay() -> Counted:
+    settings = {
+        "device.blocks_per_plane": 128,
+        "device.pages_per_block": 64,
+        "device.over_provisioning": 0.1,
+        "precondition.fill": 1.0,
+        "precondition.steady_state": "mean-field",
+        "workload.kind": "trace",
+        "workload.trace": "traces/mysql.trace.zst",
+        "workload.fit": "compact",
+    }
+    return Counted("replay", "the recorded MySQL trace, on 1 GiB", settings, 0)
+
+
+COUNTED = (
+    _e2(),
+    _steady("wa2", 2.0, 400_000),
+    _steady("wa4", 4.0, 200_000),
+    _replay(),
+    _steady("functional", None, 2_000_000, timed=False),
+)
+
+
+def build() -> None:
+    """Build the program that is counted, from the sources in the current folder."""
+    command = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "ssd-trace"]
+    subprocess.run([*command, "--example", "bench_case"], check=True)
+
+
+def words(case: Counted) -> list[str]:
+    """Return the arguments of the program for a case."""
+
+    def shown(value: Value) -> str:
+        plain = isinstance(value, str) and not value.startswith("{")
+        return f'"{value}"' if plain else str(value).lower() if isinstance(value, bool) else str(value)
+
+    settings = [f"{key}={shown(value)}" for key, value in case.settings.items()]
+    return [str(case.first), *settings]
+
+
+def count(case: Counted, binary: Path = BINARY) -> Count | None:
+    """Count a case with the program `binary`; None without valgrind."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         return None
-    build = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "ssd-core"]
-    subprocess.run([*build, "--example", "bench_case"], check=True)
     with tempfile.TemporaryDirectory() as folder:
         out = f"--callgrind-out-file={folder}/out"
-        command = [valgrind, "--tool=callgrind", out, str(BINARY)]
+        toggle = "--toggle-collect=bench_case::counted*"
+        command = [valgrind, "--tool=callgrind", out, toggle, str(binary), *words(case)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
     found = re.search(r"Collected : (\d+)", done.stderr)
-    if found is None:
+    said = re.match(r"(\d+) pages, (\d+) operations", done.stdout)
+    if found is None or said is None:
         message = f"valgrind reported no count: {done.stderr[-500:]}"
         raise RuntimeError(message)
-    return int(found[1]), done.stdout.strip()
+    return Count(int(found[1]), int(said[1]), int(said[2]), done.stdout.strip())

@@ -2,8 +2,7 @@
 
 use super::Ftl;
 use super::blocks::BlockState;
-use super::map::Entry;
-use crate::units::{BlockId, Lpn, PoolId, Ppn};
+use crate::units::{BlockId, PoolId, Ppn};
 
 /// Fail with a message unless `condition` holds.
 macro_rules! hold {
@@ -15,12 +14,12 @@ macro_rules! hold {
 }
 
 impl Ftl {
-    /// Recompute every invariant. `base_of(slot)` is the committed page under an in-flight slot.
+    /// Recompute every invariant.
     ///
     /// # Errors
     /// The first violated invariant, with its numbers.
-    pub fn audit(&self, base_of: &dyn Fn(u32) -> Option<Ppn>) -> Result<(), String> {
-        self.audit_map(base_of)?;
+    pub fn audit(&self) -> Result<(), String> {
+        self.owners.audit(|ppn| self.media.lpn(ppn), self.geo.pages)?;
         self.audit_blocks_and_space()
     }
 
@@ -30,45 +29,13 @@ impl Ftl {
         self.audit_space()
     }
 
-    /// The map is a bijection between owned logical and valid physical pages.
-    fn audit_map(&self, base_of: &dyn Fn(u32) -> Option<Ppn>) -> Result<(), String> {
-        let mut owned = vec![false; self.geo.pages as usize];
-        let mut count = 0u64;
-        for lpn in 0..self.map.len() {
-            let page = match self.map.get(Lpn(lpn)) {
-                Entry::Unmapped => None,
-                Entry::Page(ppn) => Some(ppn),
-                Entry::Slot(slot) => base_of(slot),
-            };
-            let Some(ppn) = page else { continue };
-            hold!(self.map.is_valid(ppn), "LPN {lpn} maps to invalid page {}", ppn.0);
-            hold!(!owned[ppn.at()], "page {} has two owners, one is LPN {lpn}", ppn.0);
-            hold!(
-                self.media.lpn(ppn) == Lpn(lpn),
-                "page {} of LPN {lpn} carries LPN {} out of band",
-                ppn.0,
-                self.media.lpn(ppn).0
-            );
-            owned[ppn.at()] = true;
-            count += 1;
-        }
-        hold!(count == self.valid_pages, "{count} owned, {} valid pages", self.valid_pages);
-        for (page, &is_owned) in owned.iter().enumerate() {
-            hold!(
-                self.map.is_valid(Ppn(page as u32)) == is_owned,
-                "page {page} is valid without an owner"
-            );
-        }
-        Ok(())
-    }
-
     /// Counts, states and programmed pages of every block agree.
     fn audit_blocks(&self) -> Result<(), String> {
         for b in 0..self.blocks.len() {
             let block = BlockId(b as u32);
             let first = self.geo.first_page(block).0;
             let valid = (first..first + self.geo.pages_per_block)
-                .filter(|&p| self.map.is_valid(Ppn(p)))
+                .filter(|&p| self.owners.is_valid(Ppn(p)))
                 .count();
             let (counted, bound) = (self.blocks.valid[b], self.blocks.bound[b]);
             let (pending, state) = (self.blocks.pending[b], self.blocks.state[b]);

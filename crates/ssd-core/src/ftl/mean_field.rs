@@ -12,7 +12,6 @@
 use super::Ftl;
 use super::blocks::BlockState;
 use super::gc::victim::VictimPolicy;
-use super::map::Entry;
 use super::place::Layout;
 use crate::nand::media::{Payload, fill_digest};
 use crate::rng::Stream;
@@ -144,7 +143,7 @@ impl Ftl {
         }
         self.seals = sealed.len() as u64;
         self.clock = u64::from(pages);
-        assert_eq!(self.valid_pages, u64::from(pages), "every page is somewhere");
+        assert_eq!(self.owners.valid_pages(), u64::from(pages), "every page is somewhere");
         self.victim.init(&self.blocks, self.clock);
         Ok(true)
     }
@@ -163,7 +162,7 @@ impl Ftl {
         let blocks = self.spread_over_planes(pool);
         let pages = self.geo.pages_per_block;
         for (i, (&block, &count)) in blocks.iter().zip(&counts).enumerate() {
-            if i % BLOCKS_AT_ONCE == 0 && !keep_going(self.valid_pages) {
+            if i % BLOCKS_AT_ONCE == 0 && !keep_going(self.owners.valid_pages()) {
                 return false;
             }
             self.space.adopt(block, self.geo.first_plane(block), pages);
@@ -184,7 +183,8 @@ impl Ftl {
             }
             let at = block.at();
             self.blocks.state[at] = BlockState::Sealed;
-            (self.blocks.bound[at], self.blocks.valid[at]) = (pages as u16, count);
+            self.blocks.bound[at] = pages as u16;
+            assert_eq!(self.blocks.valid[at], count, "{block:?} has other valid pages");
             sealed.push((count, rng.bits(), at));
         }
         true
@@ -213,21 +213,20 @@ impl Ftl {
             let mut in_turn = planes.iter().cycle().skip(turn % planes.len()).take(planes.len());
             let plane =
                 in_turn.find(|&&p| self.space.has_page(p, stream)).expect("blocks are left");
-            let (_, ppn) = self.program_now(*plane, stream, addresses.here());
+            let ppn = self.bind(*plane, stream, addresses.here());
             self.own(addresses.here(), ppn);
+            self.settle(ppn);
             addresses.advance();
         }
     }
 
     /// `ppn` holds the data of `lpn`.
     fn own(&mut self, lpn: Lpn, ppn: Ppn) {
-        debug_assert_eq!(self.map.get(lpn), Entry::Unmapped, "{lpn:?} is given out twice");
-        self.map.set(lpn, Entry::Page(ppn));
-        self.map.mark(ppn);
-        self.valid_pages += 1;
+        self.adopt(lpn, ppn);
         if self.media.keeps_contents() {
-            let digest = fill_digest(lpn, self.valid_pages);
-            self.media.store(ppn, self.valid_pages, &Payload { digest, bytes: None });
+            let sequence = self.owners.valid_pages();
+            let digest = fill_digest(lpn, sequence);
+            self.media.store(ppn, sequence, &Payload { digest, bytes: None });
         }
     }
 }

@@ -10,10 +10,12 @@ pub mod gc;
 mod immediate;
 pub mod map;
 pub mod mean_field;
+pub mod owners;
 pub mod place;
 pub mod plugs;
 pub mod snapshot;
 pub mod space;
+mod validity;
 pub mod wear;
 
 use crate::config::Config;
@@ -25,7 +27,7 @@ use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
 use blocks::{BlockState, BlockTable};
 use gc::trigger::SpaceView;
 use gc::victim::{Victim, VictimPolicy};
-use map::{Entry, Map};
+use owners::Owners;
 use plugs::Plugs;
 use snapshot::shape::Shape;
 use space::Space;
@@ -54,8 +56,8 @@ impl Choice {
 pub struct Ftl {
     /// Sizes and relations of ids.
     pub geo: Geometry,
-    /// Logical to physical.
-    pub map: Map,
+    /// Logical to physical, and which pages hold live data.
+    pub owners: Owners,
     /// Cells and out-of-band data.
     pub media: Media,
     /// State of every erase unit.
@@ -68,8 +70,6 @@ pub struct Ftl {
     pub victim: Victim,
     /// Host pages bound so far: the clock of victim policies.
     pub clock: u64,
-    /// Pages marked valid.
-    pub valid_pages: u64,
     seals: u64,
     /// The victim policy has named no block although one had an invalid page.
     policy_declines: bool,
@@ -93,13 +93,12 @@ impl Ftl {
         let mut victim = plugs.victim(&config.gc.victim, &blocks);
         victim.init(&blocks, 0);
         let mut ftl = Ftl {
-            map: Map::new(geo.user_pages, geo.pages),
+            owners: Owners::new(geo.user_pages, geo.pages),
             media: Media::new(&geo, config.run.data, config.metrics.op_log),
             space: Space::new(&geo, config),
             wear: Wear::new(config, &geo),
             victim,
             clock: 0,
-            valid_pages: 0,
             seals: 0,
             policy_declines: false,
             rng: Stream::new(config.run.seed, "victim"),
@@ -143,22 +142,33 @@ impl Ftl {
     fn bind(&mut self, plane: PlaneId, stream: u32, lpn: Lpn) -> Ppn {
         let block = self.space.frontier(plane, stream, &mut self.blocks);
         let ppn = self.media.program(&self.geo, block, plane, lpn);
+        self.bound(block, plane, 1);
+        ppn
+    }
+
+    /// `count` pages of `block` on `plane` have been bound.
+    #[inline(always)]
+    fn bound(&mut self, block: BlockId, plane: PlaneId, count: u16) {
         let at = block.at();
-        self.blocks.bound[at] += 1;
-        self.blocks.pending[at] += 1;
         debug_assert!(self.blocks.state[at] == BlockState::Open);
+        self.blocks.bound[at] += count;
+        self.blocks.pending[at] += count;
         if self.blocks.bound[at] == self.blocks.pages_per_block {
             self.space.fully_bound(block, plane);
         }
-        ppn
     }
 
     /// The program of a bound page has completed; its block is sealed after its last one.
     #[inline]
     pub fn settle(&mut self, ppn: Ppn) {
-        let block = self.geo.block_of(ppn);
+        self.settled(self.geo.block_of(ppn), 1);
+    }
+
+    /// The programs of `count` bound pages of `block` have completed.
+    #[inline(always)]
+    fn settled(&mut self, block: BlockId, count: u16) {
         let at = block.at();
-        self.blocks.pending[at] -= 1;
+        self.blocks.pending[at] -= count;
         if self.blocks.pending[at] == 0 && self.blocks.bound[at] == self.blocks.pages_per_block {
             self.seal(block);
         }
@@ -175,42 +185,12 @@ impl Ftl {
         self.victim.on_seal(block, &self.blocks, self.clock);
     }
 
-    /// A programmed page holds live data from now on.
-    #[inline]
-    pub fn validate(&mut self, ppn: Ppn) {
-        self.map.mark(ppn);
-        self.blocks.valid[self.geo.block_of(ppn).at()] += 1;
-        self.valid_pages += 1;
-    }
-
-    /// A page no longer holds live data. Returns its block.
-    #[inline]
-    pub fn release(&mut self, ppn: Ppn) -> BlockId {
-        self.map.unmark(ppn);
-        let block = self.geo.block_of(ppn);
-        let valid = &mut self.blocks.valid[block.at()];
-        assert!(*valid > 0, "{block:?} has no valid page to release");
-        *valid -= 1;
-        self.valid_pages -= 1;
-        if self.blocks.is_candidate(block) {
-            self.victim.on_invalidate(block, &self.blocks, self.clock);
-        } else {
-            self.lost_page(block);
-        }
-        block
-    }
-
     /// A programmed page, or one still being programmed, of a block that is not a candidate becomes invalid.
     #[inline]
     fn lost_page(&mut self, block: BlockId) {
         if self.blocks.state[block.at()] == BlockState::Open {
             self.victim.on_invalidate_open(block, &self.blocks, self.clock);
         }
-    }
-
-    /// The program of a page that no longer has an owner completes.
-    pub fn born_invalid(&mut self, ppn: Ppn) {
-        self.lost_page(self.geo.block_of(ppn));
     }
 
     /// The victim of `pool`: the policy's choice or, where that makes no progress and `must_progress`
@@ -302,7 +282,7 @@ impl Ftl {
     #[must_use]
     pub fn next_valid(&self, block: BlockId, from: u32) -> Option<Ppn> {
         let first = self.geo.first_page(block).0;
-        self.map.next_valid(Ppn(first + from), Ppn(first + self.geo.pages_per_block))
+        self.owners.next_valid(Ppn(first + from), Ppn(first + self.geo.pages_per_block))
     }
 
     /// The victim has no valid page left: its erase is queued.
@@ -352,10 +332,10 @@ impl Ftl {
         }
     }
 
-    /// Prefetch what a write of `lpn` will access; call [`Map::prefetch`] some requests before.
+    /// Prefetch what a write of `lpn` will access; call [`Owners::prefetch`] some requests before.
     #[inline(always)]
     pub fn prefetch_write(&self, lpn: Lpn) {
-        if let Some(ppn) = self.map.prefetch_valid(lpn) {
+        if let Some(ppn) = self.owners.prefetch_valid(lpn) {
             self.prefetch_counts(ppn);
         }
     }
@@ -368,27 +348,18 @@ impl Ftl {
         prefetch(&self.blocks.state, block);
     }
 
-    /// Prefetch what the release of page `ppn` will access; nothing for a number beyond the last page.
+    /// Prefetch what the claim of `slot` will access.
     #[inline(always)]
-    pub fn prefetch_release(&self, ppn: u32) {
-        if ppn < self.geo.pages {
-            self.map.prefetch_validity(Ppn(ppn));
-            self.prefetch_counts(Ppn(ppn));
+    pub fn prefetch_claim(&self, slot: u32) {
+        if let Some(ppn) = self.owners.under(slot) {
+            self.owners.prefetch_validity(ppn);
+            self.prefetch_counts(ppn);
         }
     }
 
     /// Bytes held for maps, media and block state, without host-side structures.
     #[must_use]
     pub fn bytes_held(&self) -> usize {
-        self.map.bytes_held() + self.media.bytes_held() + self.blocks.len() * 32
-    }
-
-    /// Where `lpn` is on flash once nothing is in flight.
-    #[must_use]
-    pub fn page_of(&self, lpn: Lpn) -> Option<Ppn> {
-        match self.map.get(lpn) {
-            Entry::Page(ppn) => Some(ppn),
-            Entry::Unmapped | Entry::Slot(_) => None,
-        }
+        self.owners.bytes_held() + self.media.bytes_held() + self.blocks.len() * 32
     }
 }

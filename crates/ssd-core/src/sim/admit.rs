@@ -121,7 +121,7 @@ impl Ssd {
     }
 
     fn admit_read(&mut self, owner: u32, part: u32, lpn: Lpn) {
-        let on_flash = match self.ftl.map.get(lpn) {
+        let on_flash = match self.ftl.owners.newest(lpn) {
             Entry::Page(ppn) => Some(ppn),
             Entry::Slot(newest) => self.rest_on_flash(newest, owner, lpn),
             Entry::Unmapped => None,
@@ -144,13 +144,11 @@ impl Ssd {
         request: &Request,
         data: Option<&[u8]>,
     ) {
-        let old = self.ftl.map.get(lpn);
-        let base = self.committed_page(lpn).map_or(NONE, |p| p.0);
+        let old = self.ftl.owners.newest(lpn);
         let (range, at) = byte_range(&self.ftl.geo, request, lpn);
         let partial = range != (0, 512 << self.ftl.geo.sector_shift);
         self.sequence += 1;
         let mut op = self.host_op(OpKind::HostWrite, owner, part, lpn, PlaneId(0));
-        op.base = base;
         op.sequence = self.sequence;
         op.stream = request.stream;
         // The rest of a partial page comes from flash, unless the page is in the controller or unmapped.
@@ -168,7 +166,6 @@ impl Ssd {
             op.plane = self.place(lpn);
         }
         let slot = self.ops.insert(op);
-        assert!(slot < self.ftl.map.slots(), "more writes in flight than the map has slots");
         if let Some(content) = &mut self.content {
             self.ops.detail(slot).expected = content.expected(lpn);
             let before = content.before(old, &self.ftl.media);
@@ -176,9 +173,8 @@ impl Ssd {
             let payload = content.compose(lpn, self.sequence, range, &before, data);
             content.admit(slot, lpn, payload);
         }
-        self.ftl.map.set(lpn, Entry::Slot(slot));
-        if base != NONE {
-            self.wake_readers(Ppn(base));
+        if let Some(page) = self.ftl.admit(lpn, slot) {
+            self.wake_readers(page);
         }
         if self.writes_go_straight {
             self.enqueue(slot, if rmw.is_some() { R_HOST } else { W_HOST });
@@ -195,17 +191,15 @@ impl Ssd {
     }
 
     fn trim(&mut self, lpn: Lpn) {
-        let committed = self.committed_page(lpn);
-        let old = self.ftl.map.get(lpn);
+        let (old, committed) = self.ftl.trim(lpn);
         if old == Entry::Unmapped {
             return;
         }
         self.measured.host.pages_trimmed += 1;
-        if let Some(ppn) = committed {
-            self.release(ppn);
-            self.wake_readers(ppn);
+        if let Some(page) = committed {
+            self.page_disowned(page);
+            self.wake_readers(page);
         }
-        self.ftl.map.set(lpn, Entry::Unmapped);
         if let Some(content) = &mut self.content {
             content.trim(lpn);
         }
@@ -217,7 +211,7 @@ impl Ssd {
     /// Serve a read from the controller: its page is in flight or unmapped.
     pub(crate) fn serve(&mut self, slot: u32) {
         let lpn = self.ops[slot].lpn;
-        match self.ftl.map.get(lpn) {
+        match self.ftl.owners.newest(lpn) {
             Entry::Unmapped => self.measured.host.unmapped_pages_read += 1,
             Entry::Slot(_) => self.measured.host.controller_pages_read += 1,
             Entry::Page(_) => unreachable!("a page on flash is not served by the controller"),

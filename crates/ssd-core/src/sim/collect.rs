@@ -8,21 +8,17 @@ use super::event::Timer;
 use super::held::RelocatedPages;
 use super::op::{NONE, Op, OpKind};
 use super::ssd::Ssd;
-use super::turn::Turns;
-use super::unit::IdSet;
-use crate::config::{
-    Amount, Blocking, BlockingScope, Config, GcPath, Granularity, InterconnectModel,
-};
-use crate::ftl::Choice;
-use crate::ftl::gc::unmet::Unmet;
-use crate::ftl::gc::victim::VictimPolicy;
-use crate::ftl::gc::{Demand, Demands};
+use super::turn::{InTurn, Turns};
+use crate::config::{Blocking, BlockingScope, Config, GcPath, Granularity, InterconnectModel};
+use crate::ftl::gc::Demand;
+use crate::ftl::gc::agenda::{Agenda, Next};
+use crate::ftl::gc::trigger::SpaceView;
 use crate::ftl::plugs::Plugs;
+use crate::ftl::{Choice, Ftl};
 use crate::metrics::counters::{CAUSES, Parts};
 use crate::nand::geometry::Geometry;
 use crate::sched::order::{R_GC, W_GC, W_HOST};
 use crate::units::{BlockId, Lpn, Nanos, PlaneId, PoolId, Ppn};
-use std::collections::VecDeque;
 
 /// The collection of one block.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +38,7 @@ struct Job {
 
 /// State of collection over the device.
 pub(crate) struct Collector {
-    demands: Demands,
+    pub(crate) agenda: Agenda,
     /// What the concurrency rule allows.
     pub(crate) turns: Turns,
     blocking: Blocking,
@@ -52,17 +48,6 @@ pub(crate) struct Collector {
     window: u32,
     pub(crate) ecc_ns: u64,
     jobs: Vec<Option<Job>>,
-    consider: IdSet,
-    /// Pools whose demand found nothing to collect.
-    starved: Vec<bool>,
-    starving: u32,
-    unmet: Unmet,
-    /// The victim policy has blocks that are collected whatever the triggers say.
-    at_once: bool,
-    /// Pools whose `amount = "one"` has been used up since their last host page.
-    spent: Vec<bool>,
-    /// The remaining blocks of `amount = "all-candidates"`.
-    lists: Vec<VecDeque<BlockId>>,
     /// Scopes closed to the host.
     pub(crate) closings: u32,
     /// How often each plane is closed to the host.
@@ -74,27 +59,18 @@ pub(crate) struct Collector {
     pub(crate) held: RelocatedPages,
     /// Units whose idle timer has fired at this instant.
     pub(crate) idle_units: Vec<u32>,
-    device_held: bool,
-    /// The demand of a pool may change with every page written, not only with every block opened.
-    watches_pages: bool,
     /// Pages read to be moved and neither programmed nor dropped yet, by cause.
     pub(crate) pages_read: [u64; CAUSES],
 }
 
 impl Collector {
-    pub(crate) fn new(
-        config: &Config,
-        geo: &Geometry,
-        plugs: &Plugs,
-        victim: &impl VictimPolicy,
-    ) -> Collector {
+    pub(crate) fn new(config: &Config, ftl: &Ftl, plugs: &Plugs) -> Collector {
+        let geo = &ftl.geo;
         let pools = geo.pools as usize;
-        let mut consider = IdSet::new(geo.pools);
-        (0..geo.pools).for_each(|p| consider.insert(p));
-        let demands = Demands::new(&config.gc, plugs);
+        let mut agenda = Agenda::new(&config.gc, ftl, plugs);
+        agenda.look_at_all();
         Collector {
-            watches_pages: demands.watches_pages(),
-            demands,
+            agenda,
             turns: Turns::new(config, geo, plugs),
             blocking: config.gc.blocking,
             path: config.gc.path,
@@ -105,13 +81,6 @@ impl Collector {
             window: config.gc.window,
             ecc_ns: config.controller.ecc_ns,
             jobs: vec![None; pools],
-            consider,
-            starved: vec![false; pools],
-            starving: 0,
-            unmet: Unmet::new(geo.pools, geo.blocks_per_pool),
-            at_once: victim.collects_at_once(),
-            spent: vec![false; pools],
-            lists: vec![VecDeque::new(); pools],
             closings: 0,
             closed_planes: vec![0; geo.planes as usize],
             closed_blocks: 0,
@@ -123,57 +92,14 @@ impl Collector {
                 _ => RelocatedPages::default(),
             },
             idle_units: Vec::new(),
-            device_held: false,
             pages_read: [0; CAUSES],
         }
-    }
-
-    /// Something in `pool` has changed: consider its collection at the end of the instant.
-    #[inline(always)]
-    pub(crate) fn consider_soon(&mut self, pool: PoolId) {
-        self.consider.insert(pool.0);
-    }
-
-    /// A host page has been programmed in `pool`; `opened`: a block was opened for it. The pool is considered
-    /// if that can change its demand, and `amount = "one"` may collect again.
-    #[inline(always)]
-    pub(crate) fn page_written(&mut self, pool: PoolId, opened: bool) {
-        if opened || self.watches_pages || self.spent[pool.at()] {
-            self.spent[pool.at()] = false;
-            self.consider.insert(pool.0);
-        }
-    }
-
-    /// No pool has changed since collection was last considered.
-    #[inline(always)]
-    pub(crate) fn nothing_new(&self) -> bool {
-        self.consider.is_empty()
     }
 
     /// A pool has changed, or waits for the concurrency rule.
     #[inline(always)]
     pub(crate) fn something_to_consider(&self) -> bool {
-        !self.consider.is_empty() || self.turns.somebody_waits()
-    }
-
-    /// A page that becomes invalid, or a block that is sealed, may be what a pool waits for.
-    #[inline(always)]
-    pub(crate) fn watches_releases(&self) -> bool {
-        self.starving > 0 || self.at_once
-    }
-
-    /// A page of `pool` became invalid or a block of it was sealed.
-    pub(crate) fn look_again(&mut self, pool: PoolId) {
-        if self.starved[pool.at()] || self.at_once {
-            self.consider_soon(pool);
-        }
-    }
-
-    fn set_starved(&mut self, pool: PoolId, starved: bool) {
-        if self.starved[pool.at()] != starved {
-            self.starved[pool.at()] = starved;
-            self.starving = if starved { self.starving + 1 } else { self.starving - 1 };
-        }
+        !self.agenda.is_empty() || self.turns.somebody_waits()
     }
 
     /// Jobs running.
@@ -197,84 +123,44 @@ impl Collector {
 }
 
 impl Ssd {
-    /// Consider every pool that has changed, then those the concurrency rule has kept waiting.
+    /// Look at every pool that has changed, then at those that the concurrency rule has kept waiting.
     #[inline(never)]
     pub(crate) fn consider_collection(&mut self) {
-        self.watch_device();
-        while let Some(pool) = self.gc.consider.pop() {
-            self.consider(PoolId(pool), false);
+        self.gc.agenda.watch_device(&self.ftl);
+        while let Some(pool) = self.gc.agenda.pop() {
+            self.consider(pool, false);
         }
-        self.let_waiting_begin();
-    }
-
-    /// It is the turn of `pool`, which has waited for the concurrency rule.
-    pub(crate) fn consider_in_turn(&mut self, pool: PoolId) {
-        self.consider(pool, true);
-    }
-
-    /// When a trigger over the device begins to hold, every pool is considered.
-    fn watch_device(&mut self) {
-        let held = self.gc.demands.device_holds(&self.ftl.space_view(PoolId(0)));
-        if held && !self.gc.device_held {
-            (0..self.ftl.geo.pools).for_each(|p| self.gc.consider.insert(p));
+        for _ in 0..self.gc.turns.waiting() {
+            let Some(pool) = self.gc.turns.next_in_turn(&mut self.ftl) else { break };
+            self.consider(pool, true);
         }
-        self.gc.device_held = held;
+        self.measured.gc.deferred += self.gc.turns.count_deferred();
     }
 
-    /// A pool at its reserve that has nothing to collect; otherwise one that wants collection and has nothing
-    /// to collect.
-    pub(crate) fn starved_pool(&self) -> Option<PoolId> {
-        let starved = |p: &PoolId| self.gc.starved[p.at()];
-        let at_reserve =
-            |p: &PoolId| self.gc.demands.of(&self.ftl.space_view(*p)) == Demand::Reserve;
-        let mut pools = (0..self.ftl.geo.pools).map(PoolId).filter(starved);
-        pools.clone().find(at_reserve).or_else(|| pools.next())
-    }
-
-    /// Start the collection that `pool` wants now, if it may start; `in_turn`: the pool has waited for its
-    /// turn.
+    /// Promote the job of `pool`, or do what is next if it has none; `in_turn`: it has lined up before.
     fn consider(&mut self, pool: PoolId, in_turn: bool) {
-        let mut view = self.ftl.space_view(pool);
-        view.idle_for = self.idle_for(pool);
-        let demand = self.gc.demands.of(&view);
+        let view = SpaceView { idle_for: self.idle_for(pool), ..self.ftl.space_view(pool) };
         if self.gc.jobs[pool.at()].is_some() {
-            self.promote(pool, demand);
+            self.promote(pool, self.gc.agenda.demand(&view));
             return;
         }
-        let listed = !self.gc.lists[pool.at()].is_empty();
-        if self.ftl.wear.is_due(pool) && demand < Demand::Urgent && !listed && self.level(pool) {
-            return;
+        let gc = &mut self.gc;
+        let turn = InTurn { turns: &gc.turns, in_turn };
+        match gc.agenda.next(&mut self.ftl, &view, &turn) {
+            Next::Collect(choice, demand) => self.start_job(pool, choice, demand),
+            Next::Wait => gc.turns.wait(pool),
+            Next::Nothing => self.give_up_if_worn_out(pool, &view),
         }
-        let reserve = demand == Demand::Reserve;
-        let at_once = if reserve { None } else { self.ftl.at_once(pool) };
-        if demand == Demand::None && !listed && at_once.is_none() {
-            self.gc.set_starved(pool, false);
-            return;
+    }
+
+    /// Nothing will make room in `pool` any more if it is worn out, at its reserve and without a victim.
+    fn give_up_if_worn_out(&mut self, pool: PoolId, view: &SpaceView) {
+        let at_reserve = || self.gc.agenda.demand(view) == Demand::Reserve;
+        let at_its_end = self.gc.agenda.is_starved(pool) && self.ftl.is_worn_out(pool);
+        if at_its_end && at_reserve() && self.host_waits_for(pool) {
+            let end = super::functional::worn_out(&self.ftl, pool);
+            self.failure.get_or_insert(end);
         }
-        if !reserve {
-            if self.gc.spent[pool.at()] && !listed && at_once.is_none() {
-                return;
-            }
-            let lines_up = !in_turn && self.pools_line_up();
-            if lines_up || self.gc.turns.waits(pool) || !self.has_turn(pool) {
-                self.gc.turns.wait(pool);
-                return;
-            }
-        }
-        let choice = at_once.map(Choice::of_policy).or_else(|| self.next_choice(pool, reserve));
-        let Some(choice) = choice else {
-            self.gc.set_starved(pool, true);
-            if reserve && self.ftl.is_worn_out(pool) && self.host_waits_for(pool) {
-                let end = super::functional::worn_out(&self.ftl, pool);
-                self.failure.get_or_insert(end);
-            }
-            return;
-        };
-        self.gc.set_starved(pool, false);
-        if at_once.is_none() {
-            self.gc.spent[pool.at()] = self.gc.demands.amount == Amount::One;
-        }
-        self.start_job(pool, choice, demand);
     }
 
     /// Whether a write of the host waits for room in `pool`.
@@ -285,19 +171,6 @@ impl Ssd {
             std::iter::successors(waiting(first), |&slot| waiting(self.ops[slot].next))
                 .any(|slot| self.ftl.geo.pool_of(self.ops[slot].plane) == pool)
         })
-    }
-
-    /// Level the wear of `pool` by one block, in the background; false if it is level, or has to wait
-    /// for the concurrency rule.
-    #[inline(never)]
-    fn level(&mut self, pool: PoolId) -> bool {
-        if !self.has_turn(pool) {
-            return false;
-        }
-        let Some(block) = self.ftl.take_cold(pool) else { return false };
-        let choice = Choice { levels: true, ..Choice::of_policy(block) };
-        self.start_job(pool, choice, Demand::Background);
-        true
     }
 
     /// A running background job is promoted when its pool falls to the reserve.
@@ -311,21 +184,6 @@ impl Ssd {
                 self.ready.insert(unit);
             }
         }
-    }
-
-    fn next_choice(&mut self, pool: PoolId, reserve: bool) -> Option<Choice> {
-        while let Some(block) = self.gc.lists[pool.at()].pop_front() {
-            if self.ftl.blocks.is_candidate(block) && self.ftl.fits(block) {
-                return Some(Choice::of_policy(block));
-            }
-        }
-        if self.gc.demands.amount == Amount::AllCandidates && !reserve {
-            let list = self.ftl.candidates(pool);
-            self.gc.lists[pool.at()] = list.into();
-            let block = self.gc.lists[pool.at()].pop_front()?;
-            return Some(Choice::of_policy(block));
-        }
-        self.ftl.choose(pool, reserve)
     }
 
     fn start_job(&mut self, pool: PoolId, choice: Choice, demand: Demand) {
@@ -361,7 +219,7 @@ impl Ssd {
 
     fn count_victim(&mut self, choice: Choice, foreground: bool) {
         let pool = self.ftl.blocks.pool_of(choice.block);
-        let unmet = self.gc.unmet.at(&self.ftl, &self.gc.demands, pool);
+        let unmet = self.gc.agenda.is_unmet(&self.ftl, pool);
         let gc = &mut self.measured.gc;
         gc.calls += 1;
         gc.victims.unmet += u64::from(unmet);
@@ -416,8 +274,8 @@ impl Ssd {
                 GcPath::Controller | GcPath::Selective => OpKind::GcRead,
                 GcPath::Copyback => OpKind::GcCopyback,
             };
-            let lpn = self.ftl.media.lpn(source);
-            self.ftl.map.prefetch(lpn);
+            let lpn = self.ftl.owner(source).expect("a valid page has an owner");
+            self.ftl.owners.prefetch(lpn);
             let op = self.job_op(kind, pool, levels, lpn, source);
             let slot = self.ops.insert(op);
             self.enqueue(slot, R_GC);
@@ -480,7 +338,7 @@ impl Ssd {
     /// A GC page is in the controller and decoded: program it, or drop it if it no longer has an owner.
     pub(crate) fn gc_decoded(&mut self, slot: u32) {
         let (source, pool) = (Ppn(self.ops[slot].base), PoolId(self.ops[slot].owner));
-        if !self.ftl.map.is_valid(source) {
+        if !self.ftl.owners.is_valid(source) {
             let cause = self.ops[slot].job_cause();
             self.measured.moves(cause).dropped += 1;
             self.gc.pages_read[cause.at()] -= 1;
@@ -549,7 +407,7 @@ impl Ssd {
         if !job.foreground {
             self.gc.turns.job_ends(pool);
         }
-        self.gc.consider_soon(pool);
+        self.gc.agenda.look_at(pool);
         self.wake_pool(pool);
     }
 
@@ -600,7 +458,7 @@ impl Ssd {
 
     /// How long the units of `pool` have had no host operation.
     fn idle_for(&self, pool: PoolId) -> Option<Nanos> {
-        self.gc.demands.idle_after()?;
+        self.gc.agenda.idle_after()?;
         self.ftl
             .geo
             .units_of_pool(pool)
@@ -623,7 +481,7 @@ impl Ssd {
 
     /// One timer per unit: if it fires too early, it is set again.
     pub(crate) fn arm_idle_timer(&mut self, unit: usize) {
-        let Some(after) = self.gc.demands.idle_after() else { return };
+        let Some(after) = self.gc.agenda.idle_after() else { return };
         if !self.units[unit].idle_timer {
             self.units[unit].idle_timer = true;
             let at = Nanos(self.units[unit].idle_since.0 + after.0);
@@ -640,12 +498,12 @@ impl Ssd {
                 continue;
             }
             let idle = self.now - u.idle_since;
-            if self.gc.demands.idle_after().is_some_and(|after| idle < after) {
+            if self.gc.agenda.idle_after().is_some_and(|after| idle < after) {
                 self.arm_idle_timer(unit as usize);
                 continue;
             }
             for pool in self.ftl.geo.pools_of_unit(crate::units::UnitId(unit)) {
-                self.gc.consider_soon(PoolId(pool));
+                self.gc.agenda.look_at(PoolId(pool));
             }
         }
     }

@@ -6,6 +6,7 @@ use super::op::{NONE, OpKind, Phases, Queue};
 use super::request::RequestRecord;
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
+use crate::ftl::owners::Claim;
 use crate::host::device::DeviceError;
 use crate::host::request::{Completion, Op as HostOp, RequestId};
 use crate::metrics::counters::Parts;
@@ -84,20 +85,14 @@ impl Ssd {
     #[inline(always)]
     fn commit_host(&mut self, slot: u32, parts: &Parts) {
         let op = &self.ops[slot];
-        let (lpn, ppn, base) = (op.lpn, op.ppn, op.base);
-        if self.ftl.map.get(lpn) == Entry::Slot(slot) {
-            self.ftl.map.set(lpn, Entry::Page(ppn));
-            self.ftl.validate(ppn);
-            if base != NONE {
-                self.release(Ppn(base));
-            }
-        } else {
-            self.ftl.born_invalid(ppn);
+        let (lpn, ppn) = (op.lpn, op.ppn);
+        if let Claim::Committed(Some(before)) = self.ftl.claim(lpn, slot, ppn) {
+            self.page_disowned(before);
         }
         self.settle(ppn);
         let pool = self.ftl.geo.pool_of(self.ops[slot].plane);
         let opened = self.ftl.space.take_opened(pool);
-        self.gc.page_written(pool, opened);
+        self.gc.agenda.page_written(pool, opened);
         if self.buffer.is_none() {
             self.finish_part(slot, parts);
         } else {
@@ -110,25 +105,12 @@ impl Ssd {
         let op = &self.ops[slot];
         let (lpn, source, target) = (op.lpn, Ppn(op.base), op.ppn);
         let cause = op.job_cause();
-        if self.ftl.map.is_valid(source) {
-            match self.ftl.map.get(lpn) {
-                Entry::Page(ppn) => {
-                    assert_eq!(ppn, source, "{lpn:?} is elsewhere");
-                    self.ftl.map.set(lpn, Entry::Page(target));
-                }
-                Entry::Slot(newer) => {
-                    assert_eq!(self.ops[newer].base, source.0, "{lpn:?} was committed elsewhere");
-                    self.ops[newer].base = target.0;
-                }
-                Entry::Unmapped => panic!("valid page {} of {lpn:?} has no owner", source.0),
-            }
-            self.release(source);
+        if self.ftl.relocate(source, target, lpn) {
+            self.page_disowned(source);
             self.wake_readers(source);
-            self.ftl.validate(target);
             self.gc.held.hold(PoolId(self.ops[slot].owner), target);
             self.measured.moves(cause).moved += 1;
         } else {
-            self.ftl.born_invalid(target);
             self.measured.moves(cause).stale += 1;
         }
         self.settle(target);
@@ -138,18 +120,18 @@ impl Ssd {
         self.gc_page_ends(slot);
     }
 
-    /// A page becomes invalid; pools that found nothing to collect are considered again.
-    pub(crate) fn release(&mut self, ppn: Ppn) {
-        let block = self.ftl.release(ppn);
-        if self.gc.watches_releases() {
-            self.gc.look_again(self.ftl.blocks.pool_of(block));
+    /// A page has become invalid; pools that found nothing to collect look again.
+    #[inline(always)]
+    pub(crate) fn page_disowned(&mut self, ppn: Ppn) {
+        if self.gc.agenda.watches_releases() {
+            self.gc.agenda.page_released(self.ftl.blocks.pool_of(self.ftl.geo.block_of(ppn)));
         }
     }
 
     fn settle(&mut self, ppn: Ppn) {
         self.ftl.settle(ppn);
-        if self.gc.watches_releases() {
-            self.gc.look_again(self.ftl.blocks.pool_of(self.ftl.geo.block_of(ppn)));
+        if self.gc.agenda.watches_releases() {
+            self.gc.agenda.page_released(self.ftl.blocks.pool_of(self.ftl.geo.block_of(ppn)));
         }
     }
 
@@ -159,10 +141,9 @@ impl Ssd {
         let plane = self.place(lpn);
         let op = &mut self.ops[slot];
         (op.kind, op.plane) = (OpKind::HostWrite, plane);
-        let base = op.base;
-        if base != NONE {
+        if let Some(page) = self.ftl.owners.under(slot) {
             // Its page is complete now: reads do not need the rest of it from flash.
-            self.wake_readers(Ppn(base));
+            self.wake_readers(page);
         }
         self.enqueue(slot, W_HOST);
     }
@@ -195,7 +176,7 @@ impl Ssd {
             let op = &self.ops[slot];
             (op.lpn, op.owner, op.part)
         };
-        let payload = match self.ftl.map.get(lpn) {
+        let payload = match self.ftl.owners.newest(lpn) {
             Entry::Slot(newer) => content.of_slot(newer).clone(),
             _ => Payload::default(),
         };

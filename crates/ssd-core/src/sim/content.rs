@@ -36,7 +36,8 @@ impl Content {
         if mode == DataMode::None {
             return None;
         }
-        let digest = |lpn: u32| ftl.page_of(Lpn(lpn)).map_or(0, |p| ftl.media.payload(p).digest);
+        let digest =
+            |lpn: u32| ftl.owners.committed(Lpn(lpn)).map_or(0, |p| ftl.media.payload(p).digest);
         Some(Content {
             mode,
             page_bytes: config.device.page_bytes as usize,

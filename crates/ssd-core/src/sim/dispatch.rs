@@ -148,9 +148,9 @@ impl Ssd {
     /// The page that a host read or the read of a read-modify-write would read now.
     fn read_target(&self, slot: u32) -> Option<Ppn> {
         let op = &self.ops[slot];
-        match self.ftl.map.get(op.lpn) {
+        match self.ftl.owners.newest(op.lpn) {
             Entry::Page(ppn) if op.kind == OpKind::HostRead => Some(ppn),
-            Entry::Slot(s) if s == slot && op.base != NONE => Some(Ppn(op.base)),
+            Entry::Slot(s) if s == slot => self.ftl.owners.under(slot),
             Entry::Slot(s) if op.kind == OpKind::HostRead => {
                 self.rest_on_flash(s, op.owner, op.lpn)
             }
@@ -165,7 +165,7 @@ impl Ssd {
     fn write_may_start(&mut self, unit: usize, slot: u32) -> Option<PlaneId> {
         let target = self.write_target(unit, slot);
         if target.is_none() && self.units[unit].closed == 0 {
-            self.gc.consider_soon(self.ftl.geo.pool_of(self.ops[slot].plane));
+            self.gc.agenda.look_at(self.ftl.geo.pool_of(self.ops[slot].plane));
         }
         target
     }
@@ -306,8 +306,8 @@ impl Ssd {
         self.wake_movers(self.ftl.geo.pool_of(plane));
         let op = &self.ops[slot];
         // The commit will need them.
-        self.ftl.map.prefetch(op.lpn);
-        self.ftl.prefetch_release(op.base);
+        self.ftl.owners.prefetch(op.lpn);
+        self.ftl.prefetch_claim(slot);
         if let Some(content) = &self.content {
             self.ftl.media.store(op.ppn, op.sequence, content.of_slot(slot));
         } else if self.ftl.media.keeps_contents() {
@@ -346,7 +346,7 @@ impl Ssd {
     #[inline(always)]
     fn start_gc_read(&mut self, unit: usize, slot: u32) -> Option<(u64, u64)> {
         let source = Ppn(self.ops[slot].base);
-        if !self.ftl.map.is_valid(source) {
+        if !self.ftl.owners.is_valid(source) {
             // Overwritten or trimmed while it waited: nothing to copy.
             self.leave_queue(unit, slot);
             self.gc_page_ends(slot);

@@ -6,12 +6,10 @@
 //! amplification.
 
 use super::ssd::policy_error;
-use crate::config::{Amount, Config, FillOrder, SteadyStart};
+use crate::config::{Config, FillOrder, SteadyStart};
+use crate::ftl::gc::Demand;
+use crate::ftl::gc::agenda::{Agenda, AlwaysItsTurn, Next};
 use crate::ftl::gc::trigger::SpaceView;
-use crate::ftl::gc::unmet::Unmet;
-use crate::ftl::gc::victim::VictimPolicy;
-use crate::ftl::gc::{Demand, Demands};
-use crate::ftl::map::Entry;
 use crate::ftl::place::{Layout, Placement, PlacementPolicy};
 use crate::ftl::plugs::Plugs;
 use crate::ftl::snapshot::DeviceSnapshot;
@@ -68,23 +66,9 @@ pub struct Functional {
     pub victim_invalid: Histogram,
     placement: Placement,
     layout: Layout,
-    demands: Demands,
-    /// The demand of a pool may change with every page written, not only with every block opened.
-    watches_pages: bool,
-    /// The demand of a pool may change because of events in other pools.
-    watches_device: bool,
-    /// The triggers on the whole device held when they were last examined.
-    device_held: bool,
+    agenda: Agenda,
     /// The pages of the victim under collection.
     pages: Vec<(Ppn, Lpn)>,
-    /// Pools whose `amount = "one"` has been used up since their last host page.
-    spent: Vec<bool>,
-    /// Pools whose demand found nothing to collect: considered again when one of their pages is released.
-    starved: Vec<bool>,
-    starving: u32,
-    unmet: Unmet,
-    /// The victim policy has blocks that are collected whatever the triggers say.
-    at_once: bool,
     sequence: u64,
     victims: Option<Vec<BlockId>>,
     /// Pages programmed for any reason, and how many there will be at the next report of progress.
@@ -127,22 +111,14 @@ impl Functional {
 
     fn over(config: &Config, ftl: Ftl, plugs: &Plugs) -> Functional {
         let layout = Layout::new(&config.device);
-        let demands = Demands::new(&config.gc, plugs);
+        let agenda = Agenda::new(&config.gc, &ftl, plugs);
         Functional {
             pages: Vec::new(),
             tally: Tally::default(),
             victim_invalid: Histogram::new(),
             placement: plugs.placement(&config.alloc.placement, &layout),
             layout,
-            watches_pages: demands.watches_pages(),
-            watches_device: demands.watches_device(),
-            device_held: false,
-            demands,
-            spent: vec![false; ftl.geo.pools as usize],
-            starved: vec![false; ftl.geo.pools as usize],
-            starving: 0,
-            unmet: Unmet::new(ftl.geo.pools, ftl.geo.blocks_per_pool),
-            at_once: ftl.victim.collects_at_once(),
+            agenda,
             sequence: 0,
             victims: None,
             programs: 0,
@@ -198,16 +174,16 @@ impl Functional {
             self.ftl.media.store(ppn, self.sequence, &payload);
         }
         let pool = self.ftl.geo.pool_of(plane);
-        let spent =
-            self.demands.amount == Amount::One && std::mem::take(&mut self.spent[pool.at()]);
-        let again = spent || (self.starving > 0 && self.starved[pool.at()]);
-        let changed = self.ftl.space.take_opened(pool) || self.watches_pages || again;
-        let released = old.filter(|_| self.starving > 0 || self.at_once);
-        match released.and_then(|old| self.pool_to_look_at(old)) {
-            None if !changed => Ok(()),
-            None if !self.watches_device => self.meet_demand(pool),
-            other => self.meet_demands(changed.then_some(pool), other),
+        let opened = self.ftl.space.take_opened(pool);
+        self.agenda.page_written(pool, opened);
+        if self.agenda.watches_releases() {
+            self.agenda.page_released(pool);
+            self.page_released(old);
         }
+        if !self.agenda.is_empty() {
+            self.meet_demands();
+        }
+        Ok(())
     }
 
     /// End the run if an external policy has failed.
@@ -223,19 +199,19 @@ impl Functional {
     /// Unmap one page; whether it was mapped.
     pub fn trim(&mut self, lpn: Lpn) -> bool {
         assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
-        let Entry::Page(old) = self.ftl.map.get(lpn) else { return false };
-        self.ftl.release(old);
-        self.ftl.map.set(lpn, Entry::Unmapped);
-        if let Some(pool) = self.pool_to_look_at(old) {
-            self.meet_demand(pool).expect("collection of a chosen block does not fail");
+        let (_, Some(old)) = self.ftl.trim(lpn) else { return false };
+        if self.agenda.watches_releases() {
+            self.page_released(Some(old));
+            self.meet_demands();
         }
         true
     }
 
-    /// Page `released` has become invalid: its pool, if that may have something to collect now.
-    fn pool_to_look_at(&self, released: Ppn) -> Option<PoolId> {
-        let pool = self.ftl.geo.pool_of(self.ftl.geo.plane_of(released));
-        (self.starved[pool.at()] || self.at_once).then_some(pool)
+    /// A page has become invalid, if there is one.
+    fn page_released(&mut self, page: Option<Ppn>) {
+        if let Some(page) = page {
+            self.agenda.page_released(self.ftl.geo.pool_of(self.ftl.geo.plane_of(page)));
+        }
     }
 
     /// The plane where a page planned for `planned` can be bound, collecting until there is one.
@@ -250,98 +226,34 @@ impl Functional {
             if let Some(plane) = others.find(|&p| self.ftl.space.host_may_bind(p, stream)) {
                 return Ok(plane);
             }
-            let Some(choice) = self.ftl.choose(pool, true) else {
+            if !self.collect_next(pool) {
                 return Err(no_space(&self.ftl, pool, &self.plugs, (1, 0), ""));
-            };
-            self.collect(choice, true)?;
+            }
         }
     }
 
-    /// The same in every pool when a trigger over the device begins to hold; otherwise in these two, once
-    /// each, the lower one first.
+    /// Collect as the agenda says until it says nothing more.
     #[inline(never)]
-    fn meet_demands(&mut self, a: Option<PoolId>, b: Option<PoolId>) -> Result<(), DeviceError> {
-        let held_before = self.device_held;
-        self.look_at_device();
-        if self.device_held && !held_before {
-            return (0..self.ftl.geo.pools).try_for_each(|p| self.meet_demand(PoolId(p)));
-        }
-        let (first, second) = (a.min(b), a.max(b));
-        let first = first.filter(|_| first != second);
-        first.into_iter().chain(second).try_for_each(|pool| self.meet_demand(pool))
-    }
-
-    fn look_at_device(&mut self) {
-        self.device_held = self.demands.device_holds(&self.ftl.space_view(PoolId(0)));
-    }
-
-    /// Collect in `pool` as triggers, reserve and amount require.
-    #[inline]
-    fn meet_demand(&mut self, pool: PoolId) -> Result<(), DeviceError> {
-        self.set_starved(pool, false);
-        loop {
-            let demand = self.demands.of(&self.ftl.space_view(pool));
-            if demand < Demand::Reserve
-                && let Some(block) = self.ftl.at_once(pool)
-            {
-                self.collect(Choice::of_policy(block), demand >= Demand::Urgent)?;
-                continue;
-            }
-            if demand < Demand::Urgent && self.ftl.wear.is_due(pool) && self.level(pool)? {
-                continue;
-            }
-            if demand == Demand::None || !self.collect_once(pool)? {
-                return Ok(());
-            }
+    fn meet_demands(&mut self) {
+        self.agenda.watch_device(&self.ftl);
+        while let Some(pool) = self.agenda.pop() {
+            while self.collect_next(pool) {}
         }
     }
 
-    /// Level the wear of `pool` by one block; false if it is level.
-    #[inline(never)]
-    fn level(&mut self, pool: PoolId) -> Result<bool, DeviceError> {
-        let Some(block) = self.ftl.take_cold(pool) else { return Ok(false) };
-        self.collect(Choice { levels: true, ..Choice::of_policy(block) }, false)?;
-        Ok(true)
-    }
-
-    #[inline]
-    fn set_starved(&mut self, pool: PoolId, starved: bool) {
-        if self.starved[pool.at()] != starved {
-            self.starved[pool.at()] = starved;
-            self.starving = if starved { self.starving + 1 } else { self.starving - 1 };
+    /// Collect the block of `pool` that is next; false if there is none.
+    fn collect_next(&mut self, pool: PoolId) -> bool {
+        let view = self.ftl.space_view(pool);
+        match self.agenda.next(&mut self.ftl, &view, &AlwaysItsTurn) {
+            Next::Collect(choice, demand) => self.collect(choice, demand >= Demand::Urgent),
+            Next::Nothing => return false,
+            Next::Wait => unreachable!("it is always its turn"),
         }
-    }
-
-    /// One step of collection; false if there is nothing to gain now.
-    #[inline(never)]
-    fn collect_once(&mut self, pool: PoolId) -> Result<bool, DeviceError> {
-        let demand = self.demands.of(&self.ftl.space_view(pool));
-        let reserve = demand == Demand::Reserve;
-        if self.spent[pool.at()] && !reserve {
-            return Ok(false);
-        }
-        if self.demands.amount == Amount::AllCandidates && !reserve {
-            let list = self.ftl.candidates(pool);
-            for &block in &list {
-                if self.ftl.fits(block) {
-                    let demand = self.demands.of(&self.ftl.space_view(pool));
-                    self.collect(Choice::of_policy(block), demand >= Demand::Urgent)?;
-                }
-            }
-            self.set_starved(pool, list.is_empty());
-            return Ok(!list.is_empty());
-        }
-        let Some(choice) = self.ftl.choose(pool, reserve) else {
-            self.set_starved(pool, true);
-            return Ok(false);
-        };
-        self.spent[pool.at()] = self.demands.amount == Amount::One;
-        self.collect(choice, demand >= Demand::Urgent)?;
-        Ok(true)
+        true
     }
 
     /// Collect one block: move its valid pages, erase it.
-    fn collect(&mut self, choice: Choice, foreground: bool) -> Result<(), DeviceError> {
+    fn collect(&mut self, choice: Choice, foreground: bool) {
         let block = choice.block;
         self.ftl.prefetch_block(block);
         if let Some(list) = &mut self.victims {
@@ -374,10 +286,7 @@ impl Functional {
         self.pages = pages;
         self.ftl.begin_erase(block);
         self.ftl.finish_erase(block);
-        if self.watches_device {
-            self.look_at_device();
-        }
-        Ok(())
+        self.agenda.watch_device(&self.ftl);
     }
 
     #[inline]
@@ -386,7 +295,7 @@ impl Functional {
         self.tally.foreground += u64::from(foreground);
         self.tally.by_reserve += u64::from(choice.by_reserve);
         let pool = self.ftl.blocks.pool_of(choice.block);
-        let unmet = self.unmet.at(&self.ftl, &self.demands, pool);
+        let unmet = self.agenda.is_unmet(&self.ftl, pool);
         self.tally.unmet += u64::from(unmet);
         self.tally.decided += u64::from(!unmet && !choice.by_reserve);
         let valid = u32::from(self.ftl.blocks.valid[choice.block.at()]);
@@ -453,7 +362,7 @@ impl Functional {
             let erased = pages_of(free_blocks) * u64::from(geo.pools);
             let used_pages = view.pages.saturating_sub(erased);
             let view = SpaceView { free_blocks, pool_used_pages, used_pages, ..view };
-            self.demands.of(&view) != Demand::None
+            self.agenda.demand(&view) != Demand::None
         };
         let suits = |free: &u32| !(0..geo.pools).any(|pool| wants(*free, PoolId(pool)));
         let free = (0..geo.blocks_per_pool).find(suits).unwrap_or(geo.blocks_per_pool);
@@ -486,7 +395,7 @@ impl Functional {
                 return Ok(false);
             }
             let lpn = loop {
-                let far = |&lpn: &Lpn| self.ftl.map.prefetch(lpn);
+                let far = |&lpn: &Lpn| self.ftl.owners.prefetch(lpn);
                 let near = |&lpn: &Lpn| self.ftl.prefetch_write(lpn);
                 if let Some(lpn) = ahead.next(far, near) {
                     break lpn;

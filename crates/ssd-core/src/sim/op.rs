@@ -70,8 +70,8 @@ pub(crate) struct Op {
     pub(crate) lpn: Lpn,
     /// The page read or programmed, once started.
     pub(crate) ppn: Ppn,
-    /// Host write: the committed page under this slot. GC: the page copied. Host read: the page read, if
-    /// the write buffer holds a part of its LPN. Else `NONE`.
+    /// GC: the page copied. Host read: the page read, if the write buffer holds a part of its LPN. Else
+    /// `NONE`.
     pub(crate) base: u32,
     /// Slot of its request (host) or its pool (GC).
     pub(crate) owner: u32,

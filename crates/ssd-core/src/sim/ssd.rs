@@ -11,10 +11,9 @@ use super::event::{Events, Timers};
 use super::log::OpLog;
 use super::op::{NONE, Op, Slab};
 use super::request::{Epochs, Requests};
-use super::unit::{Activity, Bus, IdSet, Unit};
+use super::unit::{Activity, Bus, Unit};
 use crate::config::Config;
 use crate::ftl::Ftl;
-use crate::ftl::map::Entry;
 use crate::ftl::place::{Layout, Placement};
 use crate::ftl::plugs::{Fault, Plugs};
 use crate::ftl::snapshot::DeviceSnapshot;
@@ -22,6 +21,7 @@ use crate::host::device::{Device, DeviceError};
 use crate::host::link::Link;
 use crate::host::request::{Completion, Op as HostOp, Request, RequestId};
 use crate::host::write_buffer::WriteBuffer;
+use crate::id_set::IdSet;
 use crate::metrics::Measurements;
 use crate::metrics::counters::Cause;
 use crate::metrics::series::Gauges;
@@ -148,7 +148,7 @@ impl Ssd {
             arrivals: VecDeque::new(),
             ready: IdSet::new(geo.units),
             buses_to_grant: IdSet::new(geo.channels),
-            gc: Collector::new(config, &geo, plugs, &ftl.victim),
+            gc: Collector::new(config, &ftl, plugs),
             placement: plugs.placement(&config.alloc.placement, &layout),
             order: Order::build(&config.sched.order),
             multi_plane: config.timing.multi_plane,
@@ -209,11 +209,7 @@ impl Ssd {
     /// # Errors
     /// The first violated one.
     pub fn audit(&self) -> Result<(), String> {
-        let base = |slot: u32| {
-            let base = self.ops[slot].base;
-            (base != NONE).then_some(Ppn(base))
-        };
-        self.ftl.audit(&base)?;
+        self.ftl.audit()?;
         self.audit_buffer()?;
         self.audit_crossing()?;
         self.audit_gc()
@@ -222,11 +218,7 @@ impl Ssd {
     /// The flash page with the newest data of `lpn` on flash; newer data may be in the controller.
     #[must_use]
     pub fn page_on_flash(&self, lpn: Lpn) -> Option<Ppn> {
-        match self.ftl.map.get(lpn) {
-            Entry::Page(page) => Some(page),
-            Entry::Slot(slot) => Some(Ppn(self.ops[slot].base)).filter(|&page| page.0 != NONE),
-            Entry::Unmapped => None,
-        }
+        self.ftl.owners.committed(lpn)
     }
 
     /// Requests submitted so far.
@@ -307,7 +299,7 @@ impl Ssd {
             while let Some(unit) = self.ready.pop() {
                 self.dispatch(unit as usize);
             }
-            if self.gc.nothing_new() {
+            if self.gc.agenda.is_empty() {
                 break;
             }
         }
@@ -483,7 +475,7 @@ impl Ssd {
             0 => String::new(),
             pages => format!("; {pages} pages of the write buffer are not on flash"),
         };
-        match self.starved_pool() {
+        match self.gc.agenda.starved_pool(&self.ftl) {
             Some(pool) => {
                 let waiting = (outstanding, first);
                 super::functional::no_space(&self.ftl, pool, &self.plugs, waiting, &buffered)
@@ -501,18 +493,6 @@ impl Ssd {
     fn heed_policies(&self) -> Result<(), DeviceError> {
         let place = || format!("at {} ns", self.now.0);
         self.plugs.fault().map_or(Ok(()), |fault| Err(policy_error(fault, place)))
-    }
-
-    /// The committed page under the newest admitted data of `lpn`, wherever those are.
-    pub(crate) fn committed_page(&self, lpn: Lpn) -> Option<Ppn> {
-        match self.ftl.map.get(lpn) {
-            Entry::Unmapped => None,
-            Entry::Page(ppn) => Some(ppn),
-            Entry::Slot(slot) => {
-                let base = self.ops[slot].base;
-                (base != NONE).then_some(Ppn(base))
-            }
-        }
     }
 
     /// Queue an operation on the unit of its plane.
@@ -657,7 +637,7 @@ impl Device for Ssd {
     fn hint(&self, request: &Request) {
         if request.op == HostOp::Write {
             let lpn = request.sector >> self.ftl.geo.sector_shift;
-            self.ftl.map.prefetch(Lpn(lpn as u32));
+            self.ftl.owners.prefetch(Lpn(lpn as u32));
         }
     }
 

@@ -1,8 +1,9 @@
 //! Whose turn is it to collect? Background jobs as the concurrency rule counts them, and the pools that wait
 //! until the rule allows them a job.
 
-use super::ssd::Ssd;
 use crate::config::Config;
+use crate::ftl::Ftl;
+use crate::ftl::gc::agenda::Turn;
 use crate::ftl::gc::concurrency::{Concurrency, ConcurrencyPolicy, Counted, DeviceView};
 use crate::ftl::gc::victim::VictimPolicy;
 use crate::ftl::plugs::Plugs;
@@ -77,7 +78,7 @@ impl Turns {
         !self.waiting.is_empty()
     }
 
-    pub(crate) fn waits(&self, pool: PoolId) -> bool {
+    fn waits(&self, pool: PoolId) -> bool {
         self.waits[pool.at()] != Wait::No
     }
 
@@ -90,8 +91,8 @@ impl Turns {
         }
     }
 
-    /// How many of the pools that began to wait at this instant still do.
-    fn count_deferred(&mut self) -> u64 {
+    /// How many of those that have begun to wait at this instant still do.
+    pub(crate) fn count_deferred(&mut self) -> u64 {
         if self.new == 0 {
             return 0;
         }
@@ -122,62 +123,71 @@ impl Turns {
         }
         Ok(())
     }
-}
 
-impl Ssd {
-    fn concurrency_limit(&self) -> u32 {
-        self.gc.turns.rule.limit(&DeviceView {
-            pools: self.ftl.geo.pools,
-            channels: self.ftl.geo.channels,
-            used_pages: self.ftl.space.used(),
-            pages: self.ftl.space.good_pages(),
+    /// Groups that may have background jobs at once, as the rule says now.
+    fn limit(&self, ftl: &Ftl) -> u32 {
+        self.rule.limit(&DeviceView {
+            pools: ftl.geo.pools,
+            channels: ftl.geo.channels,
+            used_pages: ftl.space.used(),
+            pages: ftl.space.good_pages(),
         })
     }
 
-    /// Whether the concurrency rule lets a background job of `pool` begin now.
-    pub(crate) fn has_turn(&self, pool: PoolId) -> bool {
-        self.gc.turns.allows(pool, self.concurrency_limit())
+    /// Whether the rule lets a background job of `pool` begin now.
+    fn has_turn(&self, ftl: &Ftl, pool: PoolId) -> bool {
+        self.allows(pool, self.limit(ftl))
     }
 
-    /// Whether pools that want collection queue first, since the victim policy orders them and the rule may
-    /// not allow all of them a job.
-    pub(crate) fn pools_line_up(&self) -> bool {
-        self.ftl.victim.orders_pools()
-            && (self.concurrency_limit() as usize) < self.gc.turns.jobs.len()
+    /// Whether pools that want collection line up first, since the victim policy orders them and the
+    /// rule may not let all of them begin.
+    fn pools_line_up(&self, ftl: &Ftl) -> bool {
+        ftl.victim.orders_pools() && (self.limit(ftl) as usize) < self.jobs.len()
     }
 
-    /// Let pools that wait begin, as far as the rule allows.
-    pub(crate) fn let_waiting_begin(&mut self) {
-        for _ in 0..self.gc.turns.waiting.len() {
-            let Some(pool) = self.next_in_turn() else { break };
-            self.consider_in_turn(pool);
-        }
-        self.measured.gc.deferred += self.gc.turns.count_deferred();
+    /// Pools that wait now.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
     }
 
     /// The next pool that waits and may begin: by the victim policy's order of pools, if it has one, else
     /// the one that has waited longest. It waits no longer.
-    fn next_in_turn(&mut self) -> Option<PoolId> {
-        let (turns, ftl) = (&self.gc.turns, &self.ftl);
-        let limit = self.concurrency_limit();
+    pub(crate) fn next_in_turn(&mut self, ftl: &mut Ftl) -> Option<PoolId> {
+        let limit = self.limit(ftl);
         // Pools of active groups may join those; where every pool is a group, none of them waits.
-        let shared = turns.jobs.len() < turns.waits.len();
-        if turns.active > limit || (turns.active == limit && !shared) {
+        let shared = self.jobs.len() < self.waits.len();
+        if self.active > limit || (self.active == limit && !shared) {
             return None;
         }
-        let mut allowed = turns.waiting.iter().copied().filter(|&pool| turns.allows(pool, limit));
+        let mut allowed = self.waiting.iter().copied().filter(|&pool| self.allows(pool, limit));
         let first = if ftl.victim.orders_pools() {
             ftl.victim.first_pool(&mut allowed.clone(), &ftl.blocks, ftl.clock)
         } else {
             None
         };
         let pool = first.or_else(|| allowed.next())?;
-        let turns = &mut self.gc.turns;
-        let at = turns.waiting.iter().position(|&p| p == pool).expect("it waits");
-        turns.waiting.remove(at);
-        if std::mem::replace(&mut turns.waits[pool.at()], Wait::No) == Wait::New {
-            turns.new -= 1;
+        let at = self.waiting.iter().position(|&p| p == pool).expect("it waits");
+        self.waiting.remove(at);
+        if std::mem::replace(&mut self.waits[pool.at()], Wait::No) == Wait::New {
+            self.new -= 1;
         }
         Some(pool)
+    }
+}
+
+/// The answer of the concurrency rule for a pool that is looked at; `in_turn`: it has lined up before.
+pub(crate) struct InTurn<'a> {
+    pub(crate) turns: &'a Turns,
+    pub(crate) in_turn: bool,
+}
+
+impl Turn for InTurn<'_> {
+    fn may_level(&self, ftl: &Ftl, pool: PoolId) -> bool {
+        self.turns.has_turn(ftl, pool)
+    }
+
+    fn may_collect(&self, ftl: &Ftl, pool: PoolId) -> bool {
+        let lines_up = !self.in_turn && self.turns.pools_line_up(ftl);
+        !lines_up && !self.turns.waits(pool) && self.turns.has_turn(ftl, pool)
     }
 }

@@ -1,4 +1,4 @@
-//! Busy units, buses, and small sets of ids.
+//! Busy units and buses.
 
 use super::op::{NONE, Queue, Slab};
 use crate::units::Nanos;
@@ -219,79 +219,5 @@ impl Bus {
     #[inline(always)]
     pub(crate) fn awaited(&self) -> bool {
         !self.wait_in.is_empty() || !self.wait_out.is_empty()
-    }
-}
-
-/// A set of small ids, removed in ascending order.
-#[derive(Clone, Debug)]
-pub(crate) struct IdSet {
-    words: Vec<u64>,
-    /// Bit `i`: some of the words from `i << shift` up to those of the next bit are not zero.
-    summary: u64,
-    shift: u32,
-}
-
-impl IdSet {
-    pub(crate) fn new(ids: u32) -> IdSet {
-        let words = (ids as usize).div_ceil(64);
-        let shift = words.div_ceil(64).next_power_of_two().trailing_zeros();
-        IdSet { words: vec![0; words.next_multiple_of(1 << shift)], summary: 0, shift }
-    }
-
-    #[inline(always)]
-    pub(crate) fn insert(&mut self, id: u32) {
-        let word = id as usize / 64;
-        self.words[word] |= 1 << (id % 64);
-        self.summary |= 1 << (word >> self.shift);
-    }
-
-    #[inline(always)]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.summary == 0
-    }
-
-    /// Remove the lowest id.
-    #[inline(always)]
-    pub(crate) fn pop(&mut self) -> Option<u32> {
-        if self.summary == 0 {
-            return None;
-        }
-        let mut at = (self.summary.trailing_zeros() as usize) << self.shift;
-        while self.words[at] == 0 {
-            at += 1;
-        }
-        let word = &mut self.words[at];
-        let id = (at * 64) as u32 + word.trailing_zeros();
-        *word &= *word - 1;
-        let end = (at | ((1 << self.shift) - 1)) + 1;
-        if *word == 0 && self.words[at + 1..end].iter().all(|&w| w == 0) {
-            self.summary &= self.summary - 1;
-        }
-        Some(id)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::rng::Stream;
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn ids_come_out_as_from_a_sorted_set() {
-        for n in [1u32, 64, 65, 4096, 4097, 20_000] {
-            let (mut ids, mut naive) = (IdSet::new(n), BTreeSet::new());
-            let mut rng = Stream::new(u64::from(n), "ids");
-            for _ in 0..3000 {
-                if rng.chance(0.6) {
-                    let id = rng.below(u64::from(n)) as u32;
-                    ids.insert(id);
-                    naive.insert(id);
-                } else {
-                    assert_eq!(ids.pop(), naive.pop_first());
-                }
-                assert_eq!(ids.is_empty(), naive.is_empty());
-            }
-        }
     }
 }

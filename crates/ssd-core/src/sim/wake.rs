@@ -47,7 +47,7 @@ impl Ssd {
                 }
                 if let Some(slot) = self.missed(unit, queue) {
                     let op = &self.ops[slot];
-                    let (kind, lpn, entry) = (op.kind, op.lpn.0, self.ftl.map.get(op.lpn));
+                    let (kind, lpn, entry) = (op.kind, op.lpn.0, self.ftl.owners.newest(op.lpn));
                     return Err(format!(
                         "unit {unit} is idle, and the {kind:?} of LPN {lpn} ({entry:?}) could start"
                     ));

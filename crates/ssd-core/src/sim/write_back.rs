@@ -4,7 +4,7 @@
 //! A buffered page of the same LPN is superseded then and leaves; one that has not entered by then never
 //! will. So the newest data of an LPN are in one slot, whatever became of older ones.
 
-use super::op::{NONE, OpKind};
+use super::op::OpKind;
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::host::device::DeviceError;
@@ -39,7 +39,7 @@ impl Ssd {
         let epoch = self.epochs.write_arrives();
         let whole = sectors((0, 512 << self.ftl.geo.sector_shift));
         let op = &self.ops[slot];
-        let (base, request) = (op.base, self.requests.at(op.owner));
+        let request = self.requests.at(op.owner);
         let (number, fua) = (request.id, request.request.flags & flags::FUA != 0);
         let mut here = sectors(range);
         if let Entry::Slot(older) = old {
@@ -50,7 +50,7 @@ impl Ssd {
                 self.ops.detail(slot).expected = on_flash;
             }
         }
-        let needs_rest = here != whole && base != NONE;
+        let needs_rest = here != whole && self.ftl.owners.under(slot).is_some();
         self.ops[slot].kind = if needs_rest { OpKind::RmwRead } else { OpKind::HostWrite };
         let held = BufferedPage { sectors: here, epoch, request: number, fua };
         self.buffer.as_mut().expect("there is a buffer").admit(slot, held);
@@ -104,7 +104,8 @@ impl Ssd {
     /// had waited `gc_wait_ns` for collection; then pages are evicted.
     fn let_in(&mut self, gc_wait_ns: u64) {
         while let Some(next) = self.buffer.as_ref().and_then(|buffer| buffer.first_waiting()) {
-            let superseded = self.ftl.map.get(self.ops[next.slot].lpn) != Entry::Slot(next.slot);
+            let superseded =
+                self.ftl.owners.newest(self.ops[next.slot].lpn) != Entry::Slot(next.slot);
             let held = self.held(next.slot);
             let must_be_on_flash = held.fua || self.epochs.ended(held.epoch);
             let buffer = self.buffer.as_mut().expect("seen");
@@ -119,7 +120,7 @@ impl Ssd {
             }
             let buffer = self.buffer.as_mut().expect("seen");
             if drop {
-                let trimmed = self.ftl.map.get(self.ops[next.slot].lpn) == Entry::Unmapped;
+                let trimmed = self.ftl.owners.newest(self.ops[next.slot].lpn) == Entry::Unmapped;
                 let counts = &mut self.measured.buffer;
                 *(if trimmed { &mut counts.trimmed } else { &mut counts.coalesced }) += 1;
                 self.drop_held(next.slot);
@@ -157,10 +158,11 @@ impl Ssd {
     /// The page in `slot` goes to flash.
     fn evict(&mut self, slot: u32) {
         self.measured.buffer.evicted += 1;
-        let (lpn, base) = (self.ops[slot].lpn, Ppn(self.ops[slot].base));
+        let lpn = self.ops[slot].lpn;
         if self.ops[slot].kind == OpKind::RmwRead {
             self.measured.host.rmw += 1;
-            self.ops[slot].plane = self.ftl.geo.plane_of(base);
+            let page = self.ftl.owners.under(slot).expect("the rest of its page is there");
+            self.ops[slot].plane = self.ftl.geo.plane_of(page);
             self.enqueue(slot, R_HOST);
         } else {
             self.ops[slot].plane = self.place(lpn);
@@ -203,15 +205,16 @@ impl Ssd {
         let request = &self.requests.at(owner).request;
         let (range, _) = super::admit::byte_range(&self.ftl.geo, request, lpn);
         let missing = sectors(range) & !buffer.held(slot).sectors;
-        assert_ne!(self.ops[slot].base, NONE, "the rest of {lpn:?} is nowhere");
-        (missing != 0).then(|| Ppn(self.ops[slot].base))
+        let page = self.ftl.owners.under(slot);
+        assert!(page.is_some(), "the rest of {lpn:?} is nowhere");
+        page.filter(|_| missing != 0)
     }
 
     /// The read in `slot` is about to read its page from flash, perhaps only the rest of a page of which the
     /// buffer holds a part. Its data are complete only together with what the buffer holds now.
     pub(crate) fn note_rest_read(&mut self, slot: u32) {
         let (lpn, ppn) = (self.ops[slot].lpn, self.ops[slot].ppn);
-        if self.ftl.map.get(lpn) != Entry::Page(ppn) {
+        if self.ftl.owners.newest(lpn) != Entry::Page(ppn) {
             self.ops[slot].base = ppn.0;
             self.check_served(slot);
         }
@@ -252,7 +255,7 @@ impl Ssd {
         let Some(buffer) = &self.buffer else { return Ok(()) };
         for slot in buffer.kept() {
             let lpn = self.ops[slot].lpn;
-            if self.ftl.map.get(lpn) != Entry::Slot(slot) {
+            if self.ftl.owners.newest(lpn) != Entry::Slot(slot) {
                 return Err(format!("the write buffer keeps old data of {lpn:?} in slot {slot}"));
             }
         }

@@ -1,5 +1,7 @@
-//! Garbage collection as seven questions. Policies decide; the engine (`sim`) acts.
+//! Garbage collection as seven questions. Policies answer them, the agenda puts the answers together, and the
+//! machines (`sim`) act.
 
+pub mod agenda;
 pub mod concurrency;
 pub(crate) mod endless;
 pub mod trigger;
@@ -23,7 +25,7 @@ pub enum Demand {
     Reserve,
 }
 
-/// The answers to "when" and "how much", shared by the timed and the functional executor.
+/// The answers to "when" and "how much".
 pub struct Demands {
     triggers: Vec<Trigger>,
     reserve: u32,

@@ -69,7 +69,7 @@ fn best_view(ftl: &Ftl, pool: PoolId) -> SpaceView {
     SpaceView {
         free_blocks: (view.free_blocks + sealed).saturating_sub(packed as u32),
         pool_used_pages: view.pool_used_pages - invalid,
-        used_pages: ftl.valid_pages,
+        used_pages: ftl.owners.valid_pages(),
         ..view
     }
 }

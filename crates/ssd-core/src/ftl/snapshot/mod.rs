@@ -180,7 +180,7 @@ impl Ftl {
         let [sequences, digests] = self.media.kept();
         let mut columns = Columns {
             lpn: self.media.lpns().to_vec(),
-            valid: self.map.validity().to_vec(),
+            valid: self.owners.validity().to_vec(),
             programmed: self.media.programmed_by_flash_block().to_vec(),
             state: self.blocks.state.iter().map(|&state| state as u8).collect(),
             erases: self.blocks.erases.clone(),
@@ -241,13 +241,13 @@ impl Ftl {
         check::check(snapshot, config, &self.geo)?;
         self.media.load(&self.geo, &c.lpn, &c.programmed, [&c.sequence, &c.digest])?;
         self.load_contents(&c.contents)?;
-        self.valid_pages = self.map.load(&c.valid, &c.lpn)?;
+        self.owners.load(&c.valid, &c.lpn)?;
         let fresh = self.blocks.clone();
         self.blocks = snapshot.blocks(&self.geo, fresh)?;
         for b in 0..self.blocks.len() {
             let first = self.geo.first_page(BlockId(b as u32));
             let end = Ppn(first.0 + self.geo.pages_per_block);
-            self.blocks.valid[b] = self.map.count_valid(first, end) as u16;
+            self.blocks.valid[b] = self.owners.count_valid(first, end) as u16;
         }
         let ground = Ground { geo: &self.geo, blocks: &self.blocks, media: &self.media };
         self.space.load(&ground, c, counters.releases, counters.lowest_free_blocks)?;

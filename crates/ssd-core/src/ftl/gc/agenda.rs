@@ -1,0 +1,251 @@
+//! What is collected next. The timed and the functional machine both ask [`Agenda::next`] and act on the
+//! answer; neither decides anything itself.
+//!
+//! The answer depends on the tables of the device and on what is kept here: the demands of the triggers, pools
+//! whose demand found nothing to collect, what is left of `amount = "one"` and of `"all-candidates"`, and whether
+//! a trigger over the device holds. Pools are looked at only after something of them has changed.
+
+use super::trigger::SpaceView;
+use super::unmet::Unmet;
+use super::victim::VictimPolicy;
+use super::{Demand, Demands};
+use crate::config::{Amount, Gc};
+use crate::ftl::plugs::Plugs;
+use crate::ftl::{Choice, Ftl};
+use crate::id_set::IdSet;
+use crate::units::{BlockId, Nanos, PoolId};
+use std::collections::VecDeque;
+
+/// What a pool does next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// Nothing: it wants no collection, or collection would gain nothing.
+    Nothing,
+    /// It wants collection, and the concurrency rule keeps it waiting.
+    Wait,
+    /// This block is its victim now.
+    Collect(Choice, Demand),
+}
+
+/// What the concurrency rule says of a pool, asked only when it matters.
+pub trait Turn {
+    /// Whether wear levelling of `pool` may begin.
+    fn may_level(&self, ftl: &Ftl, pool: PoolId) -> bool;
+    /// Whether background collection of `pool` may begin, those before it considered.
+    fn may_collect(&self, ftl: &Ftl, pool: PoolId) -> bool;
+}
+
+/// Without time one pool is collected after the other, so that it is always a pool's turn.
+#[derive(Clone, Copy, Debug)]
+pub struct AlwaysItsTurn;
+
+impl Turn for AlwaysItsTurn {
+    fn may_level(&self, _: &Ftl, _: PoolId) -> bool {
+        true
+    }
+    fn may_collect(&self, _: &Ftl, _: PoolId) -> bool {
+        true
+    }
+}
+
+/// The decisions of collection, and what they depend on beside the tables of the device.
+pub struct Agenda {
+    demands: Demands,
+    /// Pools of which something has changed since they were looked at.
+    to_look_at: IdSet,
+    /// Pools whose demand found nothing to collect, and how many they are.
+    starved: Vec<bool>,
+    starving: u32,
+    /// Pools whose `amount = "one"` has been used up since their last host page.
+    spent: Vec<bool>,
+    /// What is left of `amount = "all-candidates"`.
+    lists: Vec<VecDeque<BlockId>>,
+    unmet: Unmet,
+    /// The victim policy has blocks that are collected whatever the triggers say.
+    at_once: bool,
+    /// What a pool wants may change with every page written, not only with every block opened.
+    watches_pages: bool,
+    /// What a pool wants may change by what happens in others.
+    watches_device: bool,
+    /// The triggers that look at the whole device held when they were last asked.
+    device_held: bool,
+}
+
+impl Agenda {
+    /// For the device of `ftl` under `[gc]`; no pool is to be looked at yet.
+    #[must_use]
+    pub fn new(gc: &Gc, ftl: &Ftl, plugs: &Plugs) -> Agenda {
+        let (demands, pools) = (Demands::new(gc, plugs), ftl.geo.pools);
+        Agenda {
+            to_look_at: IdSet::new(pools),
+            starved: vec![false; pools as usize],
+            starving: 0,
+            spent: vec![false; pools as usize],
+            lists: vec![VecDeque::new(); pools as usize],
+            unmet: Unmet::new(pools, ftl.geo.blocks_per_pool),
+            at_once: ftl.victim.collects_at_once(),
+            watches_pages: demands.watches_pages(),
+            watches_device: demands.watches_device(),
+            device_held: false,
+            demands,
+        }
+    }
+
+    /// What the pool behind `view` wants now.
+    #[inline]
+    #[must_use]
+    pub fn demand(&self, view: &SpaceView) -> Demand {
+        self.demands.of(view)
+    }
+
+    /// The longest idle time for which a trigger waits, if one does.
+    #[must_use]
+    pub fn idle_after(&self) -> Option<Nanos> {
+        self.demands.idle_after()
+    }
+
+    /// Whether the next victim of `pool` is for a demand that collection cannot meet ([`Unmet`]).
+    #[inline]
+    pub fn is_unmet(&mut self, ftl: &Ftl, pool: PoolId) -> bool {
+        self.unmet.at(ftl, &self.demands, pool)
+    }
+
+    /// Look at `pool`.
+    #[inline(always)]
+    pub fn look_at(&mut self, pool: PoolId) {
+        self.to_look_at.insert(pool.0);
+    }
+
+    /// Look at every pool.
+    pub fn look_at_all(&mut self) {
+        (0..self.starved.len()).for_each(|pool| self.to_look_at.insert(pool as u32));
+    }
+
+    /// A host page has been programmed in `pool`; `opened`: for it a block was opened. `amount = "one"` may
+    /// collect again.
+    #[inline(always)]
+    pub fn page_written(&mut self, pool: PoolId, opened: bool) {
+        if opened || self.watches_pages || self.spent[pool.at()] {
+            self.spent[pool.at()] = false;
+            self.look_at(pool);
+        }
+    }
+
+    /// Whether a page that becomes invalid, or a block that is sealed, may be what a pool waits for.
+    #[inline(always)]
+    #[must_use]
+    pub fn watches_releases(&self) -> bool {
+        self.starving > 0 || self.at_once
+    }
+
+    /// A page of `pool` has become invalid, or a block of it has been sealed; asked for only if
+    /// [`Agenda::watches_releases`].
+    pub fn page_released(&mut self, pool: PoolId) {
+        if self.starved[pool.at()] || self.at_once {
+            self.look_at(pool);
+        }
+    }
+
+    /// Whether no pool is to be looked at.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.to_look_at.is_empty()
+    }
+
+    /// The next pool to be looked at, in order of their numbers.
+    #[inline]
+    pub fn pop(&mut self) -> Option<PoolId> {
+        self.to_look_at.pop().map(PoolId)
+    }
+
+    /// When a trigger over the device begins to hold, every pool is looked at.
+    pub fn watch_device(&mut self, ftl: &Ftl) {
+        if !self.watches_device {
+            return;
+        }
+        let held = self.demands.device_holds(&ftl.space_view(PoolId(0)));
+        if held && !self.device_held {
+            self.look_at_all();
+        }
+        self.device_held = held;
+    }
+
+    /// A pool at its reserve that has nothing to collect; else one that wants collection and has nothing.
+    #[must_use]
+    pub fn starved_pool(&self, ftl: &Ftl) -> Option<PoolId> {
+        let mut pools = (0..ftl.geo.pools).map(PoolId).filter(|p| self.starved[p.at()]);
+        let at_reserve = |p: &PoolId| self.demand(&ftl.space_view(*p)) == Demand::Reserve;
+        pools.clone().find(at_reserve).or_else(|| pools.next())
+    }
+
+    /// Whether the demand of `pool` found nothing to collect when it was last looked at.
+    #[must_use]
+    pub fn is_starved(&self, pool: PoolId) -> bool {
+        self.starved[pool.at()]
+    }
+
+    /// What the pool behind `view`, in which nothing is being collected, does next. In this order: blocks that
+    /// are collected at once, wear levelling, the concurrency rule, what is left of a list of all candidates,
+    /// the victim policy. At the reserve only the last two count.
+    pub fn next(&mut self, ftl: &mut Ftl, view: &SpaceView, turn: &impl Turn) -> Next {
+        let pool = view.pool;
+        let demand = self.demands.of(view);
+        let reserve = demand == Demand::Reserve;
+        let at_once = if reserve { None } else { ftl.at_once(pool) };
+        let named = at_once.is_some() || !self.lists[pool.at()].is_empty();
+        if !named
+            && demand < Demand::Urgent
+            && ftl.wear.is_due(pool)
+            && turn.may_level(ftl, pool)
+            && let Some(block) = ftl.take_cold(pool)
+        {
+            let choice = Choice { levels: true, ..Choice::of_policy(block) };
+            return Next::Collect(choice, Demand::Background);
+        }
+        if demand == Demand::None && !named {
+            self.set_starved(pool, false);
+            return Next::Nothing;
+        }
+        if !reserve {
+            if self.spent[pool.at()] && !named {
+                return Next::Nothing;
+            }
+            if !turn.may_collect(ftl, pool) {
+                return Next::Wait;
+            }
+        }
+        let chosen = at_once.map(Choice::of_policy);
+        let Some(choice) = chosen.or_else(|| self.choose(ftl, pool, reserve)) else {
+            self.set_starved(pool, true);
+            return Next::Nothing;
+        };
+        self.set_starved(pool, false);
+        if at_once.is_none() {
+            self.spent[pool.at()] = self.demands.amount == Amount::One;
+        }
+        Next::Collect(choice, demand)
+    }
+
+    fn choose(&mut self, ftl: &mut Ftl, pool: PoolId, reserve: bool) -> Option<Choice> {
+        let list = &mut self.lists[pool.at()];
+        while let Some(block) = list.pop_front() {
+            if ftl.blocks.is_candidate(block) && ftl.fits(block) {
+                return Some(Choice::of_policy(block));
+            }
+        }
+        if self.demands.amount == Amount::AllCandidates && !reserve {
+            *list = ftl.candidates(pool).into();
+            return list.pop_front().map(Choice::of_policy);
+        }
+        ftl.choose(pool, reserve)
+    }
+
+    #[inline]
+    fn set_starved(&mut self, pool: PoolId, starved: bool) {
+        if self.starved[pool.at()] != starved {
+            self.starved[pool.at()] = starved;
+            self.starving = if starved { self.starving + 1 } else { self.starving - 1 };
+        }
+    }
+}

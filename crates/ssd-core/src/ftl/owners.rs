@@ -1,0 +1,370 @@
+//! Who owns a physical page.
+//!
+//! A logical page has at most one *committed* page: the one that its map entry names or, while its newest data
+//! are in the controller, the one under its in-flight slot. A physical page is valid while a logical page owns
+//! it in this way. Ownership changes in five steps, and nowhere else:
+//!
+//! - *admit*: a slot holds the newest data of an LPN; its committed page stays under the slot.
+//! - *claim*: a programmed page becomes the committed one, unless its slot has been overtaken.
+//! - *disown*: a page loses one owner, by a claim or a TRIM; with the last one it becomes invalid.
+//! - *relocate*: the owners of a page move to its copy.
+//! - *adopt*: a page gets its owner without an admission (the state that a device begins with).
+//!
+//! A page has one owner, whose LPN its out-of-band area carries; that costs no memory.
+
+use super::Ftl;
+use super::blocks::BlockTable;
+use super::gc::victim::VictimPolicy;
+use super::map::{Entry, Map};
+use super::validity::Validity;
+use crate::units::{BlockId, Lpn, Ppn};
+
+/// No page under a slot.
+const NOTHING: u32 = u32::MAX;
+
+/// Which logical pages own which physical pages.
+#[derive(Clone)]
+pub struct Owners {
+    map: Map,
+    validity: Validity,
+    /// By in-flight slot: the committed page under it. Of a slot that has been overtaken: the one it had then.
+    under: Vec<u32>,
+    valid_pages: u64,
+}
+
+/// What became of a programmed page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Claim {
+    /// It is the committed page of its LPN; the one before it, if there was one, has lost this owner.
+    Committed(Option<Ppn>),
+    /// Newer data were admitted in the meantime, or the LPN was trimmed: the page was never valid.
+    Overtaken,
+}
+
+impl Owners {
+    /// Of an erased device.
+    #[must_use]
+    pub fn new(user_pages: u32, pages: u32) -> Owners {
+        Owners {
+            map: Map::new(user_pages, pages),
+            validity: Validity::new(pages),
+            under: Vec::new(),
+            valid_pages: 0,
+        }
+    }
+
+    /// Where the newest admitted data of `lpn` are.
+    #[inline(always)]
+    #[must_use]
+    pub fn newest(&self, lpn: Lpn) -> Entry {
+        self.map.get(lpn)
+    }
+
+    /// Whether the newest data of `lpn` are in `slot`.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_newest(&self, lpn: Lpn, slot: u32) -> bool {
+        self.map.get(lpn) == Entry::Slot(slot)
+    }
+
+    /// The committed page of `lpn`.
+    #[inline]
+    #[must_use]
+    pub fn committed(&self, lpn: Lpn) -> Option<Ppn> {
+        match self.map.get(lpn) {
+            Entry::Unmapped => None,
+            Entry::Page(ppn) => Some(ppn),
+            Entry::Slot(slot) => self.under(slot),
+        }
+    }
+
+    /// The committed page under `slot`.
+    #[inline(always)]
+    #[must_use]
+    pub fn under(&self, slot: u32) -> Option<Ppn> {
+        let page = self.under[slot as usize];
+        (page != NOTHING).then_some(Ppn(page))
+    }
+
+    /// Whether a page has an owner, that is, holds live data.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_valid(&self, ppn: Ppn) -> bool {
+        self.validity.is_valid(ppn)
+    }
+
+    /// Valid pages of the device.
+    #[inline(always)]
+    #[must_use]
+    pub fn valid_pages(&self) -> u64 {
+        self.valid_pages
+    }
+
+    /// Logical pages.
+    #[must_use]
+    pub fn user_pages(&self) -> u32 {
+        self.map.len()
+    }
+
+    /// In-flight slots that can exist at once.
+    #[must_use]
+    pub fn slots(&self) -> u32 {
+        self.map.slots()
+    }
+
+    /// The first valid page in `from..end`.
+    #[inline]
+    #[must_use]
+    pub fn next_valid(&self, from: Ppn, end: Ppn) -> Option<Ppn> {
+        self.validity.next(from, end)
+    }
+
+    /// Valid pages in `from..end`, counted.
+    #[must_use]
+    pub fn count_valid(&self, from: Ppn, end: Ppn) -> u32 {
+        self.validity.count(from, end)
+    }
+
+    /// Which pages are valid: page `p` is bit `p % 64` of word `p / 64`.
+    #[must_use]
+    pub fn validity(&self) -> &[u64] {
+        self.validity.words()
+    }
+
+    /// Fetch where `lpn` is ahead of time.
+    #[inline(always)]
+    pub fn prefetch(&self, lpn: Lpn) {
+        self.map.prefetch(lpn);
+    }
+
+    /// Fetch the validity of the page where `lpn` is; call after [`Owners::prefetch`] had time.
+    #[inline(always)]
+    #[must_use]
+    pub fn prefetch_valid(&self, lpn: Lpn) -> Option<Ppn> {
+        let ppn = self.map.page_hint(lpn)?;
+        self.validity.prefetch(ppn);
+        Some(ppn)
+    }
+
+    /// Fetch the validity of a page ahead of time.
+    #[inline(always)]
+    pub fn prefetch_validity(&self, ppn: Ppn) {
+        self.validity.prefetch(ppn);
+    }
+
+    /// Bytes held, without the slots.
+    #[must_use]
+    pub fn bytes_held(&self) -> usize {
+        self.map.bytes_held() + self.validity.bytes_held()
+    }
+
+    /// Of a device without owners: let `valid` pages be owned by the LPNs that they carry.
+    ///
+    /// # Errors
+    /// A valid page beyond the device, of an LPN beyond the device, or of one that has another.
+    pub(super) fn load(&mut self, valid: &[u64], lpns: &[u32]) -> Result<(), String> {
+        assert!(valid.len() == self.validity.words().len() && self.valid_pages == 0);
+        for (word, &all) in valid.iter().enumerate() {
+            let mut bits = all;
+            while bits != 0 {
+                let page = word as u32 * 64 + bits.trailing_zeros();
+                bits &= bits - 1;
+                let Some(&lpn) = lpns.get(page as usize) else {
+                    return Err(format!("page {page} is valid and beyond the device"));
+                };
+                if lpn >= self.map.len() {
+                    return Err(format!("page {page} holds LPN {lpn}, beyond the device"));
+                }
+                if let Entry::Page(other) = self.map.get(Lpn(lpn)) {
+                    let other = other.0;
+                    return Err(format!("LPN {lpn} has two valid pages, {other} and {page}"));
+                }
+                self.map.set(Lpn(lpn), Entry::Page(Ppn(page)));
+                self.valid_pages += 1;
+            }
+        }
+        self.validity.load(valid);
+        Ok(())
+    }
+
+    /// The map is a bijection between owned logical and valid physical pages; `carried` is the LPN in the
+    /// out-of-band area of a page.
+    pub(super) fn audit(&self, carried: impl Fn(Ppn) -> Lpn, pages: u32) -> Result<(), String> {
+        let mut owned = vec![false; pages as usize];
+        let mut count = 0u64;
+        for lpn in (0..self.map.len()).map(Lpn) {
+            let Some(ppn) = self.committed(lpn) else { continue };
+            if !self.is_valid(ppn) {
+                return Err(format!("LPN {} maps to invalid page {}", lpn.0, ppn.0));
+            }
+            if std::mem::replace(&mut owned[ppn.at()], true) {
+                return Err(format!("page {} has two owners, one is LPN {}", ppn.0, lpn.0));
+            }
+            if carried(ppn) != lpn {
+                let (page, other) = (ppn.0, carried(ppn).0);
+                return Err(format!(
+                    "page {page} of LPN {} carries LPN {other} out of band",
+                    lpn.0
+                ));
+            }
+            count += 1;
+        }
+        if count != self.valid_pages {
+            return Err(format!("{count} owned, {} valid pages", self.valid_pages));
+        }
+        let orphan = (0..pages).find(|&page| self.is_valid(Ppn(page)) != owned[page as usize]);
+        orphan.map_or(Ok(()), |page| Err(format!("page {page} is valid without an owner")))
+    }
+
+    #[inline(always)]
+    fn mark(&mut self, ppn: Ppn, block: BlockId, blocks: &mut BlockTable) {
+        self.validity.mark(ppn);
+        blocks.valid[block.at()] += 1;
+        self.valid_pages += 1;
+    }
+}
+
+/// The steps; they keep the counts of blocks and the victim policy up to date.
+impl Ftl {
+    /// The owner of a valid page: its copy carries this LPN.
+    #[inline(always)]
+    #[must_use]
+    pub fn owner(&self, ppn: Ppn) -> Option<Lpn> {
+        self.owners.is_valid(ppn).then(|| self.media.lpn(ppn))
+    }
+
+    /// `slot` holds the newest admitted data of `lpn` from now on. Returns the committed page under it.
+    #[inline]
+    pub fn admit(&mut self, lpn: Lpn, slot: u32) -> Option<Ppn> {
+        let owners = &mut self.owners;
+        let committed = owners.committed(lpn);
+        if owners.under.len() <= slot as usize {
+            assert!(slot < owners.slots(), "more writes in flight than the map has slots");
+            owners.under.resize(slot as usize + 1, NOTHING);
+        }
+        owners.under[slot as usize] = committed.map_or(NOTHING, |page| page.0);
+        owners.map.set(lpn, Entry::Slot(slot));
+        committed
+    }
+
+    /// The data of `lpn` in `slot` have been programmed to `ppn`.
+    #[inline(always)]
+    pub fn claim(&mut self, lpn: Lpn, slot: u32, ppn: Ppn) -> Claim {
+        if !self.owners.is_newest(lpn, slot) {
+            self.lost_page(self.geo.block_of(ppn));
+            return Claim::Overtaken;
+        }
+        let before = self.owners.under(slot);
+        self.owners.map.set(lpn, Entry::Page(ppn));
+        self.owners.mark(ppn, self.geo.block_of(ppn), &mut self.blocks);
+        if let Some(before) = before {
+            self.disown(before);
+        }
+        Claim::Committed(before)
+    }
+
+    /// A page loses an owner. True if it was the last: the page is invalid now.
+    #[inline]
+    fn disown(&mut self, ppn: Ppn) -> bool {
+        self.owners.validity.unmark(ppn);
+        let block = self.geo.block_of(ppn);
+        let valid = &mut self.blocks.valid[block.at()];
+        assert!(*valid > 0, "{block:?} has no valid page to release");
+        *valid -= 1;
+        self.owners.valid_pages -= 1;
+        if self.blocks.is_candidate(block) {
+            self.victim.on_invalidate(block, &self.blocks, self.clock);
+        } else {
+            self.lost_page(block);
+        }
+        true
+    }
+
+    /// `lpn` is unmapped from now on. Returns where its newest data were, and its committed page, which is
+    /// disowned.
+    pub fn trim(&mut self, lpn: Lpn) -> (Entry, Option<Ppn>) {
+        let (newest, committed) = (self.owners.newest(lpn), self.owners.committed(lpn));
+        if let Some(ppn) = committed {
+            self.disown(ppn);
+        }
+        self.owners.map.set(lpn, Entry::Unmapped);
+        (newest, committed)
+    }
+
+    /// `target` has been programmed as a copy of `source` and carries `lpn`: it takes over the owners. False if
+    /// there are none any more: then the copy was never valid.
+    #[inline(always)]
+    pub fn relocate(&mut self, source: Ppn, target: Ppn, lpn: Lpn) -> bool {
+        if !self.owners.is_valid(source) {
+            self.lost_page(self.geo.block_of(target));
+            return false;
+        }
+        let owners = &mut self.owners;
+        match owners.map.get(lpn) {
+            Entry::Page(ppn) => {
+                assert_eq!(ppn, source, "{lpn:?} is elsewhere");
+                owners.map.set(lpn, Entry::Page(target));
+            }
+            Entry::Slot(newer) => {
+                let under = &mut owners.under[newer as usize];
+                assert_eq!(*under, source.0, "{lpn:?} was committed elsewhere");
+                *under = target.0;
+            }
+            Entry::Unmapped => panic!("valid page {} of {lpn:?} has no owner", source.0),
+        }
+        self.disown(source);
+        self.owners.mark(target, self.geo.block_of(target), &mut self.blocks);
+        true
+    }
+
+    /// The same for valid pages of one block, `sources`, copied to as many pages from `first` on, with nothing
+    /// in flight. (Of a block under collection policies need not hear.)
+    pub(super) fn relocate_run(&mut self, sources: &[(Ppn, Lpn)], first: Ppn) {
+        let count = sources.len() as u32;
+        let owners = &mut self.owners;
+        for (&(source, lpn), target) in sources.iter().zip(first.0..) {
+            debug_assert_eq!(owners.map.get(lpn), Entry::Page(source), "{lpn:?} is elsewhere");
+            owners.map.set(lpn, Entry::Page(Ppn(target)));
+        }
+        let (from, to) = (sources[0].0, sources[sources.len() - 1].0);
+        let victim = self.geo.block_of(from);
+        let moved = owners.validity.unmark_range(from, to);
+        assert_eq!(moved, count, "{victim:?} has other valid pages");
+        owners.validity.mark_range(first, count);
+        self.blocks.valid[victim.at()] -= count as u16;
+        self.blocks.valid[self.geo.block_of(first).at()] += count as u16;
+    }
+
+    /// `ppn` has been programmed with the newest data of `lpn`, of which nothing is in flight. Returns the
+    /// page that it replaces.
+    #[inline(always)]
+    pub(super) fn claim_now(&mut self, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
+        let old = match self.owners.newest(lpn) {
+            Entry::Page(old) => Some(old),
+            Entry::Unmapped => None,
+            Entry::Slot(_) => unreachable!("nothing is in flight in functional mode"),
+        };
+        self.owners.map.set(lpn, Entry::Page(ppn));
+        self.owners.mark(ppn, self.geo.block_of(ppn), &mut self.blocks);
+        if let Some(old) = old {
+            self.disown(old);
+        }
+        old
+    }
+
+    /// `ppn` has been programmed with the data of `lpn`, which had none.
+    #[inline]
+    pub(super) fn adopt(&mut self, lpn: Lpn, ppn: Ppn) {
+        debug_assert_eq!(self.owners.newest(lpn), Entry::Unmapped, "{lpn:?} is given out twice");
+        self.owners.map.set(lpn, Entry::Page(ppn));
+        self.owners.mark(ppn, self.geo.block_of(ppn), &mut self.blocks);
+    }
+
+    /// Call `each` with every valid page of `block` and its owner, ascending.
+    #[inline(always)]
+    pub(super) fn for_each_owned(&self, block: BlockId, mut each: impl FnMut(Ppn, Lpn)) {
+        let first = self.geo.first_page(block);
+        let end = Ppn(first.0 + self.geo.pages_per_block);
+        self.owners.validity.for_each(first, end, |page| each(page, self.media.lpn(page)));
+    }
+}

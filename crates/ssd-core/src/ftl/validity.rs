@@ -1,0 +1,123 @@
+//! Which physical pages have an owner: one bit a page. Only [`super::owners`] changes it.
+
+use crate::memory::{huge_vec, prefetch};
+use crate::units::Ppn;
+
+/// The pages with live data of one device.
+#[derive(Clone)]
+pub(super) struct Validity {
+    words: Vec<u64>,
+}
+
+impl Validity {
+    /// No page of `pages` is valid.
+    pub(super) fn new(pages: u32) -> Validity {
+        assert!(pages > 0, "a device without pages");
+        Validity { words: huge_vec((pages as usize).div_ceil(64), 0) }
+    }
+
+    /// Whether a page holds live data.
+    #[inline(always)]
+    pub(super) fn is_valid(&self, ppn: Ppn) -> bool {
+        self.words[ppn.at() / 64] >> (ppn.0 % 64) & 1 == 1
+    }
+
+    /// Mark a page valid.
+    #[inline(always)]
+    pub(super) fn mark(&mut self, ppn: Ppn) {
+        debug_assert!(!self.is_valid(ppn), "{ppn:?} is valid already");
+        self.words[ppn.at() / 64] |= 1 << (ppn.0 % 64);
+    }
+
+    /// Mark a page invalid.
+    #[inline(always)]
+    pub(super) fn unmark(&mut self, ppn: Ppn) {
+        assert!(self.is_valid(ppn), "{ppn:?} is released twice");
+        self.words[ppn.at() / 64] &= !(1 << (ppn.0 % 64));
+    }
+
+    /// Mark `count` pages from `first` on valid.
+    pub(super) fn mark_range(&mut self, first: Ppn, count: u32) {
+        debug_assert!((first.0..first.0 + count).all(|p| !self.is_valid(Ppn(p))));
+        for (word, mask) in words(first, Ppn(first.0 + count)) {
+            self.words[word] |= mask;
+        }
+    }
+
+    /// Mark the pages `first..=last` invalid. Returns how many of them were valid.
+    pub(super) fn unmark_range(&mut self, first: Ppn, last: Ppn) -> u32 {
+        let mut count = 0;
+        for (word, mask) in words(first, Ppn(last.0 + 1)) {
+            count += (self.words[word] & mask).count_ones();
+            self.words[word] &= !mask;
+        }
+        count
+    }
+
+    /// Call `each` with every valid page in `from..end`, ascending.
+    #[inline(always)]
+    pub(super) fn for_each(&self, from: Ppn, end: Ppn, mut each: impl FnMut(Ppn)) {
+        for (word, mask) in words(from, end) {
+            let mut bits = self.words[word] & mask;
+            while bits != 0 {
+                each(Ppn(word as u32 * 64 + bits.trailing_zeros()));
+                bits &= bits - 1;
+            }
+        }
+    }
+
+    /// The first valid page in `from..end`.
+    #[inline]
+    pub(super) fn next(&self, from: Ppn, end: Ppn) -> Option<Ppn> {
+        let mut word = from.at() / 64;
+        let mut bits = if from < end { self.words[word] & (!0 << (from.0 % 64)) } else { 0 };
+        loop {
+            if bits != 0 {
+                let found = word as u32 * 64 + bits.trailing_zeros();
+                return (found < end.0).then_some(Ppn(found));
+            }
+            word += 1;
+            if word * 64 >= end.at() {
+                return None;
+            }
+            bits = self.words[word];
+        }
+    }
+
+    /// Valid pages in `from..end`.
+    pub(super) fn count(&self, from: Ppn, end: Ppn) -> u32 {
+        words(from, end).map(|(word, mask)| (self.words[word] & mask).count_ones()).sum()
+    }
+
+    /// Page `p` is bit `p % 64` of word `p / 64`.
+    pub(super) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Take over the validity of all pages.
+    pub(super) fn load(&mut self, words: &[u64]) {
+        self.words.copy_from_slice(words);
+    }
+
+    /// Fetch the validity of a page ahead of time.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, ppn: Ppn) {
+        prefetch(&self.words, ppn.at() / 64);
+    }
+
+    /// Bytes held.
+    pub(super) fn bytes_held(&self) -> usize {
+        self.words.len() * 8
+    }
+}
+
+/// The words that hold the bits `from..end`, each with the mask of these.
+#[inline(always)]
+fn words(from: Ppn, end: Ppn) -> impl Iterator<Item = (usize, u64)> {
+    let (first, last) = (from.at() / 64, end.at().div_ceil(64));
+    (first..last).map(move |word| {
+        let low = if word == first { !0 << (from.0 % 64) } else { !0 };
+        let high = if word == end.at() / 64 { (1 << (end.0 % 64)) - 1 } else { !0 };
+        (word, low & high)
+    })
+}
