@@ -3,5 +3,6 @@
 - `cases`: what is run, what it must reach, and how its answer is known.
 - `measure`: one case in one process.
 - `history`: bench/history.jsonl, one line a case and run; its latest answers are the recorded ones.
-- `instructions`: the small case of crates/ssd-core/examples/bench_case.rs, counted by valgrind.
+- `instructions`: smaller cases, counted by valgrind (crates/ssd-trace/examples/bench_case.rs).
+- `pairs`: these cases under two commits, side by side.
 """

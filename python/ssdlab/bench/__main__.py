@@ -1,4 +1,4 @@
-"""`python -m ssdlab.bench [--only e1,e2] [--history FILE] [--instructions] [--accept]`."""
+"""`python -m ssdlab.bench [--only e1,e2] [--history FILE] [--instructions | --against COMMIT]`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from . import history, instructions
+from . import history, instructions, pairs
 from .cases import BYTES_PER_PAGE, CASES, Case
 from .measure import Figures, expected_amplification, measure
 
@@ -28,7 +28,9 @@ def main() -> int:
         sys.stdout.write(measure(case).as_json() + "\n")
         return 0
     if options.instructions:
-        return _instructions(options.history, options.accept)
+        return _instructions(options.history, options.only, options.accept)
+    if options.against is not None:
+        return _against(options.against, options.only)
     names = options.only.split(",") if options.only else [case.name for case in CASES]
     unknown = set(names) - {case.name for case in CASES}
     if unknown:
@@ -67,6 +69,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", help=f"cases, with commas: {names}")
     parser.add_argument("--history", type=Path, default=Path("bench/history.jsonl"))
     parser.add_argument("--instructions", action="store_true", help="count them under valgrind")
+    parser.add_argument("--against", metavar="COMMIT", help="compare speed with another commit")
     parser.add_argument("--accept", action="store_true", help="answers may differ from recorded")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -133,23 +136,60 @@ def _table(done: Sequence[tuple[Case, Figures]]) -> Table:
     return table
 
 
-def _instructions(path: Path, accept: bool) -> int:
-    counted = instructions.count()
-    if counted is None:
-        sys.stderr.write("valgrind not found: nothing counted\n")
-        return 0
-    now, answer = counted
-    last = history.recorded(path, "instructions")
-    history.append(path, "instructions", {"instructions": now, "answer": answer})
-    sys.stdout.write(f"{now} instructions: {answer}\n")
-    if last is None or accept:
-        return 0
-    more = now / last["instructions"] - 1.0
-    sys.stdout.write(f"{more:+.2%} against {last['instructions']} of {last['commit']}\n")
-    if last["answer"] != answer:
-        sys.stderr.write(f"the answer was {last['answer']}; --accept if meant\n")
-        return 1
-    return 1 if more > instructions.TOLERANCE else 0
+def _instructions(path: Path, only: str | None, accept: bool) -> int:
+    """Count the cases, compare them with the recorded counts and add them to the history."""
+    names = only.split(",") if only else [case.name for case in instructions.COUNTED]
+    instructions.build()
+    complaints: list[str] = []
+    for case in (case for case in instructions.COUNTED if case.name in names):
+        now = instructions.count(case)
+        if now is None:
+            sys.stderr.write("valgrind not found: nothing counted\n")
+            return 0
+        key = f"instructions-{case.name}"
+        last = history.recorded(path, key)
+        history.append(path, key, asdict(now))
+        sys.stdout.write(f"{case.what}: {_shown(now)}\n")
+        if last is None or accept:
+            continue
+        more = now.instructions / last["instructions"] - 1.0
+        sys.stdout.write(f"  {more:+.2%} against {last['instructions']} of {last['commit']}\n")
+        if last["answer"] != now.answer:
+            complaints.append(f"{case.name}: the answer was {last['answer']}; --accept if meant")
+        if more > instructions.TOLERANCE:
+            complaints.append(f"{case.name}: {more:+.1%} instructions")
+    for complaint in complaints:
+        sys.stderr.write(complaint + "\n")
+    return 1 if complaints else 0
+
+
+def _shown(count: instructions.Count) -> str:
+    per_page, per_operation = (
+        count.instructions / count.pages,
+        count.instructions / count.operations,
+    )
+    return f"{per_page:.0f} instructions a host page, {per_operation:.0f} a flash operation"
+
+
+def _against(commit: str, only: str | None) -> int:
+    """Print the ratios to another commit; 1 where the answers differ."""
+    short = subprocess.run(
+        ["git", "rev-parse", "--short=12", commit], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    table = Table(title=f"Against {short}: instructions a host page, and processor time")
+    for title in ("case", "before", "now", "ratio", "speed-up, by time", "answer"):
+        table.add_column(title, justify="left" if title == "case" else "right")
+    found = pairs.pairs(short, only.split(",") if only else None)
+    for one in found:
+        before, now, ratio = "-", "-", "-"
+        if one.now is not None and one.before is not None:
+            before = f"{one.before.instructions / one.before.pages:.0f}"
+            now = f"{one.now.instructions / one.now.pages:.0f}"
+            ratio = f"{one.now.instructions / one.before.instructions:.3f}"
+        same = "the same" if one.same_answer else "differs"
+        table.add_row(one.case.what, before, now, ratio, f"{one.speedup:.2f}", same)
+    Console().print(table)
+    return 0 if all(one.same_answer for one in found) else 1
 
 
 if __name__ == "__main__":

@@ -71,17 +71,17 @@ def _steady(name: str, amplification: float | None, writes: int, *, timed: bool 
 
 
 def _replay() -> Counted:
-    settings = {
+    settings: dict[str, Value] = {
         "device.blocks_per_plane": 128,
         "device.pages_per_block": 64,
         "device.over_provisioning": 0.1,
         "precondition.fill": 1.0,
         "precondition.steady_state": "mean-field",
         "workload.kind": "trace",
-        "workload.trace": "traces/mysql.trace.zst",
+        "workload.trace": "traces/varmail.trace.zst",
         "workload.fit": "compact",
     }
-    return Counted("replay", "the recorded MySQL trace, on 1 GiB", settings, 0)
+    return Counted("replay", "the recorded mail server, on 1 GiB", settings, 0)
 
 
 COUNTED = (
@@ -104,7 +104,9 @@ def words(case: Counted) -> list[str]:
 
     def shown(value: Value) -> str:
         plain = isinstance(value, str) and not value.startswith("{")
-        return f'"{value}"' if plain else str(value).lower() if isinstance(value, bool) else str(value)
+        return (
+            f'"{value}"' if plain else str(value).lower() if isinstance(value, bool) else str(value)
+        )
 
     settings = [f"{key}={shown(value)}" for key, value in case.settings.items()]
     return [str(case.first), *settings]

@@ -1,0 +1,81 @@
+"""Two commits side by side: instructions, and processor time of runs that alternate.
+
+The other commit is checked out and built under target/bench with today's program, so that both
+run the same cases; that fails for commits whose interfaces it does not fit.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import instructions
+from .instructions import COUNTED, Count, Counted
+
+PROGRAM = Path("crates/ssd-trace/examples/bench_case.rs")
+FOLDER = Path("target/bench")
+ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One case under both commits."""
+
+    case: Counted
+    now: Count | None
+    before: Count | None
+    """None without valgrind."""
+    speedup: float
+    """Median over the rounds of the processor time before by that now."""
+    same_answer: bool
+
+
+def binary_of(commit: str) -> Path:
+    """Build the program at `commit`; raise `CalledProcessError` where that fails."""
+    tree = FOLDER / commit
+    if not tree.exists():
+        tree.parent.mkdir(parents=True, exist_ok=True)
+        command = ["git", "worktree", "add", "--quiet", "--detach", "--force", str(tree), commit]
+        subprocess.run(command, check=True)
+    (tree / PROGRAM).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(PROGRAM, tree / PROGRAM)
+    build = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "ssd-trace"]
+    target = os.environ | {"CARGO_TARGET_DIR": str((FOLDER / "build").resolve())}
+    subprocess.run([*build, "--example", "bench_case"], check=True, cwd=tree, env=target)
+    built = FOLDER / f"{commit}.bin"
+    shutil.copy2(FOLDER / "build/release/examples/bench_case", built)
+    return built
+
+
+def _run(binary: Path, case: Counted) -> tuple[float, str]:
+    """Return the processor time of a run in seconds, and its answer."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [str(binary.resolve()), *instructions.words(case)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return spent, done.stdout.strip()
+
+
+def pair(case: Counted, other: Path) -> Pair:
+    """Compare the program built from the current sources with `other`."""
+    ratios: list[float] = []
+    answers: set[str] = set()
+    for _ in range(ROUNDS):
+        (now, answer), (before, answered) = _run(instructions.BINARY, case), _run(other, case)
+        ratios.append(before / now)
+        answers |= {answer, answered}
+    now_count, before_count = instructions.count(case), instructions.count(case, other)
+    return Pair(case, now_count, before_count, statistics.median(ratios), len(answers) == 1)
+
+
+def pairs(commit: str, names: list[str] | None = None) -> list[Pair]:
+    """Compare the current sources with `commit`, case by case."""
+    instructions.build()
+    other = binary_of(commit)
+    return [pair(case, other) for case in COUNTED if names is None or case.name in names]
