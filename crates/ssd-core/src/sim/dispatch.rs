@@ -27,6 +27,7 @@ struct Found {
 
 impl Ssd {
     /// Start operations on `unit` until it is busy or nothing may start.
+    #[inline(always)]
     pub(crate) fn dispatch(&mut self, unit: usize) {
         if self.units[unit].running != NONE {
             return;
@@ -84,7 +85,7 @@ impl Ssd {
     }
 
     /// The first operation of a queue that may start now, looking past those that may not.
-    #[inline]
+    #[inline(always)]
     fn first_startable(&mut self, unit: usize, queue: usize) -> Option<Found> {
         let head = self.units[unit].head(queue);
         if queue >= R_GC {
