@@ -139,8 +139,9 @@ fn compare(c: &Config, n: usize, trims: f64) {
     assert!(tally.victims > 20, "{name}: hardly any collection: {tally:?}");
     assert_eq!(f.ftl.blocks.valid, ssd.ftl.blocks.valid, "{name}");
     assert_eq!(f.ftl.blocks.erases, ssd.ftl.blocks.erases, "{name}");
-    let places =
-        |ftl: &Ftl| (0..c.device.user_pages).map(|l| ftl.owners.committed(Lpn(l))).collect::<Vec<_>>();
+    let places = |ftl: &Ftl| {
+        (0..c.device.user_pages).map(|l| ftl.owners.committed(Lpn(l))).collect::<Vec<_>>()
+    };
     assert_eq!(places(&f.ftl), places(&ssd.ftl), "{name}");
 }
 
@@ -337,6 +338,18 @@ fn blocks_collected_at_once() {
             (c.gc.trigger, c.gc.amount) = (vec![trigger.clone()], amount);
             compare(&c, 3000, [0.0, 0.3][i]);
         }
+    }
+}
+
+/// Both machines collect blocks without valid pages before they level wear.
+#[test]
+fn blocks_collected_at_once_beside_wear_levelling() {
+    for threshold in [1, 2, 4] {
+        let mut c = base([1, 1, 2], PoolScope::Plane, Frontiers::HostGc);
+        let rates = victim("invalidation-rate");
+        c.gc.victim = rates.with("fully_invalid", Value::Word("immediate".to_string()));
+        (c.gc.trigger, c.wear.static_threshold) = (vec![free_blocks(2)], threshold);
+        compare(&c, 4000, 0.3);
     }
 }
 

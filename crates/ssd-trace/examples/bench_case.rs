@@ -5,7 +5,7 @@
 //! and end valgrind counts. Prints host pages and flash operations of that part, and the answer.
 #![allow(clippy::print_stdout, reason = "its output is the answer")]
 
-use ssd_core::config::{Config, Input, Mode, load};
+use ssd_core::config::{ArrivalKind, Config, HostMode, Input, Mode, load};
 use ssd_core::host::drive::drive;
 use ssd_core::host::request::{Op, Source, SourceError, TimedRequest};
 use ssd_core::sim::functional::Functional;
@@ -108,7 +108,11 @@ fn main() {
         (key.to_owned(), value.to_owned())
     });
     let input = Input { sets: sets.collect(), ..Input::default() };
-    let config = load(&input).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let mut config = load(&input).unwrap_or_else(|errors| panic!("{errors:?}"));
+    if config.host.mode == HostMode::Closed || config.run.mode == Mode::Functional {
+        // As every run does where nobody looks at arrival times.
+        config.workload.arrival.kind = ArrivalKind::Fixed;
+    }
     let mut device = Functional::new(&config, ssd_core::ftl::Ftl::new(&config));
     let whole = device.precondition(&config, &mut |_, _| true).expect("there is room");
     assert!(whole, "nobody ends it early");
