@@ -77,7 +77,7 @@ fn sectors_are_read_and_other_units_refused_until_said() {
         let bytes = text(format, &in_bytes(&ranges));
         let error = read(&bytes, &auto).unwrap_err();
         for part in [
-            "t: what its",
+            "t: the unit of its",
             "in sectors, requests of",
             "in bytes, requests of",
             "/s (",

@@ -38,7 +38,7 @@ pub(crate) struct VictimView {
     /// Host pages bound so far.
     #[pyo3(get)]
     clock: u64,
-    /// Time, ns; without time 1 for each host page bound.
+    /// Time, ns; in functional mode 1 for each host page bound.
     #[pyo3(get)]
     now_ns: u64,
     /// Erased blocks of the pool.
