@@ -34,22 +34,22 @@ error lists them. Records that repeat an identical one of the same volume less t
 counted and reported in a warning; `workload.dedup` drops them. If time 0 is the first record,
 `workload.from` and `workload.until` count from there.
 
-Copies of one format differ in what addresses and lengths count: DiskSim's, SSDSim's, MQSim's and
-Tencent's are defined in sectors of 512 bytes, and files with the same columns in bytes or in pages
-are in circulation. `--unit bytes|sectors|pages` (`workload.unit`) says which it is, `--page-size`
-(`workload.page_size`, 4 KiB) how long a page is. Without it they are read in sectors, and refused
-with the numbers of both readings where another unit is as likely: in bytes, where addresses and
-lengths are multiples of 512 and the mean length is above 2048; in pages, where most lengths are
-below 8, few are multiples of 8 and addresses are spread evenly modulo 8. Other formats define their
-unit, which is not asked for; numbers beyond any device are warned of. `trace info` prints the unit.
+Files of one format may differ in the unit of addresses and lengths: DiskSim's, SSDSim's, MQSim's
+and Tencent's are defined in sectors of 512 bytes, and files with the same columns in bytes or in
+pages are in circulation. `--unit bytes|sectors|pages` (`workload.unit`) sets the unit,
+`--page-size` (`workload.page_size`, 4 KiB) the size of a page. Without it they are read in
+sectors, and refused with the numbers of both readings if another unit is as likely: bytes, if
+addresses and lengths are multiples of 512 and the mean length is above 2048; pages, if most
+lengths are below 8, few are multiples of 8 and addresses are spread evenly modulo 8. Other formats
+define their unit; numbers beyond any device cause a warning. `trace info` prints the unit.
 
 Requests are expected in order of time. `--sort` (`workload.sort`) puts them in order: a stable
 merge sort with at most 64 MiB of memory, and beyond a million requests a temporary file below
-`TMPDIR` with 40 bytes for each (80 beyond 67 million), which goes however the program ends. A clock
-that wrapped, or recordings that were joined, show as a few long steps back and are warned of: cut
-such a file there. `workload.skip_bad` drops late requests like bad lines. A trace that loses more
-than 1 % of its lines is refused, or more than `workload.max_bad` says; the loss then stands before
-all results, in `trace_lines` of the report and on the page.
+`TMPDIR` with 40 bytes for each (80 beyond 67 million), which disappears however the program ends.
+A clock that wrapped, or recordings that were joined, show as a few long steps back and cause a
+warning: cut such a file there. `workload.skip_bad` drops late requests like bad lines. A trace
+that loses more than 1 % of its lines is refused, or more than `workload.max_bad`; the loss is then
+reported before all results, in `trace_lines` of the report and on the page.
 
 `ssdlab trace convert FILE OUT --to FORMAT` converts a trace, in constant memory, to one of the
 formats below with a *written with* line; `ssdlab trace split FILE --out DIR` writes one file

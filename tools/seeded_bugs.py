@@ -157,7 +157,7 @@ def failures(crate: str, tree: Path, target: Path) -> tuple[str, list[str]]:
 
 def python_failures(tree: Path) -> tuple[str, list[str]]:
     """The same of the Python package: the test files of this folder on the package in `tree`."""
-    # Bytecode is told from stale bytecode by the second in which the source was written.
+    # Stale bytecode is detected by the second in which the source was written.
     environment = os.environ | {"PYTHONPATH": str(tree / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
     for suite in SUITES["ssdlab"]:
         command = [sys.executable, "-m", "pytest", "-qx", f"tests/py/{suite}.py"]

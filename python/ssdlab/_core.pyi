@@ -145,7 +145,7 @@ class Device:
     def precondition(
         self, *, progress: Callable[[str, int, int | None], object] | None = None
     ) -> None:
-        """Write it as the configuration says, without time, or load the snapshot it names."""
+        """Write it as the configuration says, in functional mode, or load the snapshot it names."""
     def load(
         self,
         path: Path | str,

@@ -18,7 +18,7 @@ def _pairs(option: str, said: Sequence[str] | None, form: str) -> Iterator[tuple
 
 
 def set_values(said: Sequence[str] | None) -> dict[str, object]:
-    """`--set` as a mapping; of a key said twice the last counts."""
+    """`--set` as a mapping; of a key set twice the last value counts."""
     values: dict[str, object] = {}
     for key, value in _pairs("--set", said, "KEY=VALUE, such as gc.victim=fifo"):
         values.pop(key, None)

@@ -69,7 +69,7 @@ Sets = Annotated[
 Trace = Annotated[str | None, typer.Option("--trace", metavar="FILE", help="Trace to replay.")]
 Unit = Annotated[
     Literal["bytes", "sectors", "pages"] | None,
-    typer.Option("--unit", help="What addresses and lengths of the trace count (workload.unit)."),
+    typer.Option("--unit", help="Unit of the trace's addresses and lengths (workload.unit)."),
 ]
 PageSize = Annotated[
     str | None,

@@ -45,7 +45,7 @@ class Planned:
     first: bool = True
     """The first repetition stands for all of them in plots."""
     place: Path | None = None
-    """Where its files lie in the folder of all, if not where those of a comparison do."""
+    """Where its files are in the folder of all, if not where those of a comparison are."""
 
     @property
     def title(self) -> str:
@@ -54,7 +54,7 @@ class Planned:
 
     @property
     def folder(self) -> Path:
-        """Where its files lie in the folder of all."""
+        """Where its files are in the folder of all."""
         return self.place or run_folder(self.label, self.seed)
 
 

@@ -259,7 +259,7 @@ class Comparison:
         )
 
     def reserve_sentence(self) -> str:
-        """What has to be said first where the reserve decided; empty where the policies did."""
+        """The message to show first if the reserve decided; empty if the policies did."""
         found = self.reserve_decided
         if not found:
             return ""
@@ -496,7 +496,7 @@ def run_folder(label: str, seed: int | None) -> Path:
 
 
 def labels_of(parts: Sequence[Mapping[str, str]]) -> list[str]:
-    """A label for each run from what it is made of, leaving out what is the same in all."""
+    """A label for each run from its components, leaving out those that are the same in all."""
     keys = [key for key in parts[0] if len({part[key] for part in parts}) > 1]
     keys = keys or list(parts[0])[:1]
     single = len(keys) == 1

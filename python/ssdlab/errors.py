@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions. `ssdlab.run` raises these and no others of its own."""
+"""What can go wrong, as exceptions. `ssdlab.run` raises only these itself."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def _umask() -> int:
 def draft(target: Path, force: bool, reads: Iterable[Path] = ()) -> Iterator[Draft]:
     """A draft of the folder `target`; what is not kept is removed. Raises `OutputError`.
 
-    With `force` it may replace a run that is there, unless one of the files `reads` lies in it.
+    With `force` it may replace a run that is there, unless one of the files `reads` is in it.
     """
     try:
         made = Draft(target, force, reads)

@@ -84,7 +84,7 @@ class TraceLines:
     sorted: bool
     """Whether the requests were sorted by time (`workload.sort`)."""
     loss: str | None
-    """What is to be said before all results: more than 1 % of the lines were skipped."""
+    """A message to show before all results: more than 1 % of the lines were skipped."""
 
 
 @dataclass(frozen=True)

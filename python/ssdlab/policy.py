@@ -103,7 +103,7 @@ class Placement(_Policy):
         """The plane that page `lpn` is queued for.
 
         `loads` holds, for each plane, the operations waiting or running on its busy unit (all 0
-        without time). `device.striping`, given to `start`, has the planes in striping order.
+        without timing). `device.striping`, given to `start`, has the planes in striping order.
         """
         raise NotImplementedError
 
@@ -162,7 +162,7 @@ _METHODS = {
 
 
 class Policies:
-    """The policies in Python of one run, by the key of the configuration that they stand in for."""
+    """The policies in Python of one run, by the key of the configuration that they replace."""
 
     def __init__(self, given: Mapping[str, object]) -> None:
         self.given = {key: policy for key, policy in given.items() if policy is not None}
@@ -174,7 +174,7 @@ class Policies:
         return bool(self.given)
 
     def named_in(self, config: Config) -> Config:
-        """`config` with the names of these policies in the place of those that it names."""
+        """`config` with the names of these policies in place of those that it names."""
         values: dict[str, Any] = json.loads(config.text)
         for key, policy in self.given.items():
             part, name = key.split(".")
@@ -210,7 +210,7 @@ class Policies:
         except Exception as error:
             names = ", ".join(name_of(policy) for policy in self.given.values())
             message = (
-                f"{names}: each run of a comparison needs its own copy, in a process of its own,"
+                f"{names}: each run of a comparison needs its own copy, in a separate process,"
                 f" and copying failed: {error}"
             )
             raise ConfigError([message]) from error

@@ -1,4 +1,4 @@
-"""A run in a process of its own: runs with policies in Python would wait for one interpreter.
+"""A run in a separate process: runs with policies in Python would wait for one interpreter.
 
 The process is a fresh interpreter, so that it shares no lock, thread or global variable with this
 one and needs no `if __name__ == "__main__"` of the caller. It reads pickles (where modules are,

@@ -209,7 +209,7 @@ class Report:
 
     @property
     def loss(self) -> str | None:
-        """What is to be said before all results: much of the trace was skipped. None: nothing."""
+        """A message to show before all results: much of the trace was skipped. None: none."""
         return self.trace_lines.loss if self.trace_lines else None
 
     @property

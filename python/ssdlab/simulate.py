@@ -38,7 +38,7 @@ class Plugs(NamedTuple):
 
 
 def plugged(set: Mapping[str, object] | None, plugs: Plugs) -> tuple[dict[str, object], Policies]:
-    """Keys to set, and the policies in Python said among them or as arguments of their own."""
+    """Keys to set, and the policies in Python given among them or as separate arguments."""
     values, policies = policy.split(set)
     for name, given in plugs._asdict().items():
         key = KEYS[name]

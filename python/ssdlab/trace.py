@@ -43,11 +43,11 @@ class Written:
     bytes: int
     """Length of the file, bytes."""
     dropped: dict[str, int]
-    """Requests left out because the format has no place for them, by operation."""
+    """Requests left out because the format cannot represent them, by operation."""
     times_rounded: int
     """Requests whose time was rounded down to the format's unit."""
     fields_forgotten: int
-    """Requests without the flags or stream that the format has no place for."""
+    """Requests without the flags or stream that the format cannot represent."""
     format: str
     """Its format."""
     volume: int
@@ -174,7 +174,7 @@ class Trace:
         set: Mapping[str, object] | None = None,
         progress: Progress = False,
     ) -> tuple[Written, ...]:
-        """Write each volume of the trace to a file of its own in the new folder `out`.
+        """Write each volume of the trace to a separate file in the new folder `out`.
 
         A file is called volume-NUMBER, with the extension of the format, and is what `convert`
         writes of that volume. The folder appears when it is complete. The rest as in `convert`.

@@ -217,7 +217,7 @@ class Idle:
 
 @dataclass(frozen=True)
 class Journal:
-    """Requests whose first sector lies in a given range (`--journal START:END`, END excluded)."""
+    """Requests whose first sector is in a given range (`--journal START:END`, END excluded)."""
 
     requests: int
     """Reads, writes and discards in the range."""

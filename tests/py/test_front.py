@@ -1,4 +1,4 @@
-"""What is said in vain, read too early or missing is told; what is read shows how far it is."""
+"""Keys without effect and missing files are reported; reading a trace shows progress."""
 
 import json
 from pathlib import Path

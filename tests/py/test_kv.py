@@ -233,7 +233,7 @@ def _refusal(use: Callable[[], object]) -> str:
 
 
 def test_a_fork_is_refused(db: kv.DB, tmp_path: Path) -> None:
-    """Both processes would write to the same log: the child is told, the parent loses nothing."""
+    """Both would write to the same log: the child gets an error, the parent loses nothing."""
     db.put(b"a", b"1")
     walk = db.iterator()
     said = tmp_path / "said"

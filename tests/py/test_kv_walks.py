@@ -140,7 +140,7 @@ def _with_a_damaged_block(folder: Path) -> kv.DB:
 
 
 def test_pairs_before_damage_are_given(tmp_path: Path) -> None:
-    """Damage that is met while reading ahead is told when its place is reached, not before."""
+    """Damage found while reading ahead is reported when its position is reached, not before."""
     with _with_a_damaged_block(tmp_path / "s") as db:
         for reverse in (False, True):
             walk = db.iterator(reverse=reverse, include_value=False, verify_checksums=True)

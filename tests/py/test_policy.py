@@ -203,7 +203,7 @@ def test_views_may_be_kept() -> None:
 
 
 class Answers(Victim):
-    """Answers what it is told to."""
+    """Returns the given answers."""
 
     def __init__(self, answer: Callable[[VictimView], Any]) -> None:
         self.answer = answer
@@ -214,7 +214,7 @@ class Answers(Victim):
 
 
 class Scores(Victim):
-    """Scores what it is told to."""
+    """Returns the given scores."""
 
     def __init__(self, answer: Callable[[VictimView], Any]) -> None:
         self.answer = answer

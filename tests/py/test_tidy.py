@@ -98,7 +98,7 @@ def _crate_complaints() -> Iterator[str]:
 
 # ---------------------------------------------------------------- arrows inside ssd-core
 
-BASE = {"units", "rng", "plug", "memory"}
+BASE = {"units", "rng", "plug", "memory", "id_set"}
 # Module of ssd-core -> what its `crate::` paths may begin with. Itself always.
 MODULE_ARROWS = {
     **dict.fromkeys(BASE, BASE),

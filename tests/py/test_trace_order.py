@@ -1,4 +1,4 @@
-"""Traces out of order, with bad lines, or in another unit: what a user is told and gets."""
+"""Traces out of order, with bad lines, or in another unit: the messages and the results."""
 
 import json
 import os

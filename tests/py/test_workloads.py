@@ -189,7 +189,7 @@ def test_key_streams_are_batches_of_arrays() -> None:
         ("ycsb:g", {}, "expected load or a to f"),
         ("ycbs:a", {}, "expected ycsb:load"),
         ("db_bench:fill", {}, "fillrandom"),
-        ("mixgraph", {"value_bytes": 3}, "sizes of their own"),
+        ("mixgraph", {"value_bytes": 3}, "determines the sizes of values"),
         ("mixgraph", {"keys": "latest"}, "only YCSB"),
         ("ycsb:a", {"keys": "hot"}, "expected zipfian"),
         ("ycsb:a", {"records": 0}, "at least one record"),

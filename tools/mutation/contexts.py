@@ -1,4 +1,4 @@
-"""A plugin of pytest: coverage is told which test runs, in this process and in those it starts."""
+"""A plugin of pytest: it tells coverage which test runs, in this process and in those it starts."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ fn a_block_with_fewer_valid_pages_is_older() {
     assert!(by_age[0].1 < 10 && by_age[135].1 == 16, "{by_age:?}");
 }
 
-/// Those who watch are told of all pages that will be written.
+/// Progress counts all pages that will be written.
 #[test]
 fn progress_counts_towards_the_pages_and_their_overwrites() {
     for start in [SteadyStart::None, SteadyStart::MeanField] {

@@ -23,7 +23,7 @@ use ssd_core::units::{BlockId, Nanos, PoolId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A preset with some keys said anew.
+/// A preset with some keys overridden.
 fn preset(name: &str, sets: &[(&str, &str)]) -> Config {
     let mut all = vec![("metrics.op_log", "true"), ("metrics.interval", "0 s")];
     all.extend(sets);

@@ -579,7 +579,7 @@ struct Drive {
     clock: u64,
     seals: u64,
     copied: u64,
-    /// Sealed blocks that have lost pages since the policy was told.
+    /// Sealed blocks that have lost pages since the policy was last notified.
     lost: Vec<BlockId>,
     rng: Stream,
     host: Stream,

@@ -266,7 +266,7 @@ impl Device {
         Ok(Device { said, config, machine: Mutex::new(machine) })
     }
 
-    /// Write it as the configuration says, without time, or load the snapshot that it names.
+    /// Write it as the configuration says, in functional mode, or load the snapshot that it names.
     #[pyo3(signature = (*, progress=None))]
     fn precondition(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<()> {
         if let Some(file) = &self.config.precondition.snapshot {

@@ -162,7 +162,7 @@ struct Bridge {
 }
 
 impl Bridge {
-    /// Remember that a log could not be written, so that it is told from a failure of the run.
+    /// Remember that a log could not be written, so that it can be distinguished from a failure of the run.
     fn noted(&mut self, written: Result<(), String>) -> Result<(), String> {
         if let Err(message) = &written {
             self.unwritable = Some(message.clone());
@@ -219,7 +219,7 @@ impl Watcher for Bridge {
 /// and its name. The run starts from the state of `device`, which stays as it is, or from the snapshot
 /// that the configuration names, else by preconditioning. Raises `ConfigError` when that does not fit,
 /// `WorkloadError` when the workload cannot be opened, `OSError` when a log cannot be created; an
-/// interrupt ends the run early and is told in `ending`, but while a snapshot is read it is raised.
+/// interrupt ends the run early and is reported in `ending`; while a snapshot is read, it is raised.
 #[pyfunction]
 #[pyo3(signature = (config, *, progress=None, folder=None, commit=None, audit_every=0,
     policies=Vec::new(), device=None))]

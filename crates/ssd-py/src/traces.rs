@@ -170,7 +170,7 @@ pub(crate) fn trace_generate(
         let opened = opened.map_err(|error| refused(&error))?;
         if let Some(Drive::Closed { stop_ns: 1.., .. }) = opened.drive {
             return Err(crate::WorkloadError::new_err(
-                "runtime: a job without a rate ends by the clock of a device: run it, or say a rate",
+                "runtime: a job without a rate ends by the clock of a device: run it, or set a rate",
             ));
         }
         let mut source = opened.source;

@@ -1,4 +1,4 @@
-//! Which format a trace has, by its first lines.
+//! Detects the format of a trace by its first lines.
 
 use crate::columnar::MAGIC;
 use crate::formats::{self, Head};
@@ -8,15 +8,15 @@ use ssd_core::config::{TraceFormat, Word};
 use ssd_core::host::request::SourceError;
 use std::io::{Cursor, Read};
 
-/// Bytes of the head that is looked at.
+/// Bytes of the head that are examined.
 const HEAD: u64 = 64 << 10;
 /// Lines of it.
 const LINES: usize = 64;
 /// Share of them that must be records of the format, per cent.
 const MOST: u32 = 50;
 
-/// The format of `reader`, found out unless it was `said`, and the same bytes once more. A file
-/// without any lines is taken for block-event text, whose messages say what is wrong.
+/// The format of `reader`, detected unless it was set, and the same bytes again. A file without any lines is
+/// treated as block-event text, whose messages describe the problem.
 ///
 /// # Errors
 /// No format or several fit; the message names them and the key that decides.
@@ -49,7 +49,7 @@ fn format_of_plug(file: &str, head: &[u8], cut: bool) -> Result<TraceFormat, Sou
     lines.truncate(LINES);
     let Some(&first) = lines.first() else { return Ok(TraceFormat::BlockEvent) };
     best(&formats::detect(&Head { bytes: head, lines: &lines })).or_else(|alike| {
-        // Its own message says what is wrong with the line.
+        // The message of that format says what is wrong with the line.
         let near = if alike.is_empty() { nearest(first) } else { None };
         near.ok_or_else(|| message(file, first, &alike))
     })
@@ -66,7 +66,7 @@ fn best(found: &[(TraceFormat, u32)]) -> Result<TraceFormat, Vec<TraceFormat>> {
     }
 }
 
-/// The one format that understands more than a third of a bad line, and more of it than any other.
+/// The one format that parses more than a third of a bad line, and more of it than any other.
 fn nearest(line: &[u8]) -> Option<TraceFormat> {
     let all = formats::understood(line);
     let most = all.iter().map(|&(_, bytes)| bytes).max()?;
@@ -90,7 +90,7 @@ fn message(file: &str, first: &[u8], alike: &[TraceFormat]) -> SourceError {
     }
     let names: Vec<String> = alike.iter().map(quoted).collect();
     SourceError(format!(
-        "{file}: its first lines may be {} (it begins {}); say which in workload.format",
+        "{file}: its first lines may be {} (it begins {}); set workload.format to one of them",
         names.join(" or "),
         shown(first)
     ))

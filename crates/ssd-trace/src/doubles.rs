@@ -1,6 +1,6 @@
-//! Records that repeat an identical one shortly after it, as logs of stacked devices hold them.
+//! Records that repeat an identical one shortly after it, as in logs of stacked devices.
 //!
-//! Identical is: operation, flags, address and length of one volume. The later one is the double,
+//! Identical means: same operation, flags, address and length on one volume. The later one is the double,
 //! measured from the record that it repeats; a double is not repeated in turn. Flushes have no
 //! address and are never doubles.
 
@@ -15,9 +15,9 @@ const PLACES: usize = 4096;
 
 type Key = (u64, u64);
 
-/// Finds doubles.
+/// Detects doubles.
 pub(crate) enum Doubles {
-    /// Quickly: two records that share a place hide each other's doubles, so some may be missed.
+    /// Fast: two records that share a place hide each other's doubles, so some may be missed.
     Quick(Vec<(Key, u64)>),
     /// All of them.
     Exact {
@@ -29,7 +29,7 @@ pub(crate) enum Doubles {
 }
 
 impl Doubles {
-    /// Finds all doubles if `exact`, else most of them in less time.
+    /// Detects all doubles if `exact`, otherwise most of them in less time.
     pub(crate) fn new(exact: bool) -> Doubles {
         if exact {
             return Doubles::Exact { recent: BTreeMap::new(), order: VecDeque::new() };

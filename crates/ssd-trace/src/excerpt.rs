@@ -1,4 +1,4 @@
-//! The logs of a run, read again: as a stream of bytes, or a part of one for a picture of it.
+//! The logs of a run, read back: as a stream of bytes, or as an excerpt for a picture.
 
 use crate::input::decompress;
 use std::fs::File;
@@ -12,7 +12,7 @@ pub type LogText = Decoder<'static, BufReader<File>>;
 /// The log at `path` from its beginning.
 ///
 /// # Errors
-/// The file cannot be read. What is no zstd shows when it is read.
+/// The file cannot be read. A file that is not zstd is detected when it is read.
 pub fn text(path: &Path) -> io::Result<LogText> {
     Decoder::new(File::open(path)?)
 }
@@ -36,7 +36,7 @@ pub fn operations(path: &Path, from_ns: u64, most: usize) -> io::Result<String> 
             break;
         }
         let value = line.split(',').nth(start).and_then(|value| value.parse::<u64>().ok());
-        let value = value.ok_or_else(|| io::Error::other("a line without a time of start"))?;
+        let value = value.ok_or_else(|| io::Error::other("a line without a start time"))?;
         if value >= from_ns {
             text.push_str(&line);
             taken += 1;

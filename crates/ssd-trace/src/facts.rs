@@ -1,4 +1,4 @@
-//! What was found in a trace, for `trace info` and for the provenance in reports.
+//! Facts about a trace, for `trace info` and for the provenance in reports.
 
 use crate::fit::Record;
 use crate::page_runs::PageBits;
@@ -9,7 +9,7 @@ use ssd_core::host::request::Op;
 use ssd_core::metrics::report::TraceLines;
 use std::collections::BTreeMap;
 
-/// What was read, what of it is used, and how. Counts of requests, pages and bytes are of one loop.
+/// What was read, which part of it is used, and how. Counts of requests, pages and bytes are of one loop.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TraceFacts {
     /// Name of the file as it was given; "standard input" for "-".
@@ -30,7 +30,7 @@ pub struct TraceFacts {
     pub late_requests: u64,
     /// Whether the requests were sorted by time.
     pub sorted: bool,
-    /// What is odd about the file, for [`TraceFacts::warnings`].
+    /// Anomalies of the file, for [`TraceFacts::warnings`].
     #[serde(skip)]
     pub notes: Vec<String>,
     /// Events of every action in the whole file, by its letter.
@@ -44,7 +44,7 @@ pub struct TraceFacts {
     /// Records of other volumes, which are not used.
     pub events_of_other_volumes: u64,
     /// Records that repeat an identical one of the same volume less than 1 ms earlier; all of them
-    /// with `dedup`, at least so many without.
+    /// with `dedup`, at least this many without.
     pub doubled_records: u64,
     /// Whether they were dropped.
     pub dedup: bool,
@@ -81,7 +81,7 @@ pub struct TraceFacts {
     pub from_ns: u64,
     /// First request, nanoseconds after `from_ns`, before `time_scale`.
     pub first_ns: u64,
-    /// Last request, likewise: the length of one loop.
+    /// Last request, in the same way: the length of one loop.
     pub duration_ns: u64,
     /// Digest of the events taken (time, address, length, operation, flags), before the fit: 16
     /// hexadecimal digits. It does not depend on compression, on the other lines and fields of the
@@ -116,7 +116,7 @@ impl RequestCounts {
     }
 }
 
-/// What the requests of one loop amount to on the device.
+/// The requests of one loop, as counts on the device.
 #[derive(Default)]
 pub(crate) struct Volume {
     pub(crate) requests: RequestCounts,
@@ -161,7 +161,7 @@ impl Volume {
 }
 
 impl TraceFacts {
-    /// What became of its lines, for the report.
+    /// Counts of its lines, for the report.
     #[must_use]
     pub fn lines_told(&self) -> TraceLines {
         TraceLines {
@@ -173,7 +173,7 @@ impl TraceFacts {
         }
     }
 
-    /// What a reader of the results should know of the trace.
+    /// Warnings for readers of the results.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let records = self.events.get(&self.action).copied().unwrap_or(0);

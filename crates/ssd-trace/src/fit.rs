@@ -1,4 +1,4 @@
-//! A trace's addresses on the device: as they are, renumbered, or modulo its capacity.
+//! Fits a trace's addresses to the device: as they are, renumbered, or modulo its capacity.
 
 use crate::formats::{Event, Reject};
 use crate::page_set::{NumberedPages, PageSet};
@@ -15,7 +15,7 @@ pub(crate) struct Record {
     pub(crate) sector: u64,
     /// Sectors; 0 for a flush.
     pub(crate) sectors: u32,
-    /// What it asks for, as an index into [`Op::ALL`].
+    /// Operation, as an index into [`Op::ALL`].
     pub(crate) op_index: u8,
     /// Bits of [`flags`].
     pub(crate) flags: u8,
@@ -26,7 +26,7 @@ pub(crate) struct Record {
 const _: () = assert!(size_of::<Record>() == 24, "a trace of n requests takes 24 n bytes");
 
 impl Record {
-    /// What it asks for.
+    /// The operation.
     #[inline(always)]
     pub(crate) fn op(&self) -> Op {
         Op::ALL[usize::from(self.op_index)]
@@ -44,7 +44,7 @@ impl Record {
 pub(crate) struct Fitter {
     /// Requests so far; not yet renumbered for [`Fit::Compact`].
     pub(crate) records: Vec<Record>,
-    /// Most requests that are kept.
+    /// Largest number of requests that are kept.
     pub(crate) limit: usize,
     /// See [`crate::TraceFacts`].
     pub(crate) empty_discards: u64,
@@ -117,7 +117,7 @@ impl Fitter {
         Ok(())
     }
 
-    /// Makes room; also called at the limit, which is then never passed.
+    /// Makes room; also called at the limit, which is then never exceeded.
     #[cold]
     fn grow(&mut self) -> Result<(), Refusal> {
         let length = self.records.len();
@@ -179,7 +179,7 @@ impl Fitter {
 
 /// Renumbers the pages of one request; false if it is a discard that touches none of them.
 ///
-/// A read or write lies within one run of touched pages, so its pages stay adjacent. The touched
+/// A read or write is within one run of touched pages, so its pages stay adjacent. The touched
 /// pages inside a discard are adjacent after renumbering, because the order is kept. Where the
 /// first or last page of the request is touched, its offset within that page is kept.
 fn compact(record: &mut Record, touched: &NumberedPages, sectors_per_page: u64) -> bool {
@@ -200,7 +200,7 @@ fn compact(record: &mut Record, touched: &NumberedPages, sectors_per_page: u64) 
     let head = if touched.contains(first) { record.sector % sectors_per_page } else { 0 };
     let tail = if touched.contains(last) { (last + 1) * sectors_per_page - end } else { 0 };
     record.sector = new_first * sectors_per_page + head;
-    // Never longer than the discard was: only untouched pages, or parts of them, are left out.
+    // Never longer than the discard was: only untouched pages, or parts of them, are dropped.
     record.sectors = (end_page * sectors_per_page - tail - record.sector) as u32;
     true
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Largest zstd window that is accepted, as a power of two (2 GiB, the format's `--long=31`).
 const ZSTD_WINDOW_LOG: u32 = 31;
-/// Bytes of a file between two looks at the progress.
+/// Bytes of a file between two progress reports.
 const LOOK_EVERY: u64 = 1 << 18;
 
 /// Name of a trace in messages.
@@ -70,21 +70,21 @@ fn cpu_of(name: &str) -> Option<(&str, u32, &str)> {
     ["", ".gz", ".zst"].contains(&suffix).then_some((base, cpu, suffix))
 }
 
-/// How far the reading of a trace is.
+/// Progress of reading a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Bytes of the file that have been read.
     Read(u64),
     /// Requests that have been put in order of time (`workload.sort`), after all of the file was read.
     Sorted {
-        /// So many are done.
+        /// Done so far.
         done: u64,
-        /// So many there are.
+        /// In all.
         total: u64,
     },
 }
 
-/// Who is told how far a reading is, and may end it.
+/// Receives the progress of a reading, and may end it.
 pub(crate) struct Watch<'a> {
     tell: RefCell<&'a mut dyn FnMut(Step) -> ControlFlow<()>>,
     stopped: Cell<bool>,
@@ -106,13 +106,14 @@ impl<'a> Watch<'a> {
         if self.stopped() { Err(io::Error::other("interrupted")) } else { Ok(()) }
     }
 
-    /// Whether it was ended: an error of the reading is then no fault of the file.
+    /// Whether it was ended: an error of the reading is then not caused by the file.
     pub(crate) fn stopped(&self) -> bool {
         self.stopped.get()
     }
 }
 
-/// A reader that tells a watch now and then how many bytes have passed, and fails once it says so.
+/// A reader that reports to a watch from time to time how many bytes have passed, and fails once the watch
+/// ends it.
 pub(crate) struct Watched<'w, 'a, R> {
     reader: R,
     bytes: u64,
@@ -129,7 +130,7 @@ impl<'w, 'a, R> Watched<'w, 'a, R> {
 impl<R: Read> Read for Watched<'_, '_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let result = self.reader.read(buffer);
-        // A pipe that brings nothing is left by a signal: somebody may want to stop waiting.
+        // A signal interrupts reading from a pipe without data, so that the user can stop waiting.
         let signal = matches!(&result, Err(error) if error.kind() == ErrorKind::Interrupted);
         self.bytes += result.as_ref().map_or(0, |&count| count as u64);
         if signal || self.bytes >= self.next_look {
@@ -140,10 +141,10 @@ impl<R: Read> Read for Watched<'_, '_, R> {
     }
 }
 
-/// A reader whose first bytes have been looked at.
+/// A reader whose first bytes have been examined.
 pub(crate) type Whole<R> = Chain<Cursor<Vec<u8>>, R>;
 
-/// The bytes inside of what may be compressed.
+/// The content of a file that may be compressed.
 pub(crate) enum Plain<R: Read> {
     /// Not compressed.
     Same(Whole<R>),
@@ -163,8 +164,8 @@ impl<R: Read> Read for Plain<R> {
     }
 }
 
-/// Decompresses what its first bytes say is zstd (also in skippable frames) or gzip; passes
-/// everything else on as it is.
+/// Decompresses data that start like zstd (also in skippable frames) or gzip; passes everything else on
+/// unchanged.
 pub(crate) fn decompress<R: Read>(mut raw: R) -> io::Result<Plain<R>> {
     let mut magic = Vec::with_capacity(4);
     raw.by_ref().take(4).read_to_end(&mut magic)?;

@@ -4,8 +4,8 @@
 //! -> `lines` (of binary ones `records`) -> [`formats`] (one line) -> `scan` (the whole file: counts,
 //! errors with line numbers, [`unit`]; `order`, `sort`) -> `reading` (time range) -> `fit` (onto the
 //! device's addresses) -> [`replay`] (loops, time scale) -> simulator. [`raw`] leaves that route after
-//! `reading`, for the statistics of [`info`] and for [`mod@write`]. Trace files of ours
-//! ([`columnar`]) join it at `scan`.
+//! `reading`, for the statistics of [`info`] and for [`mod@write`]. ssdlab's trace files ([`columnar`]) join
+//! it at `scan`.
 
 pub mod app;
 #[cfg(test)]
@@ -57,9 +57,9 @@ use std::ops::ControlFlow;
 pub struct OpenedSource {
     /// The requests, in order of arrival.
     pub source: Box<dyn Source + Send>,
-    /// What was found in the trace; `None` for a synthetic workload.
+    /// Facts about the trace; `None` for a synthetic workload.
     pub facts: Option<TraceFacts>,
-    /// How the requests reach the device, where the workload says it (a job file of fio).
+    /// How the requests reach the device, if the workload determines it (a job file of fio).
     pub drive: Option<fio::Drive>,
 }
 
@@ -67,7 +67,7 @@ pub struct OpenedSource {
 /// (a multiple of 512). `seed` is that of the run; only synthetic workloads use it.
 ///
 /// A trace is read to its end here, so that its errors come before the simulation starts.
-/// `workload.warmup_requests` is left to the caller: it says what is measured, not what arrives.
+/// `workload.warmup_requests` is left to the caller: it affects what is measured, not what arrives.
 ///
 /// # Errors
 /// The file cannot be read or is not a trace, its addresses do not fit the device, or a value of
@@ -81,10 +81,10 @@ pub fn open(
     open_watched(workload, page_bytes, user_pages, seed, &mut |_| ControlFlow::Continue(()))
 }
 
-/// As [`open`]; `watch` is told how far the reading of a trace is now and then, and `Break` ends it.
+/// As [`open`]; `watch` receives the progress of reading a trace, and `Break` ends it.
 ///
 /// # Errors
-/// As [`open`]; an error too where `watch` has ended it.
+/// As [`open`]; also an error if `watch` has ended it.
 pub fn open_watched(
     workload: &Workload,
     page_bytes: u32,
@@ -140,7 +140,7 @@ fn made(source: impl Source + Send + 'static) -> Result<OpenedSource, SourceErro
     Ok(OpenedSource { source: Box::new(source), facts: None, drive: None })
 }
 
-/// A source with arrivals of its own, or with those that the workload says.
+/// A source with built-in arrivals, or with those of `workload.arrival`.
 fn arriving(
     source: impl Source + Send + 'static,
     workload: &Workload,

@@ -3,7 +3,7 @@
 use crate::scan::shown;
 use std::io::{self, ErrorKind, Read};
 
-/// Longest line that is handed out whole, bytes.
+/// Longest line that is returned whole, bytes.
 pub(crate) const MAX_LINE: usize = 64 << 10;
 /// Bytes of a longer line that are kept for the message.
 const HEAD: usize = 256;
@@ -12,26 +12,26 @@ const BUFFER: usize = 1 << 20;
 
 /// A line without its newline, or a binary record.
 pub(crate) struct Text<'a> {
-    /// Its bytes; the first ones only if it is not whole.
+    /// Its bytes; only the first ones if it is incomplete.
     pub(crate) bytes: &'a [u8],
-    /// It is as [`Pieces::WHOLE`] says.
+    /// It satisfies [`Pieces::WHOLE`].
     pub(crate) whole: bool,
 }
 
 /// Cuts a stream into the lines or records of a format.
 pub(crate) trait Pieces<P> {
-    /// What messages call one.
+    /// What messages call a line or record.
     const NOUN: &'static str;
-    /// What a whole one is.
+    /// Description of a complete one.
     const WHOLE: &'static str;
 
     /// The next one; `parser` knows how long a record is.
     fn next_piece(&mut self, parser: &P) -> io::Result<Option<Text<'_>>>;
 
-    /// Number of the one handed out last, from 1.
+    /// Number of the one returned last, from 1.
     fn number(&self) -> u64;
 
-    /// Where that one stands, for messages.
+    /// Its position, for messages.
     fn place(&self) -> String;
 
     /// The beginning of a bad one, printable.

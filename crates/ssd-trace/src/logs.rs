@@ -1,7 +1,7 @@
 //! The logs of a run: `ops.csv.zst`, `requests.csv.zst`, `state.csv.zst`.
 //!
-//! CSV with a header, zstd; one line an operation in order of start, one line a request in order of
-//! completion. Empty fields where the model has no such phase.
+//! CSV with a header, zstd; one line per operation in order of start, one line per request in order of
+//! completion. Fields are empty if the model has no such phase.
 
 use ssd_core::experiment::StateRow;
 use ssd_core::metrics::counters::Cause;
@@ -68,7 +68,7 @@ struct InOrder {
 }
 
 impl InOrder {
-    /// Take `record`; what may be written now is passed to `write`.
+    /// Take `record`; records that may be written now are passed to `write`.
     fn take(
         &mut self,
         record: &OpRecord,
@@ -86,7 +86,7 @@ impl InOrder {
         if copied {
             return Ok(());
         }
-        // Nothing that starts earlier can come any more.
+        // Nothing that starts earlier can still come.
         while let Some(first) = self.waiting.first_entry() {
             if first.key().0 > record.start {
                 break;

@@ -6,9 +6,9 @@ use crate::scan::Chosen;
 use ssd_core::metrics::numbers::{count, duration};
 use std::collections::BTreeMap;
 
-/// Lines that are read on after the first late one, for the message to count the others.
+/// Lines that are read after the first late one, so that the message can count the others.
 pub(crate) const COUNTED: u64 = 4_000_000;
-/// So few steps back, with so many late events after each, may be seams: a clock that wrapped,
+/// This few steps back, with this many late events after each, may be seams: a clock that wrapped, or
 /// recordings that were joined.
 const FEW_STEPS: u64 = 4;
 const AFTER_A_SEAM: u64 = 16;
@@ -24,7 +24,7 @@ pub(crate) struct Late {
     pub(crate) steps: u64,
     /// Line of the first.
     pub(crate) first: u64,
-    /// All events looked at, and the span of their times.
+    /// All events examined, and the span of their times.
     pub(crate) of: u64,
     earliest: Option<u64>,
     latest: u64,
@@ -41,7 +41,7 @@ impl Late {
         )
     }
 
-    /// A few steps back over most of the time: sorting may interleave what belongs one after the other.
+    /// A few steps back over most of the time: sorting may interleave consecutive recordings.
     pub(crate) fn seams(&self) -> Option<String> {
         let span = self.latest - self.earliest.unwrap_or(self.latest);
         let few = (1..=FEW_STEPS).contains(&self.steps);
@@ -58,7 +58,7 @@ impl Late {
     }
 }
 
-/// What a pass carries from event to event of one volume.
+/// State that a pass carries from event to event of one volume.
 pub(crate) struct Track {
     doubles: Doubles,
     /// The latest time above, and the one right above, nanoseconds.
@@ -73,7 +73,7 @@ impl Track {
         Track { doubles: Doubles::new(dedup), latest: None, above: 0, base_ns: None }
     }
 
-    /// The time that `event`, of line `line`, comes too late for, if it does.
+    /// The time for which `event`, of line `line`, comes too late, if it does.
     #[inline(always)]
     pub(crate) fn missed(&mut self, event: &Event, line: u64, late: &mut Late) -> Option<u64> {
         let at = event.at_ns;

@@ -47,7 +47,7 @@ impl PageSet {
         }
     }
 
-    /// Where chunk `number` is; it is made if it is not there.
+    /// Position of chunk `number`, which is created if necessary.
     #[inline(always)]
     fn chunk(&mut self, number: u64) -> usize {
         match self.find(number) {

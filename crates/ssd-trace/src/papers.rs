@@ -1,4 +1,4 @@
-//! Published tables, as `papers/*.toml` hold them: a list of names, and lists of numbers in its order.
+//! Published tables, as in `papers/*.toml`: a list of names, and lists of numbers in its order.
 
 use std::sync::LazyLock;
 use toml::{Table, Value};

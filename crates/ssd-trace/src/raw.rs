@@ -1,4 +1,4 @@
-//! The requests of a trace as they stand in the file: neither fitted to a device nor repeated.
+//! The requests of a trace as in the file: neither fitted to a device nor repeated.
 
 use crate::input::{self, Step, Watch};
 use crate::reading::{self, Found};
@@ -28,9 +28,9 @@ pub struct Reading {
     pub late_requests: u64,
     /// Whether the requests were sorted by time.
     pub sorted: bool,
-    /// What is to be said before all results: more than 1 % of the lines were skipped.
+    /// A message to show before all results: more than 1 % of the lines were skipped.
     pub loss: Option<String>,
-    /// What is odd about the file, for [`Reading::warnings`].
+    /// Anomalies of the file, for [`Reading::warnings`].
     #[serde(skip)]
     pub notes: Vec<String>,
     /// Events of every action in the file, by its letter.
@@ -45,8 +45,8 @@ pub struct Reading {
     pub volume: u64,
     /// Name of the volume used, such as "MAJ,MIN".
     pub device: String,
-    /// Records that repeat an identical one of the same volume less than 1 ms earlier; all of them
-    /// with `dedup`, at least so many without. For [`Reading::warnings`]; [`crate::info`] has its own.
+    /// Records that repeat an identical one of the same volume less than 1 ms earlier; all of them with
+    /// `dedup`, at least this many without. For [`Reading::warnings`]; [`crate::info`] counts separately.
     #[serde(skip)]
     pub doubled_records: u64,
     /// Whether they were dropped.
@@ -55,7 +55,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// What a reader of the results should know of the trace.
+    /// Warnings for readers of the results.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let Reading { file, skipped_lines, first_skipped, doubled_records, dedup, .. } = self;
@@ -73,7 +73,7 @@ impl Reading {
 pub enum Stopped {
     /// The trace cannot be used.
     Refused(SourceError),
-    /// The watcher said so.
+    /// The watcher ended it.
     Interrupted,
 }
 
@@ -86,10 +86,9 @@ pub struct VolumesReading {
     pub names: BTreeMap<u64, String>,
 }
 
-/// Reads the trace that `workload` names and hands every request in its time range to `take`, in
-/// order; time 0 is the start of the range. Of `workload` only the keys that say how to read count:
-/// format, action, volume, range, bad lines, doubled records. `progress` is told how far it is
-/// now and then.
+/// Reads the trace that `workload` names and passes every request in its time range to `take`, in order; time
+/// 0 is the start of the range. Of `workload` only the keys about reading count: format, action, volume,
+/// range, bad lines, doubled records. `progress` is called from time to time.
 ///
 /// # Errors
 /// The file cannot be read, a line is bad, there are no requests, or `take` refused one.
@@ -102,8 +101,8 @@ pub fn each_request(
     read(workload, volume, progress, |_, timed| take(timed)).map(|found| found.reading)
 }
 
-/// As [`each_request`], of every volume: `take` is told its number too. The requests of a volume
-/// come as they would if it were the only one.
+/// As [`each_request`], for every volume: `take` also gets its number. The requests of a volume come as they
+/// would if it were the only one.
 ///
 /// # Errors
 /// As [`each_request`].

@@ -1,4 +1,4 @@
-//! What every reading of a trace shares: from the bytes of a file to the events of the chosen action
+//! The common part of every reading of a trace: from the bytes of a file to the events of the chosen action
 //! in the time range.
 
 use crate::detect;
@@ -13,22 +13,22 @@ use std::io::Read;
 
 /// What was read.
 pub(crate) struct Found {
-    /// The format, found out if it was not said.
+    /// The format, detected if it was not set.
     pub(crate) format: TraceFormat,
     pub(crate) tally: Tally,
     /// Events of the chosen action outside the time range.
     pub(crate) outside: u64,
     /// Units of times, addresses and lengths, in words.
     pub(crate) units: String,
-    /// What is odd about the file.
+    /// Anomalies of the file.
     pub(crate) warnings: Vec<String>,
 }
 
 /// Reads the trace `raw`, called `file` in messages, and hands every event of the chosen action in
 /// the time range to `take`, in order, with its time after the start of the range, nanoseconds.
 ///
-/// Of `workload` the keys that say how to read count: format, action, range, bad lines, doubled
-/// records; `volumes` says which volumes are used.
+/// Of `workload` only the keys about reading count: format, action, range, bad lines, doubled records;
+/// `volumes` selects the volumes that are used.
 pub(crate) fn each_event(
     file: &str,
     raw: impl Read,
@@ -151,10 +151,10 @@ fn nothing(file: &str, tally: &Tally, format: TraceFormat, action: char) -> Sour
     })
 }
 
-/// Share of the lines above which a loss is said before all results.
+/// Share of the lines above which a loss is reported before all results.
 const MUCH: f64 = 0.01;
 
-/// What is to be said before all results if many of `lines` lines were `skipped`.
+/// The message before all results if many of `lines` lines were `skipped`.
 pub(crate) fn loss(file: &str, skipped: u64, lines: u64) -> Option<String> {
     (skipped as f64 > MUCH * lines as f64).then(|| {
         format!(
@@ -166,8 +166,8 @@ pub(crate) fn loss(file: &str, skipped: u64, lines: u64) -> Option<String> {
     })
 }
 
-/// What a reader of any results should know: lines of `file` that were skipped, the message for the
-/// `first` of them, and records that repeat another and were not dropped.
+/// Warnings for readers of any results: lines of `file` that were skipped, the message for the `first` of
+/// them, and records that repeat another and were not dropped.
 pub(crate) fn warnings(
     file: &str,
     skipped: u64,

@@ -12,11 +12,11 @@ const SHOWN: usize = 32;
 /// A file of a trace: its name in messages, and its bytes.
 pub(crate) type Part<'a> = (String, Box<dyn Read + 'a>);
 
-/// Splits files into records and hands out the earliest of all files first. Where none begins, all
-/// bytes up to the next one are one bad record.
+/// Splits files into records and returns the earliest of all files first. Where no record begins, all bytes
+/// up to the next one are one bad record.
 pub(crate) struct Records<'a> {
     files: Vec<File<'a>>,
-    /// The file of the record handed out last.
+    /// The file of the record returned last.
     last: Option<usize>,
     number: u64,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Records<'a> {
 struct File<'a> {
     name: String,
     reader: BufReader<Box<dyn Read + 'a>>,
-    /// Bytes of a record that say how long it is.
+    /// Bytes of a record that determine its length.
     head: usize,
     /// The record, the first bytes of a bad one, or nothing at the end of the file.
     record: Vec<u8>,
@@ -33,7 +33,7 @@ struct File<'a> {
     whole: bool,
     /// No record begins there.
     bad: bool,
-    /// What it is put in order by.
+    /// The key by which it is ordered.
     time: u64,
     number: u64,
     offset: u64,

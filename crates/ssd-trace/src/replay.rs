@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 /// Latest arrival that a replay may have, nanoseconds (146 years).
 const LATEST: u64 = 1 << 62;
 
-/// A trace in memory, 24 bytes a request, and where its replay stands.
+/// A trace in memory, 24 bytes a request, and the position of its replay.
 ///
 /// Time 0 is `from_ns` of the trace. Loop `i` starts `i` times the length of one loop later, which
 /// is the time of the last request; all arrivals are then multiplied by `time_scale`.
@@ -30,9 +30,9 @@ pub struct TraceSource {
 }
 
 impl TraceSource {
-    /// Reads the trace at `path` ("-": standard input), which may be compressed with zstd or gzip,
-    /// for a device of `user_pages` pages of `page_bytes` bytes (a multiple of 512). `watch` is told
-    /// how far the reading is now and then, and `Break` ends it.
+    /// Reads the trace at `path` ("-": standard input), which may be compressed with zstd or gzip, for a
+    /// device of `user_pages` pages of `page_bytes` bytes (a multiple of 512). `watch` receives the progress,
+    /// and `Break` ends the reading.
     ///
     /// # Errors
     /// The file cannot be read, a line is bad, a time or address does not fit, nothing is left to
@@ -114,7 +114,7 @@ impl TraceSource {
         self.records
     }
 
-    /// Whether the last arrival is still a time.
+    /// Whether the last arrival is within the range of times.
     fn check_end(&self, file: &str) -> Result<(), SourceError> {
         let end = u128::from(self.span) * u128::from(self.loops);
         if end as f64 * self.scale.max(1.0) < LATEST as f64 {
@@ -124,7 +124,7 @@ impl TraceSource {
         Err(SourceError(format!("{file}: the replay would end after 146 years; {remedy}")))
     }
 
-    /// Arrival of a record in the present loop.
+    /// Arrival of a record in the current loop.
     #[inline(always)]
     fn arrival(&self, at: u64) -> Nanos {
         let at = u64::from(self.round) * self.span + at;
@@ -171,7 +171,7 @@ fn check_options(workload: &Workload) -> Result<(), SourceError> {
 }
 
 impl TraceFacts {
-    /// What is known before the fit is finished.
+    /// The facts known before the fit is finished.
     fn of(
         file: &str,
         workload: &Workload,

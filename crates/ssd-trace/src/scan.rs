@@ -1,4 +1,4 @@
-//! A whole trace: every line is an event, a part of the format, of blkparse's own report, blank, or an
+//! A whole trace: every line is an event, a part of the format, a part of blkparse's report, blank, or an
 //! error.
 
 use crate::columnar::Reader;
@@ -21,9 +21,9 @@ use std::ops::ControlFlow;
 const SHOWN: usize = 60;
 /// Requests of a trace file that are read at a time.
 const BATCH: usize = 4096;
-/// What to do about a line that is not wanted.
-const SKIP_REMEDY: &str = "set workload.skip_bad = true to count and skip such ones";
-/// Sorted events between two looks at the progress.
+/// Remedy for an unwanted line.
+const SKIP_REMEDY: &str = "set workload.skip_bad = true to count and skip such lines";
+/// Sorted events between two progress reports.
 const LOOK_EVERY: u64 = 1 << 14;
 /// Volumes that are listed in a message.
 const LISTED: usize = 8;
@@ -64,7 +64,7 @@ pub(crate) struct Tally {
     pub(crate) late: Late,
     /// Events that were sorted.
     pub(crate) sorted: u64,
-    /// What addresses and lengths are like.
+    /// Statistics of addresses and lengths.
     pub(crate) shape: Shape,
     volumes: Volumes,
     /// A second volume has been seen, and none was chosen.
@@ -95,7 +95,7 @@ pub(crate) enum Chosen {
     Only,
     /// The one of this number.
     One(u64),
-    /// Each for itself.
+    /// Each separately.
     Each,
 }
 
@@ -113,11 +113,11 @@ pub(crate) struct Scan<'a, 'w> {
     pub(crate) dedup: bool,
     /// Sort events by time instead of expecting them in order.
     pub(crate) sort: bool,
-    /// Look at what addresses and lengths are like.
+    /// Collect statistics of addresses and lengths.
     pub(crate) look: bool,
-    /// Refuse numbers that could be of another unit, of pages of so many bytes among them.
+    /// Refuse numbers that could be in another unit, for instance in pages of this many bytes.
     pub(crate) unit_of_pages: Option<u32>,
-    /// Told how far it is.
+    /// Receives the progress.
     pub(crate) watch: &'a Watch<'w>,
 }
 
@@ -125,14 +125,14 @@ pub(crate) struct Scan<'a, 'w> {
 struct Events {
     tally: Tally,
     tracks: Tracks,
-    /// Takes the events where they are to be sorted.
+    /// Takes the events if they are to be sorted.
     sorter: Option<Sorter>,
     /// Message for the first late event: those after it are only counted.
     late: Option<String>,
 }
 
 impl Scan<'_, '_> {
-    /// Reads all of `reader`, hands every event of the chosen action to `take`, in order.
+    /// Reads all of `reader` and passes every event of the chosen action to `take`, in order.
     ///
     /// Events reach `take` in the replay's clock: see [`Clock`].
     pub(crate) fn run<P: Format>(
@@ -166,7 +166,7 @@ impl Scan<'_, '_> {
         self.ended(events, P::INFO.clock, I::NOUN, &mut take, &|volume| parser.volume_name(volume))
     }
 
-    /// What addresses and lengths count is said, or their values leave no doubt.
+    /// The unit of addresses and lengths is set, or their values leave no doubt.
     fn unit_is_certain(&self, tally: &Tally) -> Result<(), SourceError> {
         if !self.watch.stopped()
             && let Some(page_bytes) = self.unit_of_pages
@@ -247,7 +247,7 @@ impl Scan<'_, '_> {
         }
     }
 
-    /// As [`Scan::run`], of a trace file of ours; a line is a request of it.
+    /// As [`Scan::run`], for an ssdlab trace file, with its requests in place of lines.
     pub(crate) fn run_trace_file(
         &self,
         reader: impl Read,
@@ -286,7 +286,7 @@ impl Scan<'_, '_> {
         Events { tally, tracks: Tracks::new(self.dedup), sorter, late: None }
     }
 
-    /// Hands out the events of `sorter` in order of time.
+    /// Passes on the events of `sorter` in order of time.
     fn sorted(
         &self,
         sorter: Sorter,
@@ -323,7 +323,7 @@ impl Scan<'_, '_> {
         }
     }
 
-    /// The message for a line whose bytes are gone.
+    /// The message for a line whose bytes are no longer there.
     #[cold]
     fn short(&self, noun: &str, number: u64, reject: &Reject) -> String {
         format!("{}, {noun} {number}: expected {}; {SKIP_REMEDY}", self.file, reject.expected)
@@ -409,7 +409,7 @@ impl Scan<'_, '_> {
         Ok(())
     }
 
-    /// The next event in order of time.
+    /// Takes the next event in order of time.
     #[inline(always)]
     fn in_order(
         &self,
@@ -430,7 +430,7 @@ impl Scan<'_, '_> {
         Ok(())
     }
 
-    /// Counts a record of `volume`; whether it is used.
+    /// Counts a record of `volume`; returns whether it is used.
     #[inline(always)]
     fn is_chosen(&self, volume: u64, tally: &mut Tally) -> Result<bool, Refusal> {
         if !tally.volumes.add(volume) {
@@ -449,7 +449,7 @@ impl Scan<'_, '_> {
         Ok(!tally.several)
     }
 
-    /// The volumes that were asked for must be there; gives them their names.
+    /// Checks that the requested volumes are there, and names them.
     fn end(&self, mut tally: Tally, name: &dyn Fn(u64) -> String) -> Result<Tally, SourceError> {
         if self.volume == Chosen::Each {
             tally.names = tally.volumes.all().map(|(volume, _)| (volume, name(volume))).collect();
@@ -480,7 +480,7 @@ impl Scan<'_, '_> {
         let (file, listed) = (self.file, listed.join(", "));
         Err(SourceError(if known {
             format!(
-                "{file}: the trace has {all} volumes; say in workload.volume which one is used \
+                "{file}: the trace has {all} volumes; set workload.volume to the one to use \
                  (number: records): {listed}"
             )
         } else {
@@ -509,7 +509,7 @@ impl Scan<'_, '_> {
         {
             return format!(
                 "{file}, {place}: this is not {}: expected {}, found {found}; give such a \
-                 trace, plain or as .zst or .gz, or say what it is in workload.format ({noun} read \
+                 trace, plain or as .zst or .gz, or set workload.format to what it is ({noun} read \
                  as far as byte {column}: expected {expected})",
                 P::INFO.title,
                 P::INFO.form,

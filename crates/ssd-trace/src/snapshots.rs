@@ -1,4 +1,4 @@
-//! Snapshots in files: the core's form compressed with zstd, complete or not there at all.
+//! Snapshots in files: the core's file format compressed with zstd, complete or not there at all.
 
 use crate::write::{WriteError, output::Output};
 use ssd_core::config::Config;
@@ -8,20 +8,20 @@ use std::io::{self, BufReader, Read, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// zstd level: addresses in no order do not get smaller by more effort.
+/// zstd level: more effort does not make addresses without order smaller.
 const LEVEL: i32 = 1;
 /// The first bytes of a zstd frame.
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Bytes between two calls of the watcher.
 const WATCH_EVERY: u64 = 1 << 23;
 
-/// Asked now and then with the bytes done, uncompressed; `Break` ends the work.
+/// Called from time to time with the bytes done, uncompressed; `Break` ends the work.
 pub type Watch<'a> = dyn FnMut(u64) -> ControlFlow<()> + 'a;
 
 /// A snapshot in a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Saved {
-    /// Digest of the state, as it stands in reports.
+    /// Digest of the state, as in reports.
     pub digest: String,
     /// Length of the file.
     pub bytes: u64,
@@ -33,7 +33,7 @@ pub enum SaveError {
     /// The file cannot be written, or exists.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The watcher said stop.
+    /// The watcher stopped it.
     #[error("interrupted")]
     Interrupted,
 }
@@ -41,15 +41,15 @@ pub enum SaveError {
 /// Why a snapshot was not loaded.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The file is not one that can be used; the message names it.
+    /// The file cannot be used; the message names it.
     #[error("{0}")]
     Refused(String),
-    /// The watcher said stop.
+    /// The watcher stopped it.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// A digest as it stands in reports.
+/// A digest as in reports.
 #[must_use]
 pub fn hex(digest: u64) -> String {
     format!("{digest:016x}")
@@ -73,7 +73,7 @@ impl Steps<'_, '_> {
     }
 }
 
-/// Write `snapshot` to `path`, over a file that is there if `replace` is said.
+/// Write `snapshot` to `path`; an existing file is replaced only with `replace`.
 ///
 /// # Errors
 /// A [`SaveError`].
@@ -99,7 +99,7 @@ pub fn save(
     Ok(Saved { digest: hex(digest), bytes })
 }
 
-/// The snapshot in the file `path` and its digest; for a device of `config`, if there is one.
+/// The snapshot in the file `path` and its digest; checked against `config`, if given.
 ///
 /// # Errors
 /// A [`LoadError`].

@@ -1,9 +1,9 @@
 //! Events in order of time, however many and in whatever order they come: an external merge sort
 //! (Knuth, TAOCP 3, section 5.4).
 //!
-//! Events are gathered until [`RUN`] of them fill the memory, sorted, and written as a run to a
-//! temporary file; at the end the runs are merged, [`FAN_IN`] at a time. Events of equal time keep their
-//! order: their numbers are part of what is sorted by, so that sorting in place is enough.
+//! Events are gathered until [`RUN`] of them fill the memory, sorted, and written as a run to a temporary
+//! file; at the end the runs are merged, [`FAN_IN`] at a time. Events of equal time keep their order: their
+//! numbers are part of the sort key, so that sorting in place is enough.
 //!
 //! Memory: 48 bytes for each of [`RUN`] events while they come (48 MiB), then [`PIECE`] events of each
 //! of at most [`FAN_IN`] runs (10 MiB), whatever the length of the trace. Disk: 40 bytes for each event,
@@ -69,7 +69,7 @@ impl Entry {
     }
 }
 
-/// How much is held, and where the rest goes.
+/// Memory limits, and the place for the rest.
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
     /// Events sorted in memory.
@@ -86,7 +86,7 @@ impl Default for Room {
     }
 }
 
-/// Takes events in any order, hands them out in order of time.
+/// Takes events in any order and returns them in order of time.
 pub(crate) struct Sorter {
     room: Room,
     /// The trace, in messages.
@@ -119,7 +119,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Writes what is held as a run.
+    /// Writes the events held as a run.
     #[cold]
     fn spill(&mut self) -> Result<(), SourceError> {
         self.held.sort_unstable_by_key(Entry::key);
@@ -132,7 +132,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Hands every event to `take`, in order of time; `Break` ends it.
+    /// Passes every event to `take`, in order of time; `Break` ends it.
     ///
     /// # Errors
     /// The temporary file cannot be written or read.
@@ -222,7 +222,7 @@ impl SpilledRuns {
         Ok(fewer)
     }
 
-    /// Hands out the events of a `group` of runs in order.
+    /// Passes on the events of a `group` of runs in order.
     fn merge<B>(
         &self,
         group: std::ops::Range<usize>,
@@ -256,7 +256,7 @@ impl SpilledRuns {
     }
 }
 
-/// Where a merge stands in a run.
+/// Position of a merge in a run.
 struct RunReader {
     /// Events of the file that are not yet in `bytes`.
     next: u64,
@@ -287,7 +287,7 @@ impl RunReader {
     }
 }
 
-/// A new file in the folder for temporary ones, without a name there.
+/// A new file without a name in the folder for temporary files.
 fn nameless(room: &Room) -> io::Result<File> {
     for attempt in 0..ATTEMPTS {
         let path = room.folder.join(format!(".ssdlab-sort.{}.{attempt}.tmp", std::process::id()));

@@ -1,15 +1,15 @@
-//! Stand-ins for volumes of the MSR Cambridge traces, which are not free to pass on.
+//! Stand-ins for volumes of the MSR Cambridge traces, which must not be redistributed.
 //!
-//! Each is made in two phases. The first million requests have the statistics measured of the real
-//! volume's first million; the rest have what then lacks to the figures of the whole week (Liang et al.,
+//! Each is generated in two phases. The first million requests have the statistics measured on the real
+//! volume's first million; the rest have statistics that complete those of the whole week (Liang et al.,
 //! "Boosting Performance of SSD with Chip-level RAID by Deferring Garbage Collection", IEICE Electronics
-//! Express 2018, table II), so that both hold and the trace is not stationary. What is not published was
-//! decided:
+//! Express 2018, table II), so that both hold and the trace is not stationary. Decided where nothing is
+//! published:
 //!
-//! - The paper's *working set* is more than the requests can touch (`src2_0` reads 2 GB in all, writes
-//!   1.2 GB of pages, and has 15.6 GB): it is taken for the range of addresses.
-//! - A written page is new with the share that leads to the *unique write space*, else one written
-//!   before: recent ones more often, as pages of journals and tables are.
+//! - The paper's *working set* is more than the requests can touch (`src2_0` reads 2 GB in all, writes 1.2 GB
+//!   of pages, and has 15.6 GB): it is taken to be the range of addresses.
+//! - A written page is new with the share that leads to the *unique write space*, otherwise one written
+//!   before: recent ones more often, as are pages of journals and tables.
 //! - Half of the reads go to what was written, half to anywhere in the range.
 //! - `wdev_0` has no statistics of its first million: its means are those of the other four, and it has
 //!   one phase.
@@ -27,12 +27,12 @@ pub const VOLUMES: [&str; 5] = ["hm_0", "stg_0", "src2_0", "rsrch_0", "wdev_0"];
 /// Requests of the first phase.
 pub const FIRST_REQUESTS: u64 = 1_000_000;
 const WEEK_NS: f64 = 7.0 * 86_400e9;
-/// Written blocks lie together in chunks of this many (16 MiB), and the chunks anywhere.
+/// Written blocks are together in chunks of this many (16 MiB), and the chunks are anywhere.
 const CHUNK: u64 = 4096;
 /// Share of the reads that go to written pages.
 const READ_WRITTEN: f64 = 0.5;
 
-/// What requests of one phase are like.
+/// Statistics of the requests in one phase.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Phase {
     /// Requests.
@@ -49,7 +49,7 @@ pub struct Phase {
     pub gap_ns: f64,
 }
 
-/// What a volume is like.
+/// Figures of a volume.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Week {
     /// Bytes of addresses.
@@ -115,7 +115,7 @@ impl Week {
 /// The file of a real `volume` in `folder`.
 ///
 /// # Errors
-/// There is none; the message says which names were looked for.
+/// There is none; the message lists the names that were tried.
 pub(crate) fn real_file(folder: &str, volume: &str) -> Result<String, SourceError> {
     let names = ["csv", "csv.gz", "csv.zst"].map(|end| format!("{volume}.{end}"));
     let mut paths = names.iter().map(|name| std::path::Path::new(folder).join(name));
@@ -131,7 +131,7 @@ pub(crate) fn real_file(folder: &str, volume: &str) -> Result<String, SourceErro
     Err(SourceError(format!("workload.msr: {folder} {why}; expected one of {expected}")))
 }
 
-/// What is drawn in one phase.
+/// Random draws of one phase.
 struct Draws {
     left: u64,
     writes: Deck<bool>,
@@ -157,11 +157,11 @@ impl Draws {
 
 /// A generated trace of a volume; the same figures and seed give the same requests.
 pub struct StandIn {
-    /// The phases to come, the next one last.
+    /// The remaining phases, the next one last.
     phases: Vec<Draws>,
     scatter: Scatter,
     range_blocks: u64,
-    /// Blocks written so far, counted as if they lay one after the other.
+    /// Blocks written so far, counted as if they were consecutive.
     written: u64,
     at_ns: f64,
     random: Stream,
@@ -213,7 +213,7 @@ impl StandIn {
         if update && self.written >= blocks {
             return self.rewritten(blocks);
         }
-        // Requests do not go beyond their chunk; what is left of it stays unwritten.
+        // Requests do not cross the end of their chunk; the rest of it stays unwritten.
         let room = CHUNK - self.written % CHUNK;
         let new = if room < blocks { self.written + room } else { self.written };
         if new / CHUNK >= self.range_blocks / CHUNK {

@@ -1,15 +1,15 @@
-//! What addresses and lengths of a trace count, and whether the numbers can be what the format says.
+//! The unit of a trace's addresses and lengths, and whether the numbers fit the unit of the format.
 //!
-//! DiskSim, SSDSim, MQSim and Tencent's traces are defined in sectors, but copies of the same columns in
-//! bytes (Heimdall, FlashNet) and in pages are in circulation. No single line tells them apart; all lines
-//! together mostly do. A reading is refused only where another one fits as well ([`Shape::doubt`]): then
-//! `workload.unit` has to say which it is. Of the other formats the unit is part of the definition; of
-//! them only what is absurd is warned of ([`Shape::warnings`]).
+//! DiskSim, SSDSim, MQSim and Tencent's traces are defined in sectors, but copies with the same columns in
+//! bytes (Heimdall, FlashNet) and in pages are in circulation. No single line distinguishes them; all lines
+//! together usually do. A trace is refused only if another unit fits as well ([`Shape::doubt`]): then
+//! `workload.unit` has to be set. In the other formats the unit is part of the definition; for them ssdlab
+//! warns only of absurd values ([`Shape::warnings`]).
 //!
-//! The thresholds were set on every trace at hand in its own unit and converted to the two others: five
-//! public ones (MSR as Heimdall has it, TPC-C of MQSim, MySQL and web servers of blkreplay) and 16
-//! recordings. In sectors none is refused or warned of, in bytes all are refused, in pages all but one
-//! (lengths of 16 and 128 pages are frequent in it), which is warned of.
+//! The thresholds were set on every available trace in its unit and converted to the two others: five public
+//! ones (MSR as in Heimdall, TPC-C of MQSim, MySQL and web servers of blkreplay) and 16 recordings. In
+//! sectors none is refused or warned about, in bytes all are refused, in pages all but one (lengths of 16 and
+//! 128 pages are frequent in it), which is warned about.
 
 use crate::formats::{self, Event, Range, Reject};
 use ssd_core::config::{TraceFormat, TraceUnit, Word, Workload};
@@ -17,21 +17,21 @@ use ssd_core::host::request::{Op, SourceError};
 use ssd_core::metrics::numbers::{bandwidth, count, duration, size};
 use ssd_core::units::SECTOR_BYTES;
 
-/// What numbers of bytes are multiples of.
+/// Numbers of bytes are multiples of this.
 const SECTOR: u64 = SECTOR_BYTES;
-/// Mean length, as a number, above which a trace that could be in bytes is taken for it. Requests of
-/// more than 1 MiB in the mean are rare in sectors (Linux cuts requests at 1280 KiB unless it is told
-/// otherwise; the largest mean at hand is 0.15 MiB); requests of less than 2 KiB in the mean are in bytes
-/// (the smallest mean of a published trace is 2.4 KiB, of the OLTP trace Financial2). Below, it is
-/// sectors: large aligned requests, as of a sequential benchmark.
+/// Mean length, as a number, above which a trace that could be in bytes is taken to be in bytes. Requests of
+/// more than 1 MiB on average are rare in sectors (by default Linux splits requests at 1280 KiB; the largest
+/// mean of the available traces is 0.15 MiB); requests of less than 2 KiB on average are in bytes (the
+/// smallest mean of a published trace is 2.4 KiB, of the OLTP trace Financial2). Below, it is sectors: large
+/// aligned requests, as of a sequential benchmark.
 const LONG: u64 = 2048;
-/// Sectors of 4 KiB, the block of nearly every file system since 2000. Requests in sectors have lengths
-/// that are multiples of it, or addresses that are the same modulo it, or are longer than it (logs that
-/// append whatever there is); requests in pages have none of this.
+/// Sectors of 4 KiB, the block of nearly every file system since 2000. Requests in sectors have lengths that
+/// are multiples of it, or addresses that are the same modulo it, or are longer than it (logs that append
+/// records of any size); requests in pages have none of this.
 const BLOCK: u64 = 8;
-/// Fewer requests say nothing about multiples of a block.
+/// Fewer requests do not show multiples of a block.
 const FEW: u64 = 16;
-/// Longest mean of requests that buses carry: SCSI ends at 32 MiB with sectors of 512 B.
+/// Largest mean size of requests that buses carry: SCSI ends at 32 MiB with sectors of 512 B.
 const LONGEST_MEAN: f64 = (32 << 20) as f64;
 /// Largest device: 1 PiB in one address space.
 const LARGEST: f64 = (1u64 << 50) as f64;
@@ -46,15 +46,15 @@ pub enum Unit {
     Sectors,
     /// One byte.
     Bytes,
-    /// Pages of so many sectors.
+    /// Pages of this many sectors.
     Pages(u32),
 }
 
 impl Unit {
-    /// That which `workload` says of a trace in `format`.
+    /// The unit that `workload` sets for a trace in `format`.
     ///
     /// # Errors
-    /// The format says it.
+    /// The format defines the unit.
     pub(crate) fn of(
         file: &str,
         format: TraceFormat,
@@ -64,7 +64,7 @@ impl Unit {
             let name = format.word();
             return Err(SourceError(format!(
                 "{file} is of format {name:?}, whose unit is defined: {}; leave workload.unit at \
-                 \"auto\", or say another workload.format",
+                 \"auto\", or set another workload.format",
                 formats::info(format).map_or("", |info| info.units)
             )));
         }
@@ -111,7 +111,7 @@ impl Unit {
     }
 }
 
-/// What addresses and lengths are like: of reads and writes, in sectors.
+/// Statistics of addresses and lengths of reads and writes, in sectors.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shape {
     requests: u64,
@@ -132,11 +132,11 @@ pub(crate) struct Shape {
     times: Option<(u64, u64)>,
 }
 
-/// The numbers of a reading that takes them for units of so many bytes.
+/// The numbers of a trace read in units of this many bytes.
 struct Numbers {
     span: f64,
     mean: f64,
-    /// Bytes a second; `None` if all came at once.
+    /// Bytes a second; `None` if all arrived at once.
     rate: Option<f64>,
     total: f64,
 }
@@ -166,7 +166,7 @@ impl Shape {
         self.times.map_or(0, |(earliest, latest)| latest - earliest)
     }
 
-    /// The numbers if one is `bytes` bytes.
+    /// The numbers if one stands for `bytes` bytes.
     fn read(&self, bytes: u64) -> Numbers {
         let (bytes, seconds) = (bytes as f64, self.duration_ns() as f64 / 1e9);
         let total = self.length as f64 * bytes;
@@ -204,8 +204,8 @@ impl Shape {
         };
         let (sectors, others) = (self.read(SECTOR), self.read(other));
         Some(format!(
-            "what its addresses and lengths count is not certain: in sectors, {sectors}; in {name}, \
-             {others} ({} requests in {}; {why}); say --unit sectors or --unit {name}{page} \
+            "the unit of its addresses and lengths is not certain: in sectors, {sectors}; in {name}, \
+             {others} ({} requests in {}; {why}); give --unit sectors or --unit {name}{page} \
              (workload.unit)",
             count(self.requests),
             duration(self.duration_ns() as f64),
@@ -214,22 +214,22 @@ impl Shape {
         ))
     }
 
-    /// All numbers, but for one in a hundred, are possible in bytes, and no less likely. (Of recorded
-    /// requests 4 in 100 are multiples of so many sectors.)
+    /// All numbers, except one in a hundred, are possible in bytes, and no less likely. (Of recorded requests
+    /// 4 in 100 are multiples of this many sectors.)
     fn is_like_bytes(&self) -> bool {
         let all = 100 * (self.requests - self.whole_sectors) < self.requests;
         all && self.length > LONG * self.requests
     }
 
-    /// In sectors many requests are shorter than a block, few are whole blocks, and they stand anywhere
-    /// in blocks. Of the traces at hand those in sectors have at most 5 % of short lengths, or 58 % of
-    /// whole blocks (MSR, at places that are the same in 79 %); those in pages have 27 % to 100 % of
-    /// short ones, at most 28 % of whole blocks, and 13 % to 40 % at the most common place.
+    /// In sectors many requests would be shorter than a block, few would be whole blocks, and they would be
+    /// anywhere in blocks. Of the available traces those in sectors have at most 5 % of short lengths, or 58
+    /// % of whole blocks (MSR, at the same offset in 79 %); those in pages have 27 % to 100 % of short ones,
+    /// at most 28 % of whole blocks, and 13 % to 40 % at the most common offset.
     fn is_like_pages(&self) -> bool {
         self.could_be_pages() && 4 * self.whole_blocks < self.requests
     }
 
-    /// As [`Shape::is_like_pages`], but that more are whole blocks: as of a database with small records.
+    /// As [`Shape::is_like_pages`], but more are whole blocks: as in a database with small records.
     fn could_be_pages(&self) -> bool {
         self.requests >= FEW
             && 4 * self.short > self.requests
@@ -241,7 +241,7 @@ impl Shape {
         self.places.iter().copied().max().unwrap_or(0)
     }
 
-    /// What is odd about the numbers of a trace in `format`, taken for `unit`.
+    /// Anomalies of the numbers of a trace in `format`, read in `unit`.
     pub(crate) fn warnings(&self, format: TraceFormat, unit: TraceUnit) -> Vec<String> {
         let mut all = Vec::new();
         if formats::counts_sectors(format) && self.is_like_bytes() {
@@ -264,7 +264,7 @@ impl Shape {
 }
 
 impl Shape {
-    /// Why lengths, or all numbers, may be in pages though they are read in sectors.
+    /// Why lengths, or all numbers, may be in pages although they are read in sectors.
     fn warning_of_pages(&self) -> Option<String> {
         let few = 8 * self.whole_blocks < self.requests && 2 * self.short > self.requests;
         let what = if few && 2 * self.most_common_place() >= self.requests {

@@ -11,7 +11,7 @@ pub(crate) struct Volumes {
     small: Vec<u64>,
     /// Larger numbers with their records, ascending.
     large: Vec<(u64, u64)>,
-    /// Where the larger number counted last stands: most traces have one.
+    /// Position of the larger number counted last: most traces have one.
     last: usize,
 }
 

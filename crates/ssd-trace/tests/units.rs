@@ -77,7 +77,7 @@ fn sectors_are_read_and_other_units_refused_until_said() {
         let bytes = text(format, &in_bytes(&ranges));
         let error = read(&bytes, &auto).unwrap_err();
         for part in [
-            "t: what its",
+            "t: the unit of its",
             "in sectors, requests of",
             "in bytes, requests of",
             "/s (",
@@ -151,7 +151,7 @@ fn what_a_benchmark_or_a_log_does_is_read_in_sectors() {
         assert_eq!(requests.len(), ranges.len());
         assert!(facts.warnings().is_empty(), "{:?}", facts.warnings());
     }
-    // Lengths in pages beside addresses in sectors, as FlashSim has them, are read but told.
+    // Lengths in pages beside addresses in sectors, as in FlashSim, are read with a warning.
     let mixed: Vec<Range> = files(100).iter().map(|&(start, _)| (start - 63, 1)).collect();
     let (_, facts) = read(&text(TraceFormat::Mqsim, &mixed), &auto).unwrap();
     assert!(facts.warnings()[0].contains("FlashSim"), "{:?}", facts.warnings());
@@ -184,7 +184,7 @@ fn formats_that_define_their_unit_keep_it() {
     assert!(facts.notes[0].contains("more than any device"), "{:?}", facts.notes);
 }
 
-/// The recorded traces of the repository: in sectors none is refused or told to be odd, in bytes all are
+/// The recorded traces of the repository: in sectors none is refused or warned about, in bytes all are
 /// refused, in pages all but one, which is warned of.
 #[test]
 #[ignore = "reads every recorded trace of the repository four times: part of `make test-all`"]

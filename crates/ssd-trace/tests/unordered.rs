@@ -154,7 +154,7 @@ fn bad_files_are_refused_sorted_or_not() {
         refuse(b"bad\nworse\n", &workload, &["line 1", "this is not a DiskSim trace"]);
         let skipping = Workload { skip_bad: true, max_bad: 1.0, ..workload.clone() };
         refuse(b"bad\nworse\n", &skipping, &["all 2 lines were skipped"]);
-        // The line that does not fit the device is told by its number, though others stand before it.
+        // The message names the number of the line that does not fit the device, although others precede it.
         let wide = Workload { fit: Fit::None, ..workload };
         let text = "1 0 0 8 0\n3 0 99999999999 8 0\n3 0 8 8 0\n";
         refuse(text.as_bytes(), &wide, &["line 2: expected addresses on the device"]);

@@ -265,7 +265,7 @@ fn values_that_would_break_a_format_are_refused() {
     assert!(folder.names().is_empty());
     // A FILETIME that does not fit in 64 bits.
     let list = [timed(0, Op::Read, 0, 1), timed(100, Op::Read, 0, 1)];
-    refused(&list, Msr::new("h", u64::MAX).unwrap(), 2, "no place for times this late");
+    refused(&list, Msr::new("h", u64::MAX).unwrap(), 2, "cannot represent times this late");
 }
 
 #[test]

@@ -76,7 +76,7 @@ def _options() -> argparse.Namespace:
 
 
 def _median(case: Case) -> Figures:
-    """Run the case in processes of their own; the middle of the speeds, the answer of all."""
+    """Run the case in separate processes; the median of the speeds, the answer of all."""
     runs: list[Figures] = []
     for _ in range(case.repeats):
         command = [sys.executable, "-m", "ssdlab.bench", "--one", case.name]

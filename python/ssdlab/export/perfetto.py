@@ -1,7 +1,7 @@
 """The logs of a run as a trace for Perfetto and other readers of the Trace Event Format (JSON).
 
 A channel is a process: a track for its bus and one for every plane of its chips. Requests are a
-process of their own, as is what the series count. An operation names its request (0 and up) among
+separate process, as is what the series count. An operation names its request (0 and up) among
 its arguments. Format: "Trace Event Format", Google 2016, events M, X, b, e, C; times in
 microseconds, here with three decimals: nanoseconds.
 """

@@ -78,7 +78,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Stacked:
-    """Rows of bars laid end to end: what a whole is made of. Nanoseconds."""
+    """Rows of bars laid end to end: the parts of a whole. Nanoseconds."""
 
     key: str
     title: str

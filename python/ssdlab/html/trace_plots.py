@@ -154,7 +154,7 @@ def _idle(infos: Sequence[Info]) -> Figure:
     )
     if not curves:
         return Missing(*title, "All requests arrive at once.")
-    text = "Share of the duration that lies in gaps of at least this length."
+    text = "Share of the duration in gaps of at least this length."
     x = Axis("length of a gap", "ns", log=True)
     return Plot(*title, text, x, Axis("share of the duration", "share", low=0.0, high=1.0), curves)
 

@@ -55,7 +55,7 @@ def kv_dump(
 @kv_app.command("stats")
 @_interruptible()
 def kv_stats(folder: Store, json_: Json = False) -> None:
-    """Say how a store is made up: tables and bytes by level, and every table."""
+    """Describe a store: tables and bytes by level, and every table."""
     with kv.open(folder, read_only=True, paranoid_checks=True) as store:
         found = store.stats()
         if json_:
@@ -134,7 +134,9 @@ def kv_bench(
     ] = "posix",
     background: Annotated[
         Literal["eager", "steps"],
-        typer.Option("--background", help="When ours compacts: at once, or when writes must wait."),
+        typer.Option(
+            "--background", help="When the store compacts: at once, or when writes must wait."
+        ),
     ] = "eager",
     folder: Annotated[
         Path | None, typer.Option("--dir", metavar="DIR", help="Where the files go.")
@@ -147,16 +149,16 @@ def kv_bench(
             metavar="FILE",
             dir_okay=False,
             writable=True,
-            help="Add a line a cell to it.",
+            help="Append one line per cell to it.",
         ),
     ] = None,
     iterate: Annotated[
         bool,
-        typer.Option("--iterate", help="Measure iteration from Python beside plyvel's instead."),
+        typer.Option("--iterate", help="Compare iteration from Python with plyvel's instead."),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure the store beside LevelDB: microseconds of the processor for an operation."""
+    """Compare the store with LevelDB: processor time per operation, in microseconds."""
     del backend  # real files so far; the option leaves room for a simulated SSD
     from ssdlab.kv import bench
 

@@ -1,7 +1,7 @@
 """The simulator against the closed forms of `ssdlab.oracles`: `python -m ssdlab.validation`.
 
 - `check`: what a check is: runs of the simulator and lines that compare them with a formula.
-- `uniform`, `workloads`: write amplification, without time.
+- `uniform`, `workloads`: write amplification, in functional mode.
 - `latency`, `queues`, `saturation`: the two timing models.
 - `page`: docs/validation.md.
 

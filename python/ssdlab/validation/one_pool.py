@@ -1,4 +1,4 @@
-"""A device of one pool without time, and the effective blocks N' of its conventions.
+"""A device of one pool in functional mode, and the effective blocks N' of its conventions.
 
 The simulator collects after a host page has been committed, while `soft` or fewer blocks are
 erased; a frontier gets its block at the next page, not when the last block is full. So collection

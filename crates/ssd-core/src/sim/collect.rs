@@ -68,7 +68,7 @@ impl Collector {
         let geo = &ftl.geo;
         let pools = geo.pools as usize;
         let mut agenda = Agenda::new(&config.gc, ftl, plugs);
-        agenda.look_at_all();
+        agenda.consider_all();
         Collector {
             agenda,
             turns: Turns::new(config, geo, plugs),
@@ -123,7 +123,7 @@ impl Collector {
 }
 
 impl Ssd {
-    /// Look at every pool that has changed, then at those that the concurrency rule has kept waiting.
+    /// Consider every pool that has changed, then those that the concurrency rule has kept waiting.
     #[inline(never)]
     pub(crate) fn consider_collection(&mut self) {
         self.gc.agenda.watch_device(&self.ftl);
@@ -137,7 +137,7 @@ impl Ssd {
         self.measured.gc.deferred += self.gc.turns.count_deferred();
     }
 
-    /// Promote the job of `pool`, or do what is next if it has none; `in_turn`: it has lined up before.
+    /// Promote the job of `pool`, or do what is next if it has none; `in_turn`: the pool has waited for its turn.
     fn consider(&mut self, pool: PoolId, in_turn: bool) {
         let view = SpaceView { idle_for: self.idle_for(pool), ..self.ftl.space_view(pool) };
         if self.gc.jobs[pool.at()].is_some() {
@@ -407,7 +407,7 @@ impl Ssd {
         if !job.foreground {
             self.gc.turns.job_ends(pool);
         }
-        self.gc.agenda.look_at(pool);
+        self.gc.agenda.consider(pool);
         self.wake_pool(pool);
     }
 
@@ -503,7 +503,7 @@ impl Ssd {
                 continue;
             }
             for pool in self.ftl.geo.pools_of_unit(crate::units::UnitId(unit)) {
-                self.gc.agenda.look_at(PoolId(pool));
+                self.gc.agenda.consider(PoolId(pool));
             }
         }
     }

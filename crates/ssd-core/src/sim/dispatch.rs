@@ -166,7 +166,7 @@ impl Ssd {
     fn write_may_start(&mut self, unit: usize, slot: u32) -> Option<PlaneId> {
         let target = self.write_target(unit, slot);
         if target.is_none() && self.units[unit].closed == 0 {
-            self.gc.agenda.look_at(self.ftl.geo.pool_of(self.ops[slot].plane));
+            self.gc.agenda.consider(self.ftl.geo.pool_of(self.ops[slot].plane));
         }
         target
     }

@@ -175,7 +175,7 @@ impl Turns {
     }
 }
 
-/// The answer of the concurrency rule for a pool that is looked at; `in_turn`: it has lined up before.
+/// The answer of the concurrency rule for a pool that is looked at; `in_turn`: the pool has waited for its turn.
 pub(crate) struct InTurn<'a> {
     pub(crate) turns: &'a Turns,
     pub(crate) in_turn: bool,

@@ -201,7 +201,7 @@ pub(crate) struct Policies {
     trouble: Arc<Trouble>,
 }
 
-/// Keys that a policy from outside may stand in for, and what it then is.
+/// Keys that an external policy may replace, and what it then is.
 const ROLES: [(&str, &str); 4] = [
     ("gc.victim", "victim policy"),
     ("gc.trigger", "trigger"),

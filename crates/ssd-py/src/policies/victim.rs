@@ -38,7 +38,7 @@ pub(crate) struct VictimView {
     /// Host pages bound so far.
     #[pyo3(get)]
     clock: u64,
-    /// Time, ns; without time 1 for each host page bound.
+    /// Time, ns; in functional mode 1 for each host page bound.
     #[pyo3(get)]
     now_ns: u64,
     /// Erased blocks of the pool.
@@ -122,7 +122,7 @@ impl VictimView {
     }
 }
 
-/// A victim policy in Python, with the ages that it is told.
+/// A victim policy in Python, with the ages that its view contains.
 pub(super) struct Victim {
     given: Given,
     rng: Py<PyAny>,
@@ -274,7 +274,7 @@ impl VictimPolicy for Victim {
     fn on_seal(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
         self.sealed_at[block.at()] = clock;
         self.invalidated_at[block.at()] = clock;
-        // Invalid pages that nobody was told of count from now.
+        // Pages that are already invalid count from now.
         if self.first_invalid[block.at()] == NEVER && table.invalid(block) > 0 {
             self.on_invalidate_open(block, table, clock);
         }

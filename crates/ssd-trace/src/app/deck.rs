@@ -1,8 +1,8 @@
 //! Draws without replacement: every pass through a deck has its shares exactly.
 //!
-//! Published statistics are to be met by traces of any length, so shares and mean sizes come from decks
-//! (stratified sampling) and not from independent draws, whose means are off by the square root of
-//! their number.
+//! Traces of any length must meet the published statistics, so shares and mean sizes come from decks
+//! (stratified sampling) and not from independent draws, whose means are off by the square root of their
+//! number.
 
 use libm::log;
 use ssd_core::rng::Stream;
@@ -14,7 +14,7 @@ const CARDS: usize = 1024;
 pub(crate) const BLOCK_BYTES: u64 = 4096;
 pub(crate) const BLOCK: u64 = BLOCK_BYTES / SECTOR_BYTES;
 
-/// Cards in random order, begun anew when all are drawn.
+/// Cards in random order, reshuffled when all are drawn.
 pub(crate) struct Deck<T> {
     cards: Vec<T>,
     drawn: usize,
@@ -49,8 +49,8 @@ impl Deck<bool> {
 }
 
 impl Deck<u32> {
-    /// Sizes in sectors with this mean, at least 512 bytes: a geometric number of blocks from `least` on,
-    /// from 1 on where the mean is below that. Means below a block are made of parts of a block.
+    /// Sizes in sectors with this mean, at least 512 bytes: a geometric number of blocks from `least` on, or
+    /// from 1 on if the mean is below that. Means below one block are met with parts of a block.
     pub(crate) fn sizes(mean_bytes: f64, least: u64, random: Stream) -> Deck<u32> {
         let sector = SECTOR_BYTES as f64;
         assert!((sector..=(1u64 << 30) as f64).contains(&mean_bytes), "a mean of {mean_bytes} B");
@@ -87,7 +87,7 @@ fn geometric(mean: f64, least: u64) -> Vec<u64> {
         least + if more > 0.0 { (log(beyond) / ratio).floor() as u64 } else { 0 }
     };
     let mut cards: Vec<u64> = (0..CARDS).map(quantile).collect();
-    // Quantiles miss a little of the tail: what lacks is given to the largest, one each.
+    // Quantiles miss a little of the tail: the difference is given to the largest, one each.
     let wanted = (mean * CARDS as f64).round() as i64;
     let mut lacking = wanted - cards.iter().sum::<u64>().cast_signed();
     while lacking != 0 {

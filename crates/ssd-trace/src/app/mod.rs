@@ -1,11 +1,10 @@
-//! Models of applications: block load as a file system makes it, to published statistics.
+//! Models of applications: the block load that a file system generates, with published statistics.
 //!
-//! [`Model`] holds the published numbers, [`App`] makes the requests:
-//! operations and arrivals by cycles of [`CYCLE`] requests, sizes and sequential runs from decks (so that
-//! statistics hold for short traces), places from `volume`.
-//! A request is *sequential* if it begins where the one before of the
-//! same operation ended: with this reading the papers' shares of all requests are the averages of their
-//! shares by operation.
+//! [`Model`] holds the published numbers, [`App`] generates the requests: operations and arrivals by cycles
+//! of [`CYCLE`] requests, sizes and sequential runs from decks (so that statistics hold for short traces),
+//! addresses from `volume`. A request is *sequential* if it begins where the previous request of the same
+//! operation ended: with this reading the papers' shares of all requests are the averages of their shares by
+//! operation.
 
 pub(crate) mod deck;
 mod model;
@@ -45,10 +44,10 @@ pub struct App {
 }
 
 impl App {
-    /// `requests` of `model` on the first `span_bytes` of a volume, `interval_ns` apart in the mean.
+    /// `requests` of `model` on the first `span_bytes` of a volume, `interval_ns` apart on average.
     ///
     /// # Errors
-    /// The numbers of the model cannot be met, or not in this space; the message says what would do.
+    /// The numbers of the model cannot be met, or not in this space; the message names a remedy.
     pub fn new(
         model: Model,
         span_bytes: u64,
@@ -133,7 +132,7 @@ struct Cycle {
     shares: [f64; 3],
     pace: Pace,
     interval_ns: u64,
-    /// Cycles made, and requests of each operation in them.
+    /// Cycles generated, and requests of each operation in them.
     cycles: u64,
     made: [u64; 3],
     /// Arrival within the cycle, shifted by two bits, and the operation: the latest first.
@@ -181,7 +180,7 @@ impl Cycle {
     fn begin(&mut self) {
         self.cycles += 1;
         let all = self.cycles * CYCLE;
-        // Each operation has made its share of all requests so far, writes the rest.
+        // Each operation has had its share of all requests so far; writes get the rest.
         let due = |share: f64| (share * all as f64).round() as u64;
         let deletes = due(self.shares[2]);
         let reads = due(self.shares[0]).min(all - deletes);

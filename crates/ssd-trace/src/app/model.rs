@@ -16,7 +16,7 @@ pub const SETS: [&str; 3] = ["adaptive-channel", "invalidation-rate", "noc-copyb
 pub struct Shape {
     /// Share of all requests, 0 to 1.
     pub share: f64,
-    /// Share of these that begin where the one before (of this operation) ended.
+    /// Share of these that begin where the previous one (of this operation) ended.
     pub sequential: f64,
     /// Mean size of those, bytes.
     pub sequential_bytes: f64,
@@ -62,7 +62,7 @@ impl Model {
     /// The model, if its numbers can be met together.
     ///
     /// # Errors
-    /// Names the number that cannot be, and why.
+    /// Names the number that cannot be met, and why.
     pub fn checked(self) -> Result<Model, SourceError> {
         let fail = |what: String| Err(SourceError(format!("application {}: {what}", self.name)));
         let all: f64 = self.shapes.iter().map(|shape| shape.share).sum();

@@ -1,13 +1,13 @@
-//! Where the requests of an application fall: a small file system without files.
+//! Addresses of the requests of an application: a small file system without files.
 //!
-//! From the start of the volume: the *journal*, two circular logs that take turns (a file system's and
-//! its application's); *tables*, overwritten in place, few pages much more often than most; *files*,
-//! created and deleted; and cold data, which nobody touches. Files live in [`RINGS`] rings: written at
-//! the head, deleted from the tail. A ring is chosen for half as many creations as the one before, so
-//! that their contents live for times that differ by powers of two.
+//! From the start of the volume: the *journal*, two circular logs that take turns (the file system's and the
+//! application's); *tables*, overwritten in place, a few pages much more often than most; *files*, created
+//! and deleted; and cold data, which are never accessed. Files are in [`RINGS`] rings: written at the head,
+//! deleted from the tail. A ring is chosen for half as many creations as the one before, so that the
+//! lifetimes of their contents differ by powers of two.
 //!
-//! What is created follows what is deleted: while less than half of the rings is in use, writes create,
-//! otherwise they overwrite tables. Thus the volume stays as full as it was, whatever the shares are.
+//! Creations follow deletions: while less than half of the rings is in use, writes create files, otherwise
+//! they overwrite tables. So the volume stays equally full, whatever the shares are.
 
 use super::deck::BLOCK;
 use crate::synthetic::{Scatter, Zipf};
@@ -66,7 +66,7 @@ impl Ring {
     fn delete(&mut self, sectors: u64) -> u64 {
         let (at, gap) = place(self.tail, sectors, self.sectors, self.tail);
         self.tail = at + sectors;
-        // More than is in use is deleted only where deletes outweigh writes: then it is empty.
+        // More than is in use is deleted only if deletes outweigh writes: then the ring is empty.
         self.live = self.live.saturating_sub(gap + sectors);
         if self.live == 0 {
             self.head = self.tail;
@@ -80,7 +80,7 @@ fn place(from: u64, sectors: u64, size: u64, old: u64) -> (u64, u64) {
     if from + sectors <= size { (from, from - old) } else { (0, size - old) }
 }
 
-/// What a write goes on with if the next one follows it.
+/// How a write continues if the next one follows it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
     Journal(usize),
@@ -183,7 +183,7 @@ impl Volume {
         at
     }
 
-    /// Where a write that follows none goes.
+    /// Address of a write that follows none.
     fn choose(&mut self, followed: bool) -> Target {
         let (share, writes, journaled) = self.journal;
         let behind = share * (writes + 1) as f64 - journaled as f64;
@@ -236,7 +236,7 @@ impl Volume {
         at
     }
 
-    /// A sector that is in use: of a table, or of a file as often.
+    /// A sector that is in use: of a table or of a file, equally often.
     fn somewhere(&mut self) -> u64 {
         let bits = self.random.bits();
         if self.rings.is_empty() || bits & 1 == 0 {

@@ -1,4 +1,4 @@
-//! The bytes of one block into requests.
+//! Decodes the bytes of one block into requests.
 
 use super::layout::{BlockHeader, LENGTH_BITS, op_of};
 use ssd_core::host::request::{Request, TimedRequest};
@@ -30,9 +30,9 @@ impl<'a> Column<'a> {
 /// Appends requests `range` of a block to `batch`. `at` is the arrival of the request before the
 /// range (the block's first arrival if there is none in the block) and becomes that of its last.
 ///
-/// False if one of them cannot be: no sectors, sectors beyond 2^64, time running backwards. Then
-/// nothing is appended. A block whose bases leave no room for such values is read without looking;
-/// every file of ours but for the oddest has only these.
+/// False if one of them is impossible: no sectors, sectors beyond 2^64, time running backwards. Then nothing
+/// is appended. A block whose bases rule out such values is decoded without these checks; nearly every file
+/// written by ssdlab has only such blocks.
 #[must_use]
 pub(super) fn requests(
     header: &BlockHeader,
@@ -88,8 +88,8 @@ fn eight(bytes: &[u8; 8]) -> u64 {
     u64::from_le_bytes(*bytes)
 }
 
-/// The columns that every request has. The widths are chosen once a call, so that each of their
-/// combinations has a loop of its own without a question in it.
+/// The columns that every request has. The widths are chosen once per call, so that each combination has a
+/// separate loop without branches.
 struct Core<'a> {
     header: &'a BlockHeader,
     at: u64,
@@ -139,7 +139,7 @@ impl Core<'_> {
     fn append<const LOOK: bool>(&mut self, columns: impl Iterator<Item = ((u64, u64), u64)>) {
         let BlockHeader { unit, sector, length, volume, stream, flags, .. } = *self.header;
         let (mut at, mut impossible) = (self.at, false);
-        // Sums may wrap in a file that nobody wrote: such a request is impossible, and found below.
+        // Sums may wrap in a file that no writer produced: such a request is impossible, and detected below.
         self.batch.extend(columns.map(|((tick, offset), above)| {
             let now = at.wrapping_add(tick.wrapping_mul(unit));
             let backwards = now < at;

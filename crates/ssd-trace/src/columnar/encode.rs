@@ -1,13 +1,13 @@
-//! Requests into the bytes of one block.
+//! Encodes requests into the bytes of one block.
 
 use super::layout::{ALIGN, BlockHeader, MAX_BLOCK_REQUESTS, checksum};
 use ssd_core::host::request::TimedRequest;
 
 /// Bytes of the block that holds `requests`, which are in order of arrival, appended to `bytes`.
 ///
-/// Each column gets the fewest bytes a request that carry every value of it: none where all are
-/// equal, four where they lie close together, eight otherwise. So one value that does not fit costs
-/// its block 4 bytes a request, and nothing is ever cut.
+/// Each column uses the smallest number of bytes per request that can represent all its values: none if all
+/// are equal, four if they are close together, eight otherwise. So one value that does not fit costs its
+/// block 4 bytes a request, and no value is ever truncated.
 pub(crate) fn block(requests: &[TimedRequest], bytes: &mut Vec<u8>) {
     assert!((1..=MAX_BLOCK_REQUESTS).contains(&requests.len()));
     debug_assert!(requests.is_sorted_by_key(|timed| timed.at));
@@ -21,7 +21,7 @@ pub(crate) fn block(requests: &[TimedRequest], bytes: &mut Vec<u8>) {
     let volume_width = if all(|a, b| a.request.volume == b.request.volume) { 0 } else { 2 };
     let stream_width = if all(|a, b| a.request.stream == b.request.stream) { 0 } else { 1 };
     let flags_width = if all(|a, b| a.request.flags == b.request.flags) { 0 } else { 1 };
-    // A base stands only where no column does, so that equal requests give equal bytes.
+    // A base is set only if the column is empty, so that equal requests give equal bytes.
     let base = |width: u8, value: u16| if width == 0 { value } else { 0 };
     let header = BlockHeader {
         requests: requests.len() as u32,

@@ -1,12 +1,12 @@
 //! The fixed parts of a trace file: file header, block header, checksum. `docs/trace-file.md` is
-//! the description for others; the two are changed together.
+//! the specification for other programs; the two are changed together.
 
 use crate::digest::Digest;
 use ssd_core::host::request::{Op, TimedRequest};
 use ssd_core::units::Nanos;
 
-/// First bytes of every trace file. The first one is no ASCII and the last two are a line end, so
-/// that text is never taken for a trace file and a copy in text mode is noticed.
+/// First bytes of every trace file. The first one is not ASCII and the last two are a line end, so that text
+/// is never mistaken for a trace file and a copy in text mode is detected.
 pub const MAGIC: [u8; 8] = *b"\x89SSDTR\r\n";
 /// Version of the layout that is written, and the only one that is read.
 pub const VERSION: u32 = 1;
@@ -21,13 +21,13 @@ pub(super) const ALIGN: usize = 64;
 /// Bits of a length with its operation: 32 of sectors, 2 of [`Op`].
 pub(super) const LENGTH_BITS: u32 = 34;
 
-/// Something in a file that should not be there.
+/// Unexpected content of a file.
 pub(super) struct Fault {
     /// Bytes from the start of the file.
     pub(super) at: u64,
-    /// What should stand there.
+    /// What was expected there.
     pub(super) expected: String,
-    /// What does.
+    /// What was found.
     pub(super) found: String,
 }
 
@@ -43,9 +43,9 @@ impl Fault {
 
 /// Sum over `head` and then `body`, each padded with zero bytes to a multiple of 64 bytes.
 ///
-/// Eight lanes of 64-bit words, so that eight multiplications are under way at once.
-/// Every step is a bijection of the lane and of the word, as is the final fold of each lane: a
-/// change inside one aligned 8-byte word is found with certainty, not only with probability.
+/// Eight lanes of 64-bit words, so that eight multiplications are in flight at once. Every step is a
+/// bijection of the lane and of the word, as is the final fold of each lane: a change inside one aligned
+/// 8-byte word is always detected, not only with high probability.
 pub(super) fn checksum(head: &[u8], body: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut lanes = [0u64; 8];
@@ -104,8 +104,7 @@ impl Columns {
     }
 }
 
-/// What a trace file says about itself: everything that a program wants to know before it reads
-/// 10 GB.
+/// Header of a trace file: everything that a program needs to know before it reads 10 GB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     /// Length of the file, bytes, this header included.
@@ -211,7 +210,7 @@ impl Header {
         header.check(columns).map(|()| header)
     }
 
-    /// Whether the numbers agree with each other; only a faulty writer lets them differ.
+    /// Whether the numbers agree with each other; they differ only if the writer is faulty.
     fn check(&self, columns: u64) -> Result<(), Fault> {
         let sum = self.by_op.iter().try_fold(0u64, |sum, count| sum.checked_add(*count));
         if sum != Some(self.requests) {
@@ -297,7 +296,7 @@ impl Summary {
         self.header.file_bytes += bytes as u64;
     }
 
-    /// What has been added.
+    /// The header of all requests added.
     pub(crate) const fn header(&self) -> &Header {
         &self.header
     }
@@ -306,7 +305,7 @@ impl Summary {
 /// The header of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct BlockHeader {
-    /// Requests in it, at least 1.
+    /// Number of requests, at least 1.
     pub(super) requests: u32,
     /// Bytes a request in each column: 0, 4 or 8 for time, sector and length, 0 or 2 for volume, 0
     /// or 1 for stream and flags.
@@ -428,8 +427,8 @@ impl BlockHeader {
 }
 
 impl BlockHeader {
-    /// Whether every content of the columns makes possible requests. False may be cautious: it
-    /// costs a look at each request, no more. For a header that [`BlockHeader::check`] accepts.
+    /// Whether every possible content of the columns decodes to valid requests. False may be overcautious: it
+    /// only costs a check of each request. For a header that [`BlockHeader::check`] accepts.
     pub(super) fn is_always_possible(&self) -> bool {
         let [time, sector, length, ..] = self.widths;
         let most = u64::from(u32::MAX);

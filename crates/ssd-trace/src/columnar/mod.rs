@@ -1,9 +1,9 @@
-//! Trace files: our own binary form of a trace, for traces that are read more than once.
+//! Trace files: ssdlab's binary trace format, for traces that are read more than once.
 //!
-//! A file (`.ssdtrace`) is a header and blocks of columns: time, sector, length with operation, and
-//! where they are used volume, stream and flags. A request of a usual trace takes 12 bytes, one of
-//! a regular workload fewer, none is ever cut. Every byte is under a checksum; the layout, byte by
-//! byte, is in `docs/trace-file.md`.
+//! A file (`.ssdtrace`) is a header and blocks of columns: time, sector, length with operation, and, where
+//! used, volume, stream and flags. A request of a typical trace takes 12 bytes, one of a regular workload
+//! fewer, and no value is ever truncated. Checksums cover every byte; `docs/trace-file.md` specifies the
+//! layout byte by byte.
 //!
 //! [`Reader`] reads them, [`crate::write::Columnar`] writes them.
 
@@ -25,7 +25,7 @@ use ssd_core::config::TraceFormat;
 /// Extension of trace files, without the dot.
 pub const EXTENSION: &str = "ssdtrace";
 
-/// What the format says of itself.
+/// Description of the format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::Ssdtrace,
     title: "a trace file of ssdlab",

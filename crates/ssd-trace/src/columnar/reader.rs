@@ -1,4 +1,4 @@
-//! Reads a trace file, plain or decompressed on the way.
+//! Reads a trace file, plain or compressed.
 
 use super::decode;
 use super::layout::{
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read};
 use std::path::Path;
 
-/// Bytes asked of the system at a time.
+/// Bytes read from the system at a time.
 const BUFFER: usize = 1 << 18;
 /// Requests decoded at a time for [`Source::next_request`].
 const AHEAD: usize = 256;
@@ -20,7 +20,7 @@ pub struct Reader<R = Box<dyn Read + Send>> {
     /// Name in messages.
     file: String,
     header: Header,
-    /// The bytes that follow.
+    /// The remaining bytes.
     plain: R,
     /// Bytes of the file up to the end of the present block.
     position: u64,
@@ -33,7 +33,7 @@ pub struct Reader<R = Box<dyn Read + Send>> {
     at: u64,
     blocks: u64,
     requests: u64,
-    /// Decoded and not yet handed out; only `next_request` fills it.
+    /// Decoded and not yet returned; only `next_request` fills it.
     ahead: Vec<TimedRequest>,
     handed_out: usize,
     failed: Option<SourceError>,
@@ -94,7 +94,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// What the file says about itself.
+    /// The header of the file.
     #[must_use]
     pub const fn header(&self) -> &Header {
         &self.header
@@ -105,7 +105,7 @@ impl<R: Read> Reader<R> {
     /// requests, the number of blocks, the last arrival and all checksums.
     ///
     /// # Errors
-    /// As [`Source::next_request`], or a number differs. A reader that has handed out requests
+    /// As [`Source::next_request`], or a number differs. A reader that has returned requests
     /// already is refused.
     pub fn verify(mut self) -> Result<Header, SourceError> {
         if self.requests > 0 {
@@ -199,7 +199,7 @@ impl<R: Read> Reader<R> {
         read.map_err(|error| unreadable(&self.file, self.position, &error))
     }
 
-    /// Whether the file ends where, and with what, its header says.
+    /// Whether the file ends where its header says, with the content that it states.
     fn at_end(&mut self) -> Result<(), SourceError> {
         let Header { file_bytes, requests, last, .. } = self.header;
         if self.position != file_bytes {
@@ -256,7 +256,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Remembers an error: a source that has failed does not go on.
+    /// Remembers an error: a source that has failed does not continue.
     fn remember<T>(&mut self, result: Result<T, SourceError>) -> Result<T, SourceError> {
         if let Err(error) = &result {
             self.failed = Some(error.clone());

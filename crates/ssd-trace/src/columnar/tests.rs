@@ -1,4 +1,4 @@
-//! Files that no writer of ours makes, but whose checksums are right: a reader must not trust them.
+//! Files that no writer of ssdlab produces, but whose checksums are right: a reader must not trust them.
 
 use super::layout::{BLOCK_HEADER_BYTES, BlockHeader, Header, Summary, checksum};
 use super::{HEADER_BYTES, Reader, encode};

@@ -1,4 +1,4 @@
-//! The blocks of a file that a random job has not come to yet.
+//! The blocks of a file that a random job has not visited yet.
 
 use ssd_core::rng::Stream;
 

@@ -2,7 +2,7 @@
 
 use super::Trouble;
 
-/// A key that was said.
+/// A key of a section.
 #[derive(Clone, Debug)]
 pub(super) struct Said {
     pub(super) line: usize,

@@ -1,4 +1,4 @@
-//! Jobs: what the options of a section ask for.
+//! Jobs: the options of a section, parsed.
 
 use super::ini::{Said, Section};
 use super::value::{Amount, amount, count, flag, real, seconds_ns, share, size, three, time_ns};
@@ -60,7 +60,7 @@ pub(super) struct Job {
     pub(super) think_ns: u64,
     /// Requests between two pauses.
     pub(super) think_every: u32,
-    /// Share of the random reads, writes and trims that are random indeed; the others are sequential.
+    /// Share of the random reads, writes and trims that are actually random; the others are sequential.
     pub(super) randomness: [f64; 3],
     /// Writes between two flushes, for `fsync` and for `fdatasync`; 0: none.
     pub(super) flush_every: [u64; 2],
@@ -70,14 +70,14 @@ pub(super) struct Job {
     pub(super) sync: bool,
     /// 0: none.
     pub(super) runtime_ns: u64,
-    /// Goes on until `runtime_ns`, whatever the other limits say.
+    /// Continues until `runtime_ns`, regardless of the other limits.
     pub(super) time_based: bool,
     pub(super) depth: u64,
     pub(super) instances: u64,
     pub(super) start_ns: u64,
     /// Begins when all jobs before it have ended.
     pub(super) waits: bool,
-    /// What it works on; without a name each instance has a file of its own.
+    /// The file it works on; without a name each instance has a separate file.
     pub(super) file: Option<String>,
 }
 
@@ -144,7 +144,7 @@ pub(super) fn jobs(sections: &[Section]) -> Result<Vec<Job>, Trouble> {
     Ok(found)
 }
 
-/// Set what `said` says.
+/// Set the option that `said` names.
 fn set(job: &mut Job, said: &Said) -> Result<(), Trouble> {
     let key = option::canonical(&said.key);
     let text = said.value.as_deref().unwrap_or("1");
@@ -216,7 +216,7 @@ fn set(job: &mut Job, said: &Said) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Why an option is not taken.
+/// Why an option is refused.
 fn refused(said: &Said, key: &str) -> Trouble {
     let name = &said.key;
     if let Some(why) = option::why_not(key) {
@@ -249,7 +249,7 @@ fn request_size(text: &str) -> Option<u64> {
     size(text).filter(|&bytes| bytes > 0 && bytes.is_multiple_of(512) && bytes <= 1 << 30)
 }
 
-/// "4k/60:16k/40"; sizes without a percentage share what is left.
+/// "4k/60:16k/40"; sizes without a percentage share the rest.
 fn split(text: &str) -> Option<Vec<(u64, f64)>> {
     let parts: Vec<(u64, Option<f64>)> = text
         .split(':')

@@ -1,13 +1,13 @@
 //! fio's job files as workloads: the options that concern a device.
 //!
-//! Route: `ini` (sections, keys) -> `job` (options) -> `source` (requests). Shapes are fio's (checked
-//! against fio itself, `tests/fio_jobs.rs`), its random numbers are not. What is different:
+//! Route: `ini` (sections, keys) -> `job` (options) -> `source` (requests). Patterns are fio's (checked
+//! against fio itself, `tests/fio_jobs.rs`), its random numbers are not. Differences:
 //!
 //! - `runtime` ends jobs with a rate by their arrivals, others by the clock of the device, which is one for
 //!   all of them.
 //! - Without a rate, jobs share one queue of the sum of their depths, and take turns; with a rate,
 //!   requests arrive by it. Jobs of both kinds do not mix.
-//! - Jobs without `filename` have a file each, one after the other on the device.
+//! - Jobs without `filename` have one file each, one after the other on the device.
 
 mod free;
 mod ini;
@@ -45,10 +45,10 @@ pub struct JobFile {
     jobs: Vec<Job>,
 }
 
-/// How a job file wants its requests to reach the device.
+/// How the requests of a job file reach the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Drive {
-    /// So many outstanding, with pauses of `think_ns`.
+    /// This many outstanding, with pauses of `think_ns`.
     Closed {
         /// Sum of the depths of the jobs that run at once.
         depth: u64,
@@ -81,7 +81,7 @@ impl JobFile {
         for job in &self.jobs {
             if job.rate.is_some() != first.rate.is_some() {
                 let text =
-                    "jobs with and without a rate do not mix: say a rate for all or for none";
+                    "jobs with and without a rate do not mix: set a rate for all or for none";
                 return Err(Trouble::at(job.line, text));
             }
             if job.rate.is_none() && job.pauses() != first.pauses() {
@@ -172,7 +172,7 @@ impl JobFile {
             if base.saturating_add(bytes) > device_bytes {
                 let text = format!(
                     "files up to here take {} bytes, the device has {device_bytes}: lower size, or \
-                     say one filename for all jobs",
+                     set one filename for all jobs",
                     base.saturating_add(bytes)
                 );
                 return Err(Trouble::at(line, &text));
@@ -201,7 +201,7 @@ pub struct FioSource {
 }
 
 impl FioSource {
-    /// The instance that is next, of the present group.
+    /// The instance that is next, of the current group.
     fn choose(&mut self) -> Option<usize> {
         if self.open {
             let of_group = self.slots.iter().filter(|&&i| self.instances[i].group == self.group);
@@ -228,7 +228,7 @@ impl Source for FioSource {
                 else {
                     return Ok(None);
                 };
-                // What comes after a group begins when it has ended.
+                // The next group begins when this one has ended.
                 let ended = self.instances.iter().filter(|one| one.group == self.group);
                 let end = ended.map(|one| one.at_ns).fold(0.0, f64::max);
                 self.group = next;

@@ -1,4 +1,4 @@
-//! Options of fio: those that are taken, those that concern the host only, those refused.
+//! Options of fio: supported ones, those that concern only the host, and refused ones.
 
 pub(super) const PATTERNS: &str = "read, write, trim, rw, trimwrite, or one with rand before it";
 pub(super) const SIZE: &str = "a multiple of 512 bytes up to 1g, or those of reads,writes,trims";
@@ -7,7 +7,7 @@ pub(super) const AMOUNT: &str = "a size as 1g, or a share of the device as 40%";
 pub(super) const DISTRIBUTIONS: &str = "random, zipf:THETA, pareto:H (0 to 1), normal:PERCENT, or \
     zoned:ACCESS/SPACE:... with percentages that sum to 100";
 
-/// Options that say what a device sees.
+/// Options that affect what a device sees.
 const TAKEN: [&str; 29] = [
     "rw",
     "rwmixread",
@@ -105,11 +105,11 @@ const HOST: [&str; 61] = [
     "write_lat_log",
 ];
 
-/// Options that would change what a device sees, and are not simulated.
+/// Options that would affect what a device sees and are not simulated.
 const REFUSED: [(&str, &str); 6] = [
-    ("ramp_time", "say workload.warmup_requests instead"),
+    ("ramp_time", "use workload.warmup_requests instead"),
     ("verify", "pages are checked with run.data = \"digest\""),
-    ("thinktime_iotime", "pauses come after a number of requests here: say thinktime_blocks"),
+    ("thinktime_iotime", "pauses come after a number of requests here: use thinktime_blocks"),
     ("rw_sequencer", "only the default, sequential, is simulated"),
     ("read_iolog", "name the log itself as workload.trace"),
     ("zonemode", "zoned devices are not simulated"),
@@ -129,7 +129,7 @@ pub(super) fn canonical(key: &str) -> &str {
     }
 }
 
-/// Whether `key` says nothing about what a device sees.
+/// Whether `key` has no effect on what a device sees.
 pub(super) fn without_effect(key: &str) -> bool {
     HOST.contains(&key)
 }
@@ -139,7 +139,7 @@ pub(super) fn why_not(key: &str) -> Option<&'static str> {
     REFUSED.iter().find(|one| one.0 == key).map(|one| one.1)
 }
 
-/// Every option that is taken or ignored.
+/// Every option that is supported or ignored.
 pub(super) fn all() -> impl Iterator<Item = &'static str> {
     TAKEN.into_iter().chain(HOST)
 }

@@ -14,7 +14,7 @@ pub(super) struct Instance {
     random: Stream,
     /// First byte and bytes of the file that it works on.
     region: (u64, u64),
-    /// Bytes and requests still to be made.
+    /// Bytes and requests still to be generated.
     left_bytes: u64,
     left_ios: u64,
     /// Next byte of sequential reads, writes and trims, counted in the region.
@@ -35,7 +35,7 @@ pub(super) struct Instance {
 const FLUSH: Request =
     Request { op: Op::Flush, sector: 0, sectors: 0, flags: 0, stream: 0, volume: 0 };
 
-/// Where random requests go: indices of blocks.
+/// Addresses of random requests: indices of blocks.
 enum Places {
     Sequential,
     /// Each block once, in units of the smallest size.
@@ -87,7 +87,7 @@ impl Instance {
             Places::Sequential
         } else if uniform && job.map {
             if bytes / smallest > 1 << 34 {
-                return fail("too many blocks to visit each once: say norandommap".to_owned());
+                return fail("too many blocks to visit each once: use norandommap".to_owned());
             }
             Places::Map(Free::new(bytes / smallest), smallest)
         } else {
@@ -118,7 +118,7 @@ impl Instance {
         })
     }
 
-    /// The next request; `None`: it has ended.
+    /// The next request; `None`: the job has ended.
     pub(super) fn next_request(&mut self) -> Option<TimedRequest> {
         let at = Nanos(self.at_ns as u64);
         if let Some(request) = self.follow.pop() {
@@ -158,7 +158,7 @@ impl Instance {
         self.end_ns += ns;
     }
 
-    /// `request` at `at`; the next one comes when the job's rate says, after flushes that are due.
+    /// `request` at `at`; the next one comes at the job's rate, after flushes that are due.
     fn timed(&mut self, at: Nanos, mut request: Request) -> TimedRequest {
         if request.op == Op::Write {
             self.writes += 1;
@@ -217,7 +217,7 @@ impl Instance {
         match &mut self.places {
             Places::Sequential => unreachable!("a sequential job has no random places"),
             Places::Map(free, unit) => {
-                // A size that is no multiple of the smallest takes the blocks that it touches.
+                // A size that is not a multiple of the smallest takes the blocks that it touches.
                 let (first, taken) = free.take(bytes.div_ceil(*unit), random);
                 (first * *unit, bytes.min(taken * *unit))
             }

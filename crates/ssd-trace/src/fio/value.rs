@@ -25,7 +25,7 @@ fn parts(text: &str) -> Option<(u64, String)> {
     Some((number, text[digits..].trim().to_ascii_lowercase()))
 }
 
-/// "4k", "1MiB", "512": k, m, g and t are powers of 1024, as fio's default says.
+/// "4k", "1MiB", "512": k, m, g and t are powers of 1024, as by default in fio.
 pub(super) fn size(text: &str) -> Option<u64> {
     let (number, unit) = parts(text)?;
     let power = match unit.as_str() {
@@ -94,7 +94,7 @@ pub(super) fn count(text: &str) -> Option<u64> {
     size(text).filter(|&count| count > 0)
 }
 
-/// Values for reads, writes and trims, separated by commas: the last one stands for those not said.
+/// Values for reads, writes and trims, separated by commas: the last one applies to those left out.
 pub(super) fn three<T: Clone>(text: &str, one: impl Fn(&str) -> Option<T>) -> Option<[T; 3]> {
     let mut said = Vec::new();
     for part in text.split(',') {

@@ -18,7 +18,7 @@ pub const INFO: FormatInfo = FormatInfo {
     volume: "device_id",
     order: "ascending within the volume used",
     source: "alibaba/block-traces, README.md; Li et al., IISWC 2020",
-    traps: "the time stands last; one file holds many devices: say workload.volume; copies in \
+    traps: "the time is the last field; one file holds many devices: set workload.volume; copies in \
             sectors or with decimals in the time: refused",
 };
 

@@ -1,4 +1,4 @@
-//! `TIME_NS DEVICE SECTOR SECTORS TYPE`, as SSDSim and MQSim share it.
+//! `TIME_NS DEVICE SECTOR SECTORS TYPE`, shared by SSDSim and MQSim.
 
 use super::cursor::Cursor;
 use super::{Line, Range, Reject, in_sectors};

@@ -1,11 +1,10 @@
 //! BIOtracer, smartphone storage traces: `SECTOR SECTORS BYTES TYPE` and four times.
 //!
-//! Source: Zhou, Pan, Wang, Xie, "I/O Characteristics of Smartphone Applications and Their
-//! Implications for eMMC Design", IISWC 2015; SNIA IOTTA; the layout is that of the readers in use.
-//! Address and length in 512-byte sectors, the length in bytes once more, TYPE odd for a write,
-//! then seconds: when the request was generated, taken up, submitted to the device, finished.
-//! Decided: the first time is that of arrival; the higher bits of TYPE say how the request waited
-//! and are not used; two lengths that differ are an error.
+//! Source: Zhou, Pan, Wang, Xie, "I/O Characteristics of Smartphone Applications and Their Implications for
+//! eMMC Design", IISWC 2015; SNIA IOTTA; the layout follows existing readers. Address and length in 512-byte
+//! sectors, then the length again in bytes, TYPE odd for a write, then seconds: when the request was
+//! generated, taken up, submitted to the device, finished. Decided: the first time is the arrival; the higher
+//! bits of TYPE describe how the request waited and are not used; two lengths that differ are an error.
 
 use super::cursor::Cursor;
 use super::{Clock, Format, FormatInfo, Line, Reject, in_sectors};
@@ -22,7 +21,7 @@ pub const INFO: FormatInfo = FormatInfo {
     volume: "0, the only one",
     order: "ascending (by the first time; workload.sort makes it so)",
     source: "Zhou, Pan, Wang, Xie, IISWC 2015; SNIA IOTTA",
-    traps: "TYPE is a number whose lowest bit is set for a write; fields stand two tabs apart; \
+    traps: "TYPE is a number whose lowest bit is set for a write; fields are two tabs apart; \
             sectors and bytes that differ: refused",
 };
 

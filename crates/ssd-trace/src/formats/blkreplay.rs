@@ -26,7 +26,7 @@ pub const INFO: FormatInfo = FormatInfo {
 /// The parser.
 #[derive(Default)]
 pub struct Parser {
-    /// A record, or what should be one, has been seen.
+    /// A record, or a line that should be one, has been seen.
     started: bool,
 }
 

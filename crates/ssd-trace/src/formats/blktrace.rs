@@ -2,12 +2,11 @@
 //! stands for all, as for blkparse), or merged (`blkparse -d`).
 //!
 //! Source: blktrace_api.h of the Linux kernel, `struct blk_io_trace`, version 7: 48 bytes and a tail
-//! of `pdu_len` bytes, in the byte order of the machine that recorded, which the magic number tells.
-//! Time in nanoseconds, sector of 512 bytes, length in bytes. Decided: actions and bits become what
-//! blkparse prints for them and are then treated as [`super::block_event`] treats its letters;
-//! notifications (names of processes, clock, messages) are no events; a remap is an event of action
-//! A of the device mapped to, the bit of cgroups changes nothing. Version 8 has another layout:
-//! refused.
+//! of `pdu_len` bytes, in the byte order of the recording machine, which the magic number reveals. Time in
+//! nanoseconds, sector of 512 bytes, length in bytes. Decided: actions and bits are translated to what
+//! blkparse prints for them and are then treated as [`super::block_event`] treats its letters; notifications
+//! (names of processes, clock, messages) are not events; a remap is an event of action A of the device mapped
+//! to, and the cgroup bit changes nothing. Version 8 has another layout: refused.
 
 use super::block_event::{Rwbs, Verb};
 use super::{
@@ -26,9 +25,9 @@ pub const INFO: FormatInfo = FormatInfo {
     volume: "MAJOR * 2^32 + MINOR",
     order: "ascending",
     source: "blktrace_api.h of the Linux kernel; blkparse(1)",
-    traps: "each CPU has a file of its own: NAME.blktrace.0 stands for all NAME.blktrace.N beside it, \
+    traps: "each CPU has a separate file: NAME.blktrace.0 stands for all NAME.blktrace.N beside it, \
             merged by time; one action is used (workload.action); logs of stacked devices hold each request twice \
-            (workload.dedup); lengths that are no multiple of 512 B, which blkparse rounds down: \
+            (workload.dedup); lengths that are not a multiple of 512 B, which blkparse rounds down: \
             refused",
 };
 

@@ -30,7 +30,7 @@ use super::{
 use ssd_core::config::TraceFormat;
 use ssd_core::host::request::{Op, flags};
 
-/// What a line should look like, for error messages.
+/// The form of a line, for error messages.
 const LINE_FORM: &str = "`MAJ,MIN CPU SEQ TIME PID ACTION RWBS SECTOR + N [COMM]`";
 
 /// The format.
@@ -225,7 +225,7 @@ impl Rwbs {
     }
 }
 
-/// `SECTOR + N`, or `None` where blkparse prints none: `[COMM]`, `BYTES (PACKET) [COMM]`,
+/// `SECTOR + N`, or `None` if blkparse prints none: `[COMM]`, `BYTES (PACKET) [COMM]`,
 /// `SECTOR [ERROR]`.
 #[inline(always)]
 fn address(cursor: &mut Cursor<'_>) -> Result<Option<(u64, u64)>, Reject> {

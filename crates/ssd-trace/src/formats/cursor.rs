@@ -1,4 +1,4 @@
-//! A place in a line, and what can be read from there: numbers, times, words, separators.
+//! A position in a line, and what can be read from there: numbers, times, words, separators.
 
 use super::{Range, Reject};
 use ssd_core::host::request::Op;
@@ -10,7 +10,7 @@ pub(crate) const TOO_LATE: &str = "a time below 2^64 ns (584 years)";
 const POWERS: [u64; 10] =
     [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
 
-/// A place in a line.
+/// A position in a line.
 pub(crate) struct Cursor<'a> {
     /// The line.
     pub(crate) line: &'a [u8],
@@ -80,7 +80,7 @@ impl<'a> Cursor<'a> {
         Some((values, others.trailing_zeros() / 8))
     }
 
-    /// Digits whose value nobody needs.
+    /// Digits whose value is not needed.
     #[inline(always)]
     pub(crate) fn digits(&mut self, expected: &'static str) -> Result<(), Reject> {
         if let Some((_, digits @ 1..=7)) = self.eight() {
@@ -215,7 +215,7 @@ impl<'a> Cursor<'a> {
         Ok(op)
     }
 
-    /// An address and a length with `separator` between them, which is told that it stands `between`.
+    /// An address and a length with `separator` between them; `between` describes the separator in errors.
     #[inline(always)]
     pub(super) fn range(
         &mut self,

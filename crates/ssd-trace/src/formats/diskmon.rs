@@ -1,8 +1,8 @@
 //! Windows DiskMon: `# TIME DURATION DISK Read|Write SECTOR LENGTH`.
 //!
-//! Source: Sysinternals DiskMon 2, the columns of the list it saves. Times in seconds, SECTOR and
-//! LENGTH in 512-byte sectors. Decided: the number of the record and the duration are not used.
-//! With its clock on, DiskMon writes times of day, which begin anew at midnight: refused.
+//! Source: Sysinternals DiskMon 2, the columns of the list it saves. Times in seconds, SECTOR and LENGTH in
+//! 512-byte sectors. Decided: the number of the record and the duration are not used. With its clock enabled,
+//! DiskMon writes times of day, which restart at midnight: refused.
 
 use super::cursor::Cursor;
 use super::{Clock, Format, FormatInfo, Line, Reject, in_sectors, is_header};

@@ -2,11 +2,11 @@
 //!
 //! Source: DiskSim's ASCII input as used by its SSD extension (valid/*.trace). Time in
 //! milliseconds with decimals, address and length in 512-byte sectors, FLAGS hexadecimal: bit 0 set
-//! is a read, clear a write. Decided: the other bits are hints for DiskSim's own scheduler and are
-//! not used. More than six decimals would be lost below a nanosecond: refused. Copies in bytes (Heimdall)
-//! and in pages have the same columns and cannot be told apart line by line, but all lines together
-//! mostly can: see [`crate::unit`]. FlashSim's have lengths in pages beside addresses in sectors: warned
-//! of, but not read.
+//! is a read, clear a write. Decided: the other bits are hints for DiskSim's scheduler and are not used. More
+//! than six decimals would lose precision below a nanosecond: refused. Copies in bytes (Heimdall) and in
+//! pages have the same columns. No single line distinguishes them, but all lines together usually do: see
+//! [`crate::unit`]. FlashSim's traces have lengths in pages and addresses in sectors: ssdlab warns about
+//! them, but does not read them.
 
 use super::cursor::Cursor;
 use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, ascii, in_sectors};

@@ -1,13 +1,12 @@
 //! Disk events of Windows as CSV: what `xperf` prints of an ETW log, and Microsoft's traces of its
 //! servers.
 //!
-//! Source: the header that such a file carries itself between `BeginHeader` and `EndHeader`;
-//! Kavalanekar et al., "Characterization of Storage Workload Traces from Production Windows
-//! Servers", IISWC 2008; SNIA IOTTA. TimeStamp in microseconds, ByteOffset and IOSize hexadecimal
-//! bytes. Decided: requests are `DiskRead`, `DiskWrite` and `DiskFlush`; other events of the disk,
-//! and what else the header names, are none. Windows logs these three when they have completed:
-//! TimeStamp, the only time with an address, is that of the completion. Newer versions have a column
-//! CPU before IrpPtr. The columns behind DiskNum are not used.
+//! Source: the header that such a file contains between `BeginHeader` and `EndHeader`; Kavalanekar et al.,
+//! "Characterization of Storage Workload Traces from Production Windows Servers", IISWC 2008; SNIA IOTTA.
+//! TimeStamp in microseconds, ByteOffset and IOSize hexadecimal bytes. Decided: requests are `DiskRead`,
+//! `DiskWrite` and `DiskFlush`; other disk events, and anything else that the header names, are not. Windows
+//! logs these three on completion: TimeStamp, the only time with an address, is that of the completion. Newer
+//! versions have a column CPU before IrpPtr. The columns after DiskNum are not used.
 
 use super::cursor::Cursor;
 use super::{Clock, Event, Format, FormatInfo, Head, Line, Range, Reject, in_bytes, share};
@@ -26,11 +25,11 @@ pub const INFO: FormatInfo = FormatInfo {
     volume: "DiskNum",
     order: "ascending",
     source: "header of the file; Kavalanekar et al., IISWC 2008; SNIA IOTTA",
-    traps: "the time is that of completion; `DiskFlush` has no offset and size; events that are no \
-            requests (`DiskReadInit` and the like) stand between them; offsets in decimal: refused",
+    traps: "the time is that of completion; `DiskFlush` has no offset and size; events that are not \
+            requests (`DiskReadInit` and the like) occur between them; offsets in decimal: refused",
 };
 
-/// Events of the disk that are no requests.
+/// Events of the disk that are not requests.
 const OTHERS: [&[u8]; 3] = [b"DiskReadInit", b"DiskWriteInit", b"DiskFlushInit"];
 /// Most events that a header may name.
 const MAX_EVENTS: usize = 4096;
@@ -106,7 +105,7 @@ impl Format for Parser {
     }
 
     fn detect(head: &Head<'_>) -> u32 {
-        // The header may be longer than what is looked at.
+        // The header may be longer than the part that is examined.
         let header = head.lines.first().is_some_and(|line| line.trim_ascii() == b"BeginHeader");
         if header { 100 } else { share::<Parser>(head.lines) }
     }

@@ -1,9 +1,8 @@
 //! I/O log of fio, version 2: `FILE ACTION OFFSET LENGTH`.
 //!
-//! Source: HOWTO of fio, "Trace file format v2". Offset and length in bytes. The only times are
-//! those of `wait` lines, microseconds in the place of the offset. Decided: waits add up, short ones
-//! too (fio drops those below 100 us); what follows a wait arrives at its end. Sync and datasync are
-//! flushes.
+//! Source: HOWTO of fio, "Trace file format v2". Offset and length in bytes. The only times are those of
+//! `wait` lines: microseconds, in place of the offset. Decided: waits add up, short ones too (fio drops those
+//! below 100 us); what follows a wait arrives at its end. Sync and datasync are flushes.
 
 use super::iolog::{Iolog, Version};
 use super::{Clock, FormatInfo};
@@ -20,7 +19,7 @@ pub const INFO: FormatInfo = FormatInfo {
     order: "ascending",
     source: "fio, HOWTO, trace file format v2",
     traps: "without `wait` lines everything arrives at time 0: use the closed loop (host.mode); \
-            each file is a volume of its own",
+            each file is a separate volume",
 };
 
 /// Version 2.

@@ -1,8 +1,8 @@
 //! I/O log of fio, version 3: `TIME FILE ACTION OFFSET LENGTH`.
 //!
-//! Source: HOWTO of fio, "Trace file format v3", and its iolog.c. Offset and length in bytes, time
-//! from the start of the run. Decided: the HOWTO states no unit for the time; fio writes whole
-//! microseconds (`log_io_u`), and so it is read. Sync and datasync are flushes.
+//! Source: HOWTO of fio, "Trace file format v3", and its iolog.c. Offset and length in bytes, time from the
+//! start of the run. Decided: the HOWTO states no unit for the time; fio writes whole microseconds
+//! (`log_io_u`), so they are read as such. Sync and datasync are flushes.
 
 use super::iolog::{Iolog, Version};
 use super::{Clock, FormatInfo};
@@ -18,7 +18,7 @@ pub const INFO: FormatInfo = FormatInfo {
     volume: "number of the file, from 0, in the order of the `add` lines",
     order: "ascending",
     source: "fio, HOWTO, trace file format v3; iolog.c",
-    traps: "has no `wait`; the unit of the time is known from the program only; each file is a volume of its own",
+    traps: "has no `wait`; the unit of the time is known only from the program; each file is a separate volume",
 };
 
 /// Version 3.

@@ -1,9 +1,9 @@
 //! FIU traces: `TIME PID PROCESS LBA SECTORS OP MAJOR MINOR MD5`.
 //!
-//! Source: Verma et al., "SRCMap", FAST 2010; Koller, Rangaswami, "I/O Deduplication", FAST 2010;
-//! SNIA IOTTA. Time in nanoseconds, address and length in 512-byte sectors, OP W or R.
-//! Decided: the name of the process may hold blanks, so the last six fields are counted from the
-//! end of the line. MD5 (of 4096 B, in `homes` of 512 B) must look like one and is not used.
+//! Source: Verma et al., "SRCMap", FAST 2010; Koller, Rangaswami, "I/O Deduplication", FAST 2010; SNIA IOTTA.
+//! Time in nanoseconds, address and length in 512-byte sectors, OP W or R. Decided: the name of the process
+//! may contain blanks, so the last six fields are counted from the end of the line. MD5 (of 4096 B, in
+//! `homes` of 512 B) must have the form of one and is not used.
 
 use super::cursor::Cursor;
 use super::{Clock, Format, FormatInfo, Line, Reject, in_sectors};
@@ -20,7 +20,7 @@ pub const INFO: FormatInfo = FormatInfo {
     volume: "MAJOR * 2^32 + MINOR",
     order: "ascending",
     source: "Verma et al., FAST 2010; Koller, Rangaswami, FAST 2010; SNIA IOTTA",
-    traps: "names of processes hold blanks; times in s (decimals): refused",
+    traps: "names of processes contain blanks; times in s (decimals): refused",
 };
 
 /// The parser.

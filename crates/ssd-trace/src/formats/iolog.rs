@@ -1,4 +1,4 @@
-//! The I/O log of fio, versions 2 and 3, which differ in where the time stands.
+//! The I/O log of fio, versions 2 and 3, which differ in the position of the time.
 
 use super::cursor::{Cursor, TOO_LATE};
 use super::{Event, Format, FormatInfo, Line, Reject, in_bytes};
@@ -10,17 +10,17 @@ const MAX_NAME: usize = 256;
 /// Most files of one log.
 const MAX_FILES: usize = 4096;
 
-/// What tells one version from the other.
+/// The differences between the versions.
 pub trait Version {
-    /// What the format says of itself.
+    /// Description of the format.
     const INFO: &'static FormatInfo;
     /// First line of a log.
     const HEAD: &'static str;
-    /// Every line is led by its time.
+    /// Every line starts with its time.
     const TIMED: bool;
 }
 
-/// A log as far as it has been read.
+/// The state of reading a log.
 pub struct Iolog<V> {
     started: bool,
     /// Files by number, in the order of their `add` lines.
@@ -146,7 +146,7 @@ impl<V> Iolog<V> {
     }
 }
 
-/// The rest of a `sync` line: offset and length mean nothing there and may be missing.
+/// The rest of a `sync` line: offset and length have no meaning there and may be missing.
 fn flush(cursor: &mut Cursor<'_>, at_ns: u64, volume: u64) -> Result<Line, Reject> {
     for _ in 0..2 {
         if !cursor.is_end() {

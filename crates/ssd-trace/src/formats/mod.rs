@@ -1,8 +1,8 @@
 //! Trace formats, text and binary. One file per format; the macro line below lists them.
 //!
-//! Beside them stand what several share: `cursor` (reading a line), `ascii` (five columns), `iolog`
-//! (both versions of fio's log). A plug turns one line into one [`Line`]; it reads no file, skips
-//! nothing and corrects nothing: what it cannot believe is a [`Reject`].
+//! The folder also contains what several formats share: `cursor` (reading a line), `ascii` (five columns),
+//! `iolog` (both versions of fio's log). A plug turns one line into one [`Line`]; it reads no file, skips
+//! nothing and corrects nothing: a line that it cannot accept is a [`Reject`].
 
 mod ascii;
 mod cursor;
@@ -16,7 +16,7 @@ use ssd_core::units::Nanos;
 use std::borrow::Cow;
 use std::io::Read;
 
-/// Longest read or write that is believed, sectors (1 GiB).
+/// Longest read or write that is accepted, sectors (1 GiB).
 pub const MAX_TRANSFER_SECTORS: u64 = 1 << 21;
 
 /// One request of a trace.
@@ -24,17 +24,17 @@ pub const MAX_TRANSFER_SECTORS: u64 = 1 << 21;
 pub struct Event {
     /// Time of the event in the file's clock, nanoseconds.
     pub at_ns: u64,
-    /// Volume it went to, as [`FormatInfo::volume`] numbers them.
+    /// Its volume, as [`FormatInfo::volume`] numbers them.
     pub volume: u64,
     /// First sector; 0 for a flush.
     pub sector: u64,
     /// Sectors, at least 1; 0 for a flush.
     pub sectors: u32,
-    /// What was asked for.
+    /// Operation.
     pub op: Op,
     /// Bits of [`ssd_core::host::request::flags`].
     pub flags: u8,
-    /// Stream hint; only trace files of ours have one.
+    /// Stream hint; only ssdlab's trace files have one.
     pub stream: u8,
 }
 
@@ -54,7 +54,7 @@ impl Event {
     }
 }
 
-/// What a line turned out to be.
+/// The content of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Line {
     /// Nothing but blanks.
@@ -73,11 +73,11 @@ pub enum Line {
 /// Why a line was not accepted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reject {
-    /// What should have stood there, or what is wrong, as in "expected ...".
+    /// What was expected, as in "expected ...".
     pub expected: Cow<'static, str>,
-    /// Byte of the line, from 0, at which it should have stood.
+    /// Byte of the line, from 0, at which it was expected.
     pub column: usize,
-    /// The line is good but for its time, which is before one above it.
+    /// The line is good except for its time, which is before one above it.
     pub late: bool,
 }
 
@@ -88,12 +88,12 @@ impl Reject {
     }
 }
 
-/// What time 0 of a replay is.
+/// The meaning of time 0 of a replay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Clock {
-    /// Time 0 of the file, which is near its start.
+    /// Time 0 of the file, which is close to its start.
     File,
-    /// The first record of the chosen volume: the file's own time 0 is decades away.
+    /// The first record of the chosen volume: time 0 of the file is decades earlier.
     FirstRecord,
 }
 
@@ -108,20 +108,20 @@ impl Clock {
     }
 }
 
-/// What a format says of itself.
+/// Description of a format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FormatInfo {
     /// Its word in the config.
     pub format: TraceFormat,
-    /// What messages call it.
+    /// Its name in messages.
     pub title: &'static str,
-    /// What a line looks like.
+    /// Form of a line.
     pub form: &'static str,
     /// Units of times, addresses and lengths.
     pub units: &'static str,
-    /// What time 0 of a replay is.
+    /// The meaning of time 0 of a replay.
     pub clock: Clock,
-    /// Which number a volume has in `workload.volume`.
+    /// The number of a volume in `workload.volume`.
     pub volume: &'static str,
     /// Order of the records that is required.
     pub order: &'static str,
@@ -138,7 +138,7 @@ impl FormatInfo {
         self.format.word()
     }
 
-    /// One line on what it is, as the config says it.
+    /// A one-line description, from the config.
     #[must_use]
     pub fn summary(&self) -> &'static str {
         let word = TraceFormat::WORDS.iter().find(|word| word.0 == self.name());
@@ -146,12 +146,12 @@ impl FormatInfo {
     }
 }
 
-/// How a file is cut into what [`Format::parse`] reads.
+/// How a file is split into the pieces that [`Format::parse`] reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cut {
     /// Text: lines, without their newlines.
     Lines,
-    /// Binary: records, whose first bytes, so many, tell [`Format::length`] how long they are.
+    /// Binary: records; this many of their first bytes let [`Format::length`] determine their length.
     Records(usize),
 }
 
@@ -159,7 +159,7 @@ pub enum Cut {
 pub struct Head<'a> {
     /// Its bytes.
     pub bytes: &'a [u8],
-    /// Its whole lines that are not blank.
+    /// Its complete lines that are not blank.
     pub lines: &'a [&'a [u8]],
 }
 
@@ -168,19 +168,19 @@ pub struct Head<'a> {
 pub struct ReadAs {
     /// Letter of the chosen action; see [`has_actions`].
     pub action: u8,
-    /// What addresses and lengths count; see [`unit_varies`].
+    /// Unit of addresses and lengths; see [`unit_varies`].
     pub unit: Unit,
 }
 
 /// A format: reads lines (or records), one after the other.
 pub trait Format: Default {
-    /// What it says of itself.
+    /// Its description.
     const INFO: &'static FormatInfo;
 
-    /// Into what it is cut.
+    /// How a file is split.
     const CUT: Cut = Cut::Lines;
 
-    /// At the start of a file that is read as `how` says.
+    /// At the start of a file that is read according to `how`.
     fn new(_how: ReadAs) -> Self {
         Self::default()
     }
@@ -197,7 +197,7 @@ pub trait Format: Default {
         None
     }
 
-    /// What puts records of several files in order: the time of this one, in any unit.
+    /// The key by which records of several files are ordered: the time of this one, in any unit.
     fn time(&self, _record: &[u8]) -> u64 {
         0
     }
@@ -207,7 +207,7 @@ pub trait Format: Default {
         volume.to_string()
     }
 
-    /// How well the beginning of a file is of this format, 0 to 100: the [`share`] of lines that are
+    /// How well the beginning of a file matches this format, 0 to 100: the [`share`] of lines that are
     /// its records, or whether it begins with a binary one.
     #[must_use]
     fn detect(head: &Head<'_>) -> u32 {
@@ -218,15 +218,15 @@ pub trait Format: Default {
         if record.is_some_and(|record| parser.parse(record).is_ok()) { 100 } else { 0 }
     }
 
-    /// Bytes of a bad `line` up to what this format does not understand in it; none of another line.
+    /// Bytes of a bad `line` up to the first that this format does not accept; none for any other line.
     #[must_use]
     fn understood(line: &[u8]) -> usize {
         Self::default().parse(line).err().map_or(0, |reject| reject.column)
     }
 }
 
-/// Share of `lines` that are records of a format, per cent; lines that are no records but may stand
-/// in the file do not count.
+/// Share of `lines` that are records of a format, per cent; lines that are not records but may occur in the
+/// file do not count.
 fn share<P: Format>(lines: &[&[u8]]) -> u32 {
     let mut parser = P::default();
     let (mut records, mut others) = (0, 0);
@@ -244,7 +244,7 @@ macro_rules! formats {
     ($($file:ident $variant:ident),+ $(,)?) => {
         $(pub mod $file;)+
 
-        /// What the formats say of themselves: plugs, sorted by name, and our own.
+        /// Descriptions of the formats: plugs, sorted by name, and ssdlab's trace file.
         pub const ALL: &[&FormatInfo] = &[$(&$file::INFO,)+ &crate::columnar::INFO];
 
         /// [`Format::detect`] of every format.
@@ -262,7 +262,7 @@ macro_rules! formats {
         /// Reads all of `reader` as `format`; see [`Scan::run`].
         ///
         /// # Panics
-        /// If the format is `auto`: it has been found out before.
+        /// If the format is `auto`: it must be detected before.
         pub(crate) fn scan(
             format: TraceFormat,
             scan: &Scan<'_, '_>,
@@ -274,7 +274,7 @@ macro_rules! formats {
                     scan.run($file::Parser::new(scan.how), reader, take)
                 })+
                 TraceFormat::Ssdtrace => scan.run_trace_file(reader, take),
-                TraceFormat::Auto => panic!("the format is found out before the trace is read"),
+                TraceFormat::Auto => panic!("the format is detected before the trace is read"),
             }
         }
     };
@@ -302,7 +302,7 @@ formats! {
     vscsi Vscsi,
 }
 
-/// What `format` says of itself; `None` for `auto`.
+/// Description of `format`; `None` for `auto`.
 #[must_use]
 pub fn info(format: TraceFormat) -> Option<&'static FormatInfo> {
     ALL.iter().copied().find(|info| info.format == format)
@@ -313,18 +313,18 @@ pub(crate) fn has_actions(format: TraceFormat) -> bool {
     matches!(format, TraceFormat::BlockEvent | TraceFormat::Blktrace)
 }
 
-/// Whether copies of `format` count addresses and lengths in other units than it says.
+/// Whether files of `format` may count addresses and lengths in units other than the defined one.
 pub(crate) fn unit_varies(format: TraceFormat) -> bool {
     use TraceFormat::{Disksim, Mqsim, Ssdsim, Tencent};
     matches!(format, Disksim | Mqsim | Ssdsim | Tencent)
 }
 
-/// Whether addresses and lengths of `format` count sectors by definition.
+/// Whether addresses and lengths of `format` are in sectors by definition.
 pub(crate) fn counts_sectors(format: TraceFormat) -> bool {
     matches!(format, TraceFormat::Blkreplay | TraceFormat::Diskmon | TraceFormat::Fiu)
 }
 
-/// A read or write of an address and a length, and the columns where they stand.
+/// A read or write of an address and a length, with the columns of both.
 #[derive(Clone, Copy)]
 pub(crate) struct Range {
     pub(crate) start: u64,
@@ -342,8 +342,8 @@ impl Range {
         Err(Reject::new("a length in bytes, a multiple of 512", self.length_at))
     }
 
-    /// In sectors, all of it in bytes. What is no whole number of sectors is no address of a block
-    /// device, but what a copy of the format in other units looks like.
+    /// In sectors, from bytes. A value that is not a whole number of sectors cannot be the address of a block
+    /// device, but suggests a copy of the format in other units.
     #[inline(always)]
     pub(crate) fn of_bytes(self) -> Result<Range, Reject> {
         if !self.start.is_multiple_of(512) {
@@ -397,17 +397,17 @@ fn major_minor_name(volume: u64) -> String {
     format!("{},{}", volume >> 32, volume & 0xffff_ffff)
 }
 
-/// The number that `bytes`, eight at most, are, the lowest first.
+/// The number in `bytes`, eight at most, the lowest first.
 fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
-/// The number that `bytes`, eight at most, are, the highest first.
+/// The number in `bytes`, eight at most, the highest first.
 fn big_endian(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
-/// Whether `line` is the names of its columns and nothing else.
+/// Whether `line` consists of the names of its columns.
 #[inline(always)]
 fn is_header(line: &[u8], names: &str) -> bool {
     line.first().is_some_and(|byte| !byte.is_ascii_digit())

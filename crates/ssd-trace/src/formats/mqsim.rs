@@ -1,9 +1,9 @@
 //! MQSim's ASCII requests: `TIME DEVICE SECTOR SECTORS TYPE`.
 //!
 //! Source: README of MQSim (Request_Arrival_Time, Device_Number, Starting_Logical_Sector_Address,
-//! Request_Size_In_Sectors, Type). Address and length in 512-byte sectors, type 0 is a write and 1
-//! a read. Decided: the unit of the time stands in MQSim's workload file (Time_Unit) and not in the
-//! trace; it is nanoseconds, as in its samples. For another unit set `workload.time_scale`.
+//! Request_Size_In_Sectors, Type). Address and length in 512-byte sectors, type 0 is a write and 1 a read.
+//! Decided: the unit of the time is set in MQSim's workload file (Time_Unit) and not in the trace; it is
+//! taken to be nanoseconds, as in its samples. For another unit set `workload.time_scale`.
 
 use super::cursor::Cursor;
 use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, ascii};
@@ -20,8 +20,8 @@ pub const INFO: FormatInfo = FormatInfo {
     volume: "DEVICE",
     order: "ascending",
     source: "MQSim, README.md",
-    traps: "0 is a write and 1 a read; the time's unit does not stand in the file; it looks like \
-            SSDSim's, so workload.format must say which; copies in bytes or pages: workload.unit",
+    traps: "0 is a write and 1 a read; the file does not state the unit of the time; it looks like \
+            SSDSim's, so set workload.format; copies in bytes or pages: workload.unit",
 };
 
 /// The parser.

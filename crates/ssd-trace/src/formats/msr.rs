@@ -2,7 +2,7 @@
 //!
 //! Source: Narayanan, Donnelly, Rowstron, "Write Off-Loading", FAST 2008; SNIA IOTTA trace 388.
 //! Timestamp is a Windows FILETIME (100 ns since 1601), Offset and Size are bytes.
-//! Decided: a timestamp before 1970 is no FILETIME but another unit: refused. One file is one host;
+//! Decided: a timestamp before 1970 is not a FILETIME but in another unit: refused. One file is one host;
 //! a second host is refused, because disk numbers count per host. ResponseTime is not used.
 
 use super::cursor::Cursor;
@@ -20,8 +20,8 @@ pub const INFO: FormatInfo = FormatInfo {
     volume: "DiskNumber",
     order: "ascending",
     source: "Narayanan, Donnelly, Rowstron, \"Write Off-Loading\", FAST 2008; SNIA IOTTA trace 388",
-    traps: "copies in seconds, milliseconds or sectors: refused, because their times lie before \
-            1970 or their offsets are no multiples of 512; several hosts in one file: refused",
+    traps: "copies in seconds, milliseconds or sectors: refused, because their times are before \
+            1970 or their offsets are not multiples of 512; several hosts in one file: refused",
 };
 
 /// Nanoseconds of one in a timestamp.

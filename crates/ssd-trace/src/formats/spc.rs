@@ -18,8 +18,8 @@ pub const INFO: FormatInfo = FormatInfo {
     volume: "ASU",
     order: "ascending within the volume used",
     source: "SPC trace file format specification 1.0.1; UMass trace repository",
-    traps: "the address is in sectors but the size in bytes (no multiple of 512: refused); opcodes \
-            in either case; seconds, which some converters take for microseconds",
+    traps: "the address is in sectors but the size in bytes (not a multiple of 512: refused); opcodes \
+            in either case; seconds, which some converters mistake for microseconds",
 };
 
 /// The parser.

@@ -21,7 +21,7 @@ pub const INFO: FormatInfo = FormatInfo {
     order: "ascending",
     source: "SSDSim, example.ascii",
     traps: "0 is a write and 1 a read; decimals in the time are DiskSim's milliseconds: refused; \
-            five columns look like MQSim's, so workload.format must say which; copies in bytes or pages: \
+            five columns look like MQSim's, so set workload.format; copies in bytes or pages: \
             workload.unit",
 };
 

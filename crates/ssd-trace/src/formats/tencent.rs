@@ -1,9 +1,8 @@
 //! Tencent cloud block storage: `Timestamp,Offset,Size,IOType,VolumeID`.
 //!
-//! Source: Zhang et al., "OSCA: An Online-Model Based Cache Allocation Scheme in Cloud Block
-//! Storage Systems", USENIX ATC 2020; SNIA IOTTA. Time in seconds, offset and size in 512-byte
-//! sectors, IOType 0 is a read and 1 a write. Decided: the units are those of the readers in use;
-//! the data set itself states none.
+//! Source: Zhang et al., "OSCA: An Online-Model Based Cache Allocation Scheme in Cloud Block Storage
+//! Systems", USENIX ATC 2020; SNIA IOTTA. Time in seconds, offset and size in 512-byte sectors, IOType 0 is a
+//! read and 1 a write. Decided: the units follow existing readers; the data set states none.
 
 use super::cursor::Cursor;
 use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, in_sectors, is_header};
@@ -20,9 +19,9 @@ pub const INFO: FormatInfo = FormatInfo {
     volume: "VolumeID",
     order: "ascending within the volume used",
     source: "Zhang et al., OSCA, USENIX ATC 2020; SNIA IOTTA",
-    traps: "0 is a read here and 1 a write, the other way round than in SSDSim and MQSim; times are \
+    traps: "0 is a read here and 1 a write, the opposite of SSDSim and MQSim; times are \
             whole seconds, so arrivals come in bursts; times in ms or us: refused; many volumes in \
-            one file: say workload.volume; copies in bytes or pages: workload.unit",
+            one file: set workload.volume; copies in bytes or pages: workload.unit",
 };
 
 /// The parser.

@@ -1,11 +1,11 @@
 //! CloudPhysics vscsi traces: SCSI commands of virtual disks, binary.
 //!
-//! Source: Waldspurger et al., "Efficient MRC Construction with SHARDS", FAST 2015; the layout is
-//! that of the readers in use. Little-endian. Version 1 has 32 bytes: serial number, length in bytes
-//! and segments (4 bytes each), command and version (2), first sector and time in microseconds (8).
-//! Version 2 has 40: command and version (2), serial number, length and segments (4), first sector,
-//! time and response time (8). The upper byte of `version` is 1 or 2. Decided: the first record
-//! says which it is for all; commands are READ(10) and WRITE(10), the only ones seen.
+//! Source: Waldspurger et al., "Efficient MRC Construction with SHARDS", FAST 2015; the layout follows
+//! existing readers. Little-endian. Version 1 has 32 bytes: serial number, length in bytes and segments (4
+//! bytes each), command and version (2), first sector and time in microseconds (8). Version 2 has 40: command
+//! and version (2), serial number, length and segments (4), first sector, time and response time (8). The
+//! upper byte of `version` is 1 or 2. Decided: the first record determines the version for all; commands are
+//! READ(10) and WRITE(10), the only ones seen.
 
 use super::cursor::TOO_LATE;
 use super::{Clock, Cut, Format, FormatInfo, Line, Range, Reject, in_sectors, little_endian};
@@ -26,13 +26,13 @@ pub const INFO: FormatInfo = FormatInfo {
             than READ(10) (0x28) and WRITE(10) (0x2a): refused",
 };
 
-/// Bytes that tell the version.
+/// Bytes that contain the version.
 const HEAD: usize = 16;
 /// Where the first sector and the time begin.
 const SECTOR_AT: usize = 16;
 const TIME_AT: usize = 24;
 
-/// Where the two versions differ.
+/// Differences between the two versions.
 struct Layout {
     version: u8,
     record: usize,

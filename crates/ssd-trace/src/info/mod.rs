@@ -1,7 +1,7 @@
-//! What a trace is like, before any device: takes requests one by one, hands out [`Info`].
+//! Statistics of a trace, independent of any device: takes requests one by one, returns [`Info`].
 //!
 //! Every statistic is defined once, at its field in `python/ssdlab/trace_info.py`, from which
-//! `docs/trace-info.md` is made; the names here are the same.
+//! `docs/trace-info.md` is generated; the names here are the same.
 //!
 //! Memory: 16 bytes for each page of every 128 KiB area that is read or written (and at most 2 of
 //! index), 16 bytes for each separate run of discarded pages, and a constant.
@@ -31,12 +31,12 @@ const PAGE_BYTES: u64 = PAGE_SECTORS * SECTOR_BYTES;
 /// Operations that carry an address: read, write, trim.
 const ADDRESSED: usize = 3;
 
-/// What to look for.
+/// What to collect.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Sectors of the file system's journal, as ranges without their ends.
     pub journal: Vec<(u64, u64)>,
-    /// Bytes that the table of pages may take.
+    /// Memory that the table of pages may use, bytes.
     pub memory: u64,
 }
 
@@ -117,16 +117,16 @@ pub struct Info {
     pub(crate) idle: time::Idle,
     pub(crate) journal: Option<Journal>,
     pub(crate) volumes: Vec<VolumeInfo>,
-    /// What the table of pages took.
+    /// Memory used by the table of pages.
     pub(crate) table_bytes: u64,
 }
 
-/// `part` of `whole`; nothing of nothing cannot be said.
+/// `part` of `whole`; undefined for nothing of nothing.
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// What is kept of a volume.
+/// State of a volume.
 #[derive(Default)]
 struct Volume {
     order: Order,

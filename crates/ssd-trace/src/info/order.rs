@@ -1,4 +1,4 @@
-//! Which request follows which: sequential runs, and records that stand twice.
+//! Which request follows which: sequential runs and repeated records.
 
 use super::ADDRESSED;
 use ssd_core::host::request::TimedRequest;
@@ -7,7 +7,7 @@ use ssd_core::units::SECTOR_BYTES;
 
 /// Runs of one operation, over all volumes.
 pub(super) struct Runs {
-    /// Requests that begin where the one before ended.
+    /// Requests that begin where the previous one ended.
     pub(super) followers: u64,
     pub(super) follower_bytes: u64,
     /// Lengths of runs.
@@ -33,7 +33,7 @@ struct Run {
 /// Where the last requests of a volume ended.
 #[derive(Default)]
 pub(super) struct Order {
-    /// Requests that begin where the one before ended, whatever either was.
+    /// Requests that begin where the previous one ended, whatever either was.
     pub(super) any: u64,
     /// The same among requests of one operation.
     pub(super) same: u64,
@@ -83,7 +83,7 @@ const LOOK_BACK: usize = 64;
 /// Time that is looked back, nanoseconds.
 const DOUBLED_WITHIN: u64 = 1_000_000;
 
-/// Finds records that stand twice, as the logs of stacked devices have them.
+/// Finds repeated records, as in logs of stacked devices.
 #[derive(Default)]
 pub(super) struct Doubled {
     pub(super) count: u64,

@@ -1,4 +1,4 @@
-//! What happened to every page: a table of 16 bytes a page in areas of 32 pages.
+//! History of every page: a table of 16 bytes a page in areas of 32 pages.
 
 use super::shape::Distribution;
 use super::{PAGE_BYTES, PAGE_SECTORS, share};
@@ -7,8 +7,8 @@ use ssd_core::host::request::SourceError;
 use ssd_core::metrics::histogram::Histogram;
 use std::collections::BTreeMap;
 
-/// Pages of an area (128 KiB of addresses): large enough that the index is small beside it, small
-/// enough that scattered requests do not pay for much that they never touch.
+/// Pages of an area (128 KiB of addresses): large enough that the index is small in comparison, small enough
+/// that scattered requests do not pay for much that they never touch.
 const AREA_PAGES: u64 = 32;
 /// Areas that are allocated at once.
 const SLAB_AREAS: usize = 1024;
@@ -16,7 +16,7 @@ const SLAB_AREAS: usize = 1024;
 const NUMBER_BITS: u32 = 36;
 /// Bits of the time of the last write, nanoseconds: 208 days.
 const TIME_BITS: u32 = 54;
-/// Shares of the written pages that are looked at, per cent.
+/// Shares of the written pages that are examined, per cent.
 const HOTTEST: [u64; 4] = [1, 5, 10, 20];
 
 /// One page. `count`: writes, above the number of its last write among all page writes. `state`:
@@ -54,7 +54,7 @@ impl Page {
 
 type Area = [Page; AREA_PAGES as usize];
 
-/// A place of the index.
+/// A slot of the index.
 #[derive(Clone, Copy)]
 struct Slot {
     area: u64,
@@ -156,7 +156,7 @@ impl Pages {
             as u64
     }
 
-    /// Place of an area in the index, or the free one where it would stand.
+    /// Slot of an area in the index, or the free one where it would go.
     fn place(slots: &[Slot], volume: u16, area: u64) -> usize {
         let mask = slots.len() - 1;
         let mixed = (area ^ (u64::from(volume) << 48)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -180,7 +180,7 @@ impl Pages {
         Some(self.last.index as usize)
     }
 
-    /// Number of the area, which is made if it is not there.
+    /// Number of the area, which is created if necessary.
     fn touch(&mut self, volume: u16, area: u64) -> Result<usize, SourceError> {
         if let Some(index) = self.find(volume, area) {
             return Ok(index);
@@ -194,7 +194,7 @@ impl Pages {
         Ok(index)
     }
 
-    /// A further slab, and an index that is at most half full.
+    /// Adds a slab, and an index that is at most half full.
     #[cold]
     fn grow(&mut self) -> Result<(), SourceError> {
         let areas = self.areas + SLAB_AREAS;
@@ -224,12 +224,12 @@ impl Pages {
         Ok(())
     }
 
-    /// Areas that pages `first..until` lie in.
+    /// Areas that contain pages `first..until`.
     fn areas_of(first: u64, until: u64) -> std::ops::Range<u64> {
         first / AREA_PAGES..until.div_ceil(AREA_PAGES)
     }
 
-    /// The pages of `first..until` within an area, as places in it.
+    /// The pages of `first..until` within an area, as positions in it.
     fn within(area: u64, first: u64, until: u64) -> std::ops::Range<usize> {
         let start = area * AREA_PAGES;
         let low = first.max(start) - start;
@@ -304,7 +304,7 @@ impl Pages {
                 }
             }
         } else {
-            // A discard of a large disk: cheaper to look at every area that there is.
+            // A discard of a large disk: cheaper to visit every existing area.
             for at in 0..self.slots.len() {
                 let Slot { area, volume: owner, index } = self.slots[at];
                 if index != FREE && owner == volume && areas.contains(&area) {

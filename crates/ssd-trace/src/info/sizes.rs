@@ -6,7 +6,7 @@ use serde::Serialize;
 use ssd_core::metrics::histogram::Histogram;
 use ssd_core::units::SECTOR_BYTES;
 
-/// Longest size that is counted by itself, sectors (4 MiB).
+/// Longest size that is counted separately, sectors (4 MiB).
 const COUNTED: usize = 8192;
 /// Sizes that are listed.
 const LISTED: usize = 5;

@@ -56,7 +56,7 @@ impl Bench {
     }
 }
 
-/// The key with this number as `db_bench` writes it; a missing one has a dot behind it.
+/// The key with this number as `db_bench` writes it; a missing one has a dot appended.
 #[must_use]
 pub fn name(key: u64) -> String {
     format!("{key:016}")

@@ -18,9 +18,9 @@ pub struct Mix {
     pub range: [f64; 4],
     /// Within a range: P(key below y) = a y^b.
     pub key: [f64; 2],
-    /// Generalised Pareto of the sizes of values: k and sigma (theta is 0).
+    /// Generalised Pareto distribution of value sizes: k and sigma (theta is 0).
     pub value: [f64; 2],
-    /// The same of the lengths of scans.
+    /// The same for the lengths of scans.
     pub scan: [f64; 2],
     /// Sizes beyond this are taken modulo it.
     pub most_value_bytes: u32,
@@ -81,7 +81,7 @@ impl MixGraph {
             let x = x as f64;
             a * libm::exp(b * x) + c * libm::exp(d * x)
         };
-        // Which range is hot is not drawn anew by every seed: it belongs to the store.
+        // Which range is hot does not depend on the seed: it is a property of the store.
         let mut order: Vec<u64> = (0..mix.ranges).collect();
         order.sort_by_key(|&range| fnv64(range));
         let mut sum = 0.0;

@@ -11,7 +11,7 @@ pub use zipfian::Zipfian;
 
 use ssd_core::host::request::SourceError;
 
-/// What is done with a key.
+/// An operation on a key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum KeyOp {
     /// Read its value.
@@ -20,7 +20,7 @@ pub enum KeyOp {
     Insert,
     /// Write a new value. The whole value: a plain store has no fields.
     Update,
-    /// Read the value, then write a new one.
+    /// Read the value, then write a new value.
     ReadModifyWrite,
     /// Read `scan` keys from it on.
     Scan,
@@ -31,7 +31,7 @@ pub enum KeyOp {
 /// One operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyRequest {
-    /// What is done.
+    /// The operation.
     pub op: KeyOp,
     /// The key's number.
     pub key: u64,
@@ -63,14 +63,14 @@ impl KeyRequest {
 /// A stream of operations.
 pub type Stream = Box<dyn Iterator<Item = KeyRequest> + Send>;
 
-/// What a stream is made to.
+/// Parameters of a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     /// Keys in the store.
     pub records: u64,
-    /// Operations; of YCSB's load phase and of a scan of all keys as many as there are to do.
+    /// Operations; for YCSB's load phase and a scan of all keys, as many as there are keys.
     pub operations: u64,
-    /// Bytes of a value; `None`: 1000 for YCSB, 100 for `db_bench`. Those of mixgraph are its own.
+    /// Bytes of a value; `None`: 1000 for YCSB, 100 for `db_bench`. mixgraph determines the sizes itself.
     pub value_bytes: Option<u32>,
     /// How YCSB chooses keys; `None`: as the workload does.
     pub keys: Option<ycsb::Keys>,
@@ -81,12 +81,12 @@ pub struct Wanted {
 /// The stream called `name`: "ycsb:load", "ycsb:a" to "ycsb:f", "`db_bench`:fillrandom" and so on, "mixgraph".
 ///
 /// # Errors
-/// There is no such stream, or it cannot be made of what is wanted.
+/// There is no such stream, or the parameters do not suit it.
 pub fn stream(name: &str, wanted: &Wanted) -> Result<Stream, SourceError> {
     let Wanted { records, operations, value_bytes, keys, seed } = *wanted;
     let (family, member) = name.split_once(':').unwrap_or((name, ""));
     if keys.is_some() && family != "ycsb" {
-        return Err(SourceError(format!("{name}: only YCSB lets its choice of keys be said")));
+        return Err(SourceError(format!("{name}: only YCSB has a choice of keys")));
     }
     Ok(match family {
         "ycsb" => {
@@ -101,7 +101,7 @@ pub fn stream(name: &str, wanted: &Wanted) -> Result<Stream, SourceError> {
         }
         "mixgraph" if member.is_empty() => {
             if value_bytes.is_some() {
-                let text = "mixgraph: its values have sizes of their own; leave value_bytes out";
+                let text = "mixgraph determines the sizes of values; leave value_bytes out";
                 return Err(SourceError(text.to_owned()));
             }
             Box::new(mixgraph::MixGraph::new(mixgraph::Mix::default(), records, operations, seed)?)

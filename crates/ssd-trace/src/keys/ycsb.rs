@@ -53,7 +53,7 @@ impl Phase {
         })
     }
 
-    /// Operations with their shares; the last one has what is left.
+    /// Operations with their shares; the last one gets the rest.
     fn mix(self) -> &'static [(KeyOp, f64)] {
         use KeyOp::{Insert, Read, ReadModifyWrite, Scan, Update};
         match self {
@@ -75,7 +75,7 @@ pub enum Keys {
     Zipfian,
     /// Zipf over age: the newest the likeliest.
     Latest,
-    /// All alike.
+    /// All equally likely.
     Uniform,
 }
 

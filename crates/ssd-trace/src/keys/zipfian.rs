@@ -1,4 +1,4 @@
-//! YCSB's Zipfian numbers: by a closed form that is nearly, and not exactly, a Zipf law.
+//! YCSB's Zipfian numbers: a closed form that approximates a Zipf law.
 //!
 //! Gray, Sundaresan, Englert, Baclawski, Weinberger, "Quickly Generating Billion-Record Synthetic
 //! Databases", SIGMOD 1994. (`synthetic::Zipf` is exact; this is what YCSB draws.)
@@ -69,7 +69,7 @@ impl Zipfian {
     /// Probability of `number` by the closed form that [`Zipfian::draw`] follows.
     #[must_use]
     pub fn probability(&self, number: u64) -> f64 {
-        // Where the uniform number must lie for a draw below `k`.
+        // The range of the uniform number for a draw below `k`.
         let below = |k: u64| match k {
             0 => 0.0,
             1 => 1.0 / self.zeta_n,

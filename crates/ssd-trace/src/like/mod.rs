@@ -1,17 +1,17 @@
-//! Requests like those of a recorded trace: its statistics, drawn anew.
+//! Requests like those of a recorded trace: drawn again from its statistics.
 //!
-//! Of every recorded request a [`Mark`] is kept: operation, size, flags, the time since the one before,
-//! and in place of its address what that block had been through: whether it follows the last request of
-//! its operation, or goes on where a run was interrupted, and how many other blocks were written after
-//! it was last written (its stack distance; Mattson, Gecsei, Slutz, Traiger, "Evaluation Techniques for
-//! Storage Hierarchies", IBM Systems Journal 1970). Only a block that was never used keeps its place.
-//! Discards count with what they free: those of Linux repeat what is free already.
+//! For every recorded request a [`Mark`] is kept: operation, size, flags, the time since the previous
+//! request, and, in place of its address, the history of its block: whether it follows the last request of
+//! its operation, or resumes an interrupted run, and how many other blocks were written after it was last
+//! written (its stack distance; Mattson, Gecsei, Slutz, Traiger, "Evaluation Techniques for Storage
+//! Hierarchies", IBM Systems Journal 1970). Only a block that was never used keeps its address. Discards
+//! count by what they free: those of Linux repeat what is free already.
 //!
-//! The marks come back in another order: pieces of successive ones, of a random length of [`PIECE`] in
-//! the mean (as in Politis, Romano, "The Stationary Bootstrap", JASA 1994), each once, and within
-//! [`STRETCH`] of where they stood, so that mixes are exact, and bursts, phases and the growth of what was
-//! ever written remain. Addresses follow from the marks on a volume of their own: as many blocks as the
-//! recording touches, from the start of the space. After the end of the recording its marks begin anew.
+//! The marks are replayed in another order: pieces of consecutive marks, of a random length with mean
+//! [`PIECE`] (as in Politis, Romano, "The Stationary Bootstrap", JASA 1994), each once, and within
+//! [`STRETCH`] of their original position, so that mixes are exact, and bursts, phases and the growth of the
+//! written area remain. Addresses follow from the marks on a separate volume: as many blocks as the recording
+//! touches, from the start of the space. After the end of the recording its marks start again.
 
 mod recency;
 mod volume;
@@ -34,10 +34,10 @@ const STRETCH: usize = 1024;
 /// Latest arrival, ns.
 const LATEST: u64 = 1 << 62;
 
-/// What is kept of a request.
+/// State kept of a request.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
-    /// Since the request before, ns.
+    /// Since the previous request, ns.
     gap: u64,
     /// Of its first block; of a discard, of the first one that it frees.
     state: State,
@@ -50,12 +50,12 @@ struct Mark {
     within: u8,
 }
 
-/// Where a request begins.
+/// Start of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Start {
-    /// Where the one before of the same operation ended.
+    /// Where the previous one of the same operation ended.
     Follows,
-    /// After the block with this stack distance: it resumes a run that others have interrupted.
+    /// After the block with this stack distance: it resumes an interrupted run.
     Resumes(u32),
     /// Somewhere else.
     Jumps,
@@ -82,7 +82,7 @@ pub(crate) struct Like {
 
 impl Like {
     /// `workload.requests` requests like those of `workload.like`, on the first `span_bytes` of a volume,
-    /// `workload.arrival.interval` apart in the mean, or as recorded if that is 0.
+    /// `workload.arrival.interval` apart on average, or as recorded if that is 0.
     ///
     /// # Errors
     /// The trace cannot be read, holds nothing but discards, or touches more than `span_bytes`.
@@ -193,7 +193,7 @@ impl Like {
         }
         let start = self.start(&Mark { within: 0, ..*mark }, BLOCK) / BLOCK;
         let (mut end, mut freed) = (start as u32, 0);
-        // Where others are free already, it goes on, but not for ever.
+        // Continues after blocks that are already free, but not indefinitely.
         let last = start + 2 * u64::from(mark.length) + FEW;
         let last = last.min(u64::from(self.volume.blocks()));
         while freed < mark.length && u64::from(end) < last {

@@ -1,11 +1,11 @@
-//! Pages in the order of their last use: a stack with places that are found by depth and by page.
+//! Pages in the order of their last use: a stack whose entries are found by depth and by page.
 
 /// No place.
 const NONE: u32 = u32::MAX;
 
 /// A stack of distinct pages. What was pushed last has depth 0.
 ///
-/// Pages lie in slots in the order of use, a bit says which slots are still valid, and a Fenwick tree
+/// Pages are in slots in the order of use, a bit says which slots are still valid, and a Fenwick tree
 /// (Fenwick, "A New Data Structure for Cumulative Frequency Tables", Software 1994) counts the bits.
 pub(super) struct Recency {
     /// Slot of each page, or none.
@@ -112,7 +112,7 @@ impl Recency {
         }
     }
 
-    /// Leaves out the slots that are no longer valid: at least half of them.
+    /// Drops the slots that are no longer valid: at least half of them.
     #[cold]
     fn close_up(&mut self) {
         let valid = |&slot: &usize| self.bits[slot / 64] >> (slot % 64) & 1 != 0;

@@ -1,21 +1,22 @@
-//! Blocks of a volume by what was done with them last.
+//! Blocks of a volume by the last operation on them.
 
 use super::recency::Recency;
 
 /// Blocks that a volume may have (4 TiB).
 pub(super) const MOST_BLOCKS: u32 = (1 << 30) - 1;
-/// Blocks are not alike if one was written `ALIKE` times as long ago as the other, and `FEW` blocks.
+/// Blocks are not alike if one was written more than `ALIKE` times as long ago as the other, plus `FEW`
+/// blocks.
 const ALIKE: u64 = 2;
 pub(super) const FEW: u64 = 64;
 
-/// What a block has been through.
+/// History of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     /// Neither written nor trimmed so far. It has this number.
     Fresh(u32),
-    /// After its last write so many others were written that are still there.
+    /// After its last write, this many other blocks were written that are still there.
     Written(u32),
-    /// The same of blocks that were trimmed and not written since.
+    /// The same for blocks that were trimmed and not written since.
     Trimmed(u32),
 }
 
@@ -87,7 +88,7 @@ impl Volume {
         block < self.blocks && self.state(block).is_like(state)
     }
 
-    /// A block in `state`, or where there is none, one most like it.
+    /// A block in `state`, or if there is none, one most like it.
     pub(super) fn find(&mut self, state: State) -> u32 {
         let found = match state {
             State::Written(depth) => self.written.at(depth).or_else(|| self.trimmed.at(depth)),
@@ -101,7 +102,7 @@ impl Volume {
             .expect("a block is fresh, written or trimmed")
     }
 
-    /// The first fresh block from `block` on; those on the way learn where it is.
+    /// The first fresh block from `block` on; the search shortens the links of the blocks it passes.
     fn fresh_from(&mut self, block: u32) -> Option<u32> {
         let mut found = block;
         while self.fresh[found as usize] != found {

@@ -5,7 +5,7 @@ use ssd_core::host::request::{Source, SourceError, TimedRequest};
 use ssd_core::rng::Stream;
 use ssd_core::units::Nanos;
 
-/// Makes arrival times; the first request arrives at 0.
+/// Generates arrival times; the first request arrives at 0.
 pub(super) struct Arrivals {
     random: Stream,
     arrival: Arrival,
@@ -44,7 +44,7 @@ impl Arrivals {
     fn gap(&mut self) -> u64 {
         match self.arrival.kind {
             ArrivalKind::Fixed => self.arrival.interval_ns,
-            // A workload with arrivals of its own does not ask here.
+            // A workload with built-in arrivals does not get here.
             ArrivalKind::Poisson | ArrivalKind::Model => self.exponential(),
             ArrivalKind::Bursty if self.left_in_burst > 0 => {
                 self.left_in_burst -= 1;
@@ -71,7 +71,7 @@ pub struct Arriving<S> {
 }
 
 impl<S: Source> Arriving<S> {
-    /// The requests of `source` at the times that `workload.arrival` says.
+    /// The requests of `source` at the times of `workload.arrival`.
     ///
     /// # Errors
     /// A value of `workload.arrival` is out of range.

@@ -1,10 +1,9 @@
 //! Zipf: rank `k` of `1..=n` has probability proportional to `k^-theta`, exactly, in O(1).
 //!
-//! Rejection-inversion: Hörmann and Derflinger, "Rejection-inversion to generate variates from
-//! monotone discrete distributions", ACM TOMACS 6(3), 1996, with `H` the integral of `x^-theta`.
-//! Their closed forms need `theta != 1`; here `(e^t - 1) / t` and `log(1 + t) / t` stand in them,
-//! which covers every `theta >= 0`. All logarithms and exponentials are libm's, so that every
-//! machine draws the same ranks.
+//! Rejection-inversion: Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone
+//! discrete distributions", ACM TOMACS 6(3), 1996, with `H` the integral of `x^-theta`. Their closed forms
+//! need `theta != 1`; here `(e^t - 1) / t` and `log(1 + t) / t` replace them, which covers every `theta >=
+//! 0`. All logarithms and exponentials are libm's, so that every machine draws the same ranks.
 
 use ssd_core::host::request::SourceError;
 use ssd_core::rng::Stream;

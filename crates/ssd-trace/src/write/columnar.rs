@@ -8,8 +8,8 @@ use crate::columnar::layout::{HEADER_BYTES, Summary};
 use ssd_core::host::request::TimedRequest;
 use std::path::Path;
 
-/// Requests in a block. Small, so that a block and its requests stay in the processor's second
-/// cache between checksum and decoding, and a value that needs a wider column widens little.
+/// Requests in a block. Small, so that a block and its requests stay in the processor's second-level cache
+/// between checksum and decoding, and a value that needs a wider column affects few others.
 const BLOCK_REQUESTS: usize = 4096;
 
 /// Writes a trace file.
@@ -33,7 +33,7 @@ impl Columnar {
     pub fn create(path: &Path, options: Options) -> Result<Columnar, WriteError> {
         let compressed = path.extension().is_some_and(|extension| extension == "zst");
         let mut output = Output::create(path, options.replace)?;
-        // Zeros are no header: whatever happens, half a file is no trace file.
+        // Zeros are not a header: whatever happens, half a file is not a trace file.
         output.append(&[0; HEADER_BYTES])?;
         let waiting = Vec::with_capacity(BLOCK_REQUESTS);
         Ok(Columnar { output, waiting, bytes: Vec::new(), summary: Summary::new(), compressed })
@@ -75,7 +75,7 @@ impl TraceWriter for Columnar {
         }
         let header = *self.summary.header();
         self.output.overwrite_start(&header.encode())?;
-        // The header stands first and is known last, so the whole file is compressed at the end.
+        // The header comes first and is known last, so the whole file is compressed at the end.
         let bytes = if self.compressed {
             self.output.compressed(LEVEL)?.commit()?
         } else {

@@ -7,22 +7,22 @@ use std::ops::ControlFlow;
 /// Requests between two calls of the progress callback.
 pub const BATCH: usize = 4096;
 
-/// How far a conversion is.
+/// Progress of a conversion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// Requests taken from the source.
     pub done: u64,
-    /// Requests that will be taken, where the source knows.
+    /// Requests that will be taken, if the source knows.
     pub expected: Option<u64>,
 }
 
-/// Why a conversion did not end. No file is left.
+/// Why a conversion did not complete. No file is left.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ConvertError {
-    /// The source cannot go on.
+    /// The source cannot continue.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The writer cannot go on.
+    /// The writer cannot continue.
     #[error(transparent)]
     Write(#[from] WriteError),
     /// The callback asked to stop.
@@ -39,7 +39,7 @@ pub enum ConvertError {
 /// [`ControlFlow::Break`] interrupts.
 ///
 /// # Errors
-/// [`ConvertError`]. The target then stands as it was before.
+/// [`ConvertError`]. The target is then unchanged.
 pub fn convert(
     source: &mut dyn Source,
     mut writer: Box<dyn TraceWriter + '_>,

@@ -4,10 +4,10 @@
 //! and opened before the first request and closed after the last. Source: fio, HOWTO ("Trace file
 //! format v3") and `iolog.c` (`log_io_u`: microseconds; `read_iolog`: five fields for a request).
 //!
-//! Carries reads, writes, trims, flushes (as `sync`), arrivals in microseconds. Cannot carry:
-//! requests of 4 GiB and more (fio reads the length as 32 bits), addresses from byte 2^64, a flush
-//! with an address; volume, stream and flags. fio itself waits for the *distance* of two times and
-//! takes no time after a line at time 0, so it starts with the first request whatever its time.
+//! Carries reads, writes, trims, flushes (as `sync`), arrivals in microseconds. Cannot carry: requests of 4
+//! GiB and more (fio reads the length as 32 bits), addresses from byte 2^64, a flush with an address; volume,
+//! stream and flags. fio itself waits for the *difference* of two times and does not wait after a line at
+//! time 0, so it starts with the first request whatever its time.
 
 use super::WriteError;
 use super::text::{Form, put};

@@ -1,13 +1,13 @@
-//! Traces out: one trait, one file a format; [`convert`] from any source to any of them, and
+//! Writes traces: one trait, one file per format; [`convert`] from any source to any of them, and
 //! [`convert_trace`] and [`split_trace`] from any trace.
 //!
-//! Every writer takes requests one by one and needs memory for a few thousand of them, whatever the
-//! length of the trace. It fills a temporary file beside its target, which takes the target's name
-//! only when it is complete: there is never half a trace under that name.
+//! Every writer takes requests one by one and needs memory for a few thousand of them, whatever the length of
+//! the trace. It fills a temporary file beside its target, which gets the target's name only when it is
+//! complete: there is never an incomplete trace under that name.
 //!
-//! A format that cannot carry a request, or all of it, says so with the number of the first such
-//! request, unless [`Allow`] permits the loss; then it is counted ([`Counts`]). What a format
-//! carries stands at the head of its file.
+//! A format that cannot carry a request, or all of it, fails with the number of the first such request,
+//! unless [`Allow`] permits the loss; then the loss is counted ([`Counts`]). The head of each format's file
+//! lists what it carries.
 
 mod block_event;
 mod columnar;
@@ -60,9 +60,9 @@ pub trait TraceWriter {
 pub struct Allow {
     /// Leave out requests that the format cannot carry.
     pub drop_requests: bool,
-    /// Round arrivals down to the format's unit of time. Their order stays.
+    /// Round arrivals down to the format's unit of time. Their order is kept.
     pub round_times: bool,
-    /// Write requests without the volume, stream or flags that the format has no place for.
+    /// Write requests without the volume, stream or flags that the format cannot represent.
     pub forget_fields: bool,
 }
 
@@ -89,7 +89,7 @@ impl Allow {
 /// How a writer is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// Replace a file that has the target's name; otherwise that is an error.
+    /// Replace an existing file at the target; otherwise that is an error.
     pub replace: bool,
     /// Permitted losses.
     pub allow: Allow,
@@ -113,7 +113,7 @@ pub struct Counts {
 /// Why a trace was not written. No file is left.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WriteError {
-    /// Something stands under the target's name already.
+    /// The target exists already.
     #[error("{0} exists; choose another name, or replace it (--force)")]
     Exists(String),
     /// The file cannot be written.
@@ -121,10 +121,10 @@ pub enum WriteError {
     File {
         /// The target.
         file: String,
-        /// What the system says.
+        /// The error of the system.
         cause: String,
     },
-    /// A value that was given to the writer cannot stand in the format.
+    /// A value that was given to the writer is not possible in the format.
     #[error("{0}")]
     Option(String),
     /// A request that cannot be written.
@@ -139,15 +139,15 @@ pub enum WriteError {
         number: u64,
         /// Its arrival.
         at: Nanos,
-        /// What it asks for.
+        /// Its operation.
         op: &'static str,
         /// Its first sector.
         sector: u64,
         /// Its sectors.
         sectors: u32,
-        /// What is wrong with it, or what the format lacks.
+        /// What is wrong with it, or what the format cannot represent.
         problem: String,
-        /// What to do about it.
+        /// The remedy.
         remedy: &'static str,
     },
 }
@@ -173,8 +173,8 @@ impl WriteError {
     }
 }
 
-/// What every request of every trace fulfils; the text says what is wrong. `last` is the arrival of
-/// the request before it.
+/// What is true of every request of every trace; the text says what is wrong. `last` is the arrival of the
+/// previous request.
 fn impossible(timed: &TimedRequest, last: Nanos) -> Option<String> {
     let request = &timed.request;
     if timed.at < last {
@@ -187,5 +187,5 @@ fn impossible(timed: &TimedRequest, last: Nanos) -> Option<String> {
     end.is_none().then(|| "it reaches beyond sector 2^64".to_owned())
 }
 
-/// What to do about a request that cannot be.
+/// The remedy for an impossible request.
 const IMPOSSIBLE_REMEDY: &str = "the source is faulty; correct it";

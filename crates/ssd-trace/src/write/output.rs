@@ -35,7 +35,7 @@ impl Output {
             hidden.push(name);
             hidden.push(format!(".{}.{attempt}.tmp", std::process::id()));
             let temporary = target.with_file_name(hidden);
-            // `create_new`: a file of somebody else is never overwritten.
+            // `create_new`: a file that others have created is never overwritten.
             match File::create_new(&temporary) {
                 Ok(file) => {
                     let file = Some(BufWriter::with_capacity(BUFFER, file));
@@ -74,7 +74,7 @@ impl Output {
         result.map_err(|error| self.error(&error))
     }
 
-    /// All of the file, compressed with zstd, in its place.
+    /// Compresses the whole file with zstd, in its place.
     pub(crate) fn compressed(mut self, level: i32) -> Result<Output, WriteError> {
         let output = Output::create(&self.target, self.replace)?;
         let done = self.writer().flush().and_then(|()| {
@@ -85,7 +85,7 @@ impl Output {
         done.map_err(|error| self.error(&error))
     }
 
-    /// Gives the file its name once all of it is on the disk; its length, bytes.
+    /// Gives the file its name once all of it is on the disk; returns its length, bytes.
     pub(crate) fn commit(mut self) -> Result<u64, WriteError> {
         let done = self.writer().flush().and_then(|()| {
             let file = self.writer().get_ref();
@@ -115,7 +115,7 @@ impl Write for Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Some(file) = self.file.take() {
-            // Without writing what is buffered: the file goes.
+            // Without writing what is buffered: the file is removed.
             drop(file.into_parts());
             let _ = fs::remove_file(&self.temporary);
         }

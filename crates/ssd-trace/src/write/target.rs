@@ -6,18 +6,18 @@ use super::{
 use ssd_core::config::{TraceFormat, Word};
 use std::path::Path;
 
-/// Name of the host, and of the file, where a format asks for one. fio's `replay_redirect` names
-/// the device that is meant.
+/// Name of the host, and of the file, if a format requires one. fio's `replay_redirect` names the intended
+/// device.
 const SOMEBODY: &str = "ssdlab";
 
 /// A format that can be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
-    /// The format, as it is read again.
+    /// The format, as a format that can be read.
     pub format: TraceFormat,
-    /// Extension of files that the program names itself, without the dot.
+    /// Extension of files that the program names, without the dot.
     pub extension: &'static str,
-    /// What stands in it of a request, and what does not.
+    /// What it stores of a request, and what not.
     pub carries: &'static str,
 }
 
@@ -66,7 +66,7 @@ impl Target {
     /// Opens a writer for `path`; the file is compressed with zstd if the name ends in `.zst`.
     ///
     /// # Errors
-    /// [`WriteError::Exists`], [`WriteError::File`], [`WriteError::Option`] for a name that says
+    /// [`WriteError::Exists`], [`WriteError::File`], [`WriteError::Option`] for a name that implies
     /// another compression.
     pub fn create(
         &self,

@@ -1,4 +1,4 @@
-//! What the text formats share: order, losses, lines, compression.
+//! The common part of the text formats: order, losses, lines, compression.
 
 use super::output::Output;
 use super::{Counts, IMPOSSIBLE_REMEDY, Options, TraceWriter, WriteError, impossible};
@@ -19,14 +19,14 @@ pub trait Form {
     /// Unit of its times, nanoseconds.
     const UNIT_NS: u64;
 
-    /// Why a request cannot stand in the format at all, as in "it has no ...".
+    /// Why the format cannot represent the request at all, as in "it has no ...".
     fn cannot_carry(&self, request: &Request) -> Option<&'static str>;
 
     /// Which of volume, stream and flags of a request it can carry would be lost, as in "it has no
     /// ...".
     fn would_forget(&self, request: &Request) -> Option<&'static str>;
 
-    /// Appends what stands before the first request; nothing by default.
+    /// Appends the text before the first request; nothing by default.
     fn begin(&self, _text: &mut Vec<u8>) {}
 
     /// Appends the line of a request, the `number`th written, from 1, which arrives at `time` units
@@ -34,12 +34,12 @@ pub trait Form {
     #[must_use]
     fn line(&self, number: u64, time: u64, request: &Request, text: &mut Vec<u8>) -> bool;
 
-    /// Appends what stands after the last request, which arrived at `time` units; nothing by
+    /// Appends the text after the last request, which arrived at `time` units; nothing by
     /// default.
     fn end(&self, _time: u64, _text: &mut Vec<u8>) {}
 }
 
-/// Where the text goes.
+/// Destination of the text.
 enum Sink {
     Plain(Output),
     Zstd(Box<zstd::Encoder<'static, Output>>),
@@ -96,7 +96,7 @@ impl<F: Form> TextWriter<F> {
         WriteError::File { file: self.file.clone(), cause: error.to_string() }
     }
 
-    /// A request that is not written as it is.
+    /// A request that is not written unchanged.
     #[cold]
     fn refuse(&self, timed: &TimedRequest, problem: &str, remedy: &'static str) -> WriteError {
         let problem = format!("{} {problem}", F::NAME);
@@ -147,7 +147,7 @@ impl<F: Form> TraceWriter for TextWriter<F> {
             (self.counts.requests + 1, timed.at.0 / F::UNIT_NS, self.text.len());
         if !self.form.line(number, time, request, &mut self.text) {
             self.text.truncate(before);
-            return self.drop_request(timed, "has no place for times this late");
+            return self.drop_request(timed, "cannot represent times this late");
         }
         debug_assert!(self.text.len() > before && self.text.ends_with(b"\n"));
         self.counts.requests += 1;

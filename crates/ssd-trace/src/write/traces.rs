@@ -1,5 +1,5 @@
-//! From a trace in any format that is read to any that is written, request by request: in memory
-//! for a few thousand of them, whatever the length of the trace.
+//! From a trace in any readable format to any writable one, request by request: in memory for a few thousand
+//! of them, whatever the length of the trace.
 
 use super::{ConvertError, Counts, Options, Target, TraceWriter, WriteError};
 use crate::input::Step;
@@ -10,15 +10,14 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Most volumes that are written side by side; each takes half a megabyte.
+/// Largest number of volumes that are written in parallel; each takes half a megabyte.
 pub const MAX_VOLUMES: usize = 256;
 
-/// Writes the trace that `workload` names with `writer`. Time 0 of the result is time 0 of
-/// `workload.from`, its volume 0; see [`raw::each_request`] for the keys that count.
-/// `progress` is told how far it is now and then.
+/// Writes the trace that `workload` names with `writer`. Time 0 of the result is time 0 of `workload.from`,
+/// its volume 0; see [`raw::each_request`] for the keys that count. `progress` is called from time to time.
 ///
 /// # Errors
-/// [`ConvertError`]. The target then stands as it was before.
+/// [`ConvertError`]. The target is then unchanged.
 pub fn convert_trace(
     workload: &Workload,
     mut writer: Box<dyn TraceWriter>,
@@ -46,13 +45,13 @@ pub struct SplitVolume {
     pub counts: Counts,
 }
 
-/// Writes every volume of the trace that `workload` names to a file of its own in `folder`, which
-/// must exist: `volume-NUMBER` with the extension of the target. Each file is what
-/// [`convert_trace`] writes of that volume. `progress` is told how far it is now and then.
+/// Writes every volume of the trace that `workload` names to a separate file in `folder`, which must exist:
+/// `volume-NUMBER` with the extension of the target. Each file is what [`convert_trace`] writes of that
+/// volume. `progress` is called from time to time.
 ///
 /// # Errors
-/// [`ConvertError`], also for more than [`MAX_VOLUMES`] volumes. What is in the folder then is
-/// incomplete, and the caller's to remove.
+/// [`ConvertError`], also for more than [`MAX_VOLUMES`] volumes. The folder is then incomplete, and the
+/// caller has to remove its contents.
 pub fn split_trace(
     workload: &Workload,
     folder: &Path,
@@ -94,7 +93,7 @@ fn kept(failed: &mut Option<WriteError>, error: WriteError) -> SourceError {
     text
 }
 
-/// What a reading ended with.
+/// The result of a reading.
 fn ended<T>(
     failed: Option<WriteError>,
     read: Result<T, Stopped>,

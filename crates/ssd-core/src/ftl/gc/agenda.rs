@@ -3,7 +3,7 @@
 //!
 //! The answer depends on the tables of the device and on what is kept here: the demands of the triggers, pools
 //! whose demand found nothing to collect, what is left of `amount = "one"` and of `"all-candidates"`, and whether
-//! a trigger over the device holds. Pools are looked at only after something of them has changed.
+//! a trigger over the device holds. A pool is considered only after something in it has changed.
 
 use super::trigger::SpaceView;
 use super::unmet::Unmet;
@@ -51,8 +51,8 @@ impl Turn for AlwaysItsTurn {
 /// The decisions of collection, and what they depend on beside the tables of the device.
 pub struct Agenda {
     demands: Demands,
-    /// Pools of which something has changed since they were looked at.
-    to_look_at: IdSet,
+    /// Pools in which something has changed since they were last considered.
+    pending: IdSet,
     /// Pools whose demand found nothing to collect, and how many they are.
     starved: Vec<bool>,
     starving: u32,
@@ -63,21 +63,21 @@ pub struct Agenda {
     unmet: Unmet,
     /// The victim policy has blocks that are collected whatever the triggers say.
     at_once: bool,
-    /// What a pool wants may change with every page written, not only with every block opened.
+    /// The demand of a pool may change with every page written, not only with every block opened.
     watches_pages: bool,
-    /// What a pool wants may change by what happens in others.
+    /// The demand of a pool may change because of events in other pools.
     watches_device: bool,
     /// The triggers that look at the whole device held when they were last asked.
     device_held: bool,
 }
 
 impl Agenda {
-    /// For the device of `ftl` under `[gc]`; no pool is to be looked at yet.
+    /// For the device of `ftl` under `[gc]`; no pool is pending yet.
     #[must_use]
     pub fn new(gc: &Gc, ftl: &Ftl, plugs: &Plugs) -> Agenda {
         let (demands, pools) = (Demands::new(gc, plugs), ftl.geo.pools);
         Agenda {
-            to_look_at: IdSet::new(pools),
+            pending: IdSet::new(pools),
             starved: vec![false; pools as usize],
             starving: 0,
             spent: vec![false; pools as usize],
@@ -91,7 +91,7 @@ impl Agenda {
         }
     }
 
-    /// What the pool behind `view` wants now.
+    /// The demand of the pool behind `view` now.
     #[inline]
     #[must_use]
     pub fn demand(&self, view: &SpaceView) -> Demand {
@@ -110,15 +110,15 @@ impl Agenda {
         self.unmet.at(ftl, &self.demands, pool)
     }
 
-    /// Look at `pool`.
+    /// Consider `pool` soon.
     #[inline(always)]
-    pub fn look_at(&mut self, pool: PoolId) {
-        self.to_look_at.insert(pool.0);
+    pub fn consider(&mut self, pool: PoolId) {
+        self.pending.insert(pool.0);
     }
 
-    /// Look at every pool.
-    pub fn look_at_all(&mut self) {
-        (0..self.starved.len()).for_each(|pool| self.to_look_at.insert(pool as u32));
+    /// Consider every pool soon.
+    pub fn consider_all(&mut self) {
+        (0..self.starved.len()).for_each(|pool| self.pending.insert(pool as u32));
     }
 
     /// A host page has been programmed in `pool`; `opened`: for it a block was opened. `amount = "one"` may
@@ -127,7 +127,7 @@ impl Agenda {
     pub fn page_written(&mut self, pool: PoolId, opened: bool) {
         if opened || self.watches_pages || self.spent[pool.at()] {
             self.spent[pool.at()] = false;
-            self.look_at(pool);
+            self.consider(pool);
         }
     }
 
@@ -138,35 +138,35 @@ impl Agenda {
         self.starving > 0 || self.at_once
     }
 
-    /// A page of `pool` has become invalid, or a block of it has been sealed; asked for only if
+    /// A page of `pool` has become invalid, or a block of it has been sealed; called only if
     /// [`Agenda::watches_releases`].
     pub fn page_released(&mut self, pool: PoolId) {
         if self.starved[pool.at()] || self.at_once {
-            self.look_at(pool);
+            self.consider(pool);
         }
     }
 
-    /// Whether no pool is to be looked at.
+    /// Whether no pool is pending.
     #[inline(always)]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.to_look_at.is_empty()
+        self.pending.is_empty()
     }
 
-    /// The next pool to be looked at, in order of their numbers.
+    /// The next pending pool, in order of their numbers.
     #[inline]
     pub fn pop(&mut self) -> Option<PoolId> {
-        self.to_look_at.pop().map(PoolId)
+        self.pending.pop().map(PoolId)
     }
 
-    /// When a trigger over the device begins to hold, every pool is looked at.
+    /// When a trigger over the device begins to hold, every pool is considered.
     pub fn watch_device(&mut self, ftl: &Ftl) {
         if !self.watches_device {
             return;
         }
         let held = self.demands.device_holds(&ftl.space_view(PoolId(0)));
         if held && !self.device_held {
-            self.look_at_all();
+            self.consider_all();
         }
         self.device_held = held;
     }
@@ -179,7 +179,7 @@ impl Agenda {
         pools.clone().find(at_reserve).or_else(|| pools.next())
     }
 
-    /// Whether the demand of `pool` found nothing to collect when it was last looked at.
+    /// Whether the demand of `pool` found nothing to collect when it was last considered.
     #[must_use]
     pub fn is_starved(&self, pool: PoolId) -> bool {
         self.starved[pool.at()]
