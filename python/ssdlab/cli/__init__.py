@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import ssdlab
-from ssdlab import _core, kv, outputs, versions
-from ssdlab.arguments import (
+from ssdlab import _core, kv, versions
+from ssdlab.cli.arguments import (
     nanoseconds,
     read_as,
     sector_ranges,
@@ -27,19 +27,20 @@ from ssdlab.arguments import (
     size_bytes,
     vary_values,
 )
-from ssdlab.compare_runs import Planned, plan, run_all
-from ssdlab.comparison import table
-from ssdlab.doctor import facts
+from ssdlab.cli.doctor import facts
+from ssdlab.cli.kv import kv_app
+from ssdlab.cli.terminal import discard, put, say
 from ssdlab.errors import ConfigError, InternalError, Interrupted, OutputError, RunError
 from ssdlab.export import FORMATS, export_run
-from ssdlab.kv.commands import kv_app
-from ssdlab.report import Report
-from ssdlab.terminal import discard, put, say
-from ssdlab.trace import Written
-from ssdlab.trace_table import to_json, to_text
+from ssdlab.results import outputs
+from ssdlab.results.comparison import table
+from ssdlab.results.report import Report
+from ssdlab.running.compare_runs import Planned, plan, run_all
+from ssdlab.traces.table import to_json, to_text
+from ssdlab.traces.trace import Written
 
 if TYPE_CHECKING:
-    from ssdlab.trace_info import Info
+    from ssdlab.traces.info import Info
 
 UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 KEPT = "interrupted: the completed part is kept"

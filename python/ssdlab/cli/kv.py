@@ -13,8 +13,8 @@ import typer
 
 from ssdlab import kv
 from ssdlab.bench import history
+from ssdlab.cli.terminal import put, say
 from ssdlab.errors import OutputError
-from ssdlab.terminal import put, say
 
 SOMETHING_LOST = 1
 

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-from ssdlab import memory, versions
-from ssdlab.compare_runs import cores
-from ssdlab.config_input import preset_names
-from ssdlab.numbers import rate, size
-from ssdlab.simulate import run
+from ssdlab import versions
+from ssdlab.config import memory
+from ssdlab.config.resolve import preset_names
+from ssdlab.display.numbers import rate, size
+from ssdlab.running.compare_runs import cores
+from ssdlab.running.simulate import run
 
 REQUESTS = 50_000
 
