@@ -149,11 +149,11 @@ def test_progress_on_a_terminal(verb: str, small: Path) -> None:
 
 def test_internal_errors_ask_for_a_report(tmp_path: Path) -> None:
     program = (
-        "import ssdlab.cli as c, sys\n"
+        "import ssdlab.cli, sys\n"
         "def broken(*a, **k): raise AssertionError('it cannot be')\n"
-        "c.facts = broken\n"
+        "ssdlab.cli.doctor.facts = broken\n"
         "sys.argv = ['ssdlab', *sys.argv[1:]]\n"
-        "c.main()\n"
+        "ssdlab.cli.main()\n"
     )
     for options, traced in (([], False), (["--debug"], True)):
         words = [sys.executable, "-c", program, *options, "doctor"]
