@@ -213,13 +213,13 @@ def _form(classes: dict[str, ast.ClassDef], root: str, but: Collection[str] = ()
 
 def trace_info() -> str:
     """Every statistic of `ssdlab trace info`, from the texts below its fields."""
-    lines = [TRACE_INFO_HEAD, *_form(_classes("trace_info.py"), "Info")]
+    lines = [TRACE_INFO_HEAD, *_form(_classes("traces/info.py"), "Info")]
     return "\n".join(lines) + "\n"
 
 
 def report() -> str:
     """Every field of a report, from the texts below the fields of `ssdlab.Report`."""
-    classes = _classes("report.py", "measures.py")
+    classes = _classes("results/report.py", "results/measures.py")
     lines = [REPORT_HEAD, *_form(classes, "Report", REPORT_ONLY_IN_PYTHON)]
     return "\n".join(lines) + "\n"
 

@@ -21,7 +21,6 @@ tests fail without a mutant.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import subprocess
@@ -30,26 +29,13 @@ import tempfile
 from pathlib import Path
 
 from mutation.listing import SAMPLE, Mutant, drawn, mutants
+from mutation.results import Results, reasons
 from mutation.suites import Suite, cargo, copy_sources, judge, measure, prepare, suites, sync
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "target" / "mutants"
 QUICK_S = 3.0
 EQUIVALENT = ROOT / "tools" / "mutation" / "equivalent.txt"
-
-
-def equivalent() -> dict[str, str]:
-    """Why mutants change nothing, by name."""
-    found: dict[str, str] = {}
-    name = ""
-    for line in EQUIVALENT.read_text(encoding="utf-8").splitlines():
-        if line.startswith("    "):
-            found[name] = f"{found.get(name, '')} {line.strip()}".strip()
-        elif line.startswith("  "):
-            name += " " + line.strip()
-        elif line and not line.startswith("#"):
-            name = line
-    return found
 
 
 def changed(tool: str, base: str) -> list[Mutant]:
@@ -67,21 +53,14 @@ def changed(tool: str, base: str) -> list[Mutant]:
         return mutants(ROOT, tool, list(SAMPLE), "--in-diff", diff.name)
 
 
-class Results:
-    """What came out, in a file that grows."""
+class CrateResults(Results):
+    """Results of the mutants of the crates."""
 
     def __init__(self, path: Path, again: bool, quick: bool) -> None:
-        self.path, self.longest_s = path, QUICK_S if quick else math.inf
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        entries = [json.loads(line) for line in lines]
-        self.by_key = {(e["name"], e["digest"]): e for e in entries}
         # Without `quick` those that only the quick suites have judged are judged anew.
         forgotten = {"survived", "quick"} if again else set() if quick else {"quick"}
-        self.by_key = {k: e for k, e in self.by_key.items() if e["verdict"] not in forgotten}
-
-    def of(self, mutant: Mutant) -> dict[str, str] | None:
-        """The result of a mutant, if its function is still what it was."""
-        return self.by_key.get((mutant.name, mutant.digest))
+        super().__init__(path, forgotten)
+        self.longest_s = QUICK_S if quick else math.inf
 
     def judge(self, mutant: Mutant, ready: list[Suite], number: int) -> None:
         """Run a mutant and note the result."""
@@ -90,16 +69,6 @@ class Results:
         self.add(
             mutant, "hangs" if by.endswith("(time)") else "caught" if by else survived, by, cpu_s
         )
-
-    def add(self, mutant: Mutant, verdict: str, by: str, cpu_s: float) -> None:
-        """Note a result."""
-        entry = {"name": mutant.name, "digest": mutant.digest, "crate": mutant.crate}
-        entry |= {"verdict": verdict, "by": by, "cpu_s": f"{cpu_s:.1f}"}
-        self.by_key[mutant.name, mutant.digest] = entry
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", encoding="utf-8") as out:
-            out.write(json.dumps(entry) + "\n")
-        print(f"{verdict:10} {cpu_s:6.1f} s  {mutant.name}  {by}", flush=True)
 
 
 def baseline(crate: str, ready: list[Suite]) -> list[Suite]:
@@ -115,7 +84,7 @@ def baseline(crate: str, ready: list[Suite]) -> list[Suite]:
     return sorted(ready, key=lambda suite: suite.cpu_s)
 
 
-def run_alone(mutant: Mutant, ready: list[Suite], results: Results) -> None:
+def run_alone(mutant: Mutant, ready: list[Suite], results: CrateResults) -> None:
     """Judge a mutant that needs a build of its own."""
     tree, target = WORK / f"{mutant.crate}.alone", WORK / "build"
     with tempfile.TemporaryDirectory() as folder:
@@ -147,7 +116,7 @@ def wanted(order: list[Mutant], results: Results, most: int) -> list[Mutant]:
     return [mutant for mutant in order if viable(mutant)][:most]
 
 
-def run_crate(crate: str, order: list[Mutant], most: int, results: Results) -> None:
+def run_crate(crate: str, order: list[Mutant], most: int, results: CrateResults) -> None:
     """Judge the mutants of one crate that have no result yet."""
     if all(results.of(m) for m in wanted(order, results, most)):
         return
@@ -165,32 +134,6 @@ def run_crate(crate: str, order: list[Mutant], most: int, results: Results) -> N
                 results.judge(mutant, ready, number)
 
 
-def table(chosen: dict[str, list[Mutant]], results: Results) -> int:
-    """Print survivors and counts; the number of survivors that nothing explains."""
-    reasons, unexplained = equivalent(), 0
-    counts: list[str] = []
-    for crate, order in chosen.items():
-        count = dict.fromkeys(("caught", "hangs", "equivalent", "unexplained", "not run"), 0)
-        for mutant in order:
-            known = results.of(mutant)
-            if known is None:
-                count["not run"] += 1
-            elif known["verdict"] not in {"survived", "quick"}:
-                count[known["verdict"]] += 1
-            elif mutant.name in reasons:
-                count["equivalent"] += 1
-            else:
-                count["unexplained"] += 1
-                print(f"SURVIVES {mutant.name}")
-        unexplained += count["unexplained"]
-        judged = len(order) - count["equivalent"] - count["not run"]
-        share = 100 * (count["caught"] + count["hangs"]) / max(judged, 1)
-        words = ", ".join(f"{n} {what}" for what, n in count.items())
-        counts.append(f"{crate}: {len(order)} mutants, {words}; {share:.1f} % of those that count")
-    print("\n".join(counts))
-    return unexplained
-
-
 def main() -> int:
     """Judge a sample or a change; 1 if a survivor is not explained."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -201,7 +144,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="leave out long suites")
     parser.add_argument("--table", action="store_true", help="run nothing, print what is known")
     options = parser.parse_args()
-    results = Results(WORK / "results.jsonl", options.again, options.quick)
+    results = CrateResults(WORK / "results.jsonl", options.again, options.quick)
     if options.what == "sample":
         crates = options.names or list(SAMPLE)
         found = mutants(ROOT, options.tool, crates)
@@ -214,7 +157,7 @@ def main() -> int:
         for crate, (order, most) in orders.items():
             run_crate(crate, order, most, results)
     chosen = {crate: wanted(order, results, most) for crate, (order, most) in orders.items()}
-    return 1 if table(chosen, results) else 0
+    return 1 if results.table(chosen, reasons(EQUIVALENT)) else 0
 
 
 if __name__ == "__main__":

@@ -20,12 +20,8 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
-import os
 import re
-import resource
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -33,9 +29,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import bounded
+from bounded import Limits
 from mutation import python_sites, script_sites
 from mutation.python_sites import Change, compiles
 from mutation.reach import Reached, measured, tests_of
+from mutation.results import Results, reasons
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "target" / "mutants"
@@ -63,8 +62,12 @@ class Mutant:
     change: Change
     name: str
     """The same as long as the line stays the same."""
-    digest: str
-    """Of the file."""
+    digest: str = ""
+
+    @property
+    def place(self) -> str:
+        """File and line."""
+        return f"{self.file}:{self.change.line}"
 
     @property
     def rank(self) -> str:
@@ -87,7 +90,6 @@ def mutants(areas: list[str], lines: dict[str, set[int]] | None = None) -> Itera
         if area not in areas or (lines is not None and file not in lines):
             continue
         source = path.read_text(encoding="utf-8")
-        digest = hashlib.sha256(source.encode()).hexdigest()[:12]
         sites = python_sites if path.suffix == ".py" else script_sites
         transcribed = path.relative_to(PACKAGE).as_posix().startswith(TRANSCRIBED)
         seen: dict[str, int] = {}
@@ -103,7 +105,7 @@ def mutants(areas: list[str], lines: dict[str, set[int]] | None = None) -> Itera
             name = " ".join(f"{file}: {before} -> {after.strip()}".split())
             seen[name] = seen.get(name, 0) + 1
             name += f" ({seen[name]})" if seen[name] > 1 else ""
-            yield Mutant(area, file, change, name, digest)
+            yield Mutant(area, file, change, name)
 
 
 def drawn(areas: list[str]) -> list[Mutant]:
@@ -144,40 +146,6 @@ def changed(base: str) -> list[Mutant]:
     return [mutant for mutant in mutants(list(SAMPLE), lines) if viable(mutant)]
 
 
-def equivalent() -> dict[str, str]:
-    """Why mutants change nothing, by name."""
-    found: dict[str, str] = {}
-    name = ""
-    for line in EQUIVALENT.read_text(encoding="utf-8").splitlines():
-        if line.startswith("    "):
-            found[name] = f"{found.get(name, '')} {line.strip()}".strip()
-        elif line and not line.startswith("#"):
-            name = line
-    return found
-
-
-class Results:
-    """What came out, in a file that grows."""
-
-    def __init__(self, path: Path, again: bool) -> None:
-        self.path = path
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        # The last one counts.
-        self.by_name = {entry["name"]: entry for entry in map(json.loads, lines)}
-        if again:
-            kept = self.by_name.items()
-            self.by_name = {name: e for name, e in kept if e["verdict"] != "survived"}
-
-    def add(self, mutant: Mutant, verdict: str, by: str, took_s: float) -> None:
-        """Note a result."""
-        entry = {"name": mutant.name, "area": mutant.area, "verdict": verdict, "by": by}
-        self.by_name[mutant.name] = entry
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", encoding="utf-8") as out:
-            out.write(json.dumps({**entry, "took_s": round(took_s, 1)}) + "\n")
-        print(f"{verdict:8} {took_s:5.0f} s  {mutant.name}  {by}", flush=True)
-
-
 def function_lines(source: str) -> set[int]:
     """Lines that run when something is called."""
     import ast
@@ -216,69 +184,20 @@ def judge(mutant: Mutant, reached: list[Reached], tree: Path) -> tuple[str, str]
         path.write_text(source, encoding="utf-8")
 
 
-def limits(cpu_s: int) -> None:
-    """Of the process that is about to run tests, and of each that it starts."""
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 5))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
 def run_tests(tests: list[str], most_s: float, tree: Path) -> tuple[str, str]:
     """Whether one of the tests fails on the package in `tree`, and which."""
     # Stale bytecode is known by the second in which its source was written: none is kept.
-    environment = os.environ | {
-        "PYTHONPATH": str(tree / "python"),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
+    environment = {"PYTHONPATH": str(tree / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-qx", "-m", "not slow", "--no-header"]
     command += ["--tb=line", "-p", "no:cacheprovider", *tests]
-    process = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-        preexec_fn=lambda: limits(round(most_s)),
-    )
-    try:
-        output, _ = process.communicate(timeout=LONGEST_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+    limits = Limits(LONGEST_S, most_s)
+    ended = bounded.run(command, ROOT, environment, limits, errors=subprocess.STDOUT)
+    if ended.hung:
         return "hangs", ""
-    if process.returncode == 0:
+    if ended.code == 0:
         return "survived", ""
-    if process.returncode == -signal.SIGXCPU:
-        return "hangs", ""
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
-    return "caught", failed[1] if failed else f"exit code {process.returncode}"
-
-
-def table(chosen: list[Mutant], results: Results) -> int:
-    """Print survivors and counts; the number of survivors that nothing explains."""
-    reasons, unexplained = equivalent(), 0
-    for area in sorted({mutant.area for mutant in chosen}):
-        count = dict.fromkeys(("caught", "hangs", "equivalent", "unexplained", "not run"), 0)
-        for mutant in chosen:
-            if mutant.area != area:
-                continue
-            known = results.by_name.get(mutant.name)
-            if known is None:
-                verdict = "not run"
-            elif known["verdict"] != "survived":
-                verdict = known["verdict"]
-            else:
-                verdict = "equivalent" if mutant.name in reasons else "unexplained"
-            count[verdict] += 1
-            if verdict == "unexplained":
-                print(f"SURVIVES {mutant.file}:{mutant.change.line} {mutant.name}")
-        unexplained += count["unexplained"]
-        judged = count["caught"] + count["hangs"] + count["unexplained"]
-        share = 100 * (judged - count["unexplained"]) / max(1, judged)
-        words = ", ".join(f"{n} {what}" for what, n in count.items())
-        print(f"{area}: {sum(count.values())} mutants, {words}; {share:.1f} % of those that count")
-    return unexplained
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", ended.output, re.MULTILINE)
+    return "caught", failed[1] if failed else f"exit code {ended.code}"
 
 
 def main() -> int:
@@ -289,12 +208,12 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="run the survivors again")
     parser.add_argument("--table", action="store_true", help="run nothing, print what is known")
     options = parser.parse_args()
-    results = Results(WORK / "python.jsonl", options.again)
+    results = Results(WORK / "python.jsonl", {"survived"} if options.again else ())
     if options.what == "sample":
         chosen = drawn(options.names or list(SAMPLE))
     else:
         chosen = changed(*(options.names or ["main"]))
-    todo = [m for m in chosen if m.name not in results.by_name]
+    todo = [m for m in chosen if not results.of(m)]
     if todo and not options.table:
         reached = measured(ROOT, WORK)
         tree = WORK / "package"
@@ -305,7 +224,9 @@ def main() -> int:
             start = time.monotonic()
             verdict, by = judge(mutant, reached, tree)
             results.add(mutant, verdict, by, time.monotonic() - start)
-    return 1 if table(chosen, results) else 0
+    areas = {area: [m for m in chosen if m.area == area] for area in SAMPLE}
+    areas = {area: found for area, found in areas.items() if found}
+    return 1 if results.table(areas, reasons(EQUIVALENT)) else 0
 
 
 if __name__ == "__main__":

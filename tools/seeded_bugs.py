@@ -18,12 +18,14 @@ import argparse
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+import bounded
+from bounded import Limits
 
 ROOT = Path(__file__).resolve().parent.parent
 PATCHES = ROOT / "tools" / "seeded_bugs"
@@ -103,33 +105,11 @@ def restore(before: list[tuple[Path, str]]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def bounded(
-    command: list[str], folder: Path, environment: dict[str, str]
-) -> tuple[int | None, str]:
-    """Exit code and output; no code if it had to be ended, with all it had started."""
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        output, _ = process.communicate(timeout=LONGEST_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        return None, ""
-    return process.returncode, output
-
-
 def failures(crate: str, tree: Path, target: Path) -> tuple[str, list[str]]:
     """The first suite of a crate that fails, and its failing tests; empty if all pass."""
     if crate == "ssdlab":
         return python_failures(tree)
-    environment = os.environ | {
+    environment = {
         "CARGO_TARGET_DIR": str(target),
         "PROPTEST_MAX_SHRINK_ITERS": "0",
         "RUST_BACKTRACE": "0",
@@ -139,18 +119,18 @@ def failures(crate: str, tree: Path, target: Path) -> tuple[str, list[str]]:
         build = subprocess.run(
             [*base, "--no-run", "--test", suite],
             cwd=tree,
-            env=environment,
+            env=os.environ | environment,
             capture_output=True,
             text=True,
             check=False,
         )
         if build.returncode != 0:
             raise Stale(f"it does not compile:\n{build.stderr}")
-        code, output = bounded([*base, "--test", suite], tree, environment)
-        if code is None:
+        ended = bounded.run([*base, "--test", suite], tree, environment, Limits(LONGEST_S))
+        if ended.hung:
             return suite, ["(it does not end)"]
-        if code != 0:
-            names = re.findall(r"^    (\w+)$", output, re.MULTILINE)
+        if ended.code != 0:
+            names = re.findall(r"^    (\w+)$", ended.output, re.MULTILINE)
             return suite, sorted(set(names)) or ["(it crashed)"]
     return "", []
 
@@ -158,14 +138,14 @@ def failures(crate: str, tree: Path, target: Path) -> tuple[str, list[str]]:
 def python_failures(tree: Path) -> tuple[str, list[str]]:
     """The same of the Python package: the test files of this folder on the package in `tree`."""
     # Stale bytecode is detected by the second in which the source was written.
-    environment = os.environ | {"PYTHONPATH": str(tree / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {"PYTHONPATH": str(tree / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
     for suite in SUITES["ssdlab"]:
         command = [sys.executable, "-m", "pytest", "-qx", f"tests/py/{suite}.py"]
-        code, output = bounded(command, ROOT, environment)
-        if code is None:
+        ended = bounded.run(command, ROOT, environment, Limits(LONGEST_S))
+        if ended.hung:
             return suite, ["(it does not end)"]
-        if code != 0:
-            return suite, re.findall(r"^FAILED \S+::(\S+)", output, re.MULTILINE) or [
+        if ended.code != 0:
+            return suite, re.findall(r"^FAILED \S+::(\S+)", ended.output, re.MULTILINE) or [
                 "(it crashed)"
             ]
     return "", []

@@ -8,10 +8,7 @@ Unless stated otherwise, times are integer nanoseconds and sizes are bytes.
 """
 
 from ssdlab import kv, policy, versions
-from ssdlab.compare_runs import compare
-from ssdlab.comparison import Comparison
-from ssdlab.config_input import Config, load_config, preset_names
-from ssdlab.device import Completions, Device, SnapshotInfo, snapshot_info
+from ssdlab.config.resolve import Config, load_config, preset_names
 from ssdlab.errors import (
     ConfigError,
     InternalError,
@@ -20,10 +17,13 @@ from ssdlab.errors import (
     RunError,
     WorkloadError,
 )
-from ssdlab.keys import KeyBatch, key_stream
-from ssdlab.report import Report
-from ssdlab.simulate import run
-from ssdlab.trace import Trace, generate
+from ssdlab.kv.keys import KeyBatch, key_stream
+from ssdlab.results.comparison import Comparison
+from ssdlab.results.report import Report
+from ssdlab.running.compare_runs import compare
+from ssdlab.running.device import Completions, Device, SnapshotInfo, snapshot_info
+from ssdlab.running.simulate import run
+from ssdlab.traces.trace import Trace, generate
 
 __all__ = [
     "Comparison",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from ssdlab import _core
 
 if TYPE_CHECKING:
-    from ssdlab.comparison import Comparison
-    from ssdlab.report import Report
+    from ssdlab.results.comparison import Comparison
+    from ssdlab.results.report import Report
 
 
 class ConfigError(ValueError):

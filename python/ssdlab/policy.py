@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from ssdlab import _core
 from ssdlab._core import ConcurrencyView, DeviceInfo, TriggerView, VictimView
-from ssdlab.config_input import Config
+from ssdlab.config.resolve import Config
 from ssdlab.errors import ConfigError
 
 if TYPE_CHECKING:

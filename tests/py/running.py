@@ -68,7 +68,7 @@ def ssdlab_command(
 
 SIGNALLED_AT = """
 import os, sys, threading
-from ssdlab import progress
+from ssdlab.display import progress
 from ssdlab.cli import main
 
 stage, number, *words = sys.argv[1:]

@@ -18,9 +18,13 @@ import pytest
 
 import ssdlab
 from running import SMALL, SMALL_TOML
-from ssdlab import _core, arguments, comparison, memory, simulate, versions
-from ssdlab.numbers import rate
-from ssdlab.report import Report
+from ssdlab import _core, versions
+from ssdlab.cli import arguments
+from ssdlab.config import memory
+from ssdlab.display.numbers import rate
+from ssdlab.results import comparison
+from ssdlab.results.report import Report
+from ssdlab.running import simulate
 
 CROWDED: dict[str, object] = {
     **SMALL,
@@ -207,7 +211,7 @@ def test_run_error_carries_the_report(tmp_path: Path) -> None:
 
 def test_a_stopped_comparison_is_carried(monkeypatch: pytest.MonkeyPatch) -> None:
     done = ssdlab.Comparison({}, interrupted=True, folder=Path("here"))
-    monkeypatch.setattr("ssdlab.compare_runs.run_all", lambda *_, **__: done)
+    monkeypatch.setattr("ssdlab.running.compare_runs.run_all", lambda *_, **__: done)
     with pytest.raises(ssdlab.Interrupted) as caught:
         ssdlab.compare("greedy-8ch", progress=False)
     assert caught.value.comparison is done

@@ -12,7 +12,7 @@ import pytest
 
 import ssdlab
 from running import COMMAND, ROOT, SMALL_TOML, report_of, ssdlab_command
-from ssdlab.doctor import facts
+from ssdlab.cli.doctor import facts
 
 
 @pytest.fixture
@@ -90,11 +90,11 @@ def test_config(small: Path) -> None:
 
 
 def test_doctor_says_how_much_memory_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ssdlab.memory.available", lambda: 3 * 2**29)
-    monkeypatch.setattr("ssdlab.memory.BYTES_A_PAGE", 16)
+    monkeypatch.setattr("ssdlab.config.memory.available", lambda: 3 * 2**29)
+    monkeypatch.setattr("ssdlab.config.memory.BYTES_A_PAGE", 16)
     found = dict(facts())
     assert found["memory"] == "1.50 GiB available, enough for 100,663,296 flash pages"
-    monkeypatch.setattr("ssdlab.memory.available", lambda: None)
+    monkeypatch.setattr("ssdlab.config.memory.available", lambda: None)
     assert dict(facts())["memory"] == "unknown"
 
 
@@ -149,11 +149,11 @@ def test_progress_on_a_terminal(verb: str, small: Path) -> None:
 
 def test_internal_errors_ask_for_a_report(tmp_path: Path) -> None:
     program = (
-        "import ssdlab.cli as c, sys\n"
+        "import ssdlab.cli, sys\n"
         "def broken(*a, **k): raise AssertionError('it cannot be')\n"
-        "c.facts = broken\n"
+        "ssdlab.cli.doctor.facts = broken\n"
         "sys.argv = ['ssdlab', *sys.argv[1:]]\n"
-        "c.main()\n"
+        "ssdlab.cli.main()\n"
     )
     for options, traced in (([], False), (["--debug"], True)):
         words = [sys.executable, "-c", program, *options, "doctor"]

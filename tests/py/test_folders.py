@@ -25,8 +25,8 @@ from running import (
     signalled_at,
     ssdlab_command,
 )
-from ssdlab import compare_runs, simulate
 from ssdlab.html.compare_page import comparison_page
+from ssdlab.running import compare_runs, simulate
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 import ssdlab
 from running import HANG_S, ROOT, SMALL
 from ssdlab.html.write import trace_files
-from ssdlab.repeated_text import ratio_text
+from ssdlab.results.repeated_text import ratio_text
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next((path for path in map(shutil.which, NAMES) if path), None)

@@ -1,13 +1,21 @@
-"""The mutants of the crates: one build holds all of a function, and the sample stays what it is."""
+"""Mutants: one build holds all of a function, the sample stays what it is, and what results say.
+
+Commands that hang are ended, with all that they have started.
+"""
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from bounded import Ended, Limits
     from mutation.listing import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,3 +77,83 @@ def test_the_sample_does_not_depend_on_other_mutants() -> None:
     assert sample[:3] == drawn(every[::-1], "ssd-kv")[:3]
     gone = drawn([m for m in every if m != sample[0]], "ssd-kv")
     assert gone[:119] == sample[1:]
+
+
+def test_results_count_until_they_are_forgotten_or_the_code_changes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from mutation.results import Results, reasons
+
+    file = tmp_path / "work" / "results.jsonl"
+    one, two, three = (_mutant(SOURCE, "fn f", "+", sign) for sign in "-*/")
+    first = Results(file)
+    first.add(one, "survived", "", 1)
+    first.add(one, "caught", "levels: f", 2)
+    first.add(two, "survived", "", 1)
+    again, anew = Results(file), Results(file, {"survived"})
+    assert [entry and entry["verdict"] for entry in map(again.of, (one, two, three))] == [
+        "caught",
+        "survived",
+        None,
+    ]
+    assert anew.of(one)
+    assert not anew.of(two)
+    assert not again.of(_with_digest(one, "another"))
+    capsys.readouterr()
+    assert again.table({"kernel": [one, two, three]}, {}) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        f"SURVIVES {two.name}",
+        "kernel: 3 mutants, 1 caught, 0 hangs, 0 equivalent, 1 unexplained, 1 not run;"
+        " 50.0 % of those that count",
+    ]
+    why = tmp_path / "equivalent.txt"
+    why.write_text(f"# Names.\n{two.name}\n    It changes nothing,\n    as one sees.\n")
+    assert reasons(why) == {two.name: "It changes nothing, as one sees."}
+    assert again.table({"kernel": [one, two]}, reasons(why)) == 0
+    assert "1 caught, 0 hangs, 1 equivalent, 0 unexplained" in capsys.readouterr().out
+
+
+def _with_digest(mutant: Mutant, digest: str) -> Mutant:
+    from dataclasses import replace
+
+    return replace(mutant, digest=digest)
+
+
+def _bounded(program: str, limits: Limits, stop_at: str | None = None) -> Ended:
+    import bounded
+
+    command = [sys.executable, "-uc", program]
+    merged = subprocess.STDOUT
+    return bounded.run(command, ROOT, {"A": "b"}, limits, stop_at=stop_at, errors=merged)
+
+
+def test_a_command_that_ends_by_itself() -> None:
+    from bounded import Limits
+
+    ended = _bounded("import os, sys; print(os.environ['A']); sys.exit('no')", Limits(60))
+    assert (ended.code, ended.output, ended.hung) == (1, "b\nno\n", False)
+
+
+def test_a_command_that_hangs_is_ended_with_what_it_started() -> None:
+    from bounded import Limits
+
+    child = "import subprocess; subprocess.run(['sleep', '600'])"
+    start = time.monotonic()
+    # The output stays open until the child is gone, too.
+    ended = _bounded(f"import time; {child}; time.sleep(600)", Limits(2))
+    assert ended.hung
+    assert time.monotonic() - start < 60
+    ended = _bounded("while True: pass", Limits(60, cpu_s=0))
+    assert (ended.code, ended.hung) == (-signal.SIGXCPU, True)
+
+
+def test_a_command_has_its_memory_and_ends_at_a_line() -> None:
+    from bounded import Limits
+
+    ended = _bounded("bytearray(1 << 30)", Limits(60, memory=1 << 29))
+    assert "MemoryError" in ended.output
+    assert not ended.hung
+    ended = _bounded("while True: print('FAILED it')", Limits(60), stop_at=r"FAILED (\w+)")
+    assert ended.stopped_by
+    assert ended.stopped_by[1] == "it"
+    assert (ended.output, ended.hung) == ("FAILED it\n", False)

@@ -9,9 +9,9 @@ from importlib import resources
 
 import pytest
 
-from ssdlab import numbers
+from ssdlab.display import numbers
+from ssdlab.display.progress import speed
 from ssdlab.html.page import number
-from ssdlab.progress import speed
 
 KIB, MIB = 1024.0, 1024.0**2
 

@@ -115,8 +115,8 @@ def test_a_policy_that_cannot_be_copied_is_refused_before_anything_runs() -> Non
 
 SCRIPT = """
 import os, sys, time
-import ssdlab, ssdlab.processes
-ssdlab.processes.STOP_S = {stop_s}
+import ssdlab, ssdlab.running.processes
+ssdlab.running.processes.STOP_S = {stop_s}
 values = {values!r}
 
 class Mine(ssdlab.policy.Victim):

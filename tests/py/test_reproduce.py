@@ -21,7 +21,7 @@ from ssdlab.reproduce.paper import Recording, Scale, fitting
 from ssdlab.reproduce.requests import shares_invalid
 from ssdlab.reproduce.result import QUICK, VERSION
 from ssdlab.reproduce.tables import Row, Table, Tally, agreement, number, tally
-from ssdlab.trace import Requests
+from ssdlab.traces.trace import Requests
 
 WRITE, TRIM = Requests.OPS.index("write"), Requests.OPS.index("trim")
 

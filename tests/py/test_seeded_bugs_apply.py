@@ -22,7 +22,8 @@ def _tool() -> ModuleType:
 
 
 @pytest.mark.parametrize("patch", sorted((ROOT / "tools" / "seeded_bugs").glob("*.patch")))
-def test_the_text_a_bug_replaces_stands_once(patch: Path) -> None:
+def test_the_text_a_bug_replaces_stands_once(patch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
     hunks = _tool().hunks(patch.read_text(encoding="utf-8"))
     assert hunks, f"{patch.name} changes nothing"
     for file, old, new in hunks:

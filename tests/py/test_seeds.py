@@ -11,10 +11,10 @@ import pytest
 
 import ssdlab
 from running import SMALL, SMALL_TOML, refused, ssdlab_command
-from ssdlab.comparison import MEASURES
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.run_page import value_at
-from ssdlab.intervals import ONE_SEED, UNDECIDED, Estimate, estimate, order, paired_ratio
+from ssdlab.results.comparison import MEASURES
+from ssdlab.results.intervals import ONE_SEED, UNDECIDED, Estimate, estimate, order, paired_ratio
 from test_html_page import Reader
 
 VICTIMS = ["greedy", "fifo", "random"]

@@ -173,6 +173,85 @@ def _arrow_complaints(name: str, text: str) -> Iterator[str]:
             yield f"{name}:{line}: {module} must not use crate::{path}"
 
 
+# ---------------------------------------------------------------- arrows inside the Python package
+
+PACKAGE = "python/ssdlab"
+# Everything at the top of the package; it may import what stands above it in this list, in
+# functions and for types, too. So there is no cycle between them.
+PACKAGES = [
+    "errors",
+    "versions",
+    "display",
+    "config",
+    "results",
+    "policy",
+    "traces",
+    "html",
+    "export",
+    "running",
+    "kv",
+    "ssdlab",  # __init__.py, the public interface: those below it use the package as anybody does.
+    "oracles",
+    "bench",
+    "reproduce",
+    "validation",
+    "cli",
+    "__main__",
+]
+FLAT = {"__init__", "__main__", "errors", "policy", "versions"}
+# An error carries the results so far: for type checkers only.
+FOR_TYPES = {("errors", "results")}
+
+
+def _python_arrows(name: str, tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """What the module `name` uses of the package, as elements of PACKAGES if it is one."""
+    here = ["ssdlab", *Path(name).relative_to(PACKAGE).parts[:-1]]
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import():
+                used = [one.name for one in node.names]
+            case ast.ImportFrom():
+                above = here[: len(here) - node.level + 1] if node.level else []
+                module = [*above, *filter(None, [node.module])]
+                used = [".".join([*module, one.name]) for one in node.names]
+            case ast.Attribute(value=ast.Name(id="ssdlab")):
+                used = [f"ssdlab.{node.attr}"]
+            case ast.Constant(value=str(text)) if re.fullmatch(r"ssdlab(\.\w+)+\.?", text):
+                used = [text]  # of import_module, importlib.resources, `python -m`
+            case _:
+                continue
+        for first, *rest in (one.split(".") for one in used):
+            part = rest[0] if rest else ""
+            if first == "ssdlab" and part != "_core":
+                yield node, part if part in PACKAGES else "ssdlab"
+
+
+def _package_complaints(name: str, text: str) -> Iterator[str]:
+    if not name.startswith(PACKAGE + "/") or not name.endswith(".py"):
+        return
+    first, *rest = Path(name).relative_to(PACKAGE).with_suffix("").parts
+    if not rest and first not in FLAT:
+        yield f"{name}: a flat module: it belongs in a package"
+        return
+    own = "ssdlab" if first == "__init__" else first
+    if own not in PACKAGES:
+        yield f"{name}: {own} is not in PACKAGES"
+        return
+    allowed = PACKAGES[: PACKAGES.index(own) + 1]
+    tree = ast.parse(text)
+    guarded = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    for_types = {id(inner) for node in guarded for inner in ast.walk(node)}
+    for node, part in _python_arrows(name, tree):
+        known = (own, part) in FOR_TYPES and id(node) in for_types
+        if part not in allowed and not known:
+            line = getattr(node, "lineno", 0)
+            yield f"{name}:{line}: {own} must not use {part}, which stands below it in PACKAGES"
+
+
 # ---------------------------------------------------------------- bans
 
 FORBIDDEN_STD = "fs|net|thread|env|process|time|io"
@@ -388,6 +467,7 @@ def _adr_complaints() -> Iterator[str]:
 Rule = Callable[[str, str], Iterator[str]]
 TEXT_RULES: list[tuple[Rule, list[str]]] = [
     (_arrow_complaints, RUST),
+    (_package_complaints, PYTHON),
     (_ban_complaints, RUST),
     (_seed_complaints, [*RUST, *_named("tests/*.py")]),
     (_plug_complaints, RUST),
@@ -432,6 +512,19 @@ BREAKS: list[tuple[Rule, str, str]] = [
     (_arrow_complaints, f"{CORE}/units.rs", "use crate::config::Config;"),
     (_arrow_complaints, f"{CORE}/sim/a.rs", "use crate::drivers::replay;"),
     (_arrow_complaints, f"{CORE}/novel.rs", ""),
+    (_package_complaints, f"{PACKAGE}/novel.py", ""),
+    (_package_complaints, f"{PACKAGE}/results.py", ""),
+    (_package_complaints, f"{PACKAGE}/novel/a.py", ""),
+    (_package_complaints, f"{PACKAGE}/results/a.py", "from ssdlab.running import simulate"),
+    (_package_complaints, f"{PACKAGE}/results/a.py", "from ssdlab import html"),
+    (_package_complaints, f"{PACKAGE}/results/a.py", "from ..html.svg import drawn"),
+    (_package_complaints, f"{PACKAGE}/results/a.py", "def f():\n    import ssdlab.cli"),
+    (_package_complaints, f"{PACKAGE}/results/a.py", "from ssdlab import run"),
+    (_package_complaints, f"{PACKAGE}/results/a.py", "import_module('ssdlab.html.svg')"),
+    (_package_complaints, f"{PACKAGE}/bench/a.py", "import ssdlab\nssdlab.cli.main()"),
+    (_package_complaints, f"{PACKAGE}/__init__.py", "from ssdlab.bench import cases"),
+    (_package_complaints, f"{PACKAGE}/errors.py", "from ssdlab.results.report import Report"),
+    (_package_complaints, f"{PACKAGE}/kv/a.py", "if TYPE_CHECKING:\n    import ssdlab.bench"),
     (_ban_complaints, f"{CORE}/sim/a.rs", "use std::fs::File;"),
     (_ban_complaints, f"{CORE}/sim/a.rs", "use std::{cmp, thread};"),
     (_ban_complaints, f"{CORE}/sim/a.rs", "let y = x.ln();"),
@@ -473,6 +566,13 @@ PASSES: list[tuple[Rule, str, str]] = [
         f"{CORE}/sim/a.rs",
         '/// std::fs is not used, `x.ln()` neither.\nconst A: &str = "unsafe";',
     ),
+    (
+        _package_complaints,
+        f"{PACKAGE}/running/a.py",
+        "from ssdlab import _core, policy\nfrom ssdlab.html import svg\nfrom . import simulate",
+    ),
+    (_package_complaints, f"{PACKAGE}/bench/a.py", "import ssdlab\nssdlab.run()"),
+    (_package_complaints, f"{PACKAGE}/errors.py", "if TYPE_CHECKING:\n    import ssdlab.results"),
     *((_ban_complaints, home, "unsafe { f() }") for home in UNSAFE_HOMES),
     (_ban_complaints, KV_WORLD, "use std::fs::File;"),
     (_seed_complaints, "a.rs", "proptest! {\n    #![proptest_config(cases(9, 1))]\n}"),

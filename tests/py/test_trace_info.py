@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import ssdlab
 from running import COMMAND, HANG_S, ROOT, refused, ssdlab_command
-from ssdlab.numbers import duration
-from ssdlab.trace_info import Distribution, Info
-from ssdlab.trace_table import grids, to_text
+from ssdlab.display.numbers import duration
+from ssdlab.traces.info import Distribution, Info
+from ssdlab.traces.table import grids, to_text
 
 Request = tuple[int, str, int, int]
 """Nanoseconds, operation letter, first sector, sectors."""

@@ -14,8 +14,8 @@ from ssdlab.html.plot import Curve, Missing, Plot
 from ssdlab.html.trace_page import trace_page
 from ssdlab.html.trace_plots import trace_figures
 from ssdlab.html.write import trace_files
-from ssdlab.trace_info import Info, info_of
-from ssdlab.trace_table import to_text
+from ssdlab.traces.info import Info, info_of
+from ssdlab.traces.table import to_text
 
 HEAD = "  8,0    0        {} {}.000000000   1  {}   {} {} + {} [t]\n"
 

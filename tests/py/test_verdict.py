@@ -10,7 +10,7 @@ import ssdlab
 from running import ssdlab_command
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.run_page import run_page
-from ssdlab.report import Report
+from ssdlab.results.report import Report
 
 TIGHT = {
     "device.channels": 1,

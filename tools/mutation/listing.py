@@ -31,6 +31,7 @@ class Mutant:
     replacement: str
     name: str
     digest: str
+    place: str = ""
 
     @property
     def rank(self) -> str:

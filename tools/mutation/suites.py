@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import resource
 import shutil
-import signal
 import subprocess
 import tempfile
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+import bounded
+from bounded import Limits
 from mutation.listing import Mutant
 from mutation.schemata import instrument, number_at
 
@@ -32,6 +30,7 @@ PATIENCE, LEAST_S = 8, 3
 # A test that neither ends nor computes.
 LONGEST_S = 1200
 MEMORY = 6 << 30
+FAILED = r"test (\S+).*FAILED$|FAILED (\S+)"
 
 
 @dataclass
@@ -157,54 +156,18 @@ def suites(tree: Path, target: Path, crate: str) -> list[Suite]:
     return found
 
 
-def limits(cpu_s: float) -> None:
-    """Of the process that is about to run a suite."""
-    seconds = int(cpu_s) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
 def run(command: list[str], folder: Path, selected: str, cpu_s: float) -> tuple[str, float]:
-    """What failed first ("" if nothing, "(time)" if it does not end), and the processor time.
-
-    Reads the results while the tests run, and ends them at the first failure.
-    """
-    environment = os.environ | {
+    """What failed first ("" if nothing, "(time)" if it does not end), and the processor time."""
+    environment = {
         "SSDLAB_MUTANT": selected,
         "PROPTEST_MAX_SHRINK_ITERS": "0",
         "RUST_BACKTRACE": "0",
     }
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    failed = ""
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-        preexec_fn=lambda: limits(cpu_s),
-    )
-    assert process.stdout is not None
-    watchdog = threading.Timer(LONGEST_S, os.killpg, (process.pid, signal.SIGKILL))
-    watchdog.start()
-    for line in process.stdout:
-        match = re.match(r"test (\S+).*FAILED$|FAILED (\S+)", line)
-        if match:
-            failed = match.group(1) or match.group(2)
-            break
-    if failed:
-        os.killpg(process.pid, signal.SIGKILL)
-    code = process.wait()
-    watchdog.cancel()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    if not failed and code != 0:
-        failed = "(time)" if code in (-signal.SIGXCPU, -signal.SIGKILL) else "(crash)"
-    return failed, spent
+    limits = Limits(LONGEST_S, cpu_s, MEMORY)
+    ended = bounded.run(command, folder, environment, limits, stop_at=FAILED)
+    if ended.stopped_by:
+        return ended.stopped_by[1] or ended.stopped_by[2], ended.cpu_s
+    return "(time)" if ended.hung else "(crash)" if ended.code else "", ended.cpu_s
 
 
 def measure(suite: Suite) -> str:

@@ -12,12 +12,12 @@ from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
-from ssdlab import results
-from ssdlab.comparison import Comparison
 from ssdlab.errors import OutputError
-from ssdlab.folder import EXPORTS
-from ssdlab.outputs import Write, write_all
-from ssdlab.report import Report
+from ssdlab.results import stored
+from ssdlab.results.comparison import Comparison
+from ssdlab.results.folder import EXPORTS
+from ssdlab.results.outputs import Write, write_all
+from ssdlab.results.report import Report
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ def export_run(
         hint = f"; did you mean {near[0]}?" if near else ""
         raise OutputError(f"--to {to}: no such format; there are: {', '.join(FORMATS)}{hint}")
     folder = Path(folder)
-    report = results.read(folder)
+    report = stored.read(folder)
     if isinstance(report, Comparison):
         runs = ", ".join(str(one.folder) for one in report.reports.values())
         raise OutputError(f"{folder}: a comparison; export one of its runs: {runs}")
     module = import_module(f"ssdlab.export.{FORMATS[to].module}")
     make: Callable[[Report], dict[str, Write]] = getattr(module, FORMATS[to].maker)
     target = folder / EXPORTS if out is None else Path(out)
-    with results.readable(folder):
+    with stored.readable(folder):
         files = {target / name: write for name, write in make(report).items()}
         return write_all(files, force=force)

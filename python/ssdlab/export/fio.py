@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from ssdlab import _core
 from ssdlab.errors import OutputError
-from ssdlab.outputs import Write, text
-from ssdlab.report import Report
+from ssdlab.results.outputs import Write, text
+from ssdlab.results.report import Report
 
 Part: TypeAlias = "dict[str, Any]"
 Rows: TypeAlias = "npt.NDArray[np.int64]"

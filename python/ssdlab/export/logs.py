@@ -8,7 +8,7 @@ from typing import Any
 
 from ssdlab import _core
 from ssdlab.errors import OutputError
-from ssdlab.report import DISTRIBUTIONS, LOGS, SERIES, Report
+from ssdlab.results.report import DISTRIBUTIONS, LOGS, SERIES, Report
 
 
 class _Log(io.RawIOBase):

@@ -16,8 +16,8 @@ from typing import Any, BinaryIO, TypeAlias
 
 from ssdlab.errors import OutputError
 from ssdlab.export.logs import log
-from ssdlab.outputs import Write
-from ssdlab.report import Report
+from ssdlab.results.outputs import Write
+from ssdlab.results.report import Report
 
 Event: TypeAlias = "dict[str, Any]"
 REQUESTS, DEVICE, FIRST_CHANNEL = 1, 2, 3

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from ssdlab.errors import OutputError
 from ssdlab.export.logs import tables
-from ssdlab.outputs import Write
-from ssdlab.report import Report
+from ssdlab.results.outputs import Write
+from ssdlab.results.report import Report
 
 TEXTS = ("op", "cause", "digest", "distribution")
 """Columns that are not integers."""

@@ -4,6 +4,3 @@ Route: `curves` (series and distributions) -> `run_plots`, `compare_plots` (what
 `svg` (how it is drawn) -> `run_page`, `compare_page` (the page). The style sheets and
 scripts beside them are put into the page.
 """
-
-PAGE = "report.html"
-"""Name of the page in the folder of a run or of a comparison."""

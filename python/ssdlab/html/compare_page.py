@@ -9,7 +9,7 @@ from html import escape
 from itertools import islice
 from typing import TypeAlias
 
-from ssdlab.comparison import Comparison, run_folder
+from ssdlab.display.numbers import ratio
 from ssdlab.html.compare_plots import comparison_figures
 from ssdlab.html.page import (
     Section,
@@ -29,9 +29,9 @@ from ssdlab.html.repeated import (
     ratio_cells,
     values_table,
 )
-from ssdlab.intervals import UNDECIDED, order
-from ssdlab.numbers import ratio
-from ssdlab.report import Report
+from ssdlab.results.comparison import Comparison, run_folder
+from ssdlab.results.intervals import UNDECIDED, order
+from ssdlab.results.report import Report
 
 COLUMNS = {
     "waf": "WAF",

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from ssdlab.comparison import Comparison
 from ssdlab.html.curves import Series, cumulative, fewer, points
 from ssdlab.html.plot import Axis, Curve, Figure, Missing, Plot
 from ssdlab.html.run_plots import (
@@ -19,7 +18,8 @@ from ssdlab.html.run_plots import (
     parts_figure,
     waf_curve,
 )
-from ssdlab.report import Report
+from ssdlab.results.comparison import Comparison
+from ssdlab.results.report import Report
 
 MOST_RUNS = 14
 """Runs that are drawn: two rounds of colours."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ssdlab.html.plot import Curve, Floats
-from ssdlab.report import Report
+from ssdlab.results.report import Report
 
 MOST = 700
 """Points of a curve: more than the pixels it is drawn on would show."""

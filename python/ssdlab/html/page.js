@@ -244,7 +244,7 @@
   }
 
   // A ratio, and that its interval from `low` to `high` leaves open which is lower (as
-  // ssdlab.intervals.order).
+  // ssdlab.results.intervals.order).
   const putRatio = (cell, text, low, high) => {
     cell.textContent = text;
     if (!(low <= 1 && high >= 1) || low === high) return;
@@ -252,7 +252,7 @@
     cell.appendChild(document.createElement("small")).textContent = "not distinguishable";
   };
 
-  // As ssdlab.intervals.paired_ratio.
+  // As ssdlab.results.intervals.paired_ratio.
   const putPairedRatio = (cell, values, base, t) => {
     const seeds = Object.keys(values).filter((seed) => seed in base);
     const logs = seeds.map((seed) => Math.log(values[seed] / base[seed]));

@@ -10,9 +10,9 @@ from html import escape
 from typing import Any
 
 from ssdlab import _core
+from ssdlab.display.numbers import Value, on_page, shown
 from ssdlab.html.plot import Curve, Figure, Floats, Missing, Plot
 from ssdlab.html.svg import drawn, scales, style
-from ssdlab.numbers import Value, on_page, shown
 
 MOST_WARNINGS = 100
 """Warnings that are shown."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ssdlab.errors import OutputError
 
 if TYPE_CHECKING:
-    from ssdlab.outputs import Write
+    from ssdlab.results.outputs import Write
 
 ZOOM = 1.5
 """Pixels for one of the SVG: 300 dots an inch on 14 cm."""

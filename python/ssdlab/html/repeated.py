@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from ssdlab import _core
-from ssdlab.comparison import Comparison
+from ssdlab.display.numbers import on_page
 from ssdlab.html.page import number, table
-from ssdlab.intervals import UNDECIDED, Estimate
-from ssdlab.numbers import on_page
-from ssdlab.repeated_text import ratio_text
+from ssdlab.results.comparison import Comparison
+from ssdlab.results.intervals import UNDECIDED, Estimate
+from ssdlab.results.repeated_text import ratio_text
 
 
 def _cell(path: str, column: str, one: Estimate | None) -> str:

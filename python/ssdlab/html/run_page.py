@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from ssdlab.display.numbers import Value, duration, on_page
 from ssdlab.html.page import (
     Section,
     document,
@@ -28,8 +29,7 @@ from ssdlab.html.run_plots import (
     wear_figures,
 )
 from ssdlab.html.timeline import KINDS, Timeline, timeline, why_none
-from ssdlab.numbers import Value, duration, on_page
-from ssdlab.report import Report
+from ssdlab.results.report import Report
 
 STATISTICS = (
     "count",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ssdlab.display.numbers import duration, on_page, percent
 from ssdlab.html.curves import Series, cumulative, fewer, points
 from ssdlab.html.plot import (
     ERASE,
@@ -21,8 +22,7 @@ from ssdlab.html.plot import (
     Plot,
     Stacked,
 )
-from ssdlab.numbers import duration, on_page, percent
-from ssdlab.report import Report
+from ssdlab.results.report import Report
 
 OPS = {"read": READ, "write": WRITE, "trim": TRIM, "flush": FLUSH}
 PARTS = {

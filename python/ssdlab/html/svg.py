@@ -10,9 +10,9 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
+from ssdlab.display.numbers import duration, on_page, percent
 from ssdlab.html.plot import TONES, Bars, Curve, Floats, Plot, Stacked
 from ssdlab.html.scale import Scale
-from ssdlab.numbers import duration, on_page, percent
 
 WIDTH, HEIGHT = 560.0, 290.0
 LEFT, RIGHT, TOP, BOTTOM = 74.0, 18.0, 10.0, 46.0

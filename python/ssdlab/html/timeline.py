@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab import _core
+from ssdlab.display.numbers import duration
 from ssdlab.errors import OutputError
-from ssdlab.numbers import duration
-from ssdlab.report import LOGS, Report
+from ssdlab.results.report import LOGS, Report
 
 MOST = 30_000
 """Operations in the page: about one megabyte."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from ssdlab.html.page import Section, document, figures, loss_banner, table, warnings_box
 from ssdlab.html.trace_plots import trace_figures
-from ssdlab.trace_table import Grid, grids
+from ssdlab.traces.table import Grid, grids
 
 if TYPE_CHECKING:
-    from ssdlab.trace_info import Info
+    from ssdlab.traces.info import Info
 
 HEADLINE = (
     ("trace", "requests"),

@@ -10,7 +10,7 @@ import numpy as np
 from ssdlab.html.plot import READ, TONES, TRIM, WRITE, Axis, Curve, Figure, Floats, Missing, Plot
 
 if TYPE_CHECKING:
-    from ssdlab.trace_info import Distribution, Info
+    from ssdlab.traces.info import Distribution, Info
 
 OPS = {"read": READ, "write": WRITE, "trim": TRIM}
 NAMES = {"trim": "discard"}

@@ -7,9 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from ssdlab import outputs, results
 from ssdlab.errors import OutputError
-from ssdlab.html import PAGE
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.compare_plots import comparison_figures
 from ssdlab.html.page import MADE_BY
@@ -20,10 +18,12 @@ from ssdlab.html.svg import drawn
 from ssdlab.html.timeline import why_none
 from ssdlab.html.trace_page import trace_page
 from ssdlab.html.trace_plots import trace_figures
-from ssdlab.report import Report
+from ssdlab.results import outputs, stored
+from ssdlab.results.folder import PAGE
+from ssdlab.results.report import Report
 
 if TYPE_CHECKING:
-    from ssdlab.trace_info import Info
+    from ssdlab.traces.info import Info
 
 Picture: TypeAlias = Literal["svg", "png"]
 """How plots are written as files."""
@@ -46,8 +46,8 @@ def report_folder(
     Pages of ssdlab are replaced, unless with another `baseline` or `since`; other files that exist
     with `force` only. Raises `OutputError`.
     """
-    done = results.read(folder)
-    with results.readable(folder):
+    done = stored.read(folder)
+    with stored.readable(folder):
         if isinstance(done, Report):
             if baseline is not None:
                 raise OutputError(

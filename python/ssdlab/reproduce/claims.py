@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ssdlab.numbers import number
+from ssdlab.display.numbers import number
 from ssdlab.reproduce.matrix import Results, Source
 from ssdlab.reproduce.tables import Number
 

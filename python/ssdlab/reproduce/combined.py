@@ -24,7 +24,6 @@ from typing import Any
 
 from ssdlab.html.page import Section, document, warnings_box
 from ssdlab.html.page import table as html_table
-from ssdlab.report import Report
 from ssdlab.reproduce.command import (
     Kept,
     check_folder,
@@ -38,6 +37,7 @@ from ssdlab.reproduce.paper import LIVE, Scale, fitting, synthetic, workloads_of
 from ssdlab.reproduce.papers import noc_copyback
 from ssdlab.reproduce.result import VERSION, first_remarks
 from ssdlab.reproduce.tables import geometric_mean
+from ssdlab.results.report import Report
 from ssdlab.versions import described
 
 NAME, TITLE = "combined", "The policies of three papers combined"

@@ -10,10 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ssdlab import outputs
-from ssdlab.compare_runs import Planned, run_into
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
-from ssdlab.report import Report
 from ssdlab.reproduce.matrix import Cell, Results, Source
 from ssdlab.reproduce.other_readings import READINGS
 from ssdlab.reproduce.paper import ENGINES, Paper, Recording, Scale, fitting, trace_file
@@ -21,6 +18,9 @@ from ssdlab.reproduce.papers import PAPERS
 from ssdlab.reproduce.readings import cells_by_reading, read
 from ssdlab.reproduce.result import VERSION, Judged, Reproduction
 from ssdlab.reproduce.tables import tally
+from ssdlab.results import outputs
+from ssdlab.results.report import Report
+from ssdlab.running.compare_runs import Planned, run_into
 
 JSON, PAGE, MARKDOWN = "reproduction.json", "report.html", "reproduction.md"
 TRACES = Path("traces")

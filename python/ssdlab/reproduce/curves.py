@@ -9,8 +9,8 @@ import numpy as np
 from ssdlab.html.curves import Series
 from ssdlab.html.plot import Axis, Figure, Floats, Missing, Plot
 from ssdlab.html.run_plots import TIME
-from ssdlab.report import Report
 from ssdlab.reproduce.matrix import Results, Source
+from ssdlab.results.report import Report
 
 POINTS = 160
 """Of a curve: a page has many."""

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from ssdlab.config_input import Config, load_config
-from ssdlab.report import Report
+from ssdlab.config.resolve import Config, load_config
+from ssdlab.results.report import Report
 from ssdlab.versions import described
 
 Source: TypeAlias = Literal["synthetic", "recorded"]

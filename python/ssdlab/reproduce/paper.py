@@ -16,7 +16,7 @@ from ssdlab.html.plot import Figure
 from ssdlab.reproduce.claims import Claim
 from ssdlab.reproduce.matrix import Cell, Results, Workload
 from ssdlab.reproduce.tables import Number, Table
-from ssdlab.trace import Trace
+from ssdlab.traces.trace import Trace
 
 GIB = 1 << 30
 PAGE_BYTES = 4096

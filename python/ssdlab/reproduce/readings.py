@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from ssdlab.report import Report
 from ssdlab.reproduce.claims import Claim, Finding, Verdict
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source
 from ssdlab.reproduce.paper import LIVE, Paper, Scale, synthetic
@@ -25,6 +24,7 @@ from ssdlab.reproduce.tables import (
     percent_better,
     tally,
 )
+from ssdlab.results.report import Report
 
 AS_RUN = "as run"
 """The reading of the main runs."""

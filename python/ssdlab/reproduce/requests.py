@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ssdlab.report import Report
 from ssdlab.reproduce.paper import published
 from ssdlab.reproduce.tables import Measure, Measured, Number, Row, Table
-from ssdlab.trace import Requests, Trace, generate
-from ssdlab.trace_info import Info, OpInfo
+from ssdlab.results.report import Report
+from ssdlab.traces.info import Info, OpInfo
+from ssdlab.traces.trace import Requests, Trace, generate
 
 SECTORS = 8
 """Sectors of a page of 4 KiB."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ssdlab.report import Report
 from ssdlab.reproduce.matrix import Results, Source
+from ssdlab.results.report import Report
 
 Number: TypeAlias = "float | None"
 FACTOR = 2.0

@@ -17,7 +17,7 @@ from pathlib import Path
 import ssdlab
 from ssdlab import _core
 from ssdlab.reproduce.claims import short
-from ssdlab.trace_info import Info
+from ssdlab.traces.info import Info
 
 from . import synthetic
 

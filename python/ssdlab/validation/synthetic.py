@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 import ssdlab
-from ssdlab.trace_info import Info
+from ssdlab.traces.info import Info
+from ssdlab.traces.trace import Requests
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -187,7 +188,7 @@ class JobRequests:
 
     def shown(self) -> list[str]:
         """Cells of the table."""
-        data = self.op != ssdlab.trace.Requests.OPS.index("flush")
+        data = self.op != Requests.OPS.index("flush")
         op, start, length = self.op[data], self.start[data], self.length[data]
         counts = np.sort(np.unique(start // 4096, return_counts=True)[1])[::-1]
         follows = 0

@@ -1,6 +1,6 @@
 //! Statistics of a trace, independent of any device: takes requests one by one, returns [`Info`].
 //!
-//! Every statistic is defined once, at its field in `python/ssdlab/trace_info.py`, from which
+//! Every statistic is defined once, at its field in `python/ssdlab/traces/info.py`, from which
 //! `docs/trace-info.md` is generated; the names here are the same.
 //!
 //! Memory: 16 bytes for each page of every 128 KiB area that is read or written (and at most 2 of

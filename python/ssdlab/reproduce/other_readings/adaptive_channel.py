@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ssdlab.report import Report
 from ssdlab.reproduce.claims import Finding, found, improved, listed
 from ssdlab.reproduce.curves import largest_drop, series_of
 from ssdlab.reproduce.matrix import Scheme
@@ -37,6 +36,7 @@ from ssdlab.reproduce.tables import (
     mean_ms,
     times_better,
 )
+from ssdlab.results.report import Report
 
 STOPS: Mapping[str, Mapping[str, object]] = {
     name: {"gc.amount": "until-satisfied"} for name in BURSTS

@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping
 
-from ssdlab.report import Report
 from ssdlab.reproduce.claims import Finding, found, improved, listed, rank_correlation, short
 from ssdlab.reproduce.paper import FIFO, HOST_FIRST, REQUESTS_SEED, Scale, published
 from ssdlab.reproduce.papers import adaptive_channel
@@ -20,6 +19,7 @@ from ssdlab.reproduce.papers.noc_copyback import (
 )
 from ssdlab.reproduce.readings import AS_RUN, SYNTHETIC, Evidence, Explanation, Reading, Readings
 from ssdlab.reproduce.tables import Number, max_ms, mean_ms
+from ssdlab.results.report import Report
 
 OLDEST = "oldest first"
 HALF, TWICE, FULLER = "half the load", "twice the load", "45 % live"

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ssdlab.html.plot import Axis, Figure
-from ssdlab.report import Report
 from ssdlab.reproduce.claims import Claim, Finding, Judge, found, improved, least, listed
 from ssdlab.reproduce.curves import gauge, largest_drop, over_time, rise, rise_of, series_of
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source, Workload
@@ -46,6 +45,7 @@ from ssdlab.reproduce.tables import (
     mean_ms,
     times_better,
 )
+from ssdlab.results.report import Report
 
 NAME = "adaptive-channel"
 WORKLOADS = ("Cassandra", "Dbench", "MySQL", "SQLite", "MongoDB", "RocksDB", "Varmail")

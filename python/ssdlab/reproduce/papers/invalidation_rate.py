@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from ssdlab.html.plot import Axis, Figure
-from ssdlab.report import Report
 from ssdlab.reproduce.claims import Claim, Finding, Judge, found, half_of, improved, listed
 from ssdlab.reproduce.curves import gauge, largest_drop, over_time, rise, series_of
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source
@@ -38,6 +37,7 @@ from ssdlab.reproduce.tables import (
     max_ms,
     mean_ms,
 )
+from ssdlab.results.report import Report
 
 NAME = "invalidation-rate"
 WORKLOADS = ("Cassandra", "MongoDB", "MySQL", "RocksDB", "Dbench", "SQLite")

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from ssdlab.html.plot import Axis, Figure
-from ssdlab.report import Report
 from ssdlab.reproduce.claims import (
     Claim,
     Finding,
@@ -47,6 +46,7 @@ from ssdlab.reproduce.tables import (
     max_ms,
     mean_ms,
 )
+from ssdlab.results.report import Report
 
 NAME = "noc-copyback"
 WORKLOADS = ("Cassandra", "Dbench", "MySQL", "SQLite", "MongoDB", "RocksDB")

@@ -13,12 +13,12 @@ import typer
 
 from ssdlab import kv
 from ssdlab.bench import history
+from ssdlab.cli.terminal import put, say
 from ssdlab.errors import OutputError
-from ssdlab.terminal import put, say
 
 SOMETHING_LOST = 1
 
-kv_app = typer.Typer(no_args_is_help=True, help="Inspect, repair and benchmark stores.")
+app = typer.Typer(name="kv", no_args_is_help=True, help="Inspect, repair and benchmark stores.")
 
 Store = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the store.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -43,7 +43,7 @@ def _interruptible() -> Iterator[None]:
         raise
 
 
-@kv_app.command("dump")
+@app.command("dump")
 @_interruptible()
 def kv_dump(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Log, manifest or table.")],
@@ -52,7 +52,7 @@ def kv_dump(
     kv.dump(file, lambda line: put(line + "\n"))
 
 
-@kv_app.command("stats")
+@app.command("stats")
 @_interruptible()
 def kv_stats(folder: Store, json_: Json = False) -> None:
     """Describe a store: tables and bytes by level, and every table."""
@@ -66,7 +66,7 @@ def kv_stats(folder: Store, json_: Json = False) -> None:
         put(f"changes in logs, in no table yet: {found.logged}\n")
 
 
-@kv_app.command("verify")
+@app.command("verify")
 @_interruptible()
 def kv_verify(folder: Store) -> None:
     """Read all that a store holds and check it: checksums, order, ranges, filters."""
@@ -76,7 +76,7 @@ def kv_verify(folder: Store) -> None:
     put(f"{folder}: {tables}, {logged} changes in logs: whole\n")
 
 
-@kv_app.command("repair")
+@app.command("repair")
 @_interruptible()
 def kv_repair(folder: Store) -> None:
     """Rebuild a store from what can still be read; old files are renamed.
@@ -110,7 +110,7 @@ def _bench_iteration(
             history.append(record, "kv-iterate", asdict(way))
 
 
-@kv_app.command("bench")
+@app.command("bench")
 @_interruptible()
 def kv_bench(
     values: Annotated[

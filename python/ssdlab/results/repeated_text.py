@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ssdlab.comparison import Comparison, table
-from ssdlab.intervals import UNDECIDED, Estimate, Ratio
-from ssdlab.numbers import ABSENT, ratio, shown
+from ssdlab.display.numbers import ABSENT, ratio, shown
+from ssdlab.results.comparison import Comparison, table
+from ssdlab.results.intervals import UNDECIDED, Estimate, Ratio
 
 SHOWN = {
     "waf": "write amplification",

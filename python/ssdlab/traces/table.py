@@ -13,10 +13,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ssdlab.numbers import duration, percent, size
+from ssdlab.display.numbers import duration, percent, size
 
 if TYPE_CHECKING:
-    from ssdlab.trace_info import Distribution, Info, OpInfo
+    from ssdlab.traces.info import Distribution, Info, OpInfo
 
 WIDTH = 100
 PERCENTILES = ("p10", "p50", "p90", "p99", "p99_9")

@@ -10,17 +10,18 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ssdlab import _core, memory
-from ssdlab.config_input import Config, load_config
+from ssdlab import _core
+from ssdlab.config import memory
+from ssdlab.config.resolve import Config, load_config
+from ssdlab.display.progress import display
 from ssdlab.errors import ConfigError, translated
-from ssdlab.folder import draft
-from ssdlab.progress import display
+from ssdlab.results.folder import draft
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from ssdlab.trace_info import Info
+    from ssdlab.traces.info import Info
 
 MEMORY_SHARE = 0.5
 """Of the memory that is available, what the table of pages may take unless it is said."""
@@ -127,7 +128,7 @@ class Trace:
             text = _core.trace_info(
                 config.text, journal=list(journal), memory=limit, progress=callback
             )
-        from ssdlab.trace_info import info_of  # needs numpy, which is slow to import
+        from ssdlab.traces.info import info_of  # needs numpy, which is slow to import
 
         return info_of(json.loads(text))
 

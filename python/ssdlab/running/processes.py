@@ -24,19 +24,19 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any, NoReturn
 
-from ssdlab import simulate
-from ssdlab.config_input import Config
+from ssdlab.config.resolve import Config
+from ssdlab.display.progress import REDRAW_S, Callback
 from ssdlab.errors import InternalError, Interrupted, RunError
 from ssdlab.policy import Policies
-from ssdlab.progress import REDRAW_S, Callback
-from ssdlab.report import Report
+from ssdlab.results.report import Report
+from ssdlab.running import simulate
 
 STOP_S = 30.0
 """How long a process may take to store its results after it was asked to stop."""
 CHILD = """
 import pickle, sys
 sys.path[:] = pickle.load(sys.stdin.buffer)
-from ssdlab.processes import main
+from ssdlab.running.processes import main
 main()
 """
 

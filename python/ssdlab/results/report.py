@@ -12,9 +12,10 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
-from ssdlab import _core, measures
-from ssdlab.config_input import Config
-from ssdlab.numbers import duration, ratio
+from ssdlab import _core
+from ssdlab.config.resolve import Config
+from ssdlab.display.numbers import duration, ratio
+from ssdlab.results import measures
 
 if TYPE_CHECKING:
     import numpy as np

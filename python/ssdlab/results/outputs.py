@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from ssdlab.errors import OutputError
-from ssdlab.folder import written_not
+from ssdlab.results.folder import written_not
 
 Write: TypeAlias = "Callable[[BinaryIO], object]"
 """Writes what a file shall hold."""

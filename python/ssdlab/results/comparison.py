@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ssdlab.intervals import ONE_SEED, UNDECIDED, Estimate, Ratio, estimate, paired_ratio
-from ssdlab.measures import LatencyStats
-from ssdlab.numbers import duration, percent, rate, ratio
-from ssdlab.report import REPORT, Report
+from ssdlab.display.numbers import duration, percent, rate, ratio
+from ssdlab.results.intervals import ONE_SEED, UNDECIDED, Estimate, Ratio, estimate, paired_ratio
+from ssdlab.results.measures import LatencyStats
+from ssdlab.results.report import REPORT, Report
 
 Row: TypeAlias = "dict[str, str | int | float | bool | None]"
 STATISTICS = ("mean", "p50", "p99", "p99_9", "max")
@@ -342,7 +342,7 @@ class Comparison:
     def summary(self) -> str:
         """The comparison as text, at most about 100 columns wide."""
         if self.repetitions:
-            from ssdlab.repeated_text import tables
+            from ssdlab.results.repeated_text import tables
 
             lines = tables(self)
         else:

@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from ssdlab.config_input import Config
+from ssdlab.config.resolve import Config
+from ssdlab.display.numbers import size
 from ssdlab.errors import ConfigError
-from ssdlab.numbers import size
 
 BYTES_A_PAGE = 16
 """Upper estimate for a device; a test compares it with what runs say."""

@@ -17,16 +17,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ssdlab import memory, policy
-from ssdlab.comparison import CSV, JSON, TEXT, Comparison, labels_of, run_folder
-from ssdlab.config_input import Config, ConfigLike, load_config, set_text
+from ssdlab import policy
+from ssdlab.config import memory
+from ssdlab.config.resolve import Config, ConfigLike, load_config, set_text
+from ssdlab.display.progress import Callback, Display, display, say_before
 from ssdlab.errors import ConfigError, Interrupted, RunError, WorkloadError
-from ssdlab.folder import draft, keep_with_page, remove_stale
 from ssdlab.policy import is_policy, name_of
-from ssdlab.processes import Died, run_apart
-from ssdlab.progress import Callback, Display, display, say_before
-from ssdlab.report import REPORT, Report
-from ssdlab.simulate import Plugs, plugged, run_loaded
+from ssdlab.results.comparison import CSV, JSON, TEXT, Comparison, labels_of, run_folder
+from ssdlab.results.folder import draft, keep_with_page, remove_stale
+from ssdlab.results.report import REPORT, Report
+from ssdlab.running.processes import Died, run_apart
+from ssdlab.running.simulate import Plugs, plugged, run_loaded
 
 NO_PLUGS = Plugs()
 

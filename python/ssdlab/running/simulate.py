@@ -8,16 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ssdlab import _core, memory, policy
-from ssdlab.config_input import Config, ConfigLike, load_config
+from ssdlab import _core, policy
+from ssdlab.config import memory
+from ssdlab.config.resolve import Config, ConfigLike, load_config
+from ssdlab.display.progress import Callback, say_before, shown
 from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError, translated
-from ssdlab.folder import Draft, draft, keep_with_page, written_not
 from ssdlab.policy import Policies
-from ssdlab.progress import Callback, say_before, shown
-from ssdlab.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY, Report
+from ssdlab.results.folder import Draft, draft, keep_with_page, written_not
+from ssdlab.results.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY, Report
 
 if TYPE_CHECKING:
-    from ssdlab.device import Device
+    from ssdlab.running.device import Device
 
 KEYS = {
     "victim": "gc.victim",

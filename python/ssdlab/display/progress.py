@@ -23,7 +23,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from ssdlab.numbers import bandwidth, rate
+from ssdlab.display.numbers import bandwidth, rate
 
 Callback: TypeAlias = Callable[[str, int, int | None], object]
 """Called with the stage (a key of `UNITS`), what is done, and of how much."""

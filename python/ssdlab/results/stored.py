@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ssdlab.comparison import JSON, Comparison
 from ssdlab.errors import OutputError
-from ssdlab.report import REPORT, SERIES, Report
+from ssdlab.results.comparison import JSON, Comparison
+from ssdlab.results.report import REPORT, SERIES, Report
 
 
 @contextmanager

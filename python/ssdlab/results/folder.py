@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ssdlab.comparison import CSV, JSON, TEXT
 from ssdlab.errors import InternalError, OutputError
-from ssdlab.html import PAGE
-from ssdlab.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY
+from ssdlab.results.comparison import CSV, JSON, TEXT
+from ssdlab.results.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY
 
+PAGE = "report.html"
+"""Name of the page in the folder of a run or of a comparison."""
 WRITTEN = {REPORT, CONFIG, SERIES, DISTRIBUTIONS, SUMMARY, PAGE, *LOGS.values(), JSON, CSV, TEXT}
 EXPORTS = "export"
 """Where `ssdlab export` puts its files by default."""

@@ -8,13 +8,20 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-from ssdlab import memory, versions
-from ssdlab.compare_runs import cores
-from ssdlab.config_input import preset_names
-from ssdlab.numbers import rate, size
-from ssdlab.simulate import run
+import typer
+
+from ssdlab import versions
+from ssdlab.cli.terminal import put
+from ssdlab.config import memory
+from ssdlab.config.resolve import preset_names
+from ssdlab.display.numbers import rate, size
+from ssdlab.results.comparison import table
+from ssdlab.running.compare_runs import cores
+from ssdlab.running.simulate import run
 
 REQUESTS = 50_000
+
+app = typer.Typer()
 
 
 def _processor() -> str:
@@ -52,3 +59,10 @@ def facts() -> Iterator[tuple[str, str]]:
     report = run("greedy-8ch", set=settings, progress=False)
     speed = rate(report.speed.flash_ops_per_s or 0)
     yield "test run", f"{REQUESTS:,} requests, {speed} flash operations/s"
+
+
+@app.command("doctor")
+def doctor_command() -> None:
+    """Describe the installation and the machine, and do a test run."""
+    for name, value in facts():
+        put(table([name.ljust(10), value], [])[0] + "\n")

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ssdlab import _core, memory, policy
-from ssdlab.config_input import Config, ConfigLike, load_config
+from ssdlab import _core, policy
+from ssdlab.config import memory
+from ssdlab.config.resolve import Config, ConfigLike, load_config
+from ssdlab.display.numbers import duration
+from ssdlab.display.progress import Callback, shown
 from ssdlab.errors import ConfigError, InternalError, RunError, WorkloadError, translated
-from ssdlab.numbers import duration
-from ssdlab.progress import Callback, shown
-from ssdlab.report import Report
-from ssdlab.simulate import Plugs, plugged
+from ssdlab.results.report import Report
+from ssdlab.running.simulate import Plugs, plugged
 
 if TYPE_CHECKING:
     from typing import TypeAlias

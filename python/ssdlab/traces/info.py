@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ssdlab.report import from_json
+from ssdlab.results.report import from_json
 
 
 @dataclass(frozen=True, eq=False)

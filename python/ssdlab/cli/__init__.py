@@ -1,0 +1,72 @@
+"""The `ssdlab` command.
+
+Data go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 a run could not finish,
+2 bad input, 130 interrupted.
+
+Every verb is in the module of its name or group, which registers it with its own `app`; `ending`,
+`options`, `arguments` and `terminal` are what they share.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+from ssdlab import versions
+from ssdlab.cli import config, doctor, kv, listing, report, reproduce, run, snapshot, trace
+from ssdlab.cli.ending import explained
+from ssdlab.cli.terminal import discard, put, say
+
+app = typer.Typer(
+    name="ssdlab",
+    help="A laboratory for the garbage collection of SSDs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+# In the order of `--help`, which lists verbs before groups.
+for module in (run, reproduce, report, listing, doctor, config, trace, kv, snapshot):
+    app.add_typer(module.app)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        put(f"ssdlab {versions.described()}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print a traceback for errors.")] = False,
+) -> None:
+    """Options that precede the command."""
+
+
+def main() -> None:
+    """Run the command line of this process; `ssdlab_command` is how it is started."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    code: object = 0
+    try:
+        app()
+    except SystemExit as end:
+        code = end.code
+    except BaseException as error:
+        code, message = explained(error)
+        if "--debug" in sys.argv:
+            traceback.print_exception(error)
+        say(message)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        discard(sys.stdout)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,60 @@
+"""How the command ends: exit codes, what is left behind, and errors in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import typer
+
+import ssdlab
+from ssdlab import kv
+from ssdlab.cli.terminal import say
+from ssdlab.errors import ConfigError, InternalError, OutputError, RunError
+
+UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+KEPT = "interrupted: the completed part is kept"
+
+
+def end(folder: Path, failures: Mapping[str, str], interrupted: bool, quiet: bool) -> None:
+    """Print where the results are; exit with an error if something is missing."""
+    if not quiet:
+        say(f"results in {folder}")
+    if interrupted:
+        say(f"{KEPT}; run the same command again to resume")
+        raise typer.Exit(INTERRUPTED)
+    for title, reason in failures.items():
+        say(f"error: {title}: {reason}")
+    if failures:
+        raise typer.Exit(UNFINISHED)
+
+
+def results_in(folder: Path, wanted: Path) -> str:
+    """Where results are."""
+    kept = "" if folder == wanted else f"; the complete results in {wanted} are unchanged"
+    return f"results in {folder}{kept}"
+
+
+def explained(error: BaseException) -> tuple[int, str]:
+    """Exit code and message of an exception."""
+    if isinstance(error, ConfigError):
+        many = len(error.messages)
+        if many == 1:
+            return BAD_INPUT, f"error: {error.messages[0]}"
+        lines = "".join(f"\n  {message}" for message in error.messages)
+        return BAD_INPUT, f"error: {many} errors in the configuration:{lines}"
+    if isinstance(error, RunError):
+        kept = f" (partial results in {error.folder})" if error.folder else ""
+        return UNFINISHED, f"error: the run could not finish: {error}{kept}"
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED, "interrupted"
+    if isinstance(error, MemoryError):
+        return BAD_INPUT, "error: out of memory: use a smaller device or fewer --jobs"
+    if isinstance(error, ssdlab.WorkloadError | OutputError | kv.Error):
+        return BAD_INPUT, f"error: {error}"
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else "standard output: "
+        return BAD_INPUT, f"error: {place}{error.strerror or error}"
+    what = str(error) if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"
+    hint = "Please report it with the output of `ssdlab doctor`; --debug shows where."
+    return UNFINISHED, f"internal error, a bug in ssdlab: {what}\n{hint}"

@@ -1,0 +1,72 @@
+"""Options that several verbs have, declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from ssdlab.errors import ConfigError
+
+ConfigArgument = Annotated[
+    str, typer.Argument(metavar="CONFIG|PRESET", help="TOML file, or name of a preset.")
+]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override one key; repeatable."),
+]
+Trace = Annotated[str | None, typer.Option("--trace", metavar="FILE", help="Trace to replay.")]
+Unit = Annotated[
+    Literal["bytes", "sectors", "pages"] | None,
+    typer.Option("--unit", help="Unit of the trace's addresses and lengths (workload.unit)."),
+]
+PageSize = Annotated[
+    str | None,
+    typer.Option(
+        "--page-size", metavar="SIZE", help="Size of a page of --unit pages.  [default: 4 KiB]"
+    ),
+]
+Sort = Annotated[
+    bool,
+    typer.Option("--sort", help="Sort the requests of the trace by time (workload.sort)."),
+]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the run.")]
+Seeds = Annotated[
+    int | None,
+    typer.Option(
+        "--seeds", min=2, metavar="N", help="Repeat with N seeds and show confidence intervals."
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Output folder.  [default: runs/NAME]"),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", "-j", min=1, metavar="N", help="Number of concurrent runs.  [default: cores]"
+    ),
+]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace existing results in the output folder.")
+]
+ForceFiles = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+Plots = Annotated[
+    Path | None,
+    typer.Option("--plots", metavar="DIR", help="Write the plots to this folder instead."),
+]
+PictureOption = Annotated[
+    Literal["svg", "png"] | None,
+    typer.Option("--picture", help="File type for --plots.  [default: svg]"),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+NoHtml = Annotated[bool, typer.Option("--no-html", help="Do not write report.html.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print neither progress nor summary.")]
+
+
+def picture_kind(plots: Path | None, kind: Literal["svg", "png"] | None) -> Literal["svg", "png"]:
+    """The kind of picture asked for."""
+    if kind is not None and plots is None:
+        raise ConfigError([f"--picture {kind}: needs --plots DIR, the folder for the plots"])
+    return kind or "svg"

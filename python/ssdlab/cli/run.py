@@ -1,0 +1,184 @@
+"""`ssdlab run` and `ssdlab compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import ssdlab
+from ssdlab.cli.arguments import read_as, vary_values
+from ssdlab.cli.ending import INTERRUPTED, KEPT, UNFINISHED, end, results_in
+from ssdlab.cli.options import (
+    ConfigArgument,
+    Force,
+    Jobs,
+    Json,
+    NoHtml,
+    Out,
+    PageSize,
+    Quiet,
+    Seed,
+    Seeds,
+    Sets,
+    Sort,
+    Trace,
+    Unit,
+)
+from ssdlab.cli.terminal import put, say
+from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError
+from ssdlab.results.report import Report
+from ssdlab.running.compare_runs import Planned, plan, run_all
+
+app = typer.Typer()
+
+
+@app.command("run")
+def run_command(
+    config: ConfigArgument,
+    trace: Trace = None,
+    sets: Sets = None,
+    unit: Unit = None,
+    page_size: PageSize = None,
+    sort: Sort = False,
+    out: Out = None,
+    force: Force = False,
+    json_: Json = False,
+    quiet: Quiet = False,
+    seed: Seed = None,
+    seeds: Seeds = None,
+    jobs: Jobs = None,
+    no_html: NoHtml = False,
+) -> None:
+    """Simulate one run."""
+    values = read_as(sets, unit, page_size, sort)
+    if seeds is not None:
+        traces = [] if trace is None else [trace]
+        planned = plan([config], traces=traces, set=values, seed=seed, seeds=seeds)
+        target = out or Path("runs") / planned[0].config.name
+        _compared(planned, jobs, target, force, json_, quiet, no_html)
+        return
+    if jobs is not None:
+        message = "a single run uses one core; --jobs needs --seeds"
+        raise typer.BadParameter(message, param_hint="--jobs")
+    loaded = ssdlab.load_config(config, trace=trace, set=values, seed=seed)
+    target = out or Path("runs") / loaded.name
+
+    def shown(report: Report | None) -> None:
+        if report is not None and (json_ or not quiet):
+            put(report.to_json() if json_ else report.summary())
+        if report is not None and report.folder is not None and not quiet:
+            say(results_in(report.folder, target))
+
+    try:
+        shown(ssdlab.run(loaded, out=target, force=force, progress=not quiet, html=not no_html))
+    except (RunError, OutputError) as error:
+        shown(error.report)
+        raise
+    except Interrupted as stopped:
+        shown(stopped.report)
+        say(KEPT if stopped.report else "interrupted")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+@app.command("compare")
+def compare_command(
+    configs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="CONFIG|PRESET...", help="TOML files or presets."),
+    ] = None,
+    traces: Annotated[
+        list[str] | None,
+        typer.Option("--trace", metavar="FILE", help="Trace to replay; repeatable."),
+    ] = None,
+    preset_matrix: Annotated[
+        bool,
+        typer.Option(
+            "--preset-matrix",
+            help="Combine the papers' policies on one device, over all workloads.",
+        ),
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="With --preset-matrix: use a smaller device.")
+    ] = (False),
+    sets: Sets = None,
+    unit: Unit = None,
+    page_size: PageSize = None,
+    sort: Sort = False,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vary",
+            metavar="KEY=A,B,...",
+            help="Run every configuration with each of these values; repeatable.",
+        ),
+    ] = None,
+    jobs: Jobs = None,
+    out: Out = None,
+    force: Force = False,
+    json_: Json = False,
+    quiet: Quiet = False,
+    seed: Seed = None,
+    seeds: Seeds = None,
+    no_html: NoHtml = False,
+) -> None:
+    """Simulate the same work under several configurations, side by side."""
+    values = read_as(sets, unit, page_size, sort)
+    if preset_matrix:
+        said_seeds = seed is not None or seeds is not None
+        if configs or traces or values or vary or force or no_html or said_seeds:
+            raise ConfigError(
+                ["--preset-matrix accepts only --quick, --jobs, --out, --json and --quiet"]
+            )
+        _matrix(quick, jobs, out, json_, quiet)
+        return
+    if quick:
+        raise ConfigError(["--quick: only with --preset-matrix"])
+    planned = plan(
+        configs or [],
+        traces=traces or [],
+        set=values,
+        vary=vary_values(vary),
+        seed=seed,
+        seeds=seeds,
+    )
+    target = out or Path("runs") / f"{planned[0].config.name}-compared"
+    _compared(planned, jobs, target, force, json_, quiet, no_html)
+
+
+def _matrix(quick: bool, jobs: int | None, out: Path | None, json_: bool, quiet: bool) -> None:
+    """Run the preset matrix and print its verdict."""
+    from ssdlab.reproduce import combined  # needs numpy, which is slow to import
+
+    done = combined.combined(quick=quick, jobs=jobs, out=out, progress=not quiet)
+    if json_ or not quiet:
+        put(combined.to_json(done) if json_ else "\n".join([*combined.verdict(done), ""]))
+    end(done.folder, done.failures, done.interrupted, quiet)
+
+
+def _compared(
+    planned: Sequence[Planned],
+    jobs: int | None,
+    target: Path,
+    force: bool,
+    json_: bool,
+    quiet: bool,
+    no_html: bool,
+) -> None:
+    """Run everything and print the results; exit with an error if they are incomplete."""
+    done = run_all(
+        planned, jobs=jobs, out=target, force=force, progress=not quiet, html=not no_html
+    )
+    if json_ or not quiet:
+        put(done.to_json() if json_ else done.summary())
+    if not quiet:
+        say(results_in(done.folder or target, target))
+    if done.interrupted:
+        say(KEPT)
+        raise typer.Exit(INTERRUPTED)
+    for label, reason in done.failures.items():
+        say(f"error: {label}: {reason}")
+    if done.failures:
+        raise typer.Exit(UNFINISHED)

@@ -1,0 +1,76 @@
+"""`ssdlab snapshot`: create and inspect snapshots of devices."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import ssdlab
+from ssdlab.cli.arguments import set_values
+from ssdlab.cli.ending import INTERRUPTED
+from ssdlab.cli.options import ConfigArgument, Json, Quiet, Seed, Sets
+from ssdlab.cli.terminal import put, say
+from ssdlab.errors import ConfigError, Interrupted, OutputError
+
+app = typer.Typer(
+    name="snapshot", no_args_is_help=True, help="Create and inspect snapshots of devices."
+)
+
+
+@app.command("make")
+def snapshot_make(
+    config: ConfigArgument,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Snapshot to write.")],
+    sets: Sets = None,
+    seed: Seed = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
+    json_: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Precondition a device and save its state for runs with precondition.snapshot = "FILE"."""
+    loaded = ssdlab.load_config(config, set=set_values(sets), seed=seed)
+    if loaded["precondition.snapshot"] is not None:
+        raise ConfigError(
+            ["precondition.snapshot: the result would be a plain copy; leave the key out"]
+        )
+    # The state does not depend on the mode of the runs that start from it.
+    device = ssdlab.Device(ssdlab.load_config(loaded, set={"run.mode": "timed"}))
+    if out.exists() and not force:
+        raise OutputError(f"{out}: exists; --force replaces it, --out names another file")
+    try:
+        device.precondition(progress=not quiet)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        device.save(out, force=force, progress=not quiet)
+    except Interrupted:
+        say("interrupted: no snapshot was written")
+        raise typer.Exit(INTERRUPTED) from None
+    if json_ or not quiet:
+        _put_info(out, json_)
+    if not quiet:
+        say(f"snapshot in {out}")
+
+
+@app.command("info")
+def snapshot_info(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Snapshot.")], json_: Json = False
+) -> None:
+    """Check a snapshot and print its contents and which devices can start from it."""
+    _put_info(file, json_)
+
+
+def _put_info(file: Path, as_json: bool) -> None:
+    info = asdict(ssdlab.snapshot_info(file))
+    if as_json:
+        put(json.dumps(info, indent=2, ensure_ascii=False) + "\n")
+        return
+    keys = info.pop("config")
+    values = {name: json.dumps(value, ensure_ascii=False) for name, value in keys.items()}
+    numbers = {
+        name.replace("_", " "): f"{value:,}" for name, value in info.items() if name != "digest"
+    }
+    for name, value in ({"digest": info["digest"]} | numbers | values).items():
+        put(f"{name:<26}{value}\n")

@@ -1,0 +1,233 @@
+"""`ssdlab trace`: inspect, convert and generate traces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+import ssdlab
+from ssdlab.cli.arguments import read_as, sector_ranges, set_values, size_bytes
+from ssdlab.cli.options import (
+    ForceFiles,
+    Json,
+    PageSize,
+    PictureOption,
+    Plots,
+    Quiet,
+    Seed,
+    Sets,
+    Sort,
+    Unit,
+    picture_kind,
+)
+from ssdlab.cli.terminal import put, say
+from ssdlab.errors import ConfigError
+from ssdlab.results import outputs
+from ssdlab.traces.trace import Written
+
+if TYPE_CHECKING:
+    from ssdlab.traces.info import Info
+
+app = typer.Typer(name="trace", no_args_is_help=True, help="Inspect, convert and generate traces.")
+
+
+@app.command("info")
+def trace_info(
+    file: Annotated[str, typer.Argument(metavar="FILE", help='Trace; "-" is standard input.')],
+    other: Annotated[
+        str | None, typer.Argument(metavar="FILE2", help="Second trace, to compare.")
+    ] = None,
+    journal: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--journal",
+            metavar="START:END",
+            help="Sector range of a journal, END exclusive; repeatable.",
+        ),
+    ] = None,
+    memory: Annotated[
+        int | None,
+        typer.Option(
+            "--memory",
+            min=1,
+            metavar="MIB",
+            help="Memory limit.  [default: half of the free memory]",
+        ),
+    ] = None,
+    sets: Sets = None,
+    unit: Unit = None,
+    page_size: PageSize = None,
+    sort: Sort = False,
+    json_: Json = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write a page with plots instead."),
+    ] = None,
+    plots: Plots = None,
+    picture: PictureOption = None,
+    force: ForceFiles = False,
+    quiet: Quiet = False,
+) -> None:
+    """Print statistics of a trace: mix, sizes, order, footprint, updates, bursts, discards."""
+    ranges, kind = sector_ranges(journal), picture_kind(plots, picture)
+    values = read_as(sets, unit, page_size, sort)
+    if json_ and (html or plots):
+        raise ConfigError(["--json cannot be combined with --html or --plots"])
+    limit = None if memory is None else memory << 20
+
+    def infos() -> list[Info]:
+        return [
+            ssdlab.Trace(path).info(
+                journal=ranges, memory_limit=limit, set=values, progress=not quiet
+            )
+            for path in (file, other)
+            if path is not None
+        ]
+
+    if html is None and plots is None:
+        from ssdlab.traces.table import to_json, to_text  # for this verb only
+
+        put(to_json(infos()) if json_ else to_text(infos()))
+        return
+    from ssdlab.html.write import is_page, trace_files  # needs numpy, which is slow to import
+
+    if html is not None:
+        outputs.check([html], force, is_page)  # Before a trace is read that may be long.
+    files = trace_files(infos(), out=html, plots=plots, picture=kind, force=force)
+    put("".join(f"{file}\n" for file in files))
+
+
+To = Annotated[
+    str | None,
+    typer.Option(
+        "--to", metavar="FORMAT", help="Format to write.  [default: ssdtrace, if so named]"
+    ),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow",
+        metavar="LOSS",
+        help="Accept a loss that the format requires: drop-requests, round-times, forget-fields;"
+        " repeatable.",
+    ),
+]
+
+
+def _tell(written: Sequence[Written], json_: bool, quiet: bool) -> None:
+    """Print what was written."""
+    if json_:
+        put(json.dumps([asdict(one) for one in written], indent=2, default=str) + "\n")
+    elif not quiet:
+        put("".join(f"{one.summary()}\n" for one in written))
+    for warning in dict.fromkeys(text for one in written for text in one.warnings):
+        say(f"warning: {warning}")
+
+
+@app.command("convert")
+def trace_convert(
+    file: Annotated[str, typer.Argument(metavar="FILE", help='Trace; "-" is standard input.')],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; .zst compresses.")],
+    to: To = None,
+    allow: Allow = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
+    sets: Sets = None,
+    unit: Unit = None,
+    page_size: PageSize = None,
+    sort: Sort = False,
+    json_: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Convert a trace to another format."""
+    values = read_as(sets, unit, page_size, sort)
+    done = ssdlab.Trace(file).convert(
+        out, to=to, allow=allow or (), force=force, set=values, progress=not quiet
+    )
+    _tell([done], json_, quiet)
+
+
+@app.command("generate")
+def trace_generate(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND", help="app:mysql, msr:hm_0, zipf, ..., or a fio job file NAME.fio."
+        ),
+    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; .zst compresses.")],
+    size: Annotated[
+        str, typer.Option("--size", metavar="SIZE", help="Size of the volume, such as 8GiB.")
+    ],
+    requests: Annotated[
+        int | None,
+        typer.Option(
+            "--requests", min=1, metavar="N", help="Number of requests.  [default: 100000]"
+        ),
+    ] = None,
+    like: Annotated[
+        str | None,
+        typer.Option("--like", metavar="FILE", help="Trace whose statistics app:... matches."),
+    ] = None,
+    msr: Annotated[
+        str | None,
+        typer.Option(
+            "--msr",
+            metavar="DIR",
+            help="Folder of original MSR files, used instead of synthetic ones.",
+        ),
+    ] = None,
+    to: To = None,
+    allow: Allow = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
+    sets: Sets = None,
+    seed: Seed = None,
+    json_: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Generate a synthetic trace: an application, an MSR volume, a fio job file, or by shares."""
+    values = set_values(sets)
+    if like is not None:
+        values["workload.like"] = like
+    if msr is not None:
+        values["workload.msr"] = msr
+    done = ssdlab.generate(
+        kind,
+        out,
+        bytes=size_bytes("--size", size),
+        requests=requests,
+        seed=seed,
+        to=to,
+        allow=allow or (),
+        force=force,
+        set=values,
+        progress=not quiet,
+    )
+    _tell([done], json_, quiet)
+
+
+@app.command("split")
+def trace_split(
+    file: Annotated[str, typer.Argument(metavar="FILE", help='Trace; "-" is standard input.')],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="New folder for the files.")],
+    by: Annotated[Literal["volume"], typer.Option("--by", help="What to split by.")] = "volume",
+    to: Annotated[
+        str, typer.Option("--to", metavar="FORMAT", help="Format to write.")
+    ] = "ssdtrace",
+    allow: Allow = None,
+    sets: Sets = None,
+    unit: Unit = None,
+    page_size: PageSize = None,
+    sort: Sort = False,
+    json_: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write each volume of a trace to its own file."""
+    del by  # there is one way to split so far; the option leaves room for others
+    values = read_as(sets, unit, page_size, sort)
+    done = ssdlab.Trace(file).split(out, to=to, allow=allow or (), set=values, progress=not quiet)
+    _tell(done, json_, quiet)

@@ -1,0 +1,1 @@
+"""How numbers and progress are shown to people."""

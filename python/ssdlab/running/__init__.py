@@ -1,0 +1,1 @@
+"""Runs, comparisons of runs and devices, in this process and in others."""

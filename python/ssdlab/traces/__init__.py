@@ -1,0 +1,1 @@
+"""Traces: reading, converting and generating them, and their statistics."""
