@@ -5,7 +5,7 @@
 //! those of LevelDB (`db/skiplist.h`, `util/arena.cc`, release 1.23), so that equal writes fill equal
 //! tables; they say when a table is full, not what this one takes.
 
-use crate::format::key::{Kind, Tag, compare_user};
+use crate::format::key::{Tag, ValueKind, compare_user};
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
@@ -107,7 +107,7 @@ impl MemTable {
             return None;
         }
         match list.tag(node).kind() {
-            Some(Kind::Value) => Some(Some(list.value(node).to_vec())),
+            Some(ValueKind::Value) => Some(Some(list.value(node).to_vec())),
             _ => Some(None),
         }
     }
@@ -239,27 +239,27 @@ impl SkipList {
 
 /// How far a reading has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place(u32);
+pub(crate) struct Cursor(u32);
 
 impl MemTable {
     /// Before the first change; none if there is none.
-    pub(crate) fn begin(&self) -> Option<Place> {
-        Some(Place(self.read().next(START, 0))).filter(|p| p.0 != START)
+    pub(crate) fn begin(&self) -> Option<Cursor> {
+        Some(Cursor(self.read().next(START, 0))).filter(|p| p.0 != START)
     }
 
-    /// Give changes, as internal key and value, from `place` on to `f` until it says stop; where to
+    /// Give changes, as internal key and value, from `cursor` on to `f` until it says stop; where to
     /// go on.
     pub(crate) fn read_on<E>(
         &self,
-        place: Place,
+        cursor: Cursor,
         mut f: impl FnMut(&[u8], &[u8]) -> Result<bool, E>,
-    ) -> Result<Option<Place>, E> {
+    ) -> Result<Option<Cursor>, E> {
         let list = self.read();
-        let (mut node, mut key) = (place.0, Vec::new());
+        let (mut node, mut key) = (cursor.0, Vec::new());
         while node != START {
             list.put_key(node, &mut key);
             if !f(&key, list.value(node))? {
-                return Ok(Some(Place(list.next(node, 0))).filter(|p| p.0 != START));
+                return Ok(Some(Cursor(list.next(node, 0))).filter(|p| p.0 != START));
             }
             node = list.next(node, 0);
         }

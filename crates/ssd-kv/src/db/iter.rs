@@ -2,7 +2,7 @@
 //! value.
 
 use crate::error::{Error, Result};
-use crate::format::key::{self, Kind, Tag};
+use crate::format::key::{self, Tag, ValueKind};
 use crate::merge::Merge;
 use crate::version::Version;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ impl DbIter {
     }
 
     /// The tag of the entry where the merge stands; counts what is read.
-    fn entry(&mut self) -> Result<(Tag, Kind)> {
+    fn entry(&mut self) -> Result<(Tag, ValueKind)> {
         let internal = self.merge.key();
         let bytes = internal.len() + self.merge.source().value_length();
         if bytes < self.until_sample {
@@ -166,7 +166,7 @@ impl DbIter {
             let (tag, kind) = self.entry()?;
             let user = key::user(self.merge.key());
             if tag.sequence() <= self.sequence && !(skip && user <= self.key.as_slice()) {
-                if kind == Kind::Value {
+                if kind == ValueKind::Value {
                     self.valid = true;
                     return Ok(());
                 }
@@ -207,16 +207,16 @@ impl DbIter {
     /// From where the merge stands backwards, the first key with a value. Its versions come oldest
     /// first: the last visible one counts.
     fn find_previous(&mut self) -> Result<()> {
-        let mut shown = Kind::Deletion;
+        let mut shown = ValueKind::Deletion;
         while self.merge.valid() {
             let (tag, kind) = self.entry()?;
             if tag.sequence() <= self.sequence {
                 let user = key::user(self.merge.key());
-                if shown == Kind::Value && user < self.key.as_slice() {
+                if shown == ValueKind::Value && user < self.key.as_slice() {
                     break;
                 }
                 shown = kind;
-                if kind == Kind::Value {
+                if kind == ValueKind::Value {
                     self.key.clear();
                     self.key.extend_from_slice(user);
                     if self.values {
@@ -228,7 +228,7 @@ impl DbIter {
             }
             self.merge.prev()?;
         }
-        self.valid = shown == Kind::Value;
+        self.valid = shown == ValueKind::Value;
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Opening: the manifest, then what the logs hold beyond it.
 
 use super::flush::Flush;
-use super::snapshot::Snapshots;
+use super::read_view::ReadViews;
 use super::{Db, Stats, write};
 use crate::error::{Error, Result};
 use crate::format::batch::WriteBatch;
@@ -307,7 +307,7 @@ impl Recovery {
             full: None,
             log,
             log_name_synced: true,
-            snapshots: Arc::new(Snapshots::default()),
+            views: Arc::new(ReadViews::default()),
             flush: None,
             compaction: None,
             manual: None,

@@ -3,7 +3,7 @@
 use super::Db;
 use crate::error::{Error, Result};
 use crate::format::batch::{Change, WriteBatch};
-use crate::format::key::{Kind, MAX_SEQUENCE, Tag};
+use crate::format::key::{MAX_SEQUENCE, Tag, ValueKind};
 use crate::format::log::LogWriter;
 use crate::format::names;
 use crate::memtable::MemTable;
@@ -208,8 +208,8 @@ impl Db {
 pub(super) fn insert(memory: &MemTable, batch: &WriteBatch) -> Result<()> {
     for (sequence, change) in (batch.sequence()..).zip(batch.changes()) {
         match change? {
-            Change::Put(key, value) => memory.add(key, Tag::new(sequence, Kind::Value), value),
-            Change::Delete(key) => memory.add(key, Tag::new(sequence, Kind::Deletion), b""),
+            Change::Put(key, value) => memory.add(key, Tag::new(sequence, ValueKind::Value), value),
+            Change::Delete(key) => memory.add(key, Tag::new(sequence, ValueKind::Deletion), b""),
         }
     }
     Ok(())

@@ -11,7 +11,7 @@ pub(crate) use ranges::{overlapping, total_size};
 use crate::error::{Error, Result};
 use crate::format::bloom;
 use crate::format::edit::LEVELS;
-use crate::format::key::{self, Kind, Tag};
+use crate::format::key::{self, Tag, ValueKind};
 use crate::merge::Source;
 use crate::options::ReadOptions;
 use crate::table::{TableIter, Tables};
@@ -264,8 +264,8 @@ fn look_at(user: &[u8], key: &[u8], value: &[u8]) -> Look {
         return Look::Nothing;
     }
     match key::tag(key).kind() {
-        Some(Kind::Value) => Look::Value(value.to_vec()),
-        Some(Kind::Deletion) => Look::Deleted,
+        Some(ValueKind::Value) => Look::Value(value.to_vec()),
+        Some(ValueKind::Deletion) => Look::Deleted,
         None => Look::Unknown,
     }
 }

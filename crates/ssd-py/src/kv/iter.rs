@@ -2,7 +2,7 @@
 
 use super::arguments::{bytes, bytes_or_none, flag};
 use super::errors::{closed, told};
-use super::held::{Guard, Shared, awaited, check_not_held_here, check_open, with};
+use super::open_store::{Guard, Shared, awaited, check_not_held_here, check_open, with};
 use super::walk::{Bounds, Range, Walk, prefix_bounds};
 use super::{KvSnapshot, Store, read_options};
 use pyo3::exceptions::{PyStopIteration, PyTypeError};

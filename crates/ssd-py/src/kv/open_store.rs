@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// A store until it is closed, and the process that opened it.
-pub(crate) struct Held {
+pub(crate) struct OpenStore {
     db: Mutex<Option<Db>>,
     /// Whether it is closed, for those who do not wait for the store.
     closed: AtomicBool,
@@ -19,11 +19,16 @@ pub(crate) struct Held {
     defers: bool,
 }
 
-pub(super) type Shared = Arc<Held>;
+pub(super) type Shared = Arc<OpenStore>;
 
 pub(super) fn shared(db: Db, defers: bool) -> Shared {
     let process = PROCESS.load(Ordering::Relaxed);
-    Arc::new(Held { db: Mutex::new(Some(db)), closed: AtomicBool::new(false), process, defers })
+    Arc::new(OpenStore {
+        db: Mutex::new(Some(db)),
+        closed: AtomicBool::new(false),
+        process,
+        defers,
+    })
 }
 
 /// This process. Kept, because asking the system takes longer than reading a pair.
@@ -77,7 +82,7 @@ pub(super) fn is_closed(shared: &Shared) -> bool {
 
 thread_local! {
     /// The stores that this thread holds, the last one last.
-    static HERE: RefCell<Vec<*const Held>> = const { RefCell::new(Vec::new()) };
+    static HERE: RefCell<Vec<*const OpenStore>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A store held against other threads.
