@@ -6,6 +6,7 @@
 //! tables; they say when a table is full, not what this one takes.
 
 use crate::format::key::{Tag, ValueKind, compare_user};
+use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
@@ -267,46 +268,90 @@ impl MemTable {
     }
 }
 
-/// A place in a memtable. It holds a copy of its key, since the table may grow meanwhile; of its value
-/// only for those who ask for a reference to it.
+type Lock<'a> = OnceCell<RwLockReadGuard<'a, SkipList>>;
+
+/// The memtables that a merge reads. Each is locked when it is first needed, until this is dropped:
+/// taking a lock for every pair costs more than reading the pair.
+pub(crate) struct Locked<'a> {
+    tables: &'a [Arc<MemTable>],
+    /// A store has two at most: the one that it writes to and a full one.
+    few: [Lock<'a>; 2],
+    /// Only repair has more.
+    more: OnceCell<Box<[Lock<'a>]>>,
+}
+
+impl<'a> Locked<'a> {
+    #[inline]
+    pub(crate) fn new(tables: &'a [Arc<MemTable>]) -> Locked<'a> {
+        Locked { tables, few: [const { OnceCell::new() }; 2], more: OnceCell::new() }
+    }
+
+    #[inline]
+    fn list(&self, number: usize) -> &SkipList {
+        let lock = match self.few.get(number) {
+            Some(lock) => lock,
+            None => {
+                &self.more.get_or_init(|| self.tables.iter().map(|_| Lock::new()).collect())[number]
+            }
+        };
+        lock.get_or_init(|| self.tables[number].read())
+    }
+}
+
+/// A position in a memtable. It holds a copy of its key, since the table may grow between two moves.
 pub(crate) struct MemIter {
     table: Arc<MemTable>,
+    /// Of the table, in `Locked`.
+    number: usize,
     node: u32,
     key: Vec<u8>,
     value_length: usize,
+    /// A copy for those who ask for a reference.
     value: OnceLock<Vec<u8>>,
 }
 
 impl MemIter {
     pub(crate) fn new(table: Arc<MemTable>) -> MemIter {
         let (key, value) = (Vec::new(), OnceLock::new());
-        MemIter { table, node: START, key, value_length: 0, value }
+        MemIter { table, number: 0, node: START, key, value_length: 0, value }
     }
 
+    /// Become one of the tables of a merge.
+    pub(crate) fn join(&mut self, tables: &mut Vec<Arc<MemTable>>) {
+        self.number = tables.len();
+        tables.push(self.table.clone());
+    }
+
+    #[inline]
     pub(crate) fn valid(&self) -> bool {
         self.node != START
     }
 
+    #[inline]
     pub(crate) fn key(&self) -> &[u8] {
         &self.key
     }
 
+    /// The table must not be in a `Locked` of this thread.
     pub(crate) fn value(&self) -> &[u8] {
-        self.value.get_or_init(|| self.with_value(<[u8]>::to_vec))
+        self.value.get_or_init(|| self.table.read().value(self.node).to_vec())
     }
 
+    #[inline]
     pub(crate) fn value_length(&self) -> usize {
         self.value_length
     }
 
-    /// Give the value to `f` where it lies; the table does not grow meanwhile.
-    pub(crate) fn with_value<T>(&self, f: impl FnOnce(&[u8]) -> T) -> T {
-        f(self.table.read().value(self.node))
+    /// The value where it lies.
+    #[inline]
+    pub(crate) fn value_in<'l>(&self, locked: &'l Locked<'_>) -> &'l [u8] {
+        locked.list(self.number).value(self.node)
     }
 
-    fn go(&mut self, to: impl FnOnce(&SkipList, u32) -> u32) {
-        let list = self.table.read();
-        self.node = to(&list, self.node);
+    #[inline]
+    fn go(&mut self, locked: &Locked<'_>, to: impl FnOnce(&SkipList, u32) -> u32) {
+        let list = locked.list(self.number);
+        self.node = to(list, self.node);
         self.value.take();
         if self.node != START {
             list.put_key(self.node, &mut self.key);
@@ -314,25 +359,26 @@ impl MemIter {
         }
     }
 
-    pub(crate) fn first(&mut self) {
-        self.go(|list, _| list.next(START, 0));
+    pub(crate) fn first(&mut self, locked: &Locked<'_>) {
+        self.go(locked, |list, _| list.next(START, 0));
     }
 
-    pub(crate) fn last(&mut self) {
-        self.go(|list, _| list.last());
+    pub(crate) fn last(&mut self, locked: &Locked<'_>) {
+        self.go(locked, |list, _| list.last());
     }
 
-    pub(crate) fn seek(&mut self, target: &[u8]) {
+    pub(crate) fn seek(&mut self, locked: &Locked<'_>, target: &[u8]) {
         let (key, tag) = (crate::format::key::user(target), crate::format::key::tag(target));
-        self.go(|list, _| list.at_or_after(key, tag));
+        self.go(locked, |list, _| list.at_or_after(key, tag));
     }
 
-    pub(crate) fn next(&mut self) {
-        self.go(|list, node| list.next(node, 0));
+    #[inline]
+    pub(crate) fn next(&mut self, locked: &Locked<'_>) {
+        self.go(locked, |list, node| list.next(node, 0));
     }
 
-    pub(crate) fn prev(&mut self) {
-        self.go(|list, node| list.path(list.key(node), list.tag(node))[0]);
+    pub(crate) fn prev(&mut self, locked: &Locked<'_>) {
+        self.go(locked, |list, node| list.path(list.key(node), list.tag(node))[0]);
     }
 }
 

@@ -84,15 +84,19 @@ impl Ahead {
         }
         let batch = (self.read / IN_VAIN + 1).min(MOST_PAIRS);
         let (mut first, mut bytes) = (Vec::new(), 0);
+        let mut walk = self.walk.lock();
         while self.ready.len() < batch && bytes < MOST_BYTES {
-            match self.walk.step(forward) {
+            match walk.step(forward) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) if self.ready.is_empty() => return Err(error),
                 // What was read before it is right and comes first; the next batch meets it again.
-                Err(_) => return self.return_to(&first),
+                Err(_) => {
+                    drop(walk);
+                    return self.return_to(&first);
+                }
             }
-            let pair = self.walk.pair();
+            let pair = walk.pair();
             if self.ready.is_empty() && batch > 1 {
                 first.extend_from_slice(pair.key());
             }
@@ -103,9 +107,9 @@ impl Ahead {
                 parts.key = Some(PyBytes::new(py, key).unbind());
             }
             if shown.value {
-                let value = pair.with_value(|value| PyBytes::new(py, value).unbind());
-                bytes += value.as_bytes(py).len();
-                parts.value = Some(value);
+                let value = pair.value();
+                bytes += value.len();
+                parts.value = Some(PyBytes::new(py, value).unbind());
             }
             self.ready.push_back(parts);
         }

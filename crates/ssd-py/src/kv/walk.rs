@@ -1,6 +1,6 @@
 //! A place between the pairs of a range.
 
-use ssd_kv::{DbIter, Error};
+use ssd_kv::{DbIter, Error, LockedIter};
 
 /// The position of a walk, by the pair at which the engine's iterator stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,10 +46,35 @@ impl Walk {
         self.position = WalkPosition::End;
     }
 
-    /// Go before the first pair whose key is not below `target`, but not out of the range.
+    /// Several moves under one lock of what the store holds in memory.
+    #[inline]
+    pub(super) fn lock(&mut self) -> LockedWalk<'_> {
+        LockedWalk { iter: self.iter.lock(), bounds: &self.bounds, position: &mut self.position }
+    }
+
+    /// As `LockedWalk::seek`.
     pub(super) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
-        let (first, end) = &self.bounds;
-        self.position = if first.as_deref().is_some_and(|first| target < first) {
+        self.lock().seek(target)
+    }
+
+    /// As `LockedWalk::step`.
+    pub(super) fn step(&mut self, forward: bool) -> Result<bool, Error> {
+        self.lock().step(forward)
+    }
+}
+
+/// A walk that keeps what is in memory locked.
+pub(super) struct LockedWalk<'a> {
+    iter: LockedIter<'a>,
+    bounds: &'a Bounds,
+    position: &'a mut WalkPosition,
+}
+
+impl<'a> LockedWalk<'a> {
+    /// Go before the first pair whose key is not below `target`, but not out of the range.
+    fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
+        let (first, end) = self.bounds;
+        *self.position = if first.as_deref().is_some_and(|first| target < first) {
             WalkPosition::Start
         } else if end.as_deref().is_some_and(|end| target >= end) {
             WalkPosition::End
@@ -69,7 +94,7 @@ impl Walk {
 
     #[inline]
     fn forward(&mut self) -> Result<bool, Error> {
-        match (self.position, &self.bounds.0) {
+        match (*self.position, &self.bounds.0) {
             (WalkPosition::End, _) => return Ok(false),
             (WalkPosition::Start, Some(first)) => self.iter.seek(first)?,
             (WalkPosition::Start, None) => self.iter.seek_to_first()?,
@@ -77,16 +102,16 @@ impl Walk {
             (WalkPosition::Behind, _) => self.iter.next()?,
         }
         if !self.iter.valid() {
-            self.position = WalkPosition::End;
+            *self.position = WalkPosition::End;
             return Ok(false);
         }
         let inside = self.bounds.1.as_deref().is_none_or(|end| self.iter.key() < end);
-        self.position = if inside { WalkPosition::Behind } else { WalkPosition::Before };
+        *self.position = if inside { WalkPosition::Behind } else { WalkPosition::Before };
         Ok(inside)
     }
 
     fn backward(&mut self) -> Result<bool, Error> {
-        match (self.position, &self.bounds.1) {
+        match (*self.position, &self.bounds.1) {
             (WalkPosition::Start, _) => return Ok(false),
             (WalkPosition::End, Some(end)) => {
                 self.iter.seek(end)?;
@@ -97,17 +122,17 @@ impl Walk {
             (WalkPosition::Behind, _) => {}
         }
         if !self.iter.valid() {
-            self.position = WalkPosition::Start;
+            *self.position = WalkPosition::Start;
             return Ok(false);
         }
         let inside = self.bounds.0.as_deref().is_none_or(|first| self.iter.key() >= first);
-        self.position = if inside { WalkPosition::Before } else { WalkPosition::Behind };
+        *self.position = if inside { WalkPosition::Before } else { WalkPosition::Behind };
         Ok(inside)
     }
 
     /// Where the pair is that the last step went over.
     #[inline]
-    pub(super) fn pair(&self) -> &DbIter {
+    pub(super) fn pair(&self) -> &LockedIter<'a> {
         &self.iter
     }
 }
