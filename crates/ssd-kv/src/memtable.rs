@@ -268,6 +268,14 @@ impl MemTable {
     }
 }
 
+/// Where an entry lies, for as long as its memtable lives: entries do not move.
+#[derive(Clone, Copy)]
+pub(crate) struct Spot {
+    /// Number of the table in `Locked`.
+    table: usize,
+    node: u32,
+}
+
 type Lock<'a> = OnceCell<RwLockReadGuard<'a, SkipList>>;
 
 /// The memtables that a merge reads. Each is locked when it is first needed, until this is dropped:
@@ -295,6 +303,12 @@ impl<'a> Locked<'a> {
             }
         };
         lock.get_or_init(|| self.tables[number].read())
+    }
+
+    /// The value of the entry at `spot`.
+    #[inline]
+    pub(crate) fn value(&self, spot: Spot) -> &[u8] {
+        self.list(spot.table).value(spot.node)
     }
 }
 
@@ -342,10 +356,9 @@ impl MemIter {
         self.value_length
     }
 
-    /// The value where it lies.
     #[inline]
-    pub(crate) fn value_in<'l>(&self, locked: &'l Locked<'_>) -> &'l [u8] {
-        locked.list(self.number).value(self.node)
+    pub(crate) fn spot(&self) -> Spot {
+        Spot { table: self.number, node: self.node }
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::format::key;
-use crate::memtable::{Locked, MemIter, MemTable};
+use crate::memtable::{Locked, MemIter, MemTable, Spot};
 use crate::table::TableIter;
 use crate::version::LevelIter;
 use std::cmp::Ordering;
@@ -50,7 +50,7 @@ impl Source {
     /// The value where it lies.
     #[inline]
     fn value_in<'l>(&'l self, locked: &'l Locked<'_>) -> &'l [u8] {
-        each!(self, iter => iter.value_in(locked), iter.value())
+        each!(self, iter => locked.value(iter.spot()), iter.value())
     }
 
     fn first(&mut self, locked: &Locked<'_>) -> Result<()> {
@@ -149,6 +149,11 @@ impl Merge {
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
         self.source().value()
+    }
+
+    /// A copy of the value at `spot`.
+    pub(crate) fn copied(&self, spot: Spot) -> Vec<u8> {
+        Locked::new(&self.tables).value(spot).to_vec()
     }
 
     /// Give the value to `f` where it lies.
@@ -251,6 +256,21 @@ impl LockedMerge<'_> {
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
         self.order.source().value_in(&self.locked)
+    }
+
+    /// Where the entry lies, if it does in memory: its value can be read there after further moves.
+    #[inline]
+    pub(crate) fn spot(&self) -> Option<Spot> {
+        match self.order.source() {
+            Source::Memory(iter) => Some(iter.spot()),
+            Source::Table(_) | Source::Level(_) => None,
+        }
+    }
+
+    /// The value of the entry at `spot`.
+    #[inline]
+    pub(crate) fn value_at(&self, spot: Spot) -> &[u8] {
+        self.locked.value(spot)
     }
 
     pub(crate) fn first(&mut self) -> Result<()> {

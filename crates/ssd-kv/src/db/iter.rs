@@ -3,9 +3,10 @@
 
 use crate::error::{Error, Result};
 use crate::format::key::{self, Tag, ValueKind};
+use crate::memtable::Spot;
 use crate::merge::{LockedMerge, Merge};
 use crate::version::Version;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Every so many bytes read, the key there is sampled: files that cost many looks get compacted.
 const SAMPLE: usize = 1 << 20;
@@ -25,7 +26,11 @@ struct Walk {
     valid: bool,
     /// Backwards the pair shown; forwards the user key to skip.
     key: Vec<u8>,
+    /// Backwards, where the value lies in memory; elsewhere it is copied to `value`.
+    spot: Option<Spot>,
     value: Vec<u8>,
+    /// A copy of the value at `spot` for those who ask for a reference.
+    copy: OnceLock<Vec<u8>>,
     /// Whether values are shown.
     values: bool,
     until_sample: usize,
@@ -39,7 +44,9 @@ impl DbIter {
             forward: true,
             valid: false,
             key: Vec::new(),
+            spot: None,
             value: Vec::new(),
+            copy: OnceLock::new(),
             values: true,
             until_sample: SAMPLE,
         };
@@ -83,7 +90,11 @@ impl DbIter {
     #[must_use]
     pub fn value(&self) -> &[u8] {
         self.walk.check();
-        if self.walk.is_value_in_merge() { self.merge.value() } else { &self.walk.value }
+        match self.walk.spot {
+            _ if self.walk.is_value_in_merge() => self.merge.value(),
+            Some(spot) => self.walk.copy.get_or_init(|| self.merge.copied(spot)),
+            None => &self.walk.value,
+        }
     }
 
     /// Give the value there to `f`. It is read where it lies, which `value` cannot do in memory that
@@ -92,8 +103,11 @@ impl DbIter {
     /// # Panics
     /// If it stands at no pair.
     pub fn with_value<T>(&self, f: impl FnOnce(&[u8]) -> T) -> T {
-        self.walk.check();
-        if self.walk.is_value_in_merge() { self.merge.with_value(f) } else { f(&self.walk.value) }
+        if self.walk.valid && self.walk.is_value_in_merge() {
+            self.merge.with_value(f)
+        } else {
+            f(self.value())
+        }
     }
 
     /// Stand at the first pair.
@@ -186,7 +200,11 @@ impl LockedIter<'_> {
     #[must_use]
     pub fn value(&self) -> &[u8] {
         self.walk.check();
-        if self.walk.is_value_in_merge() { self.merge.value() } else { &self.walk.value }
+        match self.walk.spot {
+            _ if self.walk.is_value_in_merge() => self.merge.value(),
+            Some(spot) => self.merge.value_at(spot),
+            None => &self.walk.value,
+        }
     }
 
     /// The tag of the entry where the merge stands; counts what is read.
@@ -312,6 +330,7 @@ impl LockedIter<'_> {
     /// first: the last visible one counts.
     fn find_previous(&mut self) -> Result<()> {
         let mut shown = ValueKind::Deletion;
+        self.walk.copy.take();
         while self.merge.valid() {
             let (tag, kind) = self.entry()?;
             if tag.sequence() <= self.walk.sequence {
@@ -323,7 +342,8 @@ impl LockedIter<'_> {
                 if kind == ValueKind::Value {
                     self.walk.key.clear();
                     self.walk.key.extend_from_slice(user);
-                    if self.walk.values {
+                    self.walk.spot = self.merge.spot().filter(|_| self.walk.values);
+                    if self.walk.values && self.walk.spot.is_none() {
                         self.walk.value.clear();
                         self.walk.value.extend_from_slice(self.merge.value());
                     }
