@@ -157,7 +157,7 @@ impl Compaction {
         let level = self.picked.level + 1;
         let number = output.number;
         let file = finish(&mut output.writer, output.smallest, (level, number), context.policy);
-        // Remembered even if it failed, so that it is known as ours until the error is told.
+        // Remembered even if it failed, so that `outputs` lists it until the error is reported.
         let (size, largest) =
             file.as_ref().map_or((0, Vec::new()), |f| (f.size, f.largest.clone()));
         let smallest = file.as_ref().map_or(Vec::new(), |f| f.smallest.clone());

@@ -1,4 +1,4 @@
-//! What was written last, in memory: a skip list that only grows.
+//! The latest writes, in memory: a skip list that only grows.
 //!
 //! Paper: Pugh, "Skip Lists: A Probabilistic Alternative to Balanced Trees", CACM 1990. Nodes lie in
 //! one vector of 32-bit words, key and value beside the links. Heights and the count of memory are
@@ -21,7 +21,7 @@ const START: u32 = MAX_HEIGHT as u32;
 /// A sorted set of changes. Readers may hold it while it grows.
 pub(crate) struct MemTable {
     list: RwLock<SkipList>,
-    /// As the arena counts, for those who do not wait for the list.
+    /// The arena's count, readable without locking the list.
     usage: AtomicUsize,
 }
 
@@ -68,7 +68,7 @@ impl Arena {
 }
 
 impl MemTable {
-    /// An empty one that is to take about `capacity` bytes.
+    /// An empty memtable with room for about `capacity` bytes.
     pub(crate) fn new(capacity: usize) -> MemTable {
         let mut words = Vec::with_capacity(capacity / 4 + 1024);
         words.resize(MAX_HEIGHT + HEAD, START);
@@ -238,7 +238,7 @@ impl SkipList {
     }
 }
 
-/// How far a reading has come.
+/// The next entry to be read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cursor(u32);
 

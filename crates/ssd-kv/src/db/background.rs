@@ -37,7 +37,7 @@ impl Db {
         }
     }
 
-    /// Do all that is due.
+    /// Do all work that is due.
     ///
     /// # Errors
     /// As `step`.
@@ -46,7 +46,7 @@ impl Db {
         Ok(())
     }
 
-    /// After this error what is in the files is not certain: write no more.
+    /// After this error the contents of the files are uncertain: refuse further writes.
     pub(super) fn poison(&mut self, error: Error) -> Error {
         self.poisoned = Some(error.clone());
         self.manual = None;
@@ -125,7 +125,7 @@ impl Db {
         self.remove_obsolete()
     }
 
-    /// Remove files that nobody needs any more. Those of others are left alone.
+    /// Remove files that are no longer needed. Files that are not the store's stay.
     pub(super) fn remove_obsolete(&mut self) -> Result<()> {
         let live = self.set.live();
         let mut writing: BTreeSet<u64> = self.flush.iter().map(|f| f.number()).collect();

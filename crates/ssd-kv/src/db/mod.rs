@@ -68,7 +68,7 @@ pub struct Db {
 }
 
 impl Db {
-    /// The value of `key`, now or as of a snapshot.
+    /// The value of `key`, now or as of a read view.
     ///
     /// # Errors
     /// If a file cannot be read or is damaged.
@@ -87,7 +87,7 @@ impl Db {
         self.set.current.get(&self.tables, key, sequence, options)
     }
 
-    /// A walk through all pairs, now or as of a snapshot. It sees nothing that is written later.
+    /// An iterator over all pairs, now or as of a read view. It sees no later writes.
     ///
     /// # Errors
     /// If a table cannot be opened.
@@ -113,7 +113,7 @@ impl Db {
         }
     }
 
-    /// What the store holds now, to be read as long as the result lives.
+    /// The present state, which stays readable as long as the result lives.
     #[must_use]
     pub fn read_view(&self) -> ReadView {
         ReadView::new(&self.views, self.set.last_sequence)

@@ -162,7 +162,7 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Note the files that a manifest names and nobody finds.
+    /// Note the files that a manifest names but that are missing.
     fn report_missing(&mut self, known: Option<&Known>, named: &BTreeSet<u64>, names: &[String]) {
         let there = |number: &u64| {
             names.iter().any(|name| names::parse(name) == Some(FileKind::Table(*number)))

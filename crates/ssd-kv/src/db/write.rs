@@ -43,7 +43,7 @@ impl Db {
         result
     }
 
-    /// Take the value of `key` away, if it has one.
+    /// Delete `key`, if it has a value.
     ///
     /// # Errors
     /// As `write`.
@@ -108,7 +108,7 @@ impl Db {
         Ok(())
     }
 
-    /// Do what is due, if that is to be done at once.
+    /// Run the background work that is due, if the options say to do so at once.
     pub(super) fn after_write(&mut self) -> Result<()> {
         match self.options.background {
             Background::Eager if self.has_work() => self.settle(),
