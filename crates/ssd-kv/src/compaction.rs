@@ -23,7 +23,7 @@ use watch::Watch;
 const STEP: usize = 64 << 10;
 
 /// What a compaction works with.
-pub(crate) struct Place<'a> {
+pub(crate) struct CompactionContext<'a> {
     pub(crate) files: &'a Files,
     pub(crate) tables: &'a Arc<Tables>,
     pub(crate) set: &'a mut VersionSet,
@@ -59,11 +59,11 @@ struct Output {
 }
 
 impl Compaction {
-    /// Begin; versions not above `oldest_snapshot` that are hidden may be dropped.
+    /// Begin; versions not above `oldest_view` that are hidden may be dropped.
     pub(crate) fn begin(
         picked: Picked,
-        oldest_snapshot: u64,
-        place: &Place<'_>,
+        oldest_view: u64,
+        context: &CompactionContext<'_>,
     ) -> Result<Compaction> {
         // Always checked: damage would get a new, right checksum.
         let read = ReadOptions { verify_checksums: true, fill_cache: false };
@@ -72,12 +72,12 @@ impl Compaction {
             let level = picked.level + which;
             if level == 0 {
                 for file in files {
-                    let table = place.tables.table(file.number, file.size)?;
+                    let table = context.tables.table(file.number, file.size)?;
                     sources.push(Source::Table(Box::new(TableIter::new(table, read))));
                     levels.push(level);
                 }
             } else if !files.is_empty() {
-                let iter = LevelIter::new(files.clone(), place.tables.clone(), read);
+                let iter = LevelIter::new(files.clone(), context.tables.clone(), read);
                 sources.push(Source::Level(Box::new(iter)));
                 levels.push(level);
             }
@@ -85,9 +85,9 @@ impl Compaction {
         let mut merge = Merge::new(sources);
         merge.first()?;
         Ok(Compaction {
-            rule: DropRule::new(&picked, oldest_snapshot),
-            limit: OutputLimit::new(&picked, place.options.max_file_size),
-            watch: place.policy.watches().then(|| Watch::new(levels)),
+            rule: DropRule::new(&picked, oldest_view),
+            limit: OutputLimit::new(&picked, context.options.max_file_size),
+            watch: context.policy.watches().then(|| Watch::new(levels)),
             picked,
             merge,
             open: None,
@@ -102,7 +102,7 @@ impl Compaction {
     }
 
     /// Go on: merge some more, finish a table, or make the outputs the new version.
-    pub(crate) fn step(&mut self, place: &mut Place<'_>) -> Result<Progress> {
+    pub(crate) fn step(&mut self, context: &mut CompactionContext<'_>) -> Result<Progress> {
         let mut bytes = 0;
         while self.merge.valid() {
             if bytes >= STEP {
@@ -111,74 +111,75 @@ impl Compaction {
             let key = self.merge.key();
             bytes += key.len() + self.merge.value().len();
             if self.limit.stops_before(key) && self.open.is_some() {
-                self.finish_output(place)?;
+                self.finish_output(context)?;
             }
             let dropped = self.rule.drops(self.merge.key());
             if let Some(watch) = &mut self.watch {
-                watch.pair(&self.merge, dropped, place.policy);
+                watch.pair(&self.merge, dropped, context.policy);
             }
             if !dropped {
-                self.add(place)?;
+                self.add(context)?;
             }
             let source = self.merge.current();
             self.merge.next()?;
             if let Some(watch) = &mut self.watch {
-                watch.after(&self.merge, source, place.policy);
+                watch.after(&self.merge, source, context.policy);
             }
-            if self.open.as_ref().is_some_and(|o| o.writer.size() >= place.options.max_file_size) {
-                self.finish_output(place)?;
+            if self.open.as_ref().is_some_and(|o| o.writer.size() >= context.options.max_file_size)
+            {
+                self.finish_output(context)?;
                 return Ok(Progress::More);
             }
         }
         if self.open.is_some() {
-            self.finish_output(place)?;
+            self.finish_output(context)?;
             return Ok(Progress::More);
         }
-        self.install(place)?;
+        self.install(context)?;
         Ok(Progress::Done)
     }
 
     /// Append the current pair to the output.
-    fn add(&mut self, place: &mut Place<'_>) -> Result<()> {
+    fn add(&mut self, context: &mut CompactionContext<'_>) -> Result<()> {
         let key = self.merge.key();
         if self.open.is_none() {
-            let number = place.set.new_number();
-            let file = place.files.create(&names::table(number))?;
-            let writer = TableWriter::new(file, TableOptions::of(place.options));
+            let number = context.set.new_number();
+            let file = context.files.create(&names::table(number))?;
+            let writer = TableWriter::new(file, TableOptions::of(context.options));
             self.open = Some(Output { number, smallest: key.to_vec(), writer });
         }
         let output = self.open.as_mut().expect("opened above");
-        output.writer.add(key, self.merge.value(), place.policy)
+        output.writer.add(key, self.merge.value(), context.policy)
     }
 
-    fn finish_output(&mut self, place: &mut Place<'_>) -> Result<()> {
+    fn finish_output(&mut self, context: &mut CompactionContext<'_>) -> Result<()> {
         let Some(mut output) = self.open.take() else { return Ok(()) };
         let level = self.picked.level + 1;
         let number = output.number;
-        let file = finish(&mut output.writer, output.smallest, (level, number), place.policy);
-        // Remembered even if it failed, so that it is known as ours until the error is told.
+        let file = finish(&mut output.writer, output.smallest, (level, number), context.policy);
+        // Remembered even if it failed, so that `outputs` lists it until the error is reported.
         let (size, largest) =
             file.as_ref().map_or((0, Vec::new()), |f| (f.size, f.largest.clone()));
         let smallest = file.as_ref().map_or(Vec::new(), |f| f.smallest.clone());
         self.done.push(NewFile { level, number, size, smallest, largest });
         drop(output.writer);
         file?;
-        place.stats.wrote(level, size);
+        context.stats.wrote(level, size);
         // A table that cannot be opened must not replace its inputs.
-        place.tables.table(number, size).map(drop)
+        context.tables.table(number, size).map(drop)
     }
 
-    fn install(&mut self, place: &mut Place<'_>) -> Result<()> {
+    fn install(&mut self, context: &mut CompactionContext<'_>) -> Result<()> {
         let level = self.picked.level;
         let mut edit = Edit::default();
         edit.compact_pointers.push((level, self.picked.pointer.clone()));
         for (which, files) in self.picked.inputs.iter().enumerate() {
             edit.deleted.extend(files.iter().map(|f| (level + which, f.number)));
-            place.stats.read(level + 1, files.iter().map(|f| f.size).sum());
+            context.stats.read(level + 1, files.iter().map(|f| f.size).sum());
         }
         edit.added.clone_from(&self.done);
-        place.stats.compacted(level + 1);
-        place.set.apply(edit)
+        context.stats.compacted(level + 1);
+        context.set.apply(edit)
     }
 }
 

@@ -18,7 +18,7 @@ pub enum Error {
         file: String,
         /// What was tried, as a verb.
         doing: &'static str,
-        /// What the file layer said.
+        /// The error of the file layer.
         source: Arc<io::Error>,
     },
     /// A file does not hold what its format demands.
@@ -34,16 +34,16 @@ pub enum Error {
     /// The request cannot be met as it stands.
     #[error("{0}")]
     Invalid(String),
-    /// Whoever is asked whether to go on said no; what was asked for is not done.
+    /// The caller's `go_on` refused to continue; the operation was not completed.
     #[error("stopped: {0}")]
     Stopped(Arc<io::Error>),
     /// The directory is in use by another store, in this process or another one.
     #[error("{0}: in use: another open store holds its lock")]
     Locked(String),
-    /// The write is made, and durable if that was asked for; then what became due in the background failed.
+    /// The write was applied, and is durable if that was requested; background work after it failed.
     #[error("the write is made, but background work failed after it: {0}")]
     Applied(Box<Error>),
-    /// The log failed during the write: the next opening may find the whole batch or nothing of it.
+    /// The log failed during the write: the next open may find the whole batch or none of it.
     #[error("the write may be found when the store is opened again, or not at all: {0}")]
     Uncertain(Box<Error>),
     /// A failure while writing earlier made it unsafe to write on; reading stays possible.

@@ -1,11 +1,12 @@
-//! What was written last, in memory: a skip list that only grows.
+//! The latest writes, in memory: a skip list that only grows.
 //!
 //! Paper: Pugh, "Skip Lists: A Probabilistic Alternative to Balanced Trees", CACM 1990. Nodes lie in
 //! one vector of 32-bit words, key and value beside the links. Heights and the count of memory are
 //! those of LevelDB (`db/skiplist.h`, `util/arena.cc`, release 1.23), so that equal writes fill equal
 //! tables; they say when a table is full, not what this one takes.
 
-use crate::format::key::{Kind, Tag, compare_user};
+use crate::format::key::{Tag, ValueKind, compare_user};
+use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
@@ -20,7 +21,7 @@ const START: u32 = MAX_HEIGHT as u32;
 /// A sorted set of changes. Readers may hold it while it grows.
 pub(crate) struct MemTable {
     list: RwLock<SkipList>,
-    /// As the arena counts, for those who do not wait for the list.
+    /// The arena's count, readable without locking the list.
     usage: AtomicUsize,
 }
 
@@ -67,7 +68,7 @@ impl Arena {
 }
 
 impl MemTable {
-    /// An empty one that is to take about `capacity` bytes.
+    /// An empty memtable with room for about `capacity` bytes.
     pub(crate) fn new(capacity: usize) -> MemTable {
         let mut words = Vec::with_capacity(capacity / 4 + 1024);
         words.resize(MAX_HEIGHT + HEAD, START);
@@ -107,7 +108,7 @@ impl MemTable {
             return None;
         }
         match list.tag(node).kind() {
-            Some(Kind::Value) => Some(Some(list.value(node).to_vec())),
+            Some(ValueKind::Value) => Some(Some(list.value(node).to_vec())),
             _ => Some(None),
         }
     }
@@ -237,29 +238,29 @@ impl SkipList {
     }
 }
 
-/// How far a reading has come.
+/// The next entry to be read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place(u32);
+pub(crate) struct Cursor(u32);
 
 impl MemTable {
     /// Before the first change; none if there is none.
-    pub(crate) fn begin(&self) -> Option<Place> {
-        Some(Place(self.read().next(START, 0))).filter(|p| p.0 != START)
+    pub(crate) fn begin(&self) -> Option<Cursor> {
+        Some(Cursor(self.read().next(START, 0))).filter(|p| p.0 != START)
     }
 
-    /// Give changes, as internal key and value, from `place` on to `f` until it says stop; where to
+    /// Give changes, as internal key and value, from `cursor` on to `f` until it says stop; where to
     /// go on.
     pub(crate) fn read_on<E>(
         &self,
-        place: Place,
+        cursor: Cursor,
         mut f: impl FnMut(&[u8], &[u8]) -> Result<bool, E>,
-    ) -> Result<Option<Place>, E> {
+    ) -> Result<Option<Cursor>, E> {
         let list = self.read();
-        let (mut node, mut key) = (place.0, Vec::new());
+        let (mut node, mut key) = (cursor.0, Vec::new());
         while node != START {
             list.put_key(node, &mut key);
             if !f(&key, list.value(node))? {
-                return Ok(Some(Place(list.next(node, 0))).filter(|p| p.0 != START));
+                return Ok(Some(Cursor(list.next(node, 0))).filter(|p| p.0 != START));
             }
             node = list.next(node, 0);
         }
@@ -267,46 +268,103 @@ impl MemTable {
     }
 }
 
-/// A place in a memtable. It holds a copy of its key, since the table may grow meanwhile; of its value
-/// only for those who ask for a reference to it.
+/// Where an entry lies, for as long as its memtable lives: entries do not move.
+#[derive(Clone, Copy)]
+pub(crate) struct Spot {
+    /// Number of the table in `Locked`.
+    table: usize,
+    node: u32,
+}
+
+type Lock<'a> = OnceCell<RwLockReadGuard<'a, SkipList>>;
+
+/// The memtables that a merge reads. Each is locked when it is first needed, until this is dropped:
+/// taking a lock for every pair costs more than reading the pair.
+pub(crate) struct Locked<'a> {
+    tables: &'a [Arc<MemTable>],
+    /// A store has two at most: the one that it writes to and a full one.
+    few: [Lock<'a>; 2],
+    /// Only repair has more.
+    more: OnceCell<Box<[Lock<'a>]>>,
+}
+
+impl<'a> Locked<'a> {
+    #[inline]
+    pub(crate) fn new(tables: &'a [Arc<MemTable>]) -> Locked<'a> {
+        Locked { tables, few: [const { OnceCell::new() }; 2], more: OnceCell::new() }
+    }
+
+    #[inline]
+    fn list(&self, number: usize) -> &SkipList {
+        let lock = match self.few.get(number) {
+            Some(lock) => lock,
+            None => {
+                &self.more.get_or_init(|| self.tables.iter().map(|_| Lock::new()).collect())[number]
+            }
+        };
+        lock.get_or_init(|| self.tables[number].read())
+    }
+
+    /// The value of the entry at `spot`.
+    #[inline]
+    pub(crate) fn value(&self, spot: Spot) -> &[u8] {
+        self.list(spot.table).value(spot.node)
+    }
+}
+
+/// A position in a memtable. It holds a copy of its key, since the table may grow between two moves.
 pub(crate) struct MemIter {
     table: Arc<MemTable>,
+    /// Of the table, in `Locked`.
+    number: usize,
     node: u32,
     key: Vec<u8>,
     value_length: usize,
+    /// A copy for those who ask for a reference.
     value: OnceLock<Vec<u8>>,
 }
 
 impl MemIter {
     pub(crate) fn new(table: Arc<MemTable>) -> MemIter {
         let (key, value) = (Vec::new(), OnceLock::new());
-        MemIter { table, node: START, key, value_length: 0, value }
+        MemIter { table, number: 0, node: START, key, value_length: 0, value }
     }
 
+    /// Become one of the tables of a merge.
+    pub(crate) fn join(&mut self, tables: &mut Vec<Arc<MemTable>>) {
+        self.number = tables.len();
+        tables.push(self.table.clone());
+    }
+
+    #[inline]
     pub(crate) fn valid(&self) -> bool {
         self.node != START
     }
 
+    #[inline]
     pub(crate) fn key(&self) -> &[u8] {
         &self.key
     }
 
+    /// The table must not be in a `Locked` of this thread.
     pub(crate) fn value(&self) -> &[u8] {
-        self.value.get_or_init(|| self.with_value(<[u8]>::to_vec))
+        self.value.get_or_init(|| self.table.read().value(self.node).to_vec())
     }
 
+    #[inline]
     pub(crate) fn value_length(&self) -> usize {
         self.value_length
     }
 
-    /// Give the value to `f` where it lies; the table does not grow meanwhile.
-    pub(crate) fn with_value<T>(&self, f: impl FnOnce(&[u8]) -> T) -> T {
-        f(self.table.read().value(self.node))
+    #[inline]
+    pub(crate) fn spot(&self) -> Spot {
+        Spot { table: self.number, node: self.node }
     }
 
-    fn go(&mut self, to: impl FnOnce(&SkipList, u32) -> u32) {
-        let list = self.table.read();
-        self.node = to(&list, self.node);
+    #[inline]
+    fn go(&mut self, locked: &Locked<'_>, to: impl FnOnce(&SkipList, u32) -> u32) {
+        let list = locked.list(self.number);
+        self.node = to(list, self.node);
         self.value.take();
         if self.node != START {
             list.put_key(self.node, &mut self.key);
@@ -314,25 +372,26 @@ impl MemIter {
         }
     }
 
-    pub(crate) fn first(&mut self) {
-        self.go(|list, _| list.next(START, 0));
+    pub(crate) fn first(&mut self, locked: &Locked<'_>) {
+        self.go(locked, |list, _| list.next(START, 0));
     }
 
-    pub(crate) fn last(&mut self) {
-        self.go(|list, _| list.last());
+    pub(crate) fn last(&mut self, locked: &Locked<'_>) {
+        self.go(locked, |list, _| list.last());
     }
 
-    pub(crate) fn seek(&mut self, target: &[u8]) {
+    pub(crate) fn seek(&mut self, locked: &Locked<'_>, target: &[u8]) {
         let (key, tag) = (crate::format::key::user(target), crate::format::key::tag(target));
-        self.go(|list, _| list.at_or_after(key, tag));
+        self.go(locked, |list, _| list.at_or_after(key, tag));
     }
 
-    pub(crate) fn next(&mut self) {
-        self.go(|list, node| list.next(node, 0));
+    #[inline]
+    pub(crate) fn next(&mut self, locked: &Locked<'_>) {
+        self.go(locked, |list, node| list.next(node, 0));
     }
 
-    pub(crate) fn prev(&mut self) {
-        self.go(|list, node| list.path(list.key(node), list.tag(node))[0]);
+    pub(crate) fn prev(&mut self, locked: &Locked<'_>) {
+        self.go(locked, |list, node| list.path(list.key(node), list.tag(node))[0]);
     }
 }
 

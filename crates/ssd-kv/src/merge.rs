@@ -2,10 +2,11 @@
 
 use crate::error::Result;
 use crate::format::key;
-use crate::memtable::MemIter;
+use crate::memtable::{Locked, MemIter, MemTable, Spot};
 use crate::table::TableIter;
 use crate::version::LevelIter;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// A sorted sequence of internal keys.
 pub(crate) enum Source {
@@ -46,31 +47,31 @@ impl Source {
         each!(self, iter => iter.value_length(), iter.value().len())
     }
 
-    /// Give the value to `f` where it lies.
+    /// The value where it lies.
     #[inline]
-    pub(crate) fn with_value<T>(&self, f: impl FnOnce(&[u8]) -> T) -> T {
-        each!(self, iter => iter.with_value(f), f(iter.value()))
+    fn value_in<'l>(&'l self, locked: &'l Locked<'_>) -> &'l [u8] {
+        each!(self, iter => locked.value(iter.spot()), iter.value())
     }
 
-    fn first(&mut self) -> Result<()> {
-        each!(self, iter => { iter.first(); Ok(()) }, iter.first())
+    fn first(&mut self, locked: &Locked<'_>) -> Result<()> {
+        each!(self, iter => { iter.first(locked); Ok(()) }, iter.first())
     }
 
-    fn last(&mut self) -> Result<()> {
-        each!(self, iter => { iter.last(); Ok(()) }, iter.last())
+    fn last(&mut self, locked: &Locked<'_>) -> Result<()> {
+        each!(self, iter => { iter.last(locked); Ok(()) }, iter.last())
     }
 
-    fn seek(&mut self, target: &[u8]) -> Result<()> {
-        each!(self, iter => { iter.seek(target); Ok(()) }, iter.seek(target))
+    fn seek(&mut self, locked: &Locked<'_>, target: &[u8]) -> Result<()> {
+        each!(self, iter => { iter.seek(locked, target); Ok(()) }, iter.seek(target))
     }
 
     #[inline]
-    fn next(&mut self) -> Result<()> {
-        each!(self, iter => { iter.next(); Ok(()) }, iter.next())
+    fn next(&mut self, locked: &Locked<'_>) -> Result<()> {
+        each!(self, iter => { iter.next(locked); Ok(()) }, iter.next())
     }
 
-    fn prev(&mut self) -> Result<()> {
-        each!(self, iter => { iter.prev(); Ok(()) }, iter.prev())
+    fn prev(&mut self, locked: &Locked<'_>) -> Result<()> {
+        each!(self, iter => { iter.prev(locked); Ok(()) }, iter.prev())
     }
 
     /// The table iterator at work, if it is no memtable: for those who watch blocks.
@@ -85,34 +86,59 @@ impl Source {
 
 /// The merged sequence. Of equal keys the earlier source comes first.
 pub(crate) struct Merge {
+    tables: Vec<Arc<MemTable>>,
+    order: Order,
+}
+
+/// The sources and which of them is current.
+struct Order {
     sources: Vec<Source>,
     /// Forwards: the valid sources as a heap, smallest key first. Backwards: only the current one.
     heap: Vec<u32>,
     forward: bool,
 }
 
+/// A merge that keeps the memtables locked for several moves.
+pub(crate) struct LockedMerge<'a> {
+    locked: Locked<'a>,
+    order: &'a mut Order,
+}
+
 impl Merge {
-    pub(crate) fn new(sources: Vec<Source>) -> Merge {
-        Merge { heap: Vec::with_capacity(sources.len()), sources, forward: true }
+    pub(crate) fn new(mut sources: Vec<Source>) -> Merge {
+        let mut tables = Vec::new();
+        for source in &mut sources {
+            if let Source::Memory(iter) = source {
+                iter.join(&mut tables);
+            }
+        }
+        let heap = Vec::with_capacity(sources.len());
+        Merge { tables, order: Order { sources, heap, forward: true } }
     }
 
+    #[inline]
+    pub(crate) fn lock(&mut self) -> LockedMerge<'_> {
+        LockedMerge { locked: Locked::new(&self.tables), order: &mut self.order }
+    }
+
+    #[inline]
     pub(crate) fn valid(&self) -> bool {
-        !self.heap.is_empty()
+        self.order.valid()
     }
 
     /// Number of the current source.
     pub(crate) fn current(&self) -> usize {
-        self.heap[0] as usize
+        self.order.current()
     }
 
     #[inline]
     pub(crate) fn source(&self) -> &Source {
-        &self.sources[self.heap[0] as usize]
+        self.order.source()
     }
 
     /// The source of this number.
     pub(crate) fn nth(&self, number: usize) -> &Source {
-        &self.sources[number]
+        &self.order.sources[number]
     }
 
     #[inline]
@@ -123,6 +149,44 @@ impl Merge {
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
         self.source().value()
+    }
+
+    /// A copy of the value at `spot`.
+    pub(crate) fn copied(&self, spot: Spot) -> Vec<u8> {
+        Locked::new(&self.tables).value(spot).to_vec()
+    }
+
+    /// Give the value to `f` where it lies.
+    #[inline]
+    pub(crate) fn with_value<T>(&self, f: impl FnOnce(&[u8]) -> T) -> T {
+        f(self.source().value_in(&Locked::new(&self.tables)))
+    }
+
+    pub(crate) fn first(&mut self) -> Result<()> {
+        self.lock().first()
+    }
+
+    /// Go to the next pair. The merge must be valid.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<()> {
+        self.lock().next()
+    }
+}
+
+impl Order {
+    #[inline]
+    fn valid(&self) -> bool {
+        !self.heap.is_empty()
+    }
+
+    #[inline]
+    fn current(&self) -> usize {
+        self.heap[0] as usize
+    }
+
+    #[inline]
+    fn source(&self) -> &Source {
+        &self.sources[self.heap[0] as usize]
     }
 
     #[inline]
@@ -169,94 +233,133 @@ impl Merge {
         let largest = valid.reduce(|a, b| if self.before(a, b) { b } else { a });
         self.heap.extend(largest);
     }
+}
+
+impl LockedMerge<'_> {
+    #[inline]
+    pub(crate) fn valid(&self) -> bool {
+        self.order.valid()
+    }
+
+    #[inline]
+    pub(crate) fn key(&self) -> &[u8] {
+        self.order.source().key()
+    }
+
+    /// The length of the value, which is not touched.
+    #[inline]
+    pub(crate) fn value_length(&self) -> usize {
+        self.order.source().value_length()
+    }
+
+    /// The value where it lies.
+    #[inline]
+    pub(crate) fn value(&self) -> &[u8] {
+        self.order.source().value_in(&self.locked)
+    }
+
+    /// Where the entry lies, if it does in memory: its value can be read there after further moves.
+    #[inline]
+    pub(crate) fn spot(&self) -> Option<Spot> {
+        match self.order.source() {
+            Source::Memory(iter) => Some(iter.spot()),
+            Source::Table(_) | Source::Level(_) => None,
+        }
+    }
+
+    /// The value of the entry at `spot`.
+    #[inline]
+    pub(crate) fn value_at(&self, spot: Spot) -> &[u8] {
+        self.locked.value(spot)
+    }
 
     pub(crate) fn first(&mut self) -> Result<()> {
-        self.heap.clear();
-        for source in &mut self.sources {
-            source.first()?;
+        self.order.heap.clear();
+        for source in &mut self.order.sources {
+            source.first(&self.locked)?;
         }
-        self.build_heap();
+        self.order.build_heap();
         Ok(())
     }
 
     pub(crate) fn last(&mut self) -> Result<()> {
-        self.heap.clear();
-        for source in &mut self.sources {
-            source.last()?;
+        self.order.heap.clear();
+        for source in &mut self.order.sources {
+            source.last(&self.locked)?;
         }
-        self.pick_largest();
+        self.order.pick_largest();
         Ok(())
     }
 
     pub(crate) fn seek(&mut self, target: &[u8]) -> Result<()> {
-        self.heap.clear();
-        for source in &mut self.sources {
-            source.seek(target)?;
+        self.order.heap.clear();
+        for source in &mut self.order.sources {
+            source.seek(&self.locked, target)?;
         }
-        self.build_heap();
+        self.order.build_heap();
         Ok(())
     }
 
-    /// Go on. The place must be valid.
+    /// Go to the next pair. The merge must be valid.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<()> {
-        if !self.forward {
+        if !self.order.forward {
             return self.turn_forward();
         }
-        let current = self.current();
-        if let Err(error) = self.sources[current].next() {
-            self.heap.clear();
+        let current = self.order.current();
+        if let Err(error) = self.order.sources[current].next(&self.locked) {
+            self.order.heap.clear();
             return Err(error);
         }
-        if !self.sources[current].valid() {
-            self.heap.swap_remove(0);
+        if !self.order.sources[current].valid() {
+            self.order.heap.swap_remove(0);
         }
-        if self.heap.len() > 1 {
-            self.sift_down(0);
+        if self.order.heap.len() > 1 {
+            self.order.sift_down(0);
         }
         Ok(())
     }
 
     /// All other sources go after the current key, then the current one goes on.
     fn turn_forward(&mut self) -> Result<()> {
-        let current = self.current();
+        let current = self.order.current();
         let at = self.key().to_vec();
-        self.heap.clear();
-        for (i, source) in self.sources.iter_mut().enumerate() {
+        self.order.heap.clear();
+        for (i, source) in self.order.sources.iter_mut().enumerate() {
             if i == current {
-                source.next()?;
+                source.next(&self.locked)?;
                 continue;
             }
-            source.seek(&at)?;
+            source.seek(&self.locked, &at)?;
             if source.valid() && source.key() == at {
-                source.next()?;
+                source.next(&self.locked)?;
             }
         }
-        self.build_heap();
+        self.order.build_heap();
         Ok(())
     }
 
-    /// Go back. The place must be valid.
+    /// Go to the previous pair. The merge must be valid.
     pub(crate) fn prev(&mut self) -> Result<()> {
-        let current = self.current();
-        if self.forward {
+        let current = self.order.current();
+        if self.order.forward {
             let at = self.key().to_vec();
-            self.heap.clear();
-            for (i, source) in self.sources.iter_mut().enumerate() {
+            self.order.heap.clear();
+            for (i, source) in self.order.sources.iter_mut().enumerate() {
                 if i == current {
                     continue;
                 }
-                source.seek(&at)?;
+                source.seek(&self.locked, &at)?;
                 if source.valid() {
-                    source.prev()?;
+                    source.prev(&self.locked)?;
                 } else {
-                    source.last()?;
+                    source.last(&self.locked)?;
                 }
             }
         }
-        self.heap.clear();
-        self.sources[current].prev()?;
-        self.pick_largest();
+        self.order.heap.clear();
+        self.order.sources[current].prev(&self.locked)?;
+        self.order.pick_largest();
         Ok(())
     }
 }

@@ -156,7 +156,7 @@ fn empty_and_huge() {
 fn a_snapshot_of_another_store() {
     let open = || Db::open(Arc::new(MemoryVfs::new()), create()).expect("it opens");
     let (one, other) = (open(), open());
-    let error = other.get(b"k", CHECKED, Some(&one.snapshot())).expect_err("refused");
+    let error = other.get(b"k", CHECKED, Some(&one.read_view())).expect_err("refused");
     assert!(matches!(error, Error::Invalid(_)), "{error}");
 }
 
@@ -174,7 +174,7 @@ fn a_batch_is_whole() {
     assert_eq!((batch.count(), batch.changes().count()), (4, 4));
     db.write(&batch, false).expect("written");
     assert_eq!(db.get(b"a", CHECKED, None).expect("read").as_deref(), Some(&b"2"[..]));
-    assert_eq!(db.snapshot().sequence(), 4);
+    assert_eq!(db.read_view().sequence(), 4);
 }
 
 /// Others have files of such names: a log alone does not make a directory a store.

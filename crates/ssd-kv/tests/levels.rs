@@ -11,23 +11,23 @@ fn opened(vfs: &MemoryVfs) -> Db {
     Db::open(Arc::new(vfs.clone()), option_sets()[0].clone()).expect("it opens")
 }
 
-/// Snapshots keep so many versions of one key that they fill several tables of a level, too many to go
+/// Read views keep so many versions of one key that they fill several tables of a level, too many to go
 /// down together: what goes down takes the older ones along.
 #[test]
 fn versions_of_a_key_stay_in_order() {
     let mut db = opened(&MemoryVfs::new());
-    let mut snapshots = Vec::new();
+    let mut views = Vec::new();
     for i in 0..200_u8 {
         let value = vec![i; 200_000];
         db.put(b"key", &value, false).expect("written");
-        snapshots.push((db.snapshot(), i));
+        views.push((db.read_view(), i));
         let found = db.get(b"key", CHECKED, None).expect("read").expect("a value");
         assert_eq!(found[0], i, "an older version is found: {:?}", db.tables_per_level());
     }
     let deep = db.tables_per_level();
     assert!(deep[2] > 15, "more than one compaction takes lie below: {deep:?}");
-    for (snapshot, i) in &snapshots {
-        let found = db.get(b"key", CHECKED, Some(snapshot)).expect("read").expect("a value");
+    for (view, i) in &views {
+        let found = db.get(b"key", CHECKED, Some(view)).expect("read").expect("a value");
         assert_eq!((found.len(), found[0]), (200_000, *i));
     }
     db.verify().expect("whole");

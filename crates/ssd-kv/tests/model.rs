@@ -6,7 +6,7 @@ use rig::{CHECKED, Map, assert_equal, change, key, option_sets};
 use ssd_core::rng::Stream;
 use ssd_kv::policy::Pages;
 use ssd_kv::vfs::{MemoryVfs, PosixVfs, Vfs};
-use ssd_kv::{Db, DbIter, Options, Snapshot, WriteBatch};
+use ssd_kv::{Db, DbIter, Options, ReadView, WriteBatch};
 use std::sync::Arc;
 
 struct Run {
@@ -16,7 +16,7 @@ struct Run {
     db: Option<Db>,
     model: Map,
     random: Stream,
-    snapshots: Vec<(Snapshot, Map)>,
+    views: Vec<(ReadView, Map)>,
     iterators: Vec<(DbIter, Map)>,
 }
 
@@ -25,24 +25,16 @@ const KEYS: u64 = 400;
 impl Run {
     fn new(vfs: Arc<dyn Vfs>, options: Options, seed: u64) -> Run {
         let random = Stream::new(seed, "model");
-        let (snapshots, iterators) = (Vec::new(), Vec::new());
+        let (views, iterators) = (Vec::new(), Vec::new());
         let aligned = seed % 2 == 1;
-        let mut run = Run {
-            vfs,
-            options,
-            aligned,
-            db: None,
-            model: Map::new(),
-            random,
-            snapshots,
-            iterators,
-        };
+        let mut run =
+            Run { vfs, options, aligned, db: None, model: Map::new(), random, views, iterators };
         run.open();
         run
     }
 
     fn open(&mut self) {
-        self.snapshots.clear();
+        self.views.clear();
         self.iterators.clear();
         self.db = None;
         let (vfs, options) = (self.vfs.clone(), self.options.clone());
@@ -68,16 +60,16 @@ impl Run {
                 let key = key(&mut self.random, KEYS);
                 let found = db.get(&key, CHECKED, None).expect("read");
                 assert_eq!(found.as_ref(), self.model.get(&key), "{key:?}");
-                if let Some((snapshot, model)) = self.snapshots.first() {
-                    let found = db.get(&key, CHECKED, Some(snapshot)).expect("read");
+                if let Some((view, model)) = self.views.first() {
+                    let found = db.get(&key, CHECKED, Some(view)).expect("read");
                     assert_eq!(found.as_ref(), model.get(&key), "{key:?} of a snapshot");
                 }
             }
             900..930 => walk(db, &self.model, &mut self.random),
-            930..945 => self.snapshots.push((db.snapshot(), self.model.clone())),
+            930..945 => self.views.push((db.read_view(), self.model.clone())),
             945..960 => {
-                if let Some((snapshot, model)) = self.snapshots.pop() {
-                    assert_equal(db, &model, Some(&snapshot));
+                if let Some((view, model)) = self.views.pop() {
+                    assert_equal(db, &model, Some(&view));
                 }
             }
             960..970 => {

@@ -3,20 +3,20 @@
 mod arguments;
 mod batch;
 mod errors;
-mod held;
 mod iter;
+mod open_store;
 mod settings;
 mod walk;
 
 pub(crate) use batch::KvBatch;
 pub(crate) use errors::{Kinds, KvAppliedError, KvCorruptionError, KvError};
-pub(crate) use held::know_process;
 pub(crate) use iter::KvIter;
+pub(crate) use open_store::know_process;
 pub(crate) use settings::{kv_defaults, kv_ranges};
 
 use arguments::{bytes, flag};
 use errors::told;
-use held::{Shared, close, is_closed, shared, with, write};
+use open_store::{Shared, close, is_closed, shared, with, write};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json;
@@ -135,7 +135,7 @@ impl Store {
     }
 
     fn snapshot(&self, py: Python<'_>) -> PyResult<KvSnapshot> {
-        with(py, &self.shared, |db| Ok(KvSnapshot(db.snapshot())))
+        with(py, &self.shared, |db| Ok(KvSnapshot(db.read_view())))
     }
 
     fn property(&self, py: Python<'_>, name: &str) -> PyResult<Option<String>> {
@@ -235,7 +235,7 @@ impl Store {
 
 /// The state of a store at one time.
 #[pyclass(frozen)]
-pub(crate) struct KvSnapshot(ssd_kv::Snapshot);
+pub(crate) struct KvSnapshot(ssd_kv::ReadView);
 
 /// Remove the store in a folder.
 #[pyfunction]

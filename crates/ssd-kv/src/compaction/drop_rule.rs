@@ -1,19 +1,19 @@
 //! Which pairs a compaction may drop, and where its output files must end.
 
 use crate::format::edit::LEVELS;
-use crate::format::key::{self, Kind, MAX_SEQUENCE};
+use crate::format::key::{self, MAX_SEQUENCE, ValueKind};
 use crate::version::pick::Picked;
 use crate::version::{File, Version};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Drops versions that nobody can see: hidden by a newer one that every snapshot sees, or deletions
+/// Drops versions that nobody can see: hidden by a newer one that every read view sees, or deletions
 /// below which there is nothing to hide.
 pub(super) struct DropRule {
     version: Arc<Version>,
     /// The first level below the outputs.
     below: usize,
-    oldest_snapshot: u64,
+    oldest_view: u64,
     user: Vec<u8>,
     /// Sequence of the version before, of the same key.
     newer: Option<u64>,
@@ -22,11 +22,11 @@ pub(super) struct DropRule {
 }
 
 impl DropRule {
-    pub(super) fn new(picked: &Picked, oldest_snapshot: u64) -> DropRule {
+    pub(super) fn new(picked: &Picked, oldest_view: u64) -> DropRule {
         DropRule {
             version: picked.version.clone(),
             below: picked.level + 2,
-            oldest_snapshot,
+            oldest_view,
             user: Vec::new(),
             newer: None,
             passed: [0; LEVELS],
@@ -42,11 +42,11 @@ impl DropRule {
             self.user.extend_from_slice(user);
             self.newer = Some(MAX_SEQUENCE);
         }
-        let hidden = self.newer.is_some_and(|s| s <= self.oldest_snapshot);
+        let hidden = self.newer.is_some_and(|s| s <= self.oldest_view);
         self.newer = Some(tag.sequence());
         hidden
-            || (tag.kind() == Some(Kind::Deletion)
-                && tag.sequence() <= self.oldest_snapshot
+            || (tag.kind() == Some(ValueKind::Deletion)
+                && tag.sequence() <= self.oldest_view
                 && self.is_lowest(user))
     }
 

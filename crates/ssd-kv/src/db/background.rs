@@ -1,7 +1,7 @@
 //! What runs in the background, one step at a time.
 
 use super::Db;
-use crate::compaction::{Compaction, Place, Progress};
+use crate::compaction::{Compaction, CompactionContext, Progress};
 use crate::error::{Error, Result};
 use crate::format::edit::{Edit, LEVELS};
 use crate::format::key::MAX_SEQUENCE;
@@ -37,7 +37,7 @@ impl Db {
         }
     }
 
-    /// Do all that is due.
+    /// Do all work that is due.
     ///
     /// # Errors
     /// As `step`.
@@ -46,7 +46,7 @@ impl Db {
         Ok(())
     }
 
-    /// After this error what is in the files is not certain: write no more.
+    /// After this error the contents of the files are uncertain: refuse further writes.
     pub(super) fn poison(&mut self, error: Error) -> Error {
         self.poisoned = Some(error.clone());
         self.manual = None;
@@ -67,7 +67,7 @@ impl Db {
             };
         }
         let Some(mut compaction) = self.compaction.take() else { return Ok(()) };
-        let progress = compaction.step(&mut self.place());
+        let progress = compaction.step(&mut self.compaction_context());
         self.compaction = Some(compaction);
         if progress? == Progress::More {
             return Ok(());
@@ -91,8 +91,8 @@ impl Db {
         picked.is_trivial_move(self.options.max_file_size)
     }
 
-    fn place(&mut self) -> Place<'_> {
-        Place {
+    fn compaction_context(&mut self) -> CompactionContext<'_> {
+        CompactionContext {
             files: &self.files,
             tables: &self.tables,
             set: &mut self.set,
@@ -103,10 +103,10 @@ impl Db {
     }
 
     fn begin_compaction(&mut self, picked: Picked) -> Result<()> {
-        let oldest = self.snapshots.oldest().unwrap_or(self.set.last_sequence);
+        let oldest = self.views.oldest().unwrap_or(self.set.last_sequence);
         debug_assert!(oldest <= MAX_SEQUENCE, "sequence numbers have 56 bits");
         self.set.pointers[picked.level] = Some(picked.pointer.clone());
-        let compaction = Compaction::begin(picked, oldest, &self.place())?;
+        let compaction = Compaction::begin(picked, oldest, &self.compaction_context())?;
         self.compaction = Some(Box::new(compaction));
         Ok(())
     }
@@ -125,7 +125,7 @@ impl Db {
         self.remove_obsolete()
     }
 
-    /// Remove files that nobody needs any more. Those of others are left alone.
+    /// Remove files that are no longer needed. Files that are not the store's stay.
     pub(super) fn remove_obsolete(&mut self) -> Result<()> {
         let live = self.set.live();
         let mut writing: BTreeSet<u64> = self.flush.iter().map(|f| f.number()).collect();

@@ -16,7 +16,7 @@ pub fn destroy(vfs: Arc<dyn Vfs>) -> Result<()> {
         return Ok(());
     }
     let lock = files.lock(names::LOCK)?;
-    // CURRENT first: what is interrupted here is no store any more.
+    // CURRENT first: if this is interrupted, the directory is no longer a store.
     if files.exists(names::CURRENT)? {
         files.remove(names::CURRENT)?;
     }

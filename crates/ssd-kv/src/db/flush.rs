@@ -5,7 +5,7 @@ use crate::compaction::finish;
 use crate::error::{Error, Result};
 use crate::format::edit::{Edit, NewFile};
 use crate::format::{key, names};
-use crate::memtable::{MemTable, Place};
+use crate::memtable::{Cursor, MemTable};
 use crate::options::Options;
 use crate::policy::Policy;
 use crate::table::{TableOptions, TableWriter, Tables};
@@ -24,7 +24,7 @@ pub(super) struct Flush {
     number: u64,
     memory: Arc<MemTable>,
     /// Where to go on; none at the end.
-    place: Option<Place>,
+    cursor: Option<Cursor>,
     smallest: Vec<u8>,
     writer: TableWriter,
 }
@@ -39,8 +39,8 @@ impl Flush {
     ) -> Result<Flush> {
         let file = files.create(&names::table(number))?;
         let writer = TableWriter::new(file, TableOptions::of(options));
-        let place = memory.begin();
-        Ok(Flush { number, memory, place, smallest: Vec::new(), writer })
+        let cursor = memory.begin();
+        Ok(Flush { number, memory, cursor, smallest: Vec::new(), writer })
     }
 
     pub(super) fn number(&self) -> u64 {
@@ -53,10 +53,10 @@ impl Flush {
         policy: &mut dyn Policy,
         tables: &Tables,
     ) -> Result<Option<NewFile>> {
-        if let Some(place) = self.place {
+        if let Some(cursor) = self.cursor {
             let mut bytes = 0;
             let (writer, smallest) = (&mut self.writer, &mut self.smallest);
-            self.place = self.memory.read_on(place, |key, value| {
+            self.cursor = self.memory.read_on(cursor, |key, value| {
                 if writer.entries() == 0 {
                     *smallest = key.to_vec();
                 }
@@ -64,7 +64,7 @@ impl Flush {
                 bytes += key.len() + value.len();
                 Ok::<_, Error>(bytes < STEP)
             })?;
-            if self.place.is_some() {
+            if self.cursor.is_some() {
                 return Ok(None);
             }
         }

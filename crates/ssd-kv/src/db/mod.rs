@@ -8,18 +8,18 @@ mod iter;
 mod manual;
 mod open;
 mod properties;
+mod read_view;
 mod repair;
 mod salvage;
-mod snapshot;
 mod verify;
 mod write;
 
 pub use destroy::destroy;
 pub use dump::dump;
-pub use iter::DbIter;
+pub use iter::{DbIter, LockedIter};
 pub use properties::{LevelStats, Stats, TableInfo};
+pub use read_view::ReadView;
 pub use repair::{Repaired, repair};
-pub use snapshot::Snapshot;
 pub use verify::Verified;
 
 use crate::compaction::Compaction;
@@ -35,7 +35,7 @@ use crate::version::set::VersionSet;
 use crate::vfs::Files;
 use flush::Flush;
 use manual::Manual;
-use snapshot::Snapshots;
+use read_view::ReadViews;
 use std::sync::Arc;
 
 /// An open store. Dropping it closes it; all that was written is in its files, and durable if it was
@@ -53,7 +53,7 @@ pub struct Db {
     log_number: u64,
     /// Whether the name of `log` is durable.
     log_name_synced: bool,
-    snapshots: Arc<Snapshots>,
+    views: Arc<ReadViews>,
     flush: Option<Flush>,
     compaction: Option<Box<Compaction>>,
     manual: Option<Manual>,
@@ -68,7 +68,7 @@ pub struct Db {
 }
 
 impl Db {
-    /// The value of `key`, now or as of a snapshot.
+    /// The value of `key`, now or as of a read view.
     ///
     /// # Errors
     /// If a file cannot be read or is damaged.
@@ -76,9 +76,9 @@ impl Db {
         &self,
         key: &[u8],
         options: ReadOptions,
-        snapshot: Option<&Snapshot>,
+        view: Option<&ReadView>,
     ) -> Result<Option<Vec<u8>>> {
-        let sequence = self.sequence_of(snapshot)?;
+        let sequence = self.sequence_of(view)?;
         for memory in std::iter::once(&self.memory).chain(&self.full) {
             if let Some(found) = memory.get(key, sequence) {
                 return Ok(found);
@@ -87,12 +87,12 @@ impl Db {
         self.set.current.get(&self.tables, key, sequence, options)
     }
 
-    /// A walk through all pairs, now or as of a snapshot. It sees nothing that is written later.
+    /// An iterator over all pairs, now or as of a read view. It sees no later writes.
     ///
     /// # Errors
     /// If a table cannot be opened.
-    pub fn iter(&self, options: ReadOptions, snapshot: Option<&Snapshot>) -> Result<DbIter> {
-        let sequence = self.sequence_of(snapshot)?;
+    pub fn iter(&self, options: ReadOptions, view: Option<&ReadView>) -> Result<DbIter> {
+        let sequence = self.sequence_of(view)?;
         let merge = self.merged(options)?;
         Ok(DbIter::new(merge, sequence, self.set.current.clone()))
     }
@@ -105,18 +105,18 @@ impl Db {
         Ok(Merge::new(sources))
     }
 
-    fn sequence_of(&self, snapshot: Option<&Snapshot>) -> Result<u64> {
-        match snapshot {
+    fn sequence_of(&self, view: Option<&ReadView>) -> Result<u64> {
+        match view {
             None => Ok(self.set.last_sequence),
-            Some(s) if s.is_of(&self.snapshots) => Ok(s.sequence()),
+            Some(s) if s.is_of(&self.views) => Ok(s.sequence()),
             Some(_) => Err(Error::invalid("the snapshot is of another store")),
         }
     }
 
-    /// What the store holds now, to be read as long as the result lives.
+    /// The present state, which stays readable as long as the result lives.
     #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot::new(&self.snapshots, self.set.last_sequence)
+    pub fn read_view(&self) -> ReadView {
+        ReadView::new(&self.views, self.set.last_sequence)
     }
 
     /// Let `policy` lay out the tables from now on and watch the compactions.

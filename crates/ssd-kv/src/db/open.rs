@@ -1,7 +1,7 @@
 //! Opening: the manifest, then what the logs hold beyond it.
 
 use super::flush::Flush;
-use super::snapshot::Snapshots;
+use super::read_view::ReadViews;
 use super::{Db, Stats, write};
 use crate::error::{Error, Result};
 use crate::format::batch::WriteBatch;
@@ -33,7 +33,7 @@ struct Recovery {
     memory: Arc<MemTable>,
     /// Where the last log ends with a torn record, if it does: its name and the offset.
     torn: Option<(String, u64)>,
-    /// Logs of which something is left out.
+    /// Logs that were only partly recovered.
     damaged: Vec<u64>,
 }
 
@@ -127,10 +127,10 @@ fn logs_of(set: &VersionSet, files: &Files) -> Result<Vec<u64>> {
     }
 }
 
-/// What is wrong with a file that the manifest names and nobody finds.
+/// The error message for a file that the manifest names but that is missing.
 pub(super) const MISSING: &str = "the manifest names this file, but it is missing";
 
-/// The files of a store, held against its manifest.
+/// The files of a store, compared with its manifest.
 pub(super) struct Inventory {
     /// The logs that it needs, oldest first.
     pub(super) logs: Vec<u64>,
@@ -231,7 +231,7 @@ impl Recovery {
         )))
     }
 
-    /// Something of a log cannot be had.
+    /// Part of a log cannot be recovered.
     fn damaged(&mut self, name: &str, offset: u64, what: &str) -> Result<()> {
         if self.options.paranoid_checks {
             return Err(Error::corrupt(name, offset, what));
@@ -240,7 +240,7 @@ impl Recovery {
         Ok(())
     }
 
-    /// Sequence numbers have no gaps, unless damage that was told already has made one.
+    /// Sequence numbers have no gaps, unless damage that was already reported has made one.
     fn check_gap(&mut self, name: &str, offset: u64, batch: &WriteBatch) -> Result<()> {
         let missing = batch.sequence().saturating_sub(self.set.last_sequence).saturating_sub(1);
         if missing == 0 || self.stats.damaged_log_records > 0 {
@@ -307,7 +307,7 @@ impl Recovery {
             full: None,
             log,
             log_name_synced: true,
-            snapshots: Arc::new(Snapshots::default()),
+            views: Arc::new(ReadViews::default()),
             flush: None,
             compaction: None,
             manual: None,

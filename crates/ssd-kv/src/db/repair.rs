@@ -10,7 +10,7 @@ use crate::compaction::finish;
 use crate::error::{Error, Result};
 use crate::format::batch::WriteBatch;
 use crate::format::edit::{COMPARATOR, Edit, LEVELS};
-use crate::format::key::{self, Kind};
+use crate::format::key::{self, ValueKind};
 use crate::format::log::{Entry, LogReader};
 use crate::format::names::{self, FileKind};
 use crate::memtable::{MemIter, MemTable};
@@ -162,7 +162,7 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Note the files that a manifest names and nobody finds.
+    /// Note the files that a manifest names but that are missing.
     fn report_missing(&mut self, known: Option<&Known>, named: &BTreeSet<u64>, names: &[String]) {
         let there = |number: &u64| {
             names.iter().any(|name| names::parse(name) == Some(FileKind::Table(*number)))
@@ -317,7 +317,7 @@ impl Repair<'_> {
                 continue;
             }
             last_user = Some(user.to_vec());
-            if tag.kind() == Some(Kind::Value) {
+            if tag.kind() == Some(ValueKind::Value) {
                 if open.as_ref().is_some_and(|(_, _, w)| w.size() >= self.options.max_file_size) {
                     self.finish(&mut open, &mut edit)?;
                 }

@@ -3,7 +3,7 @@
 use super::Db;
 use crate::error::{Error, Result};
 use crate::format::batch::{Change, WriteBatch};
-use crate::format::key::{Kind, MAX_SEQUENCE, Tag};
+use crate::format::key::{MAX_SEQUENCE, Tag, ValueKind};
 use crate::format::log::LogWriter;
 use crate::format::names;
 use crate::memtable::MemTable;
@@ -43,7 +43,7 @@ impl Db {
         result
     }
 
-    /// Take the value of `key` away, if it has one.
+    /// Delete `key`, if it has a value.
     ///
     /// # Errors
     /// As `write`.
@@ -108,7 +108,7 @@ impl Db {
         Ok(())
     }
 
-    /// Do what is due, if that is to be done at once.
+    /// Run the background work that is due, if the options say to do so at once.
     pub(super) fn after_write(&mut self) -> Result<()> {
         match self.options.background {
             Background::Eager if self.has_work() => self.settle(),
@@ -208,8 +208,8 @@ impl Db {
 pub(super) fn insert(memory: &MemTable, batch: &WriteBatch) -> Result<()> {
     for (sequence, change) in (batch.sequence()..).zip(batch.changes()) {
         match change? {
-            Change::Put(key, value) => memory.add(key, Tag::new(sequence, Kind::Value), value),
-            Change::Delete(key) => memory.add(key, Tag::new(sequence, Kind::Deletion), b""),
+            Change::Put(key, value) => memory.add(key, Tag::new(sequence, ValueKind::Value), value),
+            Change::Delete(key) => memory.add(key, Tag::new(sequence, ValueKind::Deletion), b""),
         }
     }
     Ok(())

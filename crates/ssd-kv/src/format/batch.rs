@@ -5,7 +5,7 @@
 
 use super::Damage;
 use super::coding::{fixed32, fixed64, prefixed, put_prefixed};
-use super::key::{Kind, MAX_SEQUENCE};
+use super::key::{MAX_SEQUENCE, ValueKind};
 use crate::error::{Error, Result};
 
 pub(crate) const HEADER: usize = 12;
@@ -42,7 +42,7 @@ impl WriteBatch {
 
     /// Give `key` a value. Both may be empty.
     pub fn put(&mut self, key: &[u8], value: &[u8]) {
-        self.data.push(Kind::Value as u8);
+        self.data.push(ValueKind::Value as u8);
         put_prefixed(&mut self.data, key);
         put_prefixed(&mut self.data, value);
         self.set_count(self.count() + 1);
@@ -50,7 +50,7 @@ impl WriteBatch {
 
     /// Take the value of `key` away, if it has one.
     pub fn delete(&mut self, key: &[u8]) {
-        self.data.push(Kind::Deletion as u8);
+        self.data.push(ValueKind::Deletion as u8);
         put_prefixed(&mut self.data, key);
         self.set_count(self.count() + 1);
     }

@@ -1,7 +1,7 @@
 //! The filter block of a table: one bloom filter for every 2 KiB of file offset.
 //!
 //! The filter of a data block is that of the 2 KiB in which it begins, hence the rule for padding:
-//! it comes after a block and before `start_block` is told where the next one begins.
+//! it comes after a block and before `start_block` receives where the next one begins.
 
 use super::bloom;
 use super::coding::fixed32;

@@ -10,7 +10,7 @@ pub(crate) const MAX_SEQUENCE: u64 = (1 << 56) - 1;
 
 /// What a record says of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     Deletion = 0,
     Value = 1,
 }
@@ -20,14 +20,14 @@ pub(crate) enum Kind {
 pub(crate) struct Tag(pub(crate) u64);
 
 impl Tag {
-    pub(crate) fn new(sequence: u64, kind: Kind) -> Tag {
+    pub(crate) fn new(sequence: u64, kind: ValueKind) -> Tag {
         debug_assert!(sequence <= MAX_SEQUENCE, "a sequence number has 56 bits");
         Tag(sequence << 8 | kind as u64)
     }
 
     /// What to seek with to find the newest record not after `sequence`.
     pub(crate) fn seek(sequence: u64) -> Tag {
-        Tag::new(sequence, Kind::Value)
+        Tag::new(sequence, ValueKind::Value)
     }
 
     pub(crate) fn sequence(self) -> u64 {
@@ -35,10 +35,10 @@ impl Tag {
     }
 
     /// None for a kind that LevelDB does not have.
-    pub(crate) fn kind(self) -> Option<Kind> {
+    pub(crate) fn kind(self) -> Option<ValueKind> {
         match self.0 & 0xff {
-            0 => Some(Kind::Deletion),
-            1 => Some(Kind::Value),
+            0 => Some(ValueKind::Deletion),
+            1 => Some(ValueKind::Value),
             _ => None,
         }
     }

@@ -1,4 +1,4 @@
-//! How tables are laid out, and who watches compactions: a plug, one file each.
+//! Plugs, one file each, that lay out tables and watch compactions.
 //!
 //! A policy sees every event of every input block of a compaction and answers where output blocks
 //! end and how they are padded. It never reads, writes or moves anything itself.
@@ -72,7 +72,7 @@ impl OpenBlock<'_> {
 
 /// Decides the layout of tables and watches compactions.
 pub trait Policy: Send + Sync {
-    /// Whether it wants to be told of events.
+    /// Whether it wants to receive events.
     fn watches(&self) -> bool {
         false
     }

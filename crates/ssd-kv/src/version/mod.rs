@@ -11,7 +11,7 @@ pub(crate) use ranges::{overlapping, total_size};
 use crate::error::{Error, Result};
 use crate::format::bloom;
 use crate::format::edit::LEVELS;
-use crate::format::key::{self, Kind, Tag};
+use crate::format::key::{self, Tag, ValueKind};
 use crate::merge::Source;
 use crate::options::ReadOptions;
 use crate::table::{TableIter, Tables};
@@ -57,7 +57,7 @@ pub(crate) struct Version {
     /// The level that needs compaction most, and how much: from 1 on it is due.
     pub(crate) score: f64,
     pub(crate) score_level: usize,
-    /// A table that was looked into in vain too often, and its level.
+    /// A table that too many reads searched without a result, and its level.
     to_compact: Mutex<Option<(usize, File)>>,
     /// Whether there is one: asked with every write.
     seeks_due: AtomicBool,
@@ -160,7 +160,7 @@ impl Version {
         Ok(value)
     }
 
-    /// A look into the file was in vain.
+    /// A read searched the file and found nothing.
     fn charge(&self, level: usize, file: &File) {
         if file.allowed_seeks.fetch_sub(1, Relaxed) <= 1 {
             locked(&self.to_compact).get_or_insert_with(|| (level, file.clone()));
@@ -264,8 +264,8 @@ fn look_at(user: &[u8], key: &[u8], value: &[u8]) -> Look {
         return Look::Nothing;
     }
     match key::tag(key).kind() {
-        Some(Kind::Value) => Look::Value(value.to_vec()),
-        Some(Kind::Deletion) => Look::Deleted,
+        Some(ValueKind::Value) => Look::Value(value.to_vec()),
+        Some(ValueKind::Deletion) => Look::Deleted,
         None => Look::Unknown,
     }
 }

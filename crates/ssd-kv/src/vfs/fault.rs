@@ -91,7 +91,7 @@ impl FaultVfs {
         FaultVfs { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Let calls fail from now on as said; the count of calls begins anew.
+    /// Let calls fail from now on as `faults` says; the count of calls restarts.
     pub fn inject(&self, faults: Faults) {
         let mut state = locked(&self.state);
         state.calls = 0;

@@ -153,12 +153,12 @@ impl Files {
         self.vfs.describe(name)
     }
 
-    fn told<T>(&self, name: &str, doing: &'static str, result: io::Result<T>) -> Result<T> {
+    fn named<T>(&self, name: &str, doing: &'static str, result: io::Result<T>) -> Result<T> {
         result.map_err(|source| Error::io(self.describe(name), doing, source))
     }
 
     pub(crate) fn create(&self, name: &str) -> Result<Writer> {
-        let file = self.told(name, "create", self.vfs.create(name))?;
+        let file = self.named(name, "create", self.vfs.create(name))?;
         Ok(Writer { file, name: self.describe(name), buffer: Vec::new(), written: 0 })
     }
 
@@ -169,15 +169,15 @@ impl Files {
     }
 
     pub(crate) fn open(&self, name: &str) -> Result<Reader> {
-        let file = self.told(name, "open", self.vfs.open(name))?;
+        let file = self.named(name, "open", self.vfs.open(name))?;
         Ok(Reader { file, name: self.describe(name) })
     }
 
     pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>> {
         let reader = self.open(name)?;
-        let length = self.told(name, "measure", reader.file.len())?;
+        let length = self.named(name, "measure", reader.file.len())?;
         let mut data = vec![0; usize::try_from(length).map_err(|_| Error::invalid("too long"))?];
-        let got = self.told(name, "read", reader.file.read_at(0, &mut data))?;
+        let got = self.named(name, "read", reader.file.read_at(0, &mut data))?;
         data.truncate(got);
         Ok(data)
     }
@@ -187,15 +187,15 @@ impl Files {
     }
 
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<()> {
-        self.told(from, "rename", self.vfs.rename(from, to))
+        self.named(from, "rename", self.vfs.rename(from, to))
     }
 
     pub(crate) fn remove(&self, name: &str) -> Result<()> {
-        self.told(name, "remove", self.vfs.remove(name))
+        self.named(name, "remove", self.vfs.remove(name))
     }
 
     pub(crate) fn list(&self) -> Result<Vec<String>> {
-        self.told("", "list", self.vfs.list())
+        self.named("", "list", self.vfs.list())
     }
 
     /// Whether a directory with this file is there; any other failure is an error.
@@ -213,15 +213,15 @@ impl Files {
     }
 
     pub(crate) fn sync_dir(&self) -> Result<()> {
-        self.told("", "sync", self.vfs.sync_dir())
+        self.named("", "sync", self.vfs.sync_dir())
     }
 
     pub(crate) fn create_dir(&self) -> Result<()> {
-        self.told("", "create", self.vfs.create_dir())
+        self.named("", "create", self.vfs.create_dir())
     }
 
     pub(crate) fn remove_dir(&self) -> Result<()> {
-        self.told("", "remove", self.vfs.remove_dir())
+        self.named("", "remove", self.vfs.remove_dir())
     }
 
     pub(crate) fn lock(&self, name: &str) -> Result<Box<dyn Send + Sync>> {

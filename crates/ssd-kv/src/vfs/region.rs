@@ -8,17 +8,17 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 /// Bytes that do not change.
-pub struct Region(Kind);
+pub struct Region(Backing);
 
-enum Kind {
+enum Backing {
     Heap(Vec<u8>),
     Mapped { start: *const u8, length: usize },
 }
 
 // SAFETY: a mapping is read-only memory, the same for all threads, until it is dropped.
-unsafe impl Send for Kind {}
+unsafe impl Send for Backing {}
 // SAFETY: as above: nobody writes through it.
-unsafe impl Sync for Kind {}
+unsafe impl Sync for Backing {}
 
 impl Region {
     /// A file of `length` bytes, mapped for reading. The file may be removed meanwhile, but must not
@@ -28,7 +28,7 @@ impl Region {
     /// What the operating system says.
     pub(crate) fn map(fd: RawFd, length: usize) -> io::Result<Region> {
         if length == 0 {
-            return Ok(Region(Kind::Heap(Vec::new())));
+            return Ok(Region(Backing::Heap(Vec::new())));
         }
         // SAFETY: a new mapping, at an address that the system chooses.
         let start = unsafe {
@@ -37,13 +37,13 @@ impl Region {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Region(Kind::Mapped { start: start.cast(), length }))
+        Ok(Region(Backing::Mapped { start: start.cast(), length }))
     }
 }
 
 impl From<Vec<u8>> for Region {
     fn from(data: Vec<u8>) -> Region {
-        Region(Kind::Heap(data))
+        Region(Backing::Heap(data))
     }
 }
 
@@ -53,9 +53,9 @@ impl Deref for Region {
     #[inline]
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            Kind::Heap(data) => data,
+            Backing::Heap(data) => data,
             // SAFETY: `map` made it with this length, and it lives until `drop`.
-            Kind::Mapped { start, length } => unsafe {
+            Backing::Mapped { start, length } => unsafe {
                 std::slice::from_raw_parts(*start, *length)
             },
         }
@@ -64,7 +64,7 @@ impl Deref for Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        if let Kind::Mapped { start, length } = self.0 {
+        if let Backing::Mapped { start, length } = self.0 {
             // SAFETY: made by `map` with this length; nothing borrows from it any more.
             unsafe { libc::munmap(start.cast_mut().cast(), length) };
         }

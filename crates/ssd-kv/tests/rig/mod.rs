@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "every test uses a part of it")]
 
 use ssd_core::rng::Stream;
-use ssd_kv::{Compression, Db, DbIter, Options, ReadOptions, Snapshot, WriteBatch};
+use ssd_kv::{Compression, Db, DbIter, Options, ReadOptions, ReadView, WriteBatch};
 use std::collections::BTreeMap;
 
 pub(crate) type Map = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -75,10 +75,10 @@ pub(crate) fn pairs(mut iter: DbIter) -> ssd_kv::Result<Map> {
 }
 
 /// Store and model are equal: scans both ways, and gets.
-pub(crate) fn assert_equal(db: &Db, model: &Map, snapshot: Option<&Snapshot>) {
-    let iter = db.iter(CHECKED, snapshot).expect("an iterator");
+pub(crate) fn assert_equal(db: &Db, model: &Map, view: Option<&ReadView>) {
+    let iter = db.iter(CHECKED, view).expect("an iterator");
     assert!(pairs(iter).expect("a scan") == *model, "a scan differs from the model");
-    let mut iter = db.iter(CHECKED, snapshot).expect("an iterator");
+    let mut iter = db.iter(CHECKED, view).expect("an iterator");
     iter.seek_to_last().expect("the last pair");
     for (key, value) in model.iter().rev() {
         assert!(iter.valid(), "the scan backwards ends before {key:?}");

@@ -3,7 +3,7 @@
 use super::Store;
 use super::arguments::{bytes, flag};
 use super::errors::KvAppliedError;
-use super::held::{Shared, check_open, write};
+use super::open_store::{Shared, check_open, write};
 use pyo3::prelude::*;
 use ssd_kv::WriteBatch;
 use std::sync::{Mutex, MutexGuard, PoisonError};

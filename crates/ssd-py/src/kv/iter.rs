@@ -2,13 +2,13 @@
 
 use super::arguments::{bytes, bytes_or_none, flag};
 use super::errors::{closed, told};
-use super::held::{Guard, Shared, awaited, check_not_held_here, check_open, with};
+use super::open_store::{Shared, awaited, check_not_held_here, check_open, with};
 use super::walk::{Bounds, Range, Walk, prefix_bounds};
 use super::{KvSnapshot, Store, read_options};
 use pyo3::exceptions::{PyStopIteration, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple, PyType};
-use ssd_kv::Error;
+use ssd_kv::{Db, Error};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -18,6 +18,9 @@ const MOST_PAIRS: usize = 64;
 const MOST_BYTES: usize = 16 << 10;
 /// At most one pair of so many is read ahead in vain, by those who seek, read some and seek again.
 const IN_VAIN: usize = 4;
+/// Bytes that may be read ahead for each pair that was read: large values are copied in vain at a cost
+/// that reading ahead does not save.
+const BYTES_IN_VAIN: usize = 128;
 
 /// A place between the pairs of a range of a store, and what it shows of them.
 #[pyclass(frozen, module = "ssdlab._core")]
@@ -47,6 +50,8 @@ struct Ahead {
     walk: Walk,
     /// Pairs that the walk went over and the user did not, next one first.
     ready: VecDeque<Parts>,
+    /// The key of the first of them, if they may be more than one.
+    first: Vec<u8>,
     /// The direction in which it did.
     forward: bool,
     /// Pairs read since it was sought a place or changed its direction.
@@ -83,18 +88,24 @@ impl Ahead {
             self.forward = forward;
         }
         let batch = (self.read / IN_VAIN + 1).min(MOST_PAIRS);
-        let (mut first, mut bytes) = (Vec::new(), 0);
-        while self.ready.len() < batch && bytes < MOST_BYTES {
-            match self.walk.step(forward) {
+        let most_bytes = MOST_BYTES.min(self.read * BYTES_IN_VAIN);
+        let mut bytes = 0;
+        self.first.clear();
+        let mut walk = self.walk.lock();
+        while self.ready.len() < batch && (bytes < most_bytes || self.ready.is_empty()) {
+            match walk.step(forward) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) if self.ready.is_empty() => return Err(error),
                 // What was read before it is right and comes first; the next batch meets it again.
-                Err(_) => return self.return_to(&first),
+                Err(_) => {
+                    drop(walk);
+                    return self.return_to_first();
+                }
             }
-            let pair = self.walk.pair();
+            let pair = walk.pair();
             if self.ready.is_empty() && batch > 1 {
-                first.extend_from_slice(pair.key());
+                self.first.extend_from_slice(pair.key());
             }
             let mut parts = Parts::default();
             if shown.key {
@@ -103,9 +114,9 @@ impl Ahead {
                 parts.key = Some(PyBytes::new(py, key).unbind());
             }
             if shown.value {
-                let value = pair.with_value(|value| PyBytes::new(py, value).unbind());
-                bytes += value.as_bytes(py).len();
-                parts.value = Some(value);
+                let value = pair.value();
+                bytes += value.len();
+                parts.value = Some(PyBytes::new(py, value).unbind());
             }
             self.ready.push_back(parts);
         }
@@ -113,10 +124,9 @@ impl Ahead {
         Ok(())
     }
 
-    /// Let the walk stand where it was before it failed: over the pairs that are ready, the first of
-    /// which has this key.
-    fn return_to(&mut self, first: &[u8]) -> Result<(), Error> {
-        self.walk.seek(first)?;
+    /// Let the walk stand where it was before it failed: over the pairs that are ready.
+    fn return_to_first(&mut self) -> Result<(), Error> {
+        self.walk.seek(&self.first)?;
         if !self.forward {
             self.walk.step(true)?;
         }
@@ -131,13 +141,13 @@ impl KvIter {
     /// Held by this thread, open, of an open store.
     fn held(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<Ahead>>> {
         check_open(&self.store)?;
-        // Another thread that has the iterator may wait for the store.
-        check_not_held_here(&self.store).map_err(told)?;
         let ahead = loop {
             match self.ahead.try_lock() {
                 Ok(ahead) => break ahead,
                 Err(TryLockError::Poisoned(ahead)) => break ahead.into_inner(),
                 Err(TryLockError::WouldBlock) => {
+                    // The thread that has the iterator may wait for the store.
+                    check_not_held_here(&self.store).map_err(told)?;
                     py.detach(|| drop(self.ahead.lock().unwrap_or_else(PoisonError::into_inner)));
                 }
             }
@@ -181,9 +191,9 @@ impl KvIter {
         ahead.failed.clone().map_or(Ok(()), |error| Err(told(error)))
     }
 
-    fn open_store(&self, py: Python<'_>) -> PyResult<Guard<'_>> {
+    fn open_store(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<Db>>> {
         let store = awaited(py, &self.store).map_err(told)?;
-        if store.is_open() { Ok(store) } else { Err(closed("the store")) }
+        if store.is_some() { Ok(store) } else { Err(closed("the store")) }
     }
 
     fn seek_with(
@@ -245,8 +255,8 @@ impl KvIter {
         let iter = with(py, &shared, |db| db.iter(options, snapshot))?;
         let iter = if value { iter } else { iter.without_values() };
         let walk = Walk::new(iter, bounds, !reverse);
-        let ready = VecDeque::new();
-        let ahead = Ahead { walk, ready, forward: !reverse, read: 0, failed: None };
+        let (ready, first) = (VecDeque::new(), Vec::new());
+        let ahead = Ahead { walk, ready, first, forward: !reverse, read: 0, failed: None };
         let (ahead, shown) = (Mutex::new(Some(ahead)), Shown { key, value });
         Ok(KvIter { ahead, store: shared, shown, reverse, under })
     }

@@ -1,10 +1,10 @@
 //! A place between the pairs of a range.
 
-use ssd_kv::{DbIter, Error};
+use ssd_kv::{DbIter, Error, LockedIter};
 
-/// Where the place is, by the pair at which the engine's iterator stands.
+/// The position of a walk, by the pair at which the engine's iterator stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum WalkPosition {
     /// Before the first pair of the range, wherever the iterator stands.
     Start,
     /// Behind the last pair of the range, likewise.
@@ -23,35 +23,64 @@ pub(super) type Bounds = (Option<Vec<u8>>, Option<Vec<u8>>);
 pub(super) struct Walk {
     iter: DbIter,
     bounds: Bounds,
-    place: Place,
+    position: WalkPosition,
 }
 
 impl Walk {
     /// Before the first pair of the range; backwards, behind the last one.
     pub(super) fn new(iter: DbIter, bounds: Bounds, forward: bool) -> Walk {
-        Walk { iter, bounds, place: if forward { Place::Start } else { Place::End } }
+        Walk {
+            iter,
+            bounds,
+            position: if forward { WalkPosition::Start } else { WalkPosition::End },
+        }
     }
 
     /// Go before the first pair of the range.
     pub(super) fn seek_to_start(&mut self) {
-        self.place = Place::Start;
+        self.position = WalkPosition::Start;
     }
 
     /// Go behind the last pair of the range.
     pub(super) fn seek_to_stop(&mut self) {
-        self.place = Place::End;
+        self.position = WalkPosition::End;
     }
 
-    /// Go before the first pair whose key is not below `target`, but not out of the range.
+    /// Several moves under one lock of what the store holds in memory.
+    #[inline]
+    pub(super) fn lock(&mut self) -> LockedWalk<'_> {
+        LockedWalk { iter: self.iter.lock(), bounds: &self.bounds, position: &mut self.position }
+    }
+
+    /// As `LockedWalk::seek`.
     pub(super) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
-        let (first, end) = &self.bounds;
-        self.place = if first.as_deref().is_some_and(|first| target < first) {
-            Place::Start
+        self.lock().seek(target)
+    }
+
+    /// As `LockedWalk::step`.
+    pub(super) fn step(&mut self, forward: bool) -> Result<bool, Error> {
+        self.lock().step(forward)
+    }
+}
+
+/// A walk that keeps what is in memory locked.
+pub(super) struct LockedWalk<'a> {
+    iter: LockedIter<'a>,
+    bounds: &'a Bounds,
+    position: &'a mut WalkPosition,
+}
+
+impl<'a> LockedWalk<'a> {
+    /// Go before the first pair whose key is not below `target`, but not out of the range.
+    fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
+        let (first, end) = self.bounds;
+        *self.position = if first.as_deref().is_some_and(|first| target < first) {
+            WalkPosition::Start
         } else if end.as_deref().is_some_and(|end| target >= end) {
-            Place::End
+            WalkPosition::End
         } else {
             self.iter.seek(target)?;
-            if self.iter.valid() { Place::Before } else { Place::End }
+            if self.iter.valid() { WalkPosition::Before } else { WalkPosition::End }
         };
         Ok(())
     }
@@ -65,45 +94,45 @@ impl Walk {
 
     #[inline]
     fn forward(&mut self) -> Result<bool, Error> {
-        match (self.place, &self.bounds.0) {
-            (Place::End, _) => return Ok(false),
-            (Place::Start, Some(first)) => self.iter.seek(first)?,
-            (Place::Start, None) => self.iter.seek_to_first()?,
-            (Place::Before, _) => {}
-            (Place::Behind, _) => self.iter.next()?,
+        match (*self.position, &self.bounds.0) {
+            (WalkPosition::End, _) => return Ok(false),
+            (WalkPosition::Start, Some(first)) => self.iter.seek(first)?,
+            (WalkPosition::Start, None) => self.iter.seek_to_first()?,
+            (WalkPosition::Before, _) => {}
+            (WalkPosition::Behind, _) => self.iter.next()?,
         }
         if !self.iter.valid() {
-            self.place = Place::End;
+            *self.position = WalkPosition::End;
             return Ok(false);
         }
         let inside = self.bounds.1.as_deref().is_none_or(|end| self.iter.key() < end);
-        self.place = if inside { Place::Behind } else { Place::Before };
+        *self.position = if inside { WalkPosition::Behind } else { WalkPosition::Before };
         Ok(inside)
     }
 
     fn backward(&mut self) -> Result<bool, Error> {
-        match (self.place, &self.bounds.1) {
-            (Place::Start, _) => return Ok(false),
-            (Place::End, Some(end)) => {
+        match (*self.position, &self.bounds.1) {
+            (WalkPosition::Start, _) => return Ok(false),
+            (WalkPosition::End, Some(end)) => {
                 self.iter.seek(end)?;
                 if self.iter.valid() { self.iter.prev()? } else { self.iter.seek_to_last()? }
             }
-            (Place::End, None) => self.iter.seek_to_last()?,
-            (Place::Before, _) => self.iter.prev()?,
-            (Place::Behind, _) => {}
+            (WalkPosition::End, None) => self.iter.seek_to_last()?,
+            (WalkPosition::Before, _) => self.iter.prev()?,
+            (WalkPosition::Behind, _) => {}
         }
         if !self.iter.valid() {
-            self.place = Place::Start;
+            *self.position = WalkPosition::Start;
             return Ok(false);
         }
         let inside = self.bounds.0.as_deref().is_none_or(|first| self.iter.key() >= first);
-        self.place = if inside { Place::Before } else { Place::Behind };
+        *self.position = if inside { WalkPosition::Before } else { WalkPosition::Behind };
         Ok(inside)
     }
 
     /// Where the pair is that the last step went over.
     #[inline]
-    pub(super) fn pair(&self) -> &DbIter {
+    pub(super) fn pair(&self) -> &LockedIter<'a> {
         &self.iter
     }
 }

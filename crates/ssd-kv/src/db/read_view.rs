@@ -1,4 +1,4 @@
-//! Snapshots: sequence numbers that compactions must respect.
+//! Read views: sequence numbers that compactions must respect.
 
 use crate::vfs::memory::locked;
 use std::collections::BTreeMap;
@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 /// Sequence numbers of the snapshots that are held, with how often each.
 #[derive(Default)]
-pub(super) struct Snapshots(Mutex<BTreeMap<u64, usize>>);
+pub(super) struct ReadViews(Mutex<BTreeMap<u64, usize>>);
 
-impl Snapshots {
+impl ReadViews {
     /// The oldest one.
     pub(super) fn oldest(&self) -> Option<u64> {
         locked(&self.0).keys().next().copied()
@@ -16,15 +16,15 @@ impl Snapshots {
 }
 
 /// The state of a store at one time. It is released when it is dropped.
-pub struct Snapshot {
-    held: Arc<Snapshots>,
+pub struct ReadView {
+    held: Arc<ReadViews>,
     sequence: u64,
 }
 
-impl Snapshot {
-    pub(super) fn new(held: &Arc<Snapshots>, sequence: u64) -> Snapshot {
+impl ReadView {
+    pub(super) fn new(held: &Arc<ReadViews>, sequence: u64) -> ReadView {
         *locked(&held.0).entry(sequence).or_default() += 1;
-        Snapshot { held: held.clone(), sequence }
+        ReadView { held: held.clone(), sequence }
     }
 
     /// Number of the last change it holds.
@@ -33,12 +33,12 @@ impl Snapshot {
         self.sequence
     }
 
-    pub(super) fn is_of(&self, snapshots: &Arc<Snapshots>) -> bool {
-        Arc::ptr_eq(&self.held, snapshots)
+    pub(super) fn is_of(&self, views: &Arc<ReadViews>) -> bool {
+        Arc::ptr_eq(&self.held, views)
     }
 }
 
-impl Drop for Snapshot {
+impl Drop for ReadView {
     fn drop(&mut self) {
         let mut held = locked(&self.held.0);
         if let Some(count) = held.get_mut(&self.sequence) {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// A store until it is closed, and the process that opened it.
-pub(crate) struct Held {
+pub(crate) struct OpenStore {
     db: Mutex<Option<Db>>,
     /// Whether it is closed, for those who do not wait for the store.
     closed: AtomicBool,
@@ -19,11 +19,16 @@ pub(crate) struct Held {
     defers: bool,
 }
 
-pub(super) type Shared = Arc<Held>;
+pub(super) type Shared = Arc<OpenStore>;
 
 pub(super) fn shared(db: Db, defers: bool) -> Shared {
     let process = PROCESS.load(Ordering::Relaxed);
-    Arc::new(Held { db: Mutex::new(Some(db)), closed: AtomicBool::new(false), process, defers })
+    Arc::new(OpenStore {
+        db: Mutex::new(Some(db)),
+        closed: AtomicBool::new(false),
+        process,
+        defers,
+    })
 }
 
 /// This process. Kept, because asking the system takes longer than reading a pair.
@@ -77,20 +82,16 @@ pub(super) fn is_closed(shared: &Shared) -> bool {
 
 thread_local! {
     /// The stores that this thread holds, the last one last.
-    static HERE: RefCell<Vec<*const Held>> = const { RefCell::new(Vec::new()) };
+    static HERE: RefCell<Vec<*const OpenStore>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A store held against other threads.
-pub(super) struct Guard<'a>(MutexGuard<'a, Option<Db>>);
+struct Guard<'a>(MutexGuard<'a, Option<Db>>);
 
 impl<'a> Guard<'a> {
     fn new(shared: &Shared, store: MutexGuard<'a, Option<Db>>) -> Guard<'a> {
         HERE.with_borrow_mut(|held| held.push(Arc::as_ptr(shared)));
         Guard(store)
-    }
-
-    pub(super) fn is_open(&self) -> bool {
-        self.0.is_some()
     }
 }
 
@@ -118,15 +119,17 @@ fn locked(shared: &Shared) -> Result<Guard<'_>, Error> {
     Ok(Guard::new(shared, shared.db.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// The store, for something short. Who has it may need the interpreter, so it is not held meanwhile.
-pub(super) fn awaited<'a>(py: Python<'_>, shared: &'a Shared) -> Result<Guard<'a>, Error> {
-    check_not_held_here(shared)?;
+/// The store, for something short that runs no code of Python: no signal handler can meet it. Who has
+/// it may need the interpreter, so that is released while this waits.
+pub(super) fn awaited<'a>(
+    py: Python<'_>,
+    shared: &'a Shared,
+) -> Result<MutexGuard<'a, Option<Db>>, Error> {
     loop {
         match shared.db.try_lock() {
-            Ok(store) => return Ok(Guard::new(shared, store)),
-            Err(TryLockError::Poisoned(store)) => {
-                return Ok(Guard::new(shared, store.into_inner()));
-            }
+            Ok(store) => return Ok(store),
+            Err(TryLockError::Poisoned(store)) => return Ok(store.into_inner()),
+            // Fails if it is this thread that has it.
             Err(TryLockError::WouldBlock) => py.detach(|| locked(shared).map(drop))?,
         }
     }
