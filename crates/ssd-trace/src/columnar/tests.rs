@@ -136,6 +136,44 @@ fn impossible_requests_of_a_forged_block_are_named() {
     assert!(error.contains("2 requests up to 9 ns"), "{error}");
 }
 
+/// Only the header is read here: its checksum is right, its numbers contradict each other.
+#[test]
+fn a_header_that_contradicts_itself_is_named() {
+    let good = Header {
+        requests: 2,
+        by_op: [1, 1, 0, 0],
+        blocks: 1,
+        first: Nanos(5),
+        last: Nanos(9),
+        first_sector: 8,
+        end_sector: 24,
+        ..*Summary::new().header()
+    };
+    let most = super::layout::MAX_BLOCK_REQUESTS as u64;
+    let full = Header { requests: most, by_op: [0, 0, most, 0], ..good };
+    let accepted =
+        |header: Header| Reader::stream("x.ssdtrace", Cursor::new(header.encode().to_vec()));
+    for header in [good, full, Header { blocks: 2, ..good }] {
+        assert_eq!(accepted(header).map(|reader| *reader.header()).map_err(|e| e.0), Ok(header));
+    }
+    let cases = [
+        (Header { requests: 3, ..good }, "byte 24", "as many requests as there are reads"),
+        (Header { blocks: 3, ..good }, "byte 64", "3 blocks for 2 requests"),
+        (Header { blocks: 0, ..good }, "byte 64", "0 blocks for 2 requests"),
+        (
+            Header { requests: most + 1, by_op: [0, 0, most, 1], ..good },
+            "byte 64",
+            "1 blocks for 65537 requests",
+        ),
+        (Header { first: Nanos(10), ..good }, "byte 80", "not before the first, 10 ns"),
+        (Header { first_sector: 25, ..good }, "byte 96", "not before the first sector, 25"),
+    ];
+    for (header, place, part) in cases {
+        let error = accepted(header).err().expect("it is refused").0;
+        assert!(error.contains(place) && error.contains(part), "{part}: {error}");
+    }
+}
+
 #[test]
 fn a_block_of_forged_size_allocates_nothing() {
     for requests in [0, (1 << 16) + 1, u32::MAX] {
