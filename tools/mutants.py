@@ -115,9 +115,17 @@ def baseline(crate: str, ready: list[Suite]) -> list[Suite]:
     return sorted(ready, key=lambda suite: suite.cpu_s)
 
 
+def tree_and_target(name: str) -> tuple[Path, Path]:
+    """Folders of some sources and of their build.
+
+    If builds shared a folder, cargo would take a library built from other sources for theirs.
+    """
+    return WORK / name, WORK / f"{name}.build"
+
+
 def run_alone(mutant: Mutant, ready: list[Suite], results: Results) -> None:
     """Judge a mutant that needs a build of its own."""
-    tree, target = WORK / f"{mutant.crate}.alone", WORK / "build"
+    tree, target = tree_and_target(f"{mutant.crate}.alone")
     with tempfile.TemporaryDirectory() as folder:
         fresh = Path(folder)
         copy_sources(ROOT, fresh)
@@ -151,7 +159,7 @@ def run_crate(crate: str, order: list[Mutant], most: int, results: Results) -> N
     """Judge the mutants of one crate that have no result yet."""
     if all(results.of(m) for m in wanted(order, results, most)):
         return
-    tree, target = WORK / crate, WORK / "build"
+    tree, target = tree_and_target(crate)
     # All of them, those with a result too: so the sources stay the same while tests are added.
     numbered = dict(enumerate(order, start=1))
     left_out = prepare(ROOT, tree, target, numbered)

@@ -69,3 +69,12 @@ def test_the_sample_does_not_depend_on_other_mutants() -> None:
     assert sample[:3] == drawn(every[::-1], "ssd-kv")[:3]
     gone = drawn([m for m in every if m != sample[0]], "ssd-kv")
     assert gone[:119] == sample[1:]
+
+
+def test_every_tree_of_sources_has_a_build_of_its_own() -> None:
+    from mutants import tree_and_target
+    from mutation.listing import SAMPLE
+
+    names = [name for crate in SAMPLE for name in (crate, f"{crate}.alone")]
+    folders = [folder for name in names for folder in tree_and_target(name)]
+    assert len(set(folders)) == 2 * len(names)
