@@ -84,9 +84,17 @@ def baseline(crate: str, ready: list[Suite]) -> list[Suite]:
     return sorted(ready, key=lambda suite: suite.cpu_s)
 
 
+def tree_and_target(name: str) -> tuple[Path, Path]:
+    """Folders of some sources and of their build.
+
+    If builds shared a folder, cargo would take a library built from other sources for theirs.
+    """
+    return WORK / name, WORK / f"{name}.build"
+
+
 def run_alone(mutant: Mutant, ready: list[Suite], results: CrateResults) -> None:
     """Judge a mutant that needs a build of its own."""
-    tree, target = WORK / f"{mutant.crate}.alone", WORK / "build"
+    tree, target = tree_and_target(f"{mutant.crate}.alone")
     with tempfile.TemporaryDirectory() as folder:
         fresh = Path(folder)
         copy_sources(ROOT, fresh)
@@ -120,13 +128,16 @@ def run_crate(crate: str, order: list[Mutant], most: int, results: CrateResults)
     """Judge the mutants of one crate that have no result yet."""
     if all(results.of(m) for m in wanted(order, results, most)):
         return
-    tree, target = WORK / crate, WORK / "build"
+    tree, target = tree_and_target(crate)
     # All of them, those with a result too: so the sources stay the same while tests are added.
     numbered = dict(enumerate(order, start=1))
     left_out = prepare(ROOT, tree, target, numbered)
     print(f"{crate}: {len(order)} mutants, {len(left_out)} need a build of their own", flush=True)
     ready = baseline(crate, suites(tree, target, crate))
-    for number, mutant in numbered.items():
+    held = [number for number in numbered if number not in left_out]
+    # A build of its own takes long: last, and then what replaces those that do not compile.
+    for number in [*held, *sorted(left_out), *held]:
+        mutant = numbered[number]
         if mutant in wanted(order, results, most) and not results.of(mutant):
             if number in left_out:
                 run_alone(mutant, ready, results)

@@ -157,3 +157,12 @@ def test_a_command_has_its_memory_and_ends_at_a_line() -> None:
     assert ended.stopped_by
     assert ended.stopped_by[1] == "it"
     assert (ended.output, ended.hung) == ("FAILED it\n", False)
+
+
+def test_every_tree_of_sources_has_a_build_of_its_own() -> None:
+    from mutants import tree_and_target
+    from mutation.listing import SAMPLE
+
+    names = [name for crate in SAMPLE for name in (crate, f"{crate}.alone")]
+    folders = [folder for name in names for folder in tree_and_target(name)]
+    assert len(set(folders)) == 2 * len(names)

@@ -73,8 +73,8 @@ impl Week {
         };
         let figure = |key: &str| whole.number(key);
         let (requests, write) = (figure("requests"), figure("write_ratio"));
-        let unique_bytes = (figure("unique_write_space_gb") * 1e9) as u64;
-        let range_bytes = (figure("working_set_gb") * 1e9) as u64;
+        let unique_bytes = (figure("unique_write_space_gb") * 1e9).round() as u64;
+        let range_bytes = (figure("working_set_gb") * 1e9).round() as u64;
         let Some(first) = Column::of(&MSR_FIRST_MILLION, "first_million", "volumes", volume) else {
             let mean = |key: &str| papers::mean(&MSR_FIRST_MILLION, "first_million", key);
             let mut only = Phase {

@@ -1,5 +1,10 @@
 //! Models of applications meet the statistics that they are made to.
 
+mod folder;
+mod workloads;
+
+use folder::Folder;
+use ssd_core::config::{ArrivalKind, Workload, WorkloadKind};
 use ssd_core::host::request::{Op, Source, TimedRequest};
 use ssd_trace::app::{App, Model, NAMES, SETS, Shape};
 
@@ -104,6 +109,27 @@ fn deletes_take_what_was_written() {
         }
         assert!(wasted * 50 <= deleted, "{name}: {wasted} of {deleted} deleted blocks were free");
     }
+}
+
+/// A recording that writes each of 500 blocks once, in a scattered order, drawn twice.
+#[test]
+fn requests_like_a_recording_take_fresh_blocks_first_and_then_the_oldest() {
+    let folder = Folder::new();
+    let path = folder.file("once.txt");
+    let line = |i: u64| format!("8,0 0 0 0.{i:06} 0 Q W {} + 8\n", i * 211 % 500 * 8);
+    std::fs::write(&path, (0..500).map(line).collect::<String>()).unwrap();
+    let mut workload = workloads::workload(WorkloadKind::AppSqlite);
+    workload.arrival.kind = ArrivalKind::Model;
+    let workload = Workload { like: Some(path.display().to_string()), requests: 1000, ..workload };
+    let mut opened = ssd_trace::open(&workload, 4096, 1000, 1).unwrap();
+    let made = workloads::drain(opened.source.as_mut());
+    let blocks: Vec<u64> = made.iter().map(|one| one.request.sector / 8).collect();
+    let (first, second) = blocks.split_at(500);
+    let mut sorted = first.to_vec();
+    sorted.sort_unstable();
+    assert_eq!(sorted, (0..500).collect::<Vec<u64>>());
+    assert_ne!(first, sorted);
+    assert_eq!(second, first);
 }
 
 #[test]

@@ -108,6 +108,22 @@ fn the_header_says_what_is_in_the_file() {
 }
 
 #[test]
+fn the_header_says_which_columns_hold_anything() {
+    let plain = Request::new(Op::Write, 8, 8);
+    let cases = [
+        (plain, [false, false, false]),
+        (Request { volume: 2, ..plain }, [true, false, false]),
+        (Request { stream: 2, ..plain }, [false, true, false]),
+        (Request { flags: 2, ..plain }, [false, false, true]),
+    ];
+    for (request, expected) in cases {
+        let list = [timed(1, Op::Write, 8, 8), TimedRequest { at: Nanos(2), request }];
+        let columns = stream(bytes_of(&list)).unwrap().0.columns;
+        assert_eq!([columns.volume, columns.stream, columns.flags], expected);
+    }
+}
+
+#[test]
 fn the_extremes_of_every_field_are_carried() {
     let top = u64::MAX;
     let list = [
@@ -274,6 +290,27 @@ fn the_digest_is_that_of_the_trace_it_was_made_from() {
     others[1].request.volume = 1;
     let (both, _) = stream(bytes_of(&others)).unwrap();
     assert!(header.digest != streamed.digest && streamed.digest != both.digest);
+}
+
+/// Values of `docs/trace-file.md`'s formula, computed outside of this crate.
+#[test]
+fn the_digest_is_the_documented_one() {
+    let first = timed(1000, Op::Write, 8, 8);
+    let other = Request { volume: 3, stream: 5, flags: 2, ..Request::new(Op::Read, 4096, 16) };
+    let second = TimedRequest { at: Nanos(2500), request: other };
+    let digest = |list: &[TimedRequest]| stream(bytes_of(list)).unwrap().0.digest;
+    assert_eq!(digest(&[]), 0xcbf2_9ce4_8422_2325);
+    assert_eq!(digest(&[first]), 0x97c7_8629_8901_f305);
+    assert_eq!(digest(&[first, second]), 0x82bb_3e57_d699_989b);
+}
+
+#[test]
+fn a_reader_that_has_begun_is_not_verified() {
+    let list = [timed(1, Op::Write, 8, 8), timed(2, Op::Write, 8, 8)];
+    let mut reader = Reader::stream("t", Cursor::new(bytes_of(&list))).unwrap();
+    assert_eq!(reader.next_request(), Ok(Some(list[0])));
+    let error = reader.verify().unwrap_err().0;
+    assert_eq!(error, "t: only a reader just opened can be verified");
 }
 
 #[test]

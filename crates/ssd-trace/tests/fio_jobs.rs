@@ -35,6 +35,8 @@ fn mistakes_name_their_line() {
         ("[a]\nrw=randwrit\n", "line 2: rw: found \"randwrit\"; expected read, write"),
         ("[a]\n\nbs=5000\n", "line 3: bs: found \"5000\"; expected a multiple of 512"),
         ("[a]\nbssplit=4k/50:8k/60\n", "line 2: bssplit: found"),
+        ("[a]\nbssplit=4k/50:8k/40\n", "line 2: bssplit: found"),
+        ("[a]\nbssplit=4k/100:8k\n", "line 2: bssplit: found"),
         (
             "[a]\niodepht=4\n",
             "line 2: iodepht: this option of fio is not known here; did you mean \"iodepth\"?",
@@ -53,6 +55,11 @@ fn mistakes_name_their_line() {
         ("[a]\nsync=maybe\n", "line 2: sync: found \"maybe\"; expected none, sync"),
         ("[a]\nrandom_distribution=zoned:50/10:60/90\n", "expected random, zipf"),
         ("[a]\nrandom_distribution=pareto:1.5\n", "expected random, zipf"),
+        ("[a]\nrandom_distribution=normal:0\n", "expected random, zipf"),
+        (
+            "[a]\nnumjobs=4097\n",
+            "line 2: numjobs: found \"4097\"; expected a whole number from 1 to 4096",
+        ),
         ("[a]\nrw=read\nsize=2g\n", "line 1: files up to here take 2147483648 bytes"),
         ("[a]\nrw=write\nbs=1m\nsize=64k\n", "line 1: job a: its file has 65536 bytes"),
         ("[a]\nrate=1m\n[b]\nrw=read\n", "line 3: jobs with and without a rate do not mix"),
@@ -80,6 +87,58 @@ fn options_of_the_device_are_taken_and_those_of_the_host_ignored() {
     let mut source = mixed.source(1 << 20, 1).unwrap();
     let at: Vec<u64> = (0..3).map(|_| source.next_request().unwrap().unwrap().at.0).collect();
     assert_eq!(at, [0, 1_000_000, 2_000_000]);
+}
+
+#[test]
+fn sizes_have_their_shares() {
+    let job = "[a]\nrw=randread\nnorandommap\nsize=64m\nio_size=1g\nnumber_ios=10000\nbssplit=";
+    for (split, expected) in [
+        ("4k/60:8k/30:16k/10", [0.6, 0.3, 0.1]),
+        // Sizes without a share divide what is left.
+        ("4k/60:8k:16k/", [0.6, 0.2, 0.2]),
+    ] {
+        let mut counts = BTreeMap::from([(4096, 0), (8192, 0), (16_384, 0)]);
+        made(&format!("{job}{split}\n"), 1 << 26)
+            .iter()
+            .for_each(|one| *counts.get_mut(&one.2).expect("a size of the job") += 1);
+        for ((bytes, count), expected) in counts.into_iter().zip(expected) {
+            let share = f64::from(count) / 10_000.0;
+            assert!((share - expected).abs() < 0.02, "{split}: {share} of {bytes}");
+        }
+    }
+}
+
+#[test]
+fn random_requests_visit_every_block_once() {
+    let mut places: Vec<u64> = made("[a]\nrw=randwrite\nbs=8k\nsize=1m\n", 1 << 20)
+        .iter()
+        .inspect(|one| assert_eq!((one.0, one.2), (Op::Write, 8192)))
+        .map(|one| one.1)
+        .collect();
+    assert!(!places.is_sorted());
+    places.sort_unstable();
+    assert_eq!(places, (0..128).map(|block| block * 8192).collect::<Vec<u64>>());
+}
+
+#[test]
+fn instances_have_files_of_their_own() {
+    let mut places: Vec<u64> =
+        made("[a]\nrw=write\nnumjobs=3\nsize=64k\n", 1 << 20).iter().map(|one| one.1).collect();
+    places.sort_unstable();
+    assert_eq!(places, (0..48).map(|block| block * 4096).collect::<Vec<u64>>());
+}
+
+#[test]
+fn a_normal_distribution_has_its_deviation() {
+    // 1 % of 1024 blocks: 10.24. The density at the centre is 1 / (10.24 sqrt(2 pi)).
+    let text =
+        "[a]\nrw=randread\nrandom_distribution=normal:1\nsize=4m\nnumber_ios=40000\nio_size=1g\n";
+    let mut counts: BTreeMap<u64, u32> = BTreeMap::new();
+    made(text, 4 << 20).iter().for_each(|one| *counts.entry(one.1).or_default() += 1);
+    let highest = f64::from(*counts.values().max().unwrap()) / 40_000.0;
+    assert!((0.0390..0.0430).contains(&highest), "{highest}");
+    // 3 to 5 deviations on each side.
+    assert!((61..=103).contains(&counts.len()), "{} blocks", counts.len());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Stand-ins for MSR volumes meet the published figures, at their beginning and as a whole.
 
 use ssd_core::host::request::{Op, Source};
-use ssd_trace::stand_in::{FIRST_REQUESTS, StandIn, VOLUMES, Week};
+use ssd_trace::stand_in::{FIRST_REQUESTS, Phase, StandIn, VOLUMES, Week};
 
 /// What is counted of a part of a trace.
 #[derive(Default)]
@@ -80,6 +80,53 @@ fn figures_of_the_table() {
         .map(|volume| Week::published(volume).unwrap().phases.iter().map(|one| one.requests).sum())
         .collect();
     assert_eq!(found, [3_993_316, 2_030_915, 1_557_814, 1_433_655, 1_143_261]);
+}
+
+/// Computed from the two papers' tables, outside of this crate.
+#[test]
+fn phases_of_a_week() {
+    let close = |found: &Phase, expected: &Phase| {
+        let of = |one: &Phase| {
+            [one.write, one.write_bytes, one.read_bytes, one.update, one.gap_ns]
+                .map(|figure| (figure, one.requests))
+        };
+        for ((found, requests), (expected, all)) in of(found).into_iter().zip(of(expected)) {
+            assert_eq!(requests, all);
+            assert!((found / expected - 1.0).abs() < 1e-9, "{found}, expected {expected}");
+        }
+    };
+    let week = Week::published("hm_0").unwrap();
+    let first = Phase {
+        requests: 1_000_000,
+        write: 0.750_838_249_161_750_8,
+        write_bytes: 11_468.8,
+        read_bytes: 11_878.4,
+        update: 0.9,
+        gap_ns: 195_200_000.0,
+    };
+    let rest = Phase {
+        requests: 2_993_316,
+        write: 0.609_775_213_321_363_1,
+        update: 0.821_391_939_651_008_2,
+        gap_ns: 136_838_208.862_679_4,
+        ..first
+    };
+    assert_eq!((week.range_bytes, week.unique_bytes), (14_000_000_000, 4_600_000_000));
+    assert_eq!(week.phases.len(), 2);
+    close(&week.phases[0], &first);
+    close(&week.phases[1], &rest);
+    let week = Week::published("wdev_0").unwrap();
+    let only = Phase {
+        requests: 1_143_261,
+        write: 0.7993,
+        write_bytes: 12_185.6,
+        read_bytes: 18_816.0,
+        update: 0.928_156_436_210_313_2,
+        gap_ns: 529_013_060.009_919,
+    };
+    assert_eq!((week.range_bytes, week.unique_bytes), (16_900_000_000, 800_000_000));
+    assert_eq!(week.phases.len(), 1);
+    close(&week.phases[0], &only);
 }
 
 #[test]

@@ -63,6 +63,29 @@ Events (8,0): 7 entries
 Skips: 0 forward (0 -   0.0%)
 ";
 
+/// A stream whose every second read is interrupted by a signal, and the others bring a few bytes.
+struct Interrupted<'a>(&'a [u8], bool);
+
+impl std::io::Read for Interrupted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.1 = !self.1;
+        if self.1 {
+            return Err(std::io::ErrorKind::Interrupted.into());
+        }
+        let few = buffer.len().min(100);
+        self.0.read(&mut buffer[..few])
+    }
+}
+
+#[test]
+fn interrupted_reads_are_repeated() {
+    let raw = Interrupted(BLKPARSE, false);
+    let (mut source, facts) = TraceSource::read("t.txt", raw, &trace(), PAGE, 1 << 20).unwrap();
+    let (expected, whole) = read(BLKPARSE, &trace()).unwrap();
+    assert_eq!(drain(&mut source), expected);
+    assert_eq!(facts, whole);
+}
+
 #[test]
 fn blkparse_output_with_its_summary() {
     let (requests, facts) = read(BLKPARSE, &trace()).unwrap();

@@ -136,6 +136,52 @@ fn impossible_requests_of_a_forged_block_are_named() {
     assert!(error.contains("2 requests up to 9 ns"), "{error}");
 }
 
+/// Headers whose checksum is right and whose numbers contradict each other. Nothing else is read.
+#[test]
+fn a_header_that_contradicts_itself_is_named() {
+    const REQUESTS: usize = 1;
+    const TRIMS: usize = 4;
+    const BLOCKS: usize = 6;
+    let most = super::layout::MAX_BLOCK_REQUESTS as u64;
+    let good = Header {
+        requests: 2,
+        by_op: [1, 1, 0, 0],
+        blocks: 1,
+        first: Nanos(5),
+        last: Nanos(9),
+        first_sector: 8,
+        end_sector: 24,
+        ..*Summary::new().header()
+    };
+    // The numbers from byte 16 on, of which some are others.
+    let opened = |forged: &[(usize, u64)]| {
+        let mut bytes = good.encode().to_vec();
+        for &(word, value) in forged {
+            bytes[16 + 8 * word..24 + 8 * word].copy_from_slice(&value.to_le_bytes());
+        }
+        let sum = checksum(&bytes[..120], &[]);
+        bytes[120..].copy_from_slice(&sum.to_le_bytes());
+        Reader::stream("x.ssdtrace", Cursor::new(bytes)).map(drop).map_err(|error| error.0)
+    };
+    let full = [(REQUESTS, most), (TRIMS, most - 2)];
+    for forged in [&[][..], &[(BLOCKS, 2)], &full] {
+        assert_eq!(opened(forged), Ok(()), "{forged:?}");
+    }
+    let cases: [(&[(usize, u64)], &str, &str); 7] = [
+        (&[(REQUESTS, 3)], "byte 24", "as many requests as there are reads"),
+        (&[(BLOCKS, 3)], "byte 64", "3 blocks for 2 requests"),
+        (&[(BLOCKS, 0)], "byte 64", "0 blocks for 2 requests"),
+        (&[(REQUESTS, most + 1), (TRIMS, most - 1)], "byte 64", "1 blocks for 65537 requests"),
+        (&[(7, 10)], "byte 80", "not before the first, 10 ns"),
+        (&[(9, 25)], "byte 96", "not before the first sector, 25"),
+        (&[(11, 8)], "byte 104", "no columns but volume, stream and flags"),
+    ];
+    for (forged, place, part) in cases {
+        let error = opened(forged).expect_err("it is refused");
+        assert!(error.contains(place) && error.contains(part), "{part}: {error}");
+    }
+}
+
 #[test]
 fn a_block_of_forged_size_allocates_nothing() {
     for requests in [0, (1 << 16) + 1, u32::MAX] {
