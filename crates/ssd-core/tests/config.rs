@@ -429,3 +429,14 @@ fn schema_and_reference_name_every_key_with_its_default() {
     assert!(page.contains("- **free-blocks**: "), "{page}");
     assert!(page.contains("| `bus_rate` | rate | 333 MB/s |"), "{page}");
 }
+
+#[test]
+fn the_schema_describes_keys_by_their_form() {
+    let schema = schema();
+    let entry = |table: &str, key: &str| schema["properties"][table]["properties"][key].clone();
+    let rate = "Rate at which pages cross the bus; in \"333 MT/s\" a transfer is 8 bit. Alternative \
+                to `transfer`. (rate)";
+    assert_eq!(entry("timing", "bus_rate")["description"], rate);
+    assert_eq!(entry("timing", "bus_rate")["type"], serde_json::json!(["string"]));
+    assert_eq!(entry("timing", "read")["description"], "Array read (tR).", "a time needs no note");
+}

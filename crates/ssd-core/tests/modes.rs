@@ -2,7 +2,7 @@
 
 mod rig;
 
-use rig::{device, free_blocks, named, whole};
+use rig::{alone, device, free_blocks, named, whole, with_pages};
 use ssd_core::config::{
     Blocking, BlockingScope, BusyUnit, Config, EraseUnit, Granularity, HostMode, Mode, PoolScope,
 };
@@ -123,4 +123,16 @@ fn without_time_a_run_counts_the_same() {
         assert!(fg.calls > 500 && fw.calls > 100, "{fg:?} {fw:?}");
         assert_eq!(fg.foreground, if hard == 5 { fg.calls } else { 0 });
     }
+}
+
+#[test]
+fn pages_written_before_the_measurement_are_counted_apart() {
+    let mut c = config(0);
+    assert_eq!(with_pages(&c, 40).pages_before(), 40, "preconditioning");
+    c.workload.warmup_requests = 2;
+    let mut ssd = with_pages(&c, 40);
+    for lpn in [3, 8, 20, 21] {
+        alone(&mut ssd, whole(Op::Write, lpn, 2));
+    }
+    assert_eq!(ssd.pages_before(), 40 + 2 * 2, "preconditioning and warm-up");
 }

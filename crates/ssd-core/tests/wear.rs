@@ -145,6 +145,7 @@ fn blocks_differ_in_endurance_as_drawn() {
         .collect();
     assert!(ends.iter().all(|e| (75..=125).contains(e)), "{ends:?}");
     assert_eq!((ends.len(), ends.iter().min(), ends.iter().max()), (20, Some(&75), Some(&85)));
+    assert_eq!(f.ftl.life_erases(), f.ftl.blocks.erases, "a block that is worn out has lived");
 }
 
 #[test]

@@ -378,6 +378,18 @@ mod tests {
     }
 
     #[test]
+    fn time_in_the_host_adds_up_until_the_measurement_restarts() {
+        let mut s = InSystem::default();
+        s.arrive(10);
+        s.waited_outside(7);
+        s.arrive(12);
+        s.waited_outside(5);
+        assert_eq!((s.outside(), s.integral()), (12, 2));
+        s.restart(20);
+        assert_eq!(s.outside(), 0);
+    }
+
+    #[test]
     #[should_panic(expected = "none is in the device")]
     fn a_completion_without_arrival_is_a_bug() {
         InSystem::default().leave(5);
