@@ -157,20 +157,15 @@ def run_crate(crate: str, order: list[Mutant], most: int, results: Results) -> N
     left_out = prepare(ROOT, tree, target, numbered)
     print(f"{crate}: {len(order)} mutants, {len(left_out)} need a build of their own", flush=True)
     ready = baseline(crate, suites(tree, target, crate))
-    while True:
-        open_ones = [
-            (number in left_out, number, mutant)
-            for number, mutant in numbered.items()
-            if mutant in wanted(order, results, most) and not results.of(mutant)
-        ]
-        if not open_ones:
-            return
-        # Those with a build of their own last: one takes as long as dozens of the others.
-        alone, number, mutant = min(open_ones, key=lambda each: each[:2])
-        if alone:
-            run_alone(mutant, ready, results)
-        else:
-            results.judge(mutant, ready, number)
+    held = [number for number in numbered if number not in left_out]
+    # A build of its own takes long: last, and then what replaces those that do not compile.
+    for number in [*held, *sorted(left_out), *held]:
+        mutant = numbered[number]
+        if mutant in wanted(order, results, most) and not results.of(mutant):
+            if number in left_out:
+                run_alone(mutant, ready, results)
+            else:
+                results.judge(mutant, ready, number)
 
 
 def table(chosen: dict[str, list[Mutant]], results: Results) -> int:

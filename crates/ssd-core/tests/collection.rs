@@ -3,7 +3,9 @@
 
 mod rig;
 
-use rig::{alone, closed, device, finish, free_blocks, named, victim, whole, with_pages};
+use rig::{
+    alone, closed, device, finish, free_blocks, named, used_space, victim, whole, with_pages,
+};
 use ssd_core::config::{
     Amount, Blocking, BlockingScope, BusyUnit, Config, EraseUnit, Frontiers, Gc, Granularity,
     PoolScope, TimingModel,
@@ -215,6 +217,20 @@ fn a_trigger_that_held_collects_every_candidate_of_that_moment() {
         ssd.run_until(Nanos(1_000_000), &mut Vec::new()).unwrap();
         assert_eq!(ssd.measured.gc.calls, calls, "{amount:?}");
         assert_eq!(ssd.measured.gc.pages.moved, 7 * (calls - 1));
+    }
+}
+
+#[test]
+fn a_share_of_used_pages_counts_with_every_page_and_not_only_with_every_block() {
+    let mut c = chips([1, 1, 1], 96);
+    // 91 of 128 pages are used at the start; the trigger holds from 93 on. The open block has room.
+    c.gc.trigger = vec![used_space(0.72, "pool")];
+    let mut ssd = written(&c, 90, &[0]);
+    for (lpn, calls) in [(50, 0), (51, 1)] {
+        alone(&mut ssd, whole(Op::Write, lpn, 1));
+        // The rest of the instant in which it completed.
+        ssd.run_until(ssd.now(), &mut Vec::new()).unwrap();
+        assert_eq!(ssd.measured.gc.calls, calls, "after LPN {lpn}");
     }
 }
 

@@ -136,3 +136,11 @@ fn pages_written_before_the_measurement_are_counted_apart() {
     }
     assert_eq!(ssd.pages_before(), 40 + 2 * 2, "preconditioning and warm-up");
 }
+
+#[test]
+fn the_memory_of_a_device_is_that_of_its_tables() {
+    let c = device([1, 1, 1], 16, 8, 96);
+    // A word a user page and a bit a flash page; LPNs of pages, programs of blocks, and their state.
+    let tables = 4 * 96 + 128 / 8 + 4 * 128 + 2 * 16 + 32 * 16;
+    assert_eq!(ssd_core::ftl::Ftl::new(&c).bytes_held(), tables);
+}
