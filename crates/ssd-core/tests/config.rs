@@ -28,6 +28,7 @@ fn nothing_said_gives_the_defaults() {
     let config = Config::default();
     assert_eq!(config.device.user_pages, (8 * 4 * 256 * 128) * 100 / 115);
     assert_eq!(config.timing.transfer_ns, 12_300);
+    assert_eq!(config.workload.page_bytes, 4096, "the unit of traces that count in pages");
 }
 
 /// Every key of the contract, as the contract writes it.

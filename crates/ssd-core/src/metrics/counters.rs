@@ -378,6 +378,21 @@ mod tests {
     }
 
     #[test]
+    fn the_total_is_the_sum_of_the_five_parts() {
+        let parts = Parts {
+            queue_ns: 1,
+            chip_ns: 20,
+            transfer_ns: 300,
+            gc_wait_ns: 4000,
+            metadata_ns: 50_000,
+        };
+        let mut sums = PartSums::default();
+        sums.record(&parts);
+        sums.record(&parts);
+        assert_eq!((sums.count, sums.total()), (2, 108_642));
+    }
+
+    #[test]
     fn time_in_the_host_adds_up_until_the_measurement_restarts() {
         let mut s = InSystem::default();
         s.arrive(10);
