@@ -259,6 +259,7 @@ fn the_timed_machine_ends_when_its_first_pool_does() {
     let end = finish(&mut ssd).expect_err("it wears out");
     assert!(matches!(end, DeviceError::WornOut { .. }), "{end}");
     assert!(ssd.outstanding() > 1000, "the rest of the trace is not waited for");
+    assert!(ssd.now() < Nanos(199_999 * 100_000), "it ended at {:?}", ssd.now());
     ssd.audit().unwrap();
 }
 
