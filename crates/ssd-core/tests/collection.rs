@@ -3,20 +3,24 @@
 
 mod rig;
 
-use rig::{closed, device, finish, free_blocks, named, whole, with_pages};
-use ssd_core::config::{
-    Blocking, BlockingScope, BusyUnit, Config, EraseUnit, Frontiers, Granularity, PoolScope,
-    TimingModel,
+use rig::{
+    alone, closed, device, finish, free_blocks, named, used_space, victim, whole, with_pages,
 };
-use ssd_core::ftl::gc::trigger;
+use ssd_core::config::{
+    Amount, Blocking, BlockingScope, BusyUnit, Config, EraseUnit, Frontiers, Gc, Granularity,
+    PoolScope, TimingModel,
+};
+use ssd_core::ftl::Ftl;
+use ssd_core::ftl::gc::{concurrency, trigger};
 use ssd_core::host::device::Device;
 use ssd_core::host::request::{Op, Request};
 use ssd_core::metrics::counters::Cause;
-use ssd_core::plug::Value;
+use ssd_core::plug::{PolicySpec, Value};
 use ssd_core::rng::Stream;
+use ssd_core::sim::functional::Functional;
 use ssd_core::sim::log::{FlashOp, OpRecord};
 use ssd_core::sim::ssd::Ssd;
-use ssd_core::units::Nanos;
+use ssd_core::units::{Lpn, Nanos};
 
 const READ: u64 = 50 + 20;
 const PROGRAM: u64 = 500 + 20;
@@ -133,4 +137,116 @@ fn reads_of_every_cause_are_tried_again() {
             assert_eq!((end - start).0, 50 + 3 * 75 + transfer, "{model:?}, {:?}", r.cause);
         }
     }
+}
+
+/// Over a device written without collection: the first `filled` pages, then `again`.
+fn written(c: &Config, filled: u32, again: &[u32]) -> Ssd {
+    let quiet = Config { gc: Gc { trigger: vec![free_blocks(0)], ..c.gc.clone() }, ..c.clone() };
+    let mut f = Functional::new(&quiet, Ftl::new(&quiet));
+    for &lpn in (0..filled).collect::<Vec<_>>().iter().chain(again) {
+        f.write(Lpn(lpn), 0).expect("there is room");
+    }
+    let sequence = f.sequence();
+    let mut ssd = Ssd::new(c, f.ftl, sequence);
+    ssd.audit_every(1);
+    ssd
+}
+
+#[test]
+fn a_page_is_in_flight_from_its_read_to_its_program() {
+    let mut c = chips([1, 1, 1], 96);
+    c.gc.trigger = vec![named(trigger::ALL, "idle").with("after", Value::Int(10_000))];
+    c.gc.window = 1;
+    let mut ssd = written(&c, 90, &[0]);
+    for (at, pages) in [
+        (9_999, 0),
+        (10_000, 1),
+        (10_000 + READ - 1, 1),
+        (10_000 + READ, 0),
+        (10_000 + READ + PROGRAM, 1),
+    ] {
+        ssd.run_until(Nanos(at), &mut Vec::new()).unwrap();
+        let in_flight = [Cause::Gc, Cause::Wear].map(|cause| ssd.pages_in_flight(cause));
+        assert_eq!(in_flight, [pages, 0], "at {at}");
+    }
+    ssd.run_until(Nanos(1_000_000), &mut Vec::new()).unwrap();
+    assert_eq!(ssd.pages_in_flight(Cause::Gc), 0);
+    assert_eq!(ssd.measured.gc.pages.moved, 7);
+}
+
+/// Planes of the operations of collection in order of start, where both planes of a chip want to collect a
+/// block from the start: two invalid pages on plane 0, one on plane 1.
+fn planes_collected(policy: PolicySpec, k: u64) -> Vec<u32> {
+    let mut c = chips([1, 1, 2], 192);
+    c.alloc.pool = PoolScope::Plane;
+    (c.gc.trigger, c.gc.amount, c.gc.window) = (vec![free_blocks(3)], Amount::One, 1);
+    c.gc.concurrency = named(concurrency::ALL, "fixed").with("k", Value::Int(k));
+    c.gc.victim = policy;
+    let mut ssd = written(&c, 192, &[0, 2, 1]);
+    alone(&mut ssd, Request::new(Op::Flush, 0, 0));
+    ssd.run_until(Nanos(1_000_000), &mut Vec::new()).unwrap();
+    let mut log = log_of(&mut ssd);
+    log.sort_by_key(|r| r.start);
+    log.iter().map(|r| r.place.plane).collect()
+}
+
+#[test]
+fn pools_take_turns_as_the_rule_and_the_policy_say() {
+    // Six pages or seven, and the erase.
+    let (plane_0, plane_1) = (vec![0; 13], vec![1; 15]);
+    let by_rate = || victim("invalidation-rate").with("ratio", Value::Real(0.1));
+    assert_eq!(planes_collected(victim("greedy"), 1), [&plane_0[..], &plane_1].concat());
+    // One invalid page is rate 0: that block goes first in the device.
+    assert_eq!(planes_collected(by_rate(), 1), [&plane_1[..], &plane_0].concat());
+    // Nobody waits where the rule lets all begin.
+    for policy in [victim("greedy"), by_rate()] {
+        let planes = planes_collected(policy, 2);
+        assert_eq!((planes.len(), planes[0]), (28, 0));
+        assert!(planes[..13].contains(&1), "both at once: {planes:?}");
+    }
+}
+
+#[test]
+fn a_trigger_that_held_collects_every_candidate_of_that_moment() {
+    // No page of block 0 is valid, seven of block 1; one erased block more and the trigger holds no longer.
+    for (amount, calls) in [(Amount::UntilSatisfied, 1), (Amount::AllCandidates, 2)] {
+        let mut c = chips([1, 1, 1], 96);
+        (c.gc.trigger, c.gc.amount) = (vec![free_blocks(3)], amount);
+        let mut ssd = written(&c, 90, &[0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        alone(&mut ssd, Request::new(Op::Flush, 0, 0));
+        ssd.run_until(Nanos(1_000_000), &mut Vec::new()).unwrap();
+        assert_eq!(ssd.measured.gc.calls, calls, "{amount:?}");
+        assert_eq!(ssd.measured.gc.pages.moved, 7 * (calls - 1));
+    }
+}
+
+#[test]
+fn a_share_of_used_pages_counts_with_every_page_and_not_only_with_every_block() {
+    let mut c = chips([1, 1, 1], 96);
+    // 91 of 128 pages are used at the start; the trigger holds from 93 on. The open block has room.
+    c.gc.trigger = vec![used_space(0.72, "pool")];
+    let mut ssd = written(&c, 90, &[0]);
+    for (lpn, calls) in [(50, 0), (51, 1)] {
+        alone(&mut ssd, whole(Op::Write, lpn, 1));
+        // The rest of the instant in which it completed.
+        ssd.run_until(ssd.now(), &mut Vec::new()).unwrap();
+        assert_eq!(ssd.measured.gc.calls, calls, "after LPN {lpn}");
+    }
+}
+
+/// A block of the list that becomes invalid throughout is collected at once, and then not again.
+#[test]
+fn a_listed_block_that_was_collected_at_once_is_left_out() {
+    let mut c = chips([1, 1, 1], 96);
+    (c.gc.trigger, c.gc.amount) = (vec![free_blocks(3)], Amount::AllCandidates);
+    c.gc.victim = victim("invalidation-rate")
+        .with("ratio", Value::Real(0.1))
+        .with("fully_invalid", Value::Word("immediate".into()));
+    // One invalid page in block 0: rate 0. Seven at one time in block 1: its rate is infinite.
+    let mut ssd = written(&c, 90, &[0, 8, 9, 10, 11, 12, 13, 14]);
+    alone(&mut ssd, whole(Op::Write, 15, 1));
+    ssd.run_until(Nanos(1_000_000), &mut Vec::new()).unwrap();
+    let gc = &ssd.measured.gc;
+    assert_eq!((gc.calls, gc.pages.moved), (2, 7));
+    assert_eq!(ssd.ftl.blocks.erases[..3], [1, 1, 0]);
 }

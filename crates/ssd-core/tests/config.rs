@@ -28,6 +28,7 @@ fn nothing_said_gives_the_defaults() {
     let config = Config::default();
     assert_eq!(config.device.user_pages, (8 * 4 * 256 * 128) * 100 / 115);
     assert_eq!(config.timing.transfer_ns, 12_300);
+    assert_eq!(config.workload.page_bytes, 4096, "the unit of traces that count in pages");
 }
 
 /// Every key of the contract, as the contract writes it.
@@ -428,4 +429,15 @@ fn schema_and_reference_name_every_key_with_its_default() {
     assert_eq!(schema["properties"]["host"]["properties"]["queue_depth"]["default"], 32);
     assert!(page.contains("- **free-blocks**: "), "{page}");
     assert!(page.contains("| `bus_rate` | rate | 333 MB/s |"), "{page}");
+}
+
+#[test]
+fn the_schema_describes_keys_by_their_form() {
+    let schema = schema();
+    let entry = |table: &str, key: &str| schema["properties"][table]["properties"][key].clone();
+    let rate = "Rate at which pages cross the bus; in \"333 MT/s\" a transfer is 8 bit. Alternative \
+                to `transfer`. (rate)";
+    assert_eq!(entry("timing", "bus_rate")["description"], rate);
+    assert_eq!(entry("timing", "bus_rate")["type"], serde_json::json!(["string"]));
+    assert_eq!(entry("timing", "read")["description"], "Array read (tR).", "a time needs no note");
 }

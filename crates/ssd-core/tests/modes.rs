@@ -2,7 +2,7 @@
 
 mod rig;
 
-use rig::{device, free_blocks, named, whole};
+use rig::{alone, device, free_blocks, named, whole, with_pages};
 use ssd_core::config::{
     Blocking, BlockingScope, BusyUnit, Config, EraseUnit, Granularity, HostMode, Mode, PoolScope,
 };
@@ -123,4 +123,24 @@ fn without_time_a_run_counts_the_same() {
         assert!(fg.calls > 500 && fw.calls > 100, "{fg:?} {fw:?}");
         assert_eq!(fg.foreground, if hard == 5 { fg.calls } else { 0 });
     }
+}
+
+#[test]
+fn pages_written_before_the_measurement_are_counted_apart() {
+    let mut c = config(0);
+    assert_eq!(with_pages(&c, 40).pages_before(), 40, "preconditioning");
+    c.workload.warmup_requests = 2;
+    let mut ssd = with_pages(&c, 40);
+    for lpn in [3, 8, 20, 21] {
+        alone(&mut ssd, whole(Op::Write, lpn, 2));
+    }
+    assert_eq!(ssd.pages_before(), 40 + 2 * 2, "preconditioning and warm-up");
+}
+
+#[test]
+fn the_memory_of_a_device_is_that_of_its_tables() {
+    let c = device([1, 1, 1], 16, 8, 96);
+    // A word a user page and a bit a flash page; LPNs of pages, programs of blocks, and their state.
+    let tables = 4 * 96 + 128 / 8 + 4 * 128 + 2 * 16 + 32 * 16;
+    assert_eq!(ssd_core::ftl::Ftl::new(&c).bytes_held(), tables);
 }

@@ -95,6 +95,35 @@ fn collection_takes_what_its_operations_take() {
     }
 }
 
+#[test]
+fn copies_programmed_together_cross_the_bus_one_after_the_other() {
+    let mut c = timed(TimingModel::Pipelined, [1, 1, 2], 16, 8);
+    (c.timing.multi_plane, c.timing.busy_unit) = (true, BusyUnit::Chip);
+    (c.alloc.pool, c.gc.window, c.controller.ecc_ns) = (PoolScope::Chip, 2, 0);
+    (c.gc.trigger, c.metrics.op_log) = (vec![free_blocks(8)], true);
+    c.sched.order = named(ssd_core::sched::order::ALL, "fifo");
+    let mut ssd = with_pages(&c, 180);
+    // Seven pages of its block are left to move: two reads, then two programs.
+    alone(&mut ssd, whole(Op::Write, 0, 1));
+    ssd.run_until(Nanos(1_000_000_000), &mut Vec::new()).unwrap();
+    let mut log = Vec::new();
+    ssd.drain_operations(&mut log);
+    let copies: Vec<_> =
+        log.iter().filter(|r| r.cause == Cause::Gc && r.op == FlashOp::Program).collect();
+    let mut sizes = Vec::new();
+    for together in copies.chunk_by(|a, b| a.start == b.start) {
+        let pages = together.len() as u64;
+        for copy in together {
+            assert_eq!((copy.end - copy.start).0, 305 + pages * (20_003 + 71) + 600_007);
+        }
+        let mut planes: Vec<_> = together.iter().map(|r| r.place.plane).collect();
+        planes.sort_unstable();
+        sizes.push(planes);
+    }
+    assert_eq!(sizes[..3], [[0, 1], [0, 1], [0, 1]]);
+    assert_eq!(sizes[3..], [[0]]);
+}
+
 /// One unit, first come, first served: reads of written pages, writes of other pages.
 fn queue(
     reads: f64,

@@ -82,6 +82,11 @@ fn a_threshold_at_the_share_of_live_data_is_refused_and_one_above_it_is_not() {
     }
     let above = trigger("{ policy = \"used-space\", at = 0.900000001 }");
     load("fifo", &[capacity(5760), above]).expect("it can be met");
+    // Twice the device in two pools, which share the data evenly.
+    let two = ("device.channels", "2".to_string());
+    let error = load("fifo", &[capacity(2 * 5760), at.clone(), two.clone()]).expect_err("two");
+    assert!(error.contains("90.0 % of the pages and leave at most 10 of 100 blocks"), "{error}");
+    load("fifo", &[capacity(2 * 5760 - 1), at.clone(), two]).expect("it can be met");
     // The share is that of the filled pages.
     let half = ("precondition.fill", "0.5".to_string());
     load("fifo", &[capacity(5760), at.clone(), half]).expect("it can be met");

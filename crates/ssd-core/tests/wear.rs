@@ -145,6 +145,7 @@ fn blocks_differ_in_endurance_as_drawn() {
         .collect();
     assert!(ends.iter().all(|e| (75..=125).contains(e)), "{ends:?}");
     assert_eq!((ends.len(), ends.iter().min(), ends.iter().max()), (20, Some(&75), Some(&85)));
+    assert_eq!(f.ftl.life_erases(), f.ftl.blocks.erases, "a block that is worn out has lived");
 }
 
 #[test]
@@ -258,6 +259,7 @@ fn the_timed_machine_ends_when_its_first_pool_does() {
     let end = finish(&mut ssd).expect_err("it wears out");
     assert!(matches!(end, DeviceError::WornOut { .. }), "{end}");
     assert!(ssd.outstanding() > 1000, "the rest of the trace is not waited for");
+    assert!(ssd.now() < Nanos(199_999 * 100_000), "it ended at {:?}", ssd.now());
     ssd.audit().unwrap();
 }
 

@@ -378,6 +378,33 @@ mod tests {
     }
 
     #[test]
+    fn the_total_is_the_sum_of_the_five_parts() {
+        let parts = Parts {
+            queue_ns: 1,
+            chip_ns: 20,
+            transfer_ns: 300,
+            gc_wait_ns: 4000,
+            metadata_ns: 50_000,
+        };
+        let mut sums = PartSums::default();
+        sums.record(&parts);
+        sums.record(&parts);
+        assert_eq!((sums.count, sums.total()), (2, 108_642));
+    }
+
+    #[test]
+    fn time_in_the_host_adds_up_until_the_measurement_restarts() {
+        let mut s = InSystem::default();
+        s.arrive(10);
+        s.waited_outside(7);
+        s.arrive(12);
+        s.waited_outside(5);
+        assert_eq!((s.outside(), s.integral()), (12, 2));
+        s.restart(20);
+        assert_eq!(s.outside(), 0);
+    }
+
+    #[test]
     #[should_panic(expected = "none is in the device")]
     fn a_completion_without_arrival_is_a_bug() {
         InSystem::default().leave(5);

@@ -186,6 +186,16 @@ fn audit_accepts_the_example_and_names_what_is_wrong() {
     broken(&|m| m.gc.background -= 1, "background");
     broken(&|m| m.gc.pages.dropped += 1, "GC reads");
     broken(&|m| m.gc.pages.stale += 1, "GC programs");
+    let mut m = measured(false);
+    (m.buffer.coalesced, m.buffer.trimmed, m.buffer.evicted) = (3, 2, 14_995);
+    let mut buffered = inputs(&m);
+    buffered.device.buffered_pages = Some(0);
+    assert_eq!(audit(&buffered), Vec::<String>::new(), "15,000 pages written");
+    m.buffer.evicted += 1;
+    let mut buffered = inputs(&m);
+    buffered.device.buffered_pages = Some(0);
+    let fates = "pages written = coalesced + trimmed + evicted: 15000 != 15001";
+    assert_eq!(audit(&buffered), [fates]);
     let m = measured(false);
     // All the time is not too much.
     let (mut late, busy) = (inputs(&m), [m.in_system.integral() as u64]);
