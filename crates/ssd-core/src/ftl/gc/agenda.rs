@@ -193,6 +193,7 @@ impl Agenda {
         let demand = self.demands.of(view);
         let reserve = demand == Demand::Reserve;
         let at_once = if reserve { None } else { ftl.at_once(pool) };
+        self.drop_stale(ftl, pool);
         let named = at_once.is_some() || !self.lists[pool.at()].is_empty();
         if !named
             && demand < Demand::Urgent
@@ -227,12 +228,19 @@ impl Agenda {
         Next::Collect(choice, demand)
     }
 
+    /// Drop the blocks at the head of the list of `pool` that have been collected since, or do not fit.
+    fn drop_stale(&mut self, ftl: &Ftl, pool: PoolId) {
+        let list = &mut self.lists[pool.at()];
+        let stale = |b: &BlockId| !(ftl.blocks.is_candidate(*b) && ftl.fits(*b));
+        while list.front().is_some_and(stale) {
+            list.pop_front();
+        }
+    }
+
     fn choose(&mut self, ftl: &mut Ftl, pool: PoolId, reserve: bool) -> Option<Choice> {
         let list = &mut self.lists[pool.at()];
-        while let Some(block) = list.pop_front() {
-            if ftl.blocks.is_candidate(block) && ftl.fits(block) {
-                return Some(Choice::of_policy(block));
-            }
+        if let Some(block) = list.pop_front() {
+            return Some(Choice::of_policy(block));
         }
         if self.demands.amount == Amount::AllCandidates && !reserve {
             *list = ftl.candidates(pool).into();
@@ -247,5 +255,72 @@ impl Agenda {
             self.starved[pool.at()] = starved;
             self.starving = if starved { self.starving + 1 } else { self.starving - 1 };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::plug::Value;
+    use crate::units::{Lpn, PlaneId};
+
+    /// 24 blocks of 8 pages, 18 of them full and the first 4 with an invalid page each; all candidates are
+    /// collected from 8 erased blocks down.
+    fn device() -> (Config, Ftl) {
+        let mut c = Config::default();
+        (c.device.channels, c.device.chips_per_channel, c.device.planes_per_chip) = (1, 1, 1);
+        (c.device.blocks_per_plane, c.device.pages_per_block, c.device.user_pages) = (24, 8, 150);
+        c.gc.trigger[0].params.insert("soft".into(), Value::Int(8));
+        c.gc.amount = Amount::AllCandidates;
+        let mut ftl = Ftl::new(&c);
+        for lpn in (0..140).chain([0, 8, 16, 24]) {
+            ftl.write_now(PlaneId(0), 0, Lpn(lpn));
+        }
+        (c, ftl)
+    }
+
+    fn next(agenda: &mut Agenda, ftl: &mut Ftl) -> Next {
+        let view = ftl.space_view(PoolId(0));
+        agenda.next(ftl, &view, &AlwaysItsTurn)
+    }
+
+    /// Trim what `block` holds and erase it.
+    fn clear(ftl: &mut Ftl, block: BlockId) {
+        let first = ftl.geo.first_page(block).0;
+        for page in (first..first + 8).map(crate::units::Ppn) {
+            if let Some(lpn) = ftl.owner(page) {
+                ftl.trim(lpn);
+            }
+        }
+        ftl.begin_collection(Choice::of_policy(block));
+        ftl.begin_erase(block);
+        ftl.finish_erase(block);
+    }
+
+    #[test]
+    fn a_list_goes_on_after_the_demand_has_ended() {
+        let (c, mut ftl) = device();
+        let mut agenda = Agenda::new(&c.gc, &ftl, &Plugs::default());
+        for block in (0..4).map(BlockId) {
+            let Next::Collect(choice, _) = next(&mut agenda, &mut ftl) else { panic!("{block:?}") };
+            assert_eq!(choice, Choice::of_policy(block));
+            clear(&mut ftl, block);
+        }
+        assert!(ftl.space.free_blocks(PoolId(0)) > 8, "the trigger no longer holds");
+        assert_eq!(next(&mut agenda, &mut ftl), Next::Nothing);
+    }
+
+    #[test]
+    fn no_list_is_drawn_after_the_rest_of_one_was_collected_otherwise() {
+        let (c, mut ftl) = device();
+        let mut agenda = Agenda::new(&c.gc, &ftl, &Plugs::default());
+        assert!(matches!(next(&mut agenda, &mut ftl), Next::Collect(..)));
+        (0..4).map(BlockId).for_each(|block| clear(&mut ftl, block));
+        // Another block has an invalid page now: a new list would name it.
+        ftl.trim(Lpn(40));
+        assert!(ftl.fewest_valid(PoolId(0)).is_some(), "there is something to collect");
+        assert_eq!(next(&mut agenda, &mut ftl), Next::Nothing);
+        assert!(!agenda.is_starved(PoolId(0)), "it does not want collection");
     }
 }
