@@ -136,6 +136,9 @@ fn impossible_requests_of_a_forged_block_are_named() {
     assert!(error.contains("2 requests up to 9 ns"), "{error}");
 }
 
+/// Places of some numbers in a header, and what stands there.
+type Numbers<'a> = &'a [(usize, u64)];
+
 /// Headers whose checksum is right and whose numbers contradict each other. Nothing else is read.
 #[test]
 fn a_header_that_contradicts_itself_is_named() {
@@ -154,7 +157,7 @@ fn a_header_that_contradicts_itself_is_named() {
         ..*Summary::new().header()
     };
     // The numbers from byte 16 on, of which some are others.
-    let opened = |forged: &[(usize, u64)]| {
+    let opened = |forged: Numbers| {
         let mut bytes = good.encode().to_vec();
         for &(word, value) in forged {
             bytes[16 + 8 * word..24 + 8 * word].copy_from_slice(&value.to_le_bytes());
@@ -167,7 +170,7 @@ fn a_header_that_contradicts_itself_is_named() {
     for forged in [&[][..], &[(BLOCKS, 2)], &full] {
         assert_eq!(opened(forged), Ok(()), "{forged:?}");
     }
-    let cases: [(&[(usize, u64)], &str, &str); 7] = [
+    let cases: [(Numbers, &str, &str); 7] = [
         (&[(REQUESTS, 3)], "byte 24", "as many requests as there are reads"),
         (&[(BLOCKS, 3)], "byte 64", "3 blocks for 2 requests"),
         (&[(BLOCKS, 0)], "byte 64", "0 blocks for 2 requests"),
