@@ -14,6 +14,8 @@ macro_rules! id {
         #[serde(transparent)]
         pub struct $name(pub u32);
         impl $name {
+            /// No id at all.
+            pub const NONE: $name = $name(u32::MAX);
             /// The id as an index into a `Vec`.
             #[inline(always)]
             #[must_use]
@@ -36,6 +38,10 @@ id!(/// Space pool: the planes that share free blocks and are collected together
     PoolId);
 id!(/// Channel of the device.
     ChannelId);
+id!(/// Slot of an operation in the controller; while it carries the newest data of a page, the map names it.
+    OpSlot);
+id!(/// Slot of a request that has arrived and not completed.
+    RequestSlot);
 
 /// A point in simulated time, or a length of it, in nanoseconds.
 #[derive(

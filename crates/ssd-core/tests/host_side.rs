@@ -311,8 +311,12 @@ fn storm(mut c: Config, side: &Config, seed: u64, pause: u64, data: DataMode) {
         assert_eq!((m.host.pages_written, programs(&storm.ssd)), (fates, m.buffer.evicted));
     }
     for lpn in (0..c.device.user_pages).map(Lpn) {
-        let digest =
-            storm.ssd.ftl.owners.committed(lpn).map_or(0, |p| storm.ssd.ftl.media.payload(p).digest);
+        let digest = storm
+            .ssd
+            .ftl
+            .owners
+            .committed(lpn)
+            .map_or(0, |p| storm.ssd.ftl.media.payload(p).digest);
         let newest = storm.history.pages[lpn.at()].last().map_or(0, |v| v.digest);
         assert_eq!(digest, newest, "the newest data of {lpn:?} are not on flash");
     }

@@ -4,7 +4,7 @@
 //! that page is still in the controller. Only [`super::owners`] changes it.
 
 use crate::memory::{huge_vec, prefetch};
-use crate::units::{Lpn, Ppn};
+use crate::units::{Lpn, OpSlot, Ppn};
 
 const UNMAPPED: u32 = u32::MAX;
 
@@ -16,7 +16,7 @@ pub enum Entry {
     /// On flash.
     Page(Ppn),
     /// In the controller, in this slot.
-    Slot(u32),
+    Slot(OpSlot),
 }
 
 /// The page map of one device.
@@ -49,7 +49,7 @@ impl Map {
         match self.l2p[lpn.at()] {
             UNMAPPED => Entry::Unmapped,
             v if v < self.pages => Entry::Page(Ppn(v)),
-            v => Entry::Slot(v - self.pages),
+            v => Entry::Slot(OpSlot(v - self.pages)),
         }
     }
 
@@ -63,8 +63,8 @@ impl Map {
                 ppn.0
             }
             Entry::Slot(slot) => {
-                debug_assert!(slot < self.slots(), "slot {slot} out of range");
-                self.pages + slot
+                debug_assert!(slot.0 < self.slots(), "{slot:?} out of range");
+                self.pages + slot.0
             }
         };
     }

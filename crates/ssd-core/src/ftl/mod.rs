@@ -23,7 +23,7 @@ use crate::memory::prefetch;
 use crate::nand::geometry::Geometry;
 use crate::nand::media::Media;
 use crate::rng::Stream;
-use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
+use crate::units::{BlockId, Lpn, OpSlot, PlaneId, PoolId, Ppn};
 use blocks::{BlockState, BlockTable};
 use gc::trigger::SpaceView;
 use gc::victim::{Victim, VictimPolicy};
@@ -350,7 +350,7 @@ impl Ftl {
 
     /// Prefetch what the claim of `slot` will access.
     #[inline(always)]
-    pub fn prefetch_claim(&self, slot: u32) {
+    pub fn prefetch_claim(&self, slot: OpSlot) {
         if let Some(ppn) = self.owners.under(slot) {
             self.owners.prefetch_validity(ppn);
             self.prefetch_counts(ppn);

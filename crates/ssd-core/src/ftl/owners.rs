@@ -17,10 +17,7 @@ use super::blocks::BlockTable;
 use super::gc::victim::VictimPolicy;
 use super::map::{Entry, Map};
 use super::validity::Validity;
-use crate::units::{BlockId, Lpn, Ppn};
-
-/// No page under a slot.
-const NOTHING: u32 = u32::MAX;
+use crate::units::{BlockId, Lpn, OpSlot, Ppn};
 
 /// Which logical pages own which physical pages.
 #[derive(Clone)]
@@ -28,7 +25,7 @@ pub struct Owners {
     map: Map,
     validity: Validity,
     /// By in-flight slot: the committed page under it. Of a slot that has been overtaken: the one it had then.
-    under: Vec<u32>,
+    under: Vec<Ppn>,
     valid_pages: u64,
 }
 
@@ -63,7 +60,7 @@ impl Owners {
     /// Whether the newest data of `lpn` are in `slot`.
     #[inline(always)]
     #[must_use]
-    pub fn is_newest(&self, lpn: Lpn, slot: u32) -> bool {
+    pub fn is_newest(&self, lpn: Lpn, slot: OpSlot) -> bool {
         self.map.get(lpn) == Entry::Slot(slot)
     }
 
@@ -81,9 +78,9 @@ impl Owners {
     /// The committed page under `slot`.
     #[inline(always)]
     #[must_use]
-    pub fn under(&self, slot: u32) -> Option<Ppn> {
-        let page = self.under[slot as usize];
-        (page != NOTHING).then_some(Ppn(page))
+    pub fn under(&self, slot: OpSlot) -> Option<Ppn> {
+        let page = self.under[slot.at()];
+        (page != Ppn::NONE).then_some(page)
     }
 
     /// Whether a page has an owner, that is, holds live data.
@@ -235,21 +232,21 @@ impl Ftl {
 
     /// `slot` holds the newest admitted data of `lpn` from now on. Returns the committed page under it.
     #[inline]
-    pub fn admit(&mut self, lpn: Lpn, slot: u32) -> Option<Ppn> {
+    pub fn admit(&mut self, lpn: Lpn, slot: OpSlot) -> Option<Ppn> {
         let owners = &mut self.owners;
         let committed = owners.committed(lpn);
-        if owners.under.len() <= slot as usize {
-            assert!(slot < owners.slots(), "more writes in flight than the map has slots");
-            owners.under.resize(slot as usize + 1, NOTHING);
+        if owners.under.len() <= slot.at() {
+            assert!(slot.0 < owners.slots(), "more writes in flight than the map has slots");
+            owners.under.resize(slot.at() + 1, Ppn::NONE);
         }
-        owners.under[slot as usize] = committed.map_or(NOTHING, |page| page.0);
+        owners.under[slot.at()] = committed.unwrap_or(Ppn::NONE);
         owners.map.set(lpn, Entry::Slot(slot));
         committed
     }
 
     /// The data of `lpn` in `slot` have been programmed to `ppn`.
     #[inline(always)]
-    pub fn claim(&mut self, lpn: Lpn, slot: u32, ppn: Ppn) -> Claim {
+    pub fn claim(&mut self, lpn: Lpn, slot: OpSlot, ppn: Ppn) -> Claim {
         if !self.owners.is_newest(lpn, slot) {
             self.lost_page(self.geo.block_of(ppn));
             return Claim::Overtaken;
@@ -306,9 +303,9 @@ impl Ftl {
                 owners.map.set(lpn, Entry::Page(target));
             }
             Entry::Slot(newer) => {
-                let under = &mut owners.under[newer as usize];
-                assert_eq!(*under, source.0, "{lpn:?} was committed elsewhere");
-                *under = target.0;
+                let under = &mut owners.under[newer.at()];
+                assert_eq!(*under, source, "{lpn:?} was committed elsewhere");
+                *under = target;
             }
             Entry::Unmapped => panic!("valid page {} of {lpn:?} has no owner", source.0),
         }

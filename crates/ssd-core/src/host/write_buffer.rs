@@ -1,7 +1,7 @@
 //! The write buffer: the pages that it keeps, those on their way to flash, and those that wait for
 //! room. It identifies pages by their slots; the machine decides on their contents and when they move.
 
-use crate::units::Nanos;
+use crate::units::{Nanos, OpSlot};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A buffered page, by its slot.
@@ -21,7 +21,7 @@ pub(crate) struct BufferedPage {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Waiting {
     /// Its slot.
-    pub(crate) slot: u32,
+    pub(crate) slot: OpSlot,
     /// When it began to wait.
     pub(crate) since: Nanos,
 }
@@ -32,7 +32,7 @@ pub(crate) struct WriteBuffer {
     /// Largest number of pages that it keeps.
     threshold: usize,
     /// Slots of the pages kept, by admission number: the least recently written first.
-    kept: BTreeMap<u64, u32>,
+    kept: BTreeMap<u64, OpSlot>,
     evicting: usize,
     waiting: VecDeque<Waiting>,
     held: Vec<BufferedPage>,
@@ -53,16 +53,16 @@ impl WriteBuffer {
     }
 
     /// The page in `slot`, of a write that has been admitted and is not on flash.
-    pub(crate) fn held(&self, slot: u32) -> &BufferedPage {
-        &self.held[slot as usize]
+    pub(crate) fn held(&self, slot: OpSlot) -> &BufferedPage {
+        &self.held[slot.at()]
     }
 
     /// Record `held` for the page in `slot`, which is not in the buffer yet.
-    pub(crate) fn admit(&mut self, slot: u32, held: BufferedPage) {
-        if self.held.len() <= slot as usize {
-            self.held.resize(slot as usize + 1, BufferedPage::default());
+    pub(crate) fn admit(&mut self, slot: OpSlot, held: BufferedPage) {
+        if self.held.len() <= slot.at() {
+            self.held.resize(slot.at() + 1, BufferedPage::default());
         }
-        self.held[slot as usize] = held;
+        self.held[slot.at()] = held;
     }
 
     /// Pages in the buffer.
@@ -91,7 +91,7 @@ impl WriteBuffer {
     }
 
     /// A page enters and is kept.
-    pub(crate) fn keep(&mut self, sequence: u64, slot: u32) {
+    pub(crate) fn keep(&mut self, sequence: u64, slot: OpSlot) {
         assert!(self.has_room(), "the write buffer is full");
         assert!(self.kept.insert(sequence, slot).is_none(), "write {sequence} enters twice");
     }
@@ -109,13 +109,13 @@ impl WriteBuffer {
 
     /// The least recently written page goes to flash if more pages are kept than the threshold and the queued
     /// writes allow.
-    pub(crate) fn evict_surplus(&mut self) -> Option<u32> {
+    pub(crate) fn evict_surplus(&mut self) -> Option<OpSlot> {
         let most = self.threshold.min(self.pages.saturating_sub(self.waiting.len()));
         if self.kept.len() > most { self.evict() } else { None }
     }
 
     /// The least recently written page goes to flash.
-    pub(crate) fn evict(&mut self) -> Option<u32> {
+    pub(crate) fn evict(&mut self) -> Option<OpSlot> {
         let (_, slot) = self.kept.pop_first()?;
         self.evicting += 1;
         Some(slot)
@@ -128,7 +128,7 @@ impl WriteBuffer {
     }
 
     /// Slots of the pages kept.
-    pub(crate) fn kept(&self) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn kept(&self) -> impl Iterator<Item = OpSlot> + '_ {
         self.kept.values().copied()
     }
 }
@@ -141,26 +141,26 @@ mod tests {
     fn the_least_recently_written_page_beyond_the_threshold_is_evicted() {
         let mut buffer = WriteBuffer::new(4, 0.5);
         for sequence in 1..=4 {
-            buffer.keep(sequence, sequence as u32 + 10);
+            buffer.keep(sequence, OpSlot(sequence as u32 + 10));
         }
         assert!(buffer.forget(2) && !buffer.forget(2));
-        assert_eq!((buffer.evict_surplus(), buffer.evict_surplus()), (Some(11), None));
+        assert_eq!((buffer.evict_surplus(), buffer.evict_surplus()), (Some(OpSlot(11)), None));
         assert_eq!((buffer.len(), buffer.has_room()), (3, true));
         buffer.leave();
         for slot in 0..3 {
-            buffer.wait(Waiting { slot, since: Nanos::ZERO });
+            buffer.wait(Waiting { slot: OpSlot(slot), since: Nanos::ZERO });
         }
         // Three queue for four pages: one may stay.
-        assert_eq!((buffer.evict_surplus(), buffer.evict_surplus()), (Some(13), None));
+        assert_eq!((buffer.evict_surplus(), buffer.evict_surplus()), (Some(OpSlot(13)), None));
     }
 
     #[test]
     fn a_full_buffer_with_a_write_in_line_always_evicts() {
         for threshold in [0.0, 0.5, 1.0] {
             let mut buffer = WriteBuffer::new(1, threshold);
-            buffer.keep(1, 7);
-            buffer.wait(Waiting { slot: 8, since: Nanos::ZERO });
-            assert_eq!(buffer.evict_surplus(), Some(7));
+            buffer.keep(1, OpSlot(7));
+            buffer.wait(Waiting { slot: OpSlot(8), since: Nanos::ZERO });
+            assert_eq!(buffer.evict_surplus(), Some(OpSlot(7)));
         }
     }
 }

@@ -1,14 +1,13 @@
 //! Admission: a request arrives and becomes page operations.
 
-use super::op::{NONE, Op, OpKind};
+use super::op::{Op, Part, Work};
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::ftl::place::PlacementPolicy;
 use crate::host::request::{Op as HostOp, Request};
-use crate::metrics::counters::Parts;
 use crate::nand::geometry::Geometry;
 use crate::sched::order::{R_HOST, W_HOST};
-use crate::units::{Lpn, Nanos, PlaneId, Ppn};
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, RequestSlot};
 
 /// The pages that a request touches.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +58,8 @@ impl Ssd {
                 self.requests.get(slot).left = pages.count;
                 self.measured.host.pages_read += u64::from(pages.count);
                 for part in 0..pages.count {
-                    self.admit_read(slot, part, Lpn(pages.first + part));
+                    let part = Part { request: slot, number: part };
+                    self.admit_read(part, Lpn(pages.first + part.number));
                 }
             }
             HostOp::Write => {
@@ -72,8 +72,8 @@ impl Ssd {
                 inside.epoch = epoch;
                 self.measured.host.pages_written += u64::from(pages.count);
                 for part in 0..pages.count {
-                    let lpn = Lpn(pages.first + part);
-                    self.admit_write(slot, part, lpn, request, data);
+                    let part = Part { request: slot, number: part };
+                    self.admit_write(part, Lpn(pages.first + part.number), request, data);
                 }
             }
             HostOp::Trim => {
@@ -91,43 +91,28 @@ impl Ssd {
 
     /// One part of the request in `slot` completes when every write admitted so far is on flash.
     #[inline(never)]
-    pub(crate) fn flush(&mut self, slot: u32) {
+    pub(crate) fn flush(&mut self, slot: RequestSlot) {
         self.epochs.flush_arrives(slot);
         self.evict_all();
         self.complete_flushes();
     }
 
-    /// A page operation of the request in slot `owner`, which may have waited in the host.
-    fn host_op(&mut self, kind: OpKind, owner: u32, part: u32, lpn: Lpn, plane: PlaneId) -> Op {
-        let waited = self.now - self.requests.get(owner).arrival;
-        Op {
-            next: NONE,
-            kind,
-            levels: false,
-            in_buffer: false,
-            stream: 0,
-            part,
-            plane,
-            lpn,
-            ppn: Ppn(NONE),
-            base: NONE,
-            owner,
-            age: 0,
-            sequence: 0,
-            queued: self.now,
-            host_busy_ns: 0,
-            parts: Parts { queue_ns: waited.0, ..Parts::default() },
-        }
+    /// An operation for a request, which may have waited in the host.
+    fn host_op(&self, work: Work, lpn: Lpn, plane: PlaneId) -> Op {
+        let mut op = Op::new(work, lpn, plane, self.now);
+        let waited = self.now - self.requests.at(op.part().request).arrival;
+        op.parts.queue_ns = waited.0;
+        op
     }
 
-    fn admit_read(&mut self, owner: u32, part: u32, lpn: Lpn) {
+    fn admit_read(&mut self, part: Part, lpn: Lpn) {
         let on_flash = match self.ftl.owners.newest(lpn) {
             Entry::Page(ppn) => Some(ppn),
-            Entry::Slot(newest) => self.rest_on_flash(newest, owner, lpn),
+            Entry::Slot(newest) => self.rest_on_flash(newest, part.request, lpn),
             Entry::Unmapped => None,
         };
         let plane = on_flash.map_or(PlaneId(0), |ppn| self.ftl.geo.plane_of(ppn));
-        let op = self.host_op(OpKind::HostRead, owner, part, lpn, plane);
+        let op = self.host_op(Work::HostRead { part, rest: Ppn::NONE }, lpn, plane);
         let slot = self.ops.insert(op);
         if on_flash.is_some() {
             self.enqueue(slot, R_HOST);
@@ -136,21 +121,14 @@ impl Ssd {
         }
     }
 
-    fn admit_write(
-        &mut self,
-        owner: u32,
-        part: u32,
-        lpn: Lpn,
-        request: &Request,
-        data: Option<&[u8]>,
-    ) {
+    fn admit_write(&mut self, part: Part, lpn: Lpn, request: &Request, data: Option<&[u8]>) {
         let old = self.ftl.owners.newest(lpn);
         let (range, at) = byte_range(&self.ftl.geo, request, lpn);
         let partial = range != (0, 512 << self.ftl.geo.sector_shift);
         self.sequence += 1;
-        let mut op = self.host_op(OpKind::HostWrite, owner, part, lpn, PlaneId(0));
+        let stream = request.stream;
+        let mut op = self.host_op(Work::HostWrite { part, stream }, lpn, PlaneId(0));
         op.sequence = self.sequence;
-        op.stream = request.stream;
         // The rest of a partial page comes from flash, unless the page is in the controller or unmapped.
         let rmw = match old {
             Entry::Page(ppn) if partial => Some(ppn),
@@ -159,7 +137,7 @@ impl Ssd {
         if self.buffer.is_some() {
             // What it needs from flash, and its plane, are known at its eviction.
         } else if let Some(ppn) = rmw {
-            op.kind = OpKind::RmwRead;
+            op.becomes_rmw_read();
             op.plane = self.ftl.geo.plane_of(ppn);
             self.measured.host.rmw += 1;
         } else {
@@ -209,7 +187,7 @@ impl Ssd {
     }
 
     /// Serve a read from the controller: its page is in flight or unmapped.
-    pub(crate) fn serve(&mut self, slot: u32) {
+    pub(crate) fn serve(&mut self, slot: OpSlot) {
         let lpn = self.ops[slot].lpn;
         match self.ftl.owners.newest(lpn) {
             Entry::Unmapped => self.measured.host.unmapped_pages_read += 1,
@@ -223,9 +201,10 @@ impl Ssd {
     }
 
     /// A request without page operations completes after the controller's time.
-    fn finish_later(&mut self, request: u32) {
+    fn finish_later(&mut self, request: RequestSlot) {
         self.requests.get(request).left = 1;
-        let mut op = self.host_op(OpKind::HostRead, request, 0, Lpn(NONE), PlaneId(0));
+        let work = Work::HostRead { part: Part { request, number: 0 }, rest: Ppn::NONE };
+        let mut op = self.host_op(work, Lpn::NONE, PlaneId(0));
         op.parts.transfer_ns = self.times.controller_ns;
         let slot = self.ops.insert(op);
         let at = Nanos(self.now.0 + self.times.controller_ns);

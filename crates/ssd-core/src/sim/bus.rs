@@ -6,7 +6,7 @@
 
 use super::ssd::Ssd;
 use super::unit::Stage;
-use crate::units::Nanos;
+use crate::units::{Nanos, OpSlot};
 
 impl Ssd {
     /// `unit` requests its channel for `wants_ns`; `stage`: whether its data go in or out.
@@ -92,7 +92,7 @@ impl Ssd {
         if self.log.is_some() {
             self.note_phases(slot, going_in, bus_end, end);
         }
-        let out = going_in && self.ops[slot].kind.is_read();
+        let out = going_in && self.ops[slot].kind().is_read();
         self.units[unit].stage = if out { Stage::Reading } else { Stage::Last };
         let resource = self.unit_resource(unit);
         self.events.schedule(resource, end);
@@ -100,7 +100,7 @@ impl Ssd {
 
     /// For the log: the transfer of data, without the command before it, and the array phase.
     #[inline(never)]
-    fn note_phases(&mut self, slot: u32, going_in: bool, bus_end: Nanos, end: Nanos) {
+    fn note_phases(&mut self, slot: OpSlot, going_in: bool, bus_end: Nanos, end: Nanos) {
         let command = if going_in { self.times.command_ns } else { 0 };
         let now = self.now;
         let phases = &mut self.ops.detail(slot).phases;

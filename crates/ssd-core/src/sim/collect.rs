@@ -6,7 +6,7 @@
 
 use super::event::Timer;
 use super::held::RelocatedPages;
-use super::op::{NONE, Op, OpKind};
+use super::op::{Moved, Op, OpKind, Work};
 use super::ssd::Ssd;
 use super::turn::{InTurn, Turns};
 use crate::config::{Blocking, BlockingScope, Config, GcPath, Granularity, InterconnectModel};
@@ -15,10 +15,10 @@ use crate::ftl::gc::agenda::{Agenda, Next};
 use crate::ftl::gc::trigger::SpaceView;
 use crate::ftl::plugs::Plugs;
 use crate::ftl::{Choice, Ftl};
-use crate::metrics::counters::{CAUSES, Parts};
+use crate::metrics::counters::CAUSES;
 use crate::nand::geometry::Geometry;
 use crate::sched::order::{R_GC, W_GC, W_HOST};
-use crate::units::{BlockId, Lpn, Nanos, PlaneId, PoolId, Ppn};
+use crate::units::{BlockId, Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn};
 
 /// The collection of one block.
 #[derive(Clone, Copy, Debug)]
@@ -107,8 +107,8 @@ impl Collector {
         self.jobs.iter().flatten().count() as u32
     }
 
-    pub(crate) fn is_foreground(&self, pool: u32) -> bool {
-        self.jobs[pool as usize].is_some_and(|j| j.foreground)
+    pub(crate) fn is_foreground(&self, pool: PoolId) -> bool {
+        self.jobs[pool.at()].is_some_and(|j| j.foreground)
     }
 
     #[inline(always)]
@@ -167,7 +167,7 @@ impl Ssd {
     fn host_waits_for(&self, pool: PoolId) -> bool {
         self.ftl.geo.units_of_pool(pool).any(|unit| {
             let first = self.units[unit as usize].head(W_HOST);
-            let waiting = |slot: u32| (slot != NONE).then_some(slot);
+            let waiting = |slot: OpSlot| (slot != OpSlot::NONE).then_some(slot);
             std::iter::successors(waiting(first), |&slot| waiting(self.ops[slot].next))
                 .any(|slot| self.ftl.geo.pool_of(self.ops[slot].plane) == pool)
         })
@@ -242,9 +242,9 @@ impl Ssd {
 
     /// The frontier to which the copy in `slot` goes.
     #[inline(always)]
-    pub(crate) fn copy_stream(&self, slot: u32) -> u32 {
+    pub(crate) fn copy_stream(&self, slot: OpSlot) -> u32 {
         let space = &self.ftl.space;
-        if self.ops[slot].levels { space.wear_stream() } else { space.gc_stream() }
+        if self.ops[slot].levels() { space.wear_stream() } else { space.gc_stream() }
     }
 
     fn job(&mut self, pool: PoolId) -> &mut Job {
@@ -270,36 +270,16 @@ impl Ssd {
             let job = self.job(pool);
             job.scan = page + 1;
             job.in_flight += 1;
-            let kind = match self.gc.path {
-                GcPath::Controller | GcPath::Selective => OpKind::GcRead,
-                GcPath::Copyback => OpKind::GcCopyback,
+            let moved = Moved { pool, source, levels, in_buffer: false };
+            let work = match self.gc.path {
+                GcPath::Controller | GcPath::Selective => Work::GcRead(moved),
+                GcPath::Copyback => Work::GcCopyback(moved),
             };
             let lpn = self.ftl.owner(source).expect("a valid page has an owner");
             self.ftl.owners.prefetch(lpn);
-            let op = self.job_op(kind, pool, levels, lpn, source);
-            let slot = self.ops.insert(op);
+            let plane = self.ftl.geo.plane_of(source);
+            let slot = self.ops.insert(Op::new(work, lpn, plane, self.now));
             self.enqueue(slot, R_GC);
-        }
-    }
-
-    fn job_op(&self, kind: OpKind, pool: PoolId, levels: bool, lpn: Lpn, base: Ppn) -> Op {
-        Op {
-            next: NONE,
-            kind,
-            levels,
-            in_buffer: false,
-            stream: 0,
-            part: 0,
-            plane: self.ftl.geo.plane_of(base),
-            lpn,
-            ppn: Ppn(NONE),
-            base: base.0,
-            owner: pool.0,
-            age: 0,
-            sequence: 0,
-            queued: self.now,
-            host_busy_ns: 0,
-            parts: Parts::default(),
         }
     }
 
@@ -311,19 +291,19 @@ impl Ssd {
         let levels = job.levels;
         for plane in self.ftl.geo.planes_of_block(victim) {
             let first = self.ftl.geo.page_on(victim, plane, 0);
-            let op = self.job_op(OpKind::Erase, pool, levels, Lpn(NONE), first);
-            let slot = self.ops.insert(op);
+            let work = Work::Erase { pool, first, levels };
+            let slot = self.ops.insert(Op::new(work, Lpn::NONE, plane, self.now));
             self.enqueue(slot, W_GC);
         }
         self.wake_pool(pool);
     }
 
     /// A step (page copy, or erase of a member) begins: with step granularity it closes its scope.
-    pub(crate) fn gc_step_begins(&mut self, slot: u32) {
+    pub(crate) fn gc_step_begins(&mut self, slot: OpSlot) {
         if self.gc.blocking.granularity == Granularity::Step
             && self.gc.blocking.scope != BlockingScope::None
         {
-            self.close(PoolId(self.ops[slot].owner));
+            self.close(self.ops[slot].pool());
         }
     }
 
@@ -336,8 +316,8 @@ impl Ssd {
     }
 
     /// A GC page is in the controller and decoded: program it, or drop it if it no longer has an owner.
-    pub(crate) fn gc_decoded(&mut self, slot: u32) {
-        let (source, pool) = (Ppn(self.ops[slot].base), PoolId(self.ops[slot].owner));
+    pub(crate) fn gc_decoded(&mut self, slot: OpSlot) {
+        let Moved { source, pool, in_buffer, .. } = *self.ops[slot].moved();
         if !self.ftl.owners.is_valid(source) {
             let cause = self.ops[slot].job_cause();
             self.measured.moves(cause).dropped += 1;
@@ -351,7 +331,7 @@ impl Ssd {
             self.end_page(slot, pool);
             return;
         }
-        if self.ops[slot].in_buffer {
+        if in_buffer {
             self.program_from_buffer(slot);
             return;
         }
@@ -361,20 +341,21 @@ impl Ssd {
         let plane = self.ftl.space.copy_plane(home, stream, &self.ftl.blocks);
         let plane = plane.expect("the pool keeps room for its job");
         let op = &mut self.ops[slot];
-        (op.kind, op.plane) = (OpKind::GcWrite, plane);
+        op.becomes_gc_write(false);
+        op.plane = plane;
         self.enqueue(slot, W_GC);
     }
 
     /// A page of the job is done: programmed, or found invalid before its read.
-    pub(crate) fn gc_page_ends(&mut self, slot: u32) {
-        let pool = PoolId(self.ops[slot].owner);
-        if self.ops[slot].kind == OpKind::GcWrite || self.ops[slot].ppn != Ppn(NONE) {
+    pub(crate) fn gc_page_ends(&mut self, slot: OpSlot) {
+        let pool = self.ops[slot].pool();
+        if self.ops[slot].kind() == OpKind::GcWrite || self.ops[slot].ppn != Ppn::NONE {
             self.gc_step_ends(pool);
         }
         self.end_page(slot, pool);
     }
 
-    fn end_page(&mut self, slot: u32, pool: PoolId) {
+    fn end_page(&mut self, slot: OpSlot, pool: PoolId) {
         self.ops.remove(slot);
         let job = self.job(pool);
         assert!(job.in_flight > 0, "{pool:?} moves no page");

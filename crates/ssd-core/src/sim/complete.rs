@@ -2,7 +2,7 @@
 
 use super::event::Timer;
 use super::log::{FlashOp, OpRecord, phase_times};
-use super::op::{NONE, OpKind, Phases, Queue};
+use super::op::{Moved, OpKind, Phases, Queue, Work};
 use super::request::RequestRecord;
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
@@ -12,7 +12,7 @@ use crate::host::request::{Completion, Op as HostOp, RequestId};
 use crate::metrics::counters::Parts;
 use crate::nand::media::Payload;
 use crate::sched::order::W_HOST;
-use crate::units::{Nanos, PoolId, Ppn};
+use crate::units::{Nanos, OpSlot, Ppn, RequestSlot};
 
 impl Ssd {
     /// The operation on `unit`, and those that ran with it, end.
@@ -20,7 +20,7 @@ impl Ssd {
     pub(crate) fn operation_ends(&mut self, unit: usize) {
         let u = &mut self.units[unit];
         let slot = u.running;
-        let kind = self.ops[slot].kind;
+        let kind = self.ops[slot].kind();
         let (array_ns, bus_ns, since) = (u.array_ns, u.bus_ns, u.since);
         u.vacate(self.now);
         self.ready.insert(unit as u32);
@@ -36,7 +36,7 @@ impl Ssd {
             self.log_operations(slot, also, since);
         }
         self.ended(unit, slot, array_ns, bus_ns, waited_ns);
-        while also != NONE {
+        while also != OpSlot::NONE {
             let next = self.ops[also].next;
             self.ended(unit, also, array_ns, bus_ns, waited_ns);
             also = next;
@@ -47,9 +47,9 @@ impl Ssd {
     }
 
     #[inline]
-    fn ended(&mut self, unit: usize, slot: u32, array_ns: u64, bus_ns: u64, waited_ns: u64) {
+    fn ended(&mut self, unit: usize, slot: OpSlot, array_ns: u64, bus_ns: u64, waited_ns: u64) {
         let op = &mut self.ops[slot];
-        let (kind, ppn, lpn) = (op.kind, op.ppn, op.lpn);
+        let (kind, ppn, lpn) = (op.kind(), op.ppn, op.lpn);
         let parts = Parts {
             queue_ns: op.parts.queue_ns + waited_ns,
             chip_ns: op.parts.chip_ns + array_ns,
@@ -83,7 +83,7 @@ impl Ssd {
 
     /// The host's page has been programmed: the map switches if it is still the newest admitted write.
     #[inline(always)]
-    fn commit_host(&mut self, slot: u32, parts: &Parts) {
+    fn commit_host(&mut self, slot: OpSlot, parts: &Parts) {
         let op = &self.ops[slot];
         let (lpn, ppn) = (op.lpn, op.ppn);
         if let Claim::Committed(Some(before)) = self.ftl.claim(lpn, slot, ppn) {
@@ -101,20 +101,20 @@ impl Ssd {
     }
 
     /// A copy has been programmed: the map switches to it if the page still has its owner.
-    fn commit_copy(&mut self, slot: u32) {
+    fn commit_copy(&mut self, slot: OpSlot) {
         let op = &self.ops[slot];
-        let (lpn, source, target) = (op.lpn, Ppn(op.base), op.ppn);
+        let (lpn, target, Moved { source, pool, .. }) = (op.lpn, op.ppn, *op.moved());
         let cause = op.job_cause();
         if self.ftl.relocate(source, target, lpn) {
             self.page_disowned(source);
             self.wake_readers(source);
-            self.gc.held.hold(PoolId(self.ops[slot].owner), target);
+            self.gc.held.hold(pool, target);
             self.measured.moves(cause).moved += 1;
         } else {
             self.measured.moves(cause).stale += 1;
         }
         self.settle(target);
-        if self.gc.watches_way && self.ops[slot].kind == OpKind::GcWrite {
+        if self.gc.watches_way && self.ops[slot].kind() == OpKind::GcWrite {
             self.give_buffer(slot);
         }
         self.gc_page_ends(slot);
@@ -136,11 +136,12 @@ impl Ssd {
     }
 
     /// The page of a partial write has been read (or need not be): program it.
-    pub(crate) fn rmw_becomes_write(&mut self, slot: u32) {
+    pub(crate) fn rmw_becomes_write(&mut self, slot: OpSlot) {
         let lpn = self.ops[slot].lpn;
         let plane = self.place(lpn);
         let op = &mut self.ops[slot];
-        (op.kind, op.plane) = (OpKind::HostWrite, plane);
+        op.becomes_host_write();
+        op.plane = plane;
         if let Some(page) = self.ftl.owners.under(slot) {
             // Its page is complete now: reads do not need the rest of it from flash.
             self.wake_readers(page);
@@ -149,7 +150,7 @@ impl Ssd {
     }
 
     /// A read of flash returns: check that its data are the newest admitted.
-    fn check_read(&mut self, slot: u32) {
+    fn check_read(&mut self, slot: OpSlot) {
         let Some(content) = &mut self.content else { return };
         let expected = self.ops.detail(slot).expected;
         let op = &self.ops[slot];
@@ -163,19 +164,23 @@ impl Ssd {
                 op.lpn.0, op.ppn.0, payload.digest, expected
             )));
         }
-        if op.kind == OpKind::HostRead {
-            let (owner, part, lpn) = (op.owner, op.part, op.lpn);
-            deliver(content, self.requests.get(owner), part, lpn, &payload, &self.ftl.geo);
+        if op.kind() == OpKind::HostRead {
+            let (part, lpn) = (op.part(), op.lpn);
+            deliver(
+                content,
+                self.requests.get(part.request),
+                part.number,
+                lpn,
+                &payload,
+                &self.ftl.geo,
+            );
         }
     }
 
     /// The controller serves a read: check that its data are the newest admitted.
-    pub(crate) fn check_served(&mut self, slot: u32) {
+    pub(crate) fn check_served(&mut self, slot: OpSlot) {
         let Some(content) = &mut self.content else { return };
-        let (lpn, owner, part) = {
-            let op = &self.ops[slot];
-            (op.lpn, op.owner, op.part)
-        };
+        let (lpn, part) = (self.ops[slot].lpn, self.ops[slot].part());
         let payload = match self.ftl.owners.newest(lpn) {
             Entry::Slot(newer) => content.of_slot(newer).clone(),
             _ => Payload::default(),
@@ -186,7 +191,14 @@ impl Ssd {
                 lpn.0
             )));
         }
-        deliver(content, self.requests.get(owner), part, lpn, &payload, &self.ftl.geo);
+        deliver(
+            content,
+            self.requests.get(part.request),
+            part.number,
+            lpn,
+            &payload,
+            &self.ftl.geo,
+        );
     }
 
     pub(crate) fn timer_events(&mut self) {
@@ -222,8 +234,8 @@ impl Ssd {
 
     /// One page operation of a request has finished; `parts`: where its time went.
     #[inline(always)]
-    pub(crate) fn finish_part(&mut self, slot: u32, parts: &Parts) {
-        let owner = self.ops[slot].owner;
+    pub(crate) fn finish_part(&mut self, slot: OpSlot, parts: &Parts) {
+        let owner = self.ops[slot].part().request;
         self.ops.remove(slot);
         let request = self.requests.get(owner);
         assert!(request.left > 0, "request {} has no part left", request.id);
@@ -235,7 +247,7 @@ impl Ssd {
 
     /// The last page operation of a request has finished; `parts` are those of that operation.
     #[inline]
-    fn complete_request(&mut self, slot: u32, parts: &Parts) {
+    fn complete_request(&mut self, slot: RequestSlot, parts: &Parts) {
         let r = self.requests.remove(slot);
         let latency = self.now - r.arrival;
         assert_eq!(parts.total(), latency.0, "parts of request {}: {parts:?}", r.id);
@@ -280,7 +292,7 @@ impl Ssd {
 
     /// Append a line to the request log.
     #[inline(never)]
-    fn log_request(&mut self, slot: u32, parts: &Parts) {
+    fn log_request(&mut self, slot: RequestSlot, parts: &Parts) {
         let r = self.requests.get(slot);
         let pages = super::admit::pages_of(&self.ftl.geo, &r.request);
         let record = RequestRecord {
@@ -298,23 +310,25 @@ impl Ssd {
 
     /// Write the records of the operation in `slot` and of those that ran with it, from `also` on.
     #[inline(never)]
-    fn log_operations(&mut self, slot: u32, mut also: u32, start: Nanos) {
+    fn log_operations(&mut self, slot: OpSlot, mut also: OpSlot, start: Nanos) {
         let phases = self.ops.detail(slot).phases;
         self.log_operation(slot, start, &phases);
-        while also != NONE {
+        while also != OpSlot::NONE {
             self.log_operation(also, start, &phases);
             also = self.ops[also].next;
         }
     }
 
-    fn log_operation(&mut self, slot: u32, start: Nanos, phases: &Phases) {
+    fn log_operation(&mut self, slot: OpSlot, start: Nanos, phases: &Phases) {
         let row = self.ops.detail(slot).row;
         let op = &self.ops[slot];
         let [bus, array] = phase_times(phases);
-        let erase = op.kind == OpKind::Erase;
-        let at = if erase { Ppn(op.base) } else { op.ppn };
-        let request = op.kind.is_host().then(|| self.request_of(slot));
-        let what = match op.kind {
+        let (at, erase) = match op.work {
+            Work::Erase { first, .. } => (first, true),
+            _ => (op.ppn, false),
+        };
+        let request = op.kind().is_host().then(|| self.request_of(slot));
+        let what = match op.kind() {
             OpKind::HostRead | OpKind::RmwRead | OpKind::GcRead => FlashOp::Read,
             OpKind::HostWrite | OpKind::GcWrite | OpKind::GcCopyback => FlashOp::Program,
             OpKind::Erase => FlashOp::Erase,
@@ -332,9 +346,9 @@ impl Ssd {
             bus,
             array,
         };
-        let source = Ppn(op.base);
+        let work = op.work;
         let log = self.log.as_mut().expect("only with a log");
-        if op.kind == OpKind::GcCopyback {
+        if let Work::GcCopyback(Moved { source, .. }) = work {
             // A copy-back is a read and a program on one plane, one after the other.
             let between = Nanos(self.now.0 - self.times.program_ns);
             let place = self.ftl.geo.place(source);
@@ -364,7 +378,7 @@ impl Ssd {
     }
 
     /// A GC page has been read: decode it, then program it.
-    fn gc_read_ends(&mut self, slot: u32) {
+    fn gc_read_ends(&mut self, slot: OpSlot) {
         if self.gc.watches_way && self.gc_read_is_judged(slot) {
             return;
         }
@@ -376,8 +390,8 @@ impl Ssd {
         }
     }
 
-    fn erase_ends(&mut self, slot: u32) {
-        let pool = PoolId(self.ops[slot].owner);
+    fn erase_ends(&mut self, slot: OpSlot) {
+        let pool = self.ops[slot].pool();
         self.ops.remove(slot);
         self.member_erased(pool);
     }

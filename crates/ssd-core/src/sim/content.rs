@@ -8,7 +8,7 @@ use crate::ftl::Ftl;
 use crate::ftl::map::Entry;
 use crate::host::request::RequestId;
 use crate::nand::media::{Media, Payload};
-use crate::units::Lpn;
+use crate::units::{Lpn, OpSlot};
 use std::collections::BTreeMap;
 
 /// Contents of the pages in flight, and a shadow of all admitted data.
@@ -87,17 +87,17 @@ impl Content {
     }
 
     /// The payload in operation slot `slot`.
-    pub(crate) fn of_slot(&self, slot: u32) -> &Payload {
-        &self.payloads[slot as usize]
+    pub(crate) fn of_slot(&self, slot: OpSlot) -> &Payload {
+        &self.payloads[slot.at()]
     }
 
     /// Operation `slot` carries the newest data of `lpn` from now on.
-    pub(crate) fn admit(&mut self, slot: u32, lpn: Lpn, payload: Payload) {
-        if self.payloads.len() <= slot as usize {
-            self.payloads.resize(slot as usize + 1, Payload::default());
+    pub(crate) fn admit(&mut self, slot: OpSlot, lpn: Lpn, payload: Payload) {
+        if self.payloads.len() <= slot.at() {
+            self.payloads.resize(slot.at() + 1, Payload::default());
         }
         self.newest[lpn.at()] = payload.digest;
-        self.payloads[slot as usize] = payload;
+        self.payloads[slot.at()] = payload;
     }
 
     /// `lpn` is unmapped from now on.

@@ -6,13 +6,13 @@
 //! every packet arrives. Only GC reads wait for buffers, and they hold nothing while they wait, so whatever
 //! holds a buffer can always proceed and release it.
 
-use super::op::{NONE, OpKind};
+use super::op::{OpKind, Work};
 use super::ssd::Ssd;
 use super::unit::Stage;
 use crate::config::{Config, GcPath};
 use crate::nand::slices::{Arrived, Port};
 use crate::sched::order::{R_GC, R_HOST, W_GC, W_HOST};
-use crate::units::{Nanos, Ppn};
+use crate::units::{Nanos, OpSlot};
 
 /// Free page slots of the flash controllers.
 pub(crate) struct PageBuffers {
@@ -31,7 +31,7 @@ impl PageBuffers {
 impl Ssd {
     /// A GC read starts: it takes a page buffer of its channel, and its page will cross.
     #[inline(never)]
-    pub(crate) fn gc_read_starts(&mut self, unit: usize, slot: u32) {
+    pub(crate) fn gc_read_starts(&mut self, unit: usize, slot: OpSlot) {
         if self.page_buffers.is_some() {
             self.take_buffer(self.units[unit].channel);
         }
@@ -42,8 +42,8 @@ impl Ssd {
 
     /// Bus time of the program of a copy that has been bound.
     #[inline(never)]
-    pub(crate) fn copy_bus_ns(&mut self, slot: u32) -> u64 {
-        if self.ops[slot].in_buffer && self.stays_on_channel(slot) {
+    pub(crate) fn copy_bus_ns(&mut self, slot: OpSlot) -> u64 {
+        if self.ops[slot].moved().in_buffer && self.stays_on_channel(slot) {
             self.measured.controller.from_buffer += 1;
             return self.times.gc_local_bus_ns;
         }
@@ -56,28 +56,31 @@ impl Ssd {
     /// A GC page has been read and checked by the ECC engine: true if the selective path, which has waited
     /// for the verdict, continues with it.
     #[inline(never)]
-    pub(crate) fn gc_read_is_judged(&mut self, slot: u32) -> bool {
+    pub(crate) fn gc_read_is_judged(&mut self, slot: OpSlot) -> bool {
         let in_error = self.page_errors.as_mut().is_some_and(|errors| errors.next());
         self.measured.controller.in_error += u64::from(in_error);
         if self.gc.path != GcPath::Selective {
             return false;
         }
-        self.ops[slot].in_buffer = !in_error;
+        if let Work::GcRead(moved) = &mut self.ops[slot].work {
+            moved.in_buffer = !in_error;
+        }
         self.gc_decoded(slot);
         true
     }
 
-    fn stays_on_channel(&self, slot: u32) -> bool {
+    fn stays_on_channel(&self, slot: OpSlot) -> bool {
         let (geo, op) = (&self.ftl.geo, &self.ops[slot]);
-        geo.channel_of(op.plane) == geo.channel_of(geo.plane_of(Ppn(op.base)))
+        geo.channel_of(op.plane) == geo.channel_of(geo.plane_of(op.moved().source))
     }
 
     /// The page in `slot` has no error: its task continues with the program, without queueing, unless the
     /// copy has to go to another unit or no new operation may start.
     #[inline(never)]
-    pub(crate) fn program_from_buffer(&mut self, slot: u32) {
+    pub(crate) fn program_from_buffer(&mut self, slot: OpSlot) {
         let op = &mut self.ops[slot];
-        (op.kind, op.queued) = (OpKind::GcWrite, self.now);
+        op.becomes_gc_write(true);
+        op.queued = self.now;
         if self.quiescing {
             self.enqueue(slot, W_GC);
             return;
@@ -101,8 +104,8 @@ impl Ssd {
 
     /// The GC page in `slot` no longer needs its buffer, if there are buffers.
     #[inline(never)]
-    pub(crate) fn give_buffer(&mut self, slot: u32) {
-        let source = self.ftl.geo.plane_of(Ppn(self.ops[slot].base));
+    pub(crate) fn give_buffer(&mut self, slot: OpSlot) {
+        let source = self.ftl.geo.plane_of(self.ops[slot].moved().source);
         let channel = self.ftl.geo.channel_of(source).0;
         let Some(buffers) = &mut self.page_buffers else { return };
         let free = &mut buffers.free[channel as usize];
@@ -126,33 +129,33 @@ impl Ssd {
     }
 
     /// The ports between which the page of the operation in `slot` crosses; `None` if it does not.
-    fn route(&self, slot: u32) -> Option<(Port, Port)> {
+    fn route(&self, slot: OpSlot) -> Option<(Port, Port)> {
         let (geo, op) = (&self.ftl.geo, &self.ops[slot]);
         let channel = geo.channel_of(op.plane).0;
         let here = Port::Controller(channel);
         let port = |queue| Port::Queue { channel, queue };
-        match op.kind {
-            OpKind::HostRead | OpKind::RmwRead => {
+        match op.work {
+            Work::HostRead { .. } | Work::RmwRead { .. } => {
                 self.times.host_crosses.then_some((here, port(R_HOST)))
             }
-            OpKind::HostWrite => self.times.host_crosses.then_some((port(W_HOST), here)),
-            OpKind::GcRead => Some((here, port(R_GC))),
-            OpKind::GcWrite if !op.in_buffer => Some((port(W_GC), here)),
-            OpKind::GcWrite if self.stays_on_channel(slot) => None,
-            OpKind::GcWrite => {
-                let source = geo.channel_of(geo.plane_of(Ppn(op.base)));
+            Work::HostWrite { .. } => self.times.host_crosses.then_some((port(W_HOST), here)),
+            Work::GcRead(_) => Some((here, port(R_GC))),
+            Work::GcWrite(moved) if !moved.in_buffer => Some((port(W_GC), here)),
+            Work::GcWrite(_) if self.stays_on_channel(slot) => None,
+            Work::GcWrite(moved) => {
+                let source = geo.channel_of(geo.plane_of(moved.source));
                 Some((Port::Controller(source.0), here))
             }
-            OpKind::GcCopyback | OpKind::Erase => None,
+            Work::GcCopyback(_) | Work::Erase { .. } => None,
         }
     }
 
     /// Slices: the operation in `slot`, which has taken `unit`, begins. False if its page does not cross.
     #[inline(never)]
-    pub(crate) fn begin_on_slices(&mut self, unit: usize, slot: u32) -> bool {
+    pub(crate) fn begin_on_slices(&mut self, unit: usize, slot: OpSlot) -> bool {
         let Some((from, to)) = self.route(slot) else { return false };
         let alone_ns = self.slices.as_ref().expect("the caller has checked").alone_ns(from, to);
-        let kind = self.ops[slot].kind;
+        let kind = self.ops[slot].kind();
         let u = &mut self.units[unit];
         let local_ns = u.array_ns + u.bus_ns;
         let sram_ns = if kind.is_host() { self.times.sram_ns } else { 0 };
@@ -220,8 +223,8 @@ impl Ssd {
         let mut held = self.gc.pages_read.iter().sum::<u64>();
         for unit in &self.units {
             let mut slot = unit.running;
-            while slot != NONE {
-                held += u64::from(self.ops[slot].kind == OpKind::GcWrite);
+            while slot != OpSlot::NONE {
+                held += u64::from(self.ops[slot].kind() == OpKind::GcWrite);
                 let also = slot == unit.running;
                 slot = if also { unit.also.head() } else { self.ops[slot].next };
             }

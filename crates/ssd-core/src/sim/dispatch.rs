@@ -3,14 +3,14 @@
 //! Addresses are bound here and not before: reads are translated, writes get their page, when the
 //! operation starts.
 
-use super::op::{NONE, OpKind};
+use super::op::OpKind;
 use super::ssd::Ssd;
 use super::unit::Stage;
 use crate::ftl::blocks::BlockState;
 use crate::ftl::map::Entry;
 use crate::metrics::counters::Cause;
 use crate::sched::order::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
-use crate::units::{Nanos, PlaneId, PoolId, Ppn, UnitId};
+use crate::units::{Nanos, OpSlot, PlaneId, Ppn, UnitId};
 
 /// How many operations of a queue are examined when the first ones may not start (all of them before a run is
 /// declared stalled).
@@ -19,8 +19,8 @@ pub(crate) const LOOK_AHEAD: u32 = 64;
 /// An operation in a queue with its predecessor.
 #[derive(Clone, Copy)]
 struct Found {
-    before: u32,
-    slot: u32,
+    before: OpSlot,
+    slot: OpSlot,
     /// Where a host write would be bound; if that is on another unit, the write moves there.
     plane: PlaneId,
 }
@@ -29,7 +29,7 @@ impl Ssd {
     /// Start operations on `unit` until it is busy or nothing may start.
     #[inline(always)]
     pub(crate) fn dispatch(&mut self, unit: usize) {
-        if self.units[unit].running != NONE {
+        if self.units[unit].running != OpSlot::NONE {
             return;
         }
         loop {
@@ -68,7 +68,7 @@ impl Ssd {
         for queue in [R_GC, W_GC] {
             if waiting >> queue & 1 == 1 {
                 let op = &self.ops[self.units[unit].head(queue)];
-                heads.set(queue, op.age, self.gc.is_foreground(op.owner));
+                heads.set(queue, op.age, self.gc.is_foreground(op.pool()));
             }
         }
         if heads.is_empty() {
@@ -89,13 +89,13 @@ impl Ssd {
     fn first_startable(&mut self, unit: usize, queue: usize) -> Option<Found> {
         let head = self.units[unit].head(queue);
         if queue >= R_GC {
-            return Some(Found { before: NONE, slot: head, plane: PlaneId(NONE) });
+            return Some(Found { before: OpSlot::NONE, slot: head, plane: PlaneId::NONE });
         }
         if queue == W_HOST && self.ftl.geo.planes_per_unit() == 1 && self.units[unit].closed == 0 {
             // The common case: one plane, open to the host, and it has room.
             let op = &self.ops[head];
-            if self.ftl.space.host_may_bind(op.plane, self.ftl.space.host_stream(op.stream)) {
-                return Some(Found { before: NONE, slot: head, plane: op.plane });
+            if self.ftl.space.host_may_bind(op.plane, self.ftl.space.host_stream(op.stream())) {
+                return Some(Found { before: OpSlot::NONE, slot: head, plane: op.plane });
             }
         }
         self.search(unit, queue)
@@ -105,9 +105,9 @@ impl Ssd {
     #[inline(never)]
     fn search(&mut self, unit: usize, queue: usize) -> Option<Found> {
         let head = self.units[unit].head(queue);
-        let mut found = Found { before: NONE, slot: head, plane: PlaneId(NONE) };
+        let mut found = Found { before: OpSlot::NONE, slot: head, plane: PlaneId::NONE };
         for _ in 0..self.look_ahead {
-            if found.slot == NONE {
+            if found.slot == OpSlot::NONE {
                 return None;
             }
             if queue == R_HOST {
@@ -126,7 +126,7 @@ impl Ssd {
     /// A host read may start unless collection has closed the scope of its page. If the page is on another
     /// unit, the read moves there, closed or not: it waits where it is woken.
     #[inline]
-    pub(crate) fn read_may_start(&self, unit: usize, slot: u32) -> bool {
+    pub(crate) fn read_may_start(&self, unit: usize, slot: OpSlot) -> bool {
         if self.units[unit].closed == 0 && self.gc.closed_blocks == 0 {
             return true;
         }
@@ -147,13 +147,13 @@ impl Ssd {
     }
 
     /// The page that a host read or the read of a read-modify-write would read now.
-    fn read_target(&self, slot: u32) -> Option<Ppn> {
+    fn read_target(&self, slot: OpSlot) -> Option<Ppn> {
         let op = &self.ops[slot];
         match self.ftl.owners.newest(op.lpn) {
-            Entry::Page(ppn) if op.kind == OpKind::HostRead => Some(ppn),
+            Entry::Page(ppn) if op.kind() == OpKind::HostRead => Some(ppn),
             Entry::Slot(s) if s == slot => self.ftl.owners.under(slot),
-            Entry::Slot(s) if op.kind == OpKind::HostRead => {
-                self.rest_on_flash(s, op.owner, op.lpn)
+            Entry::Slot(s) if op.kind() == OpKind::HostRead => {
+                self.rest_on_flash(s, op.part().request, op.lpn)
             }
             // Also when a newer write, on flash by now, has overtaken a partial one.
             Entry::Page(_) | Entry::Slot(_) | Entry::Unmapped => None,
@@ -163,7 +163,7 @@ impl Ssd {
     /// The plane where a host write may be bound: one of this unit that is open to it and has room, or,
     /// when its pool has room only elsewhere, one of another unit.
     #[inline]
-    fn write_may_start(&mut self, unit: usize, slot: u32) -> Option<PlaneId> {
+    fn write_may_start(&mut self, unit: usize, slot: OpSlot) -> Option<PlaneId> {
         let target = self.write_target(unit, slot);
         if target.is_none() && self.units[unit].closed == 0 {
             self.gc.agenda.consider(self.ftl.geo.pool_of(self.ops[slot].plane));
@@ -173,10 +173,10 @@ impl Ssd {
 
     /// The same, without side effects.
     #[inline]
-    pub(crate) fn write_target(&self, unit: usize, slot: u32) -> Option<PlaneId> {
+    pub(crate) fn write_target(&self, unit: usize, slot: OpSlot) -> Option<PlaneId> {
         let op = &self.ops[slot];
-        let here = self.write_plane(unit, op.plane, op.stream, &[]);
-        here.or_else(|| self.other_plane(op.plane, op.stream))
+        let here = self.write_plane(unit, op.plane, op.stream(), &[]);
+        here.or_else(|| self.other_plane(op.plane, op.stream()))
     }
 
     /// A plane of `unit` and of the pool of `plane` where a host write may be bound now, `plane` first,
@@ -233,7 +233,7 @@ impl Ssd {
     #[inline]
     fn start(&mut self, unit: usize, found: Found) -> Option<(u64, u64)> {
         let slot = found.slot;
-        match self.ops[slot].kind {
+        match self.ops[slot].kind() {
             OpKind::HostRead | OpKind::RmwRead => self.start_host_read(unit, slot),
             OpKind::HostWrite => self.start_host_write(unit, slot, found.plane),
             OpKind::GcRead | OpKind::GcCopyback => self.start_gc_read(unit, slot),
@@ -247,11 +247,11 @@ impl Ssd {
         }
     }
 
-    fn start_host_read(&mut self, unit: usize, slot: u32) -> Option<(u64, u64)> {
+    fn start_host_read(&mut self, unit: usize, slot: OpSlot) -> Option<(u64, u64)> {
         let Some(ppn) = self.read_target(slot) else {
             // Overwritten or trimmed while it waited: no flash operation.
             self.leave_queue(unit, slot);
-            if self.ops[slot].kind == OpKind::HostRead {
+            if self.ops[slot].kind() == OpKind::HostRead {
                 self.serve(slot);
             } else {
                 self.rmw_becomes_write(slot);
@@ -264,14 +264,14 @@ impl Ssd {
             return None;
         }
         if let Some(content) = &self.content
-            && self.ops[slot].kind == OpKind::HostRead
+            && self.ops[slot].kind() == OpKind::HostRead
         {
             let expected = content.expected(self.ops[slot].lpn);
             self.ops.detail(slot).expected = expected;
         }
         let op = &mut self.ops[slot];
         (op.ppn, op.plane) = (ppn, plane);
-        if self.buffer.is_some() && op.kind == OpKind::HostRead {
+        if self.buffer.is_some() && op.kind() == OpKind::HostRead {
             self.note_rest_read(slot);
         }
         let cause = self.ops[slot].cause();
@@ -280,7 +280,12 @@ impl Ssd {
     }
 
     #[inline(always)]
-    fn start_host_write(&mut self, unit: usize, slot: u32, target: PlaneId) -> Option<(u64, u64)> {
+    fn start_host_write(
+        &mut self,
+        unit: usize,
+        slot: OpSlot,
+        target: PlaneId,
+    ) -> Option<(u64, u64)> {
         if self.ftl.geo.unit_of(target).at() != unit {
             self.pass_on(unit, slot, target, W_HOST);
             return None;
@@ -299,9 +304,9 @@ impl Ssd {
         Some((self.times.program_ns, bus_ns))
     }
 
-    fn bind_host(&mut self, slot: u32, plane: PlaneId) {
+    fn bind_host(&mut self, slot: OpSlot, plane: PlaneId) {
         let op = &mut self.ops[slot];
-        let stream = self.ftl.space.host_stream(op.stream);
+        let stream = self.ftl.space.host_stream(op.stream());
         op.plane = plane;
         op.ppn = self.ftl.bind_host(plane, stream, op.lpn);
         self.wake_movers(self.ftl.geo.pool_of(plane));
@@ -324,29 +329,29 @@ impl Ssd {
         unit: usize,
         queue: usize,
         taken: &[PlaneId],
-    ) -> Option<(u32, PlaneId)> {
+    ) -> Option<(OpSlot, PlaneId)> {
         let slot = self.units[unit].head(queue);
-        if slot == NONE || taken.len() >= self.ftl.geo.planes_per_unit() as usize {
+        if slot == OpSlot::NONE || taken.len() >= self.ftl.geo.planes_per_unit() as usize {
             return None;
         }
         let op = &self.ops[slot];
         let plane = if queue == W_HOST {
-            self.write_plane(unit, op.plane, op.stream, taken)?
+            self.write_plane(unit, op.plane, op.stream(), taken)?
         } else {
-            if op.kind != OpKind::GcWrite {
+            if op.kind() != OpKind::GcWrite {
                 return None;
             }
             let stream = self.copy_stream(slot);
             let mut planes = self.ftl.geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
             planes.find(|p| !taken.contains(p) && self.copy_may_bind(*p, stream))?
         };
-        self.take(unit, queue, Found { before: NONE, slot, plane });
+        self.take(unit, queue, Found { before: OpSlot::NONE, slot, plane });
         Some((slot, plane))
     }
 
     #[inline(always)]
-    fn start_gc_read(&mut self, unit: usize, slot: u32) -> Option<(u64, u64)> {
-        let source = Ppn(self.ops[slot].base);
+    fn start_gc_read(&mut self, unit: usize, slot: OpSlot) -> Option<(u64, u64)> {
+        let source = self.ops[slot].moved().source;
         if !self.ftl.owners.is_valid(source) {
             // Overwritten or trimmed while it waited: nothing to copy.
             self.leave_queue(unit, slot);
@@ -356,7 +361,7 @@ impl Ssd {
         self.gc_step_begins(slot);
         let op = &mut self.ops[slot];
         op.ppn = source;
-        let (kind, plane, cause) = (op.kind, op.plane, op.job_cause());
+        let (kind, plane, cause) = (op.kind(), op.plane, op.job_cause());
         self.measured.flash.reads[cause.at()] += 1;
         self.gc.pages_read[cause.at()] += 1;
         if kind == OpKind::GcCopyback {
@@ -365,7 +370,7 @@ impl Ssd {
                 return Some((self.times.read_ns + self.times.program_ns, 0));
             }
             // The plane has no page left for a copy-back: use the controller path.
-            self.ops[slot].kind = OpKind::GcRead;
+            self.ops[slot].becomes_gc_read();
         }
         if self.gc.watches_way {
             self.gc_read_starts(unit, slot);
@@ -374,9 +379,9 @@ impl Ssd {
     }
 
     #[inline(always)]
-    pub(crate) fn start_gc_write(&mut self, unit: usize, slot: u32) -> Option<(u64, u64)> {
+    pub(crate) fn start_gc_write(&mut self, unit: usize, slot: OpSlot) -> Option<(u64, u64)> {
         let (geo, space) = (&self.ftl.geo, &self.ftl.space);
-        let (own, pool) = (self.ops[slot].plane, PoolId(self.ops[slot].owner));
+        let (own, pool) = (self.ops[slot].plane, self.ops[slot].pool());
         let stream = self.copy_stream(slot);
         let mut planes = geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
         let here = if self.copy_may_bind(own, stream) {
@@ -425,15 +430,15 @@ impl Ssd {
     }
 
     #[inline(always)]
-    fn bind_copy(&mut self, slot: u32, plane: PlaneId) {
+    fn bind_copy(&mut self, slot: OpSlot, plane: PlaneId) {
         let stream = self.copy_stream(slot);
         let op = &mut self.ops[slot];
         op.plane = plane;
         op.ppn = self.ftl.bind_copy(plane, stream, op.lpn);
         if self.ftl.media.keeps_contents() {
-            self.ftl.media.copy(Ppn(op.base), op.ppn);
+            self.ftl.media.copy(op.moved().source, op.ppn);
         }
-        let (pool, cause) = (PoolId(op.owner), op.job_cause());
+        let (pool, cause) = (op.pool(), op.job_cause());
         self.ftl.space.job_pages_done(pool, stream, 1);
         self.wake_movers(pool);
         self.measured.flash.programs[cause.at()] += 1;
@@ -442,12 +447,12 @@ impl Ssd {
 
     /// The unit takes the operation: array and bus time, and the first phase.
     #[inline(always)]
-    pub(crate) fn begin(&mut self, unit: usize, slot: u32, array_ns: u64, bus_ns: u64) {
-        let (host, is_read) = (self.ops[slot].kind.is_host(), self.ops[slot].kind.is_read());
+    pub(crate) fn begin(&mut self, unit: usize, slot: OpSlot, array_ns: u64, bus_ns: u64) {
+        let (host, is_read) = (self.ops[slot].kind().is_host(), self.ops[slot].kind().is_read());
         if host {
             self.count_waiting(unit, slot);
             let mut also = self.units[unit].also.head();
-            while also != NONE {
+            while also != OpSlot::NONE {
                 self.count_waiting(unit, also);
                 also = self.ops[also].next;
             }
@@ -477,7 +482,7 @@ impl Ssd {
 
     /// Serial: the operation in `slot`, which has taken `unit`, holds it for its whole duration.
     #[inline(never)]
-    fn begin_serial(&mut self, unit: usize, slot: u32) {
+    fn begin_serial(&mut self, unit: usize, slot: OpSlot) {
         if self.slices.is_some() && self.begin_on_slices(unit, slot) {
             return;
         }
@@ -495,7 +500,7 @@ impl Ssd {
 
     /// A host operation has waited on `unit` since it was queued: for the host, or for collection.
     #[inline]
-    fn count_waiting(&mut self, unit: usize, slot: u32) {
+    fn count_waiting(&mut self, unit: usize, slot: OpSlot) {
         let host_busy = self.units[unit].host_busy_ns(self.now);
         let op = &mut self.ops[slot];
         let waited = (self.now - op.queued).0;
@@ -506,12 +511,12 @@ impl Ssd {
 
     /// Rows in the log for the operation in slot `first` and those that run with it.
     #[inline(never)]
-    fn open_rows(&mut self, unit: usize, first: u32) {
+    fn open_rows(&mut self, unit: usize, first: OpSlot) {
         let mut next = first;
-        while next != NONE {
+        while next != OpSlot::NONE {
             let slot = next;
             next = if slot == first { self.units[unit].also.head() } else { self.ops[slot].next };
-            let copyback = self.ops[slot].kind == OpKind::GcCopyback;
+            let copyback = self.ops[slot].kind() == OpKind::GcCopyback;
             let log = self.log.as_mut().expect("only with a log");
             let row = log.open();
             if copyback {
@@ -523,9 +528,9 @@ impl Ssd {
     }
 
     /// Remove an operation from its queue without running it.
-    fn leave_queue(&mut self, unit: usize, slot: u32) {
+    fn leave_queue(&mut self, unit: usize, slot: OpSlot) {
         self.units[unit].load -= 1;
-        if self.ops[slot].kind.is_host() {
+        if self.ops[slot].kind().is_host() {
             self.count_waiting(unit, slot);
             self.units[unit].host_load -= 1;
             self.note_idle(unit);
@@ -533,7 +538,7 @@ impl Ssd {
     }
 
     /// Move the operation to the unit of `plane`, keeping the time it has waited.
-    fn pass_on(&mut self, unit: usize, slot: u32, plane: PlaneId, queue: usize) {
+    fn pass_on(&mut self, unit: usize, slot: OpSlot, plane: PlaneId, queue: usize) {
         debug_assert_ne!(self.ftl.geo.unit_of(plane).at(), unit);
         self.leave_queue(unit, slot);
         self.ops[slot].plane = plane;

@@ -5,7 +5,7 @@
 //! the next one. Timers (delayed completions, idle timers) wait in a small heap behind one resource of
 //! the tree.
 
-use crate::units::Nanos;
+use crate::units::{Nanos, OpSlot};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -124,15 +124,15 @@ impl Events {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Timer {
     /// The controller has served the operation in this slot.
-    Served(u32),
+    Served(OpSlot),
     /// ECC of the page in this slot is done.
-    Decoded(u32),
+    Decoded(OpSlot),
     /// A pool may have been idle long enough.
     Idle(u32),
     /// The page in this slot has crossed the link to the device.
-    CameIn(u32),
+    CameIn(OpSlot),
     /// The page in this slot has crossed the link to the host.
-    WentOut(u32),
+    WentOut(OpSlot),
 }
 
 /// Timers by time, kind and order of setting.

@@ -9,14 +9,14 @@ use crate::host::link::Toward;
 use crate::host::request::Op as HostOp;
 use crate::metrics::counters::Parts;
 use crate::sched::order::{R_HOST, W_HOST};
-use crate::units::Nanos;
+use crate::units::{Nanos, OpSlot};
 
 impl Ssd {
     /// The page of a write in `slot` has been admitted over `old`.
     #[inline(never)]
-    pub(crate) fn page_comes_in(&mut self, slot: u32, old: Entry) {
+    pub(crate) fn page_comes_in(&mut self, slot: OpSlot, old: Entry) {
         let op = &self.ops[slot];
-        let request = &self.requests.at(op.owner).request;
+        let request = &self.requests.at(op.part().request).request;
         let (range, _) = byte_range(&self.ftl.geo, request, op.lpn);
         if self.buffer.is_some() {
             self.hold(slot, old, range);
@@ -24,7 +24,7 @@ impl Ssd {
         let Some(link) = &mut self.link else { return self.page_is_in(slot) };
         let (begin, end) = link.carry(self.now, Toward::Device, (range.1 - range.0) as u64);
         let op = &mut self.ops[slot];
-        if op.part == 0 {
+        if op.part().number == 0 {
             link.write_from = begin;
         }
         // The pages of a write cross one after the other: together they are its time on the link.
@@ -34,11 +34,11 @@ impl Ssd {
     }
 
     /// The page in `slot` has crossed the link.
-    pub(crate) fn page_is_in(&mut self, slot: u32) {
+    pub(crate) fn page_is_in(&mut self, slot: OpSlot) {
         if self.buffer.is_some() {
             self.page_waits(slot);
         } else {
-            let reads = self.ops[slot].kind == OpKind::RmwRead;
+            let reads = self.ops[slot].kind() == OpKind::RmwRead;
             self.enqueue(slot, if reads { R_HOST } else { W_HOST });
         }
     }
@@ -46,7 +46,7 @@ impl Ssd {
     /// A read for the host has ended; `parts`: where its time went so far. The page is decoded, then goes to
     /// the host.
     #[inline(always)]
-    pub(crate) fn page_is_read(&mut self, slot: u32, parts: &Parts) {
+    pub(crate) fn page_is_read(&mut self, slot: OpSlot, parts: &Parts) {
         if self.times.host_ecc_ns > 0 {
             self.decode(slot, parts);
         } else {
@@ -56,16 +56,16 @@ impl Ssd {
 
     /// The page in `slot` enters the ECC decoder.
     #[inline(never)]
-    pub(crate) fn decode(&mut self, slot: u32, parts: &Parts) {
+    pub(crate) fn decode(&mut self, slot: OpSlot, parts: &Parts) {
         let ns = self.times.host_ecc_ns;
         self.ops[slot].parts = Parts { transfer_ns: parts.transfer_ns + ns, ..*parts };
         self.set_timer(Nanos(self.now.0 + ns), Timer::Decoded(slot));
     }
 
     /// The page in `slot` leaves the decoder.
-    pub(crate) fn page_is_decoded(&mut self, slot: u32) {
+    pub(crate) fn page_is_decoded(&mut self, slot: OpSlot) {
         let parts = self.ops[slot].parts;
-        match self.ops[slot].kind {
+        match self.ops[slot].kind() {
             OpKind::HostRead => self.page_goes_out(slot, &parts),
             OpKind::RmwRead => self.rmw_becomes_write(slot),
             _ => self.gc_decoded(slot),
@@ -74,7 +74,7 @@ impl Ssd {
 
     /// The page in `slot` is complete for its request; if it belongs to a read, it crosses the link.
     #[inline(always)]
-    pub(crate) fn page_goes_out(&mut self, slot: u32, parts: &Parts) {
+    pub(crate) fn page_goes_out(&mut self, slot: OpSlot, parts: &Parts) {
         if self.link.is_none() {
             self.finish_part(slot, parts);
         } else {
@@ -83,9 +83,9 @@ impl Ssd {
     }
 
     #[inline(never)]
-    fn send_to_host(&mut self, slot: u32, parts: &Parts) {
+    fn send_to_host(&mut self, slot: OpSlot, parts: &Parts) {
         let op = &mut self.ops[slot];
-        let request = &self.requests.at(op.owner).request;
+        let request = &self.requests.at(op.part().request).request;
         if request.op != HostOp::Read {
             return self.finish_part(slot, parts);
         }
@@ -100,7 +100,7 @@ impl Ssd {
 
     /// Array time of the retries of the read in `slot`, which is about to start.
     #[inline(never)]
-    pub(crate) fn retries_ns(&mut self, slot: u32) -> u64 {
+    pub(crate) fn retries_ns(&mut self, slot: OpSlot) -> u64 {
         let op = &self.ops[slot];
         let erases = self.ftl.blocks.erases[self.ftl.geo.block_of(op.ppn).at()];
         let errors = self.read_errors.as_mut().expect("the caller has checked");

@@ -4,10 +4,7 @@
 //! linked through the slab: four for each busy unit.
 
 use crate::metrics::counters::{Cause, Parts};
-use crate::units::{Lpn, Nanos, PlaneId, Ppn};
-
-/// No slot, no page.
-pub(crate) const NONE: u32 = u32::MAX;
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RequestSlot};
 
 /// What an operation does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,27 +51,63 @@ pub(crate) struct Phases {
     pub(crate) array_end: Nanos,
 }
 
+/// The page of a request that an operation serves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) request: RequestSlot,
+    /// Counted from 0.
+    pub(crate) number: u32,
+}
+
+/// The page of a victim that an operation moves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moved {
+    pub(crate) pool: PoolId,
+    /// The page copied.
+    pub(crate) source: Ppn,
+    /// It belongs to a job of static wear levelling.
+    pub(crate) levels: bool,
+    /// The flash controller that has read the page holds it (else the host side does).
+    pub(crate) in_buffer: bool,
+}
+
+/// What an operation is for; the kinds are explained at [`OpKind`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Work {
+    HostRead {
+        part: Part,
+        /// The page read for the rest of what the write buffer holds; else none.
+        rest: Ppn,
+    },
+    RmwRead {
+        part: Part,
+        stream: u8,
+    },
+    HostWrite {
+        part: Part,
+        stream: u8,
+    },
+    GcRead(Moved),
+    GcWrite(Moved),
+    GcCopyback(Moved),
+    Erase {
+        pool: PoolId,
+        /// First page of the flash block.
+        first: Ppn,
+        /// It belongs to a job of static wear levelling.
+        levels: bool,
+    },
+}
+
 /// One operation.
 #[derive(Clone, Debug)]
 pub(crate) struct Op {
-    pub(crate) next: u32,
-    pub(crate) kind: OpKind,
-    /// It belongs to a job of static wear levelling.
-    pub(crate) levels: bool,
-    /// GC program: the flash controller that read the page holds it (otherwise the host side does).
-    pub(crate) in_buffer: bool,
-    pub(crate) stream: u8,
-    /// Page of the request it belongs to, counted from 0.
-    pub(crate) part: u32,
+    pub(crate) next: OpSlot,
+    pub(crate) work: Work,
     pub(crate) plane: PlaneId,
     pub(crate) lpn: Lpn,
     /// The page read or programmed, once started.
     pub(crate) ppn: Ppn,
-    /// GC: the page copied. Host read: the page read, if the write buffer holds a part of its LPN. Else
-    /// `NONE`.
-    pub(crate) base: u32,
-    /// Slot of its request (host) or its pool (GC).
-    pub(crate) owner: u32,
     /// Order of queueing over the device.
     pub(crate) age: u64,
     /// Admission number of the data.
@@ -86,30 +119,132 @@ pub(crate) struct Op {
     pub(crate) parts: Parts,
 }
 
+// Every operation in flight is one; a larger one costs cache lines.
+const _: () = assert!(size_of::<Op>() == 104);
+
 impl Op {
-    /// A host read that returns what the write buffer holds, and the rest from flash.
-    pub(crate) fn reads_rest(&self) -> bool {
-        self.kind == OpKind::HostRead && self.base != NONE
+    /// An operation that has not been queued.
+    pub(crate) fn new(work: Work, lpn: Lpn, plane: PlaneId, now: Nanos) -> Op {
+        Op {
+            next: OpSlot::NONE,
+            work,
+            plane,
+            lpn,
+            ppn: Ppn::NONE,
+            age: 0,
+            sequence: 0,
+            queued: now,
+            host_busy_ns: 0,
+            parts: Parts::default(),
+        }
     }
 
-    /// Its cause.
+    #[inline(always)]
+    pub(crate) fn kind(&self) -> OpKind {
+        match self.work {
+            Work::HostRead { .. } => OpKind::HostRead,
+            Work::RmwRead { .. } => OpKind::RmwRead,
+            Work::HostWrite { .. } => OpKind::HostWrite,
+            Work::GcRead(_) => OpKind::GcRead,
+            Work::GcWrite(_) => OpKind::GcWrite,
+            Work::GcCopyback(_) => OpKind::GcCopyback,
+            Work::Erase { .. } => OpKind::Erase,
+        }
+    }
+
+    /// The part of a request that a host operation serves.
+    #[inline(always)]
+    pub(crate) fn part(&self) -> Part {
+        match self.work {
+            Work::HostRead { part, .. }
+            | Work::RmwRead { part, .. }
+            | Work::HostWrite { part, .. } => part,
+            _ => unreachable!("{:?} serves no request", self.kind()),
+        }
+    }
+
+    /// The write stream of its request.
+    #[inline(always)]
+    pub(crate) fn stream(&self) -> u8 {
+        match self.work {
+            Work::RmwRead { stream, .. } | Work::HostWrite { stream, .. } => stream,
+            _ => unreachable!("{:?} writes no page of the host", self.kind()),
+        }
+    }
+
+    /// The page that a GC read, program or copy-back moves.
+    #[inline(always)]
+    pub(crate) fn moved(&self) -> &Moved {
+        match &self.work {
+            Work::GcRead(moved) | Work::GcWrite(moved) | Work::GcCopyback(moved) => moved,
+            _ => unreachable!("{:?} moves no page", self.kind()),
+        }
+    }
+
+    /// The pool whose job it belongs to.
+    #[inline(always)]
+    pub(crate) fn pool(&self) -> PoolId {
+        match self.work {
+            Work::Erase { pool, .. } => pool,
+            _ => self.moved().pool,
+        }
+    }
+
+    /// Whether it belongs to a job of static wear levelling.
+    #[inline(always)]
+    pub(crate) fn levels(&self) -> bool {
+        match self.work {
+            Work::Erase { levels, .. } => levels,
+            _ => self.moved().levels,
+        }
+    }
+
+    /// The read of a read-modify-write has ended, or is not needed: its page is programmed.
+    pub(crate) fn becomes_host_write(&mut self) {
+        let (part, stream) = (self.part(), self.stream());
+        self.work = Work::HostWrite { part, stream };
+    }
+
+    /// A host write that needs the rest of its page first.
+    pub(crate) fn becomes_rmw_read(&mut self) {
+        let (part, stream) = (self.part(), self.stream());
+        self.work = Work::RmwRead { part, stream };
+    }
+
+    /// The page that it moves goes over the controller.
+    pub(crate) fn becomes_gc_read(&mut self) {
+        self.work = Work::GcRead(*self.moved());
+    }
+
+    /// The page that it moves has been read.
+    #[inline(always)]
+    pub(crate) fn becomes_gc_write(&mut self, in_buffer: bool) {
+        self.work = Work::GcWrite(Moved { in_buffer, ..*self.moved() });
+    }
+
+    /// A host read that returns what the write buffer holds, and the rest from flash.
+    #[inline(always)]
+    pub(crate) fn reads_rest(&self) -> bool {
+        matches!(self.work, Work::HostRead { rest, .. } if rest != Ppn::NONE)
+    }
+
+    /// Why it happens.
     #[inline(always)]
     pub(crate) fn cause(&self) -> Cause {
-        match self.kind {
-            OpKind::HostRead if self.base != NONE => Cause::Rmw,
-            OpKind::HostRead | OpKind::HostWrite => Cause::Host,
-            OpKind::RmwRead => Cause::Rmw,
-            OpKind::GcRead | OpKind::GcWrite | OpKind::GcCopyback | OpKind::Erase => {
+        match self.work {
+            Work::HostRead { .. } if self.reads_rest() => Cause::Rmw,
+            Work::HostRead { .. } | Work::HostWrite { .. } => Cause::Host,
+            Work::RmwRead { .. } => Cause::Rmw,
+            Work::GcRead(_) | Work::GcWrite(_) | Work::GcCopyback(_) | Work::Erase { .. } => {
                 self.job_cause()
             }
         }
     }
 
-    /// The cause of its job, if it belongs to one.
+    /// Why its job runs.
     #[inline(always)]
     pub(crate) fn job_cause(&self) -> Cause {
-        debug_assert!(!self.kind.is_host(), "{:?} belongs to no job", self.kind);
-        if self.levels { Cause::Wear } else { Cause::Gc }
+        if self.levels() { Cause::Wear } else { Cause::Gc }
     }
 }
 
@@ -128,35 +263,35 @@ pub(crate) struct Detail {
 #[derive(Default)]
 pub(crate) struct Slab {
     ops: Vec<Op>,
-    free: Vec<u32>,
+    free: Vec<OpSlot>,
     details: Vec<Detail>,
 }
 
 impl Slab {
     /// Insert an operation; returns its slot.
     #[inline]
-    pub(crate) fn insert(&mut self, op: Op) -> u32 {
+    pub(crate) fn insert(&mut self, op: Op) -> OpSlot {
         if let Some(slot) = self.free.pop() {
-            self.ops[slot as usize] = op;
+            self.ops[slot.at()] = op;
             return slot;
         }
-        assert!(self.ops.len() < NONE as usize, "too many operations in flight");
+        assert!(self.ops.len() < u32::MAX as usize, "too many operations in flight");
         self.ops.push(op);
-        (self.ops.len() - 1) as u32
+        OpSlot((self.ops.len() - 1) as u32)
     }
 
     /// Remove an operation.
     #[inline]
-    pub(crate) fn remove(&mut self, slot: u32) {
+    pub(crate) fn remove(&mut self, slot: OpSlot) {
         self.free.push(slot);
     }
 
     /// What logs and data modes know about the operation in `slot`.
-    pub(crate) fn detail(&mut self, slot: u32) -> &mut Detail {
-        if self.details.len() <= slot as usize {
+    pub(crate) fn detail(&mut self, slot: OpSlot) -> &mut Detail {
+        if self.details.len() <= slot.at() {
             self.details.resize(self.ops.len(), Detail::default());
         }
-        &mut self.details[slot as usize]
+        &mut self.details[slot.at()]
     }
 
     /// Number of operations.
@@ -165,35 +300,35 @@ impl Slab {
     }
 }
 
-impl std::ops::Index<u32> for Slab {
+impl std::ops::Index<OpSlot> for Slab {
     type Output = Op;
     #[inline(always)]
-    fn index(&self, slot: u32) -> &Op {
-        &self.ops[slot as usize]
+    fn index(&self, slot: OpSlot) -> &Op {
+        &self.ops[slot.at()]
     }
 }
-impl std::ops::IndexMut<u32> for Slab {
+impl std::ops::IndexMut<OpSlot> for Slab {
     #[inline(always)]
-    fn index_mut(&mut self, slot: u32) -> &mut Op {
-        &mut self.ops[slot as usize]
+    fn index_mut(&mut self, slot: OpSlot) -> &mut Op {
+        &mut self.ops[slot.at()]
     }
 }
 
 /// A first-in-first-out queue through the slab.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Queue {
-    head: u32,
-    tail: u32,
+    head: OpSlot,
+    tail: OpSlot,
 }
 
 impl Queue {
-    pub(crate) const EMPTY: Queue = Queue { head: NONE, tail: NONE };
+    pub(crate) const EMPTY: Queue = Queue { head: OpSlot::NONE, tail: OpSlot::NONE };
 
     #[inline]
-    pub(crate) fn push(&mut self, slab: &mut Slab, slot: u32) {
-        slab[slot].next = NONE;
-        if self.tail == NONE {
-            debug_assert_eq!(self.head, NONE);
+    pub(crate) fn push(&mut self, slab: &mut Slab, slot: OpSlot) {
+        slab[slot].next = OpSlot::NONE;
+        if self.tail == OpSlot::NONE {
+            debug_assert_eq!(self.head, OpSlot::NONE);
             self.head = slot;
         } else {
             slab[self.tail].next = slot;
@@ -203,12 +338,12 @@ impl Queue {
 
     /// Remove `slot`, whose predecessor is `before` (`NONE` for the head).
     #[inline]
-    pub(crate) fn take(&mut self, slab: &mut Slab, before: u32, slot: u32) {
+    pub(crate) fn take(&mut self, slab: &mut Slab, before: OpSlot, slot: OpSlot) {
         let next = slab[slot].next;
         if self.tail == slot {
             self.tail = before;
         }
-        if before == NONE {
+        if before == OpSlot::NONE {
             debug_assert_eq!(self.head, slot);
             self.head = next;
         } else {
@@ -219,7 +354,7 @@ impl Queue {
 
     /// The first operation; `NONE` if the queue is empty.
     #[inline(always)]
-    pub(crate) fn head(&self) -> u32 {
+    pub(crate) fn head(&self) -> OpSlot {
         self.head
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::host::request::Request;
 use crate::metrics::counters::Parts;
-use crate::units::Nanos;
+use crate::units::{Nanos, RequestSlot};
 use std::collections::VecDeque;
 
 /// A request that has arrived and not completed.
@@ -44,7 +44,7 @@ pub struct RequestRecord {
 /// Slab of requests.
 pub(crate) struct Requests {
     slots: Vec<InFlight>,
-    free: Vec<u32>,
+    free: Vec<RequestSlot>,
     pub(crate) log: Option<Vec<RequestRecord>>,
 }
 
@@ -54,20 +54,20 @@ impl Requests {
     }
 
     #[inline]
-    pub(crate) fn insert(&mut self, id: u64, arrival: Nanos, request: Request) -> u32 {
+    pub(crate) fn insert(&mut self, id: u64, arrival: Nanos, request: Request) -> RequestSlot {
         let fresh = InFlight { id, arrival, request, left: 0, digest: 0, epoch: 0, live: true };
         if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = fresh;
+            self.slots[slot.at()] = fresh;
             return slot;
         }
         self.slots.push(fresh);
-        (self.slots.len() - 1) as u32
+        RequestSlot((self.slots.len() - 1) as u32)
     }
 
     #[inline]
     /// Remove a request; its slot keeps it until the next [`Requests::insert`].
-    pub(crate) fn remove(&mut self, slot: u32) -> &InFlight {
-        let request = &mut self.slots[slot as usize];
+    pub(crate) fn remove(&mut self, slot: RequestSlot) -> &InFlight {
+        let request = &mut self.slots[slot.at()];
         assert!(request.live, "request {} completes twice", request.id);
         request.live = false;
         self.free.push(slot);
@@ -75,13 +75,13 @@ impl Requests {
     }
 
     #[inline(always)]
-    pub(crate) fn get(&mut self, slot: u32) -> &mut InFlight {
-        &mut self.slots[slot as usize]
+    pub(crate) fn get(&mut self, slot: RequestSlot) -> &mut InFlight {
+        &mut self.slots[slot.at()]
     }
 
     #[inline(always)]
-    pub(crate) fn at(&self, slot: u32) -> &InFlight {
-        &self.slots[slot as usize]
+    pub(crate) fn at(&self, slot: RequestSlot) -> &InFlight {
+        &self.slots[slot.at()]
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -101,7 +101,7 @@ pub(crate) struct Epochs {
     first: u64,
     writes: VecDeque<u32>,
     /// Flushes by the epoch they end, with their request's slot.
-    flushes: VecDeque<(u64, u32)>,
+    flushes: VecDeque<(u64, RequestSlot)>,
 }
 
 impl Epochs {
@@ -125,7 +125,7 @@ impl Epochs {
     }
 
     /// A flush arrives in request slot `slot`: it ends the current epoch.
-    pub(crate) fn flush_arrives(&mut self, slot: u32) {
+    pub(crate) fn flush_arrives(&mut self, slot: RequestSlot) {
         if self.writes.is_empty() {
             self.writes.push_back(0);
         }
@@ -147,7 +147,7 @@ impl Epochs {
 
     /// The next flush that may complete now.
     #[inline]
-    pub(crate) fn next_flush(&mut self) -> Option<u32> {
+    pub(crate) fn next_flush(&mut self) -> Option<RequestSlot> {
         let &(epoch, slot) = self.flushes.front()?;
         while self.first <= epoch {
             if self.writes.front() != Some(&0) {
@@ -169,16 +169,19 @@ mod tests {
     fn a_flush_waits_for_earlier_writes_only() {
         let mut e = Epochs::default();
         let (a, b) = (e.write_arrives(), e.write_arrives());
-        e.flush_arrives(7);
+        e.flush_arrives(RequestSlot(7));
         let c = e.write_arrives();
-        e.flush_arrives(8);
+        e.flush_arrives(RequestSlot(8));
         assert_eq!(e.next_flush(), None);
         e.write_completes(c);
         e.write_completes(a);
         assert_eq!(e.next_flush(), None);
         e.write_completes(b);
-        assert_eq!((e.next_flush(), e.next_flush(), e.next_flush()), (Some(7), Some(8), None));
-        e.flush_arrives(9);
-        assert_eq!(e.next_flush(), Some(9));
+        assert_eq!(
+            (e.next_flush(), e.next_flush(), e.next_flush()),
+            (Some(RequestSlot(7)), Some(RequestSlot(8)), None)
+        );
+        e.flush_arrives(RequestSlot(9));
+        assert_eq!(e.next_flush(), Some(RequestSlot(9)));
     }
 }

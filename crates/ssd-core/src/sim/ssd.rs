@@ -9,7 +9,7 @@ use super::content::Content;
 use super::crossing::PageBuffers;
 use super::event::{Events, Timers};
 use super::log::OpLog;
-use super::op::{NONE, Op, Slab};
+use super::op::{Op, Slab};
 use super::request::{Epochs, Requests};
 use super::unit::{Activity, Bus, Unit};
 use crate::config::Config;
@@ -30,7 +30,7 @@ use crate::nand::read_errors::{PageErrors, ReadErrors};
 use crate::nand::slices::Slices;
 use crate::nand::timing::Times;
 use crate::sched::order::Order;
-use crate::units::{Lpn, Nanos, PlaneId, Ppn, UnitId};
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, UnitId};
 use std::collections::VecDeque;
 
 /// Largest read or write, in sectors (1 GiB).
@@ -497,7 +497,7 @@ impl Ssd {
 
     /// Queue an operation on the unit of its plane.
     #[inline]
-    pub(crate) fn enqueue(&mut self, slot: u32, queue: usize) {
+    pub(crate) fn enqueue(&mut self, slot: OpSlot, queue: usize) {
         self.age += 1;
         let op: &mut Op = &mut self.ops[slot];
         let unit_id = self.ftl.geo.unit_of(op.plane);
@@ -506,9 +506,9 @@ impl Ssd {
         op.queued = self.now;
         op.host_busy_ns = unit.host_busy_ns(self.now);
         unit.load += 1;
-        unit.host_load += u32::from(op.kind.is_host());
+        unit.host_load += u32::from(op.kind().is_host());
         unit.push(queue, &mut self.ops, slot);
-        if unit.running == NONE {
+        if unit.running == OpSlot::NONE {
             self.ready.insert(unit_id.0);
         }
     }

@@ -1,7 +1,7 @@
 //! Busy units and buses.
 
-use super::op::{NONE, Queue, Slab};
-use crate::units::Nanos;
+use super::op::{Queue, Slab};
+use crate::units::{Nanos, OpSlot};
 use std::collections::VecDeque;
 
 /// What the next event of a unit means.
@@ -37,7 +37,7 @@ pub(crate) struct Unit {
     /// Of these, the host's.
     pub(crate) host_load: u32,
     /// Slot of the running operation, and those that run with it (multi-plane).
-    pub(crate) running: u32,
+    pub(crate) running: OpSlot,
     pub(crate) also: Queue,
     pub(crate) stage: Stage,
     /// Since when the running operation has held the unit.
@@ -68,7 +68,7 @@ impl Unit {
             gate: u32::MAX,
             load: 0,
             host_load: 0,
-            running: NONE,
+            running: OpSlot::NONE,
             also: Queue::EMPTY,
             stage: Stage::Idle,
             since: Nanos::ZERO,
@@ -103,22 +103,22 @@ impl Unit {
 
     /// The first operation of `queue`; `NONE` if it is empty.
     #[inline(always)]
-    pub(crate) fn head(&self, queue: usize) -> u32 {
+    pub(crate) fn head(&self, queue: usize) -> OpSlot {
         self.queues[queue].head()
     }
 
     /// Append the operation in `slot` to `queue`.
     #[inline(always)]
-    pub(crate) fn push(&mut self, queue: usize, slab: &mut Slab, slot: u32) {
+    pub(crate) fn push(&mut self, queue: usize, slab: &mut Slab, slot: OpSlot) {
         self.queues[queue].push(slab, slot);
         self.waiting |= 1 << queue;
     }
 
     /// Take `slot` out of `queue`, where it stands behind `before` (`NONE` for the head).
     #[inline(always)]
-    pub(crate) fn take(&mut self, queue: usize, slab: &mut Slab, before: u32, slot: u32) {
+    pub(crate) fn take(&mut self, queue: usize, slab: &mut Slab, before: OpSlot, slot: OpSlot) {
         self.queues[queue].take(slab, before, slot);
-        if self.queues[queue].head() == NONE {
+        if self.queues[queue].head() == OpSlot::NONE {
             self.waiting &= !(1 << queue);
         }
     }
@@ -131,20 +131,20 @@ impl Unit {
 
     /// Time held within the measurement, up to `now`.
     pub(crate) fn busy_ns(&self, now: Nanos) -> u64 {
-        let running = if self.running == NONE { 0 } else { (now - self.since).0 };
+        let running = if self.running == OpSlot::NONE { 0 } else { (now - self.since).0 };
         self.busy_ns.wrapping_add(running)
     }
 
     /// The measurement starts at `now`: what the running operation has held before does not count.
     pub(crate) fn restart(&mut self, now: Nanos) {
-        let before = if self.running == NONE { 0 } else { (now - self.since).0 };
+        let before = if self.running == OpSlot::NONE { 0 } else { (now - self.since).0 };
         self.busy_ns = 0u64.wrapping_sub(before);
     }
 
     /// An operation takes the unit.
     #[inline]
-    pub(crate) fn acquire(&mut self, slot: u32, now: Nanos, host: bool) {
-        assert!(self.running == NONE, "unit is busy");
+    pub(crate) fn acquire(&mut self, slot: OpSlot, now: Nanos, host: bool) {
+        assert!(self.running == OpSlot::NONE, "unit is busy");
         self.running = slot;
         self.since = now;
         self.host_running = host;
@@ -153,13 +153,13 @@ impl Unit {
     /// The operation leaves it.
     #[inline]
     pub(crate) fn vacate(&mut self, now: Nanos) {
-        assert!(self.running != NONE, "unit is idle");
+        assert!(self.running != OpSlot::NONE, "unit is idle");
         let held = (now - self.since).0;
         self.busy_ns = self.busy_ns.wrapping_add(held);
         if self.host_running {
             self.host_busy_ns += held;
         }
-        self.running = NONE;
+        self.running = OpSlot::NONE;
         self.host_running = false;
         self.stage = Stage::Idle;
     }

@@ -4,10 +4,9 @@
 //! Units also wake by themselves, when they become idle or something is queued on them, and when a scope
 //! reopens (`collect`) or a page buffer is free (`crossing`).
 
-use super::op::NONE;
 use super::ssd::Ssd;
 use crate::sched::order::{R_GC, R_HOST, W_GC, W_HOST};
-use crate::units::{PoolId, Ppn};
+use crate::units::{OpSlot, PoolId, Ppn};
 
 impl Ssd {
     /// Wake the units of `pool`: a host operation may be able to start.
@@ -39,7 +38,7 @@ impl Ssd {
 
     /// At the end of an instant no idle unit has an operation that `dispatch` would start.
     pub(crate) fn audit_idle_units(&self) -> Result<(), String> {
-        let idle = (0..self.units.len()).filter(|&unit| self.units[unit].running == NONE);
+        let idle = (0..self.units.len()).filter(|&unit| self.units[unit].running == OpSlot::NONE);
         for unit in idle {
             for queue in [R_HOST, W_HOST, R_GC, W_GC] {
                 if self.units[unit].waiting() >> queue & 1 == 0 {
@@ -47,7 +46,7 @@ impl Ssd {
                 }
                 if let Some(slot) = self.missed(unit, queue) {
                     let op = &self.ops[slot];
-                    let (kind, lpn, entry) = (op.kind, op.lpn.0, self.ftl.owners.newest(op.lpn));
+                    let (kind, lpn, entry) = (op.kind(), op.lpn.0, self.ftl.owners.newest(op.lpn));
                     return Err(format!(
                         "unit {unit} is idle, and the {kind:?} of LPN {lpn} ({entry:?}) could start"
                     ));
@@ -58,13 +57,13 @@ impl Ssd {
     }
 
     /// The first operation of `queue` that could start now.
-    fn missed(&self, unit: usize, queue: usize) -> Option<u32> {
-        let may_start = |&slot: &u32| match queue {
+    fn missed(&self, unit: usize, queue: usize) -> Option<OpSlot> {
+        let may_start = |&slot: &OpSlot| match queue {
             R_HOST => self.read_may_start(unit, slot),
             W_HOST => self.write_target(unit, slot).is_some(),
             _ => true,
         };
-        let in_queue = |slot: u32| (slot != NONE).then_some(slot);
+        let in_queue = |slot: OpSlot| (slot != OpSlot::NONE).then_some(slot);
         std::iter::successors(in_queue(self.units[unit].head(queue)), |&slot| {
             in_queue(self.ops[slot].next)
         })

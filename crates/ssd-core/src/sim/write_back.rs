@@ -4,7 +4,7 @@
 //! A buffered page of the same LPN is superseded then and leaves; one that has not entered by then never
 //! will. So the newest data of an LPN are in one slot, whatever became of older ones.
 
-use super::op::OpKind;
+use super::op::{OpKind, Work};
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::host::device::DeviceError;
@@ -12,7 +12,7 @@ use crate::host::request::{Request, flags};
 use crate::host::write_buffer::{BufferedPage, Waiting};
 use crate::metrics::counters::Parts;
 use crate::sched::order::{R_HOST, W_HOST};
-use crate::units::{Lpn, Nanos, Ppn};
+use crate::units::{Lpn, Nanos, OpSlot, Ppn, RequestSlot};
 
 /// The sectors of bytes `range` of a page, one bit each.
 fn sectors((from, to): (usize, usize)) -> u128 {
@@ -25,7 +25,7 @@ impl Ssd {
     /// A write in request slot `slot` is about to be admitted: with preflush, buffered pages go to flash
     /// first.
     #[inline(never)]
-    pub(crate) fn flush_before(&mut self, slot: u32, request: &Request) {
+    pub(crate) fn flush_before(&mut self, slot: RequestSlot, request: &Request) {
         if self.buffer.is_some() && request.flags & flags::PREFLUSH != 0 {
             // One part for the flush, and one so that the request does not end with the flush.
             self.requests.get(slot).left = 2;
@@ -35,15 +35,15 @@ impl Ssd {
     }
 
     /// The write in `slot`, of bytes `range`, has been admitted over `old`.
-    pub(crate) fn hold(&mut self, slot: u32, old: Entry, range: (usize, usize)) {
+    pub(crate) fn hold(&mut self, slot: OpSlot, old: Entry, range: (usize, usize)) {
         let epoch = self.epochs.write_arrives();
         let whole = sectors((0, 512 << self.ftl.geo.sector_shift));
         let op = &self.ops[slot];
-        let request = self.requests.at(op.owner);
+        let request = self.requests.at(op.part().request);
         let (number, fua) = (request.id, request.request.flags & flags::FUA != 0);
         let mut here = sectors(range);
         if let Entry::Slot(older) = old {
-            let lacks_rest = self.ops[older].kind == OpKind::RmwRead;
+            let lacks_rest = self.ops[older].kind() == OpKind::RmwRead;
             here |= if lacks_rest { self.held(older).sectors } else { whole };
             if lacks_rest && self.content.is_some() {
                 let on_flash = self.ops.detail(older).expected;
@@ -51,7 +51,9 @@ impl Ssd {
             }
         }
         let needs_rest = here != whole && self.ftl.owners.under(slot).is_some();
-        self.ops[slot].kind = if needs_rest { OpKind::RmwRead } else { OpKind::HostWrite };
+        if needs_rest {
+            self.ops[slot].becomes_rmw_read();
+        }
         let held = BufferedPage { sectors: here, epoch, request: number, fua };
         self.buffer.as_mut().expect("there is a buffer").admit(slot, held);
         if let Entry::Slot(older) = old
@@ -62,12 +64,12 @@ impl Ssd {
         }
     }
 
-    fn held(&self, slot: u32) -> BufferedPage {
+    fn held(&self, slot: OpSlot) -> BufferedPage {
         *self.buffer.as_ref().expect("there is a buffer").held(slot)
     }
 
     /// The page in `slot` leaves the buffer if it is kept there; returns whether it was.
-    fn forget_kept(&mut self, slot: u32) -> bool {
+    fn forget_kept(&mut self, slot: OpSlot) -> bool {
         let sequence = self.ops[slot].sequence;
         let kept = self.buffer.as_mut().is_some_and(|buffer| buffer.forget(sequence));
         if kept {
@@ -77,7 +79,7 @@ impl Ssd {
     }
 
     /// The page in `slot` will not be programmed: newer data or a TRIM have replaced it.
-    fn drop_held(&mut self, slot: u32) {
+    fn drop_held(&mut self, slot: OpSlot) {
         let epoch = self.held(slot).epoch;
         assert!(!self.epochs.ended(epoch), "a flush waits for a page that is dropped");
         self.epochs.write_completes(epoch);
@@ -86,7 +88,7 @@ impl Ssd {
 
     /// `lpn`, whose newest data were in `slot`, has been trimmed.
     #[inline(never)]
-    pub(crate) fn trim_held(&mut self, slot: u32) {
+    pub(crate) fn trim_held(&mut self, slot: OpSlot) {
         if self.forget_kept(slot) {
             self.measured.buffer.trimmed += 1;
             self.let_in(0);
@@ -94,7 +96,7 @@ impl Ssd {
     }
 
     /// The page in `slot` requests room in the buffer.
-    pub(crate) fn page_waits(&mut self, slot: u32) {
+    pub(crate) fn page_waits(&mut self, slot: OpSlot) {
         let since = self.now;
         self.buffer.as_mut().expect("there is a buffer").wait(Waiting { slot, since });
         self.let_in(0);
@@ -146,7 +148,7 @@ impl Ssd {
     }
 
     /// For its request the page in `slot` is done when it has crossed the SRAM.
-    fn acknowledge(&mut self, slot: u32) {
+    fn acknowledge(&mut self, slot: OpSlot) {
         let mut done = self.ops[slot].clone();
         self.ops[slot].parts = Parts::default();
         done.parts.transfer_ns += self.times.controller_ns;
@@ -156,10 +158,10 @@ impl Ssd {
     }
 
     /// The page in `slot` goes to flash.
-    fn evict(&mut self, slot: u32) {
+    fn evict(&mut self, slot: OpSlot) {
         self.measured.buffer.evicted += 1;
         let lpn = self.ops[slot].lpn;
-        if self.ops[slot].kind == OpKind::RmwRead {
+        if self.ops[slot].kind() == OpKind::RmwRead {
             self.measured.host.rmw += 1;
             let page = self.ftl.owners.under(slot).expect("the rest of its page is there");
             self.ops[slot].plane = self.ftl.geo.plane_of(page);
@@ -180,7 +182,7 @@ impl Ssd {
 
     /// The page in `slot` has been programmed; the parts in its operation say where its time went.
     #[inline(never)]
-    pub(crate) fn held_is_on_flash(&mut self, slot: u32, parts: &Parts) {
+    pub(crate) fn held_is_on_flash(&mut self, slot: OpSlot, parts: &Parts) {
         let held = self.held(slot);
         if held.fua {
             self.finish_part(slot, parts);
@@ -197,9 +199,9 @@ impl Ssd {
 
     /// The page on flash that request `owner` needs to read `lpn`, of which `slot` holds a part.
     #[inline(never)]
-    pub(crate) fn rest_on_flash(&self, slot: u32, owner: u32, lpn: Lpn) -> Option<Ppn> {
+    pub(crate) fn rest_on_flash(&self, slot: OpSlot, owner: RequestSlot, lpn: Lpn) -> Option<Ppn> {
         let buffer = self.buffer.as_ref()?;
-        if self.ops[slot].kind != OpKind::RmwRead {
+        if self.ops[slot].kind() != OpKind::RmwRead {
             return None;
         }
         let request = &self.requests.at(owner).request;
@@ -212,23 +214,25 @@ impl Ssd {
 
     /// The read in `slot` is about to read its page from flash, perhaps only the rest of a page of which the
     /// buffer holds a part. Its data are complete only together with what the buffer holds now.
-    pub(crate) fn note_rest_read(&mut self, slot: u32) {
+    pub(crate) fn note_rest_read(&mut self, slot: OpSlot) {
         let (lpn, ppn) = (self.ops[slot].lpn, self.ops[slot].ppn);
         if self.ftl.owners.newest(lpn) != Entry::Page(ppn) {
-            self.ops[slot].base = ppn.0;
+            if let Work::HostRead { rest, .. } = &mut self.ops[slot].work {
+                *rest = ppn;
+            }
             self.check_served(slot);
         }
     }
 
     /// Number of the request behind the host operation in `slot`.
     #[inline(never)]
-    pub(crate) fn request_of(&self, slot: u32) -> u64 {
+    pub(crate) fn request_of(&self, slot: OpSlot) -> u64 {
         let op = &self.ops[slot];
         match &self.buffer {
-            Some(buffer) if matches!(op.kind, OpKind::HostWrite | OpKind::RmwRead) => {
+            Some(buffer) if matches!(op.kind(), OpKind::HostWrite | OpKind::RmwRead) => {
                 buffer.held(slot).request
             }
-            _ => self.requests.at(op.owner).id,
+            _ => self.requests.at(op.part().request).id,
         }
     }
 
@@ -256,7 +260,7 @@ impl Ssd {
         for slot in buffer.kept() {
             let lpn = self.ops[slot].lpn;
             if self.ftl.owners.newest(lpn) != Entry::Slot(slot) {
-                return Err(format!("the write buffer keeps old data of {lpn:?} in slot {slot}"));
+                return Err(format!("the write buffer keeps old data of {lpn:?} in {slot:?}"));
             }
         }
         if buffer.first_waiting().is_some() && buffer.has_room() {
