@@ -84,13 +84,13 @@ fn bad_requests_are_refused_together() {
 #[test]
 fn an_interrupted_call_is_continued_by_the_next() {
     let mut device = device();
-    let writes: Vec<_> = (0..5000).map(|i| write(i % 64, None)).collect();
+    let writes: Vec<_> = (0..10_000).map(|i| write(i % 64, None)).collect();
     device.submit(&writes).expect("they are valid");
     let mut stop = Stop(Vec::new());
     assert_eq!(device.run_until_idle(&mut stop).err(), Some(PushError::Interrupted));
     assert_eq!(stop.0, [Stage::Workload]);
     let all = device.run_until_idle(&mut Unattended).expect("it can continue");
-    assert!(all.len() == 5000 && in_order(&all), "{}", all.len());
+    assert!(all.len() == 10_000 && in_order(&all), "{}", all.len());
 }
 
 #[test]
@@ -114,22 +114,17 @@ fn a_saved_state_starts_a_device_and_a_run() {
     assert_eq!(provenance.snapshot_digest.as_deref(), Some(&*digest));
 
     let sets = [("workload.requests", "100")];
-    let setup = || Setup { device: used_state(&mut other), ..Setup::default() };
-    let (mut with, config) = (setup(), config(&sets));
+    let mut setup = || Setup { device: other.snapshot().ok(), ..Setup::default() };
+    let config = config(&sets);
     let mut from_file = config.clone();
     from_file.precondition.snapshot = Some(path.display().to_string());
-    let one = run(config.clone(), with, &mut Unattended).expect("it fits").finished;
+    let one = run(config.clone(), setup(), &mut Unattended).expect("it fits").finished;
     let two = run(from_file, Setup::default(), &mut Unattended).expect("it fits").finished;
     assert_eq!(one.event_digest, two.event_digest);
     assert_eq!(one.report.provenance.snapshot_digest.as_deref(), Some(&*digest));
     let mut larger = config;
     larger.device.channels = 4;
-    with = Setup { device: used_state(&mut other), ..Setup::default() };
-    let refused = run(larger, with, &mut Unattended).err();
+    let refused = run(larger, setup(), &mut Unattended).err();
     assert!(matches!(refused, Some(RunError::Config(why)) if why.starts_with("device: ")));
     std::fs::remove_file(path).expect("the file goes");
-}
-
-fn used_state(device: &mut PushDriver) -> Option<ssd_core::ftl::snapshot::DeviceSnapshot> {
-    Some(device.snapshot().expect("at rest"))
 }

@@ -19,7 +19,7 @@ const SMALL: &str = "
     [precondition]
     fill = 0.5
     [workload]
-    requests = 4000
+    requests = 6000
     [metrics]
     op_log = true
     request_log = true
@@ -111,7 +111,7 @@ fn a_run_from_a_text() {
     let config = load(&Input { file, ..Input::default() }).expect("a sound configuration");
     let done = run(config, Setup::default(), &mut Unattended).expect("a run");
     assert_eq!(done.finished.ending, Ending::Completed);
-    assert_eq!(done.finished.report.requests.completed, 4000);
+    assert_eq!(done.finished.report.requests.completed, 6000);
 }
 
 #[test]
@@ -127,9 +127,9 @@ fn progress_clock_and_logs_reach_the_caller() {
         let bytes = fs::read(folder.join(name)).expect("a log");
         String::from_utf8(zstd::decode_all(&bytes[..]).expect("a whole one")).expect("text")
     };
-    assert_eq!(text("requests.csv.zst").lines().count(), 1 + 4000);
+    assert_eq!(text("requests.csv.zst").lines().count(), 1 + 6000);
     let state = text("state.csv.zst").lines().count() as u64;
-    assert!(state > 1 && text("ops.csv.zst").lines().count() > 4000);
+    assert!(state > 1 && text("ops.csv.zst").lines().count() > 6000);
     // The files are there now: another run does not start.
     let again = run(config(&[]), Setup::default(), &mut caller).err().expect("no second run");
     let RunError::Log(why) = &again else { panic!("{again:?}") };
