@@ -76,7 +76,7 @@ impl Device {
     /// The state of a device at rest.
     pub(crate) fn snapshot(&self) -> PyResult<DeviceSnapshot> {
         let snapshot = self.lock()?.snapshot();
-        snapshot.map_err(|error| Python::attach(|py| self.raised(py, error, None)))
+        snapshot.map_err(|error| self.raised(error, None))
     }
 
     /// `work` on the device with the interpreter released.
@@ -89,11 +89,11 @@ impl Device {
         let mut driver = self.lock()?;
         let (driver, mut bridge) = (&mut *driver, Bridge::new(progress));
         let done = py.detach(|| work(driver, &mut bridge));
-        done.map_err(|error| self.raised(py, error, Some(&mut bridge)))
+        done.map_err(|error| self.raised(error, Some(&mut bridge)))
     }
 
     /// The exception of a call that failed.
-    fn raised(&self, py: Python<'_>, error: PushError, bridge: Option<&mut Bridge>) -> PyErr {
+    fn raised(&self, error: PushError, bridge: Option<&mut Bridge>) -> PyErr {
         match error {
             PushError::Refused(why) => wrong(why),
             PushError::Snapshot(why) => refused(why),
@@ -105,7 +105,8 @@ impl Device {
             PushError::Failed(DeviceError::Interrupted) => PyKeyboardInterrupt::new_err(()),
             PushError::Failed(error) => {
                 let raised = crate::StuckError::new_err(error.to_string());
-                raised.set_cause(py, self.outside.as_ref().and_then(|p| p.exception()));
+                let cause = self.outside.as_ref().and_then(|policies| policies.exception());
+                Python::attach(|py| raised.set_cause(py, cause));
                 raised
             }
         }
@@ -174,7 +175,6 @@ impl Device {
     #[pyo3(signature = (ops, lpns, pages, arrivals_ns, stream))]
     fn submit(
         &self,
-        py: Python<'_>,
         ops: PyReadonlyArray1<'_, i64>,
         lpns: PyReadonlyArray1<'_, i64>,
         pages: PyReadonlyArray1<'_, i64>,
@@ -192,7 +192,7 @@ impl Device {
             submissions.push(Submission { op, lpn: lpns[i], pages: pages[i], stream, at_ns });
         }
         let submitted = self.lock()?.submit(&submissions);
-        submitted.map_err(|error| self.raised(py, error, None))
+        submitted.map_err(|error| self.raised(error, None))
     }
 
     /// Run until nothing is left to do: what has completed since the last call, as arrays.

@@ -8,7 +8,6 @@ use ssd_run::{Caller, ClockReading, Ending, RunError, RunLog, Setup, Stage, Unat
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 const SMALL: &str = "
     [device]
@@ -168,7 +167,7 @@ fn an_interrupt_keeps_the_results_so_far() {
     }
 }
 
-/// A trace that never arrives: nobody writes into the pipe.
+/// A trace that never arrives: nobody writes into the pipe, and whoever waits for it waits for ever.
 #[cfg(unix)]
 #[test]
 fn an_interrupt_while_reading_leaves_the_reader_behind() {
@@ -179,11 +178,9 @@ fn an_interrupt_while_reading_leaves_the_reader_behind() {
     let trace = format!("{:?}", pipe.display().to_string());
     let config = config(&[("workload.kind", "\"trace\""), ("workload.trace", &trace)]);
     let mut caller = Observer { stop_at: Some(Stage::Reading), ..Observer::default() };
-    let start = Instant::now();
     let stopped = run(config, Setup::default(), &mut caller).err();
     assert_eq!(stopped, Some(RunError::Interrupted));
     assert_eq!(caller.stages, [Stage::Reading]);
-    assert!(start.elapsed() < Duration::from_secs(20), "it waited for the pipe");
     fs::remove_dir_all(folder).expect("the folder goes");
 }
 

@@ -1,5 +1,8 @@
 //! ssd-trace: where requests come from. Recorded traces and synthetic workloads.
 //!
+//! `read` holds the readers of trace files, `generate` the generators of requests, which may read a trace
+//! to imitate it, and [`mod@write`] the writers; `read` uses neither of the others.
+//!
 //! [`open`] turns `[workload]` into a [`Source`]. Route of a trace: `input` (file, decompression)
 //! -> `lines` (of binary ones `records`) -> [`formats`] (one line) -> `scan` (the whole file: counts,
 //! errors with line numbers, [`unit`]; `order`, `sort`) -> `reading` (time range) -> `fit` (onto the
