@@ -57,7 +57,7 @@ per volume. The result has one volume, number 0, and its time 0 is that of `work
 A request that the format cannot represent is refused with its number, unless `--allow` accepts
 that loss; then it is counted. Convert a trace that is read more than once to `ssdtrace`.
 
-A new format is one file in `crates/ssd-trace/src/formats`, one line in the list of its
+A new format is one file in `crates/ssd-trace/src/read/formats`, one line in the list of its
 `mod.rs`, one word in `TraceFormat` of the config, and one sample in
 `crates/ssd-trace/tests/samples/mod.rs`.
 """

@@ -79,7 +79,8 @@ CRATE_ARROWS = {
     "ssd-core": set[str](),
     "ssd-trace": {"ssd-core"},
     "ssd-kv": {"ssd-core"},
-    "ssd-py": {"ssd-core", "ssd-trace", "ssd-kv"},
+    "ssd-run": {"ssd-core", "ssd-trace"},
+    "ssd-py": {"ssd-core", "ssd-trace", "ssd-kv", "ssd-run"},
 }
 
 
@@ -94,6 +95,31 @@ def _crate_complaints() -> Iterator[str]:
         used = {crate for kind in kinds for crate in text.get(kind, {})} & set(CRATE_ARROWS)
         for crate in sorted(used - CRATE_ARROWS[name]):
             yield f"{manifest}: {name} must not depend on {crate}"
+
+
+# ---------------------------------------------------------------- arrows inside ssd-trace
+
+TRACE = "crates/ssd-trace/src"
+# Module tree of ssd-trace -> what its `crate::` paths may begin with. Itself always.
+TRACE_ARROWS = {
+    "read": {"device"},
+    "generate": {"device", "read"},
+    "write": {"read"},
+    "snapshots": {"write"},
+    "device": set[str](),
+}
+
+
+def _trace_complaints(name: str, text: str) -> Iterator[str]:
+    module = name.removeprefix(TRACE + "/").removesuffix(".rs").split("/")[0]
+    if not name.startswith(TRACE + "/") or module == "lib":
+        return
+    if module not in TRACE_ARROWS:
+        yield f"{name}: module {module} is not in TRACE_ARROWS"
+        return
+    for line, path in _crate_paths(text):
+        if not any(_begins(path, prefix) for prefix in {module, "cases", *TRACE_ARROWS[module]}):
+            yield f"{name}:{line}: {module} must not use crate::{path}"
 
 
 # ---------------------------------------------------------------- arrows inside ssd-core
@@ -114,8 +140,8 @@ MODULE_ARROWS = {
     "sim": BASE | {"nand", "config", "ftl", "sched", "metrics", "host"},
     # Drivers feed a device through the Device trait in `host`; the device knows none of them.
     "drivers": BASE | {"config", "host", "metrics"},
-    # One whole run: the only module above the device and its drivers.
-    "experiment": BASE | {"nand", "config", "ftl", "sched", "metrics", "host", "sim", "drivers"},
+    # The driver of the functional machine: the only module above the device and its drivers.
+    "functional_run": BASE | {"ftl", "metrics", "host", "sim", "drivers"},
 }
 DRIVERS = ("drivers", "host::drive")
 
@@ -271,7 +297,7 @@ KV_WORLD = f"{KV}/vfs/posix.rs"
 # Hints to the machine; a file as memory, a record lock. Nowhere else.
 UNSAFE_HOMES = (
     f"{CORE}/memory.rs",
-    "crates/ssd-trace/src/columnar/mapping.rs",
+    "crates/ssd-trace/src/read/columnar/mapping.rs",
     f"{KV}/vfs/region.rs",
 )
 
@@ -316,7 +342,7 @@ PLUG_FOLDERS = [
     f"{CORE}/ftl/gc/concurrency",
     f"{CORE}/ftl/place",
     f"{CORE}/sched/order",
-    "crates/ssd-trace/src/formats",
+    "crates/ssd-trace/src/read/formats",
 ]
 
 
@@ -468,6 +494,7 @@ Rule = Callable[[str, str], Iterator[str]]
 TEXT_RULES: list[tuple[Rule, list[str]]] = [
     (_arrow_complaints, RUST),
     (_package_complaints, PYTHON),
+    (_trace_complaints, RUST),
     (_ban_complaints, RUST),
     (_seed_complaints, [*RUST, *_named("tests/*.py")]),
     (_plug_complaints, RUST),
@@ -525,6 +552,11 @@ BREAKS: list[tuple[Rule, str, str]] = [
     (_package_complaints, f"{PACKAGE}/__init__.py", "from ssdlab.bench import cases"),
     (_package_complaints, f"{PACKAGE}/errors.py", "from ssdlab.results.report import Report"),
     (_package_complaints, f"{PACKAGE}/kv/a.py", "if TYPE_CHECKING:\n    import ssdlab.bench"),
+    (_trace_complaints, f"{TRACE}/read/scan.rs", "use crate::generate::synthetic::Synthetic;"),
+    (_trace_complaints, f"{TRACE}/read/scan.rs", "use crate::write::convert;"),
+    (_trace_complaints, f"{TRACE}/read/scan.rs", "use crate::Synthetic;"),
+    (_trace_complaints, f"{TRACE}/generate/a.rs", "use crate::write::convert;"),
+    (_trace_complaints, f"{TRACE}/novel.rs", ""),
     (_ban_complaints, f"{CORE}/sim/a.rs", "use std::fs::File;"),
     (_ban_complaints, f"{CORE}/sim/a.rs", "use std::{cmp, thread};"),
     (_ban_complaints, f"{CORE}/sim/a.rs", "let y = x.ln();"),
@@ -561,6 +593,7 @@ PASSES: list[tuple[Rule, str, str]] = [
         f"{CORE}/ftl/a.rs",
         "// not crate::sim\nuse crate::ftl::map;\nuse crate::rng::Stream;",
     ),
+    (_trace_complaints, f"{TRACE}/generate/a.rs", "use crate::read::fit;"),
     (
         _ban_complaints,
         f"{CORE}/sim/a.rs",

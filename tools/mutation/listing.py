@@ -16,7 +16,7 @@ from pathlib import Path
 
 SEED = 13
 VERSION = "25.3.1"
-SAMPLE = {"ssd-core": 120, "ssd-trace": 80, "ssd-kv": 80}
+SAMPLE = {"ssd-core": 120, "ssd-trace": 80, "ssd-kv": 80, "ssd-run": 20}
 
 
 @dataclass(frozen=True)

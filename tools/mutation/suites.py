@@ -31,6 +31,8 @@ PATIENCE, LEAST_S = 8, 3
 LONGEST_S = 1200
 MEMORY = 6 << 30
 FAILED = r"test (\S+).*FAILED$|FAILED (\S+)"
+# Crates to the right of a crate whose tests run it as well.
+ALSO_TESTED_BY = {"ssd-core": ["ssd-run"]}
 
 
 @dataclass
@@ -143,16 +145,17 @@ def prepare(root: Path, tree: Path, target: Path, numbered: dict[int, Mutant]) -
 
 
 def suites(tree: Path, target: Path, crate: str) -> list[Suite]:
-    """The test binaries of a crate."""
-    ok, messages = cargo(tree, target, "test", "-p", crate, "--no-run", "--lib", "--tests")
-    if not ok:
-        raise SystemExit(f"the tests of {crate} do not compile:\n{errors_of(messages)}")
-    folder = tree / "crates" / crate
+    """The test binaries of a crate, and of the crates whose tests run it as well."""
     found = []
-    for message in messages:
-        binary, made_of = message.get("executable"), message.get("target")
-        if isinstance(binary, str) and isinstance(made_of, dict):
-            found.append(Suite(str(made_of["name"]), Path(binary), folder))
+    for tested in [crate, *ALSO_TESTED_BY.get(crate, [])]:
+        ok, messages = cargo(tree, target, "test", "-p", tested, "--no-run", "--lib", "--tests")
+        if not ok:
+            raise SystemExit(f"the tests of {tested} do not compile:\n{errors_of(messages)}")
+        folder = tree / "crates" / tested
+        for message in messages:
+            binary, made_of = message.get("executable"), message.get("target")
+            if isinstance(binary, str) and isinstance(made_of, dict):
+                found.append(Suite(str(made_of["name"]), Path(binary), folder))
     return found
 
 

@@ -8,8 +8,8 @@
 #[path = "../../cases.rs"]
 mod cases;
 pub mod config;
-pub mod experiment;
 pub mod ftl;
+pub mod functional_run;
 pub mod host;
 mod id_set;
 pub mod memory;

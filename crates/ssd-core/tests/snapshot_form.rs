@@ -7,12 +7,10 @@ use proptest::prelude::*;
 use rig::any_config::{Spare, any_config};
 use rig::cases::cases;
 use ssd_core::config::{Config, DataMode, EraseUnit, Frontiers, PoolScope};
-use ssd_core::experiment::{self, Circumstances, Unwatched};
 use ssd_core::ftl::Ftl;
-use ssd_core::ftl::plugs::Plugs;
 use ssd_core::ftl::snapshot::{DeviceSnapshot, FormError};
 use ssd_core::host::device::Device;
-use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
+use ssd_core::host::request::{Op, Request};
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
@@ -174,41 +172,4 @@ fn other_files_versions_and_devices_are_told_apart() {
     let config = shape(DataMode::None, false);
     let (snapshot, _) = decoded(Some(&config), &richer).expect("contents are left out");
     Ssd::restore(&config, &snapshot).expect("it fits");
-}
-
-/// 2,000 writes of a page.
-struct Writes(Stream, u64, u64);
-
-impl Source for Writes {
-    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
-        if self.1 == 0 {
-            return Ok(None);
-        }
-        self.1 -= 1;
-        let request = Request::new(Op::Write, self.0.below(self.2) * rig::PAGE, rig::PAGE as u32);
-        Ok(Some(TimedRequest { at: Nanos::ZERO, request }))
-    }
-}
-
-#[test]
-fn a_run_from_a_snapshot_is_the_run_after_preconditioning() {
-    // (Without time one machine does both, and a placement goes on where preconditioning left it.)
-    for superblocks in [false, true] {
-        let config = shape(DataMode::Digest, superblocks);
-        let writes = || Writes(Stream::new(3, "writes"), 2000, 200);
-        let circumstances = Circumstances::default();
-        let whole = experiment::run(&config, &mut writes(), &circumstances, &mut Unwatched);
-        let device = Functional::restore(&config, &preconditioned(&config), &Plugs::default());
-        let from = experiment::run_from(
-            &config,
-            device.expect("the same configuration"),
-            &mut writes(),
-            &circumstances,
-            &mut Unwatched,
-        );
-        assert_eq!(whole.ending, experiment::Ending::Completed);
-        assert_eq!(whole.event_digest, from.event_digest);
-        assert!(whole.report.without_clock() == from.report.without_clock(), "every number");
-        assert_eq!(whole.distributions, from.distributions);
-    }
 }

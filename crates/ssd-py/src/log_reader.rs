@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use ssd_trace::excerpt::{self, LogText};
+use ssd_run::excerpt::{self, LogText};
 use std::io::Read;
 use std::path::PathBuf;
 

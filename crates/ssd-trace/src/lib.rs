@@ -1,5 +1,8 @@
 //! ssd-trace: where requests come from. Recorded traces and synthetic workloads.
 //!
+//! `read` holds the readers of trace files, `generate` the generators of requests, which may read a trace
+//! to imitate it, and [`mod@write`] the writers; `read` uses neither of the others.
+//!
 //! [`open`] turns `[workload]` into a [`Source`]. Route of a trace: `input` (file, decompression)
 //! -> `lines` (of binary ones `records`) -> [`formats`] (one line) -> `scan` (the whole file: counts,
 //! errors with line numbers, [`unit`]; `order`, `sort`) -> `reading` (time range) -> `fit` (onto the
@@ -7,51 +10,35 @@
 //! `reading`, for the statistics of [`info`] and for [`mod@write`]. ssdlab's trace files ([`columnar`]) join
 //! it at `scan`.
 
-pub mod app;
 #[cfg(test)]
 #[path = "../../cases.rs"]
 mod cases;
-pub mod columnar;
-mod detect;
-mod digest;
-mod doubles;
-pub mod excerpt;
-pub mod facts;
-pub mod fio;
-mod fit;
-pub mod formats;
-pub mod info;
-mod input;
-pub mod keys;
-mod like;
-mod lines;
-pub mod logs;
-mod order;
-mod page_runs;
-mod page_set;
-mod papers;
-pub mod raw;
-mod reading;
-mod records;
-pub mod replay;
-mod scan;
+mod device;
+mod generate;
+mod read;
 pub mod snapshots;
-mod sort;
-pub mod stand_in;
-pub mod synthetic;
-pub mod unit;
-mod volumes;
 pub mod write;
 
-pub use facts::TraceFacts;
-pub use input::Step;
-pub use replay::TraceSource;
-pub use synthetic::Synthetic;
+pub use generate::synthetic::Synthetic;
+pub use generate::{app, fio, keys, stand_in, synthetic};
+pub use read::facts::TraceFacts;
+pub use read::input::Step;
+pub use read::replay::TraceSource;
+pub use read::{columnar, facts, formats, info, raw, replay, unit};
 
+use generate::like;
 use ssd_core::config::{ArrivalKind, Origin, TraceFormat, Word as _, Workload};
 use ssd_core::host::request::{Source, SourceError};
-use ssd_core::units::SECTOR_BYTES;
+use std::io::{self, Read};
 use std::ops::ControlFlow;
+
+/// The bytes of `raw` without their compression: zstd and gzip are recognised, anything else stays as it is.
+///
+/// # Errors
+/// The beginning cannot be read.
+pub fn decompressed(raw: impl Read) -> io::Result<impl Read> {
+    read::input::decompress(raw)
+}
 
 /// A workload that is ready to be run.
 pub struct OpenedSource {
@@ -92,7 +79,7 @@ pub fn open_watched(
     seed: u64,
     watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
 ) -> Result<OpenedSource, SourceError> {
-    check_device(page_bytes, user_pages)?;
+    device::check(page_bytes, user_pages)?;
     let span_bytes = (workload.span * f64::from(user_pages)) as u64 * u64::from(page_bytes);
     match workload.kind.origin() {
         Origin::Trace => open_trace(workload, page_bytes, user_pages, watch),
@@ -164,17 +151,4 @@ fn open_trace(
     };
     let (source, facts) = TraceSource::open(path, workload, page_bytes, user_pages, watch)?;
     Ok(OpenedSource { source: Box::new(source), facts: Some(facts), drive: None })
-}
-
-/// Geometry that addresses can be computed with.
-fn check_device(page_bytes: u32, user_pages: u32) -> Result<(), SourceError> {
-    if page_bytes == 0 || !u64::from(page_bytes).is_multiple_of(SECTOR_BYTES) {
-        let text = format!("device.page_size is {page_bytes} bytes; it must be a multiple of 512");
-        return Err(SourceError(text));
-    }
-    if user_pages == 0 {
-        let remedy = "lower device.over_provisioning or enlarge the device";
-        return Err(SourceError(format!("the device has no user pages; {remedy}")));
-    }
-    Ok(())
 }

@@ -56,8 +56,8 @@ operations, shares of requests that start where the last one of that operation e
 sizes, drawn without replacement so that short traces match, too. Addresses come from a small file
 system: a circular journal of two logs, tables overwritten in place (skew 0.99), files created and
 deleted at equal rates in eight rings whose lifetimes differ by powers of two,
-and cold data (40 %). The head of `crates/ssd-trace/src/app/published.rs` lists the numbers that the
-papers leave open and the values chosen for them.
+and cold data (40 %). The head of `crates/ssd-trace/src/generate/app/published.rs` lists the
+numbers that the papers leave open and the values chosen for them.
 
 Arrivals come in cycles of 1024 requests: throughout the cycle (SQLite, Varmail), in its first half
 (MongoDB), in a part of random length (MySQL, RocksDB, Dbench), or reads throughout
@@ -66,9 +66,9 @@ requests.
 
 With `workload.like` (`--like`) requests match a recorded trace instead, whatever the
 application: the same mixes and sizes, bursts and idle times, discards by what they free, and number
-of other blocks written between two writes of a block (`crates/ssd-trace/src/like`). They need the
-space that the recording touches, start over where the recording ends, and arrive as recorded unless
-`workload.arrival.interval` is set.
+of other blocks written between two writes of a block (`crates/ssd-trace/src/generate/like`). They
+need the space that the recording touches, start over where the recording ends, and arrive as
+recorded unless `workload.arrival.interval` is set.
 
 Below: {requests:,} requests on {size} GiB each, seed 1. *recorded* is the run phase of the trace
 of that application in `traces/`, if there is one; versions and file system differ, so statistics

@@ -1,9 +1,10 @@
-//! The operation log: one record a flash operation, in order of start.
+//! The operation log: one record a flash operation, in order of start, and the state in which it starts.
 
 use super::op::Phases;
+use crate::ftl::Ftl;
 use crate::metrics::counters::Cause;
 use crate::nand::geometry::PageAddress;
-use crate::units::Nanos;
+use crate::units::{Nanos, Ppn};
 use std::collections::VecDeque;
 
 /// What a logged operation did.
@@ -27,6 +28,35 @@ impl FlashOp {
             FlashOp::Erase => "erase",
         }
     }
+}
+
+/// One programmed page of the state in which a log starts.
+#[derive(Clone, Copy, Debug)]
+pub struct StateRow {
+    /// Its address.
+    pub place: PageAddress,
+    /// The logical page it was written for.
+    pub lpn: u32,
+    /// Admission number of its data.
+    pub sequence: u64,
+    /// Whether the data are current.
+    pub valid: bool,
+}
+
+/// The programmed pages of `ftl`, in order of address.
+pub fn state_rows(ftl: &Ftl) -> impl Iterator<Item = StateRow> + '_ {
+    let mut pages: Vec<_> = (0..ftl.geo.pages)
+        .map(Ppn)
+        .filter(|&p| ftl.media.lpn(p).0 != u32::MAX)
+        .map(|p| (ftl.geo.place(p), p))
+        .collect();
+    pages.sort_unstable();
+    pages.into_iter().map(|(place, p)| StateRow {
+        place,
+        lpn: ftl.media.lpn(p).0,
+        sequence: ftl.media.sequence(p),
+        valid: ftl.owners.is_valid(p),
+    })
 }
 
 /// One line of the operation log.

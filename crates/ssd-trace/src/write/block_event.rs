@@ -1,4 +1,4 @@
-//! Block-event text, as `blkparse` prints it and [`crate::formats::block_event`] reads it.
+//! Block-event text, as `blkparse` prints it and [`crate::read::formats::block_event`] reads it.
 //!
 //! `MAJ,MIN CPU SEQ TIME PID ACTION RWBS SECTOR + N [COMM]`, times in nanoseconds.
 //! Source: blkparse(1); `blk_fill_rwbs` of the Linux kernel for the letters.
@@ -8,7 +8,7 @@
 //! a preflush on a flush.
 
 use super::text::{Form, put};
-use crate::formats::MAX_TRANSFER_SECTORS;
+use crate::read::formats::MAX_TRANSFER_SECTORS;
 use ssd_core::host::request::{Op, Request, flags};
 
 /// Flags that have a letter.

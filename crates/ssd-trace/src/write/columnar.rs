@@ -1,10 +1,10 @@
-//! Trace files (`.ssdtrace`): carry everything, exactly. See [`crate::columnar`].
+//! Trace files (`.ssdtrace`): carry everything, exactly. See [`crate::read::columnar`].
 
 use super::output::Output;
 use super::text::LEVEL;
 use super::{Counts, IMPOSSIBLE_REMEDY, Options, TraceWriter, WriteError, impossible};
-use crate::columnar::encode;
-use crate::columnar::layout::{HEADER_BYTES, Summary};
+use crate::read::columnar::encode;
+use crate::read::columnar::layout::{HEADER_BYTES, Summary};
 use ssd_core::host::request::TimedRequest;
 use std::path::Path;
 

@@ -45,7 +45,7 @@ pub const TARGETS: [Target; 5] = [
     },
     Target {
         format: TraceFormat::Ssdtrace,
-        extension: crate::columnar::EXTENSION,
+        extension: crate::read::columnar::EXTENSION,
         carries: "everything, exactly",
     },
 ];

@@ -1,0 +1,88 @@
+//! A whole run: open the workload, find the starting state, drive, report.
+
+use crate::caller::Caller;
+use crate::pull::PullDriver;
+use crate::report::{Circumstances, Ending, Finished};
+use crate::start;
+use crate::workload::open_workload;
+use ssd_core::config::Config;
+use ssd_core::ftl::plugs::Plugs;
+use ssd_core::ftl::snapshot::DeviceSnapshot;
+use ssd_trace::TraceFacts;
+
+/// What belongs to a run besides its configuration.
+#[derive(Default)]
+pub struct Setup {
+    /// Commit of the program, for the report.
+    pub commit: Option<String>,
+    /// Recompute all invariants once in this many instants; 0: never.
+    pub audit_every: u64,
+    /// External policies, which replace those that the configuration names.
+    pub plugs: Plugs,
+    /// State of the device to start from, instead of preconditioning or a snapshot file.
+    pub device: Option<DeviceSnapshot>,
+}
+
+/// A run that has started and ended.
+pub struct Done {
+    /// Its results, and how it ended.
+    pub finished: Finished,
+    /// What was found in the trace; `None` for a synthetic workload.
+    pub facts: Option<TraceFacts>,
+}
+
+/// Why a run did not start. Each message names the key or the file.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RunError {
+    /// The workload cannot be opened.
+    #[error("{0}")]
+    Workload(String),
+    /// The starting state does not fit the configuration.
+    #[error("{0}")]
+    Config(String),
+    /// A log cannot be created.
+    #[error("{0}")]
+    Log(String),
+    /// The caller ended it.
+    #[error("interrupted before the run started")]
+    Interrupted,
+}
+
+/// Run `config`. The settings of a fio job file take the place of `config.host`.
+///
+/// # Errors
+/// The run did not start. Once it has started, [`Finished::ending`] says how it ended.
+pub fn run(mut config: Config, setup: Setup, caller: &mut dyn Caller) -> Result<Done, RunError> {
+    let opened = open_workload(&mut config, caller)?;
+    let mut log = caller.log(&config.metrics).map_err(RunError::Log)?;
+    let Setup { commit, audit_every, plugs, device } = setup;
+    let start = start::device(&config, device.as_ref(), &plugs, caller)?;
+    drop(device);
+    let facts = opened.facts;
+    let circumstances = Circumstances {
+        plugs,
+        commit,
+        trace_lines: facts.as_ref().map(TraceFacts::lines_told),
+        trace_digest: facts.as_ref().map(|f| f.trace_digest.clone()),
+        snapshot_digest: start.as_ref().map(|(_, digest)| digest.clone()),
+        warnings: facts.as_ref().map_or_else(Vec::new, TraceFacts::warnings),
+        audit_every,
+    };
+    let mut driver = PullDriver {
+        config: &config,
+        circumstances: &circumstances,
+        caller,
+        log: log.as_deref_mut().map(|log| log as &mut dyn crate::RunLog),
+    };
+    let mut source = opened.source;
+    let mut finished = match start {
+        Some((device, _)) => driver.run_from(device, &mut *source),
+        None => driver.run(&mut *source),
+    };
+    if let Some(Err(message)) = log.map(crate::RunLog::finish)
+        && !matches!(finished.ending, Ending::Unwritable(_))
+    {
+        finished.ending = Ending::Unwritable(message);
+    }
+    Ok(Done { finished, facts })
+}

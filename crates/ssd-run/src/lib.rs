@@ -1,0 +1,45 @@
+//! ssd-run: composes a run from a configuration and drives it, for any front end.
+//!
+//! [`run`] opens the workload, finds the state that the device starts in, drives the requests to their end and
+//! reports. [`PullDriver`] is its middle part for a source of your own; [`PushDriver`] is a device to which a client
+//! submits requests and which returns their completions. A front end implements [`Caller`]: progress and
+//! interruption, a clock, and where the logs go.
+//!
+//! ```
+//! use ssd_core::config::{Input, load};
+//! use ssd_core::metrics::summary;
+//! use ssd_run::{Setup, Unattended, run};
+//!
+//! let text = "
+//!     [device]
+//!     channels = 2
+//!     blocks_per_plane = 64
+//!     [workload]
+//!     requests = 2000
+//! ";
+//! let file = Some(("run.toml".to_owned(), text.to_owned()));
+//! let config = load(&Input { file, ..Input::default() }).expect("a sound configuration");
+//! let done = run(config, Setup::default(), &mut Unattended).expect("a run");
+//! println!("{}", summary::text(&done.finished.report));
+//! assert!(done.finished.report.completed);
+//! ```
+
+mod caller;
+mod compose;
+pub mod excerpt;
+pub mod logs;
+mod pull;
+mod push;
+mod report;
+mod start;
+mod submission;
+mod workload;
+
+pub use caller::{Caller, ClockReading, RunLog, Stage, Unattended};
+pub use compose::{Done, RunError, Setup, run};
+pub use pull::PullDriver;
+pub use push::{PushDriver, PushError};
+pub use report::{Circumstances, Ending, Finished};
+pub use start::load_snapshot;
+pub use submission::Submission;
+pub use workload::open_workload;

@@ -1,0 +1,226 @@
+//! The logs of a run: `ops.csv.zst`, `requests.csv.zst`, `state.csv.zst`.
+//!
+//! CSV with a header, zstd; one line per operation in order of start, one line per request in order of
+//! completion. Fields are empty if the model has no such phase.
+
+use crate::caller::RunLog;
+use ssd_core::metrics::counters::Cause;
+use ssd_core::sim::log::{FlashOp, OpRecord, StateRow};
+use ssd_core::sim::request::RequestRecord;
+use ssd_core::units::Nanos;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+
+const OPS: &str = "op,cause,channel,chip,plane,block,page,lpn,sequence,request,queued,start,end,\
+                   bus_start,bus_end,array_start,array_end\n";
+const REQUESTS: &str = "id,volume,stream,op,lpn,pages,arrival,completion,queue,chip,transfer,\
+                        gc_wait,metadata,digest\n";
+const STATE: &str = "channel,chip,plane,block,page,lpn,sequence,valid\n";
+const LEVEL: i32 = 3;
+
+/// One compressed CSV file.
+struct Table {
+    name: String,
+    encoder: zstd::Encoder<'static, File>,
+    line: String,
+}
+
+impl Table {
+    fn create(folder: &Path, name: &str, header: &str) -> Result<Table, String> {
+        let path = folder.join(name);
+        let name = path.display().to_string();
+        let open = || {
+            let mut encoder = zstd::Encoder::new(File::create_new(&path)?, LEVEL)?;
+            encoder.write_all(header.as_bytes())?;
+            Ok(encoder)
+        };
+        let encoder =
+            open().map_err(|e: std::io::Error| format!("{name}: cannot be written: {e}"))?;
+        Ok(Table { name, encoder, line: String::new() })
+    }
+
+    /// Write what `line` holds.
+    fn flush_line(&mut self) -> Result<(), String> {
+        let written = self.encoder.write_all(self.line.as_bytes());
+        self.line.clear();
+        written.map_err(|e| format!("{}: cannot be written: {e}", self.name))
+    }
+
+    fn finish(self) -> Result<(), String> {
+        let end = || self.encoder.finish()?.sync_all();
+        end().map_err(|e: std::io::Error| format!("{}: cannot be written: {e}", self.name))
+    }
+}
+
+/// Puts operation records into the order of their start.
+///
+/// They come in the order in which their operation was begun. That is the order of start but for a
+/// copy-back, whose program follows its read at once and starts when the read ends.
+#[derive(Default)]
+struct InOrder {
+    /// By start and number of arrival.
+    waiting: BTreeMap<(Nanos, u64), OpRecord>,
+    arrived: u64,
+    last: Option<OpRecord>,
+}
+
+impl InOrder {
+    /// Take `record`; records that may be written now are passed to `write`.
+    fn take(
+        &mut self,
+        record: &OpRecord,
+        mut write: impl FnMut(&OpRecord) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let copied = self.last.is_some_and(|read| {
+            record.op == FlashOp::Program
+                && record.cause == Cause::Gc
+                && read.op == FlashOp::Read
+                && (read.end, read.lpn, read.queued) == (record.start, record.lpn, record.queued)
+        });
+        self.last = Some(*record);
+        self.waiting.insert((record.start, self.arrived), *record);
+        self.arrived += 1;
+        if copied {
+            return Ok(());
+        }
+        // Nothing that starts earlier can still come.
+        while let Some(first) = self.waiting.first_entry() {
+            if first.key().0 > record.start {
+                break;
+            }
+            write(&first.remove())?;
+        }
+        Ok(())
+    }
+}
+
+/// Writers of the logs that a run asks for, in its folder.
+pub struct Logs {
+    ops: Option<(Table, Option<Table>)>,
+    requests: Option<Table>,
+    order: InOrder,
+}
+
+impl Logs {
+    /// Create the files asked for in `folder`, which exists and holds none of them.
+    ///
+    /// # Errors
+    /// A file cannot be created.
+    pub fn create(folder: &Path, ops: bool, requests: bool) -> Result<Logs, String> {
+        let both = || {
+            let ops = Table::create(folder, "ops.csv.zst", OPS)?;
+            Ok::<_, String>((ops, Some(Table::create(folder, "state.csv.zst", STATE)?)))
+        };
+        Ok(Logs {
+            ops: ops.then(both).transpose()?,
+            requests: requests
+                .then(|| Table::create(folder, "requests.csv.zst", REQUESTS))
+                .transpose()?,
+            order: InOrder::default(),
+        })
+    }
+}
+
+impl RunLog for Logs {
+    fn state(&mut self, rows: &mut dyn Iterator<Item = StateRow>) -> Result<(), String> {
+        let Some(mut table) = self.ops.as_mut().and_then(|(_, state)| state.take()) else {
+            return Ok(());
+        };
+        for r in rows {
+            let p = r.place;
+            let valid = u8::from(r.valid);
+            let _ = writeln!(
+                table.line,
+                "{},{},{},{},{},{},{},{valid}",
+                p.channel, p.chip, p.plane, p.block, p.page, r.lpn, r.sequence
+            );
+            table.flush_line()?;
+        }
+        table.finish()
+    }
+
+    fn operations(&mut self, records: &[OpRecord]) -> Result<(), String> {
+        let Some((table, _)) = &mut self.ops else { return Ok(()) };
+        for record in records {
+            self.order.take(record, |next| {
+                operation(&mut table.line, next);
+                table.flush_line()
+            })?;
+        }
+        Ok(())
+    }
+
+    fn requests(&mut self, records: &[RequestRecord]) -> Result<(), String> {
+        let Some(table) = &mut self.requests else { return Ok(()) };
+        for r in records {
+            let q = &r.request;
+            let p = &r.parts;
+            let _ = writeln!(
+                table.line,
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{:016x}",
+                r.id,
+                q.volume,
+                q.stream,
+                q.op.name(),
+                r.lpn,
+                r.pages,
+                r.arrival.0,
+                r.completion.0,
+                p.queue_ns,
+                p.chip_ns,
+                p.transfer_ns,
+                p.gc_wait_ns,
+                p.metadata_ns,
+                r.digest
+            );
+            table.flush_line()?;
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), String> {
+        let Logs { ops, requests, order } = *self;
+        if let Some((mut ops, state)) = ops {
+            for record in order.waiting.values() {
+                operation(&mut ops.line, record);
+                ops.flush_line()?;
+            }
+            ops.finish()?;
+            state.map_or(Ok(()), Table::finish)?;
+        }
+        requests.map_or(Ok(()), Table::finish)
+    }
+}
+
+fn operation(line: &mut String, r: &OpRecord) {
+    let p = r.place;
+    let _ = write!(
+        line,
+        "{},{},{},{},{},{},",
+        r.op.name(),
+        r.cause.name(),
+        p.channel,
+        p.chip,
+        p.plane,
+        p.block
+    );
+    if r.op == FlashOp::Erase {
+        line.push_str(",,,");
+    } else {
+        let _ = write!(line, "{},{},{},", p.page, r.lpn, r.sequence);
+    }
+    if let Some(id) = r.request {
+        let _ = write!(line, "{id}");
+    }
+    let _ = write!(line, ",{},{},{}", r.queued.0, r.start.0, r.end.0);
+    for phase in [r.bus, r.array] {
+        match phase {
+            Some((Nanos(from), Nanos(to))) => _ = write!(line, ",{from},{to}"),
+            None => line.push_str(",,"),
+        }
+    }
+    line.push('\n');
+}

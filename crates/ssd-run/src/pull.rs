@@ -1,0 +1,208 @@
+//! The pull driver: a source drives a device to the source's end.
+
+use crate::caller::{Caller, ClockReading, RunLog, Stage};
+use crate::report::{self, Circumstances, Ending, Finished};
+use ssd_core::config::{Config, Mode};
+use ssd_core::functional_run::FunctionalRun;
+use ssd_core::host::device::DeviceError;
+use ssd_core::host::drive::{self, DriveError, Outcome, Progress};
+use ssd_core::host::request::Source;
+use ssd_core::sim::functional::Functional;
+use ssd_core::sim::log::state_rows;
+use ssd_core::sim::ssd::Ssd;
+use std::ops::ControlFlow;
+
+/// Drives a device with the requests of a source.
+pub struct PullDriver<'a> {
+    /// The configuration.
+    pub config: &'a Config,
+    /// What goes into the report.
+    pub circumstances: &'a Circumstances,
+    /// Who is asked for the time, and whether to go on.
+    pub caller: &'a mut dyn Caller,
+    /// The logs, if they are kept; their end is left to the owner.
+    pub log: Option<&'a mut dyn RunLog>,
+}
+
+impl PullDriver<'_> {
+    /// Precondition the device of the configuration and run `source` on it.
+    ///
+    /// # Panics
+    /// The configuration names a snapshot, which is for [`PullDriver::run_from`].
+    pub fn run(&mut self, source: &mut dyn Source) -> Finished {
+        assert_eq!(self.config.precondition.snapshot, None, "a snapshot is loaded before the run");
+        let mut device = Functional::with_plugs(self.config, &self.circumstances.plugs);
+        let mut keep_going = |done, total| {
+            self.caller.progress(Stage::Precondition, done, Some(total)).is_continue()
+        };
+        let ending = match device.precondition(self.config, &mut keep_going) {
+            Ok(true) => None,
+            Ok(false) | Err(DeviceError::Interrupted) => Some(Ending::Interrupted),
+            Err(e) => Some(Ending::Failed(format!("preconditioning failed: {e}"))),
+        };
+        self.run_over(device, ending, source)
+    }
+
+    /// Run `source` on `device` in its present state, such as one made by [`Functional::restore`].
+    pub fn run_from(&mut self, device: Functional, source: &mut dyn Source) -> Finished {
+        self.run_over(device, None, source)
+    }
+
+    /// Run on a preconditioned device, or report how its preconditioning ended.
+    fn run_over(
+        &mut self,
+        device: Functional,
+        ending: Option<Ending>,
+        source: &mut dyn Source,
+    ) -> Finished {
+        let mut annotated = self.circumstances.clone();
+        if ending == Some(Ending::Interrupted) {
+            let text = "interrupted while preconditioning: the workload did not begin";
+            annotated.warnings.push(text.into());
+        }
+        match self.config.run.mode {
+            Mode::Functional => self.run_functional(device, ending, source, annotated),
+            Mode::Timed => self.run_timed(device, ending, source, annotated),
+        }
+    }
+
+    fn run_timed(
+        &mut self,
+        device: Functional,
+        ending: Option<Ending>,
+        source: &mut dyn Source,
+        mut annotated: Circumstances,
+    ) -> Finished {
+        let sequence = device.sequence();
+        let mut ssd = Ssd::with_plugs(self.config, device.ftl, sequence, &annotated.plugs);
+        ssd.audit_every(annotated.audit_every);
+        let before = self.caller.clock();
+        let mut ending = ending.unwrap_or_else(|| self.drive(&mut ssd, source));
+        let clock = elapsed(before, self.caller.clock());
+        if ssd.discard_warmup() {
+            ending = all_warmup(self.config, ending, ssd.submitted(), &mut annotated);
+        }
+        let mut finished = report::timed(self.config, &ssd, &annotated, ending, clock);
+        match self.finish_logs(&mut ssd) {
+            Err(Ending::Failed(_)) if finished.ending != Ending::Completed => {}
+            Err(ending) => finished.ending = ending,
+            Ok(()) => {}
+        }
+        finished
+    }
+
+    fn drive(&mut self, ssd: &mut Ssd, source: &mut dyn Source) -> Ending {
+        if self.config.metrics.op_log
+            && let Some(log) = self.log.as_deref_mut()
+            && let Err(message) = log.state(&mut state_rows(&ssd.ftl))
+        {
+            return Ending::Unwritable(message);
+        }
+        let total = source.expected();
+        let (config, mut trouble) = (self.config, None);
+        let mut observer = |ssd: &mut Ssd, p: &Progress| {
+            if let Err(message) = self.hand_over(ssd) {
+                trouble = Some(message);
+                return ControlFlow::Break(());
+            }
+            self.caller.progress(Stage::Workload, p.completed, total)
+        };
+        let outcome = drive::drive(ssd, &config.host, source, &mut observer);
+        match (trouble, outcome) {
+            (Some(message), _) => Ending::Unwritable(message),
+            (None, Ok(outcome)) if !outcome.interrupted => {
+                driven(ssd.empty_buffer().map(|()| outcome).map_err(DriveError::from))
+            }
+            (None, outcome) => driven(outcome),
+        }
+    }
+
+    /// Pass the log records so far to the log.
+    fn hand_over(&mut self, ssd: &mut Ssd) -> Result<(), String> {
+        if self.config.metrics.op_log {
+            self.hand_over_operations(ssd)?;
+        }
+        if self.config.metrics.request_log {
+            let mut records = Vec::new();
+            ssd.drain_requests(&mut records);
+            if let Some(log) = self.log.as_deref_mut() {
+                log.requests(&records)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn hand_over_operations(&mut self, ssd: &mut Ssd) -> Result<(), String> {
+        let mut records = Vec::new();
+        ssd.drain_operations(&mut records);
+        self.log.as_deref_mut().map_or(Ok(()), |log| log.operations(&records))
+    }
+
+    /// Let running operations end, so that each has a log record, and pass the remaining records on.
+    fn finish_logs(&mut self, ssd: &mut Ssd) -> Result<(), Ending> {
+        self.hand_over(ssd).map_err(Ending::Unwritable)?;
+        if !self.config.metrics.op_log {
+            return Ok(());
+        }
+        // Requests of a stopped run that complete only now count as not completed in its report.
+        ssd.quiesce().map_err(|e| Ending::Failed(e.to_string()))?;
+        self.hand_over_operations(ssd).map_err(Ending::Unwritable)
+    }
+
+    fn run_functional(
+        &mut self,
+        device: Functional,
+        ending: Option<Ending>,
+        source: &mut dyn Source,
+        mut annotated: Circumstances,
+    ) -> Finished {
+        let mut run = FunctionalRun::new(device);
+        let before = self.caller.clock();
+        let ending = ending.unwrap_or_else(|| {
+            let (warmup, total) = (self.config.workload.warmup_requests, source.expected());
+            let mut watch = |done| self.caller.progress(Stage::Workload, done, total);
+            let ending = driven(run.drive(warmup, source, &mut watch));
+            let requests = run.submitted();
+            if run.discard_warmup(warmup) {
+                all_warmup(self.config, ending, requests, &mut annotated)
+            } else {
+                ending
+            }
+        });
+        let clock = elapsed(before, self.caller.clock());
+        report::functional(self.config, run.finish(), &annotated, ending, clock)
+    }
+}
+
+/// The ending of a run whose driver returned `outcome`.
+fn driven(outcome: Result<Outcome, DriveError>) -> Ending {
+    match outcome {
+        Ok(outcome) if outcome.interrupted => Ending::Interrupted,
+        Ok(_) => Ending::Completed,
+        Err(DriveError::Device(DeviceError::Interrupted)) => Ending::Interrupted,
+        Err(error) => Ending::Failed(error.to_string()),
+    }
+}
+
+/// The run ended within its warm-up: nothing was measured.
+fn all_warmup(
+    config: &Config,
+    ending: Ending,
+    requests: u64,
+    annotated: &mut Circumstances,
+) -> Ending {
+    let message = format!(
+        "the run ended after {requests} requests, within its warm-up of {}: nothing was measured; \
+         lower workload.warmup_requests",
+        config.workload.warmup_requests
+    );
+    annotated.warnings.push(message.clone());
+    if ending == Ending::Completed { Ending::Failed(message) } else { ending }
+}
+
+/// Wall-clock and processor time between two readings.
+fn elapsed(before: Option<ClockReading>, after: Option<ClockReading>) -> Option<(u64, u64)> {
+    let (before, after) = (before?, after?);
+    let wall = after.wall_ns.saturating_sub(before.wall_ns);
+    Some((wall, after.cpu_ns.saturating_sub(before.cpu_ns)))
+}

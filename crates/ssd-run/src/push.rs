@@ -1,0 +1,297 @@
+//! The push driver: a client submits requests at given times and gets their completions.
+
+use crate::caller::{Caller, Stage};
+use crate::report::{self, Circumstances, Ending, Finished};
+use crate::start::load_snapshot;
+use crate::submission::Submission;
+use ssd_core::config::Config;
+use ssd_core::ftl::Ftl;
+use ssd_core::ftl::plugs::Plugs;
+use ssd_core::ftl::snapshot::DeviceSnapshot;
+use ssd_core::host::device::{Device as _, DeviceError};
+use ssd_core::sim::functional::Functional;
+use ssd_core::sim::request::RequestRecord;
+use ssd_core::sim::ssd::Ssd;
+use ssd_core::units::Nanos;
+use ssd_trace::snapshots::{self, LoadError, SaveError};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// Instants between two calls of the caller.
+const WATCH_EVERY: u64 = 4096;
+
+/// Why a call of a [`PushDriver`] failed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PushError {
+    /// The call is not possible in this state, or a request is not valid. Nothing has changed.
+    #[error("{0}")]
+    Refused(String),
+    /// A snapshot cannot be used for this device.
+    #[error("{0}")]
+    Snapshot(String),
+    /// A file cannot be written.
+    #[error("{0}")]
+    File(String),
+    /// The caller ended the call; the device can continue.
+    #[error("interrupted")]
+    Interrupted,
+    /// The device failed in this call: it cannot continue.
+    #[error(transparent)]
+    Failed(DeviceError),
+    /// The device failed in an earlier call.
+    #[error("{0}")]
+    Stuck(String),
+}
+
+/// A device that a client drives.
+pub struct PushDriver {
+    /// As the client gave it, for reports.
+    given: Config,
+    /// With what the driver needs.
+    config: Config,
+    /// `None` until it is first used.
+    ssd: Option<Ssd>,
+    plugs: Plugs,
+    /// Digest of the snapshot that it was loaded from.
+    snapshot_digest: Option<String>,
+    /// Latest arrival that was submitted.
+    last_ns: u64,
+    /// Why it cannot continue.
+    stuck: Option<String>,
+}
+
+impl PushDriver {
+    /// The erased device of `config`, with external policies.
+    #[must_use]
+    pub fn new(given: Config, plugs: Plugs) -> PushDriver {
+        let mut config = given.clone();
+        config.metrics.request_log = true;
+        config.workload.warmup_requests = 0;
+        let (ssd, snapshot_digest, stuck) = (None, None, None);
+        PushDriver { given, config, ssd, plugs, snapshot_digest, last_ns: 0, stuck }
+    }
+
+    /// The device, erased flash if it has not been used yet.
+    pub fn ssd(&mut self) -> &mut Ssd {
+        self.ssd.get_or_insert_with(|| {
+            let ftl = Ftl::with_plugs(&self.config, &self.plugs);
+            Ssd::with_plugs(&self.config, ftl, 0, &self.plugs)
+        })
+    }
+
+    /// An error if the device cannot continue.
+    fn check_going(&self) -> Result<(), PushError> {
+        self.stuck.as_ref().map_or(Ok(()), |why| Err(PushError::Stuck(why.clone())))
+    }
+
+    /// An error if the device has been used.
+    fn check_unused(&self) -> Result<(), PushError> {
+        self.check_going()?;
+        let used = |ssd: &Ssd| ssd.submitted() > 0 || ssd.ftl.space.used() > 0;
+        if self.ssd.as_ref().is_some_and(used) {
+            let why = "the device has been written or used already: make a new one";
+            return Err(PushError::Refused(why.into()));
+        }
+        Ok(())
+    }
+
+    /// From now on the device cannot continue. (A policy that was interrupted has lost its answer.)
+    fn failed(&mut self, error: DeviceError) -> PushError {
+        self.stuck = Some(error.to_string());
+        PushError::Failed(error)
+    }
+
+    /// Write the unused device as the configuration says, without timing, or load the snapshot that it names.
+    ///
+    /// # Errors
+    /// A [`PushError`].
+    pub fn precondition(&mut self, caller: &mut dyn Caller) -> Result<(), PushError> {
+        if let Some(file) = self.config.precondition.snapshot.clone() {
+            return self.load(file.as_ref(), caller);
+        }
+        self.check_unused()?;
+        let mut device = Functional::with_plugs(&self.config, &self.plugs);
+        let mut keep_going =
+            |done, total| caller.progress(Stage::Precondition, done, Some(total)).is_continue();
+        match device.precondition(&self.config, &mut keep_going) {
+            Ok(true) => {
+                self.take_over(device);
+                Ok(())
+            }
+            Ok(false) => Err(PushError::Interrupted),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    fn take_over(&mut self, device: Functional) {
+        let sequence = device.sequence();
+        self.ssd = Some(Ssd::with_plugs(&self.config, device.ftl, sequence, &self.plugs));
+    }
+
+    /// Give the unused device the state in the snapshot file `path`.
+    ///
+    /// # Errors
+    /// A [`PushError`].
+    pub fn load(&mut self, path: &Path, caller: &mut dyn Caller) -> Result<(), PushError> {
+        self.check_unused()?;
+        let loaded = load_snapshot(path, Some(&self.config), caller);
+        let (snapshot, digest) = loaded.map_err(|error| match error {
+            LoadError::Refused(why) => PushError::Snapshot(why),
+            LoadError::Interrupted => PushError::Interrupted,
+        })?;
+        let restored = Functional::restore(&self.config, &snapshot, &self.plugs);
+        let refused = |why| PushError::Snapshot(format!("{}: {why}", path.display()));
+        self.take_over(restored.map_err(refused)?);
+        self.snapshot_digest = Some(digest);
+        Ok(())
+    }
+
+    /// The state of the device, which is at rest.
+    ///
+    /// # Errors
+    /// It is not at rest, or cannot continue.
+    pub fn snapshot(&mut self) -> Result<DeviceSnapshot, PushError> {
+        if let Some(why) = &self.stuck {
+            return Err(PushError::Refused(format!("the device cannot go on: {why}")));
+        }
+        let advice = "flush it and let it run until it is idle";
+        self.ssd().snapshot().map_err(|e| PushError::Refused(format!("{e}; {advice}")))
+    }
+
+    /// Save the state of the device at rest to the file `path`, over an existing file only if `replace` is set; the
+    /// digest of the state.
+    ///
+    /// # Errors
+    /// As [`PushDriver::snapshot`]; the file cannot be written; the caller ended it.
+    pub fn save(
+        &mut self,
+        path: &Path,
+        replace: bool,
+        caller: &mut dyn Caller,
+    ) -> Result<String, PushError> {
+        let snapshot = self.snapshot()?;
+        let total = Some(snapshot.bytes());
+        let mut watch = |done| caller.progress(Stage::Writing, done, total);
+        match snapshots::save(&snapshot, path, replace, &mut watch) {
+            Ok(saved) => Ok(saved.digest),
+            Err(SaveError::Write(error)) => Err(PushError::File(error.to_string())),
+            Err(SaveError::Interrupted) => Err(PushError::Interrupted),
+        }
+    }
+
+    /// Submit requests in order of arrival, all of them or none; the number of the first.
+    ///
+    /// # Errors
+    /// One of them is not valid, or the device cannot continue.
+    pub fn submit(&mut self, submissions: &[Submission]) -> Result<u64, PushError> {
+        self.check_going()?;
+        let now = self.ssd().now().0;
+        let (mut requests, mut earliest) = (Vec::with_capacity(submissions.len()), self.last_ns);
+        for (i, submission) in submissions.iter().enumerate() {
+            let bad = |why: String| PushError::Refused(format!("request {i}: {why}"));
+            let request = submission.request(&self.config.device).map_err(bad)?;
+            let at = match submission.at_ns {
+                None => earliest.max(now),
+                Some(at) => {
+                    u64::try_from(at).ok().filter(|&at| at >= earliest).ok_or_else(|| {
+                        bad(format!("it arrives at {at} ns; expected {earliest} or later"))
+                    })?
+                }
+            };
+            earliest = at;
+            requests.push((Nanos(at), request));
+        }
+        let ssd = self.ssd();
+        let first = ssd.submitted();
+        for (at, request) in requests {
+            ssd.submit(at, &request, None).map_err(|e| PushError::Refused(e.to_string()))?;
+        }
+        self.last_ns = earliest;
+        Ok(first)
+    }
+
+    /// Run until nothing is left to do; the requests that have completed since the last call, in that order.
+    ///
+    /// # Errors
+    /// The device failed, or the caller ended the call: then the next one returns these completions too.
+    pub fn run_until_idle(
+        &mut self,
+        caller: &mut dyn Caller,
+    ) -> Result<Vec<RequestRecord>, PushError> {
+        self.run_until(Nanos::NEVER, caller)
+    }
+
+    /// Run until simulated time `end` or until nothing is left to do; the requests that have completed since the
+    /// last call, in that order.
+    ///
+    /// # Errors
+    /// As [`PushDriver::run_until_idle`].
+    pub fn run_until(
+        &mut self,
+        end: Nanos,
+        caller: &mut dyn Caller,
+    ) -> Result<Vec<RequestRecord>, PushError> {
+        self.check_going()?;
+        let advanced = advance(self.ssd(), end, caller);
+        if end != Nanos::NEVER && matches!(advanced, Ok(ControlFlow::Continue(()))) {
+            // Nothing can arrive in the past of the client.
+            self.last_ns = self.last_ns.max(end.0);
+        }
+        match advanced {
+            Ok(ControlFlow::Break(())) => Err(PushError::Interrupted),
+            Err(error) => Err(self.failed(error)),
+            Ok(ControlFlow::Continue(())) => {
+                let mut records = Vec::new();
+                self.ssd().drain_requests(&mut records);
+                Ok(records)
+            }
+        }
+    }
+
+    /// The run so far, as a finished one; its ending is `Interrupted` while requests are outstanding.
+    pub fn report(&mut self, commit: Option<String>) -> Finished {
+        let circumstances = Circumstances {
+            commit,
+            snapshot_digest: self.snapshot_digest.clone(),
+            plugs: self.plugs.clone(),
+            ..Circumstances::default()
+        };
+        let under_way = self.ssd().outstanding() > 0;
+        let ending = if under_way { Ending::Interrupted } else { Ending::Completed };
+        let given = self.given.clone();
+        report::timed(&given, self.ssd(), &circumstances, ending, None)
+    }
+}
+
+/// Run one instant after the other, up to `end`. `Break`: the caller ended it.
+fn advance(
+    ssd: &mut Ssd,
+    end: Nanos,
+    caller: &mut dyn Caller,
+) -> Result<ControlFlow<()>, DeviceError> {
+    let (mut done, mut logged) = (Vec::new(), Vec::new());
+    for instant in 1u64.. {
+        match ssd.next_event() {
+            Some(at) if at > end => break,
+            Some(at) => ssd.run_until(at, &mut done)?,
+            None if ssd.outstanding() > 0 && end == Nanos::NEVER => {
+                ssd.run_until(end, &mut done)?
+            }
+            None => break,
+        };
+        // The client asks neither for contents nor for the operations.
+        for completion in done.drain(..) {
+            ssd.take_data(completion.id);
+        }
+        if instant % WATCH_EVERY == 0 {
+            ssd.drain_operations(&mut logged);
+            logged.clear();
+            let total = ssd.submitted();
+            let completed = total - ssd.outstanding();
+            if caller.progress(Stage::Workload, completed, Some(total)).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}

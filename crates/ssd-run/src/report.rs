@@ -1,0 +1,218 @@
+//! The report of a run: its measurements, the device's end, and what the caller knows about it.
+
+use ssd_core::config::{Config, GcPath, HostMode, InterconnectModel};
+use ssd_core::ftl::Ftl;
+use ssd_core::ftl::plugs::Plugs;
+use ssd_core::functional_run::FunctionalResult;
+use ssd_core::host::device::Device as _;
+use ssd_core::metrics::Measurements;
+use ssd_core::metrics::build::{DeviceState, Inputs};
+use ssd_core::metrics::counters::Cause;
+use ssd_core::metrics::distributions;
+use ssd_core::metrics::report::{Provenance, Report, TraceLines};
+use ssd_core::metrics::series::Series;
+use ssd_core::sim::ssd::Ssd;
+use ssd_core::units::Nanos;
+use std::collections::BTreeMap;
+
+/// What the caller knows about a run, and what it contributes.
+#[derive(Clone, Debug, Default)]
+pub struct Circumstances {
+    /// Commit of the program.
+    pub commit: Option<String>,
+    /// Digest of the trace.
+    pub trace_digest: Option<String>,
+    /// Lines of the trace.
+    pub trace_lines: Option<TraceLines>,
+    /// Digest of the snapshot that the run starts from.
+    pub snapshot_digest: Option<String>,
+    /// Warnings that go into the report.
+    pub warnings: Vec<String>,
+    /// Recompute all invariants once in this many instants; 0: never.
+    pub audit_every: u64,
+    /// External policies, which replace those that the configuration names.
+    pub plugs: Plugs,
+}
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// Every request completed.
+    Completed,
+    /// The caller stopped it.
+    Interrupted,
+    /// It could not continue.
+    Failed(String),
+    /// A log could not be written.
+    Unwritable(String),
+}
+
+/// A finished run.
+pub struct Finished {
+    /// Its report.
+    pub report: Report,
+    /// Rows of the time series.
+    pub series: Series,
+    /// Distributions behind the report's means and percentiles, as CSV.
+    pub distributions: String,
+    /// How it ended.
+    pub ending: Ending,
+    /// Digest of all events in order.
+    pub event_digest: u64,
+}
+
+/// The run of `ssd` so far, as a finished one that ended with `ending`; `clock` is the wall-clock and processor
+/// time that it took, in nanoseconds.
+pub(crate) fn timed(
+    config: &Config,
+    ssd: &Ssd,
+    circumstances: &Circumstances,
+    ending: Ending,
+    clock: Option<(u64, u64)>,
+) -> Finished {
+    Finished {
+        report: report_timed(config, ssd, circumstances, &ending, clock),
+        series: ssd.measured.series.clone(),
+        distributions: distributions::csv(&ssd.measured, &ssd.erases()),
+        ending,
+        event_digest: ssd.event_digest,
+    }
+}
+
+/// A functional run with its result.
+pub(crate) fn functional(
+    config: &Config,
+    result: FunctionalResult,
+    circumstances: &Circumstances,
+    ending: Ending,
+    clock: Option<(u64, u64)>,
+) -> Finished {
+    let end = End {
+        ended: Nanos::ZERO,
+        at_rest: true,
+        pages_before: result.pages_before,
+        buffered_pages: None,
+        host_crosses: None,
+        erases: &result.erases,
+        busy: (&[], &[]),
+        clock,
+    };
+    let report = report(config, &result.ftl, &result.measured, circumstances, &ending, end);
+    let distributions = distributions::csv(&result.measured, &result.erases);
+    Finished { report, series: result.measured.series, distributions, ending, event_digest: 0 }
+}
+
+/// The end of a run.
+struct End<'a> {
+    ended: Nanos,
+    at_rest: bool,
+    pages_before: u64,
+    /// Pages in the write buffer; `None` without one.
+    buffered_pages: Option<u64>,
+    /// See [`DeviceState::host_crosses`].
+    host_crosses: Option<bool>,
+    erases: &'a [u32],
+    /// Busy time of channels and chips.
+    busy: (&'a [u64], &'a [u64]),
+    /// Wall-clock and processor time.
+    clock: Option<(u64, u64)>,
+}
+
+fn report_timed(
+    config: &Config,
+    ssd: &Ssd,
+    c: &Circumstances,
+    ending: &Ending,
+    clock: Option<(u64, u64)>,
+) -> Report {
+    let end = End {
+        ended: ssd.now(),
+        at_rest: ssd.at_rest(),
+        pages_before: ssd.pages_before(),
+        buffered_pages: (config.host.write_buffer_pages > 0).then(|| ssd.buffered_pages()),
+        host_crosses: host_crosses(config),
+        erases: &ssd.erases(),
+        busy: (&ssd.channel_busy_ns(), &ssd.chip_busy_ns()),
+        clock,
+    };
+    let mut report = report(config, &ssd.ftl, &ssd.measured, c, ending, end);
+    report.gc.pages_in_flight = ssd.pages_in_flight(Cause::Gc);
+    report.wear.pages_in_flight = ssd.pages_in_flight(Cause::Wear);
+    report.provenance.event_digest = Some(format!("{:016x}", ssd.event_digest));
+    report
+}
+
+/// Whether host pages cross an interconnect; `None` if the path of pages has no special features.
+fn host_crosses(config: &Config) -> Option<bool> {
+    let crosses = config.interconnect.model != InterconnectModel::None;
+    let special =
+        config.gc.path == GcPath::Selective || config.controller.page_error_probability > 0.0;
+    (crosses || special).then_some(crosses && config.controller.traversals_host > 0)
+}
+
+fn report(
+    config: &Config,
+    ftl: &Ftl,
+    measured: &Measurements,
+    circumstances: &Circumstances,
+    ending: &Ending,
+    end: End<'_>,
+) -> Report {
+    let bad = ftl.bad_blocks();
+    Report::build(&Inputs {
+        provenance: Provenance {
+            ssdlab: env!("CARGO_PKG_VERSION").to_string(),
+            commit: circumstances.commit.clone(),
+            seed: config.run.seed,
+            config_digest: ssd_core::config::digest(config),
+            trace_digest: circumstances.trace_digest.clone(),
+            snapshot_digest: circumstances.snapshot_digest.clone(),
+            event_digest: None,
+            external_policies: circumstances.plugs.names(),
+        },
+        config: serde_json::to_value(config).expect("a config is plain data"),
+        measured,
+        device: DeviceState {
+            page_bytes: u64::from(config.device.page_bytes),
+            user_pages: u64::from(ftl.geo.user_pages),
+            physical_pages: u64::from(ftl.geo.pages),
+            used_pages: ftl.space.used(),
+            valid_pages: ftl.owners.valid_pages(),
+            free_blocks: ftl.space.free_blocks_total(),
+            lowest_free_blocks: ftl.space.lowest_free_blocks(),
+            pages_before: end.pages_before,
+            buffered_pages: end.buffered_pages,
+            host_crosses: end.host_crosses,
+            erases: end.erases,
+            life_erases: &ftl.life_erases(),
+            factory_bad_blocks: bad.factory,
+            worn_out_blocks: bad.worn_out,
+            endurance: config.wear.endurance,
+            host_bytes_written: ftl.host_bytes_written(),
+            channel_busy_ns: end.busy.0,
+            chip_busy_ns: end.busy.1,
+        },
+        victim_policy: &config.gc.victim.policy,
+        open_loop: config.host.mode == HostMode::Open,
+        completed: *ending == Ending::Completed,
+        at_rest: end.at_rest,
+        ended: end.ended,
+        wall_ns: end.clock.map(|c| c.0),
+        cpu_ns: end.clock.map(|c| c.1),
+        memory_bytes: Some(ftl.bytes_held() as u64),
+        series: BTreeMap::new(),
+        trace_lines: circumstances.trace_lines.clone(),
+        warnings: all_warnings(circumstances, ending),
+    })
+}
+
+/// The warnings of a report, the reason for a failure first.
+fn all_warnings(circumstances: &Circumstances, ending: &Ending) -> Vec<String> {
+    let mut warnings = circumstances.warnings.clone();
+    if let Ending::Failed(why) | Ending::Unwritable(why) = ending
+        && !warnings.contains(why)
+    {
+        warnings.insert(0, why.clone());
+    }
+    warnings
+}

@@ -1,0 +1,137 @@
+//! Opening the workload, in a thread that can be abandoned.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "threads are banned in the core; this one only reads"
+)]
+
+use crate::caller::{Caller, Stage};
+use crate::compose::RunError;
+use ssd_core::config::{ArrivalKind, Config, Host, HostMode, Mode};
+use ssd_trace::fio::Drive;
+use ssd_trace::{OpenedSource, Step};
+use std::fs::Metadata;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Time between two calls of the caller.
+const POLL: Duration = Duration::from_millis(100);
+
+/// How far a reading is, shared by the thread that reads and the one that waits for it.
+#[derive(Default)]
+struct Reading {
+    bytes: AtomicU64,
+    /// Requests that are sorted, and of how many; 0: none are.
+    sorted: AtomicU64,
+    to_sort: AtomicU64,
+    /// Nobody waits for it any more.
+    abandoned: AtomicBool,
+}
+
+impl Reading {
+    /// Note a step; `Break` if nobody waits.
+    fn note(&self, step: Step) -> ControlFlow<()> {
+        match step {
+            Step::Read(bytes) => self.bytes.store(bytes, Ordering::Relaxed),
+            Step::Sorted { done, total } => {
+                self.sorted.store(done, Ordering::Relaxed);
+                self.to_sort.store(total, Ordering::Relaxed);
+            }
+        }
+        let abandoned = self.abandoned.load(Ordering::Relaxed);
+        if abandoned { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Report the progress of reading a file of `file_bytes` to `caller`; abandon the reading if that says so.
+    fn report(
+        &self,
+        caller: &mut dyn Caller,
+        finished: bool,
+        file_bytes: Option<u64>,
+    ) -> ControlFlow<()> {
+        let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let (stage, done, total) = match now(&self.to_sort) {
+            0 => (Stage::Reading, now(&self.bytes), file_bytes),
+            all => (Stage::Sorting, now(&self.sorted), Some(all)),
+        };
+        let done = if finished { total.unwrap_or(done) } else { done };
+        let go_on = caller.progress(stage, done, total);
+        self.abandoned.store(go_on.is_break(), Ordering::Relaxed);
+        go_on
+    }
+}
+
+/// The workload of `config`, opened, and the settings of a job file applied to `config.host`.
+///
+/// A trace is read in a thread of its own: its bytes may come from a pipe and never arrive. The thread is left
+/// behind when the caller ends the run meanwhile, and ends itself at its next step.
+///
+/// # Errors
+/// [`RunError::Workload`], or [`RunError::Interrupted`] by the caller.
+pub fn open_workload(
+    config: &mut Config,
+    caller: &mut dyn Caller,
+) -> Result<OpenedSource, RunError> {
+    let workload = &config.workload;
+    let file = workload.trace.as_ref().or(workload.like.as_ref()).map(std::fs::metadata);
+    let file_bytes = file.and_then(Result::ok).filter(Metadata::is_file).map(|file| file.len());
+    let reading = Arc::new(Reading::default());
+    let (reader, receiver) = start_reading(config, Arc::clone(&reading));
+    let opened = loop {
+        match receiver.recv_timeout(POLL) {
+            Ok(opened) => break opened.map_err(|e| RunError::Workload(e.to_string()))?,
+            Err(RecvTimeoutError::Timeout) => {
+                if reading.report(caller, false, file_bytes).is_break() {
+                    return Err(RunError::Interrupted);
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                let panic = reader.join().err();
+                std::panic::resume_unwind(panic.unwrap_or_else(|| Box::new("no workload was sent")))
+            }
+        }
+    };
+    if file_bytes.is_some() && reading.report(caller, true, file_bytes).is_break() {
+        return Err(RunError::Interrupted);
+    }
+    if let Some(drive) = opened.drive {
+        follow(&mut config.host, drive).map_err(RunError::Workload)?;
+    }
+    Ok(opened)
+}
+
+type Opened = Result<OpenedSource, ssd_core::host::request::SourceError>;
+
+/// Start the thread that opens the workload of `config`.
+fn start_reading(config: &Config, reading: Arc<Reading>) -> (JoinHandle<()>, Receiver<Opened>) {
+    let (page_bytes, user_pages) = (config.device.page_bytes, config.device.user_pages);
+    let (seed, mut workload) = (config.workload_seed(), config.workload.clone());
+    if config.host.mode == HostMode::Closed || config.run.mode == Mode::Functional {
+        // Arrival times are ignored: spare the logarithms. They have a random stream of their own.
+        workload.arrival.kind = ArrivalKind::Fixed;
+    }
+    let (sender, receiver) = mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        let mut watch = |step| reading.note(step);
+        let opened = ssd_trace::open_watched(&workload, page_bytes, user_pages, seed, &mut watch);
+        // Without a receiver the workload is not needed any more.
+        let _ = sender.send(opened);
+    });
+    (reader, receiver)
+}
+
+/// Set `host` as a job file of fio asks, whatever the configuration says: a preset speaks of other workloads.
+fn follow(host: &mut Host, drive: Drive) -> Result<(), String> {
+    let Drive::Closed { depth, think_ns, think_every, stop_ns } = drive else {
+        host.mode = HostMode::Open;
+        return Ok(());
+    };
+    let most = "host.queue_depth: the job file asks for more than 65536 requests outstanding";
+    let depth = u32::try_from(depth).ok().filter(|&n| n <= 65_536).ok_or(most)?;
+    (host.mode, host.queue_depth) = (HostMode::Closed, depth);
+    (host.think_time_ns, host.think_every, host.stop_after_ns) = (think_ns, think_every, stop_ns);
+    Ok(())
+}

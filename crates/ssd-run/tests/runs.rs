@@ -1,0 +1,212 @@
+//! Runs composed from a configuration: what the caller supplies is used, and its refusals end the run.
+
+use ssd_core::config::{Config, Input, Metrics, load};
+use ssd_core::sim::log::{OpRecord, StateRow};
+use ssd_core::sim::request::RequestRecord;
+use ssd_run::logs::Logs;
+use ssd_run::{Caller, ClockReading, Ending, RunError, RunLog, Setup, Stage, Unattended, run};
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+const SMALL: &str = "
+    [device]
+    channels = 2
+    chips_per_channel = 1
+    blocks_per_plane = 64
+    pages_per_block = 32
+    [precondition]
+    fill = 0.5
+    [workload]
+    requests = 6000
+    [metrics]
+    op_log = true
+    request_log = true
+";
+
+/// `SMALL` with more settings.
+fn config(sets: &[(&str, &str)]) -> Config {
+    let file = Some(("run.toml".to_owned(), SMALL.to_owned()));
+    let sets = sets.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    load(&Input { file, sets, ..Input::default() }).unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("ssd-run-{name}-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder of its own");
+    folder
+}
+
+/// What the log refuses.
+#[derive(Clone, Copy, PartialEq)]
+enum Full {
+    State,
+    Requests,
+    End,
+}
+
+struct Failing(Full);
+
+impl Failing {
+    fn write(&self, now: Full) -> Result<(), String> {
+        if self.0 == now { Err("the disk is full".into()) } else { Ok(()) }
+    }
+}
+
+impl RunLog for Failing {
+    fn state(&mut self, _rows: &mut dyn Iterator<Item = StateRow>) -> Result<(), String> {
+        self.write(Full::State)
+    }
+
+    fn operations(&mut self, _records: &[OpRecord]) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn requests(&mut self, _records: &[RequestRecord]) -> Result<(), String> {
+        self.write(Full::Requests)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), String> {
+        self.write(Full::End)
+    }
+}
+
+/// Keeps what it is told, and stops the run at a stage.
+#[derive(Default)]
+struct Observer {
+    stages: Vec<Stage>,
+    stop_at: Option<Stage>,
+    full: Option<Full>,
+    folder: Option<PathBuf>,
+    readings: u64,
+}
+
+impl Caller for Observer {
+    fn clock(&mut self) -> Option<ClockReading> {
+        self.readings += 1;
+        Some(ClockReading { wall_ns: self.readings * 1000, cpu_ns: self.readings * 10 })
+    }
+
+    fn progress(&mut self, stage: Stage, done: u64, total: Option<u64>) -> ControlFlow<()> {
+        assert!(total.is_none_or(|total| done <= total), "{done} of {total:?}");
+        if self.stages.last() != Some(&stage) {
+            self.stages.push(stage);
+        }
+        if self.stop_at == Some(stage) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn log(&mut self, metrics: &Metrics) -> Result<Option<Box<dyn RunLog>>, String> {
+        if let Some(full) = self.full {
+            return Ok(Some(Box::new(Failing(full))));
+        }
+        let Some(folder) = &self.folder else { return Ok(None) };
+        Ok(Some(Box::new(Logs::create(folder, metrics.op_log, metrics.request_log)?)))
+    }
+}
+
+#[test]
+fn a_run_from_a_text() {
+    let file = Some(("run.toml".to_owned(), SMALL.to_owned()));
+    let config = load(&Input { file, ..Input::default() }).expect("a sound configuration");
+    let done = run(config, Setup::default(), &mut Unattended).expect("a run");
+    assert_eq!(done.finished.ending, Ending::Completed);
+    assert_eq!(done.finished.report.requests.completed, 6000);
+}
+
+#[test]
+fn progress_clock_and_logs_reach_the_caller() {
+    let folder = folder("logs");
+    let mut caller = Observer { folder: Some(folder.clone()), ..Observer::default() };
+    let done = run(config(&[]), Setup::default(), &mut caller).expect("a run");
+    assert_eq!(done.finished.ending, Ending::Completed);
+    assert_eq!(caller.stages, [Stage::Precondition, Stage::Workload]);
+    let time = &done.finished.report.time;
+    assert_eq!((time.wall, time.cpu, caller.readings), (Some(1000), Some(10), 2));
+    let text = |name: &str| {
+        let bytes = fs::read(folder.join(name)).expect("a log");
+        String::from_utf8(zstd::decode_all(&bytes[..]).expect("a whole one")).expect("text")
+    };
+    assert_eq!(text("requests.csv.zst").lines().count(), 1 + 6000);
+    let state = text("state.csv.zst").lines().count() as u64;
+    assert!(state > 1 && text("ops.csv.zst").lines().count() > 6000);
+    // The files are there now: another run does not start.
+    let again = run(config(&[]), Setup::default(), &mut caller).err().expect("no second run");
+    let RunError::Log(why) = &again else { panic!("{again:?}") };
+    assert!(why.contains("ops.csv.zst: cannot be written"), "{why}");
+    fs::remove_dir_all(folder).expect("the folder goes");
+}
+
+#[test]
+fn a_log_that_fails_ends_the_run() {
+    for (full, completed) in [(Full::State, false), (Full::Requests, false), (Full::End, true)] {
+        let mut caller = Observer { full: Some(full), ..Observer::default() };
+        let done = run(config(&[]), Setup::default(), &mut caller).expect("it started").finished;
+        assert_eq!(done.ending, Ending::Unwritable("the disk is full".into()));
+        assert_eq!(done.report.completed, completed);
+        let warned = done.report.warnings.iter().any(|w| w == "the disk is full");
+        assert_eq!(warned, !completed, "{:?}", done.report.warnings);
+    }
+}
+
+#[test]
+fn an_interrupt_keeps_the_results_so_far() {
+    for stage in [Stage::Precondition, Stage::Workload] {
+        for mode in ["\"timed\"", "\"functional\""] {
+            let mut caller = Observer { stop_at: Some(stage), ..Observer::default() };
+            let config = config(&[
+                ("run.mode", mode),
+                ("metrics.op_log", "false"),
+                ("metrics.request_log", "false"),
+            ]);
+            let done = run(config, Setup::default(), &mut caller).expect("it started").finished;
+            assert_eq!((done.ending, done.report.completed), (Ending::Interrupted, false));
+            assert_eq!(caller.stages.last(), Some(&stage));
+            let early = done.report.warnings.iter().any(|w| w.starts_with("interrupted while"));
+            assert_eq!(early, stage == Stage::Precondition);
+        }
+    }
+}
+
+/// A trace that never arrives: nobody writes into the pipe, and whoever waits for it waits for ever.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_while_reading_leaves_the_reader_behind() {
+    let folder = folder("pipe");
+    let pipe = folder.join("trace.csv");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+    assert!(made.success());
+    let trace = format!("{:?}", pipe.display().to_string());
+    let config = config(&[("workload.kind", "\"trace\""), ("workload.trace", &trace)]);
+    let mut caller = Observer { stop_at: Some(Stage::Reading), ..Observer::default() };
+    let stopped = run(config, Setup::default(), &mut caller).err();
+    assert_eq!(stopped, Some(RunError::Interrupted));
+    assert_eq!(caller.stages, [Stage::Reading]);
+    fs::remove_dir_all(folder).expect("the folder goes");
+}
+
+#[test]
+fn a_workload_that_cannot_be_opened_is_no_run() {
+    let sets = [("workload.kind", "\"trace\""), ("workload.trace", "\"no-such-file\"")];
+    let error = run(config(&sets), Setup::default(), &mut Unattended).err().expect("no trace");
+    let RunError::Workload(why) = &error else { panic!("{error:?}") };
+    assert!(why.starts_with("no-such-file: cannot open the trace"), "{why}");
+    let sets = [("precondition.snapshot", "\"no-such-file\"")];
+    let error = run(config(&sets), Setup::default(), &mut Unattended).err().expect("no snapshot");
+    let RunError::Config(why) = &error else { panic!("{error:?}") };
+    assert!(why.starts_with("precondition.snapshot: no-such-file: cannot be read"), "{why}");
+}
+
+#[test]
+fn a_job_file_sets_the_host() {
+    let folder = folder("job");
+    let job = folder.join("a.fio");
+    fs::write(&job, "[a]\nrw=randwrite\nbs=4k\nsize=1m\niodepth=7\nioengine=libaio\n")
+        .expect("a file");
+    let path = format!("{:?}", job.display().to_string());
+    let mut config = config(&[("workload.kind", "\"fio\""), ("workload.job", &path)]);
+    config.host.queue_depth = 1;
+    let opened = ssd_run::open_workload(&mut config, &mut Unattended).expect("a job");
+    assert!(opened.drive.is_some());
+    assert_eq!(config.host.queue_depth, 7);
+    fs::remove_dir_all(folder).expect("the folder goes");
+}

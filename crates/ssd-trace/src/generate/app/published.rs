@@ -1,0 +1,109 @@
+//! The papers' statistics of their traces, as models.
+//!
+//! - *adaptive-channel* gives shares of operations and of sequential requests (table 4) and mean sizes
+//!   of all and of the sequential ones (table 5), for each operation: the mean of the others follows.
+//!   Most come out at 4.0 KiB: their random requests are single blocks. Where the mean is below that
+//!   (MongoDB's writes 3.8 KiB, RocksDB's and Cassandra's reads 3.9 and 3.7), requests of half a block
+//!   are among them.
+//! - *invalidation-rate* and *noc-copyback* give shares of reads and writes, one share of sequential
+//!   requests, and mean sizes (table 3 of each); deletes are not counted. Decided here: sequential shares
+//!   of reads and of writes are in the ratio of the other set, random requests are single blocks, and
+//!   the journal has the share of the other set.
+//! - The share of the journal is that of adaptive-channel's table 3, of writes.
+//! - Not published: n/a counts as 0.
+//! - Paces: noc-copyback, section 4.2 (Cassandra: steady reads, surges of writes; MongoDB: phases and
+//!   idle times in turn; SQLite: static; MySQL, `RocksDB`, Dbench: dynamic). Varmail is in none: steady.
+
+use super::deck::BLOCK_BYTES;
+use super::model::{Model, NAMES, Pace, SETS, Shape};
+use crate::generate::papers::{ADAPTIVE_CHANNEL, Column, INVALIDATION_RATE, NOC_COPYBACK, Paper};
+use ssd_core::host::request::SourceError;
+
+const KIB: f64 = 1024.0;
+
+/// The model of `name` in `set`.
+pub(super) fn model(name: &str, set: &str) -> Result<Model, SourceError> {
+    let unknown = |what: &str, said: &str, known: &[&str]| {
+        Err(SourceError(format!("{what} {said:?} is not known; there are: {}", known.join(", "))))
+    };
+    if !NAMES.contains(&name) {
+        return unknown("application", name, &NAMES);
+    }
+    if !SETS.contains(&set) {
+        return unknown("parameter set", set, &SETS);
+    }
+    let Some(shapes) = shapes(name, set) else {
+        let known: Vec<&str> =
+            SETS.into_iter().filter(|other| shapes(name, other).is_some()).collect();
+        return Err(SourceError(format!(
+            "the set {set} has no numbers for {name}; there are some in: {}",
+            known.join(", ")
+        )));
+    };
+    let journal = column(&ADAPTIVE_CHANNEL, "table3_file_types_percent", name);
+    Model {
+        name: format!("{name} ({set})"),
+        shapes,
+        journal: journal.map_or(0.0, |column| column.number("journal") / 100.0),
+        pace: pace(name),
+    }
+    .checked()
+}
+
+fn shapes(name: &str, set: &str) -> Option<[Shape; 3]> {
+    match set {
+        "adaptive-channel" => whole(name),
+        "invalidation-rate" => brief(&INVALIDATION_RATE, name),
+        _ => brief(&NOC_COPYBACK, name),
+    }
+}
+
+fn pace(name: &str) -> Pace {
+    match name {
+        "cassandra" => Pace::WriteSpikes,
+        "mongodb" => Pace::Periodic,
+        "mysql" | "rocksdb" | "dbench" => Pace::Dynamic,
+        _ => Pace::Steady,
+    }
+}
+
+/// One application's column of a table.
+fn column(paper: &'static Paper, table: &str, name: &str) -> Option<Column> {
+    Column::of(paper, table, "workloads", name)
+}
+
+/// Of a set with sequential shares and sizes for each operation.
+fn whole(name: &str) -> Option<[Shape; 3]> {
+    let shares = column(&ADAPTIVE_CHANNEL, "table4_operations_percent", name)?;
+    let sizes = shares.beside("table5_mean_size_kib");
+    Some(["read", "write", "delete"].map(|op| {
+        let follower = format!("sequential_{op}");
+        let sequential = shares.number(&follower) / 100.0;
+        let (all, followers) = (sizes.number(op) * KIB, sizes.number(&follower) * KIB);
+        Shape {
+            share: shares.number(op) / 100.0,
+            sequential,
+            sequential_bytes: followers,
+            random_bytes: (all - sequential * followers) / (1.0 - sequential),
+        }
+    }))
+}
+
+/// Of a set with one sequential share.
+fn brief(paper: &'static Paper, name: &str) -> Option<[Shape; 3]> {
+    let column = column(paper, "table3_traces", name)?;
+    let other = whole(name)?;
+    let shares = ["read_percent", "write_percent"].map(|key| column.number(key) / 100.0);
+    let sequential = column.number("sequential_percent") / 100.0;
+    let expected = shares[0] * other[0].sequential + shares[1] * other[1].sequential;
+    let block = BLOCK_BYTES as f64;
+    let shape = |op: usize, key: &str| {
+        let sequential = other[op].sequential * sequential / expected;
+        let mean = column.number(key) * KIB;
+        let sequential_bytes =
+            if sequential > 0.0 { (mean - (1.0 - sequential) * block) / sequential } else { 0.0 };
+        Shape { share: shares[op], sequential, sequential_bytes, random_bytes: block }
+    };
+    let none = Shape { share: 0.0, sequential: 0.0, sequential_bytes: 0.0, random_bytes: block };
+    Some([shape(0, "mean_read_kib"), shape(1, "mean_write_kib"), none])
+}

@@ -1,0 +1,9 @@
+//! Generators of requests: synthetic workloads, applications, stand-ins for recorded volumes, fio jobs.
+
+pub mod app;
+pub mod fio;
+pub mod keys;
+pub(crate) mod like;
+mod papers;
+pub mod stand_in;
+pub mod synthetic;

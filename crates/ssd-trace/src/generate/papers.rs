@@ -1,0 +1,72 @@
+//! Published tables, as in `papers/*.toml`: a list of names, and lists of numbers in its order.
+
+use std::sync::LazyLock;
+use toml::{Table, Value};
+
+/// The file of a paper, read when it is first asked for.
+pub(crate) type Paper = LazyLock<Table>;
+
+macro_rules! papers {
+    ($($name:ident = $file:literal;)*) => {
+        $(pub(crate) static $name: Paper = LazyLock::new(|| {
+            let text = include_str!(concat!("../../../../papers/", $file));
+            text.parse().expect("the file of a paper's numbers is TOML")
+        });)*
+    };
+}
+
+papers! {
+    ADAPTIVE_CHANNEL = "adaptive-channel.toml";
+    DEFERRED_GC_RAID = "deferred-gc-raid.toml";
+    INVALIDATION_RATE = "invalidation-rate.toml";
+    MSR_FIRST_MILLION = "msr-first-million.toml";
+    NOC_COPYBACK = "noc-copyback.toml";
+}
+
+/// The numbers of one name.
+#[derive(Clone, Copy)]
+pub(crate) struct Column {
+    paper: &'static Table,
+    table: &'static Value,
+    index: usize,
+}
+
+impl Column {
+    /// That of `name` in `table`, where the list `names` has it, in whatever case.
+    pub(crate) fn of(
+        paper: &'static Paper,
+        table: &str,
+        names: &str,
+        name: &str,
+    ) -> Option<Column> {
+        let table = &paper[table];
+        let is_it = |one: &Value| one.as_str().is_some_and(|one| one.eq_ignore_ascii_case(name));
+        let index = list(table, names).iter().position(is_it)?;
+        Some(Column { paper, table, index })
+    }
+
+    /// The same column of another table of the paper.
+    pub(crate) fn beside(self, table: &str) -> Column {
+        Column { table: &self.paper[table], ..self }
+    }
+
+    /// The number called `key`; n/a counts as 0.
+    pub(crate) fn number(self, key: &str) -> f64 {
+        number(&list(self.table, key)[self.index])
+    }
+}
+
+/// Mean of the numbers called `key` of all names.
+pub(crate) fn mean(paper: &'static Paper, table: &str, key: &str) -> f64 {
+    let all = list(&paper[table], key);
+    all.iter().map(number).sum::<f64>() / all.len() as f64
+}
+
+fn list<'a>(table: &'a Value, key: &str) -> &'a [Value] {
+    table[key].as_array().expect("a list")
+}
+
+fn number(value: &Value) -> f64 {
+    let number = value.as_float().or_else(|| value.as_integer().map(|n| n as f64));
+    number.filter(|number| !number.is_nan()).unwrap_or(0.0)
+}

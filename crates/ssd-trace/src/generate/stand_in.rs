@@ -1,0 +1,278 @@
+//! Stand-ins for volumes of the MSR Cambridge traces, which must not be redistributed.
+//!
+//! Each is generated in two phases. The first million requests have the statistics measured on the real
+//! volume's first million; the rest have statistics that complete those of the whole week (Liang et al.,
+//! "Boosting Performance of SSD with Chip-level RAID by Deferring Garbage Collection", IEICE Electronics
+//! Express 2018, table II), so that both hold and the trace is not stationary. Decided where nothing is
+//! published:
+//!
+//! - The paper's *working set* is more than the requests can touch (`src2_0` reads 2 GB in all, writes 1.2 GB
+//!   of pages, and has 15.6 GB): it is taken to be the range of addresses.
+//! - A written page is new with the share that leads to the *unique write space*, otherwise one written
+//!   before: recent ones more often, as are pages of journals and tables.
+//! - Half of the reads go to what was written, half to anywhere in the range.
+//! - `wdev_0` has no statistics of its first million: its means are those of the other four, and it has
+//!   one phase.
+//! - Requests arrive as a Poisson process at the mean gap of the phase; a volume's trace is a week long.
+
+use crate::generate::app::deck::{BLOCK, BLOCK_BYTES, Deck};
+use crate::generate::papers::{self, Column, DEFERRED_GC_RAID, MSR_FIRST_MILLION};
+use crate::generate::synthetic::Scatter;
+use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
+use ssd_core::rng::Stream;
+use ssd_core::units::{Nanos, SECTOR_BYTES};
+
+/// The volumes.
+pub const VOLUMES: [&str; 5] = ["hm_0", "stg_0", "src2_0", "rsrch_0", "wdev_0"];
+/// Requests of the first phase.
+pub const FIRST_REQUESTS: u64 = 1_000_000;
+const WEEK_NS: f64 = 7.0 * 86_400e9;
+/// Written blocks are together in chunks of this many (16 MiB), and the chunks are anywhere.
+const CHUNK: u64 = 4096;
+/// Share of the reads that go to written pages.
+const READ_WRITTEN: f64 = 0.5;
+
+/// Statistics of the requests in one phase.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Phase {
+    /// Requests.
+    pub requests: u64,
+    /// Share of writes.
+    pub write: f64,
+    /// Mean size of writes, bytes.
+    pub write_bytes: f64,
+    /// Mean size of reads, bytes.
+    pub read_bytes: f64,
+    /// Share of the volume written that had been written before.
+    pub update: f64,
+    /// Mean time between requests, ns.
+    pub gap_ns: f64,
+}
+
+/// Figures of a volume.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Week {
+    /// Bytes of addresses.
+    pub range_bytes: u64,
+    /// Bytes of pages written at least once, at the end.
+    pub unique_bytes: u64,
+    /// Its phases.
+    pub phases: Vec<Phase>,
+}
+
+impl Week {
+    /// The published figures of `volume`, one of [`VOLUMES`].
+    ///
+    /// # Errors
+    /// There is no such volume.
+    pub fn published(volume: &str) -> Result<Week, SourceError> {
+        let whole = Column::of(&DEFERRED_GC_RAID, "table2_traces", "trace", volume);
+        let Some(whole) = whole.filter(|_| VOLUMES.contains(&volume)) else {
+            let known = VOLUMES.join(", ");
+            return Err(SourceError(format!("no stand-in for {volume:?}; there are: {known}")));
+        };
+        let figure = |key: &str| whole.number(key);
+        let (requests, write) = (figure("requests"), figure("write_ratio"));
+        let unique_bytes = (figure("unique_write_space_gb") * 1e9).round() as u64;
+        let range_bytes = (figure("working_set_gb") * 1e9).round() as u64;
+        let Some(first) = Column::of(&MSR_FIRST_MILLION, "first_million", "volumes", volume) else {
+            let mean = |key: &str| papers::mean(&MSR_FIRST_MILLION, "first_million", key);
+            let mut only = Phase {
+                requests: requests as u64,
+                write,
+                write_bytes: mean("mean_write") * SECTOR_BYTES as f64,
+                read_bytes: mean("mean_read") * SECTOR_BYTES as f64,
+                update: 0.0,
+                gap_ns: WEEK_NS / requests,
+            };
+            only.update = 1.0 - unique_bytes as f64 / (requests * write * only.write_bytes);
+            return Ok(Week { range_bytes, unique_bytes, phases: vec![only] });
+        };
+        let figure = |key: &str| first.number(key);
+        let start = Phase {
+            requests: FIRST_REQUESTS,
+            write: figure("writes") / (figure("writes") + figure("reads")),
+            write_bytes: figure("mean_write") * SECTOR_BYTES as f64,
+            read_bytes: figure("mean_read") * SECTOR_BYTES as f64,
+            update: figure("update"),
+            gap_ns: figure("mean_gap_ms") * 1e6,
+        };
+        let (n, left) = (FIRST_REQUESTS as f64, requests - FIRST_REQUESTS as f64);
+        let rest_write = (write * requests - start.write * n) / left;
+        let new = start.write * n * start.write_bytes * (1.0 - start.update);
+        let rest_bytes = rest_write * left * start.write_bytes;
+        let rest = Phase {
+            requests: left as u64,
+            write: rest_write,
+            update: 1.0 - (unique_bytes as f64 - new) / rest_bytes,
+            gap_ns: (WEEK_NS - n * start.gap_ns) / left,
+            ..start
+        };
+        Ok(Week { range_bytes, unique_bytes, phases: vec![start, rest] })
+    }
+}
+
+/// The file of a real `volume` in `folder`.
+///
+/// # Errors
+/// There is none; the message lists the names that were tried.
+pub(crate) fn real_file(folder: &str, volume: &str) -> Result<String, SourceError> {
+    let names = ["csv", "csv.gz", "csv.zst"].map(|end| format!("{volume}.{end}"));
+    let mut paths = names.iter().map(|name| std::path::Path::new(folder).join(name));
+    if let Some(found) = paths.find(|path| path.is_file()) {
+        return Ok(found.to_string_lossy().into_owned());
+    }
+    let why = match std::fs::read_dir(folder).map(Iterator::count) {
+        Err(error) => format!("cannot be read: {error}"),
+        Ok(0) => "is empty".to_owned(),
+        Ok(_) => format!("has no volume {volume}"),
+    };
+    let expected = names.join(", ");
+    Err(SourceError(format!("workload.msr: {folder} {why}; expected one of {expected}")))
+}
+
+/// Random draws of one phase.
+struct Draws {
+    left: u64,
+    writes: Deck<bool>,
+    updates: Deck<bool>,
+    write_sectors: Deck<u32>,
+    read_sectors: Deck<u32>,
+    gap_ns: f64,
+}
+
+impl Draws {
+    fn new(phase: &Phase, number: usize, seed: u64) -> Draws {
+        let stream = |what: &str| Stream::new(seed, &format!("stand-in.{number}.{what}"));
+        Draws {
+            left: phase.requests,
+            writes: Deck::coin(phase.write, stream("op")),
+            updates: Deck::coin(phase.update, stream("update")),
+            write_sectors: Deck::sizes(phase.write_bytes, 1, stream("write size")),
+            read_sectors: Deck::sizes(phase.read_bytes, 1, stream("read size")),
+            gap_ns: phase.gap_ns,
+        }
+    }
+}
+
+/// A generated trace of a volume; the same figures and seed give the same requests.
+pub struct StandIn {
+    /// The remaining phases, the next one last.
+    phases: Vec<Draws>,
+    scatter: Scatter,
+    range_blocks: u64,
+    /// Blocks written so far, counted as if they were consecutive.
+    written: u64,
+    at_ns: f64,
+    random: Stream,
+    requests: u64,
+    made: u64,
+}
+
+impl StandIn {
+    /// The first `requests` of `week` (`None`: all) on a volume of `span_bytes`.
+    ///
+    /// # Errors
+    /// The volume is smaller than the range of addresses.
+    pub fn new(
+        week: &Week,
+        span_bytes: u64,
+        requests: Option<u64>,
+        seed: u64,
+    ) -> Result<StandIn, SourceError> {
+        if span_bytes < week.range_bytes {
+            return Err(SourceError(format!(
+                "the trace has addresses up to {:.1} GB, the workload's space is {:.1} GB; enlarge \
+                 the device or workload.span",
+                week.range_bytes as f64 / 1e9,
+                span_bytes as f64 / 1e9
+            )));
+        }
+        let all = week.phases.iter().map(|phase| phase.requests).sum();
+        let requests = requests.unwrap_or(all);
+        if requests > all {
+            let text = format!("the trace has {all} requests; workload.requests asks for more");
+            return Err(SourceError(text));
+        }
+        let phases = week.phases.iter().enumerate();
+        let range_blocks = week.range_bytes / BLOCK_BYTES;
+        Ok(StandIn {
+            phases: phases.map(|(i, phase)| Draws::new(phase, i, seed)).rev().collect(),
+            scatter: Scatter::new(range_blocks / CHUNK),
+            range_blocks,
+            written: 0,
+            at_ns: 0.0,
+            random: Stream::new(seed, "stand-in.address"),
+            requests,
+            made: 0,
+        })
+    }
+
+    /// Sector of a write of `blocks`.
+    fn write(&mut self, blocks: u64, update: bool) -> u64 {
+        if update && self.written >= blocks {
+            return self.rewritten(blocks);
+        }
+        // Requests do not cross the end of their chunk; the rest of it stays unwritten.
+        let room = CHUNK - self.written % CHUNK;
+        let new = if room < blocks { self.written + room } else { self.written };
+        if new / CHUNK >= self.range_blocks / CHUNK {
+            return self.rewritten(blocks);
+        }
+        self.written = new + blocks;
+        self.sector(new)
+    }
+
+    /// Sector of `blocks` that were written before, recently more likely than long ago.
+    fn rewritten(&mut self, blocks: u64) -> u64 {
+        let unit = self.random.unit();
+        let ago = (unit * unit * unit * (self.written - blocks) as f64) as u64;
+        let index = self.written - blocks - ago;
+        let over = (index % CHUNK + blocks).saturating_sub(CHUNK);
+        self.sector(index - over)
+    }
+
+    /// Sector of a read of `blocks`.
+    fn read(&mut self, blocks: u64) -> u64 {
+        if self.written >= blocks && self.random.chance(READ_WRITTEN) {
+            return self.rewritten(blocks);
+        }
+        self.random.below(self.range_blocks - blocks) * BLOCK
+    }
+
+    /// Sector of a block that is the `index`-th written.
+    fn sector(&self, index: u64) -> u64 {
+        (self.scatter.place(index / CHUNK) * CHUNK + index % CHUNK) * BLOCK
+    }
+}
+
+impl Source for StandIn {
+    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
+        if self.made == self.requests {
+            return Ok(None);
+        }
+        self.made += 1;
+        if self.phases.last().is_some_and(|phase| phase.left == 0) {
+            self.phases.pop();
+        }
+        let phase = self.phases.last_mut().expect("as many requests as the phases have");
+        phase.left -= 1;
+        self.at_ns += self.random.exponential() * phase.gap_ns;
+        let write = phase.writes.draw();
+        let sectors = if write { phase.write_sectors.draw() } else { phase.read_sectors.draw() };
+        let blocks = u64::from(sectors).div_ceil(BLOCK);
+        let sector = if write {
+            let update = phase.updates.draw();
+            self.write(blocks, update)
+        } else {
+            self.read(blocks)
+        };
+        let op = if write { Op::Write } else { Op::Read };
+        let at = Nanos(self.at_ns as u64);
+        Ok(Some(TimedRequest { at, request: Request::new(op, sector, sectors) }))
+    }
+
+    fn expected(&self) -> Option<u64> {
+        Some(self.requests)
+    }
+}

@@ -1,0 +1,39 @@
+//! Trace files: ssdlab's binary trace format, for traces that are read more than once.
+//!
+//! A file (`.ssdtrace`) is a header and blocks of columns: time, sector, length with operation, and, where
+//! used, volume, stream and flags. A request of a typical trace takes 12 bytes, one of a regular workload
+//! fewer, and no value is ever truncated. Checksums cover every byte; `docs/trace-file.md` specifies the
+//! layout byte by byte.
+//!
+//! [`Reader`] reads them, [`crate::write::Columnar`] writes them.
+
+mod decode;
+pub(crate) mod encode;
+pub(crate) mod layout;
+mod reader;
+#[cfg(test)]
+mod tests;
+
+pub use layout::{
+    BLOCK_HEADER_BYTES, Columns, HEADER_BYTES, Header, MAGIC, MAX_BLOCK_REQUESTS, VERSION,
+};
+pub use reader::Reader;
+
+use crate::read::formats::{Clock, FormatInfo};
+use ssd_core::config::TraceFormat;
+
+/// Extension of trace files, without the dot.
+pub const EXTENSION: &str = "ssdtrace";
+
+/// Description of the format.
+pub const INFO: FormatInfo = FormatInfo {
+    format: TraceFormat::Ssdtrace,
+    title: "a trace file of ssdlab",
+    form: "columns of binary numbers (docs/trace-file.md)",
+    units: "time in ns, address and length in 512 B sectors",
+    clock: Clock::File,
+    volume: "volume of the request",
+    order: "ascending",
+    source: "docs/trace-file.md",
+    traps: "none: every byte is under a checksum; `ssdlab trace convert` writes it",
+};

@@ -1,0 +1,76 @@
+//! Records that repeat an identical one shortly after it, as in logs of stacked devices.
+//!
+//! Identical means: same operation, flags, address and length on one volume. The later one is the double,
+//! measured from the record that it repeats; a double is not repeated in turn. Flushes have no
+//! address and are never doubles.
+
+use crate::read::formats::Event;
+use ssd_core::host::request::Op;
+use std::collections::{BTreeMap, VecDeque};
+
+/// A double comes less than this after the record that it repeats, nanoseconds.
+const WINDOW_NS: u64 = 1_000_000;
+/// Places of the quick search.
+const PLACES: usize = 4096;
+
+type Key = (u64, u64);
+
+/// Detects doubles.
+pub(crate) enum Doubles {
+    /// Fast: two records that share a place hide each other's doubles, so some may be missed.
+    Quick(Vec<(Key, u64)>),
+    /// All of them.
+    Exact {
+        /// When each recent record came.
+        recent: BTreeMap<Key, u64>,
+        /// The same, oldest first.
+        order: VecDeque<(Key, u64)>,
+    },
+}
+
+impl Doubles {
+    /// Detects all doubles if `exact`, otherwise most of them in less time.
+    pub(crate) fn new(exact: bool) -> Doubles {
+        if exact {
+            return Doubles::Exact { recent: BTreeMap::new(), order: VecDeque::new() };
+        }
+        Doubles::Quick(vec![((0, u64::MAX), 0); PLACES])
+    }
+
+    /// Whether `event`, which is not earlier than those before it, repeats one of them.
+    #[inline(always)]
+    pub(crate) fn found(&mut self, event: &Event) -> bool {
+        if event.op == Op::Flush {
+            return false;
+        }
+        let kind = event.op as u64 | u64::from(event.flags) << 8;
+        let key = (event.sector, u64::from(event.sectors) << 16 | kind);
+        let at = event.at_ns;
+        match self {
+            Doubles::Quick(places) => {
+                let mixed = (key.0 ^ key.1 << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                // The upper twelve bits: as many as there are places.
+                let place = &mut places[(mixed >> 52) as usize];
+                if place.0 == key && at - place.1 < WINDOW_NS {
+                    return true;
+                }
+                *place = (key, at);
+                false
+            }
+            Doubles::Exact { recent, order } => {
+                while let Some(&(old, then)) = order.front()
+                    && at - then >= WINDOW_NS
+                {
+                    recent.remove(&old);
+                    order.pop_front();
+                }
+                if recent.contains_key(&key) {
+                    return true;
+                }
+                recent.insert(key, at);
+                order.push_back((key, at));
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Facts about a trace, for `trace info` and for the provenance in reports.
+
+use crate::read::fit::Record;
+use crate::read::page_runs::PageBits;
+use crate::read::reading;
+use serde::Serialize;
+use ssd_core::config::Fit;
+use ssd_core::host::request::Op;
+use ssd_core::metrics::report::TraceLines;
+use std::collections::BTreeMap;
+
+/// What was read, which part of it is used, and how. Counts of requests, pages and bytes are of one loop.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct TraceFacts {
+    /// Name of the file as it was given; "standard input" for "-".
+    pub file: String,
+    /// Its format, as in `workload.format`.
+    pub format: &'static str,
+    /// Units in which times, addresses and lengths were read.
+    pub units: String,
+    /// Lines of the file, blank ones included; records of a binary one, here and below.
+    pub lines: u64,
+    /// Lines that blkparse and blktrace print about themselves, such as the closing summary.
+    pub summary_lines: u64,
+    /// Lines that could not be used and were skipped (`skip_bad`).
+    pub skipped_lines: u64,
+    /// Message for the first of them.
+    pub first_skipped: Option<String>,
+    /// Requests that are earlier than one above them: sorted, or among the lines skipped.
+    pub late_requests: u64,
+    /// Whether the requests were sorted by time.
+    pub sorted: bool,
+    /// Anomalies of the file, for [`TraceFacts::warnings`].
+    #[serde(skip)]
+    pub notes: Vec<String>,
+    /// Events of every action in the whole file, by its letter.
+    pub events: BTreeMap<char, u64>,
+    /// The action that was taken.
+    pub action: char,
+    /// Lines that belong to the format and hold no request: names of columns, pauses.
+    pub header_lines: u64,
+    /// Number of the volume used, as in `workload.volume`.
+    pub volume: u64,
+    /// Records of other volumes, which are not used.
+    pub events_of_other_volumes: u64,
+    /// Records that repeat an identical one of the same volume less than 1 ms earlier; all of them
+    /// with `dedup`, at least this many without.
+    pub doubled_records: u64,
+    /// Whether they were dropped.
+    pub dedup: bool,
+    /// Time of the file that is time 0 of `from` and `until`, nanoseconds in the file's clock: 0,
+    /// or that of the first record where the format counts from a distant date.
+    pub base_ns: u64,
+    /// Name of the volume used, such as "MAJ,MIN".
+    pub device: String,
+    /// Events of that action without data that are no flush: packet commands, ends of flush
+    /// sequences. They are not replayed.
+    pub dataless_events: u64,
+    /// Events of that action outside the time range.
+    pub events_outside_range: u64,
+    /// Requests that are replayed, after the fit.
+    pub requests: RequestCounts,
+    /// Discards that touch no page which the range reads or writes, dropped by `fit = "compact"`.
+    pub empty_discards: u64,
+    /// Requests that `fit = "wrap"` split at the end of the device.
+    pub split_requests: u64,
+    /// Discards at least as long as the device, which `fit = "wrap"` replays as one discard of all
+    /// of it.
+    pub whole_device_discards: u64,
+    /// Device pages read or written.
+    pub footprint_pages: u64,
+    /// Device pages written.
+    pub unique_pages_written: u64,
+    /// Bytes read, sector by sector as requested.
+    pub bytes_read: u64,
+    /// Bytes written, likewise.
+    pub bytes_written: u64,
+    /// Bytes discarded, likewise, after the fit.
+    pub bytes_trimmed: u64,
+    /// First time of the range in the file's clock, nanoseconds: time 0 of the replay.
+    pub from_ns: u64,
+    /// First request, nanoseconds after `from_ns`, before `time_scale`.
+    pub first_ns: u64,
+    /// Last request, in the same way: the length of one loop.
+    pub duration_ns: u64,
+    /// Digest of the events taken (time, address, length, operation, flags), before the fit: 16
+    /// hexadecimal digits. It does not depend on compression, on the other lines and fields of the
+    /// file, or on the device.
+    pub trace_digest: String,
+    /// How addresses were fitted to the device.
+    pub fit: Fit,
+    /// Times the trace is run.
+    pub loops: u32,
+    /// Factor on all arrival times.
+    pub time_scale: f64,
+}
+
+/// Requests by operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct RequestCounts {
+    /// Reads.
+    pub read: u64,
+    /// Writes.
+    pub write: u64,
+    /// Discards.
+    pub trim: u64,
+    /// Flushes that stand alone.
+    pub flush: u64,
+}
+
+impl RequestCounts {
+    /// All of them.
+    #[must_use]
+    pub const fn total(self) -> u64 {
+        self.read + self.write + self.trim + self.flush
+    }
+}
+
+/// The requests of one loop, as counts on the device.
+#[derive(Default)]
+pub(crate) struct Volume {
+    pub(crate) requests: RequestCounts,
+    pub(crate) bytes_read: u64,
+    pub(crate) bytes_written: u64,
+    pub(crate) bytes_trimmed: u64,
+    pub(crate) footprint_pages: u64,
+    pub(crate) unique_pages_written: u64,
+}
+
+impl Volume {
+    /// Of fitted records, on `user_pages` pages of `sectors_per_page` sectors.
+    pub(crate) fn of(records: &[Record], sectors_per_page: u64, user_pages: u32) -> Volume {
+        let mut volume = Volume::default();
+        let (mut touched, mut written) = (PageBits::new(user_pages), PageBits::new(user_pages));
+        for record in records {
+            let (first, last) = record.pages(sectors_per_page);
+            let bytes = u64::from(record.sectors) * 512;
+            match record.op() {
+                Op::Read => {
+                    volume.requests.read += 1;
+                    volume.bytes_read += bytes;
+                    touched.add(first, last);
+                }
+                Op::Write => {
+                    volume.requests.write += 1;
+                    volume.bytes_written += bytes;
+                    touched.add(first, last);
+                    written.add(first, last);
+                }
+                Op::Trim => {
+                    volume.requests.trim += 1;
+                    volume.bytes_trimmed += bytes;
+                }
+                Op::Flush => volume.requests.flush += 1,
+            }
+        }
+        volume.footprint_pages = touched.count();
+        volume.unique_pages_written = written.count();
+        volume
+    }
+}
+
+impl TraceFacts {
+    /// Counts of its lines, for the report.
+    #[must_use]
+    pub fn lines_told(&self) -> TraceLines {
+        TraceLines {
+            lines: self.lines,
+            skipped: self.skipped_lines,
+            late: self.late_requests,
+            sorted: self.sorted,
+            loss: reading::loss(&self.file, self.skipped_lines, self.lines),
+        }
+    }
+
+    /// Warnings for readers of the results.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let records = self.events.get(&self.action).copied().unwrap_or(0);
+        let doubled = if self.dedup { 0 } else { self.doubled_records };
+        let first = self.first_skipped.as_deref();
+        let mut all = reading::warnings(&self.file, self.skipped_lines, first, doubled, records);
+        all.extend(self.notes.iter().cloned());
+        if self.empty_discards > 0 {
+            all.push(format!(
+                "{}: {} discards touch no page that the trace reads or writes; left out by fit = \
+                 \"compact\"",
+                self.file, self.empty_discards
+            ));
+        }
+        all
+    }
+}

@@ -1,0 +1,25 @@
+//! `TIME_NS DEVICE SECTOR SECTORS TYPE`, shared by SSDSim and MQSim.
+
+use super::cursor::Cursor;
+use super::{Line, Range, Reject, in_sectors};
+use crate::read::unit::Unit;
+
+/// Column names of the three middle fields, shared with DiskSim: device, sector, length.
+#[inline(always)]
+pub(super) fn place(cursor: &mut Cursor<'_>, unit: Unit) -> Result<(u64, Range), Reject> {
+    let device = cursor.value("the device number")?;
+    cursor.gap("a blank after the device number")?;
+    let range = cursor.sectors()?;
+    cursor.gap("a blank after the number of sectors")?;
+    Ok((device, unit.in_sectors(range)?))
+}
+
+/// The five fields; the cursor stands behind them.
+#[inline(always)]
+pub(super) fn record(cursor: &mut Cursor<'_>, unit: Unit) -> Result<Line, Reject> {
+    let at_ns = cursor.value("the time, whole nanoseconds")?;
+    cursor.gap("a blank after whole nanoseconds (decimals are DiskSim's milliseconds)")?;
+    let (device, range) = place(cursor, unit)?;
+    let op = cursor.op(b"1", b"0", "the type, 0 (write) or 1 (read)")?;
+    in_sectors(at_ns, device, op, 0, range)
+}

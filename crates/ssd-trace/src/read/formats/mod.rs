@@ -1,0 +1,415 @@
+//! Trace formats, text and binary. One file per format; the macro line below lists them.
+//!
+//! The folder also contains what several formats share: `cursor` (reading a line), `ascii` (five columns),
+//! `iolog` (both versions of fio's log). A plug turns one line into one [`Line`]; it reads no file, skips
+//! nothing and corrects nothing: a line that it cannot accept is a [`Reject`].
+
+mod ascii;
+mod cursor;
+mod iolog;
+
+use crate::read::scan::{Refusal, Scan, Tally};
+use crate::read::unit::Unit;
+use ssd_core::config::{TraceFormat, Word};
+use ssd_core::host::request::{Op, Request, SourceError, TimedRequest};
+use ssd_core::units::Nanos;
+use std::borrow::Cow;
+use std::io::Read;
+
+/// Longest read or write that is accepted, sectors (1 GiB).
+pub const MAX_TRANSFER_SECTORS: u64 = 1 << 21;
+
+/// One request of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// Time of the event in the file's clock, nanoseconds.
+    pub at_ns: u64,
+    /// Its volume, as [`FormatInfo::volume`] numbers them.
+    pub volume: u64,
+    /// First sector; 0 for a flush.
+    pub sector: u64,
+    /// Sectors, at least 1; 0 for a flush.
+    pub sectors: u32,
+    /// Operation.
+    pub op: Op,
+    /// Bits of [`ssd_core::host::request::flags`].
+    pub flags: u8,
+    /// Stream hint; only ssdlab's trace files have one.
+    pub stream: u8,
+}
+
+impl Event {
+    /// A request of a trace file.
+    pub(crate) fn of(timed: &TimedRequest) -> Event {
+        let Request { sector, sectors, op, volume, stream, flags } = timed.request;
+        Event { at_ns: timed.at.0, volume: u64::from(volume), sector, sectors, op, flags, stream }
+    }
+
+    /// The request that arrives at `at` nanoseconds, of volume 0.
+    #[inline(always)]
+    pub(crate) fn request(&self, at: u64) -> TimedRequest {
+        let Event { sector, sectors, op, flags, stream, .. } = *self;
+        let request = Request { flags, stream, ..Request::new(op, sector, sectors) };
+        TimedRequest { at: Nanos(at), request }
+    }
+}
+
+/// The content of a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Line {
+    /// Nothing but blanks.
+    Blank,
+    /// A request.
+    Event(Event),
+    /// Of the chosen action, without data and not a flush (block-event text).
+    Dataless,
+    /// Of another action: its letter, the first one of `UT` (block-event text).
+    Other(u8),
+    /// Part of the format, but no request: names of columns, free text before the first record,
+    /// the opening of a file, a pause.
+    Header,
+}
+
+/// Why a line was not accepted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reject {
+    /// What was expected, as in "expected ...".
+    pub expected: Cow<'static, str>,
+    /// Byte of the line, from 0, at which it was expected.
+    pub column: usize,
+    /// The line is good except for its time, which is before one above it.
+    pub late: bool,
+}
+
+impl Reject {
+    /// Expected `expected` at byte `column`.
+    pub(crate) fn new(expected: impl Into<Cow<'static, str>>, column: usize) -> Reject {
+        Reject { expected: expected.into(), column, late: false }
+    }
+}
+
+/// The meaning of time 0 of a replay.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Clock {
+    /// Time 0 of the file, which is close to its start.
+    File,
+    /// The first record of the chosen volume: time 0 of the file is decades earlier.
+    FirstRecord,
+}
+
+impl Clock {
+    /// For the reference.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Clock::File => "time 0 of the file",
+            Clock::FirstRecord => "first record used",
+        }
+    }
+}
+
+/// Description of a format.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FormatInfo {
+    /// Its word in the config.
+    pub format: TraceFormat,
+    /// Its name in messages.
+    pub title: &'static str,
+    /// Form of a line.
+    pub form: &'static str,
+    /// Units of times, addresses and lengths.
+    pub units: &'static str,
+    /// The meaning of time 0 of a replay.
+    pub clock: Clock,
+    /// The number of a volume in `workload.volume`.
+    pub volume: &'static str,
+    /// Order of the records that is required.
+    pub order: &'static str,
+    /// Where the layout is defined.
+    pub source: &'static str,
+    /// What is refused or decided, and why.
+    pub traps: &'static str,
+}
+
+impl FormatInfo {
+    /// Its word in the config.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.format.word()
+    }
+
+    /// A one-line description, from the config.
+    #[must_use]
+    pub fn summary(&self) -> &'static str {
+        let word = TraceFormat::WORDS.iter().find(|word| word.0 == self.name());
+        word.map_or(self.title, |word| word.1.trim())
+    }
+}
+
+/// How a file is split into the pieces that [`Format::parse`] reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cut {
+    /// Text: lines, without their newlines.
+    Lines,
+    /// Binary: records; this many of their first bytes let [`Format::length`] determine their length.
+    Records(usize),
+}
+
+/// The beginning of a file.
+pub struct Head<'a> {
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// Its complete lines that are not blank.
+    pub lines: &'a [&'a [u8]],
+}
+
+/// How a file is read, in the formats that leave it open.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadAs {
+    /// Letter of the chosen action; see [`has_actions`].
+    pub action: u8,
+    /// Unit of addresses and lengths; see [`unit_varies`].
+    pub unit: Unit,
+}
+
+/// A format: reads lines (or records), one after the other.
+pub trait Format: Default {
+    /// Its description.
+    const INFO: &'static FormatInfo;
+
+    /// How a file is split.
+    const CUT: Cut = Cut::Lines;
+
+    /// At the start of a file that is read according to `how`.
+    fn new(_how: ReadAs) -> Self {
+        Self::default()
+    }
+
+    /// Reads the next line, without its newline: any bytes.
+    ///
+    /// # Errors
+    /// [`Reject`] says what was expected and where.
+    fn parse(&mut self, line: &[u8]) -> Result<Line, Reject>;
+
+    /// Bytes of the record that begins with `head`, at least as many; `None` if none begins there.
+    /// Only for [`Cut::Records`].
+    fn length(&self, _head: &[u8]) -> Option<usize> {
+        None
+    }
+
+    /// The key by which records of several files are ordered: the time of this one, in any unit.
+    fn time(&self, _record: &[u8]) -> u64 {
+        0
+    }
+
+    /// Name of a volume in messages.
+    fn volume_name(&self, volume: u64) -> String {
+        volume.to_string()
+    }
+
+    /// How well the beginning of a file matches this format, 0 to 100: the [`share`] of lines that are
+    /// its records, or whether it begins with a binary one.
+    #[must_use]
+    fn detect(head: &Head<'_>) -> u32 {
+        let Cut::Records(first) = Self::CUT else { return share::<Self>(head.lines) };
+        let mut parser = Self::default();
+        let length = head.bytes.get(..first).and_then(|bytes| parser.length(bytes));
+        let record = length.and_then(|length| head.bytes.get(..length));
+        if record.is_some_and(|record| parser.parse(record).is_ok()) { 100 } else { 0 }
+    }
+
+    /// Bytes of a bad `line` up to the first that this format does not accept; none for any other line.
+    #[must_use]
+    fn understood(line: &[u8]) -> usize {
+        Self::default().parse(line).err().map_or(0, |reject| reject.column)
+    }
+}
+
+/// Share of `lines` that are records of a format, per cent; lines that are not records but may occur in the
+/// file do not count.
+fn share<P: Format>(lines: &[&[u8]]) -> u32 {
+    let mut parser = P::default();
+    let (mut records, mut others) = (0, 0);
+    for line in lines {
+        match parser.parse(line) {
+            Ok(Line::Event(_) | Line::Dataless | Line::Other(_)) => records += 1,
+            Ok(Line::Blank | Line::Header) => {}
+            Err(_) => others += 1,
+        }
+    }
+    (records * 100u32).checked_div(records + others).unwrap_or(0)
+}
+
+macro_rules! formats {
+    ($($file:ident $variant:ident),+ $(,)?) => {
+        $(pub mod $file;)+
+
+        /// Descriptions of the formats: plugs, sorted by name, and ssdlab's trace file.
+        pub const ALL: &[&FormatInfo] = &[$(&$file::INFO,)+ &crate::read::columnar::INFO];
+
+        /// [`Format::detect`] of every format.
+        #[must_use]
+        pub fn detect(head: &Head<'_>) -> Vec<(TraceFormat, u32)> {
+            vec![$((TraceFormat::$variant, $file::Parser::detect(head))),+]
+        }
+
+        /// [`Format::understood`] of every format.
+        #[must_use]
+        pub fn understood(line: &[u8]) -> Vec<(TraceFormat, usize)> {
+            vec![$((TraceFormat::$variant, $file::Parser::understood(line))),+]
+        }
+
+        /// Reads all of `reader` as `format`; see [`Scan::run`].
+        ///
+        /// # Panics
+        /// If the format is `auto`: it must be detected before.
+        pub(crate) fn scan(
+            format: TraceFormat,
+            scan: &Scan<'_, '_>,
+            reader: impl Read,
+            take: impl FnMut(&Event) -> Result<(), Refusal>,
+        ) -> Result<Tally, SourceError> {
+            match format {
+                $(TraceFormat::$variant => {
+                    scan.run($file::Parser::new(scan.how), reader, take)
+                })+
+                TraceFormat::Ssdtrace => scan.run_trace_file(reader, take),
+                TraceFormat::Auto => panic!("the format is detected before the trace is read"),
+            }
+        }
+    };
+}
+
+// One line a format, sorted by file name.
+formats! {
+    alibaba Alibaba,
+    biotracer Biotracer,
+    blkreplay Blkreplay,
+    blktrace Blktrace,
+    block_event BlockEvent,
+    diskmon Diskmon,
+    disksim Disksim,
+    etw Etw,
+    fio_v2 FioV2,
+    fio_v3 FioV3,
+    fiu Fiu,
+    mqsim Mqsim,
+    msr Msr,
+    spc Spc,
+    ssdsim Ssdsim,
+    systor17 Systor17,
+    tencent Tencent,
+    vscsi Vscsi,
+}
+
+/// Description of `format`; `None` for `auto`.
+#[must_use]
+pub fn info(format: TraceFormat) -> Option<&'static FormatInfo> {
+    ALL.iter().copied().find(|info| info.format == format)
+}
+
+/// Whether the events of `format` have actions, of which one is chosen.
+pub(crate) fn has_actions(format: TraceFormat) -> bool {
+    matches!(format, TraceFormat::BlockEvent | TraceFormat::Blktrace)
+}
+
+/// Whether files of `format` may count addresses and lengths in units other than the defined one.
+pub(crate) fn unit_varies(format: TraceFormat) -> bool {
+    use TraceFormat::{Disksim, Mqsim, Ssdsim, Tencent};
+    matches!(format, Disksim | Mqsim | Ssdsim | Tencent)
+}
+
+/// Whether addresses and lengths of `format` are in sectors by definition.
+pub(crate) fn counts_sectors(format: TraceFormat) -> bool {
+    matches!(format, TraceFormat::Blkreplay | TraceFormat::Diskmon | TraceFormat::Fiu)
+}
+
+/// A read or write of an address and a length, with the columns of both.
+#[derive(Clone, Copy)]
+pub(crate) struct Range {
+    pub(crate) start: u64,
+    pub(crate) length: u64,
+    pub(crate) start_at: usize,
+    pub(crate) length_at: usize,
+}
+
+impl Range {
+    /// In sectors, with its length, which is in bytes.
+    fn of_length_in_bytes(self) -> Result<Range, Reject> {
+        if self.length.is_multiple_of(512) {
+            return Ok(Range { length: self.length / 512, ..self });
+        }
+        Err(Reject::new("a length in bytes, a multiple of 512", self.length_at))
+    }
+
+    /// In sectors, from bytes. A value that is not a whole number of sectors cannot be the address of a block
+    /// device, but suggests a copy of the format in other units.
+    #[inline(always)]
+    pub(crate) fn of_bytes(self) -> Result<Range, Reject> {
+        if !self.start.is_multiple_of(512) {
+            let expected = "an offset in bytes, a multiple of 512 (is it in sectors or pages?)";
+            return Err(Reject::new(expected, self.start_at));
+        }
+        if !self.length.is_multiple_of(512) {
+            let expected = "a length in bytes, a multiple of 512 (is it in sectors or pages?)";
+            return Err(Reject::new(expected, self.length_at));
+        }
+        Ok(Range { start: self.start / 512, length: self.length / 512, ..self })
+    }
+}
+
+/// A request in sectors.
+#[inline(always)]
+fn in_sectors(at_ns: u64, volume: u64, op: Op, flags: u8, range: Range) -> Result<Line, Reject> {
+    let Range { start: sector, length: sectors, start_at, length_at } = range;
+    if sectors == 0 {
+        return Err(Reject::new("a length of at least one sector", length_at));
+    }
+    if sectors > MAX_TRANSFER_SECTORS && op != Op::Trim {
+        let expected = "a length of at most 2097152 sectors (1 GiB; is it another unit?)";
+        return Err(Reject::new(expected, length_at));
+    }
+    if sector.checked_add(sectors).is_none() {
+        return Err(Reject::new("a range that ends below sector 2^64", start_at));
+    }
+    match u32::try_from(sectors) {
+        Ok(sectors) => {
+            Ok(Line::Event(Event { at_ns, volume, sector, sectors, op, flags, stream: 0 }))
+        }
+        Err(_) => Err(Reject::new("a discard of less than 2^32 sectors", length_at)),
+    }
+}
+
+/// A request in bytes.
+#[inline(always)]
+fn in_bytes(at_ns: u64, volume: u64, op: Op, range: Range) -> Result<Line, Reject> {
+    in_sectors(at_ns, volume, op, 0, range.of_bytes()?)
+}
+
+/// A Linux device as one number.
+#[inline(always)]
+fn major_minor(major: u32, minor: u32) -> u64 {
+    u64::from(major) << 32 | u64::from(minor)
+}
+
+/// `MAJ,MIN` of such a number.
+fn major_minor_name(volume: u64) -> String {
+    format!("{},{}", volume >> 32, volume & 0xffff_ffff)
+}
+
+/// The number in `bytes`, eight at most, the lowest first.
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
+/// The number in `bytes`, eight at most, the highest first.
+fn big_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
+/// Whether `line` consists of the names of its columns.
+#[inline(always)]
+fn is_header(line: &[u8], names: &str) -> bool {
+    line.first().is_some_and(|byte| !byte.is_ascii_digit())
+        && line.trim_ascii().eq_ignore_ascii_case(names.as_bytes())
+}

@@ -1,0 +1,53 @@
+//! SSDSim's ASCII requests: `TIME_NS DEVICE SECTOR SECTORS TYPE [DIGEST]`.
+//!
+//! Source: the requests that SSDSim reads (example.ascii of its distribution). Time in whole
+//! nanoseconds, address and length in 512-byte sectors, type 0 is a write and 1 a read.
+//! Decided: a sixth column, a digest of the data in some copies, is allowed and not used. A time
+//! with decimals is refused: it is a file for DiskSim, in milliseconds.
+
+use super::cursor::Cursor;
+use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, ascii};
+use crate::read::unit::Unit;
+use ssd_core::config::TraceFormat;
+
+/// The format.
+pub const INFO: FormatInfo = FormatInfo {
+    format: TraceFormat::Ssdsim,
+    title: "an SSDSim trace",
+    form: "`TIME_NS DEVICE SECTOR SECTORS 0|1 [DIGEST]`",
+    units: "time in ns, address and length in 512 B sectors",
+    clock: Clock::File,
+    volume: "DEVICE",
+    order: "ascending",
+    source: "SSDSim, example.ascii",
+    traps: "0 is a write and 1 a read; decimals in the time are DiskSim's milliseconds: refused; \
+            five columns look like MQSim's, so set workload.format; copies in bytes or pages: \
+            workload.unit",
+};
+
+/// The parser.
+#[derive(Default)]
+pub struct Parser {
+    unit: Unit,
+}
+
+impl Format for Parser {
+    const INFO: &'static FormatInfo = &INFO;
+
+    fn new(how: ReadAs) -> Parser {
+        Parser { unit: how.unit }
+    }
+
+    fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
+        let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
+        let record = ascii::record(&mut cursor, self.unit)?;
+        if !cursor.is_end() {
+            cursor.gap("a blank after the type")?;
+            if !cursor.is_end() {
+                cursor.token("a digest")?;
+            }
+        }
+        cursor.end("the end of the line after the digest")?;
+        Ok(record)
+    }
+}

@@ -1,0 +1,67 @@
+//! Tencent cloud block storage: `Timestamp,Offset,Size,IOType,VolumeID`.
+//!
+//! Source: Zhang et al., "OSCA: An Online-Model Based Cache Allocation Scheme in Cloud Block Storage
+//! Systems", USENIX ATC 2020; SNIA IOTTA. Time in seconds, offset and size in 512-byte sectors, IOType 0 is a
+//! read and 1 a write. Decided: the units follow existing readers; the data set states none.
+
+use super::cursor::Cursor;
+use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, in_sectors, is_header};
+use crate::read::unit::Unit;
+use ssd_core::config::TraceFormat;
+
+/// The format.
+pub const INFO: FormatInfo = FormatInfo {
+    format: TraceFormat::Tencent,
+    title: "a Tencent block trace",
+    form: "`Timestamp,Offset,Size,0|1,VolumeID`",
+    units: "time in s, offset and size in 512 B sectors",
+    clock: Clock::FirstRecord,
+    volume: "VolumeID",
+    order: "ascending within the volume used",
+    source: "Zhang et al., OSCA, USENIX ATC 2020; SNIA IOTTA",
+    traps: "0 is a read here and 1 a write, the opposite of SSDSim and MQSim; times are \
+            whole seconds, so arrivals come in bursts; times in ms or us: refused; many volumes in \
+            one file: set workload.volume; copies in bytes or pages: workload.unit",
+};
+
+/// The parser.
+#[derive(Default)]
+pub struct Parser {
+    unit: Unit,
+}
+
+impl Format for Parser {
+    const INFO: &'static FormatInfo = &INFO;
+
+    fn new(how: ReadAs) -> Parser {
+        Parser { unit: how.unit }
+    }
+
+    fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
+        let Some(mut cursor) = Cursor::of(line) else { return Ok(Line::Blank) };
+        if is_header(line, "Timestamp,Offset,Size,IOType,VolumeID") {
+            return Ok(Line::Header);
+        }
+        let exact = "a time in s with at most nine decimals";
+        let time_at = cursor.at;
+        let at_ns =
+            cursor.decimal(1_000_000_000, "the time, seconds", exact).map_err(|reject| {
+                let late = reject.expected == super::cursor::TOO_LATE;
+                let expected = "a time in seconds below 2^64 ns (is it in ms or us?)";
+                if late { Reject::new(expected, time_at) } else { reject }
+            })?;
+        cursor.comma("`,` after the time")?;
+        let range = cursor.range(
+            "the offset, sectors",
+            Cursor::comma,
+            "`,` after the offset",
+            "the size, sectors",
+        )?;
+        cursor.comma("`,` after the size")?;
+        let op = cursor.op(b"0", b"1", "the type, 0 (read) or 1 (write)")?;
+        cursor.comma("`,` after the type")?;
+        let volume = cursor.value("the volume number")?;
+        cursor.end("the end of the line after the volume number")?;
+        in_sectors(at_ns, volume, op, 0, self.unit.in_sectors(range)?)
+    }
+}

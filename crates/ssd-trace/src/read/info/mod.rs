@@ -1,0 +1,312 @@
+//! Statistics of a trace, independent of any device: takes requests one by one, returns [`Info`].
+//!
+//! Every statistic is defined once, at its field in `python/ssdlab/traces/info.py`, from which
+//! `docs/trace-info.md` is generated; the names here are the same.
+//!
+//! Memory: 16 bytes for each page of every 128 KiB area that is read or written (and at most 2 of
+//! index), 16 bytes for each separate run of discarded pages, and a constant.
+
+mod order;
+mod pages;
+mod shape;
+mod sizes;
+#[cfg(test)]
+mod tests;
+mod time;
+
+use order::{Doubled, Order};
+use pages::Pages;
+use serde::Serialize;
+pub(crate) use shape::Distribution;
+use ssd_core::host::request::{Op, Request, SourceError, TimedRequest};
+use ssd_core::units::SECTOR_BYTES;
+use std::collections::BTreeMap;
+
+use crate::read::page_runs::RunCollector;
+
+/// Sectors of a page, whatever the device will have.
+const PAGE_SECTORS: u64 = 8;
+/// Bytes of a page.
+const PAGE_BYTES: u64 = PAGE_SECTORS * SECTOR_BYTES;
+/// Operations that carry an address: read, write, trim.
+const ADDRESSED: usize = 3;
+
+/// What to collect.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Sectors of the file system's journal, as ranges without their ends.
+    pub journal: Vec<(u64, u64)>,
+    /// Memory that the table of pages may use, bytes.
+    pub memory: u64,
+}
+
+/// One operation.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct OpInfo {
+    pub(crate) requests: u64,
+    pub(crate) bytes: u64,
+    pub(crate) request_share: Option<f64>,
+    pub(crate) byte_share: Option<f64>,
+    pub(crate) aligned_share: Option<f64>,
+    pub(crate) size: Distribution,
+    pub(crate) frequent: Vec<sizes::Frequent>,
+    pub(crate) sequential_share: Option<f64>,
+    pub(crate) sequential_mean_bytes: Option<f64>,
+    pub(crate) run_requests: Distribution,
+    pub(crate) run_bytes: Distribution,
+}
+
+/// Operations, and how they follow one another.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct Ops {
+    pub(crate) read: OpInfo,
+    pub(crate) write: OpInfo,
+    pub(crate) trim: OpInfo,
+}
+
+/// Journal share.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub(crate) struct Journal {
+    pub(crate) requests: u64,
+    pub(crate) request_share: Option<f64>,
+    pub(crate) write_share: Option<f64>,
+    pub(crate) write_byte_share: Option<f64>,
+    #[serde(skip)]
+    writes: u64,
+    #[serde(skip)]
+    write_bytes: u64,
+}
+
+/// One volume.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub(crate) struct VolumeInfo {
+    pub(crate) volume: u16,
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    pub(crate) trims: u64,
+    pub(crate) flushes: u64,
+    pub(crate) bytes_read: u64,
+    pub(crate) bytes_written: u64,
+    pub(crate) bytes_trimmed: u64,
+    pub(crate) write_share: Option<f64>,
+    pub(crate) sequential_share: Option<f64>,
+    pub(crate) pages_touched: u64,
+    pub(crate) pages_written: u64,
+}
+
+/// Statistics of a trace; see the head of this module for where they are defined.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Info {
+    pub(crate) requests: u64,
+    pub(crate) flushes: u64,
+    pub(crate) first_ns: u64,
+    pub(crate) duration_ns: u64,
+    pub(crate) requests_per_s: Option<f64>,
+    pub(crate) write_share: Option<f64>,
+    pub(crate) sequential_share: Option<f64>,
+    pub(crate) sequential_any_share: Option<f64>,
+    pub(crate) doubled: u64,
+    pub(crate) doubled_share: Option<f64>,
+    pub(crate) ops: Ops,
+    pub(crate) footprint: pages::Footprint,
+    pub(crate) updates: pages::Updates,
+    pub(crate) hot: pages::Hot,
+    pub(crate) discards: pages::Discards,
+    pub(crate) bursts: Vec<time::Burst>,
+    pub(crate) gaps: Distribution,
+    pub(crate) idle: time::Idle,
+    pub(crate) journal: Option<Journal>,
+    pub(crate) volumes: Vec<VolumeInfo>,
+    /// Memory used by the table of pages.
+    pub(crate) table_bytes: u64,
+}
+
+/// `part` of `whole`; undefined for nothing of nothing.
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// State of a volume.
+#[derive(Default)]
+struct Volume {
+    order: Order,
+    trimmed: RunCollector,
+    /// Requests by operation.
+    requests: [u64; 4],
+    sectors: [u64; ADDRESSED],
+}
+
+/// Takes the requests of a trace.
+pub struct Collector {
+    journal_ranges: Vec<(u64, u64)>,
+    journal: Journal,
+    sizes: [sizes::Sizes; ADDRESSED],
+    runs: [order::Runs; ADDRESSED],
+    doubled: Doubled,
+    pages: Pages,
+    time: time::Arrivals,
+    volumes: BTreeMap<u16, Volume>,
+}
+
+impl Collector {
+    /// Without requests.
+    #[must_use]
+    pub fn new(options: Options) -> Collector {
+        Collector {
+            journal_ranges: options.journal,
+            journal: Journal::default(),
+            sizes: Default::default(),
+            runs: Default::default(),
+            doubled: Doubled::default(),
+            pages: Pages::new(options.memory),
+            time: time::Arrivals::default(),
+            volumes: BTreeMap::new(),
+        }
+    }
+
+    /// The next request in order of arrival.
+    ///
+    /// # Errors
+    /// The pages touched take more memory than was allowed, or a count or time is larger than the
+    /// table can hold.
+    pub fn push(&mut self, timed: &TimedRequest) -> Result<(), SourceError> {
+        let request = &timed.request;
+        let after = self.time.add(timed.at.0)?;
+        let volume = self.volumes.entry(request.volume).or_default();
+        volume.requests[request.op as usize] += 1;
+        if request.op == Op::Flush || request.sectors == 0 {
+            return Ok(());
+        }
+        let op = request.op as usize;
+        let sectors = u64::from(request.sectors);
+        let Some(end) = request.sector.checked_add(sectors) else {
+            return Err(SourceError("a request ends beyond sector 2^64".to_owned()));
+        };
+        volume.sectors[op] += sectors;
+        volume.order.add(&mut self.runs, op, request.sector, end);
+        self.sizes[op].add(request.sector, request.sectors);
+        self.doubled.add(timed);
+        match request.op {
+            Op::Read => self.pages.read(request.volume, request.sector, end)?,
+            Op::Write => self.pages.write(request.volume, request.sector, end, after)?,
+            Op::Trim => {
+                let (first, until) = (request.sector.div_ceil(PAGE_SECTORS), end / PAGE_SECTORS);
+                if first < until {
+                    volume.trimmed.add(first, until - 1);
+                }
+                self.pages.trim(request.volume, first, until);
+            }
+            Op::Flush => {}
+        }
+        self.add_journal(request);
+        Ok(())
+    }
+
+    /// Counts a request that begins in the journal.
+    fn add_journal(&mut self, request: &Request) {
+        let sector = request.sector;
+        if self.journal_ranges.iter().any(|&(start, end)| start <= sector && sector < end) {
+            self.journal.requests += 1;
+            if request.op == Op::Write {
+                self.journal.writes += 1;
+                self.journal.write_bytes += u64::from(request.sectors) * SECTOR_BYTES;
+            }
+        }
+    }
+
+    /// The statistics.
+    #[must_use]
+    pub fn finish(mut self) -> Info {
+        let (mut counts, mut sectors, mut any) = ([0u64; 4], [0u64; ADDRESSED], 0u64);
+        for volume in self.volumes.values_mut() {
+            volume.order.end(&mut self.runs);
+            (0..4).for_each(|op| counts[op] += volume.requests[op]);
+            (0..ADDRESSED).for_each(|op| sectors[op] += volume.sectors[op]);
+            any += volume.order.any;
+        }
+        let addressed = counts[..ADDRESSED].iter().sum();
+        let bytes = sectors.map(|count| count * SECTOR_BYTES);
+        let touched = self.pages.by_volume();
+        let mut pages_trimmed = 0;
+        let mut volumes = Vec::with_capacity(self.volumes.len());
+        for (number, volume) in std::mem::take(&mut self.volumes) {
+            let pages = touched.get(&number).copied().unwrap_or_default();
+            volumes.push(volume.info(number, pages));
+            pages_trimmed += volume.trimmed.count();
+        }
+        let followed: u64 = self.runs.iter().map(|runs| runs.followers).sum();
+        let [read, write, trim] = [Op::Read, Op::Write, Op::Trim].map(|op| {
+            let index = op as usize;
+            let (sizes, runs) = (&self.sizes[index], &self.runs[index]);
+            OpInfo {
+                requests: counts[index],
+                bytes: bytes[index],
+                request_share: share(counts[index], addressed),
+                byte_share: if op == Op::Trim {
+                    None
+                } else {
+                    share(bytes[index], bytes[0] + bytes[1])
+                },
+                aligned_share: share(sizes.aligned, counts[index]),
+                size: sizes.distribution(),
+                frequent: sizes.frequent(),
+                sequential_share: share(runs.followers, counts[index]),
+                sequential_mean_bytes: share(runs.follower_bytes, runs.followers),
+                run_requests: Distribution::of(&runs.requests, 1),
+                run_bytes: Distribution::of(&runs.sectors, SECTOR_BYTES),
+            }
+        });
+        let requests = counts.iter().sum();
+        let journal = (!self.journal_ranges.is_empty()).then(|| Journal {
+            request_share: share(self.journal.requests, addressed),
+            write_share: share(self.journal.writes, write.requests),
+            write_byte_share: share(self.journal.write_bytes, write.bytes),
+            ..self.journal
+        });
+        Info {
+            requests,
+            flushes: counts[Op::Flush as usize],
+            first_ns: self.time.first(),
+            duration_ns: self.time.duration(),
+            requests_per_s: self.time.rate(),
+            write_share: share(write.requests, read.requests + write.requests),
+            sequential_share: share(followed, addressed),
+            sequential_any_share: share(any, addressed),
+            doubled: self.doubled.count,
+            doubled_share: share(self.doubled.count, addressed),
+            footprint: self.pages.footprint(write.bytes, pages_trimmed),
+            updates: self.pages.updates(),
+            hot: self.pages.hot(),
+            discards: self.pages.discards(trim.requests, trim.bytes),
+            bursts: self.time.bursts(),
+            gaps: self.time.gaps(),
+            idle: self.time.idle(),
+            journal,
+            volumes,
+            table_bytes: self.pages.bytes(),
+            ops: Ops { read, write, trim },
+        }
+    }
+}
+
+impl Volume {
+    fn info(&self, volume: u16, pages: pages::Touched) -> VolumeInfo {
+        let [reads, writes, trims, flushes] = self.requests;
+        let [bytes_read, bytes_written, bytes_trimmed] =
+            self.sectors.map(|sectors| sectors * SECTOR_BYTES);
+        VolumeInfo {
+            volume,
+            reads,
+            writes,
+            trims,
+            flushes,
+            bytes_read,
+            bytes_written,
+            bytes_trimmed,
+            write_share: share(writes, reads + writes),
+            sequential_share: share(self.order.same, reads + writes + trims),
+            pages_touched: pages.touched,
+            pages_written: pages.written,
+        }
+    }
+}

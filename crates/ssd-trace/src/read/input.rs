@@ -1,0 +1,185 @@
+//! Bytes of a trace: a file or standard input, plain, zstd or gzip.
+
+use crate::read::records::Part;
+use ssd_core::host::request::SourceError;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader, Chain, Cursor, ErrorKind, Read};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// Largest zstd window that is accepted, as a power of two (2 GiB, the format's `--long=31`).
+const ZSTD_WINDOW_LOG: u32 = 31;
+/// Bytes of a file between two progress reports.
+const LOOK_EVERY: u64 = 1 << 18;
+
+/// Name of a trace in messages.
+pub(crate) fn display_name(path: &str) -> String {
+    if path == "-" { "standard input".to_owned() } else { path.to_owned() }
+}
+
+/// Opens `path`; "-" is standard input.
+pub(crate) fn open(path: &str) -> Result<Box<dyn Read>, SourceError> {
+    if path == "-" {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    match File::open(path) {
+        Ok(file) => Ok(Box::new(file)),
+        Err(error) => Err(SourceError(format!("{path}: cannot open the trace: {error}"))),
+    }
+}
+
+/// The other files of a set that blktrace wrote, one for each CPU: if `path` is NAME.blktrace.N, all
+/// NAME.blktrace.M beside it that are compressed as it is.
+///
+/// # Errors
+/// One of them cannot be read.
+pub(crate) fn other_cpus(path: &str) -> Result<Vec<Part<'static>>, SourceError> {
+    let path = Path::new(path);
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Ok(Vec::new()) };
+    let Some((base, cpu, suffix)) = cpu_of(name) else { return Ok(Vec::new()) };
+    let folder = path.parent().filter(|folder| *folder != "").unwrap_or(Path::new("."));
+    let fail = |error| {
+        let folder = folder.display();
+        SourceError(format!("{folder}: cannot look for the files of the other CPUs: {error}"))
+    };
+    let mut found = BTreeMap::new();
+    for entry in folder.read_dir().map_err(fail)? {
+        let other = entry.map_err(fail)?.file_name();
+        let Some((its_base, its_cpu, its_suffix)) = other.to_str().and_then(cpu_of) else {
+            continue;
+        };
+        if (its_base, its_suffix) == (base, suffix) && its_cpu != cpu {
+            found.insert(its_cpu, path.with_file_name(&other).display().to_string());
+        }
+    }
+    let part = |path: String| {
+        let bytes = decompress(open(&path)?)
+            .map_err(|error| SourceError(format!("{path}: cannot read the trace: {error}")))?;
+        Ok((path, Box::new(bytes) as Box<dyn Read>))
+    };
+    found.into_values().map(part).collect()
+}
+
+/// `NAME.blktrace.`, N and the suffix of compression of such a file's name.
+fn cpu_of(name: &str) -> Option<(&str, u32, &str)> {
+    let (base, rest) = name.split_at(name.rfind(".blktrace.")? + ".blktrace.".len());
+    let (digits, suffix) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
+    let cpu = digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+    ["", ".gz", ".zst"].contains(&suffix).then_some((base, cpu, suffix))
+}
+
+/// Progress of reading a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Bytes of the file that have been read.
+    Read(u64),
+    /// Requests that have been put in order of time (`workload.sort`), after all of the file was read.
+    Sorted {
+        /// Done so far.
+        done: u64,
+        /// In all.
+        total: u64,
+    },
+}
+
+/// Receives the progress of a reading, and may end it.
+pub(crate) struct Watch<'a> {
+    tell: RefCell<&'a mut dyn FnMut(Step) -> ControlFlow<()>>,
+    stopped: Cell<bool>,
+}
+
+impl<'a> Watch<'a> {
+    pub(crate) fn new(tell: &'a mut dyn FnMut(Step) -> ControlFlow<()>) -> Watch<'a> {
+        Watch { tell: RefCell::new(tell), stopped: Cell::new(false) }
+    }
+
+    /// Passes `step` on.
+    ///
+    /// # Errors
+    /// The reading is to end.
+    pub(crate) fn at(&self, step: Step) -> io::Result<()> {
+        if (self.tell.borrow_mut())(step).is_break() {
+            self.stopped.set(true);
+        }
+        if self.stopped() { Err(io::Error::other("interrupted")) } else { Ok(()) }
+    }
+
+    /// Whether it was ended: an error of the reading is then not caused by the file.
+    pub(crate) fn stopped(&self) -> bool {
+        self.stopped.get()
+    }
+}
+
+/// A reader that reports to a watch from time to time how many bytes have passed, and fails once the watch
+/// ends it.
+pub(crate) struct Watched<'w, 'a, R> {
+    reader: R,
+    bytes: u64,
+    next_look: u64,
+    watch: &'w Watch<'a>,
+}
+
+impl<'w, 'a, R> Watched<'w, 'a, R> {
+    pub(crate) fn new(reader: R, watch: &'w Watch<'a>) -> Watched<'w, 'a, R> {
+        Watched { reader, bytes: 0, next_look: 0, watch }
+    }
+}
+
+impl<R: Read> Read for Watched<'_, '_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let result = self.reader.read(buffer);
+        // A signal interrupts reading from a pipe without data, so that the user can stop waiting.
+        let signal = matches!(&result, Err(error) if error.kind() == ErrorKind::Interrupted);
+        self.bytes += result.as_ref().map_or(0, |&count| count as u64);
+        if signal || self.bytes >= self.next_look {
+            self.next_look = self.bytes + LOOK_EVERY;
+            self.watch.at(Step::Read(self.bytes))?;
+        }
+        result
+    }
+}
+
+/// A reader whose first bytes have been examined.
+pub(crate) type Whole<R> = Chain<Cursor<Vec<u8>>, R>;
+
+/// The content of a file that may be compressed.
+pub(crate) enum Plain<R: Read> {
+    /// Not compressed.
+    Same(Whole<R>),
+    /// zstd, several frames included.
+    Zstd(zstd::Decoder<'static, BufReader<Whole<R>>>),
+    /// gzip, several members included.
+    Gzip(Box<flate2::bufread::MultiGzDecoder<BufReader<Whole<R>>>>),
+}
+
+impl<R: Read> Read for Plain<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Plain::Same(reader) => reader.read(buffer),
+            Plain::Zstd(reader) => reader.read(buffer),
+            Plain::Gzip(reader) => reader.read(buffer),
+        }
+    }
+}
+
+/// Decompresses data that start like zstd (also in skippable frames) or gzip; passes everything else on
+/// unchanged.
+pub(crate) fn decompress<R: Read>(mut raw: R) -> io::Result<Plain<R>> {
+    let mut magic = Vec::with_capacity(4);
+    raw.by_ref().take(4).read_to_end(&mut magic)?;
+    let start = magic.clone();
+    let whole = Cursor::new(magic).chain(raw);
+    Ok(match start[..] {
+        [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => {
+            let mut decoder = zstd::Decoder::new(whole)?;
+            decoder.window_log_max(ZSTD_WINDOW_LOG)?;
+            Plain::Zstd(decoder)
+        }
+        [0x1f, 0x8b, ..] => {
+            Plain::Gzip(Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::new(whole))))
+        }
+        _ => Plain::Same(whole),
+    })
+}

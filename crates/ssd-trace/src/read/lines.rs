@@ -1,0 +1,224 @@
+//! Lines of a byte stream: any bytes, bounded length, counted from 1.
+
+use crate::read::scan::shown;
+use std::io::{self, ErrorKind, Read};
+
+/// Longest line that is returned whole, bytes.
+pub(crate) const MAX_LINE: usize = 64 << 10;
+/// Bytes of a longer line that are kept for the message.
+const HEAD: usize = 256;
+/// Bytes read at a time; more than one longest line.
+const BUFFER: usize = 1 << 20;
+
+/// A line without its newline, or a binary record.
+pub(crate) struct Text<'a> {
+    /// Its bytes; only the first ones if it is incomplete.
+    pub(crate) bytes: &'a [u8],
+    /// It satisfies [`Pieces::WHOLE`].
+    pub(crate) whole: bool,
+}
+
+/// Cuts a stream into the lines or records of a format.
+pub(crate) trait Pieces<P> {
+    /// What messages call a line or record.
+    const NOUN: &'static str;
+    /// Description of a complete one.
+    const WHOLE: &'static str;
+
+    /// The next one; `parser` knows how long a record is.
+    fn next_piece(&mut self, parser: &P) -> io::Result<Option<Text<'_>>>;
+
+    /// Number of the one returned last, from 1.
+    fn number(&self) -> u64;
+
+    /// Its position, for messages.
+    fn place(&self) -> String;
+
+    /// The beginning of a bad one, printable.
+    fn shown(bytes: &[u8]) -> String;
+}
+
+/// Splits a reader into lines.
+pub(crate) struct Lines<R> {
+    reader: R,
+    buffer: Vec<u8>,
+    /// The first bytes of a line that is too long.
+    head: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Bytes after `start` that are known to hold no newline.
+    searched: usize,
+    number: u64,
+}
+
+impl<R: Read> Lines<R> {
+    pub(crate) fn new(reader: R) -> Lines<R> {
+        let buffer = vec![0; BUFFER];
+        Lines { reader, buffer, head: Vec::new(), start: 0, end: 0, searched: 0, number: 0 }
+    }
+
+    /// The next line; a last one without a newline counts.
+    #[inline]
+    pub(crate) fn next_line(&mut self) -> io::Result<Option<Text<'_>>> {
+        loop {
+            let unseen = self.start + self.searched;
+            if let Some(length) = newline(&self.buffer[unseen..self.end]) {
+                let (from, to) = (self.start, unseen + length);
+                self.start = to + 1;
+                return Ok(Some(self.hand_out(from, to)));
+            }
+            self.searched = self.end - self.start;
+            if self.searched > MAX_LINE {
+                return self.too_long().map(Some);
+            }
+            if self.refill()? == 0 {
+                let (from, to) = (self.start, self.end);
+                self.start = self.end;
+                return Ok(if from == to { None } else { Some(self.hand_out(from, to)) });
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn hand_out(&mut self, from: usize, to: usize) -> Text<'_> {
+        self.searched = 0;
+        self.number += 1;
+        let whole = to - from <= MAX_LINE;
+        let to = if whole { to } else { from + HEAD };
+        Text { bytes: &self.buffer[from..to], whole }
+    }
+
+    /// Drops the rest of a line that is already too long.
+    #[cold]
+    fn too_long(&mut self) -> io::Result<Text<'_>> {
+        self.head.clear();
+        self.head.extend_from_slice(&self.buffer[self.start..self.start + HEAD]);
+        loop {
+            self.start = self.end;
+            if self.refill()? == 0 {
+                break;
+            }
+            if let Some(length) = newline(&self.buffer[self.start..self.end]) {
+                self.start += length + 1;
+                break;
+            }
+        }
+        self.searched = 0;
+        self.number += 1;
+        Ok(Text { bytes: &self.head, whole: false })
+    }
+
+    /// Moves the unread bytes to the front and reads more; 0 at the end of the stream.
+    fn refill(&mut self) -> io::Result<usize> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        loop {
+            match self.reader.read(&mut self.buffer[self.end..]) {
+                Ok(count) => {
+                    self.end += count;
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl<P, R: Read> Pieces<P> for Lines<R> {
+    const NOUN: &'static str = "line";
+    const WHOLE: &'static str = "a line of at most 65536 bytes";
+
+    #[inline(always)]
+    fn next_piece(&mut self, _parser: &P) -> io::Result<Option<Text<'_>>> {
+        self.next_line()
+    }
+
+    #[inline(always)]
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn place(&self) -> String {
+        format!("line {}", self.number)
+    }
+
+    fn shown(bytes: &[u8]) -> String {
+        shown(bytes)
+    }
+}
+
+/// Where the first newline is, eight bytes at a time.
+///
+/// Exact zero-byte test: a byte of `x` is 0 where the high bit is set in
+/// `(x - 0x01...) & !x & 0x80...`; only bits above the first one may be false.
+#[inline(always)]
+fn newline(bytes: &[u8]) -> Option<usize> {
+    const LOW: u64 = u64::from_ne_bytes([0x01; 8]);
+    const HIGH: u64 = LOW << 7;
+    const NEWLINES: u64 = u64::from_ne_bytes([b'\n'; 8]);
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let x = u64::from_le_bytes(*word) ^ NEWLINES;
+        let found = x.wrapping_sub(LOW) & !x & HIGH;
+        if found != 0 {
+            return Some(index * 8 + found.trailing_zeros() as usize / 8);
+        }
+    }
+    rest.iter().position(|&byte| byte == b'\n').map(|at| words.len() * 8 + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hands out `bytes` a few at a time.
+    struct Drip<'a>(&'a [u8], usize);
+
+    impl Read for Drip<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = self.1.min(self.0.len()).min(buffer.len());
+            buffer[..count].copy_from_slice(&self.0[..count]);
+            self.0 = &self.0[count..];
+            Ok(count)
+        }
+    }
+
+    fn split(bytes: &[u8], step: usize) -> Vec<(Vec<u8>, bool)> {
+        let mut lines = Lines::new(Drip(bytes, step));
+        let mut found = Vec::new();
+        while let Some(text) = lines.next_line().unwrap() {
+            found.push((text.bytes.to_vec(), text.whole));
+        }
+        assert_eq!(lines.number, found.len() as u64);
+        found
+    }
+
+    #[test]
+    fn lines_equal_a_plain_split() {
+        let text = b"one\n\n\0two\xff\n0123456701234567\r\nlast";
+        for step in [1, 3, 8, 100] {
+            let found: Vec<Vec<u8>> = split(text, step).into_iter().map(|line| line.0).collect();
+            let plain: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
+            assert_eq!(found, plain, "step {step}");
+        }
+        assert!(split(b"", 1).is_empty());
+        assert_eq!(split(b"a\n", 1), [(b"a".to_vec(), true)]);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_and_the_next_one_is_whole() {
+        for length in [MAX_LINE, MAX_LINE + 1, BUFFER - 1, BUFFER, BUFFER + 7, 3 * BUFFER] {
+            for step in [4096, 65_537, BUFFER] {
+                let mut text = vec![b'x'; length];
+                text.extend_from_slice(b"\nnext\n");
+                let found = split(&text, step);
+                assert_eq!(found.len(), 2, "{length}");
+                assert_eq!(found[0].1, length <= MAX_LINE);
+                assert!(found[0].0.iter().all(|&byte| byte == b'x'));
+                assert_eq!(found[1], (b"next".to_vec(), true));
+            }
+        }
+    }
+}

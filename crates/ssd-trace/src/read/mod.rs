@@ -1,0 +1,23 @@
+//! Trace files in: from the bytes of a file to the requests of a device.
+
+pub mod columnar;
+mod detect;
+mod digest;
+mod doubles;
+pub mod facts;
+pub(crate) mod fit;
+pub mod formats;
+pub mod info;
+pub(crate) mod input;
+mod lines;
+mod order;
+pub(crate) mod page_runs;
+mod page_set;
+pub mod raw;
+mod reading;
+mod records;
+pub mod replay;
+pub(crate) mod scan;
+mod sort;
+pub mod unit;
+mod volumes;

@@ -1,0 +1,142 @@
+//! Which event follows which: the order of times, doubled records, and the time of the first one.
+
+use crate::read::doubles::Doubles;
+use crate::read::formats::{Clock, Event};
+use crate::read::scan::Chosen;
+use ssd_core::metrics::numbers::{count, duration};
+use std::collections::BTreeMap;
+
+/// Lines that are read after the first late one, so that the message can count the others.
+pub(crate) const COUNTED: u64 = 4_000_000;
+/// This few steps back, with this many late events after each, may be seams: a clock that wrapped, or
+/// recordings that were joined.
+const FEW_STEPS: u64 = 4;
+const AFTER_A_SEAM: u64 = 16;
+
+/// Events that are earlier than one above them, of the same volume.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Late {
+    /// Such events: those that a pass without sorting loses.
+    pub(crate) events: u64,
+    /// How much earlier the worst of them is, nanoseconds.
+    pub(crate) most_ns: u64,
+    /// Events that are earlier than the one right above them.
+    pub(crate) steps: u64,
+    /// Line of the first.
+    pub(crate) first: u64,
+    /// All events examined, and the span of their times.
+    pub(crate) of: u64,
+    earliest: Option<u64>,
+    latest: u64,
+}
+
+impl Late {
+    /// "4 of 10 events are earlier than one above them, by up to 2 s".
+    pub(crate) fn told(&self) -> String {
+        format!(
+            "{} of {} requests are earlier than one above them, by up to {}",
+            count(self.events),
+            count(self.of),
+            duration(self.most_ns as f64)
+        )
+    }
+
+    /// A few steps back over most of the time: sorting may interleave consecutive recordings.
+    pub(crate) fn seams(&self) -> Option<String> {
+        let span = self.latest - self.earliest.unwrap_or(self.latest);
+        let few = (1..=FEW_STEPS).contains(&self.steps);
+        if !few || self.events < AFTER_A_SEAM * self.steps || self.most_ns < span / 2 {
+            return None;
+        }
+        Some(format!(
+            "the times step back in {} place{} only, first at line {}: if a clock wrapped or recordings \
+             were joined there, cut the file there instead, because sorting interleaves its parts",
+            self.steps,
+            if self.steps == 1 { "" } else { "s" },
+            count(self.first)
+        ))
+    }
+}
+
+/// State that a pass carries from event to event of one volume.
+pub(crate) struct Track {
+    doubles: Doubles,
+    /// The latest time above, and the one right above, nanoseconds.
+    latest: Option<u64>,
+    above: u64,
+    /// Time of the first record, which [`Clock::FirstRecord`] makes time 0; nanoseconds.
+    base_ns: Option<u64>,
+}
+
+impl Track {
+    fn new(dedup: bool) -> Track {
+        Track { doubles: Doubles::new(dedup), latest: None, above: 0, base_ns: None }
+    }
+
+    /// The time for which `event`, of line `line`, comes too late, if it does.
+    #[inline(always)]
+    pub(crate) fn missed(&mut self, event: &Event, line: u64, late: &mut Late) -> Option<u64> {
+        let at = event.at_ns;
+        late.of += 1;
+        (late.latest, late.earliest) =
+            (late.latest.max(at), Some(late.earliest.map_or(at, |earliest| earliest.min(at))));
+        let latest = self.latest.filter(|&latest| at < latest);
+        if let Some(latest) = latest {
+            if late.events == 0 {
+                late.first = line;
+            }
+            late.events += 1;
+            late.most_ns = late.most_ns.max(latest - at);
+            late.steps += u64::from(at < self.above);
+        }
+        self.above = at;
+        latest
+    }
+
+    /// `event` counts: later ones may not be earlier.
+    #[inline(always)]
+    pub(crate) fn passed(&mut self, at_ns: u64) {
+        self.latest = Some(self.latest.map_or(at_ns, |latest| latest.max(at_ns)));
+    }
+
+    /// Whether `event`, the next one in order of time, repeats one before it; puts it on the replay's
+    /// clock.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, event: &mut Event, clock: Clock) -> bool {
+        let double = self.doubles.found(event);
+        if clock == Clock::FirstRecord {
+            let at_ns = event.at_ns;
+            event.at_ns -= *self.base_ns.get_or_insert(at_ns);
+        }
+        double
+    }
+
+    pub(crate) fn base_ns(&self) -> Option<u64> {
+        self.base_ns
+    }
+}
+
+/// The tracks of the volumes used.
+pub(crate) struct Tracks {
+    dedup: bool,
+    only: Track,
+    /// With [`Chosen::Each`] of every volume.
+    each: BTreeMap<u64, Track>,
+}
+
+impl Tracks {
+    pub(crate) fn new(dedup: bool) -> Tracks {
+        Tracks { dedup, only: Track::new(dedup), each: BTreeMap::new() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn of(&mut self, chosen: Chosen, volume: u64) -> &mut Track {
+        match chosen {
+            Chosen::Each => {
+                let dedup = self.dedup;
+                self.each.entry(volume).or_insert_with(|| Track::new(dedup))
+            }
+            Chosen::Only | Chosen::One(_) => &mut self.only,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The requests of a trace as in the file: neither fitted to a device nor repeated.
+
+use crate::read::input::{self, Step, Watch};
+use crate::read::reading::{self, Found};
+use crate::read::scan::{Chosen, Refusal};
+use serde::Serialize;
+use ssd_core::config::{Word, Workload};
+use ssd_core::host::request::{SourceError, TimedRequest};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// What was read.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Reading {
+    /// Name of the file; "standard input" for "-".
+    pub file: String,
+    /// Its format, as in `workload.format`.
+    pub format: &'static str,
+    /// Units in which times, addresses and lengths were read.
+    pub units: String,
+    /// Lines of the file; records of a binary one, requests of a trace file of ours.
+    pub lines: u64,
+    /// Lines that could not be used and were skipped.
+    pub skipped_lines: u64,
+    /// Message for the first of them.
+    pub first_skipped: Option<String>,
+    /// Requests that are earlier than one above them: sorted, or among the lines skipped.
+    pub late_requests: u64,
+    /// Whether the requests were sorted by time.
+    pub sorted: bool,
+    /// A message to show before all results: more than 1 % of the lines were skipped.
+    pub loss: Option<String>,
+    /// Anomalies of the file, for [`Reading::warnings`].
+    #[serde(skip)]
+    pub notes: Vec<String>,
+    /// Events of every action in the file, by its letter.
+    pub events: BTreeMap<char, u64>,
+    /// The action that was taken.
+    pub action: char,
+    /// Events of that action without data that are no flush.
+    pub dataless_events: u64,
+    /// Events of that action outside the time range.
+    pub events_outside_range: u64,
+    /// Number of the volume used, as in `workload.volume`; 0 if it is each of them.
+    pub volume: u64,
+    /// Name of the volume used, such as "MAJ,MIN".
+    pub device: String,
+    /// Records that repeat an identical one of the same volume less than 1 ms earlier; all of them with
+    /// `dedup`, at least this many without. For [`Reading::warnings`]; [`crate::read::info`] counts separately.
+    #[serde(skip)]
+    pub doubled_records: u64,
+    /// Whether they were dropped.
+    #[serde(skip)]
+    pub dedup: bool,
+}
+
+impl Reading {
+    /// Warnings for readers of the results.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let Reading { file, skipped_lines, first_skipped, doubled_records, dedup, .. } = self;
+        let records = self.events.get(&self.action).copied().unwrap_or(0);
+        let doubled = if *dedup { 0 } else { *doubled_records };
+        let first = first_skipped.as_deref();
+        let mut all = reading::warnings(file, *skipped_lines, first, doubled, records);
+        all.extend(self.notes.iter().cloned());
+        all
+    }
+}
+
+/// Why reading ended early.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Stopped {
+    /// The trace cannot be used.
+    Refused(SourceError),
+    /// The watcher ended it.
+    Interrupted,
+}
+
+/// A trace that was read volume by volume.
+#[derive(Clone, PartialEq, Debug)]
+pub struct VolumesReading {
+    /// What was read.
+    pub reading: Reading,
+    /// Name of each volume, such as "MAJ,MIN", by its number.
+    pub names: BTreeMap<u64, String>,
+}
+
+/// Reads the trace that `workload` names and passes every request in its time range to `take`, in order; time
+/// 0 is the start of the range. Of `workload` only the keys about reading count: format, action, volume,
+/// range, bad lines, doubled records. `progress` is called from time to time.
+///
+/// # Errors
+/// The file cannot be read, a line is bad, there are no requests, or `take` refused one.
+pub fn each_request(
+    workload: &Workload,
+    progress: impl FnMut(Step) -> ControlFlow<()>,
+    mut take: impl FnMut(&TimedRequest) -> Result<(), SourceError>,
+) -> Result<Reading, Stopped> {
+    let volume = workload.volume.map_or(Chosen::Only, Chosen::One);
+    read(workload, volume, progress, |_, timed| take(timed)).map(|found| found.reading)
+}
+
+/// As [`each_request`], for every volume: `take` also gets its number. The requests of a volume come as they
+/// would if it were the only one.
+///
+/// # Errors
+/// As [`each_request`].
+pub fn each_request_by_volume(
+    workload: &Workload,
+    progress: impl FnMut(Step) -> ControlFlow<()>,
+    take: impl FnMut(u64, &TimedRequest) -> Result<(), SourceError>,
+) -> Result<VolumesReading, Stopped> {
+    read(workload, Chosen::Each, progress, take)
+}
+
+fn read(
+    workload: &Workload,
+    volume: Chosen,
+    mut progress: impl FnMut(Step) -> ControlFlow<()>,
+    mut take: impl FnMut(u64, &TimedRequest) -> Result<(), SourceError>,
+) -> Result<VolumesReading, Stopped> {
+    let path = workload.trace.as_deref().unwrap_or("-");
+    let file = input::display_name(path);
+    let raw = input::open(path).map_err(Stopped::Refused)?;
+    let (mut taken, watch) = (0u64, Watch::new(&mut progress));
+    let read = reading::each_event(&file, raw, &watch, workload, volume, |event, at| {
+        taken += 1;
+        take(event.volume, &event.request(at)).map_err(|SourceError(why)| {
+            Refusal::Trace(SourceError(format!("{file}, request {taken}: {why}")))
+        })
+    });
+    if watch.stopped() {
+        return Err(Stopped::Interrupted);
+    }
+    let Found { format, tally, outside, units, warnings } = read.map_err(Stopped::Refused)?;
+    let events = tally.events(workload.action as u8);
+    let (volume, device) = tally.volume.unwrap_or_default();
+    let reading = Reading {
+        format: format.word(),
+        units,
+        notes: warnings,
+        loss: reading::loss(&file, tally.skipped_lines, tally.lines),
+        late_requests: tally.late.events,
+        sorted: workload.sort,
+        volume,
+        device,
+        doubled_records: tally.doubled,
+        dedup: workload.dedup,
+        lines: tally.lines,
+        skipped_lines: tally.skipped_lines,
+        events,
+        first_skipped: tally.first_skipped,
+        action: workload.action,
+        dataless_events: tally.dataless,
+        events_outside_range: outside,
+        file,
+    };
+    Ok(VolumesReading { reading, names: tally.names })
+}

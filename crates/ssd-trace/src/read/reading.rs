@@ -1,0 +1,192 @@
+//! The common part of every reading of a trace: from the bytes of a file to the events of the chosen action
+//! in the time range.
+
+use crate::read::detect;
+use crate::read::formats::{self, Event, ReadAs};
+use crate::read::input::{self, Watch, Watched};
+use crate::read::scan::{Chosen, Refusal, Scan, Tally};
+use crate::read::unit::Unit;
+use ssd_core::config::{TraceFormat, TraceUnit, Word, Workload};
+use ssd_core::host::request::SourceError;
+use ssd_core::metrics::numbers::count;
+use std::io::Read;
+
+/// What was read.
+pub(crate) struct Found {
+    /// The format, detected if it was not set.
+    pub(crate) format: TraceFormat,
+    pub(crate) tally: Tally,
+    /// Events of the chosen action outside the time range.
+    pub(crate) outside: u64,
+    /// Units of times, addresses and lengths, in words.
+    pub(crate) units: String,
+    /// Anomalies of the file.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Reads the trace `raw`, called `file` in messages, and hands every event of the chosen action in
+/// the time range to `take`, in order, with its time after the start of the range, nanoseconds.
+///
+/// Of `workload` only the keys about reading count: format, action, range, bad lines, doubled records;
+/// `volumes` selects the volumes that are used.
+pub(crate) fn each_event(
+    file: &str,
+    raw: impl Read,
+    watch: &Watch<'_>,
+    workload: &Workload,
+    volume: Chosen,
+    mut take: impl FnMut(&Event, u64) -> Result<(), Refusal>,
+) -> Result<Found, SourceError> {
+    let Workload { action, from_ns: from, skip_bad, dedup, sort, .. } = *workload;
+    check_options(workload)?;
+    let plain = input::decompress(Watched::new(raw, watch))
+        .map_err(|error| SourceError(format!("{file}: cannot read the trace: {error}")))?;
+    let (format, plain) = detect::format_of(file, workload.format, plain)?;
+    if action != 'Q' && !formats::has_actions(format) {
+        let text = "only traces of blktrace have actions; leave workload.action at \"Q\"";
+        return Err(SourceError(format!("{file} is of format {:?}: {text}", format.word())));
+    }
+    let unit = Unit::of(file, format, workload)?;
+    let until = workload.until_ns.unwrap_or(u64::MAX);
+    let (mut taken, mut outside) = (0u64, 0u64);
+    let open = formats::unit_varies(format) && workload.unit == TraceUnit::Auto;
+    let scan = Scan {
+        file,
+        how: ReadAs { action: action as u8, unit },
+        skip_bad,
+        volume,
+        dedup,
+        sort,
+        look: format != TraceFormat::Ssdtrace,
+        unit_of_pages: open.then_some(workload.page_bytes),
+        watch,
+    };
+    let tally = formats::scan(format, &scan, plain, |event| {
+        if event.at_ns < from || event.at_ns >= until {
+            outside += 1;
+            return Ok(());
+        }
+        taken += 1;
+        take(event, event.at_ns - from)
+    })?;
+    if taken == 0 {
+        return Err(nothing(file, &tally, format, action));
+    }
+    refuse_loss(file, &tally, workload.max_bad)?;
+    let mut warnings = tally.shape.warnings(format, workload.unit);
+    if sort && tally.late.events > 0 {
+        warnings.push(format!("sorted: {}", tally.late.told()));
+        warnings.extend(tally.late.seams());
+    }
+    let warnings = warnings.into_iter().map(|text| format!("{file}: {text}")).collect();
+    Ok(Found { format, tally, outside, units: unit.told(format), warnings })
+}
+
+/// Refuses a trace that has lost more than the share `most` of its lines.
+fn refuse_loss(file: &str, tally: &Tally, most: f64) -> Result<(), SourceError> {
+    let (skipped, lines) = (tally.skipped_lines, tally.lines);
+    if skipped as f64 <= most * lines as f64 {
+        return Ok(());
+    }
+    let late = if tally.late.events > 0 && tally.sorted == 0 {
+        let told = tally.late.told();
+        format!(" ({told}: workload.sort = true (--sort) reads these in order of time)")
+    } else {
+        String::new()
+    };
+    let first = tally.first_skipped.as_deref().unwrap_or("not recorded");
+    Err(SourceError(format!(
+        "{file}: {} of {} lines ({:.1} %) were skipped{late}; workload.max_bad = {most} allows {:.1} %; \
+         correct them, or accept a trace without them (workload.max_bad = {:.3}); the first: {first}",
+        count(skipped),
+        count(lines),
+        100.0 * skipped as f64 / lines as f64,
+        100.0 * most,
+        (skipped as f64 / lines as f64 * 1000.0).ceil() / 1000.0,
+    )))
+}
+
+/// Checks the keys that need no trace.
+fn check_options(workload: &Workload) -> Result<(), SourceError> {
+    let Workload { action, from_ns, until_ns, .. } = workload;
+    if !matches!(action, 'Q' | 'D' | 'C') {
+        let text = format!("workload.action is {action:?}; it must be \"Q\", \"D\" or \"C\"");
+        return Err(SourceError(text));
+    }
+    if let Some(until) = until_ns
+        && until <= from_ns
+    {
+        return Err(SourceError(format!(
+            "workload.until ({until} ns) is not after workload.from ({from_ns} ns); give a range"
+        )));
+    }
+    Ok(())
+}
+
+/// The message when no event can be used.
+fn nothing(file: &str, tally: &Tally, format: TraceFormat, action: char) -> SourceError {
+    let events: Vec<String> =
+        tally.events(action as u8).iter().map(|(name, count)| format!("{name}: {count}")).collect();
+    let has_actions = formats::has_actions(format);
+    let wanted = if has_actions { format!("{action} events") } else { "requests".to_owned() };
+    SourceError(if tally.lines == 0 && format == TraceFormat::Ssdtrace {
+        format!("{file}: the trace file holds no requests")
+    } else if tally.lines == 0 {
+        format!("{file}: the trace is empty (0 bytes)")
+    } else if let Some((first, last)) = tally.times {
+        format!(
+            "{file}: no {wanted} in the time range; they run from {first} ns to {last} ns; \
+             change workload.from and workload.until"
+        )
+    } else if let Some(message) = &tally.first_skipped
+        && events.is_empty()
+    {
+        format!("{file}: all {} lines were skipped; the first: {message}", tally.skipped_lines)
+    } else if events.is_empty() {
+        let what = if has_actions { "events" } else { "requests" };
+        format!("{file}: no {what} in {} lines", tally.lines)
+    } else {
+        let found = events.join(", ");
+        format!("{file}: no usable {wanted}; found {found}; change workload.action")
+    })
+}
+
+/// Share of the lines above which a loss is reported before all results.
+const MUCH: f64 = 0.01;
+
+/// The message before all results if many of `lines` lines were `skipped`.
+pub(crate) fn loss(file: &str, skipped: u64, lines: u64) -> Option<String> {
+    (skipped as f64 > MUCH * lines as f64).then(|| {
+        format!(
+            "{file}: {} of {} lines ({:.1} %) were skipped: what follows is of the rest",
+            count(skipped),
+            count(lines),
+            100.0 * skipped as f64 / lines as f64
+        )
+    })
+}
+
+/// Warnings for readers of any results: lines of `file` that were skipped, the message for the `first` of
+/// them, and records that repeat another and were not dropped.
+pub(crate) fn warnings(
+    file: &str,
+    skipped: u64,
+    first: Option<&str>,
+    doubled: u64,
+    records: u64,
+) -> Vec<String> {
+    let mut all = Vec::new();
+    if skipped > 0 {
+        let first = first.unwrap_or("not recorded");
+        all.push(format!(
+            "{file}: {skipped} lines could not be read and were skipped; the first: {first}"
+        ));
+    }
+    if doubled > 0 && doubled * 100 >= records {
+        all.push(format!(
+            "{file}: at least {doubled} of {records} records repeat an identical one less than 1 ms \
+             earlier, as logs of stacked devices do; workload.dedup = true drops them"
+        ));
+    }
+    all
+}

@@ -1,0 +1,232 @@
+//! Replays a trace: time range, fit to the device, loops, time scale.
+
+use crate::read::digest::Digest;
+use crate::read::facts::{TraceFacts, Volume};
+use crate::read::fit::{Fitter, Record};
+use crate::read::input::{self, Step, Watch};
+use crate::read::reading::{self, Found};
+use crate::read::scan::Chosen;
+use ssd_core::config::{Word, Workload};
+use ssd_core::host::request::{Request, Source, SourceError, TimedRequest};
+use ssd_core::units::{Nanos, SECTOR_BYTES};
+use std::io::Read;
+use std::ops::ControlFlow;
+
+/// Latest arrival that a replay may have, nanoseconds (146 years).
+const LATEST: u64 = 1 << 62;
+
+/// A trace in memory, 24 bytes a request, and the position of its replay.
+///
+/// Time 0 is `from_ns` of the trace. Loop `i` starts `i` times the length of one loop later, which
+/// is the time of the last request; all arrivals are then multiplied by `time_scale`.
+pub struct TraceSource {
+    records: Vec<Record>,
+    next: usize,
+    round: u32,
+    loops: u32,
+    /// Length of one loop before scaling, nanoseconds.
+    span: u64,
+    scale: f64,
+}
+
+impl TraceSource {
+    /// Reads the trace at `path` ("-": standard input), which may be compressed with zstd or gzip, for a
+    /// device of `user_pages` pages of `page_bytes` bytes (a multiple of 512). `watch` receives the progress,
+    /// and `Break` ends the reading.
+    ///
+    /// # Errors
+    /// The file cannot be read, a line is bad, a time or address does not fit, nothing is left to
+    /// replay; the message names file, line and remedy.
+    pub fn open(
+        path: &str,
+        workload: &Workload,
+        page_bytes: u32,
+        user_pages: u32,
+        watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
+    ) -> Result<(TraceSource, TraceFacts), SourceError> {
+        let (file, watch) = (input::display_name(path), Watch::new(watch));
+        TraceSource::read_watched(
+            &file,
+            input::open(path)?,
+            &watch,
+            workload,
+            (page_bytes, user_pages),
+        )
+    }
+
+    /// As [`TraceSource::open`], from any reader; `file` is its name in messages.
+    ///
+    /// # Errors
+    /// As [`TraceSource::open`].
+    pub fn read(
+        file: &str,
+        raw: impl Read,
+        workload: &Workload,
+        page_bytes: u32,
+        user_pages: u32,
+    ) -> Result<(TraceSource, TraceFacts), SourceError> {
+        let mut nobody = |_| ControlFlow::Continue(());
+        let watch = Watch::new(&mut nobody);
+        TraceSource::read_watched(file, raw, &watch, workload, (page_bytes, user_pages))
+    }
+
+    fn read_watched(
+        file: &str,
+        raw: impl Read,
+        watch: &Watch<'_>,
+        workload: &Workload,
+        (page_bytes, user_pages): (u32, u32),
+    ) -> Result<(TraceSource, TraceFacts), SourceError> {
+        crate::device::check(page_bytes, user_pages)?;
+        check_options(workload)?;
+        let sectors_per_page = u64::from(page_bytes) / SECTOR_BYTES;
+        let mut fitter = Fitter::new(workload.fit, sectors_per_page, user_pages);
+        let mut digest = Digest::new();
+        let volume = workload.volume.map_or(Chosen::Only, Chosen::One);
+        let found = reading::each_event(file, raw, watch, workload, volume, |event, at| {
+            fitter.add(event, at)?;
+            digest.add(&event.request(at));
+            Ok(())
+        })?;
+        let mut facts = TraceFacts::of(file, workload, &found, &fitter, digest);
+        let records = fitter.finish().map_err(|error| SourceError(format!("{file}: {error}")))?;
+        facts.empty_discards = fitter.empty_discards;
+        let (Some(first), Some(last)) = (records.first(), records.last()) else {
+            let remedy = "no page is read or written; use a longer time range";
+            return Err(SourceError(format!("{file}: only discards of unused pages; {remedy}")));
+        };
+        (facts.first_ns, facts.duration_ns) = (first.at, last.at);
+        facts.add_volume(&Volume::of(&records, sectors_per_page, user_pages));
+        let source = TraceSource {
+            next: 0,
+            round: 0,
+            loops: workload.loops,
+            span: last.at,
+            scale: workload.time_scale,
+            records,
+        };
+        source.check_end(file)?;
+        Ok((source, facts))
+    }
+
+    /// Its requests, fitted to the device; times are not scaled.
+    pub(crate) fn into_records(self) -> Vec<Record> {
+        self.records
+    }
+
+    /// Whether the last arrival is within the range of times.
+    fn check_end(&self, file: &str) -> Result<(), SourceError> {
+        let end = u128::from(self.span) * u128::from(self.loops);
+        if end as f64 * self.scale.max(1.0) < LATEST as f64 {
+            return Ok(());
+        }
+        let remedy = "lower workload.loops or workload.time_scale, or set workload.from";
+        Err(SourceError(format!("{file}: the replay would end after 146 years; {remedy}")))
+    }
+
+    /// Arrival of a record in the current loop.
+    #[inline(always)]
+    fn arrival(&self, at: u64) -> Nanos {
+        let at = u64::from(self.round) * self.span + at;
+        if self.scale.to_bits() == 1.0f64.to_bits() {
+            return Nanos(at);
+        }
+        // Rounding to nearest by adding a half keeps the order of arrivals.
+        Nanos((at as f64 * self.scale + 0.5) as u64)
+    }
+}
+
+impl Source for TraceSource {
+    #[inline]
+    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
+        if self.next == self.records.len() {
+            if self.round + 1 >= self.loops {
+                return Ok(None);
+            }
+            (self.round, self.next) = (self.round + 1, 0);
+        }
+        let record = self.records[self.next];
+        let Record { at, sector, sectors, flags, stream, .. } = record;
+        self.next += 1;
+        let request = Request { flags, stream, ..Request::new(record.op(), sector, sectors) };
+        Ok(Some(TimedRequest { at: self.arrival(at), request }))
+    }
+
+    fn expected(&self) -> Option<u64> {
+        Some(self.records.len() as u64 * u64::from(self.loops))
+    }
+}
+
+/// Checks the keys of the replay.
+fn check_options(workload: &Workload) -> Result<(), SourceError> {
+    let Workload { loops, time_scale, .. } = workload;
+    if *loops == 0 {
+        return Err(SourceError("workload.loops is 0; it must be at least 1".to_owned()));
+    }
+    if !(time_scale.is_finite() && *time_scale > 0.0) {
+        let text = format!("workload.time_scale is {time_scale}; it must be above 0");
+        return Err(SourceError(text));
+    }
+    Ok(())
+}
+
+impl TraceFacts {
+    /// The facts known before the fit is finished.
+    fn of(
+        file: &str,
+        workload: &Workload,
+        found: &Found,
+        fitter: &Fitter,
+        digest: Digest,
+    ) -> TraceFacts {
+        let Found { format, tally, outside, units, warnings } = found;
+        TraceFacts {
+            file: file.to_owned(),
+            lines: tally.lines,
+            summary_lines: tally.summary_lines,
+            skipped_lines: tally.skipped_lines,
+            late_requests: tally.late.events,
+            sorted: workload.sort,
+            notes: warnings.clone(),
+            first_skipped: tally.first_skipped.clone(),
+            events: tally.events(workload.action as u8),
+            action: workload.action,
+            format: format.word(),
+            units: units.clone(),
+            volume: tally.volume.as_ref().map_or(0, |volume| volume.0),
+            device: tally.volume.as_ref().map_or(String::new(), |volume| volume.1.clone()),
+            base_ns: tally.base_ns.unwrap_or(0),
+            header_lines: tally.header_lines,
+            events_of_other_volumes: tally.other_volumes,
+            doubled_records: tally.doubled,
+            dedup: workload.dedup,
+            dataless_events: tally.dataless,
+            events_outside_range: *outside,
+            requests: Default::default(),
+            empty_discards: 0,
+            split_requests: fitter.split_requests,
+            whole_device_discards: fitter.whole_device_discards,
+            footprint_pages: 0,
+            unique_pages_written: 0,
+            bytes_read: 0,
+            bytes_written: 0,
+            bytes_trimmed: 0,
+            from_ns: workload.from_ns,
+            first_ns: 0,
+            duration_ns: 0,
+            trace_digest: digest.hex(),
+            fit: workload.fit,
+            loops: workload.loops,
+            time_scale: workload.time_scale,
+        }
+    }
+
+    fn add_volume(&mut self, volume: &Volume) {
+        self.requests = volume.requests;
+        self.bytes_read = volume.bytes_read;
+        self.bytes_written = volume.bytes_written;
+        self.bytes_trimmed = volume.bytes_trimmed;
+        self.footprint_pages = volume.footprint_pages;
+        self.unique_pages_written = volume.unique_pages_written;
+    }
+}

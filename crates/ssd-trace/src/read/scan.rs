@@ -1,0 +1,575 @@
+//! A whole trace: every line is an event, a part of the format, a part of blkparse's report, blank, or an
+//! error.
+
+use crate::read::columnar::Reader;
+use crate::read::formats::{Clock, Cut, Event, Format, Line, ReadAs, Reject};
+use crate::read::input::{self, Step, Watch};
+use crate::read::lines::{Lines, Pieces, Text};
+use crate::read::order::{COUNTED, Late, Track, Tracks};
+use crate::read::records::{Part, Records};
+use crate::read::sort::{Entry, Room, Sorter};
+use crate::read::unit::Shape;
+use crate::read::volumes::Volumes;
+use ssd_core::config::TraceFormat;
+use ssd_core::host::request::{Source, SourceError};
+use ssd_core::metrics::numbers::count;
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+
+/// Characters of a bad line that are shown.
+const SHOWN: usize = 60;
+/// Requests of a trace file that are read at a time.
+const BATCH: usize = 4096;
+/// Remedy for an unwanted line.
+const SKIP_REMEDY: &str = "set workload.skip_bad = true to count and skip such lines";
+/// Sorted events between two progress reports.
+const LOOK_EVERY: u64 = 1 << 14;
+/// Volumes that are listed in a message.
+const LISTED: usize = 8;
+
+/// Why an event was not taken.
+pub(crate) enum Refusal {
+    /// Its line is bad (`skip_bad` skips it).
+    Line(Reject),
+    /// It is earlier than an event above it, of this time in nanoseconds (`skip_bad` skips it).
+    Late(u64),
+    /// The trace cannot be used.
+    Trace(SourceError),
+}
+
+/// Counts over the whole file.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) lines: u64,
+    pub(crate) summary_lines: u64,
+    pub(crate) skipped_lines: u64,
+    pub(crate) first_skipped: Option<String>,
+    pub(crate) dataless: u64,
+    /// First and last time of the chosen action, nanoseconds.
+    pub(crate) times: Option<(u64, u64)>,
+    /// Time of the first record, which [`Clock::FirstRecord`] makes time 0; nanoseconds.
+    pub(crate) base_ns: Option<u64>,
+    /// The volume used, by number and name.
+    pub(crate) volume: Option<(u64, String)>,
+    /// Lines that are part of the format and hold no request.
+    pub(crate) header_lines: u64,
+    /// Records of other volumes than the one chosen.
+    pub(crate) other_volumes: u64,
+    /// Records that repeat an identical one less than 1 ms earlier.
+    pub(crate) doubled: u64,
+    /// With [`Chosen::Each`] the name of every volume.
+    pub(crate) names: BTreeMap<u64, String>,
+    /// Events that are earlier than one above them.
+    pub(crate) late: Late,
+    /// Events that were sorted.
+    pub(crate) sorted: u64,
+    /// Statistics of addresses and lengths.
+    pub(crate) shape: Shape,
+    volumes: Volumes,
+    /// A second volume has been seen, and none was chosen.
+    several: bool,
+    chosen: u64,
+    others: Vec<u64>,
+}
+
+impl Tally {
+    /// Events by action.
+    pub(crate) fn events(&self, action: u8) -> BTreeMap<char, u64> {
+        let mut events: BTreeMap<char, u64> = (0u8..)
+            .zip(self.others.iter().copied())
+            .filter(|&(_, count)| count > 0)
+            .map(|(letter, count)| (char::from(letter), count))
+            .collect();
+        if self.chosen > 0 {
+            events.insert(char::from(action), self.chosen);
+        }
+        events
+    }
+}
+
+/// Which volumes of a trace are used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    /// The only one: a second one is an error.
+    Only,
+    /// The one of this number.
+    One(u64),
+    /// Each separately.
+    Each,
+}
+
+/// One pass over a trace.
+pub(crate) struct Scan<'a, 'w> {
+    /// Name in messages.
+    pub(crate) file: &'a str,
+    /// How the file is read.
+    pub(crate) how: ReadAs,
+    /// Count and skip lines that cannot be used.
+    pub(crate) skip_bad: bool,
+    /// The volumes that are used.
+    pub(crate) volume: Chosen,
+    /// Drop doubled records.
+    pub(crate) dedup: bool,
+    /// Sort events by time instead of expecting them in order.
+    pub(crate) sort: bool,
+    /// Collect statistics of addresses and lengths.
+    pub(crate) look: bool,
+    /// Refuse numbers that could be in another unit, for instance in pages of this many bytes.
+    pub(crate) unit_of_pages: Option<u32>,
+    /// Receives the progress.
+    pub(crate) watch: &'a Watch<'w>,
+}
+
+/// What a pass carries from event to event.
+struct Events {
+    tally: Tally,
+    tracks: Tracks,
+    /// Takes the events if they are to be sorted.
+    sorter: Option<Sorter>,
+    /// Message for the first late event: those after it are only counted.
+    late: Option<String>,
+}
+
+impl Scan<'_, '_> {
+    /// Reads all of `reader` and passes every event of the chosen action to `take`, in order.
+    ///
+    /// Events reach `take` in the replay's clock: see [`Clock`].
+    pub(crate) fn run<P: Format>(
+        &self,
+        parser: P,
+        reader: impl Read,
+        take: impl FnMut(&Event) -> Result<(), Refusal>,
+    ) -> Result<Tally, SourceError> {
+        let Cut::Records(head) = P::CUT else {
+            return self.all(parser, Lines::new(reader), take);
+        };
+        let mut parts: Vec<Part<'_>> = vec![(self.file.to_owned(), Box::new(reader))];
+        if P::INFO.format == TraceFormat::Blktrace {
+            parts.extend(input::other_cpus(self.file)?);
+        }
+        self.all(parser, Records::new(parts, head), take)
+    }
+
+    /// Reads all of `pieces`.
+    fn all<P: Format, I: Pieces<P>>(
+        &self,
+        mut parser: P,
+        pieces: I,
+        mut take: impl FnMut(&Event) -> Result<(), Refusal>,
+    ) -> Result<Tally, SourceError> {
+        let mut events = self.start();
+        let read = self.pass(&mut parser, pieces, &mut events, &mut take);
+        // A doubt about the unit explains errors that follow from it, so it goes before them.
+        self.unit_is_certain(&events.tally)?;
+        read?;
+        self.ended(events, P::INFO.clock, I::NOUN, &mut take, &|volume| parser.volume_name(volume))
+    }
+
+    /// The unit of addresses and lengths is set, or their values leave no doubt.
+    fn unit_is_certain(&self, tally: &Tally) -> Result<(), SourceError> {
+        if !self.watch.stopped()
+            && let Some(page_bytes) = self.unit_of_pages
+            && let Some(doubt) = tally.shape.doubt(page_bytes)
+        {
+            return Err(SourceError(format!("{}: {doubt}", self.file)));
+        }
+        Ok(())
+    }
+
+    /// After the pass: the order must be right; then the events that are to be sorted.
+    fn ended(
+        &self,
+        mut events: Events,
+        clock: Clock,
+        noun: &str,
+        take: &mut dyn FnMut(&Event) -> Result<(), Refusal>,
+        name: &dyn Fn(u64) -> String,
+    ) -> Result<Tally, SourceError> {
+        if let Some(first) = events.late {
+            return Err(self.unsorted(&first, &events.tally.late));
+        }
+        if let Some(sorter) = events.sorter.take() {
+            self.sorted(sorter, &mut events, clock, noun, take)?;
+        }
+        self.end(events.tally, name)
+    }
+
+    /// Reads all of `pieces`, or up to what ends the reading.
+    #[inline(always)]
+    fn pass<P: Format, I: Pieces<P>>(
+        &self,
+        parser: &mut P,
+        mut pieces: I,
+        events: &mut Events,
+        take: &mut impl FnMut(&Event) -> Result<(), Refusal>,
+    ) -> Result<(), SourceError> {
+        let mut in_summary = false;
+        loop {
+            let number = pieces.number() + 1;
+            let text = match pieces.next_piece(parser) {
+                Ok(Some(text)) => text,
+                Ok(None) => return Ok(()),
+                Err(error) => {
+                    let place = format!("{} {number}", I::NOUN);
+                    return Err(unreadable(self.file, &place, &error));
+                }
+            };
+            events.tally.lines = number;
+            let reject = match self.line::<P, I>(&text, parser, events, take) {
+                Ok(event) => {
+                    in_summary &= !event;
+                    continue;
+                }
+                Err(Refusal::Trace(error)) => return Err(error),
+                Err(Refusal::Late(latest)) => late(latest),
+                Err(Refusal::Line(reject)) => reject,
+            };
+            in_summary |= has_report::<P>() && starts_report(text.bytes);
+            if in_summary && is_report(&text) {
+                events.tally.summary_lines += 1;
+                continue;
+            }
+            let counting = events.late.is_some();
+            if counting && (events.tally.late.first + COUNTED < number || !reject.late) {
+                return Ok(());
+            }
+            if counting {
+                continue;
+            }
+            let bad = text.bytes.to_vec();
+            let message = self.message::<P, I>(&pieces, &bad, &reject, &events.tally);
+            if reject.late && !self.skip_bad {
+                events.late = Some(message);
+                continue;
+            }
+            self.skip(message, &mut events.tally)?;
+        }
+    }
+
+    /// As [`Scan::run`], for an ssdlab trace file, with its requests in place of lines.
+    pub(crate) fn run_trace_file(
+        &self,
+        reader: impl Read,
+        mut take: impl FnMut(&Event) -> Result<(), Refusal>,
+    ) -> Result<Tally, SourceError> {
+        let mut reader = Reader::of(self.file, reader)?;
+        let mut events = self.start();
+        let mut batch = Vec::with_capacity(BATCH);
+        loop {
+            batch.clear();
+            reader.fill(&mut batch, BATCH)?;
+            if batch.is_empty() {
+                break;
+            }
+            for timed in &batch {
+                events.tally.lines += 1;
+                match self.event(Event::of(timed), Clock::File, &mut events, &mut take) {
+                    Ok(()) => {}
+                    Err(Refusal::Trace(error)) => return Err(error),
+                    Err(Refusal::Late(_)) => panic!("the reader checks the order"),
+                    Err(Refusal::Line(reject)) => {
+                        let number = events.tally.lines;
+                        self.skip(self.short("request", number, &reject), &mut events.tally)?;
+                    }
+                }
+            }
+        }
+        let name = |volume: u64| volume.to_string();
+        self.unit_is_certain(&events.tally)?;
+        self.ended(events, Clock::File, "request", &mut take, &name)
+    }
+
+    fn start(&self) -> Events {
+        let tally = Tally { others: vec![0; 128], ..Tally::default() };
+        let sorter = self.sort.then(|| Sorter::new(self.file, Room::default()));
+        Events { tally, tracks: Tracks::new(self.dedup), sorter, late: None }
+    }
+
+    /// Passes on the events of `sorter` in order of time.
+    fn sorted(
+        &self,
+        sorter: Sorter,
+        events: &mut Events,
+        clock: Clock,
+        noun: &str,
+        take: &mut dyn FnMut(&Event) -> Result<(), Refusal>,
+    ) -> Result<(), SourceError> {
+        let (total, mut done) = (sorter.total(), 0u64);
+        let Events { tally, tracks, .. } = events;
+        let merged = sorter.finish(|Entry { event, number }| {
+            if done.is_multiple_of(LOOK_EVERY)
+                && let Err(error) = self.watch.at(Step::Sorted { done, total })
+            {
+                return ControlFlow::Break(SourceError(format!("{}: {error}", self.file)));
+            }
+            done += 1;
+            let track = tracks.of(self.volume, event.volume);
+            match self.in_order(event, clock, track, tally, take) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(Refusal::Trace(error)) => ControlFlow::Break(error),
+                Err(Refusal::Late(_)) => panic!("the order is that of the times"),
+                Err(Refusal::Line(reject)) => {
+                    match self.skip(self.short(noun, number, &reject), tally) {
+                        Ok(()) => ControlFlow::Continue(()),
+                        Err(error) => ControlFlow::Break(error),
+                    }
+                }
+            }
+        })?;
+        match merged {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+
+    /// The message for a line whose bytes are no longer there.
+    #[cold]
+    fn short(&self, noun: &str, number: u64, reject: &Reject) -> String {
+        format!("{}, {noun} {number}: expected {}; {SKIP_REMEDY}", self.file, reject.expected)
+    }
+
+    /// The message for a trace that is out of order, `first` that for the first such line.
+    #[cold]
+    fn unsorted(&self, first: &str, late: &Late) -> SourceError {
+        let told = late.told();
+        let seams = late.seams().map_or(String::new(), |seams| format!("; {seams}"));
+        SourceError(format!(
+            "{first}; {told}; to read all of them in order of time, set workload.sort = true (--sort); \
+             workload.skip_bad = true would drop these {}{seams}",
+            count(late.events)
+        ))
+    }
+
+    /// Counts a bad line, or refuses the trace for it.
+    #[cold]
+    fn skip(&self, message: String, tally: &mut Tally) -> Result<(), SourceError> {
+        if !self.skip_bad {
+            return Err(SourceError(message));
+        }
+        tally.skipped_lines += 1;
+        tally.first_skipped.get_or_insert(message);
+        Ok(())
+    }
+
+    /// One line; true if it is an event.
+    #[inline(always)]
+    fn line<P: Format, I: Pieces<P>>(
+        &self,
+        text: &Text<'_>,
+        parser: &mut P,
+        events: &mut Events,
+        take: &mut impl FnMut(&Event) -> Result<(), Refusal>,
+    ) -> Result<bool, Refusal> {
+        if !text.whole {
+            return Err(Refusal::Line(Reject::new(I::WHOLE, 0)));
+        }
+        let tally = &mut events.tally;
+        match parser.parse(text.bytes).map_err(Refusal::Line)? {
+            Line::Blank => return Ok(false),
+            Line::Header => tally.header_lines += 1,
+            Line::Other(letter) => tally.others[usize::from(letter & 127)] += 1,
+            Line::Dataless => {
+                (tally.dataless, tally.chosen) = (tally.dataless + 1, tally.chosen + 1);
+            }
+            Line::Event(event) => self.event(event, P::INFO.clock, events, take)?,
+        }
+        Ok(true)
+    }
+
+    /// One event, whose times count from the `clock`.
+    #[inline(always)]
+    fn event(
+        &self,
+        event: Event,
+        clock: Clock,
+        events: &mut Events,
+        take: &mut impl FnMut(&Event) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let Events { tally, tracks, sorter, late } = events;
+        if !self.is_chosen(event.volume, tally)? {
+            return Ok(());
+        }
+        if self.look {
+            tally.shape.add(&event);
+        }
+        let track = tracks.of(self.volume, event.volume);
+        let missed = track.missed(&event, tally.lines, &mut tally.late);
+        if let Some(sorter) = sorter {
+            track.passed(event.at_ns);
+            tally.sorted += 1;
+            return sorter.push(event, tally.lines).map_err(Refusal::Trace);
+        }
+        match missed {
+            Some(latest) => return Err(Refusal::Late(latest)),
+            None if late.is_none() => self.in_order(event, clock, track, tally, take)?,
+            None => {}
+        }
+        track.passed(event.at_ns);
+        Ok(())
+    }
+
+    /// Takes the next event in order of time.
+    #[inline(always)]
+    fn in_order(
+        &self,
+        mut event: Event,
+        clock: Clock,
+        track: &mut Track,
+        tally: &mut Tally,
+        take: &mut (impl FnMut(&Event) -> Result<(), Refusal> + ?Sized),
+    ) -> Result<(), Refusal> {
+        let double = track.next(&mut event, clock);
+        tally.doubled += u64::from(double);
+        tally.base_ns = track.base_ns();
+        if !(double && self.dedup) {
+            take(&event)?;
+        }
+        tally.chosen += 1;
+        tally.times = Some((tally.times.map_or(event.at_ns, |times| times.0), event.at_ns));
+        Ok(())
+    }
+
+    /// Counts a record of `volume`; returns whether it is used.
+    #[inline(always)]
+    fn is_chosen(&self, volume: u64, tally: &mut Tally) -> Result<bool, Refusal> {
+        if !tally.volumes.add(volume) {
+            let text = "more than 65536 volumes; set workload.format if it is another format";
+            return Err(Refusal::Trace(SourceError(format!("{}: {text}", self.file))));
+        }
+        match (self.volume, &tally.volume) {
+            (Chosen::Each, _) => return Ok(true),
+            (Chosen::One(chosen), _) => {
+                tally.other_volumes += u64::from(chosen != volume);
+                return Ok(chosen == volume);
+            }
+            (Chosen::Only, Some((first, _))) => tally.several |= *first != volume,
+            (Chosen::Only, None) => tally.volume = Some((volume, String::new())),
+        }
+        Ok(!tally.several)
+    }
+
+    /// Checks that the requested volumes are there, and names them.
+    fn end(&self, mut tally: Tally, name: &dyn Fn(u64) -> String) -> Result<Tally, SourceError> {
+        if self.volume == Chosen::Each {
+            tally.names = tally.volumes.all().map(|(volume, _)| (volume, name(volume))).collect();
+        }
+        let chosen = match self.volume {
+            Chosen::Only => tally.volume.as_ref().map(|volume| volume.0),
+            Chosen::One(volume) => Some(volume),
+            Chosen::Each => None,
+        };
+        let Some(chosen) = chosen else { return Ok(tally) };
+        let (known, all) = (tally.volumes.holds(chosen), tally.volumes.count());
+        if (known && !tally.several) || all == 0 {
+            tally.volume = Some((chosen, name(chosen)));
+            return Ok(tally);
+        }
+        let mut listed: Vec<String> = tally
+            .volumes
+            .all()
+            .take(LISTED)
+            .map(|(volume, count)| match name(volume) {
+                name if name == volume.to_string() => format!("{volume}: {count}"),
+                name => format!("{volume} ({name:.60}): {count}"),
+            })
+            .collect();
+        if all > LISTED {
+            listed.push(format!("and {} more", all - LISTED));
+        }
+        let (file, listed) = (self.file, listed.join(", "));
+        Err(SourceError(if known {
+            format!(
+                "{file}: the trace has {all} volumes; set workload.volume to the one to use \
+                 (number: records): {listed}"
+            )
+        } else {
+            format!(
+                "{file}: no volume {chosen} (workload.volume); found (number: records) {listed}"
+            )
+        }))
+    }
+
+    /// The message for a bad line (or record).
+    #[cold]
+    fn message<P: Format, I: Pieces<P>>(
+        &self,
+        pieces: &I,
+        bad: &[u8],
+        reject: &Reject,
+        tally: &Tally,
+    ) -> String {
+        let (file, place, noun, found) = (self.file, pieces.place(), I::NOUN, I::shown(bad));
+        let (expected, column) = (&reject.expected, reject.column + 1);
+        let good =
+            tally.chosen + tally.sorted + tally.header_lines + tally.others.iter().sum::<u64>();
+        if good == 0
+            && tally.skipped_lines == 0
+            && P::new(ReadAs { action: 0, ..self.how }).parse(bad).is_err()
+        {
+            return format!(
+                "{file}, {place}: this is not {}: expected {}, found {found}; give such a \
+                 trace, plain or as .zst or .gz, or set workload.format to what it is ({noun} read \
+                 as far as byte {column}: expected {expected})",
+                P::INFO.title,
+                P::INFO.form,
+            );
+        }
+        let said = format!("{file}, {place}: expected {expected} at byte {column}, found {found}");
+        if reject.late { said } else { format!("{said}; correct the {noun}, or {SKIP_REMEDY}") }
+    }
+}
+
+/// Why an event earlier than one of time `latest` is not taken.
+#[cold]
+fn late(latest: u64) -> Reject {
+    let expected = format!("a time not before that of an event above it, {latest} ns");
+    Reject { late: true, ..Reject::new(expected, 0) }
+}
+
+/// Whether blkparse's report about itself may stand in the file.
+fn has_report<P: Format>() -> bool {
+    P::INFO.format == TraceFormat::BlockEvent
+}
+
+/// The message when bytes cannot be read or decompressed.
+#[cold]
+pub(crate) fn unreadable(file: &str, place: &str, error: &io::Error) -> SourceError {
+    let cause = match error.kind() {
+        io::ErrorKind::UnexpectedEof => "the compressed data are cut short",
+        io::ErrorKind::Other | io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+            "the compressed data are damaged"
+        }
+        _ => "reading failed",
+    };
+    let remedy = "copy the file again and check it with `zstd -t` or `gzip -t`";
+    SourceError(format!("{file}: {cause} ({error}) in or before {place}; {remedy}"))
+}
+
+/// The beginning of a bad line, printable.
+pub(crate) fn shown(bytes: &[u8]) -> String {
+    let head = &bytes[..bytes.len().min(SHOWN)];
+    let dots = if head.len() < bytes.len() { "..." } else { "" };
+    format!("\"{}{dots}\"", String::from_utf8_lossy(head).escape_debug())
+}
+
+/// The first line of a section of what blkparse and blktrace print about themselves:
+/// `CPU0 (8,0):`, `Total (8,0):`, `Throughput (R/W): ...`, `Input file ...`, `=== sda ===`.
+#[cold]
+fn starts_report(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
+    if let Some(rest) = line.strip_prefix(b"CPU") {
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        return digits > 0 && rest[digits..].starts_with(b" (");
+    }
+    let starts: [&[u8]; 4] = [b"Total (", b"Throughput (R/W):", b"Input file ", b"=== "];
+    starts.iter().any(|start| line.starts_with(start))
+}
+
+/// Whether a line inside such a section belongs to it; an event, even a bad one, starts with a
+/// digit.
+#[cold]
+fn is_report(text: &Text<'_>) -> bool {
+    let first = text.bytes.trim_ascii_start().first();
+    text.whole && first.is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'=')
+}

@@ -1,0 +1,299 @@
+//! The unit of a trace's addresses and lengths, and whether the numbers fit the unit of the format.
+//!
+//! DiskSim, SSDSim, MQSim and Tencent's traces are defined in sectors, but copies with the same columns in
+//! bytes (Heimdall, FlashNet) and in pages are in circulation. No single line distinguishes them; all lines
+//! together usually do. A trace is refused only if another unit fits as well ([`Shape::doubt`]): then
+//! `workload.unit` has to be set. In the other formats the unit is part of the definition; for them ssdlab
+//! warns only of absurd values ([`Shape::warnings`]).
+//!
+//! The thresholds were set on every available trace in its unit and converted to the two others: five public
+//! ones (MSR as in Heimdall, TPC-C of MQSim, MySQL and web servers of blkreplay) and 16 recordings. In
+//! sectors none is refused or warned about, in bytes all are refused, in pages all but one (lengths of 16 and
+//! 128 pages are frequent in it), which is warned about.
+
+use crate::read::formats::{self, Event, Range, Reject};
+use ssd_core::config::{TraceFormat, TraceUnit, Word, Workload};
+use ssd_core::host::request::{Op, SourceError};
+use ssd_core::metrics::numbers::{bandwidth, count, duration, size};
+use ssd_core::units::SECTOR_BYTES;
+
+/// Numbers of bytes are multiples of this.
+const SECTOR: u64 = SECTOR_BYTES;
+/// Mean length, as a number, above which a trace that could be in bytes is taken to be in bytes. Requests of
+/// more than 1 MiB on average are rare in sectors (by default Linux splits requests at 1280 KiB; the largest
+/// mean of the available traces is 0.15 MiB); requests of less than 2 KiB on average are in bytes (the
+/// smallest mean of a published trace is 2.4 KiB, of the OLTP trace Financial2). Below, it is sectors: large
+/// aligned requests, as of a sequential benchmark.
+const LONG: u64 = 2048;
+/// Sectors of 4 KiB, the block of nearly every file system since 2000. Requests in sectors have lengths that
+/// are multiples of it, or addresses that are the same modulo it, or are longer than it (logs that append
+/// records of any size); requests in pages have none of this.
+const BLOCK: u64 = 8;
+/// Fewer requests do not show multiples of a block.
+const FEW: u64 = 16;
+/// Largest mean size of requests that buses carry: SCSI ends at 32 MiB with sectors of 512 B.
+const LONGEST_MEAN: f64 = (32 << 20) as f64;
+/// Largest device: 1 PiB in one address space.
+const LARGEST: f64 = (1u64 << 50) as f64;
+/// Fastest device, bytes a second, for at least a second: four times PCIe 5.0 x16.
+const FASTEST: f64 = (256u64 << 30) as f64;
+
+/// The unit of a trace whose format leaves it open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Unit {
+    /// 512 bytes.
+    #[default]
+    Sectors,
+    /// One byte.
+    Bytes,
+    /// Pages of this many sectors.
+    Pages(u32),
+}
+
+impl Unit {
+    /// The unit that `workload` sets for a trace in `format`.
+    ///
+    /// # Errors
+    /// The format defines the unit.
+    pub(crate) fn of(
+        file: &str,
+        format: TraceFormat,
+        workload: &Workload,
+    ) -> Result<Unit, SourceError> {
+        if workload.unit != TraceUnit::Auto && !formats::unit_varies(format) {
+            let name = format.word();
+            return Err(SourceError(format!(
+                "{file} is of format {name:?}, whose unit is defined: {}; leave workload.unit at \
+                 \"auto\", or set another workload.format",
+                formats::info(format).map_or("", |info| info.units)
+            )));
+        }
+        Ok(match workload.unit {
+            TraceUnit::Auto | TraceUnit::Sectors => Unit::Sectors,
+            TraceUnit::Bytes => Unit::Bytes,
+            TraceUnit::Pages => Unit::Pages(workload.page_bytes / SECTOR as u32),
+        })
+    }
+
+    /// The units of `format`, in words.
+    pub(crate) fn told(self, format: TraceFormat) -> String {
+        let units = formats::info(format).map_or("", |info| info.units);
+        match self {
+            Unit::Sectors => units.to_owned(),
+            Unit::Bytes => units.replace("512 B sectors", "bytes"),
+            Unit::Pages(sectors) => {
+                let page = format!("pages of {}", size((u64::from(sectors) * SECTOR) as f64));
+                units.replace("512 B sectors", &page)
+            }
+        }
+    }
+
+    /// `range` in sectors.
+    #[inline(always)]
+    pub(crate) fn in_sectors(self, range: Range) -> Result<Range, Reject> {
+        match self {
+            Unit::Sectors if range.length > formats::MAX_TRANSFER_SECTORS => {
+                let expected = "a length of at most 2097152 sectors (1 GiB; is it another unit? \
+                                workload.unit says which)";
+                Err(Reject::new(expected, range.length_at))
+            }
+            Unit::Sectors => Ok(range),
+            Unit::Bytes => range.of_bytes(),
+            Unit::Pages(sectors) => {
+                let times = |value: u64, at: usize| {
+                    let product = value.checked_mul(u64::from(sectors));
+                    product.ok_or_else(|| Reject::new("pages below sector 2^64", at))
+                };
+                let start = times(range.start, range.start_at)?;
+                Ok(Range { start, length: times(range.length, range.length_at)?, ..range })
+            }
+        }
+    }
+}
+
+/// Statistics of addresses and lengths of reads and writes, in sectors.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shape {
+    requests: u64,
+    /// Requests whose address and length are multiples of [`SECTOR`], as numbers.
+    whole_sectors: u64,
+    /// Requests whose length is a multiple of [`BLOCK`].
+    whole_blocks: u64,
+    /// Requests shorter than [`BLOCK`].
+    short: u64,
+    /// Requests by their address modulo [`BLOCK`].
+    places: [u64; BLOCK as usize],
+    /// All lengths together, and the longest.
+    length: u64,
+    longest: u64,
+    /// First address and last end.
+    span: Option<(u64, u64)>,
+    /// First and last time, nanoseconds.
+    times: Option<(u64, u64)>,
+}
+
+/// The numbers of a trace read in units of this many bytes.
+struct Numbers {
+    span: f64,
+    mean: f64,
+    /// Bytes a second; `None` if all arrived at once.
+    rate: Option<f64>,
+    total: f64,
+}
+
+impl Shape {
+    #[inline(always)]
+    pub(crate) fn add(&mut self, event: &Event) {
+        if !matches!(event.op, Op::Read | Op::Write) {
+            return;
+        }
+        let (start, length, at) = (event.sector, u64::from(event.sectors), event.at_ns);
+        self.requests += 1;
+        self.whole_sectors += u64::from((start | length).is_multiple_of(SECTOR));
+        self.whole_blocks += u64::from(length.is_multiple_of(BLOCK));
+        self.short += u64::from(length < BLOCK);
+        self.places[(start % BLOCK) as usize] += 1;
+        self.length += length;
+        self.longest = self.longest.max(length);
+        let (first, end) = self.span.unwrap_or((start, start));
+        self.span = Some((first.min(start), end.max(start + length)));
+        let (earliest, latest) = self.times.unwrap_or((at, at));
+        self.times = Some((earliest.min(at), latest.max(at)));
+    }
+
+    /// Nanoseconds from the first time to the last.
+    fn duration_ns(&self) -> u64 {
+        self.times.map_or(0, |(earliest, latest)| latest - earliest)
+    }
+
+    /// The numbers if one stands for `bytes` bytes.
+    fn read(&self, bytes: u64) -> Numbers {
+        let (bytes, seconds) = (bytes as f64, self.duration_ns() as f64 / 1e9);
+        let total = self.length as f64 * bytes;
+        Numbers {
+            span: self.span.map_or(0.0, |(first, end)| (end - first) as f64) * bytes,
+            mean: total / self.requests.max(1) as f64,
+            rate: (seconds > 0.0).then(|| total / seconds),
+            total,
+        }
+    }
+
+    /// Why the unit is not certain: the numbers fit sectors and another unit; `None` if they do not.
+    pub(crate) fn doubt(&self, page_bytes: u32) -> Option<String> {
+        let (other, name, why) = if self.is_like_bytes() {
+            let why = format!(
+                "in {} of them address and length are multiples of 512",
+                count(self.whole_sectors)
+            );
+            (1, "bytes", why)
+        } else if self.is_like_pages() && self.read(u64::from(page_bytes)).is_possible() {
+            let why = format!(
+                "in sectors only {} of {} lengths are whole blocks of 4 KiB, and addresses have all \
+                 offsets in a block",
+                count(self.whole_blocks),
+                count(self.requests)
+            );
+            (u64::from(page_bytes), "pages", why)
+        } else {
+            return None;
+        };
+        let page = if name == "pages" {
+            format!(" of {} (workload.page_size, --page-size)", size(f64::from(page_bytes)))
+        } else {
+            String::new()
+        };
+        let (sectors, others) = (self.read(SECTOR), self.read(other));
+        Some(format!(
+            "the unit of its addresses and lengths is not certain: in sectors, {sectors}; in {name}, \
+             {others} ({} requests in {}; {why}); give --unit sectors or --unit {name}{page} \
+             (workload.unit)",
+            count(self.requests),
+            duration(self.duration_ns() as f64),
+            sectors = sectors.told(),
+            others = others.told(),
+        ))
+    }
+
+    /// All numbers, except one in a hundred, are possible in bytes, and no less likely. (Of recorded requests
+    /// 4 in 100 are multiples of this many sectors.)
+    fn is_like_bytes(&self) -> bool {
+        let all = 100 * (self.requests - self.whole_sectors) < self.requests;
+        all && self.length > LONG * self.requests
+    }
+
+    /// In sectors many requests would be shorter than a block, few would be whole blocks, and they would be
+    /// anywhere in blocks. Of the available traces those in sectors have at most 5 % of short lengths, or 58
+    /// % of whole blocks (MSR, at the same offset in 79 %); those in pages have 27 % to 100 % of short ones,
+    /// at most 28 % of whole blocks, and 13 % to 40 % at the most common offset.
+    fn is_like_pages(&self) -> bool {
+        self.could_be_pages() && 4 * self.whole_blocks < self.requests
+    }
+
+    /// As [`Shape::is_like_pages`], but more are whole blocks: as in a database with small records.
+    fn could_be_pages(&self) -> bool {
+        self.requests >= FEW
+            && 4 * self.short > self.requests
+            && 2 * self.whole_blocks < self.requests
+            && 2 * self.most_common_place() < self.requests
+    }
+
+    fn most_common_place(&self) -> u64 {
+        self.places.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Anomalies of the numbers of a trace in `format`, read in `unit`.
+    pub(crate) fn warnings(&self, format: TraceFormat, unit: TraceUnit) -> Vec<String> {
+        let mut all = Vec::new();
+        if formats::counts_sectors(format) && self.is_like_bytes() {
+            all.push(format!(
+                "addresses and lengths are multiples of 512 sectors (256 KiB), as in a copy that \
+                 counts bytes; the format counts sectors: {}",
+                self.read(SECTOR).told()
+            ));
+        }
+        if formats::unit_varies(format) && unit == TraceUnit::Auto && self.requests >= FEW {
+            all.extend(self.warning_of_pages());
+        }
+        let read = self.read(SECTOR);
+        if !read.is_possible() || self.duration_ns() >= 1_000_000_000 && !read.is_slow_enough() {
+            let told = read.told();
+            all.push(format!("{told}: more than any device; is it another unit or format?"));
+        }
+        all
+    }
+}
+
+impl Shape {
+    /// Why lengths, or all numbers, may be in pages although they are read in sectors.
+    fn warning_of_pages(&self) -> Option<String> {
+        let few = 8 * self.whole_blocks < self.requests && 2 * self.short > self.requests;
+        let what = if few && 2 * self.most_common_place() >= self.requests {
+            "lengths may count pages beside addresses that count sectors, as in traces of FlashSim"
+        } else if self.could_be_pages() {
+            "addresses and lengths may count pages (--unit pages)"
+        } else {
+            return None;
+        };
+        Some(format!(
+            "{} of {} lengths are whole blocks of 4 KiB in sectors: {what}",
+            count(self.whole_blocks),
+            count(self.requests)
+        ))
+    }
+}
+
+impl Numbers {
+    fn is_possible(&self) -> bool {
+        self.span <= LARGEST && self.mean <= LONGEST_MEAN
+    }
+
+    fn is_slow_enough(&self) -> bool {
+        self.rate.is_none_or(|rate| rate <= FASTEST)
+    }
+
+    fn told(&self) -> String {
+        let (span, mean, total) = (size(self.span), size(self.mean), size(self.total));
+        let rate = self.rate.map_or("all at once".to_owned(), bandwidth);
+        format!("requests of {mean} on average over a span of {span}, {total} at {rate}")
+    }
+}
