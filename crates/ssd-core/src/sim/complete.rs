@@ -2,7 +2,7 @@
 
 use super::event::Timer;
 use super::log::{FlashOp, OpRecord, phase_times};
-use super::op::{Moved, OpKind, Phases, Queue, Work};
+use super::op::{Moved, OpKind, Part, Phases, Queue, Work};
 use super::request::RequestRecord;
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
@@ -166,14 +166,7 @@ impl Ssd {
         }
         if op.kind() == OpKind::HostRead {
             let (part, lpn) = (op.part(), op.lpn);
-            deliver(
-                content,
-                self.requests.get(part.request),
-                part.number,
-                lpn,
-                &payload,
-                &self.ftl.geo,
-            );
+            deliver(content, &mut self.requests, part, lpn, &payload, &self.ftl.geo);
         }
     }
 
@@ -191,14 +184,7 @@ impl Ssd {
                 lpn.0
             )));
         }
-        deliver(
-            content,
-            self.requests.get(part.request),
-            part.number,
-            lpn,
-            &payload,
-            &self.ftl.geo,
-        );
+        deliver(content, &mut self.requests, part, lpn, &payload, &self.ftl.geo);
     }
 
     pub(crate) fn timer_events(&mut self) {
@@ -400,13 +386,14 @@ impl Ssd {
 /// Give the bytes and the digest of one page read to its request.
 fn deliver(
     content: &mut super::content::Content,
-    request: &mut super::request::InFlight,
-    part: u32,
+    requests: &mut super::request::Requests,
+    part: Part,
     lpn: crate::units::Lpn,
     page: &Payload,
     geo: &crate::nand::geometry::Geometry,
 ) {
-    let mixed = (page.digest ^ u64::from(part)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let request = requests.get(part.request);
+    let mixed = (page.digest ^ u64::from(part.number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     request.digest = request.digest.wrapping_add(mixed);
     let r = &request.request;
     let (range, at) = super::admit::byte_range(geo, r, lpn);
