@@ -1,26 +1,34 @@
 //! Small sets of ids, as of pools or units that something has happened to.
 
-/// A set of small ids, taken out in ascending order.
+/// A set of small ids, taken out in ascending order. The first 64, which are all on most devices, need no memory
+/// beyond the set itself.
 #[derive(Clone, Debug)]
 pub(crate) struct IdSet {
-    words: Vec<u64>,
+    /// Ids below 64, as bits.
+    low: u64,
     /// Bit `i`: some of the words from `i << shift` up to those of the next bit are not zero.
     summary: u64,
+    /// Ids from 64 on, as bits.
+    words: Vec<u64>,
     shift: u32,
 }
 
 impl IdSet {
     /// Without ids, of which there are `ids`.
     pub(crate) fn new(ids: u32) -> IdSet {
-        let words = (ids as usize).div_ceil(64);
+        let words = (ids as usize).saturating_sub(64).div_ceil(64);
         let shift = words.div_ceil(64).next_power_of_two().trailing_zeros();
-        IdSet { words: vec![0; words.next_multiple_of(1 << shift)], summary: 0, shift }
+        IdSet { low: 0, summary: 0, words: vec![0; words.next_multiple_of(1 << shift)], shift }
     }
 
     /// Put an id in.
     #[inline(always)]
     pub(crate) fn insert(&mut self, id: u32) {
-        let word = id as usize / 64;
+        if id < 64 {
+            self.low |= 1 << id;
+            return;
+        }
+        let word = id as usize / 64 - 1;
         self.words[word] |= 1 << (id % 64);
         self.summary |= 1 << (word >> self.shift);
     }
@@ -28,27 +36,38 @@ impl IdSet {
     /// Whether there is no id in it.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        self.summary == 0
+        self.low | self.summary == 0
     }
 
     /// Take the lowest id out.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<u32> {
+        if self.low != 0 {
+            let id = self.low.trailing_zeros();
+            self.low &= self.low - 1;
+            return Some(id);
+        }
         if self.summary == 0 {
             return None;
         }
+        Some(self.pop_from_words())
+    }
+
+    #[inline(never)]
+    fn pop_from_words(&mut self) -> u32 {
+        assert!(self.summary != 0, "there is an id");
         let mut at = (self.summary.trailing_zeros() as usize) << self.shift;
         while self.words[at] == 0 {
             at += 1;
         }
         let word = &mut self.words[at];
-        let id = (at * 64) as u32 + word.trailing_zeros();
+        let id = (at as u32 + 1) * 64 + word.trailing_zeros();
         *word &= *word - 1;
         let end = (at | ((1 << self.shift) - 1)) + 1;
         if *word == 0 && self.words[at + 1..end].iter().all(|&w| w == 0) {
             self.summary &= self.summary - 1;
         }
-        Some(id)
+        id
     }
 }
 
@@ -60,7 +79,7 @@ mod tests {
 
     #[test]
     fn ids_come_out_as_from_a_sorted_set() {
-        for n in [1u32, 64, 65, 4096, 4097, 20_000] {
+        for n in [1u32, 63, 64, 65, 128, 129, 4096, 4097, 4160, 4161, 20_000] {
             let (mut ids, mut naive) = (IdSet::new(n), BTreeSet::new());
             let mut rng = Stream::new(u64::from(n), "ids");
             for _ in 0..3000 {
