@@ -8,6 +8,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import ssdlab
 from policies import GreedyByScore
 from running import (
     COMMAND,
+    HANG_S,
     SMALL,
     SMALL_TOML,
     nothing_left,
@@ -164,3 +167,49 @@ def test_interrupt_while_the_command_is_imported(tmp_path: Path) -> None:
             check=False,
         )
         assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+def test_an_interrupt_while_runs_are_submitted_stops_those_that_have_begun(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = threading.Event()
+
+    class Shown:
+        def run(self, label: str) -> Callable[[str, int, int | None], object]:
+            del label
+
+            def report(stage: str, done: int, total: int | None) -> None:
+                del total
+                if stage == "workload" and done > 0:
+                    begun.set()
+
+            return report
+
+        def end(self, title: str, how: str) -> None:
+            del title, how
+
+    class Interrupted(ThreadPoolExecutor):
+        def submit(self, *call: object) -> Future[None]:  # type: ignore[override]
+            super().submit(*call)  # type: ignore[arg-type]
+            assert begun.wait(HANG_S)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(compare_runs, "ThreadPoolExecutor", Interrupted)
+    endless = {"workload.requests": 200_000_000_000}
+    planned = compare_runs.plan([small / "small.toml"], set=endless)
+    batch = compare_runs._Batch(planned, None, html=False)
+    batch.shown = Shown()
+    done = batch.run(1)
+    assert done.interrupted
+    assert [report.completed for report in done.reports.values()] == [False]
+
+
+def test_an_interrupt_that_no_verb_expects_is_reported(small: Path) -> None:
+    program = (
+        "import sys\nfrom ssdlab.cli import main, run\n"
+        "def interrupted(*_: object, **__: object) -> None: raise KeyboardInterrupt\n"
+        "run.plan = interrupted\nsys.argv = ['ssdlab', 'compare', 'small.toml']\nmain()\n"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=small, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")

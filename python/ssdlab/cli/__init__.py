@@ -60,6 +60,9 @@ def main() -> None:
         app()
     except SystemExit as end:
         code = end.code
+        # Typer ends without a word where an interrupt reaches it.
+        if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
+            say(explained(KeyboardInterrupt())[1])
     except BaseException as error:
         code, message = explained(error)
         if "--debug" in sys.argv:

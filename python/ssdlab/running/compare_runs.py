@@ -295,6 +295,9 @@ class _Batch:
         self.html = html
         self.shown: Display | None = None
         self.stop = threading.Event()
+        self.running = 0
+        self.ended = threading.Condition()
+        """Guards `running`; notified when a run ends."""
         self.reports: dict[Planned, Report] = {}
         self.failures: dict[str, str] = {}
         self.interrupted = False
@@ -303,9 +306,10 @@ class _Batch:
 
     def run(self, jobs: int) -> Comparison:
         """All of them; the reports in the order of the plan."""
+        waiting: list[Future[None]] = []
         with ThreadPoolExecutor(jobs, thread_name_prefix="run") as pool:
-            waiting = [pool.submit(self._run_one, one) for one in self.planned]
             try:
+                waiting.extend(pool.submit(self._counted, one) for one in self.planned)
                 self._wait(waiting)
             except KeyboardInterrupt:
                 self.interrupted = True
@@ -313,6 +317,9 @@ class _Batch:
                 self._wait(waiting)
             finally:
                 self.stop.set()
+        # An interrupt within `submit` leaves a thread that the pool does not wait for.
+        with self.ended:
+            self.ended.wait_for(lambda: self.running == 0)
         for future in waiting:
             future.result()
         reports, repetitions = self._sorted()
@@ -362,9 +369,19 @@ class _Batch:
 
         return progress
 
+    def _counted(self, one: Planned) -> None:
+        with self.ended:
+            if self.stop.is_set():
+                return
+            self.running += 1
+        try:
+            self._run_one(one)
+        finally:
+            with self.ended:
+                self.running -= 1
+                self.ended.notify_all()
+
     def _run_one(self, one: Planned) -> None:
-        if self.stop.is_set():
-            return
         how = "completed"
         try:
             self.reports[one] = self._report_of(one)
