@@ -1,8 +1,8 @@
 //! Events: at most one outstanding per resource, in a tournament tree of next times.
 //!
 //! The key of resource `r` at time `t` is `t << bits | r`, so that equal times come out in resource
-//! order and the whole order is total. Four children a node: a new event walks up only as far as it is
-//! the next one. Timers (delayed completions, idle timers) wait in a small heap behind one resource of
+//! order and the whole order is total. Eight children a node: with up to 64 resources an event changes
+//! two groups, and a new event walks up only as far as it is the next one. Timers (delayed completions, idle timers) wait in a small heap behind one resource of
 //! the tree.
 
 use crate::units::{Nanos, OpSlot};
@@ -12,9 +12,7 @@ use std::collections::BinaryHeap;
 const NEVER: u64 = u64::MAX;
 
 /// Children of a node.
-const FAN: usize = 4;
-/// Groups at the top of the tree, of which the least key is taken directly: one level less.
-const TOP: usize = 2;
+const FAN: usize = 8;
 
 /// Next times of all resources.
 pub(crate) struct Events {
@@ -28,7 +26,8 @@ pub(crate) struct Events {
 
 #[inline(always)]
 fn least(group: &[u64; FAN]) -> u64 {
-    group[0].min(group[1]).min(group[2].min(group[3]))
+    let [a, b, c, d, e, f, g, h] = *group;
+    a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
 }
 
 impl Events {
@@ -38,13 +37,12 @@ impl Events {
         let mut starts = Vec::new();
         let mut level = resources.div_ceil(FAN);
         let mut groups = level;
-        while level > TOP {
+        while level > 1 {
             starts.push(groups);
             level = level.div_ceil(FAN);
             groups += level;
         }
-        // The top always has `TOP` groups.
-        let groups = vec![[NEVER; FAN]; groups + TOP - level];
+        let groups = vec![[NEVER; FAN]; groups];
         let bits = resources.next_power_of_two().trailing_zeros();
         Events { groups, starts, first: NEVER, bits }
     }
@@ -94,8 +92,7 @@ impl Events {
             group[node % FAN] = key;
             key = least(group);
         }
-        let [.., a, b] = &self.groups[..] else { unreachable!("the top has {TOP} groups") };
-        self.first = least(a).min(least(b));
+        self.first = key;
     }
 
     /// Time of the next event.
