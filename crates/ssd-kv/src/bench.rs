@@ -1,6 +1,6 @@
-//! The workloads of LevelDB's `db_bench`, without a clock: whoever runs them measures.
+//! The workloads of LevelDB's `db_bench`, without a clock: the caller measures the time.
 //!
-//! `python/ssdlab/kv/leveldb_bench.cc` makes the same operations on LevelDB.
+//! `python/ssdlab/kv/leveldb_bench.cc` runs the same operations on LevelDB.
 
 use crate::db::Db;
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ pub const NAMES: [&str; 8] = [
 ];
 
 /// xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators", TOMS 2016):
-/// a few lines in any language, so that both sides make the same operations.
+/// a few lines in any language, so that both sides run the same operations.
 struct Random(u64);
 
 impl Random {
@@ -61,7 +61,7 @@ impl Bench {
         Ok(Bench { n, values, value_size, key: Vec::new() })
     }
 
-    /// Of a pair.
+    /// Bytes of a pair.
     fn bytes(&self) -> usize {
         16 + self.value_size
     }
@@ -76,10 +76,10 @@ impl Bench {
         self.key.extend_from_slice(suffix);
     }
 
-    /// Run one; `seed` makes its random numbers others. How many operations found or wrote a pair.
+    /// Run one workload; `seed` selects its random numbers. Returns how many operations found or wrote a pair.
     ///
     /// # Errors
-    /// As the operations, for an unknown name, or if the file layer says not to go on.
+    /// If an operation fails, the name is unknown, or the file layer asks to stop.
     pub fn run(&mut self, db: &mut Db, name: &str, seed: u64) -> Result<u64> {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1));
         let mut work = Work::new(&db.files);

@@ -1,4 +1,4 @@
-//! One compaction: merges tables of a level and of the next one, in steps.
+//! A compaction: merges tables of a level and of the next level, in steps.
 
 mod drop_rule;
 mod watch;
@@ -22,7 +22,7 @@ use watch::Watch;
 /// Bytes of input after which a step ends.
 const STEP: usize = 64 << 10;
 
-/// What a compaction works with.
+/// The parts of the store that a compaction uses.
 pub(crate) struct CompactionContext<'a> {
     pub(crate) files: &'a Files,
     pub(crate) tables: &'a Arc<Tables>,
@@ -32,16 +32,16 @@ pub(crate) struct CompactionContext<'a> {
     pub(crate) stats: &'a mut Stats,
 }
 
-/// What a step came to.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// There is more to do.
+    /// The compaction is not finished.
     More,
     /// The outputs are the new version; the inputs may be removed.
     Done,
 }
 
-/// A compaction at work.
+/// A compaction in progress.
 pub(crate) struct Compaction {
     pub(crate) picked: Picked,
     merge: Merge,
@@ -59,7 +59,7 @@ struct Output {
 }
 
 impl Compaction {
-    /// Begin; versions not above `oldest_view` that are hidden may be dropped.
+    /// Begin a compaction; it may drop hidden entries whose sequence numbers are not above `oldest_view`.
     pub(crate) fn begin(
         picked: Picked,
         oldest_view: u64,
@@ -95,13 +95,13 @@ impl Compaction {
         })
     }
 
-    /// Numbers of the tables it writes.
+    /// Numbers of the tables that it writes.
     pub(crate) fn outputs(&self) -> impl Iterator<Item = u64> {
         let open = self.open.iter().map(|o| o.number);
         self.done.iter().map(|f| f.number).chain(open)
     }
 
-    /// Go on: merge some more, finish a table, or make the outputs the new version.
+    /// Do a step: merge more pairs, finish a table, or make the outputs the new version.
     pub(crate) fn step(&mut self, context: &mut CompactionContext<'_>) -> Result<Progress> {
         let mut bytes = 0;
         while self.merge.valid() {
@@ -183,7 +183,7 @@ impl Compaction {
     }
 }
 
-/// Complete a table and make it durable; how the manifest is to describe it.
+/// Complete a table and make it durable; returns its description for the manifest.
 pub(crate) fn finish(
     writer: &mut TableWriter,
     smallest: Vec<u8>,

@@ -1,14 +1,15 @@
-//! What can go wrong, and where: every message names the file, and the offset where there is one.
+//! Errors: every message names the file, and the offset if there is one.
 
 use std::io;
 use std::sync::Arc;
 
-/// Result of an operation of the store.
+/// The result of an operation of the store.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An operation of the store that failed. Nothing acknowledged before is lost by it.
+/// The failure of an operation of the store. Data that were acknowledged before are not lost.
 ///
-/// Of a write: `Applied` if it is made, `Uncertain` if that is unknown, any other error if it is not made.
+/// For a write: `Applied` means that it was applied, `Uncertain` that this is unknown, any other error that it
+/// was not applied.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// The file layer refused: disk full, no permission, device error.
@@ -16,22 +17,22 @@ pub enum Error {
     Io {
         /// The file, as the file layer describes it.
         file: String,
-        /// What was tried, as a verb.
+        /// The operation that failed, as a verb.
         doing: &'static str,
         /// The error of the file layer.
         source: Arc<io::Error>,
     },
-    /// A file does not hold what its format demands.
+    /// The contents of a file violate its format.
     #[error("{file}: damaged at offset {offset}: {what}")]
     Corruption {
         /// The file, as the file layer describes it.
         file: String,
-        /// Where in the file, in bytes.
+        /// The offset in the file, in bytes.
         offset: u64,
         /// What was found and what was expected.
         what: String,
     },
-    /// The request cannot be met as it stands.
+    /// The request is invalid.
     #[error("{0}")]
     Invalid(String),
     /// The caller's `go_on` refused to continue; the operation was not completed.
@@ -46,7 +47,7 @@ pub enum Error {
     /// The log failed during the write: the next open may find the whole batch or none of it.
     #[error("the write may be found when the store is opened again, or not at all: {0}")]
     Uncertain(Box<Error>),
-    /// A failure while writing earlier made it unsafe to write on; reading stays possible.
+    /// An earlier failure made further writes unsafe; the store can still be read.
     #[error("the store takes no more writes: {0} (reopen it to recover)")]
     Poisoned(Box<Error>),
 }
@@ -64,7 +65,7 @@ impl Error {
         Error::Invalid(what.into())
     }
 
-    /// Whether the contents of a file are to blame.
+    /// Whether the error is damage in a file.
     #[must_use]
     pub fn is_corruption(&self) -> bool {
         matches!(self, Error::Corruption { .. })

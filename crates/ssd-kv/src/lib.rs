@@ -1,8 +1,8 @@
 //! The store: a key-value engine that reads and writes LevelDB's files, on a small file layer.
 //!
-//! Route of a write: `db` (batch, log, memtable) -> `db::flush` (level 0) -> `compaction` -> `version`
-//! (manifest). Route of a read: memtables, then `version`, `table`, `format::block`. The engine touches
-//! no file system, clock, thread or random source: files come from `vfs`, background work is done in
+//! Path of a write: `db` (batch, log, memtable) -> `db::flush` (level 0) -> `compaction` -> `version`
+//! (manifest). Path of a read: memtables, then `version`, `table`, `format::block`. The engine uses
+//! no file system, clock, thread or random source: files come from `vfs`, background work runs in
 //! `Db::step`. See docs/store.md.
 
 pub mod bench;

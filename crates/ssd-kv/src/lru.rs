@@ -1,12 +1,12 @@
-//! A cache that forgets what was used longest ago. Deterministic: equal calls, equal contents.
+//! A cache that evicts the least recently used entry. Deterministic: equal calls give equal contents.
 
-/// Entries by a key of two numbers, each with a weight; the total weight is bounded.
+/// Entries with a key of two numbers and a weight; the total weight is bounded.
 pub(crate) struct Lru<V> {
     capacity: usize,
     weight: usize,
     slots: Vec<Slot<V>>,
     free: Vec<u32>,
-    /// First slot of each chain; a power of two of them.
+    /// The first slot of each chain; their number is a power of two.
     chains: Vec<u32>,
     newest: u32,
     oldest: u32,
@@ -46,7 +46,7 @@ impl<V: Clone> Lru<V> {
         None
     }
 
-    /// The entry of `key`, which is now the newest.
+    /// The entry of `key`, which becomes the most recently used.
     pub(crate) fn get(&mut self, key: (u64, u64)) -> Option<V> {
         let at = self.find(key)?;
         if self.newest != at {
@@ -56,7 +56,7 @@ impl<V: Clone> Lru<V> {
         self.slots[at as usize].value.clone()
     }
 
-    /// Add an entry, or replace that of `key`; the oldest ones go until the weights fit.
+    /// Add an entry, or replace that of `key`; evicts the least recently used ones until the weights fit.
     pub(crate) fn insert(&mut self, key: (u64, u64), value: V, weight: usize) {
         self.remove(key);
         let at = self.free.pop().unwrap_or(self.slots.len() as u32);
@@ -98,7 +98,7 @@ impl<V: Clone> Lru<V> {
         self.free.push(at);
     }
 
-    /// Total weight of what is in it.
+    /// Total weight of the entries.
     pub(crate) fn weight(&self) -> usize {
         self.weight
     }

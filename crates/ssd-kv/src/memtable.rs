@@ -1,9 +1,9 @@
-//! The latest writes, in memory: a skip list that only grows.
+//! The latest writes in memory: a skip list that only grows.
 //!
 //! Paper: Pugh, "Skip Lists: A Probabilistic Alternative to Balanced Trees", CACM 1990. Nodes lie in
-//! one vector of 32-bit words, key and value beside the links. Heights and the count of memory are
+//! one vector of 32-bit words, key and value next to the links. Heights and the count of memory are
 //! those of LevelDB (`db/skiplist.h`, `util/arena.cc`, release 1.23), so that equal writes fill equal
-//! tables; they say when a table is full, not what this one takes.
+//! tables. The count determines when a table is full; it is not the memory that this one takes.
 
 use crate::format::key::{Tag, ValueKind, compare_user};
 use std::cell::OnceCell;
@@ -13,9 +13,9 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 const MAX_HEIGHT: usize = 12;
 /// Words of a node before its key: lengths of key and value, tag (2). Its links lie before them, the
-/// lowest one last, so that the key is found without knowing how many there are.
+/// lowest one last, so that the key can be located without knowing the number of links.
 const HEAD: usize = 4;
-/// The node before all others; as a link: no node.
+/// The node before all others; as a link, it means that no node follows.
 const START: u32 = MAX_HEIGHT as u32;
 
 /// A sorted set of changes. Readers may hold it while it grows.
@@ -30,7 +30,7 @@ struct SkipList {
     height: usize,
     random: u32,
     arena: Arena,
-    /// The last node of each level: where a key beyond all others goes.
+    /// The last node of each level, after which a key larger than all others is inserted.
     ends: [u32; MAX_HEIGHT],
 }
 
@@ -84,14 +84,14 @@ impl MemTable {
         self.list.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Add a change; no other one of this key has the same sequence number.
+    /// Add a change. No other change of this key may have the same sequence number.
     pub(crate) fn add(&self, key: &[u8], tag: Tag, value: &[u8]) {
         let mut list = self.list.write().unwrap_or_else(PoisonError::into_inner);
         list.add(key, tag, value);
         self.usage.store(list.arena.usage, Relaxed);
     }
 
-    /// Bytes of memory by LevelDB's count.
+    /// Memory in bytes by LevelDB's count.
     pub(crate) fn usage(&self) -> usize {
         self.usage.load(Relaxed)
     }
@@ -100,7 +100,7 @@ impl MemTable {
         self.read().next(START, 0) == START
     }
 
-    /// The newest change of `key` not after `sequence`: a value, or none if it was deleted.
+    /// The newest change of `key` not after `sequence`: a value, or None if the key was deleted.
     pub(crate) fn get(&self, key: &[u8], sequence: u64) -> Option<Option<Vec<u8>>> {
         let list = self.read();
         let node = list.at_or_after(key, Tag::seek(sequence));
@@ -140,7 +140,7 @@ impl SkipList {
         &self.bytes(node as usize + HEAD, key + self.value_length(node))[key..]
     }
 
-    /// The internal key in place of what is in `out`.
+    /// Replace the contents of `out` by the internal key.
     fn put_key(&self, node: u32, out: &mut Vec<u8>) {
         out.clear();
         out.extend_from_slice(self.key(node));
@@ -238,18 +238,18 @@ impl SkipList {
     }
 }
 
-/// The next entry to be read.
+/// The next entry to read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cursor(u32);
 
 impl MemTable {
-    /// Before the first change; none if there is none.
+    /// A cursor before the first change; None if there are no changes.
     pub(crate) fn begin(&self) -> Option<Cursor> {
         Some(Cursor(self.read().next(START, 0))).filter(|p| p.0 != START)
     }
 
-    /// Give changes, as internal key and value, from `cursor` on to `f` until it says stop; where to
-    /// go on.
+    /// Pass changes from `cursor` on to `f`, as internal key and value, until it breaks. Returns the cursor
+    /// from which to continue.
     pub(crate) fn read_on<E>(
         &self,
         cursor: Cursor,
@@ -268,21 +268,21 @@ impl MemTable {
     }
 }
 
-/// Where an entry lies, for as long as its memtable lives: entries do not move.
+/// The location of an entry, valid as long as its memtable lives: entries do not move.
 #[derive(Clone, Copy)]
 pub(crate) struct Spot {
-    /// Number of the table in `Locked`.
+    /// Index of the table in `Locked`.
     table: usize,
     node: u32,
 }
 
 type Lock<'a> = OnceCell<RwLockReadGuard<'a, SkipList>>;
 
-/// The memtables that a merge reads. Each is locked when it is first needed, until this is dropped:
-/// taking a lock for every pair costs more than reading the pair.
+/// The memtables that a merge reads. Each is locked at its first use, until this value is dropped:
+/// locking for every pair costs more than reading the pair.
 pub(crate) struct Locked<'a> {
     tables: &'a [Arc<MemTable>],
-    /// A store has two at most: the one that it writes to and a full one.
+    /// A store has at most two: the one that it writes to and a full one.
     few: [Lock<'a>; 2],
     /// Only repair has more.
     more: OnceCell<Box<[Lock<'a>]>>,
@@ -312,15 +312,15 @@ impl<'a> Locked<'a> {
     }
 }
 
-/// A position in a memtable. It holds a copy of its key, since the table may grow between two moves.
+/// A position in a memtable. It holds a copy of its key, because the table may grow between two moves.
 pub(crate) struct MemIter {
     table: Arc<MemTable>,
-    /// Of the table, in `Locked`.
+    /// Index of the table in `Locked`.
     number: usize,
     node: u32,
     key: Vec<u8>,
     value_length: usize,
-    /// A copy for those who ask for a reference.
+    /// A copy of the value, for callers that need a reference.
     value: OnceLock<Vec<u8>>,
 }
 

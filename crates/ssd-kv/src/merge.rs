@@ -1,4 +1,4 @@
-//! One sorted sequence out of several.
+//! Merges several sorted sequences into one.
 
 use crate::error::Result;
 use crate::format::key;
@@ -41,13 +41,13 @@ impl Source {
         each!(self, iter => iter.value(), iter.value())
     }
 
-    /// The length of the value, which is not touched.
+    /// The length of the value; the value itself is not read.
     #[inline]
     pub(crate) fn value_length(&self) -> usize {
         each!(self, iter => iter.value_length(), iter.value().len())
     }
 
-    /// The value where it lies.
+    /// The value in place, without a copy.
     #[inline]
     fn value_in<'l>(&'l self, locked: &'l Locked<'_>) -> &'l [u8] {
         each!(self, iter => locked.value(iter.spot()), iter.value())
@@ -74,7 +74,7 @@ impl Source {
         each!(self, iter => { iter.prev(locked); Ok(()) }, iter.prev())
     }
 
-    /// The table iterator at work, if it is no memtable: for those who watch blocks.
+    /// The current table iterator, unless this is a memtable: for watchers of blocks.
     pub(crate) fn table(&self) -> Option<&TableIter> {
         match self {
             Source::Memory(_) => None,
@@ -84,13 +84,13 @@ impl Source {
     }
 }
 
-/// The merged sequence. Of equal keys the earlier source comes first.
+/// The merged sequence. Among equal keys, the earlier source comes first.
 pub(crate) struct Merge {
     tables: Vec<Arc<MemTable>>,
     order: Order,
 }
 
-/// The sources and which of them is current.
+/// The sources, and which of them is current.
 struct Order {
     sources: Vec<Source>,
     /// Forwards: the valid sources as a heap, smallest key first. Backwards: only the current one.
@@ -126,7 +126,7 @@ impl Merge {
         self.order.valid()
     }
 
-    /// Number of the current source.
+    /// Index of the current source.
     pub(crate) fn current(&self) -> usize {
         self.order.current()
     }
@@ -136,7 +136,7 @@ impl Merge {
         self.order.source()
     }
 
-    /// The source of this number.
+    /// The source with this index.
     pub(crate) fn nth(&self, number: usize) -> &Source {
         &self.order.sources[number]
     }
@@ -156,7 +156,7 @@ impl Merge {
         Locked::new(&self.tables).value(spot).to_vec()
     }
 
-    /// Give the value to `f` where it lies.
+    /// Pass the value to `f` in place, without a copy.
     #[inline]
     pub(crate) fn with_value<T>(&self, f: impl FnOnce(&[u8]) -> T) -> T {
         f(self.source().value_in(&Locked::new(&self.tables)))
@@ -246,19 +246,19 @@ impl LockedMerge<'_> {
         self.order.source().key()
     }
 
-    /// The length of the value, which is not touched.
+    /// The length of the value; the value itself is not read.
     #[inline]
     pub(crate) fn value_length(&self) -> usize {
         self.order.source().value_length()
     }
 
-    /// The value where it lies.
+    /// The value in place, without a copy.
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
         self.order.source().value_in(&self.locked)
     }
 
-    /// Where the entry lies, if it does in memory: its value can be read there after further moves.
+    /// The location of the entry, if it is in a memtable: its value can be read there after further moves.
     #[inline]
     pub(crate) fn spot(&self) -> Option<Spot> {
         match self.order.source() {
@@ -320,7 +320,7 @@ impl LockedMerge<'_> {
         Ok(())
     }
 
-    /// All other sources go after the current key, then the current one goes on.
+    /// Move all other sources after the current key, then advance the current source.
     fn turn_forward(&mut self) -> Result<()> {
         let current = self.order.current();
         let at = self.key().to_vec();

@@ -1,52 +1,52 @@
-//! Every setting of a store once, with its unit, range and default: those of LevelDB 1.23.
+//! All settings of a store, with unit, range and default: those of LevelDB 1.23.
 
 use crate::error::{Error, Result};
 
-/// Compression of blocks. Whatever is written, both kinds are read.
+/// Compression of blocks that are written. Both kinds can always be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Blocks as they are.
+    /// No compression.
     None,
-    /// Snappy, where it saves at least an eighth.
+    /// Snappy, for blocks of which it saves at least an eighth.
     Snappy,
 }
 
 /// When compaction runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
-    /// All that is due, before the write that made it due returns.
+    /// All compactions that are due run before the write that made them due returns.
     Eager,
-    /// In `Db::step` only, except that a write which may not go on runs what it waits for.
+    /// Only in `Db::step`, except that a write that must wait runs the work that it waits for.
     Steps,
 }
 
 /// Settings of a store.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Make the store if there is none. Default: no.
+    /// Create the store if there is none. Default: no.
     pub create_if_missing: bool,
-    /// Refuse a store that is there. Default: no.
+    /// Refuse a store that exists. Default: no.
     pub error_if_exists: bool,
-    /// Open it for reading only: nothing in the directory changes, and logs are read into memory.
+    /// Open the store read-only: nothing in the directory changes, and logs are read into memory.
     /// Default: no.
     pub read_only: bool,
-    /// Treat every damage as an error: of logs at opening, of the index of a table. Default: no.
+    /// Treat all damage as an error: of logs at opening, and of the index or filter of a table. Default: no.
     pub paranoid_checks: bool,
-    /// Bytes in memory before they become a table, 64 KiB to 1 GiB. Default: 4 MiB.
+    /// Size in bytes at which a memtable becomes a table, 64 KiB to 1 GiB. Default: 4 MiB.
     pub write_buffer_size: usize,
-    /// Tables kept open, at least 10. Default: 990.
+    /// How many tables are kept open, at least 10. Default: 990.
     pub max_open_tables: usize,
     /// Bytes of decompressed or copied blocks kept in memory. Default: 8 MiB.
     pub block_cache_size: usize,
-    /// Bytes of a data block before compression, 1 KiB to 4 MiB. Default: 4 KiB.
+    /// Size of a data block before compression in bytes, 1 KiB to 4 MiB. Default: 4 KiB.
     pub block_size: usize,
     /// Entries of a data block between whole keys, at least 1. Default: 16.
     pub block_restart_interval: usize,
-    /// Bytes of a table before the next one is begun, 1 MiB to 1 GiB. Default: 2 MiB.
+    /// Size in bytes at which a table ends and the next begins, 1 MiB to 1 GiB. Default: 2 MiB.
     pub max_file_size: u64,
     /// Compression of new blocks. Default: Snappy.
     pub compression: Compression,
-    /// Bits per key of bloom filters, 1 to 100; none for tables without filters. Default: none.
+    /// Bits per key of bloom filters, 1 to 100; None writes tables without filters. Default: None.
     pub bloom_bits_per_key: Option<u32>,
     /// When compaction runs. Default: eager.
     pub background: Background,
@@ -72,7 +72,7 @@ impl Default for Options {
     }
 }
 
-/// Names, least and greatest values of the settings that have a range.
+/// Names, smallest and largest values of the settings that have a range.
 pub const RANGES: [(&str, u64, u64); 6] = [
     ("write_buffer_size", 64 << 10, 1 << 30),
     ("max_open_tables", 10, 50_000),

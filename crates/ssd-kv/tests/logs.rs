@@ -137,3 +137,31 @@ fn a_repair_tells_of_torn_records() {
     let report = repair(Arc::new(MemoryVfs::of(cut)), &option_sets()[0]).expect("repaired");
     assert_eq!(report.lost, [format!("{last}: damaged at offset 880: a torn record")]);
 }
+
+/// As in LevelDB, opening ends a table when the changes of a log take more memory than the write buffer, not
+/// when they take as much.
+#[test]
+fn a_log_that_just_fits_the_write_buffer_becomes_one_table() {
+    let vfs = MemoryVfs::new();
+    let options = Options { write_buffer_size: 1 << 20, ..option_sets()[0].clone() };
+    let mut db = Db::open(Arc::new(vfs.clone()), options.clone()).expect("it opens");
+    let usage = |db: &Db| {
+        let text = db.property("leveldb.approximate-memory-usage").expect("a property");
+        text.parse::<usize>().expect("a number")
+    };
+    let mut count = 0_u32;
+    while usage(&db) <= 64 << 10 {
+        count += 1;
+        db.put(&count.to_be_bytes(), &[b'v'; 60], false).expect("written");
+    }
+    let limit = usage(&db);
+    db.put(b"one more", b"v", false).expect("written");
+    assert_eq!(usage(&db), limit, "memory is counted in blocks, and one has just begun");
+    let files = vfs.snapshot();
+    for (write_buffer_size, tables) in [(limit, "1"), (limit - 1, "2")] {
+        let options = Options { write_buffer_size, ..options.clone() };
+        let db = Db::open(Arc::new(MemoryVfs::of(files.clone())), options).expect("it opens");
+        let found = db.property("leveldb.num-files-at-level0").expect("a property");
+        assert_eq!(found, tables, "a buffer of {write_buffer_size} B");
+    }
+}

@@ -142,6 +142,8 @@ fn random_operations_under_all_option_sets() {
 #[test]
 fn files_of_the_operating_system_are_as_good() {
     let folder = std::env::temp_dir().join(format!("ssd-kv-model-{}", std::process::id()));
+    // An aborted run, whose process had the same id, may have left it.
+    let _ = std::fs::remove_dir_all(&folder);
     for (seed, options) in (0..).zip(option_sets()) {
         let vfs = Arc::new(PosixVfs::new(&folder));
         let mut run = Run::new(vfs.clone(), options, 100 + seed);

@@ -3,10 +3,11 @@
 mod rig;
 
 use rig::{CHECKED, Map, option_sets, pairs};
-use ssd_kv::vfs::MemoryVfs;
+use ssd_kv::vfs::{MemoryVfs, PosixVfs};
 use ssd_kv::{Background, Db, Options, Repaired, WriteBatch, repair};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const BLOCK: usize = 32 << 10;
 
@@ -313,4 +314,30 @@ fn missing_files_are_reported() {
         report.lost.iter().any(|lost| lost.contains("missing") || lost.contains("begin")),
         "{report:?}"
     );
+}
+
+/// A repair asks about once per MiB whether to go on.
+#[test]
+fn a_repair_asks_whether_to_go_on() {
+    let folder = std::env::temp_dir().join(format!("ssd-kv-asked-{}", std::process::id()));
+    // An aborted run, whose process had the same id, may have left it.
+    let _ = std::fs::remove_dir_all(&folder);
+    let options = Options { write_buffer_size: 8 << 20, ..option_sets()[0].clone() };
+    let mut db = Db::open(Arc::new(PosixVfs::new(&folder)), options.clone()).expect("it opens");
+    for i in 0..4096_u32 {
+        db.put(&i.to_be_bytes(), &[7; 1012], false).expect("written");
+    }
+    db.compact_range(None, None).expect("compacted");
+    drop(db);
+    let asked = Arc::new(AtomicU32::new(0));
+    let count = asked.clone();
+    let vfs = PosixVfs::new(&folder).asking(move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    });
+    let report = repair(Arc::new(vfs), &options).expect("repaired");
+    std::fs::remove_dir_all(&folder).expect("removed");
+    assert_eq!((report.pairs, report.lost), (4096, vec![]));
+    // 4 MiB of tables are checked, then merged.
+    assert_eq!(asked.load(Ordering::Relaxed), 8);
 }

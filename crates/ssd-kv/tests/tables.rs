@@ -4,7 +4,7 @@ mod rig;
 
 use rig::{CHECKED, Map, assert_equal, option_sets};
 use ssd_core::rng::Stream;
-use ssd_kv::vfs::MemoryVfs;
+use ssd_kv::vfs::{FaultVfs, Faults, MemoryVfs};
 use ssd_kv::{Compression, Db, Options, dump};
 use std::sync::Arc;
 
@@ -59,4 +59,22 @@ fn blocks_are_compressed_where_that_saves_an_eighth() {
         let as_it_is = format!("--- block at 0 of {raw} bytes");
         assert_eq!(lines[0] != as_it_is, is_compressed, "{zeros} zeros: {}", lines[0]);
     }
+}
+
+/// Small appends are buffered up to 64 KiB: a table takes few calls, and is never held in memory.
+#[test]
+fn tables_are_written_in_parts_of_64_kib() {
+    let calls = |pairs: u32| {
+        let vfs = FaultVfs::new();
+        let options = Options { write_buffer_size: 4 << 20, ..option_sets().remove(0) };
+        let mut db = Db::open(Arc::new(vfs.clone()), options).expect("it opens");
+        for i in 0..pairs {
+            db.put(&i.to_be_bytes(), &[7; 1000], false).expect("written");
+        }
+        vfs.inject(Faults::None);
+        db.compact_range(None, None).expect("compacted");
+        vfs.calls()
+    };
+    // A block of 5 pairs has about 5,080 B, so 12 blocks fit: 128 blocks take 11 parts.
+    assert_eq!(calls(640) - calls(1), 10);
 }

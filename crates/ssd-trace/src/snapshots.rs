@@ -153,6 +153,8 @@ mod tests {
 
     fn folder(name: &str) -> std::path::PathBuf {
         let folder = std::env::temp_dir().join(format!("ssdlab-{name}-{}", std::process::id()));
+        // An aborted run, whose process had the same id, may have left it.
+        let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("a folder of its own");
         folder
     }

@@ -18,6 +18,7 @@ use ssd_trace::write::{
     Options, TARGETS, TextWriter, TraceWriter, WriteError, convert,
 };
 use std::ops::ControlFlow;
+use std::sync::atomic::AtomicU32;
 
 const ALL_LOSSES: Options = Options {
     replace: false,
@@ -393,4 +394,15 @@ fn a_long_trace_needs_little_memory() {
     let again = convert(&mut reader, writer, &mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(again.requests, 20_000_000);
     assert!(peak() < 100 << 20, "{} bytes", peak());
+}
+
+#[test]
+fn folders_of_tests_are_new_whatever_an_aborted_run_left() {
+    // The other tests of this process count from 0.
+    let next = AtomicU32::new(1 << 30);
+    let first = Folder::numbered(&next);
+    std::fs::write(first.file("left"), "").unwrap();
+    let again = AtomicU32::new(1 << 30);
+    let second = Folder::numbered(&again);
+    assert_eq!((first.names().len(), second.names().len()), (1, 0));
 }

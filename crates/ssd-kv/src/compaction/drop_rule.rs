@@ -1,4 +1,4 @@
-//! Which pairs a compaction may drop, and where its output files must end.
+//! Decides which pairs a compaction may drop, and where its output files must end.
 
 use crate::format::edit::LEVELS;
 use crate::format::key::{self, MAX_SEQUENCE, ValueKind};
@@ -7,17 +7,17 @@ use crate::version::{File, Version};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Drops versions that nobody can see: hidden by a newer one that every read view sees, or deletions
-/// below which there is nothing to hide.
+/// Drops versions that no reader can see: values hidden by a newer version that every read view sees,
+/// and deletions that hide nothing on the levels below.
 pub(super) struct DropRule {
     version: Arc<Version>,
     /// The first level below the outputs.
     below: usize,
     oldest_view: u64,
     user: Vec<u8>,
-    /// Sequence of the version before, of the same key.
+    /// Sequence number of the previous version of the same key.
     newer: Option<u64>,
-    /// How far each level below has been passed.
+    /// For each level below, the first file that is not yet passed.
     passed: [usize; LEVELS],
 }
 
@@ -33,7 +33,7 @@ impl DropRule {
         }
     }
 
-    /// Whether the pair of this key, which comes after those before, is dropped.
+    /// Whether the pair with this key is dropped. Keys must come in order.
     #[inline]
     pub(super) fn drops(&mut self, internal: &[u8]) -> bool {
         let (user, tag) = (key::user(internal), key::tag(internal));
@@ -50,7 +50,7 @@ impl DropRule {
                 && self.is_lowest(user))
     }
 
-    /// Whether no level below the outputs may hold the key.
+    /// Whether no level below the outputs can hold the key.
     fn is_lowest(&mut self, user: &[u8]) -> bool {
         for level in self.below..LEVELS {
             let files = &self.version.files[level];

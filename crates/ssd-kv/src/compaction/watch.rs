@@ -3,12 +3,12 @@
 use crate::merge::{Merge, Source};
 use crate::policy::{BlockEvent, InputBlock, Policy};
 
-/// The block that each source is in.
+/// The current block of each source.
 pub(super) struct Watch {
     /// Level of each source.
     levels: Vec<usize>,
     inside: Vec<Option<InputBlock>>,
-    /// The source of the pair before.
+    /// The source of the previous pair.
     last: usize,
 }
 
@@ -45,7 +45,7 @@ impl Watch {
         }
     }
 
-    /// The merge went on; its last pair was of `source`.
+    /// The merge moved on; its last pair came from `source`.
     pub(super) fn after(&mut self, merge: &Merge, source: usize, policy: &mut dyn Policy) {
         let Some(block) = self.inside[source] else { return };
         let at = merge.nth(source);

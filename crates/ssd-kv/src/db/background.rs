@@ -1,4 +1,4 @@
-//! What runs in the background, one step at a time.
+//! Background work, one step at a time.
 
 use super::Db;
 use crate::compaction::{Compaction, CompactionContext, Progress};
@@ -22,11 +22,11 @@ impl Db {
                 || self.set.current.needs_compaction())
     }
 
-    /// Do a piece of what is due, a few hundred KiB of input and output at most: a full memtable
-    /// first, then the compaction that was begun, then the next one. False if nothing is due.
+    /// Do a piece of the background work that is due, with at most a few hundred KiB of input and output: a
+    /// full memtable first, then the compaction in progress, then the next one. False if nothing is due.
     ///
     /// # Errors
-    /// If a file cannot be read or written. The store then takes no more writes.
+    /// If a file cannot be read or written. The store then refuses further writes.
     pub fn step(&mut self) -> Result<bool> {
         if !self.has_work() {
             return Ok(false);
@@ -37,7 +37,7 @@ impl Db {
         }
     }
 
-    /// Do all work that is due.
+    /// Do all background work that is due.
     ///
     /// # Errors
     /// As `step`.
@@ -111,7 +111,7 @@ impl Db {
         Ok(())
     }
 
-    /// The only input goes to the next level as it is.
+    /// Move the only input to the next level unchanged.
     fn move_down(&mut self, picked: &Picked) -> Result<()> {
         let file = &picked.inputs[0][0];
         let edit = Edit {
@@ -125,7 +125,7 @@ impl Db {
         self.remove_obsolete()
     }
 
-    /// Remove files that are no longer needed. Files that are not the store's stay.
+    /// Remove files that are no longer needed. Files that do not belong to the store stay.
     pub(super) fn remove_obsolete(&mut self) -> Result<()> {
         let live = self.set.live();
         let mut writing: BTreeSet<u64> = self.flush.iter().map(|f| f.number()).collect();
@@ -149,7 +149,7 @@ impl Db {
         Ok(())
     }
 
-    /// Tables on each level.
+    /// The number of tables on each level.
     #[must_use]
     pub fn tables_per_level(&self) -> [usize; LEVELS] {
         self.set.current.files.each_ref().map(Vec::len)

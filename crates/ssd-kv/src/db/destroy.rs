@@ -5,8 +5,8 @@ use crate::format::names::{self, FileKind};
 use crate::vfs::{Files, Vfs};
 use std::sync::Arc;
 
-/// Remove all files of the store in a directory, and the directory if nothing else is in it. Where
-/// there is no store, nothing is done; what an interrupted removal left is removed.
+/// Remove all files of the store in a directory, and the directory if nothing else is in it. Without a
+/// store, nothing is done, except that the rest of an interrupted removal is removed.
 ///
 /// # Errors
 /// If the store is in use, or a file cannot be removed.
@@ -30,8 +30,8 @@ pub fn destroy(vfs: Arc<dyn Vfs>) -> Result<()> {
     if files.list()?.is_empty() { files.remove_dir() } else { Ok(()) }
 }
 
-/// Whether a file of this name says that there is a store, or was one. Logs do not: others have files
-/// of such names.
+/// Whether a file with this name shows that there is or was a store. Logs do not: other programs have
+/// files with such names.
 fn is_of_a_store(name: &str) -> bool {
     matches!(
         names::parse(name),

@@ -1,4 +1,4 @@
-//! Files of a store as text, record by record.
+//! Prints the files of a store as text, record by record.
 
 use super::properties::{escaped, shown};
 use crate::error::{Error, Result};
@@ -13,15 +13,15 @@ use crate::vfs::{Files, Vfs, Work};
 use std::io;
 use std::sync::{Arc, Mutex};
 
-/// Takes a line; an error ends the dump.
+/// Receives a line; an error ends the dump.
 type Line<'a> = &'a mut dyn FnMut(String) -> io::Result<()>;
 
-/// Give the lines of a log, manifest or table as text to `line`. Damaged records become lines too,
-/// except that a damaged table ends the dump.
+/// Pass the contents of a log, manifest or table to `line` as text. Damaged records become lines too,
+/// but a damaged table ends the dump.
 ///
 /// # Errors
-/// If it is none of these files, or cannot be read; `Stopped` if `line` fails or the file layer says
-/// not to go on.
+/// If the file is none of these, or cannot be read; `Stopped` if `line` fails or the file layer asks
+/// to stop.
 pub fn dump(
     vfs: Arc<dyn Vfs>,
     name: &str,

@@ -1,4 +1,4 @@
-//! A full memtable becomes a table, in steps.
+//! Writes a full memtable to a table, in steps.
 
 use super::Db;
 use crate::compaction::finish;
@@ -16,21 +16,21 @@ use std::sync::Arc;
 
 /// Bytes of entries after which a step ends.
 const STEP: usize = 256 << 10;
-/// The lowest level to which a new table may go, where nothing overlaps.
+/// The deepest level to which a new table may go, if nothing overlaps it.
 const LOWEST: usize = 2;
 
-/// A memtable being written to a table.
+/// A memtable that is being written to a table.
 pub(super) struct Flush {
     number: u64,
     memory: Arc<MemTable>,
-    /// Where to go on; none at the end.
+    /// Where the next step continues; None at the end.
     cursor: Option<Cursor>,
     smallest: Vec<u8>,
     writer: TableWriter,
 }
 
 impl Flush {
-    /// Begin to write a memtable, which is not empty.
+    /// Begin to write a memtable. It must not be empty.
     pub(super) fn begin(
         memory: Arc<MemTable>,
         number: u64,
@@ -47,7 +47,7 @@ impl Flush {
         self.number
     }
 
-    /// Go on; the table, for level 0, once it is complete and durable.
+    /// Do a step. Returns the table, for level 0, when it is complete and durable.
     pub(super) fn advance(
         &mut self,
         policy: &mut dyn Policy,
@@ -76,7 +76,7 @@ impl Flush {
 }
 
 impl Db {
-    /// One step of the full memtable: write, or make the table part of the store.
+    /// Do a step for the full memtable: write entries, or make the table part of the store.
     pub(super) fn step_flush(&mut self, memory: &Arc<MemTable>) -> Result<()> {
         let Some(flush) = &mut self.flush else {
             let number = self.set.new_number();
@@ -103,8 +103,8 @@ impl Db {
     }
 }
 
-/// How far down a new table may go: where it overlaps nothing, so that cheap compactions of levels 0
-/// and 1 are saved, but not so far that its space is hard to win back.
+/// The level of a new table: the deepest one down to which it overlaps nothing, which saves compactions of
+/// levels 0 and 1, but not so deep that its space is hard to reclaim.
 fn level_for(set: &VersionSet, file: &NewFile, max_file_size: u64) -> usize {
     let version: &Version = &set.current;
     let (smallest, largest) = (key::user(&file.smallest), key::user(&file.largest));

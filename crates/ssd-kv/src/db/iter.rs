@@ -1,5 +1,4 @@
-//! Walks through the pairs of a store: of each key the newest version that is visible, if it has a
-//! value.
+//! Iterates over the pairs of a store: for each key, the newest visible version, unless it is deleted.
 
 use crate::error::{Error, Result};
 use crate::format::key::{self, Tag, ValueKind};
@@ -8,30 +7,30 @@ use crate::merge::{LockedMerge, Merge};
 use crate::version::Version;
 use std::sync::{Arc, OnceLock};
 
-/// Every so many bytes read, the key there is sampled: files that cost many looks get compacted.
+/// After about this many bytes read, a key is sampled: files that are searched often get compacted.
 const SAMPLE: usize = 1 << 20;
 
-/// A position among the pairs of a store as of one time. It keeps that state alive.
+/// A position among the pairs of a store at a point in time. It keeps that state alive.
 pub struct DbIter {
     merge: Merge,
     walk: Walk,
 }
 
-/// Forwards, the merge stands at the pair shown. Backwards, it stands before all versions of the key
-/// shown, and the pair is kept here.
+/// Forwards, the merge stands at the current pair. Backwards, it stands before all versions of the current
+/// key, and the pair is kept here.
 struct Walk {
     sequence: u64,
     version: Arc<Version>,
     forward: bool,
     valid: bool,
-    /// Backwards the pair shown; forwards the user key to skip.
+    /// Backwards, the current pair; forwards, the user key to skip.
     key: Vec<u8>,
-    /// Backwards, where the value lies in memory; elsewhere it is copied to `value`.
+    /// Backwards, the location of the value if it is in a memtable; otherwise it is copied to `value`.
     spot: Option<Spot>,
     value: Vec<u8>,
-    /// A copy of the value at `spot` for those who ask for a reference.
+    /// A copy of the value at `spot`, for callers that need a reference.
     copy: OnceLock<Vec<u8>>,
-    /// Whether values are shown.
+    /// Whether values are read.
     values: bool,
     until_sample: usize,
 }
@@ -53,40 +52,40 @@ impl DbIter {
         DbIter { merge, walk }
     }
 
-    /// The same walk for those who read no values: they are not copied. All are then empty.
+    /// The same iterator without values, for callers that read none: they are not copied, and all are empty.
     #[must_use]
     pub fn without_values(mut self) -> DbIter {
         self.walk.values = false;
         self
     }
 
-    /// Several moves under one lock of what is in memory. Until the result is dropped, writes to the
-    /// store wait: whoever holds it must not write.
+    /// Lock the memtables for several moves. Until the result is dropped, writes to the store wait: its
+    /// holder must not write.
     #[inline]
     pub fn lock(&mut self) -> LockedIter<'_> {
         LockedIter { merge: self.merge.lock(), walk: &mut self.walk }
     }
 
-    /// Whether it stands at a pair.
+    /// Whether the iterator is at a pair.
     #[must_use]
     pub fn valid(&self) -> bool {
         self.walk.valid
     }
 
-    /// The key there.
+    /// The current key.
     ///
     /// # Panics
-    /// If it stands at no pair.
+    /// If the iterator is not at a pair.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         self.walk.check();
         if self.walk.forward { key::user(self.merge.key()) } else { &self.walk.key }
     }
 
-    /// The value there.
+    /// The current value.
     ///
     /// # Panics
-    /// If it stands at no pair.
+    /// If the iterator is not at a pair.
     #[must_use]
     pub fn value(&self) -> &[u8] {
         self.walk.check();
@@ -97,11 +96,10 @@ impl DbIter {
         }
     }
 
-    /// Give the value there to `f`. It is read where it lies, which `value` cannot do in memory that
-    /// others write to.
+    /// Pass the current value to `f` in place. `value` cannot do so in memory that others write to.
     ///
     /// # Panics
-    /// If it stands at no pair.
+    /// If the iterator is not at a pair.
     pub fn with_value<T>(&self, f: impl FnOnce(&[u8]) -> T) -> T {
         if self.walk.valid && self.walk.is_value_in_merge() {
             self.merge.with_value(f)
@@ -110,15 +108,15 @@ impl DbIter {
         }
     }
 
-    /// Stand at the first pair.
+    /// Move to the first pair.
     ///
     /// # Errors
-    /// If a file cannot be read or is damaged; the iterator then stands at no pair.
+    /// If a file cannot be read or is damaged; the iterator is then not at a pair.
     pub fn seek_to_first(&mut self) -> Result<()> {
         self.lock().seek_to_first()
     }
 
-    /// Stand at the last pair.
+    /// Move to the last pair.
     ///
     /// # Errors
     /// As `seek_to_first`.
@@ -126,7 +124,7 @@ impl DbIter {
         self.lock().seek_to_last()
     }
 
-    /// Stand at the first pair whose key is not below `target`.
+    /// Move to the first pair whose key is not below `target`.
     ///
     /// # Errors
     /// As `seek_to_first`.
@@ -134,25 +132,25 @@ impl DbIter {
         self.lock().seek(target)
     }
 
-    /// Go to the next pair.
+    /// Move to the next pair.
     ///
     /// # Errors
     /// As `seek_to_first`.
     ///
     /// # Panics
-    /// If it stands at no pair.
+    /// If the iterator is not at a pair.
     #[allow(clippy::should_implement_trait, reason = "it may fail, and goes both ways")]
     pub fn next(&mut self) -> Result<()> {
         self.lock().next()
     }
 
-    /// Go to the pair before.
+    /// Move to the previous pair.
     ///
     /// # Errors
     /// As `seek_to_first`.
     ///
     /// # Panics
-    /// If it stands at no pair.
+    /// If the iterator is not at a pair.
     pub fn prev(&mut self) -> Result<()> {
         self.lock().prev()
     }
@@ -170,33 +168,33 @@ impl Walk {
     }
 }
 
-/// An iterator that keeps what is in memory locked, which makes several moves cheaper.
+/// An iterator that keeps the memtables locked, which makes several moves cheaper.
 pub struct LockedIter<'a> {
     merge: LockedMerge<'a>,
     walk: &'a mut Walk,
 }
 
 impl LockedIter<'_> {
-    /// Whether it stands at a pair.
+    /// Whether the iterator is at a pair.
     #[must_use]
     pub fn valid(&self) -> bool {
         self.walk.valid
     }
 
-    /// The key there.
+    /// The current key.
     ///
     /// # Panics
-    /// If it stands at no pair.
+    /// If the iterator is not at a pair.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         self.walk.check();
         if self.walk.forward { key::user(self.merge.key()) } else { &self.walk.key }
     }
 
-    /// The value there. Nothing is copied.
+    /// The current value, without a copy.
     ///
     /// # Panics
-    /// If it stands at no pair.
+    /// If the iterator is not at a pair.
     #[must_use]
     pub fn value(&self) -> &[u8] {
         self.walk.check();
@@ -207,7 +205,7 @@ impl LockedIter<'_> {
         }
     }
 
-    /// The tag of the entry where the merge stands; counts what is read.
+    /// The tag of the entry at which the merge stands; counts the bytes read.
     fn entry(&mut self) -> Result<(Tag, ValueKind)> {
         let internal = self.merge.key();
         let bytes = internal.len() + self.merge.value_length();
@@ -265,7 +263,7 @@ impl LockedIter<'_> {
     /// As there.
     ///
     /// # Panics
-    /// If it stands at no pair.
+    /// If the iterator is not at a pair.
     #[allow(clippy::should_implement_trait, reason = "it may fail, and goes both ways")]
     pub fn next(&mut self) -> Result<()> {
         self.walk.check();
@@ -282,7 +280,7 @@ impl LockedIter<'_> {
         self.find_next(true)
     }
 
-    /// From where the merge stands, the first key with a value; `skip`: not `self.walk.key`.
+    /// Move forwards from the merge's position to the first key with a value; with `skip`, not `self.walk.key`.
     fn find_next(&mut self, mut skip: bool) -> Result<()> {
         while self.merge.valid() {
             let (tag, kind) = self.entry()?;
@@ -308,7 +306,7 @@ impl LockedIter<'_> {
     /// As there.
     ///
     /// # Panics
-    /// If it stands at no pair.
+    /// If the iterator is not at a pair.
     pub fn prev(&mut self) -> Result<()> {
         self.walk.check();
         self.walk.valid = false;
@@ -326,7 +324,7 @@ impl LockedIter<'_> {
         self.find_previous()
     }
 
-    /// From where the merge stands backwards, the first key with a value. Its versions come oldest
+    /// Move backwards from the merge's position to the first key with a value. Its versions come oldest
     /// first: the last visible one counts.
     fn find_previous(&mut self) -> Result<()> {
         let mut shown = ValueKind::Deletion;

@@ -1,4 +1,4 @@
-//! Compaction on request: a range of keys, level by level.
+//! Manual compaction of a range of keys, level by level.
 
 use super::Db;
 use crate::error::Result;
@@ -8,21 +8,21 @@ use crate::version::pick::{self, Picked};
 
 /// A range that is being compacted, file by file, level by level.
 pub(super) struct Manual {
-    /// Which request it is.
+    /// The number of the request.
     number: u64,
     level: usize,
-    /// Levels from this one on are left alone.
+    /// Levels from this one on are not compacted.
     end_level: usize,
-    /// User keys, both included; none for no bound.
+    /// User keys, both included; None is no bound.
     begin: Option<Vec<u8>>,
     end: Option<Vec<u8>>,
-    /// Where the level goes on.
+    /// Where the compaction of the level continues.
     from: Option<Vec<u8>>,
 }
 
 impl Db {
-    /// Compact all that overlaps the user keys from `begin` to `end`, both included; none for no
-    /// bound. What was overwritten or deleted there is gone afterwards, unless a snapshot needs it.
+    /// Compact all tables that overlap the user keys from `begin` to `end`, both included; None is no
+    /// bound. Overwritten and deleted data in the range are gone afterwards, unless a read view needs them.
     ///
     /// # Errors
     /// As `step`.
@@ -32,11 +32,11 @@ impl Db {
         self.after_write()
     }
 
-    /// Let the steps from now on do what `compact_range` does, before anything else that is due. A
-    /// request that is not done yet is finished first. The number of the request.
+    /// Request what `compact_range` does: the next steps do it before other work that is due. An earlier
+    /// request is finished first. Returns the number of the request.
     ///
     /// # Errors
-    /// As `step`: what is in memory is written to tables first.
+    /// As `step`: memtables are written to tables first.
     pub fn request_compaction(&mut self, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<u64> {
         self.check_writable()?;
         while self.is_compacting_on_request() {
@@ -54,10 +54,10 @@ impl Db {
         Ok(number)
     }
 
-    /// Do a step for a request; false if it is done.
+    /// Do a step for a request; false if the request is done.
     ///
     /// # Errors
-    /// As `step`, also if another step or write has failed: then the request is dropped.
+    /// As `step`. If another step or write has failed, the request is dropped.
     pub fn step_request(&mut self, request: u64) -> Result<bool> {
         self.check_writable()?;
         if self.manual.as_ref().is_none_or(|manual| manual.number != request) {
@@ -66,18 +66,18 @@ impl Db {
         self.step()
     }
 
-    /// Whether what was requested is not done yet.
+    /// Whether the request is not done yet.
     #[must_use]
     pub fn is_compacting_on_request(&self) -> bool {
         self.manual.is_some()
     }
 
-    /// Forget a request. A compaction that has begun is still finished.
+    /// Cancel a request. A compaction in progress is still finished.
     pub fn cancel_request(&mut self, request: u64) {
         self.manual.take_if(|manual| manual.number == request);
     }
 
-    /// What the request needs next; levels that are done are left behind.
+    /// The next compaction of the request; skips levels that are done.
     pub(super) fn pick_manual(&mut self) -> Option<Picked> {
         while let Some(manual) = &mut self.manual {
             let (from, end) = (manual.from.as_deref(), manual.end.as_deref());
@@ -95,7 +95,7 @@ impl Db {
         None
     }
 
-    /// A part of the request is done.
+    /// Note that a part of the request is done.
     pub(super) fn manual_went_on(&mut self, done: &Picked) {
         if let (Some(manual), Some(last)) = (&mut self.manual, done.inputs[0].last())
             && manual.level == done.level

@@ -1,4 +1,4 @@
-//! The store itself: who may write what when, and what runs in the background.
+//! The store itself: concurrency of calls and background work.
 
 mod background;
 mod destroy;
@@ -38,7 +38,7 @@ use manual::Manual;
 use read_view::ReadViews;
 use std::sync::Arc;
 
-/// An open store. Dropping it closes it; all that was written is in its files, and durable if it was
+/// An open store. Dropping it closes the store; all written data are in its files, and durable if they were
 /// written with `sync`.
 pub struct Db {
     options: Options,
@@ -46,7 +46,7 @@ pub struct Db {
     tables: Arc<Tables>,
     set: VersionSet,
     memory: Arc<MemTable>,
-    /// A full memtable on its way to level 0.
+    /// A full memtable that is being written to level 0.
     full: Option<Arc<MemTable>>,
     log: LogWriter,
     /// Number of `log`.
@@ -62,13 +62,13 @@ pub struct Db {
     policy: Box<dyn Policy>,
     poisoned: Option<Error>,
     stats: Stats,
-    /// Kept for its memory.
+    /// A buffer that is reused.
     scratch: WriteBatch,
     _lock: Box<dyn Send + Sync>,
 }
 
 impl Db {
-    /// The value of `key`, now or as of a read view.
+    /// The value of `key`, now or at the time of a read view.
     ///
     /// # Errors
     /// If a file cannot be read or is damaged.
@@ -87,7 +87,7 @@ impl Db {
         self.set.current.get(&self.tables, key, sequence, options)
     }
 
-    /// An iterator over all pairs, now or as of a read view. It sees no later writes.
+    /// An iterator over all pairs, now or at the time of a read view. It sees no later writes.
     ///
     /// # Errors
     /// If a table cannot be opened.
@@ -113,18 +113,18 @@ impl Db {
         }
     }
 
-    /// The present state, which stays readable as long as the result lives.
+    /// A read view of the current state, which stays readable until the view is dropped.
     #[must_use]
     pub fn read_view(&self) -> ReadView {
         ReadView::new(&self.views, self.set.last_sequence)
     }
 
-    /// Let `policy` lay out the tables from now on and watch the compactions.
+    /// Use `policy` from now on for the layout of tables and to watch compactions.
     pub fn set_policy(&mut self, policy: Box<dyn Policy>) {
         self.policy = policy;
     }
 
-    /// Settings in use.
+    /// The settings in use.
     #[must_use]
     pub fn options(&self) -> &Options {
         &self.options

@@ -1,4 +1,4 @@
-//! Opening: the manifest, then what the logs hold beyond it.
+//! Opening a store: the manifest, then the changes in logs that it does not cover.
 
 use super::flush::Flush;
 use super::read_view::ReadViews;
@@ -17,10 +17,10 @@ use crate::vfs::{Files, ReadOnlyVfs, Vfs, Work};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Bytes of memory that logs may take in a store that makes no tables of them.
+/// Bytes of memory that logs may take in a read-only store, which does not write them to tables.
 const MOST_IN_MEMORY: usize = 8 << 30;
 
-/// What recovery works with.
+/// The parts of the store that recovery uses.
 struct Recovery {
     files: Files,
     options: Options,
@@ -29,16 +29,16 @@ struct Recovery {
     policy: Box<dyn Policy>,
     edit: Edit,
     stats: Stats,
-    /// What logs held, where no tables are made of it.
+    /// The changes of the logs, if they are not written to tables.
     memory: Arc<MemTable>,
-    /// Where the last log ends with a torn record, if it does: its name and the offset.
+    /// Name and offset of a torn record at the end of the last log, if there is one.
     torn: Option<(String, u64)>,
     /// Logs that were only partly recovered.
     damaged: Vec<u64>,
 }
 
 impl Db {
-    /// Open the store in a directory with LevelDB's layout of tables.
+    /// Open the store in a directory, with LevelDB's table layout.
     ///
     /// # Errors
     /// As `open_with`.
@@ -46,12 +46,12 @@ impl Db {
         Db::open_with(vfs, options, Box::new(Stock))
     }
 
-    /// Open the store in a directory; `policy` lays out what is written, also while opening.
+    /// Open the store in a directory; `policy` decides the layout of tables, also while opening.
     ///
     /// # Errors
-    /// If options are out of their ranges, the directory holds no store or is in use, or a file of it
-    /// is missing or damaged, or the file layer says not to go on; then nothing has been lost. If only a
-    /// compaction that is due fails, the store is open, but takes no writes.
+    /// If options are out of range, the directory holds no store or is in use, a file of it is missing or
+    /// damaged, or the file layer asks to stop; no data are lost then. If only a compaction that is due
+    /// fails, the store is open, but refuses writes.
     pub fn open_with(vfs: Arc<dyn Vfs>, options: Options, policy: Box<dyn Policy>) -> Result<Db> {
         options.check()?;
         let vfs = if options.read_only { Arc::new(ReadOnlyVfs(vfs)) } else { vfs };
@@ -114,7 +114,7 @@ fn check_may_create(files: &Files, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The logs that a store needs, oldest first. All that its manifest names must be there.
+/// The logs that a store needs, oldest first. All files that its manifest names must exist.
 fn logs_of(set: &VersionSet, files: &Files) -> Result<Vec<u64>> {
     let found = Inventory::of(set, files)?;
     match found.missing.split_first() {
@@ -132,9 +132,9 @@ pub(super) const MISSING: &str = "the manifest names this file, but it is missin
 
 /// The files of a store, compared with its manifest.
 pub(super) struct Inventory {
-    /// The logs that it needs, oldest first.
+    /// The logs that the store needs, oldest first.
     pub(super) logs: Vec<u64>,
-    /// The names of what is missing.
+    /// The names of missing files.
     pub(super) missing: Vec<String>,
 }
 
@@ -161,7 +161,7 @@ impl Inventory {
 }
 
 impl Recovery {
-    /// Turn what the logs hold beyond the manifest into tables of level 0.
+    /// Write the changes in the logs that the manifest does not cover to tables of level 0.
     fn logs(&mut self) -> Result<()> {
         for number in logs_of(&self.set, &self.files)? {
             let damaged = self.stats.damaged_log_records;
@@ -266,7 +266,7 @@ impl Recovery {
         Ok(())
     }
 
-    /// A store that is read only: its files stay as they are.
+    /// Open a read-only store: its files are not changed.
     fn into_reader(mut self, lock: Box<dyn Send + Sync>) -> Db {
         let damaged = self.damaged.iter().map(|&number| self.files.describe(&names::log(number)));
         self.stats.damaged_logs = damaged.collect();

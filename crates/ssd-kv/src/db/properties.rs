@@ -1,4 +1,4 @@
-//! What a store tells of itself: numbers, and LevelDB's property strings.
+//! Statistics of a store, and LevelDB's property strings.
 
 use super::Db;
 use crate::error::Result;
@@ -8,48 +8,48 @@ use crate::version::FileMeta;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Work done for a level since the store was opened.
+/// Work for a level since the store was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelStats {
-    /// Compactions that wrote to it, without moves.
+    /// Compactions that wrote to the level; moves do not count.
     pub compactions: u64,
-    /// Bytes of tables read for it.
+    /// Bytes of tables read for these compactions.
     pub bytes_read: u64,
-    /// Bytes of tables written to it.
+    /// Bytes of tables written to the level.
     pub bytes_written: u64,
 }
 
-/// Work done since the store was opened.
+/// Work since the store was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// By level.
+    /// For each level.
     pub levels: [LevelStats; LEVELS],
-    /// Tables that went to the next level as they were.
+    /// Tables that were moved to the next level unchanged.
     pub moved: u64,
-    /// Writes that were slowed down by one step.
+    /// Writes that were delayed by one step.
     pub slowed: u64,
     /// Steps for which writes had to wait.
     pub stalled_steps: u64,
-    /// Changes found in logs while opening.
+    /// Changes recovered from logs while opening.
     pub logged: u64,
-    /// Records of logs that were damaged and left out while opening, and places where some were missing.
+    /// Damaged log records that were left out while opening, plus places where records were missing.
     pub damaged_log_records: u64,
-    /// What the logs that held them are called now; where they were renamed, they can be removed.
+    /// The current names of the logs that held them; logs that were renamed can be removed.
     pub damaged_logs: Vec<String>,
 }
 
 /// A table of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableInfo {
-    /// Its level.
+    /// The level.
     pub level: usize,
-    /// Its number, which is its name.
+    /// The number in its file name.
     pub number: u64,
-    /// Its length.
+    /// The size in bytes.
     pub bytes: u64,
-    /// Its first key, with sequence number and kind, as text.
+    /// The first key, with sequence number and kind, as text.
     pub smallest: String,
-    /// Its last key, as the first.
+    /// The last key, in the same form.
     pub largest: String,
 }
 
@@ -66,7 +66,7 @@ impl Stats {
         self.levels[level].compactions += 1;
     }
 
-    /// Bytes of tables written.
+    /// Bytes of tables written on all levels.
     #[must_use]
     pub fn bytes_written(&self) -> u64 {
         self.levels.iter().map(|l| l.bytes_written).sum()
@@ -76,13 +76,13 @@ impl Stats {
 const MIB: f64 = 1_048_576.0;
 
 impl Db {
-    /// Work done since the store was opened.
+    /// Work since the store was opened.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// LevelDB's property of this name: `leveldb.num-files-at-level<N>`, `leveldb.stats`,
+    /// LevelDB's property with this name: `leveldb.num-files-at-level<N>`, `leveldb.stats`,
     /// `leveldb.sstables`, `leveldb.approximate-memory-usage`. None for other names. Times are 0: the
     /// engine reads no clock.
     #[must_use]
@@ -152,7 +152,7 @@ impl Db {
         out
     }
 
-    /// About how many bytes of files the keys from `begin` on and below `end` take.
+    /// The approximate size in files, in bytes, of the keys from `begin` on and below `end`.
     ///
     /// # Errors
     /// If a table cannot be opened.
@@ -161,7 +161,7 @@ impl Db {
         Ok(offset(end)?.saturating_sub(offset(begin)?))
     }
 
-    /// Bytes of all tables before this key.
+    /// The approximate size in bytes of all table data before this key.
     fn approximate_offset(&self, user: &[u8]) -> Result<u64> {
         let target = key::internal(user, Tag::seek(MAX_SEQUENCE));
         let mut sum = 0;
@@ -177,7 +177,7 @@ impl Db {
     }
 }
 
-/// Bytes as text: what is not printable ASCII as `\xNN`.
+/// Bytes as text: bytes that are not printable ASCII as `\xNN`.
 pub(super) fn escaped(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for &byte in bytes {

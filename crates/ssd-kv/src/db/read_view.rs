@@ -4,18 +4,18 @@ use crate::vfs::memory::locked;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// Sequence numbers of the snapshots that are held, with how often each.
+/// Sequence numbers of the read views that exist, each with their number.
 #[derive(Default)]
 pub(super) struct ReadViews(Mutex<BTreeMap<u64, usize>>);
 
 impl ReadViews {
-    /// The oldest one.
+    /// The oldest sequence number.
     pub(super) fn oldest(&self) -> Option<u64> {
         locked(&self.0).keys().next().copied()
     }
 }
 
-/// The state of a store at one time. It is released when it is dropped.
+/// The state of a store at a point in time. It is released when it is dropped.
 pub struct ReadView {
     held: Arc<ReadViews>,
     sequence: u64,
@@ -27,7 +27,7 @@ impl ReadView {
         ReadView { held: held.clone(), sequence }
     }
 
-    /// Number of the last change it holds.
+    /// The sequence number of the last change that it contains.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.sequence

@@ -1,8 +1,8 @@
-//! Makes a store of whatever can still be read.
+//! Rebuilds a store from everything that can still be read.
 //!
-//! Other than LevelDB's repair, which puts all tables on level 0 and trusts their numbers to tell
-//! old from new, this one merges everything by sequence numbers into new tables on one level. Files that
-//! a whole manifest does not name are left out: a deletion that hid their values may be gone.
+//! LevelDB's repair puts all tables on level 0 and relies on their numbers to distinguish old data from new.
+//! This repair merges everything by sequence number into new tables on one level. Files that a whole
+//! manifest does not name are left out: a deletion that hid their values may be gone.
 
 use super::open::{Inventory, MISSING};
 use super::salvage::{READ, follows, intervals, listed};
@@ -23,16 +23,16 @@ use crate::vfs::{Files, Vfs, Work};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What a repair found.
+/// The result of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
     /// Pairs of the repaired store.
     pub pairs: u64,
-    /// Tables of it.
+    /// Tables of the repaired store.
     pub tables: u64,
-    /// What could not be read, one message each.
+    /// A message for each part that could not be read.
     pub lost: Vec<String>,
-    /// What the old files are called now; they can be removed.
+    /// The current names of the old files; they can be removed.
     pub kept: Vec<String>,
 }
 
@@ -40,8 +40,8 @@ pub struct Repaired {
 /// is removed.
 ///
 /// # Errors
-/// If there is nothing of a store, it is in use, its keys are in another order, files cannot be written,
-/// or the file layer says not to go on; then the old files are still there, and it can be begun anew.
+/// If there is no file of a store, the store is in use, its keys are in another order, files cannot be
+/// written, or the file layer asks to stop; then the old files still exist, and repair can be run again.
 pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
     options.check()?;
     let files = Files::new(vfs);
@@ -79,7 +79,7 @@ pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
 /// The tables that the manifests name, as far as these can be read.
 ///
 /// # Errors
-/// If any of them says that its keys are in another order.
+/// If a manifest names another order of keys.
 fn named_by_manifests(files: &Files, names: &[String]) -> Result<BTreeSet<u64>> {
     let mut named = BTreeSet::new();
     for name in names {
@@ -103,14 +103,14 @@ fn named_by_manifests(files: &Files, names: &[String]) -> Result<BTreeSet<u64>> 
     Ok(named)
 }
 
-/// What a whole manifest says of the store.
+/// The contents of a whole manifest.
 struct Known {
     logs: Vec<u64>,
     tables: BTreeSet<u64>,
-    /// Names of files that are not there. Without any, files that are not named are left over, and may hold
-    /// what was deleted.
+    /// Names of missing files. If there are none, files that are not named are left over, and may hold
+    /// deleted data.
     missing: Vec<String>,
-    /// The sequence number of the last change that it knows of.
+    /// The sequence number of the last change that it records.
     last: u64,
 }
 
@@ -128,14 +128,14 @@ struct Repair<'a> {
     options: &'a Options,
     tables: Arc<Tables>,
     next: u64,
-    /// The last sequence number that logs go on from, as far as it is known.
+    /// The sequence number that the next log record continues, if it is known.
     last: Option<u64>,
     work: Work,
     found: Repaired,
 }
 
 impl Repair<'_> {
-    /// Take what the file holds, unless it is known that the store does not need it.
+    /// Take the contents of a file, unless the store is known not to need it.
     fn gather(
         &mut self,
         name: &str,
@@ -178,7 +178,7 @@ impl Repair<'_> {
         }
     }
 
-    /// Note what cannot be read.
+    /// Note a part that cannot be read.
     fn lose(&mut self, error: Error) -> Result<()> {
         if matches!(error, Error::Stopped(_)) {
             return Err(error);
@@ -187,7 +187,7 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Remove the tables that were begun, the first of which has this number.
+    /// Remove the tables that were begun; `first` is the smallest of their numbers.
     fn remove_from(&self, first: u64) {
         for number in first..self.next {
             // What stays is in nobody's way: the next repair reads it like any other table.
@@ -221,7 +221,7 @@ impl Repair<'_> {
         Ok(Source::Memory(MemIter::new(Arc::new(memory))))
     }
 
-    /// Sequence numbers have no gaps, unless by a loss that is reported already.
+    /// Report a gap in the sequence numbers, unless a loss that is already reported explains it.
     fn check_gap(&mut self, path: &str, offset: u64, batch: &WriteBatch) {
         let (first, last) = (batch.sequence(), batch.last_sequence());
         if let Some(before) = self.last
@@ -234,7 +234,7 @@ impl Repair<'_> {
         self.last = self.last.max(Some(last));
     }
 
-    /// A whole table as it is; of a damaged one, what its blocks prove.
+    /// Take a whole table unchanged; of a damaged table, the pairs that its blocks prove.
     fn table(&mut self, name: &str, number: u64) -> Result<Source> {
         let size = self.files.open(name)?.len()?;
         let (table, index) = match self.tables.opened_anew(number, size) {
@@ -251,7 +251,7 @@ impl Repair<'_> {
         self.good_blocks(&table, index)
     }
 
-    /// Whether every entry of a table can be read and comes behind the one before.
+    /// Whether every entry of a table can be read and comes after the previous one.
     fn is_in_order(&mut self, table: &Arc<Table>) -> Result<bool> {
         let mut iter = TableIter::new(table.clone(), READ);
         let mut result = iter.first();
@@ -265,7 +265,7 @@ impl Repair<'_> {
         Ok(result.is_ok() && !iter.valid())
     }
 
-    /// What the blocks of a damaged table prove; `index` says what is wrong with its index or filter.
+    /// Take the pairs that the blocks of a damaged table prove; `index` is the damage of its index or filter.
     fn good_blocks(&mut self, table: &Table, index: Option<Error>) -> Result<Source> {
         let memory = MemTable::new(self.options.max_file_size as usize);
         let (blocks, damage) = listed(table, index.is_none());
@@ -301,7 +301,7 @@ impl Repair<'_> {
         Ok(Source::Memory(MemIter::new(Arc::new(memory))))
     }
 
-    /// Write the newest version of every key to new tables, and what the manifest is to say.
+    /// Write the newest version of every key to new tables. Returns the edit for the manifest.
     fn merge(&mut self, sources: Vec<Source>) -> Result<Edit> {
         let mut merge = Merge::new(sources);
         let (mut last_user, mut last_sequence): (Option<Vec<u8>>, u64) = (None, 0);
@@ -354,7 +354,7 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Let the new tables be the store. Old logs and tables stay under other names.
+    /// Make the new tables the store. Old logs and tables are kept under other names.
     fn replace(&mut self, old: &[String], edit: &Edit) -> Result<()> {
         let number = self.next;
         // An empty log, so that no old one is replayed if the renaming below is cut short.

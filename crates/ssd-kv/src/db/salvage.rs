@@ -1,13 +1,13 @@
-//! What a damaged table still proves.
+//! Recovers the pairs that a damaged table still proves.
 //!
-//! The checksum of a block says only that some byte of it changed, not which one: without it no pair of
-//! the block can be told from one that was never written, so all of them are lost. (LevelDB's repair
-//! checks no checksums and keeps them, right or wrong.) In a block whose checksum is right though its
-//! keys are not, as a writer with bad memory leaves it, the pairs between two restarts do not depend on
-//! the others: those that are in order, and within what the index says of the block, are kept.
+//! The checksum of a block shows only that some byte changed, not which one: without it, no pair of the
+//! block can be distinguished from one that was never written, so all of them are lost. (LevelDB's repair
+//! checks no checksums and keeps all pairs, right or wrong.) A writer with bad memory may leave a block with
+//! a right checksum but wrong keys. In such a block, the pairs between two restarts do not depend on the
+//! others: those that are in order, and within the bounds in the index, are kept.
 //!
-//! A damaged index still leads to blocks, each of which has its own checksum. Bytes that it leads nobody
-//! to are reported.
+//! A damaged index still leads to blocks, each of which has its own checksum. Bytes that no index entry
+//! covers are reported.
 
 use crate::error::Result;
 use crate::format::Damage;
@@ -22,18 +22,18 @@ pub(super) type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
 pub(super) const READ: ReadOptions = ReadOptions { verify_checksums: true, fill_cache: false };
 
-/// Entries in order that belong together, or what is wrong with them.
+/// Consecutive entries in order, or the reason why they are damaged.
 type Interval = std::result::Result<Entries, Damage>;
 
-/// A data block as an index describes it: its keys are above `after` and at most `last`.
+/// A data block in an index: its keys are above `after` and at most `last`.
 pub(super) struct Listed {
     pub(super) handle: Handle,
     after: Vec<u8>,
     last: Vec<u8>,
 }
 
-/// The data blocks that the index of a table names, in the order of the file; and what is wrong with
-/// the index. Without `trusted`, the keys of the index say nothing of the blocks.
+/// The data blocks that the index of a table names, in the order of the file, and the damage of the index.
+/// Without `trusted`, the keys of the index do not bound the blocks.
 pub(super) fn listed(table: &Table, trusted: bool) -> (Vec<Listed>, Option<Damage>) {
     let index = table.index().block();
     let (mut entries, damage) = entries_until_damage(index);
@@ -58,7 +58,7 @@ pub(super) fn listed(table: &Table, trusted: bool) -> (Vec<Listed>, Option<Damag
     (blocks, damage)
 }
 
-/// The entries of a block, one after the other, and why there are no more of them if it is damage.
+/// The entries of a block, in order, and the damage that ends them, if any.
 fn entries_until_damage(block: &Block) -> (Entries, Option<Damage>) {
     let mut entries = Entries::new();
     let mut iter = BlockIter::new(block.clone());
@@ -92,7 +92,7 @@ pub(super) fn intervals(table: &Table, listed: &Listed) -> Result<Vec<Interval>>
     Ok(found)
 }
 
-/// Where one interval does not come before the next one, either may be wrong: both are lost.
+/// If an interval does not come before the next one, either may be wrong: both are lost.
 fn drop_disorder(found: &mut [Interval]) {
     let mut wrong = Vec::new();
     let mut before: Option<(usize, &[u8])> = None;
@@ -134,7 +134,7 @@ fn interval(block: &Block, restart: usize) -> Interval {
     Err(Damage::at(start, "a restart inside an entry"))
 }
 
-/// Whether an entry of a known kind comes behind the one before, which is empty for the first.
+/// Whether an entry is of a known kind and comes after the previous one, which is empty for the first.
 pub(super) fn follows(last: &[u8], internal: &[u8]) -> bool {
     let behind = last.is_empty() || key::compare(last, internal).is_lt();
     behind && key::tag(internal).kind().is_some()

@@ -1,4 +1,4 @@
-//! Reads all that a store holds and checks it.
+//! Reads and checks all data of a store.
 
 use super::Db;
 use super::properties::escaped;
@@ -13,14 +13,14 @@ use std::sync::Arc;
 
 const CHECKED: ReadOptions = ReadOptions { verify_checksums: true, fill_cache: false };
 
-/// What was read and found right.
+/// What was read and passed all checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Tables.
+    /// Number of tables.
     pub tables: u64,
-    /// Entries of tables, hidden ones too.
+    /// Number of entries in tables, hidden ones included.
     pub entries: u64,
-    /// Bytes of tables.
+    /// Size of the tables in bytes.
     pub bytes: u64,
 }
 
@@ -29,7 +29,7 @@ impl Db {
     /// iterators find the same.
     ///
     /// # Errors
-    /// The first thing found wrong, or that the file layer says not to go on.
+    /// The first violation, or `Stopped` if the file layer asks to stop.
     pub fn verify(&self) -> Result<Verified> {
         let mut found = Verified::default();
         self.set.current.audit().map_err(|what| {
@@ -51,9 +51,9 @@ impl Db {
         Ok(found)
     }
 
-    /// Of each key, gets must meet the newest entry first: they look into tables by their order, iterators
-    /// go by sequence numbers. LevelDB's repair leaves stores in which the two differ. What is in memory,
-    /// as logs are in a store that is only read, is met before all tables.
+    /// Check that gets reach the newest entry of each key first: gets search tables in their order, while
+    /// iterators compare sequence numbers. LevelDB's repair leaves stores in which the two differ. Memtables,
+    /// which hold the logs of a read-only store, come before all tables.
     fn verify_precedence(&self, work: &mut Work) -> Result<()> {
         let memories = 1 + usize::from(self.full.is_some());
         let tables = self.set.current.ranks().into_iter().map(|rank| memories + rank);
@@ -96,7 +96,7 @@ impl Db {
     }
 }
 
-/// The number of entries of a table that is as the manifest says.
+/// Check a table against the manifest; returns its number of entries.
 fn verify_table(
     table: &Arc<Table>,
     file: &FileMeta,

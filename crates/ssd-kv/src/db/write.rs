@@ -10,26 +10,26 @@ use crate::memtable::MemTable;
 use crate::options::Background;
 use std::sync::Arc;
 
-/// Tables of level 0 from which on writes are slowed down, and from which on they wait.
+/// Numbers of level-0 tables from which on writes are delayed, and from which on they wait.
 const SLOW_AT: usize = 8;
 const STOP_AT: usize = 12;
-/// Bytes of a batch at most: places in a memtable have 32 bits.
+/// The largest size of a batch in bytes: offsets in a memtable have 32 bits.
 const MAX_BATCH: usize = 2 << 30;
 
-/// Whether the next write can be made at once.
+/// Whether the next write can proceed at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
     Yes,
-    /// It should wait a little, once, so that compaction keeps up.
+    /// It should wait briefly, once, so that compaction keeps up.
     Slow,
-    /// It waits for background work.
+    /// It must wait for background work.
     Wait,
     /// The memtable is full, and another one can be begun.
     Switch,
 }
 
 impl Db {
-    /// Give `key` a value.
+    /// Set the value of `key`.
     ///
     /// # Errors
     /// As `write`.
@@ -43,7 +43,7 @@ impl Db {
         result
     }
 
-    /// Delete `key`, if it has a value.
+    /// Delete `key`, whether or not it has a value.
     ///
     /// # Errors
     /// As `write`.
@@ -57,14 +57,14 @@ impl Db {
         result
     }
 
-    /// Make all changes of a batch, or none. With `sync`, they are durable afterwards, as are all
-    /// before; without, they survive the end of the process, but maybe not that of the machine.
+    /// Apply all changes of a batch, or none. With `sync`, they are durable afterwards, as are all earlier
+    /// ones; without, they survive the end of the process, but perhaps not a crash of the machine.
     ///
     /// # Errors
-    /// `Applied` if the batch is written and background work failed after it; `Uncertain` if the log could
-    /// not be written or synced: the batch may be found after reopening, as a whole or not at all. After any
-    /// other error it is not written. If a file could not be read or written, the store takes no more writes
-    /// until it is reopened.
+    /// `Applied` if the batch was applied and background work failed after it; `Uncertain` if the log could
+    /// not be written or synced: after reopening, the store has the whole batch or none of it. After any
+    /// other error, the batch was not applied. If a file could not be read or written, the store refuses
+    /// further writes until it is reopened.
     pub fn write(&mut self, batch: &WriteBatch, sync: bool) -> Result<()> {
         for change in batch.changes() {
             match change? {
@@ -108,7 +108,7 @@ impl Db {
         Ok(())
     }
 
-    /// Run the background work that is due, if the options say to do so at once.
+    /// Run the background work that is due, if `background` is `Eager`.
     pub(super) fn after_write(&mut self) -> Result<()> {
         match self.options.background {
             Background::Eager if self.has_work() => self.settle(),
@@ -140,7 +140,7 @@ impl Db {
         }
     }
 
-    /// Whether a write now would have to wait for `step`, or should wait for one.
+    /// Whether a write would have to wait for steps, or should wait for one.
     #[must_use]
     pub fn is_stalled(&self) -> bool {
         matches!(self.room(true), Room::Slow | Room::Wait)
@@ -166,7 +166,7 @@ impl Db {
         }
     }
 
-    /// Begin another memtable with another log; the full one waits to be written to a table.
+    /// Begin a new memtable with a new log; the full memtable waits to be written to a table.
     pub(super) fn switch_memory(&mut self) -> Result<()> {
         let number = self.set.new_number();
         let file = match self.files.create(&names::log(number)) {
@@ -189,7 +189,7 @@ impl Db {
         Ok(())
     }
 
-    /// Write what is in memory to tables, all of it.
+    /// Write all memtables to tables.
     pub(super) fn flush_memory(&mut self) -> Result<()> {
         while self.full.is_some() {
             self.step()?;

@@ -1,7 +1,7 @@
-//! Write batches: what is written at once, and the payload of a record of the write-ahead log.
+//! Write batches: changes that are written together, and the payload of a record of the write-ahead log.
 //!
-//! First sequence number (8 bytes), count (4), then per change a kind, the key and, unless it is a
-//! deletion, the value, both after their lengths.
+//! First sequence number (8 bytes), count (4), then for each change its kind, the key and, unless it is a
+//! deletion, the value, both with their lengths in front.
 
 use super::Damage;
 use super::coding::{fixed32, fixed64, prefixed, put_prefixed};
@@ -12,7 +12,7 @@ pub(crate) const HEADER: usize = 12;
 /// The largest key or value, in bytes. Lengths have 32 bits and files join several of them.
 pub(crate) const MAX_LENGTH: usize = 1 << 30;
 
-/// Changes that are made together or not at all.
+/// Changes that are applied together or not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteBatch {
     data: Vec<u8>,
@@ -27,9 +27,9 @@ impl Default for WriteBatch {
 /// One change of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<'a> {
-    /// The key gets this value.
+    /// Set the value of a key.
     Put(&'a [u8], &'a [u8]),
-    /// The key has no value any more.
+    /// Delete a key.
     Delete(&'a [u8]),
 }
 
@@ -40,7 +40,7 @@ impl WriteBatch {
         WriteBatch::default()
     }
 
-    /// Give `key` a value. Both may be empty.
+    /// Set the value of `key`. Both may be empty.
     pub fn put(&mut self, key: &[u8], value: &[u8]) {
         self.data.push(ValueKind::Value as u8);
         put_prefixed(&mut self.data, key);
@@ -48,14 +48,14 @@ impl WriteBatch {
         self.set_count(self.count() + 1);
     }
 
-    /// Take the value of `key` away, if it has one.
+    /// Delete `key`, whether or not it has a value.
     pub fn delete(&mut self, key: &[u8]) {
         self.data.push(ValueKind::Deletion as u8);
         put_prefixed(&mut self.data, key);
         self.set_count(self.count() + 1);
     }
 
-    /// Forget all changes.
+    /// Remove all changes.
     pub fn clear(&mut self) {
         self.data.clear();
         self.data.resize(HEADER, 0);
@@ -67,13 +67,13 @@ impl WriteBatch {
         self.set_count(self.count() + other.count());
     }
 
-    /// How many changes there are.
+    /// The number of changes.
     #[must_use]
     pub fn count(&self) -> u32 {
         fixed32(&self.data, 8)
     }
 
-    /// Bytes that the batch takes in the write-ahead log.
+    /// Size of the batch in the write-ahead log, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.data.len()
@@ -82,7 +82,7 @@ impl WriteBatch {
     /// The changes in order.
     ///
     /// # Errors
-    /// If the bytes of the batch, which came from a file, are damaged.
+    /// If the batch was read from a file and its bytes are damaged.
     pub fn changes(&self) -> impl Iterator<Item = Result<Change<'_>>> {
         let mut at = HEADER;
         std::iter::from_fn(move || {
@@ -96,7 +96,7 @@ impl WriteBatch {
         })
     }
 
-    /// Whether a store takes these changes.
+    /// Whether a store accepts these changes.
     pub(crate) fn check_lengths(key: &[u8], value: &[u8]) -> Result<()> {
         for (name, bytes) in [("key", key), ("value", value)] {
             if bytes.len() > MAX_LENGTH {
@@ -117,7 +117,7 @@ impl WriteBatch {
         fixed64(&self.data, 0)
     }
 
-    /// The sequence number of the last change; without changes, the one before the first would have.
+    /// The sequence number of the last change; of an empty batch, the number before its first.
     pub(crate) fn last_sequence(&self) -> u64 {
         (self.sequence() + u64::from(self.count())).saturating_sub(1)
     }
@@ -130,7 +130,7 @@ impl WriteBatch {
         &self.data
     }
 
-    /// The batch of a record of the log: complete, and its count is right.
+    /// The batch of a log record, checked: it is complete and its count is right.
     pub(crate) fn decoded(data: Vec<u8>) -> std::result::Result<WriteBatch, Damage> {
         if data.len() < HEADER {
             return Err(Damage::at(0, "a batch shorter than its header"));
@@ -147,7 +147,7 @@ impl WriteBatch {
         Ok(batch)
     }
 
-    /// Sequence numbers of the batch whose bytes begin `data`: of its first change, and behind its last.
+    /// Sequence numbers of the batch at the start of `data`: of its first change, and the one after its last.
     pub(crate) fn numbers(data: &[u8]) -> Option<(u64, u64)> {
         if data.len() < HEADER {
             return None;
@@ -157,7 +157,7 @@ impl WriteBatch {
         (next <= MAX_SEQUENCE).then_some((first, next))
     }
 
-    /// Where the batch that begins `data` ends by its count and lengths, and the sequence number behind it.
+    /// Where the batch at the start of `data` ends by its count and lengths, and the sequence number after it.
     pub(crate) fn extent(data: &[u8]) -> Option<(usize, u64)> {
         let (first, next) = WriteBatch::numbers(data)?;
         let mut at = HEADER;

@@ -1,14 +1,14 @@
-//! Blocks: sorted entries with shared prefixes, and whole keys at restarts to search by.
+//! Blocks: sorted entries with shared prefixes, and restarts with whole keys for binary search.
 //!
-//! Entry: shared length, further length, value length (varints), rest of the key, value. At the end
-//! the offsets of the restarts (4 bytes each) and their number.
+//! Entry: shared length, further length, value length (varints), rest of the key, value. The block ends
+//! with the offsets of the restarts (4 bytes each) and their number.
 
 use super::coding::{fixed32, put_varint, varint_length, varint32};
 use super::{Damage, key};
 use crate::vfs::region::Piece;
 use std::cmp::Ordering;
 
-/// Builds one block after the other.
+/// Builds blocks, one after the other.
 pub(crate) struct BlockBuilder {
     data: Vec<u8>,
     restarts: Vec<u32>,
@@ -19,7 +19,7 @@ pub(crate) struct BlockBuilder {
 }
 
 impl BlockBuilder {
-    /// With a whole key every `interval` entries.
+    /// A builder that stores a whole key every `interval` entries.
     pub(crate) fn new(interval: usize) -> BlockBuilder {
         assert!(interval > 0, "the first key of a block is whole");
         let (data, last_key) = (Vec::new(), Vec::new());
@@ -33,7 +33,7 @@ impl BlockBuilder {
         key::shared_prefix(&self.last_key, key)
     }
 
-    /// Append an entry; keys come in order.
+    /// Append an entry. Keys must come in order.
     pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) {
         let shared = self.shared(key);
         if self.since_restart >= self.interval {
@@ -51,12 +51,12 @@ impl BlockBuilder {
         self.entries += 1;
     }
 
-    /// Bytes of the block if it ended here.
+    /// Size of the block in bytes, if it ended here.
     pub(crate) fn size(&self) -> usize {
         self.data.len() + (self.restarts.len() + 1) * 4
     }
 
-    /// Bytes of the block if it ended after this entry.
+    /// Size of the block in bytes, if it ended after this entry.
     pub(crate) fn size_with(&self, key: &[u8], value: &[u8]) -> usize {
         let shared = self.shared(key);
         let rest = key.len() - shared;
@@ -69,7 +69,7 @@ impl BlockBuilder {
         self.entries
     }
 
-    /// The block; the builder begins the next one after `clear`.
+    /// Finish the block and return it; `clear` begins the next one.
     pub(crate) fn finish(&mut self) -> &[u8] {
         for restart in &self.restarts {
             self.data.extend_from_slice(&restart.to_le_bytes());
@@ -88,7 +88,7 @@ impl BlockBuilder {
     }
 }
 
-/// A block that is read.
+/// A block for reading.
 #[derive(Clone)]
 pub(crate) struct Block {
     data: Piece,
@@ -110,7 +110,7 @@ impl Block {
         Ok(Block { limit: length - 4 - restarts * 4, restarts, data })
     }
 
-    /// Bytes it holds in memory.
+    /// Bytes of memory that it takes.
     pub(crate) fn size(&self) -> usize {
         self.data.len()
     }
@@ -119,7 +119,7 @@ impl Block {
         self.restarts
     }
 
-    /// Where the entries from a restart on end: at the next one, or with the block.
+    /// Where the entries that follow a restart end: at the next restart, or at the end of the entries.
     pub(crate) fn interval_end(&self, index: usize) -> Result<usize, Damage> {
         if index + 1 < self.restarts { self.restart(index + 1) } else { Ok(self.limit) }
     }
@@ -179,16 +179,16 @@ impl Block {
     }
 }
 
-/// A place in a block of internal keys; beyond the last entry it is not valid.
+/// A position in a block of internal keys; beyond the last entry it is not valid.
 pub(crate) struct BlockIter {
     block: Block,
-    /// The current entry, `limit` if there is none, and where the next one begins.
+    /// Offsets of the current entry (`limit` if there is none) and of the next one.
     at: usize,
     next: usize,
     restart: usize,
     key: Vec<u8>,
     value: (usize, usize),
-    /// Internal keys have at least 8 bytes; those of the metaindex are plain.
+    /// The least length of a key: 8 for internal keys, 0 for the plain keys of the metaindex.
     least: usize,
 }
 
@@ -199,12 +199,12 @@ impl BlockIter {
         BlockIter { block, at, next: at, restart: 0, key, value, least: 8 }
     }
 
-    /// Over keys of any length; such a block cannot be searched.
+    /// An iterator over keys of any length; such a block cannot be searched.
     pub(crate) fn plain(block: Block) -> BlockIter {
         BlockIter { least: 0, ..BlockIter::new(block) }
     }
 
-    /// Go over to another block, before its first entry.
+    /// Switch to another block, before its first entry.
     pub(crate) fn reset(&mut self, block: Block) {
         self.block = block;
         self.at = self.block.limit;
@@ -216,7 +216,7 @@ impl BlockIter {
         self.at < self.block.limit
     }
 
-    /// Where the current entry ends in the block.
+    /// The offset at which the current entry ends.
     pub(crate) fn entry_end(&self) -> usize {
         debug_assert!(self.valid(), "no entry");
         self.next
@@ -240,7 +240,7 @@ impl BlockIter {
         Ok(())
     }
 
-    /// Take the entry at `next`.
+    /// Read the entry at `next`.
     #[inline]
     fn parse(&mut self) -> Result<(), Damage> {
         let at = self.next;
@@ -287,7 +287,7 @@ impl BlockIter {
         Ok(())
     }
 
-    /// Go to the entry at a restart; beyond the last one there is none.
+    /// Go to the entry at a restart; beyond the last restart there is none.
     pub(crate) fn seek_to_restart(&mut self, index: usize) -> Result<(), Damage> {
         if index >= self.block.restarts {
             self.at = self.block.limit;
@@ -302,7 +302,7 @@ impl BlockIter {
         self.seek_among(target, 0, self.block.restarts)
     }
 
-    /// The same, if it is known that the keys of the restarts before `low` are below the target, and
+    /// As `seek`, if the keys of the restarts before `low` are known to be below the target, and
     /// those from `high` on above it.
     pub(crate) fn seek_among(
         &mut self,
@@ -333,14 +333,14 @@ impl BlockIter {
         }
     }
 
-    /// Go to the next entry. The place must be valid.
+    /// Go to the next entry. The position must be valid.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<(), Damage> {
         debug_assert!(self.valid(), "no entry");
         self.parse()
     }
 
-    /// Go to the entry before. The place must be valid.
+    /// Go to the previous entry. The position must be valid.
     pub(crate) fn prev(&mut self) -> Result<(), Damage> {
         debug_assert!(self.valid(), "no entry");
         let old = self.at;
@@ -410,7 +410,7 @@ mod tests {
         }
     }
 
-    /// Short lengths, and lengths of three bytes, in each of the three places.
+    /// Short lengths, and lengths of three bytes, in each of the three fields.
     #[test]
     fn lengths_of_more_than_one_byte_are_read() {
         let (b, c) = ("b".repeat(20_000), "c".repeat(20_000));
@@ -437,7 +437,7 @@ mod tests {
         assert!(!iter.valid());
     }
 
-    /// What lies before the place that is sought is not read.
+    /// Entries before the target's restart are not read.
     #[test]
     fn a_seek_reads_from_the_last_restart_before_its_target() {
         let good = block(100, 16);

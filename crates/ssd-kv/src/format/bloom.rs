@@ -4,7 +4,7 @@
 
 use super::coding::fixed32;
 
-/// LevelDB's hash of bytes (`util/hash.cc`): like Murmur, and the same on every machine.
+/// LevelDB's hash function (`util/hash.cc`): similar to Murmur, the same on every machine.
 pub(crate) fn hash(data: &[u8], seed: u32) -> u32 {
     const M: u32 = 0xc6a4_a793;
     let mut h = seed ^ (data.len() as u32).wrapping_mul(M);
@@ -29,7 +29,7 @@ pub(crate) fn key_hash(user_key: &[u8]) -> u32 {
     hash(user_key, 0xbc9f_1d34)
 }
 
-/// Append the filter of keys with these hashes, with so many bits a key.
+/// Append the filter of keys with these hashes, with the given number of bits per key.
 pub(crate) fn append(out: &mut Vec<u8>, hashes: &[u32], bits_per_key: u32) {
     let probes = ((f64::from(bits_per_key) * 0.69) as u32).clamp(1, 30);
     let bytes = (hashes.len() * bits_per_key as usize).max(64).div_ceil(8);
@@ -47,7 +47,7 @@ pub(crate) fn append(out: &mut Vec<u8>, hashes: &[u32], bits_per_key: u32) {
     out.push(probes as u8);
 }
 
-/// Whether a key with this hash may be among those of the filter; when in doubt, yes.
+/// Whether the filter may contain a key with this hash; in doubt, true.
 pub(crate) fn may_contain(filter: &[u8], key: u32) -> bool {
     let Some((&probes, array)) = filter.split_last() else { return false };
     if array.is_empty() {

@@ -10,13 +10,13 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Append `bytes` after their length.
+/// Append the length of `bytes`, then `bytes`.
 pub(crate) fn put_prefixed(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-/// Bytes that `put_varint` writes for `value`.
+/// The number of bytes that `put_varint` writes for `value`.
 pub(crate) fn varint_length(value: u64) -> usize {
     (70 - (value | 1).leading_zeros() as usize) / 7
 }
@@ -47,7 +47,7 @@ pub(crate) fn varint64(data: &[u8], at: usize) -> Option<(u64, usize)> {
     None
 }
 
-/// Bytes after their length, at `at`; and where they end.
+/// The bytes of the length-prefixed field at `at`, and where it ends.
 pub(crate) fn prefixed(data: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let (length, start) = varint32(data, at)?;
     let end = start.checked_add(length as usize)?;
@@ -55,20 +55,20 @@ pub(crate) fn prefixed(data: &[u8], at: usize) -> Option<(&[u8], usize)> {
 }
 
 /// # Panics
-/// If there are no 4 bytes at `at`.
+/// If there are fewer than 4 bytes at `at`.
 #[inline]
 pub(crate) fn fixed32(data: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(data[at..at + 4].try_into().expect("4 bytes"))
 }
 
 /// # Panics
-/// If there are no 8 bytes at `at`.
+/// If there are fewer than 8 bytes at `at`.
 #[inline]
 pub(crate) fn fixed64(data: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(data[at..at + 8].try_into().expect("8 bytes"))
 }
 
-/// A checksum as files hold it: checksums of data that hold checksums are weak unless masked.
+/// A checksum as files store it: a checksum of data that contains unmasked checksums is weak.
 pub(crate) fn masked(crc: u32) -> u32 {
     crc.rotate_right(15).wrapping_add(0xa282_ead8)
 }

@@ -1,11 +1,11 @@
-//! Version edits: the records of a manifest. Each says what changed in the set of files.
+//! Version edits: the records of a manifest. Each describes a change of the set of files.
 
 use super::Damage;
 use super::coding::{prefixed, put_prefixed, put_varint, varint32, varint64};
 
-/// The levels of a store.
+/// The number of levels of a store.
 pub(crate) const LEVELS: usize = 7;
-/// The only order of keys there is.
+/// The name of the only key order that is supported.
 pub(crate) const COMPARATOR: &str = "leveldb.BytewiseComparator";
 
 const COMPARATOR_TAG: u32 = 1;

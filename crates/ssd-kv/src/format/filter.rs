@@ -1,7 +1,7 @@
 //! The filter block of a table: one bloom filter for every 2 KiB of file offset.
 //!
-//! The filter of a data block is that of the 2 KiB in which it begins, hence the rule for padding:
-//! it comes after a block and before `start_block` receives where the next one begins.
+//! A data block uses the filter of the 2 KiB in which it begins. So padding comes after a block and before
+//! the call of `start_block` with the offset of the next one.
 
 use super::bloom;
 use super::coding::fixed32;
@@ -9,7 +9,7 @@ use crate::vfs::region::Piece;
 
 const BASE_LOG: u8 = 11;
 
-/// Gathers the keys of a table and writes their filters.
+/// Collects the keys of a table and builds their filters.
 pub(crate) struct FilterBuilder {
     bits_per_key: u32,
     hashes: Vec<u32>,
@@ -58,7 +58,7 @@ impl FilterBuilder {
     }
 }
 
-/// The filter block of a table that is read.
+/// The filter block of a table, for reading.
 pub(crate) struct FilterReader {
     data: Piece,
     array: usize,
@@ -67,7 +67,7 @@ pub(crate) struct FilterReader {
 }
 
 impl FilterReader {
-    /// None if the block is no filter block; without a filter every key may be there.
+    /// None if this is not a filter block; without a filter, a block may contain any key.
     pub(crate) fn new(data: Piece) -> Option<FilterReader> {
         let length = data.len();
         if length < 5 {
@@ -81,7 +81,7 @@ impl FilterReader {
         Some(FilterReader { array, count: (length - 5 - array) / 4, base_log, data })
     }
 
-    /// Whether the data block that begins at `offset` may hold the key of this hash.
+    /// Whether the data block that begins at `offset` may contain a key with this hash.
     pub(crate) fn may_contain(&self, offset: u64, key_hash: u32) -> bool {
         let index = offset >> self.base_log;
         if index >= self.count as u64 {

@@ -1,15 +1,15 @@
-//! Where blocks lie: handles, and the 48 bytes at the end of a table.
+//! Locations of blocks: handles, and the 48 bytes at the end of a table.
 
 use super::Damage;
 use super::coding::{fixed64, put_varint, varint64};
 
 /// Bytes after every block: kind of compression (1), masked CRC-32C of block and kind (4).
 pub(crate) const TRAILER: usize = 5;
-/// Bytes of the footer.
+/// Size of the footer in bytes.
 pub(crate) const FOOTER: usize = 48;
 const MAGIC: u64 = 0xdb47_7524_8b80_fb57;
 
-/// Where a block lies in its file, in bytes, without its trailer.
+/// Offset and size of a block in its file in bytes, without its trailer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Handle {
     pub(crate) offset: u64,
@@ -22,7 +22,7 @@ impl Handle {
         put_varint(out, self.size);
     }
 
-    /// The handle at `at`, and where it ends. More bytes may follow: those of others.
+    /// The handle at `at`, and where it ends. Other bytes may follow.
     #[inline]
     pub(crate) fn get(data: &[u8], at: usize) -> Option<(Handle, usize)> {
         let (offset, at) = varint64(data, at)?;
@@ -31,7 +31,7 @@ impl Handle {
     }
 }
 
-/// The end of a table: where its metaindex and its index lie.
+/// The end of a table: the handles of its metaindex and index.
 pub(crate) struct Footer {
     pub(crate) metaindex: Handle,
     pub(crate) index: Handle,
@@ -48,7 +48,7 @@ impl Footer {
     }
 
     /// # Panics
-    /// If there are not 48 bytes.
+    /// If `bytes` is shorter than 48 bytes.
     pub(crate) fn decoded(data: &[u8]) -> Result<Footer, Damage> {
         assert_eq!(data.len(), FOOTER, "a footer has 48 bytes");
         if fixed64(data, FOOTER - 8) != MAGIC {

@@ -1,6 +1,6 @@
 //! Internal keys: user key, then 8 bytes `sequence << 8 | kind`, little-endian.
 //!
-//! Order: user keys bytewise upwards; of one user key the newest sequence first.
+//! Order: user keys bytewise ascending; entries of the same user key newest first.
 
 use super::coding::fixed64;
 use std::cmp::Ordering;
@@ -8,14 +8,14 @@ use std::cmp::Ordering;
 /// The largest sequence number: 56 bits.
 pub(crate) const MAX_SEQUENCE: u64 = (1 << 56) - 1;
 
-/// What a record says of its key.
+/// Whether an entry sets or deletes its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueKind {
     Deletion = 0,
     Value = 1,
 }
 
-/// Sequence number and kind in one; larger is newer.
+/// Sequence number and kind in one number; larger is newer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Tag(pub(crate) u64);
 
@@ -25,7 +25,7 @@ impl Tag {
         Tag(sequence << 8 | kind as u64)
     }
 
-    /// What to seek with to find the newest record not after `sequence`.
+    /// The tag to seek with for the newest entry not after `sequence`.
     pub(crate) fn seek(sequence: u64) -> Tag {
         Tag::new(sequence, ValueKind::Value)
     }
@@ -34,7 +34,7 @@ impl Tag {
         self.0 >> 8
     }
 
-    /// None for a kind that LevelDB does not have.
+    /// None for an unknown kind.
     pub(crate) fn kind(self) -> Option<ValueKind> {
         match self.0 & 0xff {
             0 => Some(ValueKind::Deletion),
@@ -51,7 +51,7 @@ pub(crate) fn internal(user: &[u8], tag: Tag) -> Vec<u8> {
     key
 }
 
-/// The user key of an internal key. Readers refuse keys that are too short to be one.
+/// The user key of an internal key. Readers refuse keys that are too short.
 #[inline]
 pub(crate) fn user(internal: &[u8]) -> &[u8] {
     &internal[..internal.len() - 8]
@@ -62,7 +62,7 @@ pub(crate) fn tag(internal: &[u8]) -> Tag {
     Tag(fixed64(internal, internal.len() - 8))
 }
 
-/// Bytewise, eight at a time: most keys are short, and calls of `memcmp` are not free.
+/// Compares bytewise, eight bytes at a time: most keys are short, and calls of `memcmp` are not free.
 #[inline]
 pub(crate) fn compare_user(a: &[u8], b: &[u8]) -> Ordering {
     let mut left = a.chunks_exact(8);
@@ -77,7 +77,7 @@ pub(crate) fn compare_user(a: &[u8], b: &[u8]) -> Ordering {
     a[common..].cmp(&b[common..])
 }
 
-/// How many bytes two keys begin with in common.
+/// Length of the common prefix of two keys.
 #[inline]
 pub(crate) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
     let words = a.chunks_exact(8).zip(b.chunks_exact(8)).take_while(|(x, y)| x == y).count();
@@ -91,7 +91,7 @@ pub(crate) fn compare(a: &[u8], b: &[u8]) -> Ordering {
     compare_user(user(a), user(b)).then_with(|| tag(b).cmp(&tag(a)))
 }
 
-/// A key at least `last` and below `next`, as short as can be had. Both are internal keys.
+/// A short key at least `last` and below `next`, by LevelDB's rule. Both are internal keys.
 pub(crate) fn separator(last: &[u8], next: &[u8]) -> Vec<u8> {
     let (start, limit) = (user(last), user(next));
     let shared = shared_prefix(start, limit);
@@ -108,7 +108,7 @@ pub(crate) fn separator(last: &[u8], next: &[u8]) -> Vec<u8> {
     last.to_vec()
 }
 
-/// A key at least `last`, as short as can be had.
+/// A short key at least `last`, by LevelDB's rule.
 pub(crate) fn successor(last: &[u8]) -> Vec<u8> {
     let start = user(last);
     if let Some(i) = start.iter().position(|&b| b != 0xff)

@@ -19,7 +19,7 @@ const LAST: u8 = 4;
 /// Appends records to a file.
 pub(crate) struct LogWriter {
     file: Writer,
-    /// Place in the current block.
+    /// Offset in the current block.
     place: usize,
     record: Vec<u8>,
 }
@@ -29,7 +29,7 @@ impl LogWriter {
         LogWriter { file, place: 0, record: Vec::new() }
     }
 
-    /// Append a record and hand it to the file layer.
+    /// Append a record and pass it to the file layer.
     pub(crate) fn add(&mut self, mut payload: &[u8]) -> Result<()> {
         self.record.clear();
         let mut first = true;
@@ -68,12 +68,12 @@ impl LogWriter {
     }
 }
 
-/// What a log holds, in order.
+/// An item of a log, in order.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// A record that begins at this offset.
     Record(u64, Vec<u8>),
-    /// Bytes that are no record, and why.
+    /// Bytes that are not a record, and the reason.
     Damaged(u64, &'static str),
 }
 
@@ -81,7 +81,7 @@ pub(crate) enum Entry {
 pub(crate) struct LogReader<'a> {
     data: &'a [u8],
     at: usize,
-    /// From here on the file is zeros: room that was reserved, or never written because of a crash.
+    /// From this offset on the file holds only zeros: space that was reserved, or not written before a crash.
     zeros_from: usize,
     torn: Option<u64>,
     /// The highest sequence number so far, if the records are batches.
@@ -99,7 +99,7 @@ pub(super) fn whole_at(data: &[u8], at: usize, end: usize) -> Option<(u8, &[u8])
     is_whole.then_some((kind, payload))
 }
 
-/// The length of a fragment by its header.
+/// The length of a fragment as given in its header.
 pub(super) fn length_of(header: &[u8]) -> usize {
     usize::from(header[4]) | usize::from(header[5]) << 8
 }
@@ -115,19 +115,19 @@ impl<'a> LogReader<'a> {
         LogReader { data, at: 0, zeros_from, torn: None, last: None }
     }
 
-    /// Of a write-ahead log: where one record is damaged, the next one of its block is found by what
-    /// batches say of themselves.
+    /// A reader of a write-ahead log: after a damaged record, it finds the next record of the block from the
+    /// counts, lengths and sequence numbers of the batches.
     pub(crate) fn of_batches(data: &'a [u8]) -> LogReader<'a> {
         LogReader { last: Some(0), ..LogReader::new(data) }
     }
 
-    /// At the end: where the record begins that the file breaks off in, if it does.
+    /// At the end of the log: the offset of an incomplete last record, if there is one.
     pub(crate) fn torn(&self) -> Option<u64> {
         self.torn
     }
 
-    /// The next fragment; `begun` is what those before it hold of its record. A torn one at the end of the
-    /// file is the trace of a crash: it is the end.
+    /// The next fragment; `begun` is the part of its record that the preceding fragments hold. A torn fragment
+    /// at the end of the file is left by a crash and counts as the end.
     fn fragment(&mut self, begun: Option<&[u8]>) -> Option<Fragment<'a>> {
         loop {
             let block_end = (self.at / BLOCK + 1) * BLOCK;
@@ -170,7 +170,7 @@ impl<'a> LogReader<'a> {
         }
     }
 
-    /// A fragment that cannot be read, and its length may be what is wrong.
+    /// A fragment that cannot be read; its length may be wrong.
     fn bad(
         &mut self,
         (start, end): (usize, usize),
@@ -186,13 +186,13 @@ impl<'a> LogReader<'a> {
         Fragment::Bad { start, what }
     }
 
-    /// Whether a whole record lies somewhere in `start + 1..end`: then what comes before it was not
+    /// Whether a whole record lies somewhere in `start + 1..end`. If so, the bytes before it were not
     /// torn by a crash, since records are written in order.
     fn record_after(&self, start: usize, end: usize) -> bool {
         (start + 1..end).any(|at| whole_at(self.data, at, end).is_some())
     }
 
-    /// The next record or damage; none at the end.
+    /// The next record or damage; None at the end.
     pub(crate) fn next_entry(&mut self) -> Option<Entry> {
         let entry = self.assembled()?;
         if let (Some(last), Entry::Record(_, record)) = (&mut self.last, &entry)
@@ -203,7 +203,7 @@ impl<'a> LogReader<'a> {
         Some(entry)
     }
 
-    /// The next record out of its fragments, or damage.
+    /// The next record, joined from its fragments, or damage.
     fn assembled(&mut self) -> Option<Entry> {
         let mut begun: Option<(u64, Vec<u8>)> = None;
         loop {

@@ -1,4 +1,4 @@
-//! LevelDB's bytes: how each kind of file and record is written and read. No file is touched here.
+//! LevelDB's encodings: how each kind of file and record is written and read. No file is accessed here.
 //!
 //! Source: google/leveldb `doc/log_format.md`, `doc/table_format.md`, `doc/impl.md`, release 1.23.
 
@@ -14,7 +14,7 @@ pub(crate) mod log;
 pub(crate) mod names;
 mod resync;
 
-/// Bytes that break their format: where, counted from where decoding began, and how.
+/// Bytes that violate their format: the offset from the start of decoding, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Damage {
     pub(crate) offset: usize,

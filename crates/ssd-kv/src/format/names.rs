@@ -5,15 +5,15 @@ pub(crate) const CURRENT: &str = "CURRENT";
 /// Held while the store is open.
 pub(crate) const LOCK: &str = "LOCK";
 
-/// The largest number of a file: there is always a next one.
+/// The largest file number; the number after it still exists.
 const MAX_NUMBER: u64 = u64::MAX >> 1;
 
-/// What a file of a store is, by its name.
+/// The kind of a file of a store, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileKind {
     Current,
     Lock,
-    /// LevelDB's own text log; ours has none.
+    /// LevelDB's text log; our store writes none.
     InfoLog,
     Log(u64),
     Manifest(u64),
@@ -42,12 +42,12 @@ pub(crate) fn temp(number: u64) -> String {
     format!("{number:06}.dbtmp")
 }
 
-/// What a file that was not taken over as a whole is called afterwards: no file of the store.
+/// The new name of a file that was only partly recovered. It does not belong to the store.
 pub(crate) fn kept(name: &str) -> String {
     format!("{name}.lost")
 }
 
-/// None if it is no file of a store.
+/// The kind of a file with this name; None if it is not a store's file.
 pub(crate) fn parse(name: &str) -> Option<FileKind> {
     let number = |digits: &str| {
         let all = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());

@@ -1,16 +1,16 @@
-//! Where reading a log resumes behind a damaged fragment.
+//! Finds where reading a log resumes after a damaged fragment.
 //!
-//! Values may hold anything, also the bytes of a record with a right checksum. A checksum alone is no
-//! proof that a record begins somewhere: a place in a block is believed only if two of these agree on it.
+//! Values may hold anything, even the bytes of a record with a correct checksum. So a checksum alone does not
+//! prove that a record begins at an offset: an offset is accepted only if two of these agree on it.
 //!
 //! - The length in the header of the damaged fragment.
-//! - The contents of the damaged record: a batch has a count and lengths of its own, and so an end.
+//! - The contents of the damaged record: the count and lengths of its batch imply where it ends.
 //! - A whole record that begins there with the right sequence number, in a chain of records whose sequence
 //!   numbers have no gap up to the next damage.
 //!
-//! What a value holds passes the third test only if it continues the numbers before it, and the record
-//! behind the value then contradicts it. One damaged field cannot mislead the other two. Where no two
-//! agree, the rest of the block is lost, as in LevelDB: the next block begins with a fragment anyway.
+//! Bytes in a value pass the third test only if they continue the preceding sequence numbers, and the record
+//! after the value then contradicts them. One damaged field cannot mislead the other two. If no two agree,
+//! the rest of the block is lost, as in LevelDB: the next block always begins with a fragment.
 
 use super::batch::{HEADER as BATCH_HEADER, WriteBatch};
 use super::log::{BLOCK, FIRST, FULL, HEADER, MIDDLE, whole_at};
@@ -22,14 +22,14 @@ pub(super) struct Lost<'a> {
     pub(super) start: usize,
     /// The end of its block, or of the log.
     pub(super) end: usize,
-    /// What the fragments before it hold of its record.
+    /// The part of its record that the preceding fragments hold.
     pub(super) begun: &'a [u8],
     /// The highest sequence number before it.
     pub(super) last: u64,
 }
 
 impl Lost<'_> {
-    /// Where the next fragment begins: the end of the block if nothing is proven.
+    /// The offset at which the next fragment begins: the end of the block if nothing is proven.
     pub(super) fn resume(&self) -> usize {
         debug_assert!(self.start < self.end && self.end <= self.data.len(), "a place in the log");
         let (by_length, by_contents) = (self.by_length(), self.by_contents());
@@ -42,7 +42,7 @@ impl Lost<'_> {
         resume
     }
 
-    /// The end on which header and contents differ, by the record that begins there.
+    /// If header and contents disagree on the end: the one at which a record begins.
     fn by_sequence(
         &self,
         by_length: Option<usize>,
@@ -71,7 +71,7 @@ impl Lost<'_> {
         Some((at, next))
     }
 
-    /// Whether the block has no room for a fragment behind the damaged one, by any of the first two.
+    /// Whether the block has no room for a fragment after the damaged one, by header or contents.
     fn is_the_last(&self, by_length: Option<usize>, by_contents: Option<(usize, u64)>) -> bool {
         let at_end = |at: usize| self.end - at < HEADER;
         let kind = self.data.get(self.start + HEADER - 1);
@@ -80,7 +80,7 @@ impl Lost<'_> {
             || by_contents.is_some_and(|(at, _)| at_end(at))
     }
 
-    /// The sequence number of the record that begins at `at`, if it is whole and all behind continue it.
+    /// The sequence number of the record that begins at `at`, if it is whole and all later records continue it.
     fn chain_at(&self, at: usize) -> Option<u64> {
         let (first, mut next, mut at) = self.begin_at(at)?;
         while let Some((sequence, after, end)) = self.begin_at(at) {

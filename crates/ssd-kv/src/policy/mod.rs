@@ -24,22 +24,22 @@ pub struct InputBlock {
     pub size: u64,
 }
 
-/// What happens to an input block, in order: it starts, its pairs are kept or dropped, others come
-/// between them (a switch), it ends.
+/// What happens to an input block, in order: it starts, its pairs are kept or dropped, pairs of other
+/// blocks come between them (a switch), it ends.
 ///
-/// Paper: the five events of RemapCom's state machine. A block whose pairs are all kept, between
-/// which nothing came, can be used again as it is.
+/// Paper: the five events of RemapCom's state machine. A block can be reused unchanged if all its
+/// pairs are kept and no other pair came between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockEvent {
     /// Its first pair comes next.
     Start,
-    /// A pair of it is kept.
+    /// One of its pairs is kept.
     KvReserved,
-    /// A pair of it is dropped: overwritten, or a deletion that hides nothing any more.
+    /// One of its pairs is dropped: overwritten, or a deletion that hides nothing any more.
     KvDropped,
     /// A pair of another block comes before its next one.
     Switch,
-    /// Its last pair has been seen.
+    /// Its last pair has been passed.
     End,
 }
 
@@ -51,19 +51,19 @@ pub struct OpenBlock<'a> {
 }
 
 impl OpenBlock<'_> {
-    /// Pairs in it.
+    /// Pairs in the block.
     #[must_use]
     pub fn entries(&self) -> usize {
         self.builder.entries()
     }
 
-    /// Bytes of it before compression, if it ended here.
+    /// Size of the block before compression in bytes, if it ended here.
     #[must_use]
     pub fn size(&self) -> usize {
         self.builder.size()
     }
 
-    /// Bytes of it before compression, if it ended after the next pair.
+    /// Size of the block before compression in bytes, if it ended after the next pair.
     #[must_use]
     pub fn size_with_next(&self) -> usize {
         self.builder.size_with(self.key, self.value)
@@ -82,18 +82,18 @@ pub trait Policy: Send + Sync {
         let _ = (block, event);
     }
 
-    /// Whether the open block, which is not empty, ends before the next pair.
+    /// Whether the open block ends before the next pair. The block is not empty.
     fn cut_before(&mut self, open: &OpenBlock<'_>) -> bool {
         let _ = open;
         false
     }
 
-    /// Whether a block of `size` bytes, with `target` asked for in the options, ends here.
+    /// Whether a block of `size` bytes ends here; `target` is the block size in the options.
     fn cut_after(&mut self, size: usize, target: usize) -> bool {
         size >= target
     }
 
-    /// Zero bytes to put after a data block that ends, with its trailer, at `end` of the file.
+    /// Zero bytes to write after a data block that ends, with its trailer, at offset `end` of the file.
     fn padding(&mut self, end: u64) -> u64 {
         let _ = end;
         0

@@ -1,8 +1,8 @@
-//! Page-aligned blocks: every data block begins at a page and fills at most the pages it is given.
+//! Page-aligned blocks: every data block begins at a page boundary and takes at most a given number of pages.
 //!
-//! A block is cut *before* it would overflow its pages: LevelDB's rule, cutting after, would leave
-//! every block just above a page. Padding follows the block, so that its filter is looked for where
-//! the next one begins. Readers of LevelDB read such tables as any others.
+//! A block is cut *before* it would overflow its pages; LevelDB's rule, which cuts afterwards, would leave
+//! every block slightly larger than a page. Padding follows the block, because readers look up the filter of
+//! a block by the offset at which it begins. LevelDB reads such tables like any others.
 
 use super::{OpenBlock, Policy};
 use crate::format::footer::TRAILER;
@@ -15,11 +15,11 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Blocks of `pages` pages of `page` bytes; larger only where one pair needs more. Compression
-    /// should be off: compressed blocks are padded too, but fill their pages badly.
+    /// Blocks of `pages` pages of `page` bytes; larger only if a single pair needs more. Compression
+    /// should be off: compressed blocks are padded too, and leave their pages partly empty.
     ///
     /// # Panics
-    /// If `pages` is 0 or `page` is no power of two of at least 512.
+    /// If `pages` is 0, or `page` is not a power of two of at least 512.
     #[must_use]
     pub fn new(page: usize, pages: usize) -> Pages {
         assert!(pages > 0, "a block has a page");

@@ -9,7 +9,7 @@ use crate::options::Options;
 use crate::vfs::{Files, Reader, memory};
 use std::sync::{Arc, Mutex};
 
-/// Opens tables by number and keeps a bounded number of them.
+/// Opens tables by number and keeps a bounded number of them open.
 pub(crate) struct Tables {
     files: Files,
     open: Mutex<Lru<Arc<Table>>>,
@@ -27,7 +27,7 @@ impl Tables {
         }
     }
 
-    /// The table of this number, of `size` bytes.
+    /// The table with this number and size in bytes.
     pub(crate) fn table(&self, number: u64, size: u64) -> Result<Arc<Table>> {
         if let Some(table) = memory::locked(&self.open).get((number, 0)) {
             return Ok(table);
@@ -39,12 +39,12 @@ impl Tables {
         Ok(table)
     }
 
-    /// The table, opened anew with every check; not kept.
+    /// The table, opened again with all checks; it is not kept.
     pub(crate) fn opened_anew(&self, number: u64, size: u64) -> Result<Table> {
         self.opened(number, size, true)
     }
 
-    /// The table, opened anew though its index or filter may be damaged; not kept.
+    /// The table, opened again even if its index or filter is damaged; it is not kept.
     pub(crate) fn opened_unchecked(&self, number: u64, size: u64) -> Result<Table> {
         self.opened(number, size, false)
     }
@@ -65,7 +65,7 @@ impl Tables {
         }
     }
 
-    /// Forget a table that is removed.
+    /// Drop a table that is removed.
     pub(crate) fn forget(&self, number: u64) {
         memory::locked(&self.open).remove((number, 0));
     }
@@ -75,7 +75,7 @@ impl Tables {
         self.files.describe(&names::table(number))
     }
 
-    /// Bytes of cached blocks.
+    /// Size of the cached blocks in bytes.
     pub(crate) fn block_bytes(&self) -> usize {
         memory::locked(&self.blocks).weight()
     }

@@ -1,8 +1,8 @@
-//! The index of a table in memory, with the heads of its keys side by side.
+//! The index of a table in memory, with the heads of its keys in one array.
 //!
-//! A search in the block alone touches two places for every step: an offset and a key. Eight bytes of
-//! each key, behind what all keys begin with, lie together in a few cache lines and tell most keys
-//! apart. So do the handles, so that most searches never look into the block.
+//! A search in the block alone accesses two places at every step: an offset and a key. The heads, eight bytes
+//! of each key after the common prefix, lie together in a few cache lines and distinguish most keys. The
+//! handles are kept in an array too, so that most searches never access the block.
 
 use crate::format::Damage;
 use crate::format::block::{Block, BlockIter};
@@ -15,18 +15,18 @@ pub(crate) struct Index {
     heads: Heads,
 }
 
-/// The last key is left out: writers shorten it, and it may begin unlike all others.
+/// The last key has no head: writers shorten it, so it may not share the prefix.
 #[derive(Default)]
 struct Heads {
-    /// What all user keys but the last begin with.
+    /// The common prefix of all user keys but the last.
     common: Vec<u8>,
-    /// Of all but the last.
+    /// Heads of all keys but the last.
     keys: Vec<u64>,
-    /// What the values say, that of the last too.
+    /// The handles in the values, that of the last entry included.
     handles: Vec<Handle>,
 }
 
-/// Eight bytes of a user key behind `skip` ones, as a number in the order of keys.
+/// Eight bytes of a user key from offset `skip`, as a number that sorts like the keys.
 fn head(user: &[u8], skip: usize) -> u64 {
     let mut bytes = [0; 8];
     let rest = &user[skip..user.len().min(skip + 8)];
@@ -35,8 +35,8 @@ fn head(user: &[u8], skip: usize) -> u64 {
 }
 
 impl Index {
-    /// Heads are left out if the block is not as every writer makes it, a key at each restart and
-    /// those in order, or too small: a search in the block says what is wrong.
+    /// There are no heads if the block is too small or not as every writer makes it (a key at each restart,
+    /// in order): a search in the block then reports what is wrong.
     pub(crate) fn new(block: Block) -> Index {
         let heads = Heads::of(&block).unwrap_or_default();
         Index { block, heads }
@@ -66,7 +66,7 @@ impl Index {
         Some((low, if high == keys.len() { high + 1 } else { high }))
     }
 
-    /// Let `iter`, which is of this block, go to the first entry not below the internal key.
+    /// Move `iter`, an iterator of this block, to the first entry not below the internal key.
     pub(crate) fn seek(&self, iter: &mut BlockIter, target: &[u8]) -> Result<(), Damage> {
         match self.around(target) {
             Some((low, high)) if low == high => iter.seek_to_restart(low),
@@ -75,7 +75,7 @@ impl Index {
         }
     }
 
-    /// The handle of the block that may hold the internal key; none if all blocks are below it.
+    /// The handle of the block that may hold the internal key; None if all blocks are below it.
     pub(crate) fn find(&self, target: &[u8]) -> Result<Option<Handle>, Damage> {
         let Some((mut low, mut high)) = self.around(target) else {
             let mut iter = BlockIter::new(self.block.clone());

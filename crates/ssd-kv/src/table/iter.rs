@@ -1,4 +1,4 @@
-//! Walks through a table: the index names the blocks, a block holds the entries.
+//! Iterates over a table: the index names the blocks, a block holds the entries.
 
 use super::Table;
 use crate::error::Result;
@@ -7,13 +7,13 @@ use crate::format::footer::Handle;
 use crate::options::ReadOptions;
 use std::sync::Arc;
 
-/// A place in a table.
+/// A position in a table.
 pub(crate) struct TableIter {
     table: Arc<Table>,
     options: ReadOptions,
     index: BlockIter,
     data: BlockIter,
-    /// The block of `data`, if it has one.
+    /// The handle of the block that `data` iterates over, if there is one.
     handle: Option<Handle>,
 }
 
@@ -48,7 +48,7 @@ impl TableIter {
         self.data.value()
     }
 
-    /// Load the block that the index is at; none if it is at the end.
+    /// Load the block at which the index stands; none if the index is at the end.
     fn load(&mut self) -> Result<()> {
         if !self.index.valid() {
             self.handle = None;

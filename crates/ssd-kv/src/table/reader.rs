@@ -14,7 +14,7 @@ use crate::vfs::region::{Piece, Region};
 use crate::vfs::{Reader, memory};
 use std::sync::{Arc, Mutex};
 
-/// Blocks of all tables, by number of the table and offset.
+/// Blocks of all tables, by table number and offset.
 pub(crate) type BlockCache = Mutex<Lru<Block>>;
 
 /// An open table.
@@ -25,15 +25,15 @@ pub(crate) struct Table {
     size: u64,
     index: Index,
     filter: Option<FilterReader>,
-    /// Where the data blocks end at the latest.
+    /// An upper bound of the end of the data blocks.
     metaindex: Handle,
-    /// Where the filter begins, if the metaindex names one.
+    /// The offset of the filter, if the metaindex names one.
     filter_at: Option<u64>,
     cache: Arc<BlockCache>,
 }
 
 impl Table {
-    /// Open the table in `file`, of which the manifest says that it has `size` bytes.
+    /// Open the table in `file`; `size` is its size in bytes by the manifest.
     pub(crate) fn open(
         file: Reader,
         number: u64,
@@ -73,7 +73,7 @@ impl Table {
         Ok(table)
     }
 
-    /// A filter is a help: without a good one, every block is read.
+    /// Read the filter. It is optional: without a usable filter, every block is read.
     fn read_filter(&mut self, verify: bool) -> Result<()> {
         match self.find_filter(verify) {
             Err(e) if verify => Err(e),
@@ -103,12 +103,12 @@ impl Table {
         self.number
     }
 
-    /// Its file, for messages.
+    /// The name of its file, for messages.
     pub(crate) fn name(&self) -> &str {
         self.file.name()
     }
 
-    /// Whether the filter, if there is one, knows that the block at `handle` may hold the key.
+    /// Whether the block at `handle` may hold the key by the filter; true without a filter.
     pub(crate) fn filter_lets_in(&self, handle: Handle, user: &[u8]) -> bool {
         let hash = || bloom::key_hash(user);
         self.filter.as_ref().is_none_or(|f| f.may_contain(handle.offset, hash()))
@@ -118,13 +118,12 @@ impl Table {
         &self.index
     }
 
-    /// Where data blocks end at the latest, in bytes.
+    /// An upper bound of the end of the data blocks, in bytes.
     pub(crate) fn data_end(&self) -> u64 {
         self.metaindex.offset
     }
 
-    /// Where bytes that are not zero lie between these data blocks or behind them: blocks that are not among
-    /// them.
+    /// Where bytes other than zero lie between or after these data blocks: blocks that are missing in the list.
     pub(crate) fn unnamed(&self, blocks: &[Handle]) -> Result<Vec<u64>> {
         debug_assert!(blocks.is_sorted_by_key(|handle| handle.offset), "in the order of the file");
         let end = self.filter_at.unwrap_or(self.metaindex.offset).min(self.size);
@@ -141,12 +140,12 @@ impl Table {
         Ok(found)
     }
 
-    /// Damage of a block as an error that names the file.
+    /// The error for damage of a block; it names the file.
     pub(crate) fn damage(&self, handle: Handle, damage: Damage) -> Error {
         Error::corrupt(self.file.name(), handle.offset + damage.offset as u64, damage.what)
     }
 
-    /// Damage of the index.
+    /// The error for damage of the index.
     pub(crate) fn index_damage(&self, damage: Damage) -> Error {
         Error::corrupt(self.file.name(), self.data_end(), format!("index: {}", damage.what))
     }
@@ -155,7 +154,7 @@ impl Table {
         Block::new(contents).map_err(|d| self.damage(handle, d))
     }
 
-    /// The handle that an index entry holds.
+    /// The handle in an index entry.
     pub(crate) fn handle(&self, value: &[u8]) -> Result<Handle> {
         match Handle::get(value, 0) {
             Some((handle, _)) => Ok(handle),
@@ -163,7 +162,7 @@ impl Table {
         }
     }
 
-    /// A data block, from the cache if it is there.
+    /// A data block, from the cache if possible.
     pub(crate) fn block(&self, handle: Handle, options: ReadOptions) -> Result<Block> {
         if let Some(contents) = self.mapped(handle, options.verify_checksums)? {
             return self.block_of(handle, contents);
@@ -179,7 +178,7 @@ impl Table {
         Ok(block)
     }
 
-    /// Where block and trailer lie in the file, checked against its size.
+    /// The range of block and trailer in the file, checked against its size.
     fn extent(&self, handle: Handle) -> Result<(usize, usize)> {
         let end = handle.offset.checked_add(handle.size).and_then(|e| e.checked_add(5));
         match end {
@@ -192,7 +191,7 @@ impl Table {
         }
     }
 
-    /// An uncompressed block of a file that is in memory: nothing is copied or cached.
+    /// An uncompressed block of a file that is in memory, neither copied nor cached.
     #[inline]
     fn mapped(&self, handle: Handle, verify: bool) -> Result<Option<Piece>> {
         let Some(region) = &self.region else { return Ok(None) };
@@ -246,8 +245,8 @@ impl Table {
         }
     }
 
-    /// The first entry not below the internal key, given to `found` if the filter lets in the hash
-    /// of its user key.
+    /// Pass the first entry not below the internal key to `found`, if the filter admits the hash of its
+    /// user key.
     pub(crate) fn get<T>(
         &self,
         (target, hash): (&[u8], u32),
@@ -265,7 +264,7 @@ impl Table {
         Ok(entries.valid().then(|| found(entries.key(), entries.value())))
     }
 
-    /// About where in the file the key is or would be, in bytes.
+    /// The approximate offset of the key in the file, in bytes; also if the table does not contain it.
     pub(crate) fn approximate_offset(&self, target: &[u8]) -> Result<u64> {
         let found = self.index.find(target).map_err(|d| self.index_damage(d))?;
         Ok(found.map_or(self.data_end(), |handle| handle.offset))

@@ -13,7 +13,7 @@ use crate::vfs::Writer;
 /// The name of the filter in the metaindex.
 pub(crate) const FILTER_NAME: &[u8] = b"filter.leveldb.BuiltinBloomFilter2";
 
-/// The options that concern a table.
+/// The options of a table.
 #[derive(Clone, Copy)]
 pub(crate) struct TableOptions {
     block_size: usize,
@@ -42,7 +42,7 @@ pub(crate) struct TableWriter {
     filter: Option<FilterBuilder>,
     last_key: Vec<u8>,
     entries: u64,
-    /// A block whose index entry waits for the key that comes after it.
+    /// A block whose index entry is written when the key after it is known.
     pending: Option<Handle>,
     compressor: snap::raw::Encoder,
     compressed: Vec<u8>,
@@ -68,7 +68,7 @@ impl TableWriter {
         }
     }
 
-    /// Append a pair; internal keys come in order.
+    /// Append a pair. Internal keys must come in order.
     pub(crate) fn add(&mut self, key: &[u8], value: &[u8], policy: &mut dyn Policy) -> Result<()> {
         if self.entries > 0 && key::compare(&self.last_key, key).is_ge() {
             let what = "keys out of order: what this table is made from is damaged";
@@ -103,7 +103,7 @@ impl TableWriter {
         self.entries
     }
 
-    /// Bytes of the finished blocks.
+    /// Size of the finished blocks in bytes.
     pub(crate) fn size(&self) -> u64 {
         self.file.written()
     }
@@ -122,7 +122,7 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Write what remains; the file is complete but not yet synced. Its size in bytes.
+    /// Write the rest of the table; the file is then complete, but not synced. Returns its size in bytes.
     pub(crate) fn finish(&mut self, policy: &mut dyn Policy) -> Result<u64> {
         self.end_block(policy)?;
         let mut metaindex = BlockBuilder::new(self.options.restart_interval);

@@ -1,4 +1,4 @@
-//! Walks through the tables of a sorted level, one after the other.
+//! Iterates over the tables of a sorted level, one after the other.
 
 use super::File;
 use crate::error::Result;
@@ -8,7 +8,7 @@ use crate::table::{TableIter, Tables};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// A place in a level.
+/// A position in a level.
 pub(crate) struct LevelIter {
     files: Vec<File>,
     tables: Arc<Tables>,
@@ -45,7 +45,7 @@ impl LevelIter {
         self.table.as_ref().expect("a valid place").value()
     }
 
-    /// Go over to the file at `at`; beyond the last one there is no table.
+    /// Switch to the file at `at`; beyond the last one there is no table.
     fn open(&mut self, at: usize) -> Result<Option<&mut TableIter>> {
         let Some(file) = self.files.get(at) else {
             self.table = None;

@@ -1,4 +1,4 @@
-//! Which tables make up the store: versions, and how one becomes the next.
+//! The tables that make up the store: versions, and how a version becomes the next.
 
 mod level_iter;
 pub(crate) mod pick;
@@ -25,10 +25,10 @@ use std::sync::{Arc, Mutex};
 pub(crate) struct FileMeta {
     pub(crate) number: u64,
     pub(crate) size: u64,
-    /// Internal keys.
+    /// The smallest and largest internal key.
     pub(crate) smallest: Vec<u8>,
     pub(crate) largest: Vec<u8>,
-    /// Useless looks into it until it is compacted instead.
+    /// How many more reads may search it in vain before it is compacted.
     pub(crate) allowed_seeks: AtomicI64,
 }
 
@@ -47,23 +47,23 @@ impl FileMeta {
 
 pub(crate) type File = Arc<FileMeta>;
 
-/// The tables of the store at one time. Levels from 1 on are sorted and do not overlap.
+/// The tables of the store at one time. In levels from 1 on, tables are sorted and do not overlap.
 #[derive(Default)]
 pub(crate) struct Version {
     /// Sorted by smallest key, then number.
     pub(crate) files: [Vec<File>; LEVELS],
     /// Level 0, newest first.
     newest_first: Vec<File>,
-    /// The level that needs compaction most, and how much: from 1 on it is due.
+    /// The level that needs compaction most, and its score: from 1 on, compaction is due.
     pub(crate) score: f64,
     pub(crate) score_level: usize,
-    /// A table that too many reads searched without a result, and its level.
+    /// A table that too many reads searched in vain, and its level.
     to_compact: Mutex<Option<(usize, File)>>,
-    /// Whether there is one: asked with every write.
+    /// Whether there is such a table: every write reads this.
     seeks_due: AtomicBool,
 }
 
-/// What a look into tables found.
+/// What a lookup in the tables found.
 enum Look {
     Nothing,
     Deleted,
@@ -72,7 +72,7 @@ enum Look {
 }
 
 impl Version {
-    /// Of sorted files.
+    /// A version of files that are sorted already.
     pub(crate) fn new(files: [Vec<File>; LEVELS]) -> Version {
         let mut newest_first = files[0].clone();
         newest_first.sort_by_key(|f| std::cmp::Reverse(f.number));
@@ -91,7 +91,7 @@ impl Version {
         version
     }
 
-    /// The file of a sorted level that may hold `user`: the first that ends at or after the key.
+    /// The only file of a sorted level that may hold `user`: the first that ends at or after the key.
     fn candidate(&self, level: usize, internal: &[u8]) -> Option<&File> {
         let files = &self.files[level];
         let at = files.partition_point(|f| key::compare(&f.largest, internal) == Ordering::Less);
@@ -101,7 +101,7 @@ impl Version {
         reaches.then_some(file)
     }
 
-    /// Files that may hold the key, newest data first, until `f` says stop.
+    /// Pass the files that may hold the key to `f`, newest data first, until it breaks.
     fn each_candidate(
         &self,
         internal: &[u8],
@@ -160,7 +160,7 @@ impl Version {
         Ok(value)
     }
 
-    /// A read searched the file and found nothing.
+    /// Count a read that searched the file in vain.
     fn charge(&self, level: usize, file: &File) {
         if file.allowed_seeks.fetch_sub(1, Relaxed) <= 1 {
             locked(&self.to_compact).get_or_insert_with(|| (level, file.clone()));
@@ -168,7 +168,7 @@ impl Version {
         }
     }
 
-    /// A key was read by an iterator: if several files may hold it, the first one is charged.
+    /// Sample a key that an iterator read: if several files may hold it, the read counts against the first.
     pub(crate) fn sample_read(&self, internal: &[u8]) -> Result<()> {
         let (mut first, mut count) = (None, 0);
         self.each_candidate(internal, |level, file| {
@@ -188,12 +188,12 @@ impl Version {
         locked(&self.to_compact).clone()
     }
 
-    /// Whether anything is to be compacted.
+    /// Whether a compaction is due.
     pub(crate) fn needs_compaction(&self) -> bool {
         self.score >= 1.0 || self.seeks_due.load(Relaxed)
     }
 
-    /// Sequences that together hold all entries.
+    /// Iterators that together yield all entries.
     pub(crate) fn sources(
         self: &Arc<Version>,
         tables: &Arc<Tables>,
@@ -214,7 +214,7 @@ impl Version {
         Ok(sources)
     }
 
-    /// For each of `sources`, when a get looks into it: lower numbers first.
+    /// For each of `sources`, its place in the order in which a get searches them.
     pub(crate) fn ranks(&self) -> Vec<usize> {
         let mut ranks: Vec<usize> = Vec::new();
         for file in &self.files[0] {
@@ -235,7 +235,7 @@ impl Version {
         })
     }
 
-    /// What a store of these files must be like; the first complaint.
+    /// Check what must hold for the files of a store; returns the first violation.
     pub(crate) fn audit(&self) -> std::result::Result<(), String> {
         for (level, files) in self.files.iter().enumerate() {
             for file in files {

@@ -1,4 +1,4 @@
-//! What to compact next, and together with what.
+//! Picks the tables of the next compaction.
 //!
 //! Source: google/leveldb `db/version_set.cc`, release 1.23 and the boundary files of later ones.
 
@@ -9,30 +9,30 @@ use crate::format::key;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Bytes that a level from 1 on should hold at most.
+/// The size limit of a level from 1 on, in bytes.
 pub(crate) fn level_limit(level: usize) -> f64 {
     (1..level).fold(10.0 * 1_048_576.0, |limit, _| limit * 10.0)
 }
 
-/// Where each level goes on: after this internal key.
+/// For each level, the internal key after which its next compaction begins.
 pub(crate) type Pointers = [Option<Vec<u8>>; LEVELS];
 
-/// Files of `level` to be merged with those of the next level that they overlap.
+/// Files of `level`, and those of the next level that overlap them and are merged with them.
 pub(crate) struct Picked {
     pub(crate) version: Arc<Version>,
     pub(crate) level: usize,
     /// Files of the level and of the next one.
     pub(crate) inputs: [Vec<File>; 2],
-    /// Files of the level after that which overlap the range.
+    /// Files of the level after next that overlap the range.
     pub(crate) grandparents: Vec<File>,
-    /// Where the level goes on after this: the largest key of its inputs.
+    /// The key after which the next compaction of the level begins: the largest of its inputs.
     pub(crate) pointer: Vec<u8>,
     pub(crate) manual: bool,
 }
 
 impl Picked {
-    /// Whether the only input can go to the next level as it is. Not if it would then overlap so
-    /// much of the level after that that its own compaction becomes very expensive.
+    /// Whether the compaction has one input that can move to the next level unchanged. It cannot if it
+    /// overlaps so much of the level after next that compacting it from there would be very expensive.
     pub(crate) fn is_trivial_move(&self, max_file_size: u64) -> bool {
         self.inputs[0].len() == 1
             && self.inputs[1].is_empty()
@@ -70,7 +70,7 @@ pub(crate) fn pick(
     Some(with_others(version, level, inputs, max_file_size))
 }
 
-/// A compaction of what of this level overlaps a range of user keys, in parts.
+/// A compaction of the files of a level that overlap a range of user keys, or of a part of them.
 pub(crate) fn pick_range(
     version: &Arc<Version>,
     level: usize,
@@ -97,7 +97,7 @@ pub(crate) fn pick_range(
     Some(picked)
 }
 
-/// Add the files of the next level, and more of this one where that costs no more of the next.
+/// Add the files of the next level, and further files of this level if that adds none of the next.
 fn with_others(
     version: &Arc<Version>,
     level: usize,

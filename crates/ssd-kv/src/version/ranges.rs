@@ -1,10 +1,10 @@
-//! Ranges of files: which overlap, what they span.
+//! Key ranges of files: which files overlap, and what range they span.
 
 use super::{File, Version};
 use crate::format::key;
 use std::cmp::Ordering;
 
-/// Bytes of these files.
+/// Total size of these files in bytes.
 pub(crate) fn total_size(files: &[File]) -> u64 {
     files.iter().map(|f| f.size).sum()
 }
@@ -12,7 +12,7 @@ pub(crate) fn total_size(files: &[File]) -> u64 {
 /// Smallest and largest internal key of these files.
 ///
 /// # Panics
-/// If there are none.
+/// If there are no files.
 pub(crate) fn range<'a>(files: impl IntoIterator<Item = &'a File>) -> (Vec<u8>, Vec<u8>) {
     let (mut smallest, mut largest): (Option<&[u8]>, Option<&[u8]>) = (None, None);
     for file in files {
@@ -27,8 +27,8 @@ pub(crate) fn range<'a>(files: impl IntoIterator<Item = &'a File>) -> (Vec<u8>, 
     (smallest.expect(known).to_vec(), largest.expect(known).to_vec())
 }
 
-/// Files of the level that overlap a range of user keys; no bound means all. Files of level 0 may
-/// overlap each other: the range grows until it holds all that overlap it.
+/// Files of the level that overlap a range of user keys; None is no bound. Files of level 0 may
+/// overlap each other: the range grows until it contains every file that overlaps it.
 pub(crate) fn overlapping(
     version: &Version,
     level: usize,
@@ -65,8 +65,8 @@ pub(crate) fn overlapping(
     found
 }
 
-/// Add the files that begin with the user key with which `chosen` ends. Without them a compaction
-/// would leave older versions of that key above newer ones.
+/// Add the files that begin with the last user key of `chosen`. Without them, a compaction would leave
+/// older versions of that key above newer ones.
 pub(crate) fn add_boundary(files: &[File], chosen: &mut Vec<File>) {
     if chosen.is_empty() {
         return;

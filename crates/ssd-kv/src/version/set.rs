@@ -11,7 +11,7 @@ use crate::vfs::Files;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
-/// All that the manifest knows.
+/// The state that the manifest records.
 pub(crate) struct VersionSet {
     files: Files,
     pub(crate) current: Arc<Version>,
@@ -54,7 +54,7 @@ impl VersionSet {
         write_manifest(files, 1, &edit)
     }
 
-    /// Read what CURRENT points to.
+    /// Read the manifest that CURRENT names.
     pub(crate) fn recover(files: Files) -> Result<VersionSet> {
         let current = files.read(names::CURRENT)?;
         let name = std::str::from_utf8(&current).ok().and_then(|text| text.strip_suffix('\n'));
@@ -121,14 +121,14 @@ impl VersionSet {
         self.next_file - 1
     }
 
-    /// Give back a number that was not used, if it is the last one.
+    /// Return a number that was not used, if it is the last one.
     pub(crate) fn reuse_number(&mut self, number: u64) {
         if self.next_file == number + 1 {
             self.next_file = number;
         }
     }
 
-    /// A file with this number was found.
+    /// Note that a file with this number exists.
     pub(crate) fn use_number(&mut self, number: u64) {
         self.next_file = self.next_file.max(number + 1);
     }
@@ -142,7 +142,7 @@ impl VersionSet {
         live
     }
 
-    /// Make a change durable, then current. What it adds must be durable already.
+    /// Make a change durable, then current. The files that it adds must be durable already.
     pub(crate) fn apply(&mut self, mut edit: Edit) -> Result<()> {
         edit.log_number.get_or_insert(self.log_number);
         edit.previous_log.get_or_insert(self.previous_log);
@@ -195,7 +195,7 @@ impl VersionSet {
     }
 }
 
-/// Refuse a store whose keys are in another order; `name` is that of its manifest.
+/// Refuse a store whose keys are in another order; `name` is the name of its manifest.
 pub(crate) fn check_order(name: &str, edit: &Edit) -> Result<()> {
     match edit.comparator.as_ref().filter(|c| *c != COMPARATOR) {
         None => Ok(()),
@@ -205,13 +205,13 @@ pub(crate) fn check_order(name: &str, edit: &Edit) -> Result<()> {
     }
 }
 
-/// A file as an edit describes it.
+/// The description of a file in an edit.
 pub(crate) fn described(level: usize, file: &FileMeta) -> NewFile {
     let (smallest, largest) = (file.smallest.clone(), file.largest.clone());
     NewFile { level, number: file.number, size: file.size, smallest, largest }
 }
 
-/// Write a manifest of one edit and let CURRENT point to it.
+/// Write a manifest of one edit and point CURRENT to it.
 pub(crate) fn write_manifest(files: &Files, number: u64, edit: &Edit) -> Result<()> {
     let mut manifest = LogWriter::new(files.create(&names::manifest(number))?);
     manifest.add(&edit.encoded())?;
@@ -220,7 +220,7 @@ pub(crate) fn write_manifest(files: &Files, number: u64, edit: &Edit) -> Result<
     point_current_to(files, number)
 }
 
-/// By a file of another name, so that there is always a whole one.
+/// Replace CURRENT by renaming a new file, so that a complete one exists at any time.
 fn point_current_to(files: &Files, number: u64) -> Result<()> {
     let temp = names::temp(number);
     let mut file = files.create(&temp)?;

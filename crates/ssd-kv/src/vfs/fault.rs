@@ -1,8 +1,8 @@
-//! A file layer that fails: errors at the n-th call, and crashes that lose what was not synced.
+//! A file layer that injects faults: errors at the n-th call, and crashes that lose unsynced data.
 //!
-//! Faults: an I/O error at one chosen call or at all from it on (a failing append writes a part); a
-//! crash that cuts every file to its last synced length, or to a torn length between that and the
-//! last; a crash that also undoes creations, renames and removals since the last `sync_dir`.
+//! Faults: an I/O error at a chosen call, or at all calls from it on (a failing append writes a part); a
+//! crash that truncates every file to its last synced length, or to a length between that and its current
+//! one; a crash that also undoes creations, renames and removals since the last `sync_dir`.
 
 use super::memory::{MemoryVfs, SharedLock, locked};
 use super::{VFile, Vfs};
@@ -16,13 +16,13 @@ pub enum Faults {
     /// Never.
     #[default]
     None,
-    /// The call of this number, counted from 0, and only that.
+    /// Only the call with this number, counted from 0.
     At(u64),
-    /// That call and all later ones that write: as if the medium had become read-only.
+    /// The call with this number and all later calls that write: as if the medium became read-only.
     From(u64),
 }
 
-/// What a crash leaves of data that was not synced.
+/// What remains of unsynced data after a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reset {
     /// Nothing; names stay.
@@ -57,7 +57,7 @@ struct File {
 }
 
 impl State {
-    /// Count a call; `writes` if it changes the medium.
+    /// Count a call; `writes` is true if it changes the medium.
     fn call(&mut self, writes: bool) -> io::Result<()> {
         let number = self.calls;
         self.calls += 1;
@@ -91,7 +91,7 @@ impl FaultVfs {
         FaultVfs { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Let calls fail from now on as `faults` says; the count of calls restarts.
+    /// Inject `faults` from now on; the count of calls restarts.
     pub fn inject(&self, faults: Faults) {
         let mut state = locked(&self.state);
         state.calls = 0;
@@ -112,7 +112,7 @@ impl FaultVfs {
         MemoryVfs::of(named.map(|(n, id)| (n.clone(), state.contents[id].data.clone())).collect())
     }
 
-    /// What a crash now would leave. The directory itself goes on.
+    /// The files that a crash at this moment would leave. This directory is not changed.
     #[must_use]
     pub fn crash(&self, reset: Reset) -> MemoryVfs {
         let state = locked(&self.state);

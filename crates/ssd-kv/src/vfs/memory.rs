@@ -1,4 +1,4 @@
-//! Files in memory: for tests, and for runs that are to touch no disk.
+//! Files in memory: for tests, and for runs that must not use a disk.
 
 use super::region::Region;
 use super::{VFile, Vfs};
@@ -18,7 +18,7 @@ struct Inner {
     lock: SharedLock,
 }
 
-/// Held by one, or shared by several.
+/// Locked by one store, or shared by several.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum SharedLock {
     #[default]

@@ -1,8 +1,8 @@
-//! The file layer: all that the engine asks of the world. One `Vfs` is one directory.
+//! The file layer: everything that the engine needs from its environment. A `Vfs` is a directory.
 //!
-//! Calls return when the effect is visible to later calls. What a call *costs* is the backend's
-//! business: a backend in simulated time notes the operations of one `Db::step` and lets them take
-//! their time before it lets the engine go on (`docs/adr/0009-the-store-acts-in-steps.md`).
+//! Calls return when the effect is visible to later calls. The backend decides what a call *costs*:
+//! a backend in simulated time records the operations of a `Db::step` and runs them on the device before
+//! the engine continues (`docs/adr/0009-the-store-acts-in-steps.md`).
 
 pub(crate) mod fault;
 pub(crate) mod memory;
@@ -20,93 +20,93 @@ pub use posix::PosixVfs;
 pub(crate) use read_only::ReadOnlyVfs;
 pub use region::Region;
 
-/// A directory of files with flat names. Visible at once; durable only after `sync`.
+/// A directory of files with flat names. Changes are visible at once, but durable only after `sync`.
 pub trait Vfs: Send + Sync {
-    /// A file for appending; an existing one is emptied.
+    /// Create a file for appending; an existing file is truncated.
     ///
     /// # Errors
-    /// What the medium says: no space, no permission.
+    /// An error of the medium, such as no space or no permission.
     fn create(&self, name: &str) -> io::Result<Box<dyn VFile>>;
 
-    /// A file for reading.
+    /// Open a file for reading.
     ///
     /// # Errors
-    /// `NotFound` if there is none, or what the medium says.
+    /// `NotFound` if there is no such file, or an error of the medium.
     fn open(&self, name: &str) -> io::Result<Arc<dyn VFile>>;
 
-    /// Give a file another name, atomically; a file of that name is replaced.
+    /// Rename a file atomically; an existing file with the new name is replaced.
     ///
     /// # Errors
-    /// `NotFound`, or what the medium says.
+    /// `NotFound`, or an error of the medium.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
-    /// Remove a file. Those who have it open may read on.
+    /// Remove a file. Handles that are open can still read it.
     ///
     /// # Errors
-    /// `NotFound`, or what the medium says.
+    /// `NotFound`, or an error of the medium.
     fn remove(&self, name: &str) -> io::Result<()>;
 
     /// The names of all files, sorted.
     ///
     /// # Errors
-    /// What the medium says; `NotFound` if there is no directory.
+    /// `NotFound` if there is no directory, or an error of the medium.
     fn list(&self) -> io::Result<Vec<String>>;
 
-    /// Make the names durable: creations, renames and removals so far.
+    /// Make all creations, renames and removals so far durable.
     ///
     /// # Errors
     /// What the medium says.
     fn sync_dir(&self) -> io::Result<()>;
 
-    /// Make the directory itself, if there is none.
+    /// Create the directory itself, if it does not exist.
     ///
     /// # Errors
     /// What the medium says.
     fn create_dir(&self) -> io::Result<()>;
 
-    /// Remove the directory itself, which is empty.
+    /// Remove the directory itself, which must be empty.
     ///
     /// # Errors
     /// What the medium says.
     fn remove_dir(&self) -> io::Result<()>;
 
-    /// Hold the directory against other stores until the result is dropped.
+    /// Lock the directory against other stores until the result is dropped.
     ///
     /// # Errors
-    /// `WouldBlock` if it is held by another one.
+    /// `WouldBlock` if another store has locked it.
     fn lock(&self, name: &str) -> io::Result<Box<dyn Send + Sync>>;
 
-    /// The same against those that `lock`, beside others that share it; changes nothing. Where there is
-    /// no file of this name, nobody has ever locked the directory, and nobody is held off.
+    /// Lock the directory against `lock`, shared with other read-only stores; changes nothing. If there is
+    /// no file with this name, nobody has ever locked the directory, and there is nothing to lock.
     ///
     /// # Errors
     /// As `lock`.
     fn lock_shared(&self, name: &str) -> io::Result<Box<dyn Send + Sync>>;
 
-    /// Whether to go on with long work: opening, verifying, repairing, dumping, measuring. Asked
-    /// about every MiB of it, and never where stopping would leave an open store unable to write.
+    /// Whether long work may continue: opening, verifying, repairing, dumping, measuring. Called about
+    /// once per MiB of it, and never where stopping would leave an open store unable to write.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason to stop.
     fn go_on(&self) -> io::Result<()> {
         Ok(())
     }
 
-    /// A name for messages: the whole path where there is one.
+    /// A name for messages: the whole path if there is one.
     fn describe(&self, name: &str) -> String {
         name.to_owned()
     }
 }
 
-/// An open file: appended to by its creator, read at any place by others.
+/// An open file: its creator appends to it, others read it at any offset.
 pub trait VFile: Send + Sync {
-    /// Write at the end.
+    /// Append `data`.
     ///
     /// # Errors
-    /// What the medium says. Part of `data` may have been written.
+    /// An error of the medium. Part of `data` may have been written.
     fn append(&mut self, data: &[u8]) -> io::Result<()>;
 
-    /// Fill `buffer` from `offset` on; the number of bytes is smaller only at the end of the file.
+    /// Fill `buffer` from `offset` on. Returns the number of bytes; it is smaller only at the end of the file.
     ///
     /// # Errors
     /// What the medium says.
@@ -124,7 +124,7 @@ pub trait VFile: Send + Sync {
     /// What the medium says.
     fn len(&self) -> io::Result<u64>;
 
-    /// Whether there is nothing in it.
+    /// Whether the file is empty.
     ///
     /// # Errors
     /// What the medium says.
@@ -132,13 +132,13 @@ pub trait VFile: Send + Sync {
         Ok(self.len()? == 0)
     }
 
-    /// The whole file as memory, where that is to be had: reads then copy nothing.
+    /// The whole file in memory, if the backend supports this: reads then copy nothing.
     fn region(&self) -> Option<Arc<Region>> {
         None
     }
 }
 
-/// The file layer with names in its errors: what the engine talks to.
+/// The file layer as the engine uses it: errors name the file.
 #[derive(Clone)]
 pub(crate) struct Files {
     vfs: Arc<dyn Vfs>,
@@ -162,7 +162,7 @@ impl Files {
         Ok(Writer { file, name: self.describe(name), buffer: Vec::new(), written: 0 })
     }
 
-    /// A file that is nowhere and takes nothing.
+    /// A file that does not exist and accepts no data.
     pub(crate) fn nowhere(&self, name: &str) -> Writer {
         let file = Box::new(read_only::Nowhere);
         Writer { file, name: self.describe(name), buffer: Vec::new(), written: 0 }
@@ -198,12 +198,12 @@ impl Files {
         self.named("", "list", self.vfs.list())
     }
 
-    /// Whether a directory with this file is there; any other failure is an error.
+    /// Whether the directory and this file exist; any other failure is an error.
     pub(crate) fn exists(&self, name: &str) -> Result<bool> {
         self.exists_any(|n| n == name)
     }
 
-    /// Whether a directory with a file of such a name is there; any other failure is an error.
+    /// Whether the directory exists and has a file with such a name; any other failure is an error.
     pub(crate) fn exists_any(&self, such: impl Fn(&str) -> bool) -> Result<bool> {
         match self.vfs.list() {
             Ok(names) => Ok(names.iter().any(|n| such(n))),
@@ -232,7 +232,7 @@ impl Files {
     }
 }
 
-/// Long work: asks at its begin and then about every MiB whether to go on.
+/// Long work: asks at its start, and then about once per MiB, whether to continue.
 pub(crate) struct Work {
     files: Files,
     until_asked: usize,
@@ -243,7 +243,7 @@ impl Work {
         Work { files: files.clone(), until_asked: 0 }
     }
 
-    /// So many bytes of it come next, or have been done.
+    /// Count `bytes` of work that come next or are done.
     #[inline]
     pub(crate) fn of(&mut self, bytes: usize) -> Result<()> {
         if bytes < self.until_asked {
@@ -255,10 +255,10 @@ impl Work {
     }
 }
 
-/// How much a `Writer` gathers before it asks the file layer.
+/// How many bytes a `Writer` buffers before it calls the file layer.
 const GATHER: usize = 64 << 10;
 
-/// A file being written: gathers small appends, and knows its name for errors.
+/// A file being written: buffers small appends, and keeps its name for errors.
 pub(crate) struct Writer {
     file: Box<dyn VFile>,
     name: String,
@@ -283,7 +283,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Append and hand over at once, without a copy.
+    /// Append and pass on at once, without a copy.
     pub(crate) fn append_now(&mut self, data: &[u8]) -> Result<()> {
         self.flush()?;
         self.written += data.len() as u64;
@@ -332,7 +332,7 @@ impl Reader {
         self.file.len().map_err(|e| Error::io(self.name.clone(), "measure", e))
     }
 
-    /// Exactly `length` bytes at `offset`; the end of the file before that is damage.
+    /// Exactly `length` bytes at `offset`; a file that ends before is damaged.
     pub(crate) fn read_exact(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
         let mut data = vec![0; length];
         let got = self

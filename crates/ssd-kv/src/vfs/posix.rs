@@ -20,13 +20,13 @@ pub struct PosixVfs {
 type GoOn = dyn Fn() -> io::Result<()> + Send + Sync;
 
 impl PosixVfs {
-    /// The directory `folder`, which need not exist yet.
+    /// The directory `folder`; it need not exist.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> PosixVfs {
         PosixVfs { folder: folder.into(), go_on: None }
     }
 
-    /// The same, where `go_on` answers whether to go on with long work.
+    /// As `new`; `go_on` decides whether long work continues.
     #[must_use]
     pub fn asking(self, go_on: impl Fn() -> io::Result<()> + Send + Sync + 'static) -> PosixVfs {
         PosixVfs { go_on: Some(Box::new(go_on)), ..self }
@@ -116,8 +116,8 @@ impl Vfs for PosixVfs {
 }
 
 impl PosixVfs {
-    /// The system's lock is one per process, and gone when any file of it is closed: those within the
-    /// process are kept apart here, and share one file.
+    /// The lock of the system belongs to the process and is released when any of its handles of the file is
+    /// closed. So stores within the process exclude each other here, and share one handle.
     fn lock_as(
         &self,
         take: impl FnOnce(&mut SharedLock) -> io::Result<()>,
@@ -143,7 +143,7 @@ impl PosixVfs {
     }
 }
 
-/// The folders that are locked, each with the file that holds the lock of the system.
+/// The locked folders, each with the file that holds the lock of the system.
 static HELD: LazyLock<Mutex<Locks>> = LazyLock::new(Mutex::default);
 
 type Locks = BTreeMap<PathBuf, (SharedLock, Option<File>)>;

@@ -1,10 +1,10 @@
-//! A directory that is only read: all that would change it fails.
+//! A directory that is only read: every call that would change it fails.
 
 use super::{VFile, Vfs};
 use std::io;
 use std::sync::Arc;
 
-/// Another directory, to be read only.
+/// A read-only view of another directory.
 pub(crate) struct ReadOnlyVfs(pub(crate) Arc<dyn Vfs>);
 
 fn refused<T>() -> io::Result<T> {

@@ -1,5 +1,5 @@
-//! Bytes in memory: on the heap, or a file mapped for reading. With the record lock, all that needs
-//! `unsafe` in this crate.
+//! Bytes in memory: on the heap, or a file mapped for reading. This and the record lock are the only
+//! code in this crate that needs `unsafe`.
 #![allow(unsafe_code, reason = "calls of the operating system: a mapping, a record lock")]
 
 use std::io;
@@ -21,11 +21,11 @@ unsafe impl Send for Backing {}
 unsafe impl Sync for Backing {}
 
 impl Region {
-    /// A file of `length` bytes, mapped for reading. The file may be removed meanwhile, but must not
-    /// be cut shorter: the store never shortens a file.
+    /// A file of `length` bytes, mapped for reading. The file may be removed while it is mapped, but must not
+    /// be truncated: the store never truncates a file.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     pub(crate) fn map(fd: RawFd, length: usize) -> io::Result<Region> {
         if length == 0 {
             return Ok(Region(Backing::Heap(Vec::new())));
@@ -71,11 +71,10 @@ impl Drop for Region {
     }
 }
 
-/// Take the lock of a whole file for this process, that to write, as LevelDB does, or that to read,
-/// without waiting.
+/// Lock a whole file for this process without waiting: exclusively, as LevelDB does, or shared.
 ///
 /// # Errors
-/// `WouldBlock` if another process holds it in a way that excludes this one.
+/// `WouldBlock` if another process holds a conflicting lock.
 pub(crate) fn lock_file(fd: RawFd, to_write: bool) -> io::Result<()> {
     // SAFETY: all fields of `flock` may be zero.
     let mut wanted: libc::flock = unsafe { std::mem::zeroed() };
@@ -93,7 +92,7 @@ pub(crate) fn lock_file(fd: RawFd, to_write: bool) -> io::Result<()> {
     }
 }
 
-/// Part of a region, which it keeps alive.
+/// A part of a region; it keeps the region alive.
 #[derive(Clone)]
 pub(crate) struct Piece {
     region: Arc<Region>,
@@ -103,7 +102,7 @@ pub(crate) struct Piece {
 
 impl Piece {
     /// # Panics
-    /// If the region does not reach to `end`.
+    /// If the region is shorter than `end`.
     pub(crate) fn new(region: Arc<Region>, start: usize, end: usize) -> Piece {
         assert!(start <= end && end <= region.len(), "a piece lies inside its region");
         Piece { region, start, end }

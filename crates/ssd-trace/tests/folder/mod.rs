@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
 use ssd_core::units::Nanos;
 use ssd_trace::write::{ConvertError, Counts, TraceWriter, convert};
+use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,11 +17,21 @@ pub struct Folder(PathBuf);
 
 impl Folder {
     pub fn new() -> Folder {
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("ssd-trace-test-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir(&path).expect("the folder is new");
-        Folder(path)
+        Folder::numbered(&NUMBER)
+    }
+
+    /// A new folder with the next free number: an aborted run, whose process had the same id, may
+    /// have left folders.
+    pub fn numbered(next: &AtomicU32) -> Folder {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let name = format!("ssd-trace-test-{}-{number}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            match std::fs::create_dir(&path) {
+                Ok(()) => return Folder(path),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::AlreadyExists, "{error}"),
+            }
+        }
     }
 
     pub fn file(&self, name: &str) -> PathBuf {
