@@ -57,21 +57,22 @@ def test_the_best_paper_and_the_best_combination_that_wastes_no_more(
     assert done.chosen == BETTER
     text = "\n".join(verdict(done))
     assert (
-        "Over the 1 workloads that chose, against adaptive-channel: p99.9 of writes 0.429" in text
-    )
-    assert "Over the 2 workloads that did not choose" in text
-    assert "is reached: the same flash without any collection has 0.143." in text
-    assert (
-        "p99.9 0.600, write amplification 1.000; the same flash without any collection has 0.200."
+        "Relative to adaptive-channel over the 1 selection workloads: p99.9 write latency 0.429"
         in text
+    )
+    assert "over the 2 evaluation workloads: " in text
+    assert "is reached: a device that never collects has 0.143." in text
+    assert "Relative to noc-copyback, oldest first over the same workloads: p99.9 write" in text
+    assert (
+        "latency 0.600, write amplification 1.000; a device that never collects has 0.200." in text
     )
 
 
 def test_an_aim_that_is_missed_is_missed(own: dict[Combination, float]) -> None:
     done = of({**own, NO_COLLECTION: 4e6, BETTER: 4.5e6}, {})
     text = "\n".join(verdict(done))
-    assert "is not reached: the same flash without any collection has 0.571, so no" in text
-    assert "has 0.800, so no policies can halve it." in text
+    assert "is not reached: a device that never collects has 0.571, so no policy" in text
+    assert "has 0.800, so no policy can be expected to halve it." in text
 
 
 def test_flash_without_collection_is_not_chosen(own: dict[Combination, float]) -> None:
@@ -82,7 +83,7 @@ def test_flash_without_collection_is_not_chosen(own: dict[Combination, float]) -
 def test_nothing_is_chosen_while_runs_are_missing() -> None:
     done = of({BETTER: 1.0}, {})
     assert done.chosen is None
-    assert verdict(done) == ["Nothing is chosen while runs are missing."]
+    assert verdict(done) == ["No combination is selected while runs are missing."]
     assert json.loads(to_json(done))["chosen"] is None
 
 

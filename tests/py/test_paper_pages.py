@@ -75,7 +75,7 @@ def test_readings_and_explanations(name: str) -> None:
 def test_words_of_the_combination() -> None:
     expected = [
         f"# {combined.TITLE}\n",
-        f" that choose ({', '.join(combined.CHOOSE)}): ",
+        f" selection workloads ({', '.join(combined.CHOOSE)}): ",
         NO_INTERVALS,
     ]
     assert not _absent(expected, _page(combined.NAME))

@@ -152,7 +152,7 @@ def test_recorded_traces_that_do_not_fit_are_left_out() -> None:
     kept, (note,) = fitting(traces, flash, Scale(quick=True))
     assert kept == {"small": traces["small"]}
     assert note == (
-        "Recorded requests of large are left out: they touch 0.62 GiB, and at most 60 % of the"
+        "Recorded requests of large are omitted: they touch 0.62 GiB, but at most 60 % of the"
         " flash, 0.60 GiB, may be live."
     )
 

@@ -49,7 +49,7 @@ RECORDED = (*CHOOSE, *OTHERS, "Varmail")
 """Recorded workloads, as far as the device holds them."""
 DIVISOR, QUICK_DIVISOR = 4, 8
 FILLS, QUICK_FILLS = (LIVE, 0.55), (LIVE,)
-"""Shares of the raw flash that are alive: that of the reproductions, and one that makes collection
+"""Shares of the raw flash that are live: that of the reproductions, and one that makes collection
 work."""
 AIM = 0.5
 """p99.9 over that of the best paper that is aimed at."""
@@ -60,7 +60,7 @@ UNCOLLECTED = 6
 
 QUICK = (
     f"Quick: the device and the requests are divided by {QUICK_DIVISOR} instead of {DIVISOR}, and"
-    f" {100 * LIVE:.0f} % of the raw flash are alive in all runs."
+    f" {100 * LIVE:.0f} % of the raw flash is live in all runs."
 )
 
 Answers = dict[str, object]
@@ -107,7 +107,7 @@ OWN: dict[str, Combination] = {
 NO_COLLECTION: Combination = ("no collection",)
 """Flash on which nothing is ever collected."""
 Measured = tuple[float, float]
-"""p99.9 of writes in nanoseconds, and write amplification."""
+"""p99.9 write latency in nanoseconds, and write amplification."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Combined:
     values: Mapping[Combination, Mapping[Workload, Measured]]
     chosen: Combination | None
     best: str | None
-    """The paper with the least geometric mean over the workloads that choose."""
+    """The paper with the least geometric mean over the selection workloads."""
     quick: bool
     notes: Sequence[str]
     traces: Mapping[str, str]
@@ -257,40 +257,40 @@ def _against(done: Combined, one: Combination, own: str, names: Sequence[Workloa
 def verdict(done: Combined) -> list[str]:
     """The outcome, in words."""
     if done.chosen is None or done.best is None:
-        return ["Nothing is chosen while runs are missing."]
+        return ["No combination is selected while runs are missing."]
     mine = [workload for workload in done.workloads if chooses(workload)]
     others = [workload for workload in done.workloads if not chooses(workload)]
     answers = zip(HEADS, done.chosen, strict=True)
     lines = [
-        "Lowest geometric mean of p99.9 of writes among the papers' own schemes, over the"
-        f" workloads that choose ({', '.join(CHOOSE)}): {done.best}.",
-        f"Chosen: {', '.join(f'{head} {answer}' for head, answer in answers)}.",
+        "Lowest geometric mean of the p99.9 write latency among the papers' own schemes, over the"
+        f" selection workloads ({', '.join(CHOOSE)}): {done.best}.",
+        f"Selected combination: {', '.join(f'{head} {answer}' for head, answer in answers)}.",
     ]
-    for what, names in (("that chose", mine), ("that did not choose", others)):
+    for what, names in (("selection", mine), ("evaluation", others)):
         time, waf = _against(done, done.chosen, done.best, names)
         count = len(done.ratios(done.chosen, OWN[done.best], names))
         lines.append(
-            f"Over the {count} workloads {what}, against {done.best}: p99.9 of writes"
+            f"Relative to {done.best} over the {count} {what} workloads: p99.9 write latency"
             f" {time:.3f}, write amplification {waf:.3f} (geometric means)."
         )
     time, waf = _against(done, done.chosen, done.best, others)
     lines.append(
-        f"The aim, half the p99.9 of {done.best} at no more write amplification on the workloads"
-        f" that did not choose, is {'reached' if _reached(time, waf) else 'not reached'}:"
+        f"The aim, half the p99.9 of {done.best} without more write amplification on the"
+        f" evaluation workloads, is {'reached' if _reached(time, waf) else 'not reached'}:"
         f" {_floor(done, done.best, others)}"
     )
     time, waf = _against(done, done.chosen, OTHER_READING, others)
     lines.append(
-        f"Against {OTHER_READING}, over the same workloads: p99.9 {time:.3f}, write amplification"
-        f" {waf:.3f}; {_floor(done, OTHER_READING, others)}"
+        f"Relative to {OTHER_READING} over the same workloads: p99.9 write latency {time:.3f},"
+        f" write amplification {waf:.3f}; {_floor(done, OTHER_READING, others)}"
     )
     return lines
 
 
 def _floor(done: Combined, own: str, names: Sequence[Workload]) -> str:
     least = _against(done, NO_COLLECTION, own, names)[0]
-    end = ", so no policies can halve it." if least > AIM else "."
-    return f"the same flash without any collection has {least:.3f}{end}"
+    end = ", so no policy can be expected to halve it." if least > AIM else "."
+    return f"a device that never collects has {least:.3f}{end}"
 
 
 def _reached(time: float, waf: float) -> bool:
@@ -302,7 +302,7 @@ def _title(workload: Workload) -> str:
 
 
 def _sorted(done: Combined) -> list[Combination]:
-    """By the geometric mean of p99.9 over the workloads that choose."""
+    """By the geometric mean of p99.9 over the selection workloads."""
     base = PAPERS[done.best or "noc-copyback"]
     names = [workload for workload in done.workloads if chooses(workload)]
     times = {one: centre(done.ratios(one, base, names), 0) for one in done.values}
@@ -333,7 +333,7 @@ def _map(done: Combined, paper: str, which: int) -> str:
             ratios = done.ratios(one, OWN[paper], [workload])
             cells.append(_cell(ratios[0][which] if ratios else None))
         rows.append((_name(one), cells))
-    what = ("p99.9 of writes", "Write amplification")[which]
+    what = ("p99.9 write latency", "Write amplification")[which]
     heads = ["combination", *map(_title, done.workloads)]
     return html_table(heads, rows, f"{what} over that of {paper}")
 
@@ -395,9 +395,9 @@ def markdown(done: Combined) -> str:
         f"# {TITLE}",
         "",
         *(text for one in texts for text in (one, "")),
-        f"Each cell: p99.9 of writes and write amplification over those of {best}; the ten lowest"
-        " on the workloads that choose, flash without any collection, then the papers' own"
-        " schemes.",
+        f"Each cell: p99.9 write latency and write amplification divided by those of {best}. Rows:"
+        " the ten lowest p99.9 on the selection workloads, a device that never collects (no"
+        " collection), and the papers' own schemes.",
         "",
         f"| combination | {' | '.join(map(_title, done.workloads))} |",
         "|---" * (len(done.workloads) + 1) + "|",

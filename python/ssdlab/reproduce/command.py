@@ -249,7 +249,7 @@ def _evaluated(
 
 
 def _fill(results: Results, names: Sequence[str], scheme: str) -> dict[str, dict[Source, str]]:
-    """How often the device was written and how much of it was alive, under the paper's scheme."""
+    """Host writes and live data of the device under the paper's scheme."""
     said: dict[str, dict[Source, str]] = {}
     for name in names:
         for source in results.sources:
@@ -259,10 +259,10 @@ def _fill(results: Results, names: Sequence[str], scheme: str) -> dict[str, dict
             pages = report.device.physical_pages
             written, live = report.host.pages_written / pages, report.device.valid_pages / pages
             said.setdefault(name, {})[source] = (
-                f"{written:.2f} times the flash written by the host, {100 * live:.0f} % of it live"
-                " at the end"
+                f"host writes {written:.2f} times the raw capacity, {100 * live:.0f} % of the"
+                " flash live at the end"
             )
             stretched = report.config["workload.time_scale"]
             if stretched != 1:
-                said[name][source] += f"; times stretched {stretched:g} times"
+                said[name][source] += f"; arrival times stretched by a factor of {stretched:g}"
     return said

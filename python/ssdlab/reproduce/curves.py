@@ -53,7 +53,7 @@ def over_time(
     place = f"{key}-{workload.lower()}-{source}"
     heading = f"{title}: {workload}, {source}"
     if not drawn:
-        return Missing(place, heading, "None of its runs has been made.")
+        return Missing(place, heading, "None of its runs has a result.")
     return Plot(place, heading, caption, TIME, axis, tuple(drawn))
 
 

@@ -35,15 +35,15 @@ def _verdict(row: Row, column: int, value: Number) -> str:
     if made is None:
         return ""
     if not made.same_sign:
-        return " (no change)" if value == row.neutral else " (other sign)"
+        return " (no change)" if value == row.neutral else " (different sign)"
     return f" ({AGREE[made.near]})"
 
 
 def _summary(done: Reproduction) -> list[str]:
     """How many of the published improvements are met, in words."""
     return [
-        f"{source.capitalize()} requests: of {one.cells} published improvements {one.same_sign}"
-        f" have the same sign and {one.near} lie within a factor of two."
+        f"{source.capitalize()} requests: of {one.cells} published improvements, {one.same_sign}"
+        f" have the same sign here and {one.near} are within a factor of two (near)."
         for source, one in done.tallies.items()
         if one.cells
     ]
@@ -124,7 +124,7 @@ def page(done: Reproduction) -> str:
         Section(
             "setting",
             "Setting",
-            paragraphs + html_table(["workload", *sources], fill, "How full the device was"),
+            paragraphs + html_table(["workload", *sources], fill, "Host writes and live data"),
         ),
     ]
     lead = f'<p class="lead">{escape(done.paper.title)} · ssdlab {escape(described())}</p>'
@@ -159,7 +159,7 @@ def markdown(done: Reproduction) -> str:
         lines += [f"### {table.title}", "", *markdown_table([table.unit, *table.columns], rows)]
         lines += [table.note, ""] if table.note else []
     lines += [
-        "## How full the device was",
+        "## Host writes and live data",
         "",
         *markdown_table(["workload", *sources], _fill(done)),
     ]

@@ -146,14 +146,14 @@ def fitting(
     raw = flash.raw_bytes / scale.divisor
     kept = {name: one for name, one in traces.items() if one.touched_bytes <= MOST_LIVE * raw}
     notes = [
-        f"Recorded requests of {name} are left out: they touch {one.touched_bytes / GIB:.2f} GiB,"
-        f" and at most {100 * MOST_LIVE:.0f} % of the flash, {MOST_LIVE * raw / GIB:.2f} GiB, may"
+        f"Recorded requests of {name} are omitted: they touch {one.touched_bytes / GIB:.2f} GiB,"
+        f" but at most {100 * MOST_LIVE:.0f} % of the flash, {MOST_LIVE * raw / GIB:.2f} GiB, may"
         " be live."
         for name, one in traces.items()
         if name not in kept
     ]
     notes += [
-        f"Recorded requests of {name} are those of its engine, {ENGINES[name]}."
+        f"The recorded requests of {name} come from its engine, {ENGINES[name]}."
         for name, one in kept.items()
         if name in ENGINES and one.file.name == trace_file(Path(), ENGINES[name]).name
     ]

@@ -84,7 +84,7 @@ class Explanation:
     why: str
     """The mechanism."""
     metric: str
-    """What is computed, and when the explanation is confirmed."""
+    """What is computed, and when the test passes."""
     judge: Callable[[Evidence], Finding]
 
 

@@ -146,9 +146,10 @@ def share_percent(op: str, of: Sequence[str]) -> Measure:
 
 
 MIX_NOTE = (
-    "Sequential: a request that begins where the last one of its operation ended. Shares of"
-    f" operations are of all requests; the rest of {SAMPLE:,} of them, of a recorded trace of one"
-    " pass as it is in the file, whose discards are overstated (traces/README.md)."
+    "Sequential: a request that starts where the previous request of the same operation ended."
+    " Shares of operations are over all requests; the other statistics are over the first"
+    f" {SAMPLE:,} synthetic requests, or over one pass of the recorded trace as stored in the"
+    " file, which overstates discards (traces/README.md)."
 )
 
 

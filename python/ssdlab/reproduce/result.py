@@ -22,7 +22,7 @@ VERSION = 3
 
 
 QUICK = (
-    "Quick: a quarter of the device and of the requests, fewer trials, and sensitivities for"
+    "Quick: a quarter of the device and of the requests, fewer trials, and sensitivity runs with"
     " synthetic requests only."
 )
 
@@ -69,7 +69,7 @@ class Reproduction:
     claims: Sequence[Judged]
     tallies: Mapping[Source, Tally]
     fill: Mapping[str, Mapping[Source, str]]
-    """What of the device was written and alive, by workload."""
+    """Host writes and live data of the device, by workload."""
     folder: Path
     readings: Read | None = None
     """The main comparison under other readings, if they were asked for."""
@@ -94,8 +94,8 @@ class Reproduction:
         for source, tally_ in self.tallies.items():
             lines += [
                 "",
-                f"{source}: of {tally_.cells} published improvements {tally_.same_sign} have the"
-                f" same sign, {tally_.near} are within a factor of two",
+                f"{source}: of {tally_.cells} published improvements, {tally_.same_sign} have the"
+                f" same sign here and {tally_.near} are within a factor of two",
             ]
         if self.readings is not None:
             lines += ["", *self.readings.summary()]
@@ -151,15 +151,15 @@ def _curves(figure: Figure) -> dict[str, Any]:
 def setting() -> str:
     """What all reproductions have in common, in words."""
     return (
-        f"The volume of each workload takes {100 * LIVE:.0f} % of the raw flash and is written"
-        " before the measurement, so the used space starts there; recorded traces that touch more"
-        f" take more. The host then writes the raw flash {OVERWRITE:g} times over; recorded traces"
-        " are repeated until they have done so. The recorded traces of"
-        " Cassandra, RocksDB and WiredTiger, the engine of MongoDB, differ in their mix from the"
-        " papers' traces, most of whose writes go to a journal: they are different workloads,"
-        " not replicas. Recorded requests arrive as on the busy machine that recorded them,"
-        " with times stretched if their pages alone would keep the device busy for more than"
-        f" {100 * MOST_BUSY:.0f} % of the time. Time series have intervals of 100 ms, or of a"
-        f" {MOST_INTERVALS:,}th of the run where that is longer; schemes are compared over the same"
-        " ones."
+        f"The volume of each workload is {100 * LIVE:.0f} % of the raw flash and is written before"
+        " the measurement, so used space starts there; recorded traces that touch more pages have"
+        f" a larger volume. The host then writes {OVERWRITE:g} times the raw capacity; recorded"
+        " traces are repeated until they have done so. The recorded traces of Cassandra, RocksDB"
+        " and WiredTiger (the engine of MongoDB) have a different mix from the papers' traces,"
+        " most of whose writes go to a journal: they are different workloads, not replicas."
+        " Recorded requests keep the arrival times of the busy machine they were recorded on,"
+        " stretched if their pages alone would keep the device busy for more than"
+        f" {100 * MOST_BUSY:.0f} % of the time. Time series have sample periods of 100 ms, or of"
+        f" 1/{MOST_INTERVALS:,} of the run if that is longer; schemes are compared over the same"
+        " periods."
     )

@@ -38,10 +38,10 @@ HEAD = """\
 
 # Synthetic workloads
 
-There are four kinds of synthetic requests (`workload.kind`): by shares (`uniform`, `zipf`,
-`hot-cold`, `sequential`), applications (`app:mysql`), stand-ins for volumes of the MSR Cambridge
-traces (`msr:hm_0`), and fio job files (`workload.job`). `ssdlab trace generate` writes any
-of them to a file.
+There are four kinds of synthetic requests (`workload.kind`): address distributions (`uniform`,
+`zipf`, `hot-cold`, `sequential`), applications (`app:mysql`), stand-ins for volumes of the MSR
+Cambridge traces (`msr:hm_0`), and fio job files (`workload.job`). `ssdlab trace generate` writes
+any of them to a file.
 
 ```sh
 ssdlab trace generate app:mysql mysql.ssdtrace --size 4GiB --requests 50000
@@ -52,36 +52,37 @@ ssdlab run adaptive-channel --set workload.kind=app:sqlite --set workload.reques
 ## Applications
 
 The papers' traces are not public, but their statistics are. An application matches them: shares of
-operations, shares of requests that start where the last one of that operation ended, and mean
-sizes, drawn without replacement so that short traces match, too. Addresses come from a small file
-system: a circular journal of two logs, tables overwritten in place (skew 0.99), files created and
-deleted at equal rates in eight rings whose lifetimes differ by powers of two,
-and cold data (40 %). The head of `crates/ssd-trace/src/generate/app/published.rs` lists the
-numbers that the papers leave open and the values chosen for them.
+operations, shares of sequential requests (those that start where the previous request of the same
+operation ended), and mean sizes, drawn without replacement so that short traces match, too.
+Addresses come from a small file system: a circular journal of two logs, tables overwritten in place
+(skew 0.99), files created and deleted at equal rates in eight rings whose lifetimes differ by
+powers of two, and cold data (40 %). The comment at the top of
+`crates/ssd-trace/src/generate/app/published.rs` lists the parameters that the papers leave open and
+the values chosen for them.
 
-Arrivals come in cycles of 1024 requests: throughout the cycle (SQLite, Varmail), in its first half
-(MongoDB), in a part of random length (MySQL, RocksDB, Dbench), or reads throughout
-and writes in a twentieth of it (Cassandra). `workload.arrival.interval` is the mean time between
-requests.
+Arrivals come in cycles of 1024 requests: spread over the whole cycle (SQLite, Varmail), in its
+first half (MongoDB), in a part of random length (MySQL, RocksDB, Dbench), or reads over the whole
+cycle and writes in a twentieth of it (Cassandra). `workload.arrival.interval` is the mean time
+between requests.
 
-With `workload.like` (`--like`) requests match a recorded trace instead, whatever the
-application: the same mixes and sizes, bursts and idle times, discards by what they free, and number
-of other blocks written between two writes of a block (`crates/ssd-trace/src/generate/like`). They
-need the space that the recording touches, start over where the recording ends, and arrive as
-recorded unless `workload.arrival.interval` is set.
+With `workload.like` (`--like`), requests match a recorded trace instead, whatever the application:
+its mixes and sizes, bursts and idle times, the space that discards free, and the number of other
+blocks written between two writes of a block (`crates/ssd-trace/src/generate/like`). They need as
+much space as the recording touches, start over when the recording ends, and arrive as recorded
+unless `workload.arrival.interval` is set.
 
-Below: {requests:,} requests on {size} GiB each, seed 1. *recorded* is the run phase of the trace
-of that application in `traces/`, if there is one; versions and file system differ, so statistics
-may differ. Shares in percent, sizes in KiB. {lines} lines; {failed} miss 2 percentage points
-(shares) or 2 % (sizes).
+The tables below are for {requests:,} requests on {size} GiB per application, seed 1. *recorded* is
+the run phase of the trace of that application in `traces/`, if there is one; software versions and
+file systems differ from those of the papers, and so do the statistics. Shares are in percent, sizes
+in KiB. Of {lines} lines, {failed} are off by more than 2 percentage points (shares) or 2 % (sizes).
 """
 
 POLICY_HEAD = """\
 ## The same policies on recorded and synthetic traces
 
 Write amplification, median and 99th percentile of write latency (ms), on a device that holds the
-pages that the recorded trace touches, with 10 % spare, full and overwritten once at random.
-The first tenth of the requests, in which the recording's discards empty that device, is left out.
+pages that the recorded trace touches plus 10 % spare, filled and then overwritten once at random.
+The first tenth of the requests, in which the recording's discards empty the device, is excluded.
 *synthetic*: `workload.like` with as many requests. WAF is within 25 % of the recorded one{except_}.
 If a trace keeps the device busy for long (Dbench, Varmail), slightly more or fewer copies make the
 queue much longer or shorter, so p99 can differ by a larger factor than WAF.

@@ -41,4 +41,4 @@ def _check(device: OnePool) -> Check:
 
     built = {"precondition.steady_state": "mean-field"}
     runs = [Run({**replace(device, seed=seed).uniform(0.0, MEASURED), **built}) for seed in SEEDS]
-    return Check("Steady state built at once", tuple(runs), judge)
+    return Check("Steady state built directly", tuple(runs), judge)

@@ -85,7 +85,7 @@ def _saturated_link() -> Iterator[Check]:
             bound = CHANCE if directions > 1.0 else RATE
             yield Line(what, directions * 100e6, rate, bound)
 
-        yield Check("Link: throughput of a device that is faster", (run,), judge)
+        yield Check("Link: throughput if the device is faster", (run,), judge)
 
 
 def _buffered_latency() -> Check:
@@ -121,7 +121,7 @@ def _buffered_rate() -> Check:
         found = results[0].report["little"]["throughput"]
         yield Line("sequential writes one at a time, pages/s", formula, found, RATE)
 
-    return Check("Write buffer: every chip at work at depth 1", (run,), judge)
+    return Check("Write buffer: all chips busy at queue depth 1", (run,), judge)
 
 
 def _coalescing() -> Check:
@@ -138,7 +138,7 @@ def _coalescing() -> Check:
     def judge(results: Sequence[Result]) -> Iterator[Line]:
         report = results[0].report
         found = report["write_buffer"]["pages_coalesced"] / report["host"]["pages_written"]
-        what = f"uniform writes, {kept} of {pages} pages kept, replaced a page written"
+        what = f"uniform writes, {kept} of {pages} pages kept, pages replaced per page written"
         yield Line(what, buffer_hit_ratio(pages, kept), found, CHANCE)
 
     return Check("Write buffer: coalescing", (run,), judge)
@@ -157,10 +157,10 @@ def _retries() -> Check:
     def judge(results: Sequence[Result]) -> Iterator[Line]:
         report, retries = results[0].report, mean_retries(probability, limit)
         found = report["flash"]["retries"]["host"] / report["flash"]["reads"]["host"]
-        yield Line("retries a read, p = 0.3, at most 4", retries, found, CHANCE)
+        yield Line("retries per read, p = 0.3, at most 4", retries, found, CHANCE)
         bus = 2 * DEVICE.sram + DEVICE.transfer
         expected = idle_read(DEVICE.command, DEVICE.read, bus) + factor * DEVICE.read * retries
         mean = report["latency"]["read"]["mean"]
-        yield Line("mean latency of a read, ns", expected, mean, CHANCE)
+        yield Line("mean read latency, ns", expected, mean, CHANCE)
 
     return Check("Read retries", (run,), judge)

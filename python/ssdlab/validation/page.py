@@ -18,11 +18,11 @@ HEAD = """\
 
 The simulator is compared with closed forms that are independent of it (`ssdlab.oracles`, with
 sources). ssdlab {version}; {lines} lines, {failed} outside their bounds. Every number depends only
-on the seeds (1 to 8; 1 where nothing is estimated), so the command above writes the same page.
+on the seeds (1 to 8; 1 where nothing is estimated), so the command above reproduces this page.
 
 - *deviation* is (measured - formula) / formula, or the difference if the formula is 0.
 - *measured* with ± is the mean over runs with different seeds and its 95 % interval.
-- *bound* is the largest deviation allowed: 1 % for write amplification; *equal* means equal
+- *bound* is the largest deviation allowed: at most 1 % for write amplification; *equal* means equal
   integers; for waiting times three standard errors of the measured mean, plus 0.4 % for
   percentiles, which are read from a histogram.
 """
@@ -30,36 +30,37 @@ on the seeds (1 to 8; 1 where nothing is estimated), so the command above writes
 NOTES = {
     "Uniform writes, frontiers single": """\
 U = floor(N' b / (1 + OP)) user pages, b pages per block, warm-up 10 U, then 5 U host writes for
-each of four seeds. Collection runs while 2 or fewer blocks are erased, after the host's page; a
-block is opened for its first page, so at a collection the open block holds one live page and
-N' = N - 3 blocks are sealed (N - soft - 1 in general). In the simulator a window of w has ceil(w N)
-blocks, of N and not of N', and the formula uses that number. The results approach the mean field
-from above, by about 1.4 / N'. The reserve chose no victim.""",
+each of four seeds. After each host page, collection runs while 2 or fewer blocks are erased. A
+block is opened when its first page is written, so when collection starts, the open block holds one
+live page and N' = N - 3 blocks are sealed (N - soft - 1 in general). In the simulator a window w
+contains ceil(w N) blocks (of N, not N'); the formula uses the same number. Most results are
+slightly above the mean field, by the order of 1 / N'. The reserve chose no victim.""",
     "Uniform writes, frontiers host+gc": """\
-As above. At a collection the host's block holds one page and the GC block from 1 to b, half on
-average: N' = N - soft - 1.5 + 1 / (2 b) blocks.""",
-    "Steady state built at once": """\
+As above. When collection starts, the host's block holds one page and the GC block from 1 to b,
+half a block on average: N' = N - soft - 1.5 + 1 / (2 b) blocks.""",
+    "Steady state built directly": """\
 No warm-up: the device is built from the mean field (`precondition.steady_state`) and the first
 U / 2 host writes are measured, for each of four seeds. Greedy; N' as above.""",
     "Skewed writes, two-dimensional mean field": """\
-The mean field chooses at random among blocks with equally many valid pages, as greedy does with
-`ties = "random"` and d-choices, which has few ties, nearly does. The formula does not describe the
-other tie rules. The default chooses the lowest block number. Under skewed writes this makes a
-difference that grows as blocks have fewer pages, whatever N' is; the default is compared for b of
-32 and more.""",
+Among blocks with equally many valid pages the mean field chooses at random. Greedy with
+`ties = "random"` does the same; d-choices has few ties and comes close to it. The formula does not
+describe the other tie rules. The default rule chooses the lowest block number; under skewed writes
+its effect grows as blocks get smaller, whatever N' is, so it is compared only for b of 32 and
+more.""",
     "Live pages under TRIM": """\
-TRIMs are uniform over all pages, live or not, so a page is live if a write was its last request.
-The second line is the formula for TRIMs of live pages, at the share of TRIMs that hit one.""",
+TRIMs are uniform over all pages, live or not, so a page is live if its last request was a write.
+The second line of each pair uses the formula for TRIMs of live pages only, at the share of TRIMs
+that hit a live page.""",
     "Completion times by Lindley's recursion, one chip, Poisson arrivals": """\
-Each of the 20,000 requests is compared and must be equal in nanoseconds.""",
-    "Write buffer: every chip at work at depth 1": """\
+The completion time of each of the 20,000 requests must be equal to the nanosecond.""",
+    "Write buffer: all chips busy at queue depth 1": """\
 The last pages reach flash after the last write has completed; that time is part of the run.""",
     "Write buffer: coalescing": """\
-LRU under uniform writes keeps any set of pages with equal probability.""",
+Under uniform writes, LRU holds any set of pages with equal probability.""",
     "Read retries": """\
-Means over 40,000 reads: their standard error is 0.8 % of the mean retries.""",
+Means over 40,000 reads; the standard error is 0.8 % of the mean number of retries.""",
     "Saturated reads, pipelined": """\
-Reached only if commands go before data on the bus.""",
+These rates are reached only if commands have priority over data on the bus.""",
 }
 
 
@@ -82,7 +83,7 @@ def markdown(outcome: Outcome, topics: Iterable[str], before: str = "") -> str:
 
 def _section(topic: str, table: Iterable[Line]) -> str:
     parts = [f"\n{NOTES[topic]}\n"] if topic in NOTES else []
-    parts.append("\n| what | formula | measured | deviation | bound | ok |\n")
+    parts.append("\n| quantity | formula | measured | deviation | bound | ok |\n")
     parts.append("|---|--:|--:|--:|--:|---|\n")
     parts.extend(_row(line) for line in table)
     return "".join(parts)

@@ -65,7 +65,7 @@ def _estimate(what: str, formula: float, values: Sequence[float], bins: float = 
     mean, half = interval(values)
     bound = SIGMAS * half / formula + bins
     if half > WIDEST * formula:
-        message = f"{what}: {half} around {mean} says too little: simulate more"
+        message = f"{what}: {half} around {mean} is too wide: simulate more requests"
         raise RuntimeError(message)
     return Line(what, formula, mean, bound, half)
 
@@ -93,7 +93,7 @@ def _md1(device: Timed, utilisation: float, length: Length) -> Check:
         yield _estimate(f"{what}, mean wait, ns", md1_mean_wait(load, service), waits)
         for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99_9", 0.999)):
             exact = service + md1_wait_percentile(load, service, share)
-            label = f"{what}, {name.replace('_', '.')} of the latency, ns"
+            label = f"{what}, {name.replace('_', '.')} latency, ns"
             values = [float(latency[name]) for latency in latencies]
             yield _estimate(label, exact, values, HISTOGRAM)
 
@@ -123,7 +123,7 @@ def _mixture(utilisation: float, length: Length) -> Check:
 
     def judge(results: Sequence[Result]) -> Iterator[Line]:
         expected = mg1_mean_wait([JobClass.of_mixture(1.0 / between, parts)])
-        what = f"70 % of 60 us, 30 % of 700 us, rho = {utilisation}, mean wait of"
+        what = f"70 % reads of 60 us, 30 % writes of 700 us, rho = {utilisation}, mean wait of"
         waits = [_mean_waits(result) for result in results]
         yield _estimate(f"{what} reads, ns", expected, [wait[0] for wait in waits])
         yield _estimate(f"{what} writes, ns", expected, [wait[1] for wait in waits])
@@ -143,7 +143,7 @@ def _priority(between: int, length: Length) -> Check:
         ]
         expected = priority_mean_waits(classes)
         load = sum(job.utilisation for job in classes)
-        what = f"5/6 of 60 us first, 1/6 of 700 us, rho = {load:.3f}, mean wait of"
+        what = f"5/6 reads of 60 us first, 1/6 writes of 700 us, rho = {load:.3f}, mean wait of"
         waits = [_mean_waits(result) for result in results]
         yield _estimate(f"{what} reads, ns", expected[0], [wait[0] for wait in waits])
         yield _estimate(f"{what} writes, ns", expected[1], [wait[1] for wait in waits])

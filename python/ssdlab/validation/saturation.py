@@ -144,7 +144,7 @@ def _little(what: str, result: Result) -> Line:
     """Mean number in the device, by integral, against throughput times mean latency."""
     little = result.report["little"]
     formula = jobs_in_system(little["throughput"] * 1e-9, little["mean_response"])
-    return Line(f"mean in system, {what}", formula, little["mean_in_system"], ROUNDING)
+    return Line(f"mean number in system, {what}", formula, little["mean_in_system"], ROUNDING)
 
 
 def _closed_loop(run: Run, depth: int, think: int) -> Check:

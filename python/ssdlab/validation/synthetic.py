@@ -23,36 +23,35 @@ else:
 
 SECTOR_BYTES = 512
 FIRST = 1_000_000
-"""Requests that the second table is of."""
+"""Requests covered by the second table."""
 FILE_BYTES = 16 << 20
 """File of the job files."""
 
 VOLUMES_HEAD = """\
 ## Stand-ins for MSR Cambridge volumes
 
-`workload.kind = "msr:hm_0"`; the original files replace them with `workload.msr` (`--msr DIR` of
-`trace generate`). *published* is table II of Liang et al., "Boosting Performance of SSD with
-Chip-level RAID by Deferring Garbage Collection" (IEICE Electronics Express 2018) for the whole
-week, and for the first million `papers/msr-first-million.toml`. `wdev_0` has no numbers
-of its first million: its sizes are the means of the other four.
+`workload.kind = "msr:hm_0"` selects a stand-in; `workload.msr` (`trace generate --msr DIR`) uses
+the original files instead. *published*: for the whole week, table II of Liang et al., "Boosting
+Performance of SSD with Chip-level RAID by Deferring Garbage Collection" (IEICE Electronics Express
+2018); for the first million requests, `papers/msr-first-million.toml`. That file has no values for
+`wdev_0`, whose sizes are the means of the other four.
 """
 KEYS_HEAD = """\
 ## Key streams
 
 `ssdlab.key_stream("ycsb:a", records=..., operations=...)` yields batches of arrays; here 400,000
-operations over 100,000 records. The mix is that of the workload's definition. The hottest key has
-the share 1 / zeta(n) of its distribution: over 10^10 hashed numbers (zipfian) or over the
-records (latest); with uniform keys it is 1/100,000, and chance decides which key is hottest. With
-inserts, the hash also reaches future keys; a number that falls on one is drawn again.
+operations over 100,000 records. The expected mix is the workload's definition. The expected share
+of the hottest key is 1 / zeta(n), with n of 10^10 hashed numbers (zipfian) or of the records
+(latest); with uniform keys it is 1/100,000, and chance decides which key is hottest. With inserts,
+the hash also reaches keys not yet inserted; a number that falls on one of them is redrawn.
 """
 FIO_HEAD = """\
 ## Job files of fio
 
-Each job of 16 MiB by fio ({version}; its `--write_iolog`) and by ssdlab: requests, share of
-reads, mean KiB, share that begins where the last of its operation ended, distinct 4 KiB blocks
-where requests begin, share of the 16 most frequent, flushes. The test
-`crates/ssd-trace/tests/fio_jobs.rs` has bounds for these numbers and for more jobs; it runs if fio
-is installed.
+Each job of 16 MiB by fio ({version}; recorded with `--write_iolog`) and by ssdlab: requests, share
+of reads, mean size, share of sequential requests, distinct 4 KiB blocks where requests start, share
+of the 16 most frequent of these blocks, and flushes. The test `crates/ssd-trace/tests/fio_jobs.rs`
+sets bounds for these numbers, in these and further jobs; it runs if fio is installed.
 """
 JOBS = (
     "rw=randrw rwmixread=30",
@@ -214,7 +213,7 @@ def jobs(folder: Path) -> Iterator[str]:
     if fio:
         version = subprocess.run([fio, "--version"], capture_output=True, text=True).stdout.strip()
     yield FIO_HEAD.format(version=version)
-    heads = ("requests", "reads %", "KiB", "follow %", "blocks", "16 blocks %", "flushes")
+    heads = ("requests", "reads %", "KiB", "sequential %", "blocks", "16 blocks %", "flushes")
     yield "| job | by | " + " | ".join(heads) + " |"
     yield "|---" * 9 + "|"
     for job in JOBS:

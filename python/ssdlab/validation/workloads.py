@@ -185,7 +185,7 @@ def _shifted() -> Iterator[Check]:
                 ]
 
             runs = (Run(device.uniform(1.0, 10.0)), Run(device.shifted(SHIFT).uniform(1.0, 10.0)))
-            topic = f"{SHIFT} blocks more, all of them behind the trigger"
+            topic = f"{SHIFT} more blocks, trigger raised by {SHIFT} blocks"
             yield Check(topic, runs, judge)
 
 
@@ -204,8 +204,8 @@ def _trimmed() -> Iterator[Check]:
             return [
                 Line(f"{what} any page: 1 - q", 1.0 - share, live, BOUND, half),
                 Line(
-                    f"{what}; effective trims, {effective:.4f} of writes and them: "
-                    "(1 - 2q) / (1 - q)",
+                    f"{what}; effective trims, {effective:.4f} of writes and effective trims: (1 -"
+                    " 2q) / (1 - q)",
                     trim_live_fraction(effective),
                     live,
                     BOUND,

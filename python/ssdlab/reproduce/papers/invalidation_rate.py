@@ -99,7 +99,7 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
 
     def bars(key: str, title: str, unit: str, measure: Measure) -> Table:
         rows = tuple(made.row(scheme, scheme, measure) for scheme in SCHEMES)
-        return Table(key, title, unit, columns, rows, "The paper shows bars without numbers.")
+        return Table(key, title, unit, columns, rows, "The paper shows bars without values.")
 
     return [
         _table_1(results, names),
@@ -153,8 +153,8 @@ def _table_1(results: Results, names: Sequence[str]) -> Table:
         for i, percent in enumerate((70, 90))
     ]
     note = (
-        "Of all blocks written when none is ever collected, those that are so far invalid at the"
-        " end of the requests (of a recorded trace: of one pass)."
+        "Share of all blocks written, if none is ever collected, that are at least this invalid"
+        " after the last request (of a recorded trace: after one pass)."
     )
     return Table(
         "table1", "Table 1: invalid blocks", "% of blocks", tuple(names), tuple(rows), note
@@ -170,7 +170,7 @@ def _invalid(report: Report) -> list[Number]:
 def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
     schemes = (PBGC, BBGC, PROPOSED)
     used = [(scheme, scheme, gauge("used_pages")) for scheme in schemes]
-    text = "Pages that are not erased, at the end of each interval."
+    text = "Pages that are not erased, at the end of each sample period."
     axis = Axis("used pages", "count")
     drawn = [
         over_time(results, "figure5", "Figure 5: used space", text, axis, name, source, used)
@@ -190,7 +190,7 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
                 results,
                 "figure6",
                 "Figure 6: accesses and collection",
-                "Pages in each interval.",
+                "Pages in each sample period.",
                 Axis("pages", "count"),
                 "RocksDB",
                 "synthetic",
@@ -287,50 +287,50 @@ def _claims(names: Sequence[str]) -> list[Claim]:
     improvement = "improvement of the proposed scheme over BBGC in percent"
     claims = [
         Claim(
-            "Most victim blocks go on to become far more invalid when they are left alone.",
+            "Most victim blocks would become far more invalid if they were left alone.",
             "section 3, table 1",
-            "of the blocks that reach 70 % invalid, those that go on to 90 %, in percent; holds if"
-            " it is 50 or more everywhere",
+            "percentage of the blocks at least 70 % invalid that reach 90 %; holds if at least 50"
+            " in every workload",
             _table_1_claim,
         ),
         Claim(
             "The proposed scheme holds the used space just below 70 %; conventional GC makes it"
             " drop.",
             "figure 5",
-            "largest fall of used pages within one interval of the series, proposed over BBGC;"
-            " largest used space; holds if the former is at most a half and the latter at most"
-            f" {HELD:g} % everywhere",
+            "largest fall of used pages within one sample period, proposed divided by BBGC, and"
+            " largest used space; holds if the former is at most one half and the latter at most"
+            f" {HELD:g} % in every workload",
             _held(names),
         ),
         Claim(
             "Mean read latency improves by up to 99.4 %.",
             "section 5.3, table 4",
-            f"largest {improvement}; holds from half of that on",
+            f"largest {improvement}; holds if at least half of that",
             _up_to(mean_ms("read"), 99.4, names),
         ),
         Claim(
             "Mean write latency improves by up to 99.6 %.",
             "section 5.3, table 4",
-            f"largest {improvement}; holds from half of that on",
+            f"largest {improvement}; holds if at least half of that",
             _up_to(mean_ms("write"), 99.6, names),
         ),
         Claim(
-            "The longest read and write latencies improve; the paper says by at least 99.3 and"
-            " 99.8 %, its table 5 says by up to that.",
+            "The longest read and write latencies improve: by at least 99.3 and 99.8 % in the"
+            " text, by up to that in table 5.",
             "section 5.3, table 5",
-            f"largest {improvement}, of reads and of writes; holds from half of 99.3 and 99.8 on",
+            f"largest {improvement}, reads and writes; holds if at least half of 99.3 and 99.8",
             _longest(names),
         ),
         Claim(
             "The number of GC calls decreases.",
             "figure 7",
-            f"{improvement}, GC calls; holds if it is above 0 everywhere",
+            f"{improvement}, GC calls; holds if above 0 in every workload",
             _fewer(_calls, names),
         ),
         Claim(
             "Write amplification decreases.",
             "figure 8",
-            f"{improvement}, WAF; holds if it is above 0 everywhere",
+            f"{improvement}, WAF; holds if above 0 in every workload",
             _fewer(_waf, names),
         ),
     ]
@@ -339,7 +339,7 @@ def _claims(names: Sequence[str]) -> list[Claim]:
             Claim(
                 "RocksDB, with idle periods between accesses: no significant impact.",
                 "section 5.3",
-                f"{improvement}, mean latencies; holds if within {LITTLE:g} either way",
+                f"{improvement}, mean latencies; holds if within ±{LITTLE:g}",
                 _rocksdb,
             )
         )
@@ -348,7 +348,7 @@ def _claims(names: Sequence[str]) -> list[Claim]:
             Claim(
                 "Cassandra, largely sequential: mean writes are slower than with BBGC.",
                 "section 5.3, table 4",
-                f"{improvement}; holds if it is below 0",
+                f"{improvement}; holds if below 0",
                 _cassandra,
             )
         )
@@ -357,25 +357,24 @@ def _claims(names: Sequence[str]) -> list[Claim]:
 
 NOTES = """\
 Synthetic requests match the statistics of table 3 (`app:NAME`, set invalidation-rate). The paper
-gives no arrival rates; they are chosen so that the mean write latency of conventional GC on
-BBGC is the published one.
+gives no arrival rates; they are chosen so that the mean write latency of conventional GC on BBGC
+is close to the published one.
 
-BBGC: the published latencies of the block-blocking framework are nearly those of the
-plane-blocking one, so a host request there has to wait for the whole burst of collections that the
-trigger starts: collection goes first. If host and collection are served first come, first served
-(lines that end in *in turn*), conventional GC hardly delays writes, and no scheme
-can improve on it by the published amount. With collection first, host reads go before host
-writes.
+BBGC: the published write latencies of the block-blocking framework are close to those of the
+plane-blocking one, so in these runs collection goes first: a host request waits for the whole
+burst of collections that the trigger starts. If host and collection are served first come, first
+served (rows that end in *in turn*), conventional GC delays writes so little that no scheme can
+improve on it by the published amount. With collection first, host reads go before host writes.
 
-The amount of collection makes the difference. At the trigger nearly every sealed block is 70 %
-invalid, and conventional GC collects them all; how long that takes depends on the number of blocks
-in a plane, not on the workload. The order of victims matters less.
+Most of the difference comes from how much is collected. When the trigger fires, many sealed blocks
+are at least 70 % invalid, and conventional GC collects them all; how long that takes depends on
+the number of blocks per plane more than on the workload. The order of victims matters less.
 
 Two statements about workloads do not hold with synthetic requests. RocksDB: the paper finds no
 impact, because accesses are regular with idle periods in between; the synthetic requests come in
-bursts that coincide with collections. Cassandra: in the paper large writes suffer from collections
-in small steps; here they suffer more from the same collections all at once. Both depend on
-arrivals, which the paper shows only in figures.
+bursts that coincide with collections. Cassandra: in the paper large writes suffer from collection
+in small steps; here they suffer more from the same collection in one burst. Both depend on arrival
+times, which the paper shows only in figures.
 """
 
 PAPER = Paper(

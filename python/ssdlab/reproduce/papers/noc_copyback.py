@@ -199,7 +199,7 @@ def _moved(report: Report) -> Number:
 def _tables(results: Results, names: Sequence[str]) -> list[Table]:
     made, columns = Measured(results, names), tuple(names)
     copies = tuple(made.row(scheme, scheme, _moved) for scheme in PRESETS)
-    note = "The paper shows bars without numbers."
+    note = "The paper shows bars without values."
     return [
         *table_3(made, NAME, CONVENTIONAL),
         *compared(results, names),
@@ -224,7 +224,9 @@ def _geometries(results: Results, names: Sequence[str]) -> Table:
         for note in notes
     )
     title = "Section 5: improvement of the mean write in other geometries"
-    return Table("geometries", title, "%", varied, rows, "The paper expects; it has no numbers.")
+    return Table(
+        "geometries", title, "%", varied, rows, ("The paper states an expectation, without values.")
+    )
 
 
 def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
@@ -239,18 +241,18 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
         ("pending, conventional", CONVENTIONAL, gauge("pending_requests")),
         ("pending, proposed", PROPOSED, gauge("pending_requests")),
     ]
-    count = Axis("in each interval", "count")
+    count = Axis("per sample period", "count")
     for name in names:
         drawn.append(
             over_time(
                 results, "figure6", "Figures 6 and 9: host requests",
-                "Requests completed in each interval.", count, name, "synthetic", accesses,
+                "Requests completed per sample period.", count, name, "synthetic", accesses,
             )
         )  # fmt: skip
         drawn.append(
             over_time(
                 results, "figure7", "Figure 7: host, GC and pending",
-                "Requests and copies in each interval; requests pending at its end.",
+                "Requests and copies per sample period; requests pending at its end.",
                 count, name, "synthetic", load,
             )
         )  # fmt: skip
@@ -386,13 +388,13 @@ def _outlook(names: Sequence[str]) -> list[Claim]:
         Claim(
             "With more channels the gain grows.",
             "section 5",
-            f"{gain} with 4, 8 and 16 channels of the same capacity; holds if it rises",
+            f"{gain} with 4, 8 and 16 channels at the same capacity; holds if it rises",
             _geometry([", 4 channels", "", ", 16 channels"], varied, grows=True),
         ),
         Claim(
             "With more pages in a block the gain shrinks.",
             "section 5",
-            f"{gain} with 64, 128 and 256 pages in a block; holds if it falls",
+            f"{gain} with 64, 128 and 256 pages per block; holds if it falls",
             _geometry(["", ", 128 pages", ", 256 pages"], varied, grows=False),
         ),
     ]
@@ -404,61 +406,63 @@ def _claims(names: Sequence[str]) -> list[Claim]:
         Claim(
             "Mean latency improves in every workload.",
             "table 4",
-            "improvement of mean reads and writes over the conventional scheme in percent; holds if"
-            " it is above 0 everywhere",
+            "improvement of mean reads and writes over the conventional scheme in percent; holds"
+            " if above 0 in every workload",
             _everywhere(names),
         ),
         Claim(
             "Mean latency improves by up to 26.9 %.",
             "section 4.3, table 4",
-            f"largest {gain}; holds from half of that on",
+            f"largest {gain}; holds if at least half of that",
             _up_to(mean_ms, {"write": 26.9}, names),
         ),
         Claim(
             "Peak latency improves by up to 50.0 % (writes: 28.1 %).",
             "section 4.3, table 5",
-            "largest improvement of the longest read and of the longest write in percent; holds"
-            " from half of 50.0 and of 28.1 on",
+            "largest improvement of the longest read and of the longest write in percent; holds if"
+            " at least half of 50.0 and of 28.1",
             _up_to(max_ms, {"read": 50.0, "write": 28.1}, names),
         ),
         Claim(
             "The more irregular the requests, the larger the gain in mean latency.",
             "section 4.3, figures 6 and 7",
-            "Spearman's rank correlation of gain with peak-to-mean of the writes completed in each"
-            f" {BIN_S:g} s, without RocksDB; holds from 0.5 on, does not hold up to 0",
+            "Spearman's rank correlation of the gain with the peak-to-mean ratio of the writes"
+            f" completed per {BIN_S:g} s, without RocksDB; holds from 0.5, does not hold at 0 or"
+            " below",
             _irregular(mean_ms, names),
         ),
         Claim(
             "The more irregular the requests, the larger the gain in peak latency.",
             "section 4.3, table 5",
-            "as above, of the longest write",
+            "the same with the gain in the longest write",
             _irregular(max_ms, names),
         ),
         Claim(
             "RocksDB copies far less than the others.",
             "figure 8",
-            "pages copied for each page written by the host; holds if RocksDB has at most half of"
-            " the next fewest",
+            "pages copied per page written by the host; holds if RocksDB has at most half of the"
+            " next lowest",
             _rocksdb_copies(names),
         ),
         Claim(
             "More copies do not mean more gain: SQLite copies more than MySQL and gains no more.",
             "section 4.3, figure 8",
-            "pages copied and gain in mean writes of both; holds if SQLite has more of the former"
-            " and no more of the latter",
+            "pages copied and gain in mean writes of both; holds if SQLite has more copies and no"
+            " more gain",
             _sqlite_mysql,
         ),
         Claim(
             "In Cassandra writes gain more than reads.",
             "section 4.3, figure 9",
-            "improvement of both means in percent; holds if that of writes is larger",
+            "improvement of both means in percent; holds if larger for writes",
             _cassandra,
         ),
         Claim(
-            "Over trials mean latencies hardly vary; peaks vary more.",
+            "Mean latencies hardly vary over trials; peaks vary more.",
             "table 6",
-            "standard deviations of the mean write and of the longest over trials, us; holds if the"
-            " former is at most 5 % of the mean and not above the latter everywhere",
+            "standard deviations over the trials of the mean write and of the longest write, us;"
+            " holds if the former is at most 5 % of the mean and not above the latter in every"
+            " workload",
             _deviations(names),
         ),
         *_outlook(names),
@@ -467,21 +471,22 @@ def _claims(names: Sequence[str]) -> list[Claim]:
 
 NOTES = """\
 Synthetic requests match the statistics of table 3 (`app:NAME`, set noc-copyback). The paper gives
-no arrival rates, trigger, victim policy or order of the four queues. Rates are chosen so that
-the mean write latency of the conventional scheme is the published one. Trigger and
-victims are those of the sibling papers: used space 70 %, blocks 70 % invalid in list order, one
-block at a time per channel.
+no arrival rates, trigger, victim policy or order of the four queues. Rates are chosen so that the
+mean write latency of the conventional scheme is close to the published one. Trigger and victims
+are those of the sibling papers: used space 70 %, blocks 70 % invalid in list order, one block at a
+time per channel.
 
-Order: with the oldest task first, a host request waits for at most a few copies, whatever
-their path, and mean latencies improve by next to nothing. With collection first, it waits for
-whole blocks; the geometric mean of the gains over all workloads is then about as published, though
-not the gain of each workload. The tables show collection first; lines that end in *oldest first*
-show the other reading, which is the default of the presets.
+Order: with the oldest task first, a host request waits for at most a few copies, whatever their
+path, and mean latencies hardly improve. With collection first, it waits for whole blocks; the
+geometric mean of the gains over all workloads is then close to the published one, but the gains of
+single workloads are not. The tables show collection first; rows that end in *oldest first* show
+the other reading, which is the default of the presets.
 
-Recorded traces repeat a few hundred megabytes in the same order, so most victims are empty when
-they are collected (figure 8): with next to no copies, their path makes no difference.
+Recorded traces repeat a few hundred megabytes in the same order, so most victims contain no valid
+pages when they are collected (figure 8). With so few copies, their path makes little difference
+except in MySQL.
 
-Trials differ in the page errors that are drawn; the requests are the same in all of them.
+Trials differ in the page errors drawn; all use the same requests.
 """
 
 PAPER = Paper(
