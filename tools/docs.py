@@ -75,8 +75,8 @@ ANSWERS_HEAD = """# The decisions of each preset
 
 One table per device, with the value of every decision in its presets. *decision* marks a value that
 the source does not state; it can be changed like any other. The complete files, with
-the source of each number, are in [Presets](../reference/presets.md). No preset avoids writes other
-than by TRIM."""
+the source of each number, are in [Presets](../reference/presets.md). Apart from
+TRIM, no preset uses a mechanism that avoids writes."""
 QUESTIONS = [
     ("when", "gc.trigger"),
     ("at the reserve", "gc.reserve"),
@@ -94,7 +94,7 @@ QUESTIONS = [
     ("user capacity", "device.user_capacity"),
     ("fill", "precondition.fill"),
     ("overwrite", "precondition.overwrite"),
-    ("arrival times x", "workload.time_scale"),
+    ("arrival time factor", "workload.time_scale"),
 ]
 REPORT_HEAD = """# Report fields
 

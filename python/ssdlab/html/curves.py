@@ -60,8 +60,8 @@ class Series:
         if self.thinned < 2:
             return ""
         return (
-            f" Each point stands for {self.thinned} sample periods: the line is their mean, the"
-            " band reaches from the lowest to the highest of them."
+            f" Each point represents {self.thinned} sample periods: the line is their mean, the"
+            " band spans their minimum and maximum."
         )
 
     def mean(self, name: str, tone: int, top: Floats, bottom: Floats | None = None) -> Curve:

@@ -75,8 +75,9 @@ def quantiles(done: Comparison) -> str:
 
 
 RATIO_NOTE = (
-    "Value over that of the baseline under the same seed: geometric mean over the pairs, with the"
-    " 95 % confidence interval of Student's t for the logarithms. If it contains 1, the two are not"
-    " distinguishable. One in twenty intervals misses the truth: with many columns, some do."
+    "Value divided by that of the baseline under the same seed: geometric mean over the pairs,"
+    " with the 95 % confidence interval of Student's t for the logarithms. If it contains 1, the"
+    " two are not distinguishable. About one in twenty intervals misses the true value, so with"
+    " many columns some do."
 )
 """What the table of ratios shows."""

@@ -234,7 +234,7 @@ def _timeline(report: Report, folder: Path | None, since: int | None) -> str:
         return ""
     title = "<h3>Operations of every chip</h3>"
     if made is None:
-        none = "The log has no operation since the start of the measurement."
+        none = "The log contains no operation after the start of the measurement."
         why = escape(why_none(report, folder, since) or none)
         return f'<figure class="missing" id="lanes">{title}<p>{why}</p></figure>'
     buttons = "".join(
@@ -263,12 +263,12 @@ def _timeline(report: Report, folder: Path | None, since: int | None) -> str:
 def _window(made: Timeline, report: Report) -> str:
     first, last = _when(made.first), _when(made.last)
     if made.whole:
-        what = f"All {made.operations:,} operations logged from {first} on."
+        what = f"All {made.operations:,} operations logged since {first}."
     else:
         end = _when(report.time.measured_from + report.time.simulated)
         what = (
-            f"{made.operations:,} operations from {first} to {last}; the run ends at {end}. For"
-            " another part: ssdlab report FOLDER --from TIME, such as --from 1.5s."
+            f"{made.operations:,} operations from {first} to {last}; the run ends at {end}. To"
+            " show another part: ssdlab report FOLDER --from TIME, such as --from 1.5s."
         )
     return (
         f"{what} Each lane is a chip, with a gap between channels; blank means idle. Drag to move,"

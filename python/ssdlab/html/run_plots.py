@@ -105,7 +105,7 @@ def distribution_figures(
     across = Axis("latency", "ns", log=True)
     note = RESOLUTION
     if zeros:
-        note += f" With zero latency, so left of the axis: {', '.join(zeros)}."
+        note += f" Zero latency, so left of the axis: {', '.join(zeros)}."
     return [
         Plot(
             *titles[0],
@@ -163,8 +163,8 @@ def parts_figure(reports: dict[str, Report], ops: tuple[str, ...], key: str = ""
         untimed = all(_functional(report) for report in reports.values())
         return Missing(*title, UNTIMED if untimed else "No request of this kind completed.")
     caption = (
-        "Mean latency and its parts: waiting for other host operations, in the flash array, on"
-        " buses, waiting for garbage collection, fetching metadata."
+        "Mean latency and its parts: waiting for other host operations, flash array, buses,"
+        " waiting for garbage collection, fetching metadata."
     )
     return Stacked(*title, caption, tuple(PARTS.values()), tuple(rows))
 
@@ -214,8 +214,8 @@ def _writes(s: Series) -> list[Figure]:
         so_far = Curve("since the start", so_far.x, so_far.y, HOST)
         curves = waf_curve(s, "within the sample period", WRITE), so_far
         text = (
-            "Pages programmed for any reason over pages written by the host. A single sample period"
-            " in which the host wrote little may lie anywhere."
+            "Pages programmed for any reason over pages written by the host. A sample period in"
+            " which the host wrote little can have any value."
         )
         axis = WAF_AXIS
         waf: Figure = Plot(*title, text + s.note, TIME, axis, curves, linked=True)
@@ -333,7 +333,7 @@ def _utilisation(what: str, shares: tuple[float, ...]) -> Figure:
     sizes = np.diff(np.append(firsts, len(values)))
     low, high = np.minimum.reduceat(values, firsts), np.maximum.reduceat(values, firsts)
     mean = np.add.reduceat(values, firsts) / sizes
-    text += f" The line is the mean of {wide} neighbours, the band their lowest and highest."
+    text += f" The line is the mean of {wide} neighbours, the band spans their minimum and maximum."
     return Plot(
         *title, text, x, y, (Curve("busy", firsts + (sizes - 1) / 2, mean, HOST, low, high),)
     )

@@ -18,14 +18,15 @@ PEAK, DISPERSION = 1, 4
 """Colours."""
 SHARE = Axis("share at or below", "share", low=0.0, high=1.0)
 STEPS = (
-    " Known at powers of two, at the smallest and at the largest value, and straight in between."
+    " Exact at powers of two, at the smallest and at the largest value; interpolated linearly in"
+    " between."
 )
 
 
 def trace_figures(infos: Sequence[Info]) -> list[Figure]:
     """Every plot, in the order of the page."""
     sizes = "Requests of each operation by size."
-    runs = "Runs of requests of an operation that each begin where the one before ended."
+    runs = "Runs of requests of an operation, each starting where the previous one ended."
     size, length = (
         Axis("size", "bytes", log=True),
         Axis("requests in a run", "count", log=True),
@@ -93,7 +94,7 @@ def _by_op(
     curves = tuple(_histogram(*one) for one in shapes if one[1].count)
     if not curves:
         return Missing(key, title, "The trace has only flushes.")
-    text += " Each step holds what lies from a power of two to below the next."
+    text += " Each step covers the values from one power of two up to the next."
     return Plot(key, title, text, axis, Axis("share of each", "share", low=0.0), curves)
 
 
@@ -109,7 +110,7 @@ def _updates(infos: Sequence[Info], key: str, title: str, field: str) -> Figure:
         for suffix, shift, info in _each(infos)
     ]
     unit = "host pages written" if pages else "time"
-    text = f"From one write of a page (4 KiB) to the next write of it, in {unit}."
+    text = f"From one write of a page (4 KiB) to the next write of the same page, in {unit}."
     return _cdf_figure(key, title, text, axis, curves, "No page is written twice.")
 
 
@@ -139,7 +140,7 @@ def _gaps(infos: Sequence[Info]) -> Figure:
     curves = [
         _cdf("gaps" + suffix, info.gaps, READ + shift) for suffix, shift, info in _each(infos)
     ]
-    text = "Times between one arrival and the next; those below 1 ns are where the curve begins."
+    text = "Times between consecutive arrivals; those below 1 ns are at the start of the curve."
     axis = Axis("gap", "ns", log=True)
     why = "The trace has a single request."
     return _cdf_figure("gaps", "Gaps between arrivals", text, axis, curves, why)
@@ -173,6 +174,6 @@ def _bursts(infos: Sequence[Info]) -> Figure:
                 curves.append(Curve(name + suffix, x, np.array(values, float), tone + shift))
     if not curves:
         return Missing(*title, "The trace is shorter than a window.")
-    text = "Arrivals in windows of a length. Dispersion is variance over mean: 1 for Poisson."
+    text = "Arrivals in windows of a given length. Dispersion is variance over mean: 1 for Poisson."
     y = Axis("ratio", "ratio", log=True)
     return Plot(*title, text, Axis("length of a window", "ns", log=True), y, tuple(curves))

@@ -87,7 +87,7 @@ def _notes(done: Comparison, estimates: dict[str, dict[str, Estimate]]) -> list[
     for label, found in estimates.items():
         n = max((one.n for one in found.values()), default=0)
         if n < len(_seeds(done)):
-            lines.append(f"Only {n} repetitions of {label} completed; the others do not count.")
+            lines.append(f"Only {n} repetitions of {label} completed; the others are excluded.")
     if done.without_spread:
         equal = ", ".join(done.without_spread)
         lines.append(f"Nothing depends on the seed, so all repetitions are equal, in: {equal}.")

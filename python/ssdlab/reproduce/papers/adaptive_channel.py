@@ -420,16 +420,18 @@ def _narrower(names: Sequence[str]) -> Judge:
     return judge
 
 
+STEP = (
+    "of the number of empty blocks within one sample period, divided by the smaller of those of"
+    " Conv_0.7_AllCh and Conv_0.7_HalfCh; holds if below 1 in every workload"
+)
+LOWEST = (
+    "geometric mean of the four latencies over all workloads; holds if it is the lowest,"
+    " undecided if another is equal"
+)
+
+
 def _claims(names: Sequence[str]) -> list[Claim]:
     gamma = "gamma (best conventional scheme over the proposed one)"
-    step = (
-        "of the number of empty blocks within one sample period, divided by the smaller of those of"
-        " Conv_0.7_AllCh and Conv_0.7_HalfCh; holds if below 1 in every workload"
-    )
-    lowest = (
-        "geometric mean of the four latencies over all workloads; holds if it is the lowest,"
-        " undecided if another is equal"
-    )
     claims = [
         Claim(
             "Latencies improve on average (by 4.86 times; 1.55 without two outliers).",
@@ -441,13 +443,13 @@ def _claims(names: Sequence[str]) -> list[Claim]:
         Claim(
             "The number of empty blocks falls smoothly, not in steep drops.",
             "figure 6a",
-            f"largest fall {step}",
+            f"largest fall {STEP}",
             _smooth(names, 1),
         ),
         Claim(
             "Empty blocks do not surge, as they do under Conv_0.7 when bursts of collection end.",
             "figure 6a",
-            f"largest rise {step}",
+            f"largest rise {STEP}",
             _smooth(names, -1),
         ),
         Claim(
@@ -460,13 +462,13 @@ def _claims(names: Sequence[str]) -> list[Claim]:
         Claim(
             "The thresholds 0.5 and 0.85 are the best trade-off.",
             "table 7",
-            lowest,
+            LOWEST,
             _chosen([_theta(pair) for pair in THETAS], names),
         ),
         Claim(
             "Gmax = 4 is the best trade-off.",
             "table 8",
-            lowest,
+            LOWEST,
             _chosen([_gmax(most) for most in GMAX], names),
         ),
         Claim(
