@@ -169,7 +169,7 @@ def test_every_workload_has_a_recorded_trace(tmp_path: Path) -> None:
         found, notes = recorded_traces(one.workloads, ROOT / "traces")
         assert (tuple(found), notes) == (one.workloads, [])
         assert found["MongoDB"].file.name == "wiredtiger.trace.zst"
-        said = ["Recorded requests of MongoDB are those of its engine, WiredTiger."]
+        said = ["The recorded requests of MongoDB come from its engine, WiredTiger."]
         assert fitting(found, one.flash, Scale(quick=False)) == (found, said)
     own = tmp_path / "mongodb.trace.zst"
     own.write_bytes((ROOT / "traces/wiredtiger.trace.zst").read_bytes())
