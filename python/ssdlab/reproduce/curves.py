@@ -24,12 +24,12 @@ def gauge(name: str) -> Column:
 
 
 def rise(name: str) -> Column:
-    """How much a counter rose in each interval."""
+    """How much a counter rose in each sample period."""
     return lambda series: series.rise(name)
 
 
 def rise_of(*names: str) -> Column:
-    """How much the sum of counters rose in each interval."""
+    """How much the sum of counters rose in each sample period."""
     return lambda series: np.sum([series.rise(name) for name in names], axis=0)
 
 
