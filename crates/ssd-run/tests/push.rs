@@ -96,6 +96,8 @@ fn an_interrupted_call_is_continued_by_the_next() {
 #[test]
 fn a_saved_state_starts_a_device_and_a_run() {
     let path = std::env::temp_dir().join(format!("ssd-run-push-{}.snap", std::process::id()));
+    // What an aborted run of another process with this number has left.
+    let _ = std::fs::remove_file(&path);
     let mut used = device();
     used.submit(&[write(1, None), write(2, None)]).expect("they are valid");
     let busy = used.snapshot().err();

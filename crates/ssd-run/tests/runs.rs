@@ -33,6 +33,8 @@ fn config(sets: &[(&str, &str)]) -> Config {
 
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("ssd-run-{name}-{}", std::process::id()));
+    // What an aborted run of another process with this number has left.
+    let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("a folder of its own");
     folder
 }

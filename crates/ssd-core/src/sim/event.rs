@@ -2,8 +2,8 @@
 //!
 //! The key of resource `r` at time `t` is `t << bits | r`, so that equal times come out in resource
 //! order and the whole order is total. Eight children a node: with up to 64 resources an event changes
-//! two groups, and a new event walks up only as far as it is the next one. Timers (delayed completions, idle timers) wait in a small heap behind one resource of
-//! the tree.
+//! two groups, and a new event walks up only as far as it is the next one. Timers (delayed completions,
+//! idle timers) wait in a small heap behind one resource of the tree.
 
 use crate::units::{Nanos, OpSlot};
 use std::cmp::Reverse;
