@@ -30,7 +30,7 @@ def main() -> int:
     if options.instructions:
         return _instructions(options.history, options.only, options.accept)
     if options.against is not None:
-        return _against(options.against, options.only)
+        return _against(options.against, options.only, options.history)
     names = options.only.split(",") if options.only else [case.name for case in CASES]
     unknown = set(names) - {case.name for case in CASES}
     if unknown:
@@ -69,7 +69,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", help=f"cases, with commas: {names}")
     parser.add_argument("--history", type=Path, default=Path("bench/history.jsonl"))
     parser.add_argument("--instructions", action="store_true", help="count them under valgrind")
-    parser.add_argument("--against", metavar="COMMIT", help="compare speed with another commit")
+    parser.add_argument(
+        "--against",
+        metavar="COMMIT",
+        help=f"compare speed with another commit, or the one {RECORDED}",
+    )
     parser.add_argument("--accept", action="store_true", help="answers may differ from recorded")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -171,8 +175,18 @@ def _shown(count: instructions.Count) -> str:
     return f"{per_page:.0f} instructions a host page, {per_operation:.0f} a flash operation"
 
 
-def _against(commit: str, only: str | None) -> int:
+RECORDED = "recorded"
+"""Stands for the commit whose instructions were recorded last."""
+
+
+def _against(commit: str, only: str | None, path: Path) -> int:
     """Print the ratios to another commit; 1 where the answers differ."""
+    if commit == RECORDED:
+        last = history.recorded(path, f"instructions-{instructions.COUNTED[0].name}")
+        if last is None or not last["commit"]:
+            sys.stderr.write(f"{path}: no instructions are recorded; run --instructions first\n")
+            return 2
+        commit = last["commit"].rstrip("+")
     short = subprocess.run(
         ["git", "rev-parse", "--short=12", commit], check=True, capture_output=True, text=True
     ).stdout.strip()
