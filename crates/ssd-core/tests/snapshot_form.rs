@@ -6,13 +6,12 @@ mod rig;
 use proptest::prelude::*;
 use rig::any_config::{Spare, any_config};
 use rig::cases::cases;
-use ssd_core::config::{Config, DataMode, EraseUnit, Frontiers, PoolScope};
+use ssd_core::config::{Config, DataMode};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::snapshot::{DeviceSnapshot, FormError};
 use ssd_core::host::device::Device;
 use ssd_core::host::request::{Op, Request};
 use ssd_core::rng::Stream;
-use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::Nanos;
 
@@ -105,27 +104,8 @@ proptest! {
 
 }
 
-fn shape(data: DataMode, superblocks: bool) -> Config {
-    let mut c = rig::device([2, 1, 2], 12, 8, 280);
-    (c.run.data, c.alloc.pool) = (data, PoolScope::Channel);
-    c.alloc.frontiers = Frontiers::HostGc;
-    if superblocks {
-        c.alloc.erase_unit = EraseUnit::Superblock;
-        c.alloc.placement = rig::named(ssd_core::ftl::place::ALL, "round-robin");
-        c.device.user_pages = 220;
-    }
-    (c.precondition.fill, c.precondition.overwrite) = (0.9, 2.0);
-    c
-}
-
-fn preconditioned(config: &Config) -> DeviceSnapshot {
-    let mut device = Functional::new(config, Ftl::new(config));
-    assert_eq!(device.precondition(config, &mut |_, _| true), Ok(true));
-    device.ftl.snapshot(device.sequence()).expect("at rest")
-}
-
 fn small(data: DataMode) -> DeviceSnapshot {
-    preconditioned(&shape(data, false))
+    rig::preconditioned(&rig::snapshot_shape(data, false))
 }
 
 #[test]
@@ -149,7 +129,7 @@ fn other_files_versions_and_devices_are_told_apart() {
     let mut newer = bytes.clone();
     newer[8] = 2;
     assert_eq!(decoded(None, &newer).err(), Some(FormError::Version(2)));
-    let mut other = shape(DataMode::None, false);
+    let mut other = rig::snapshot_shape(DataMode::None, false);
     (other.device.channels, other.device.page_bytes) = (4, 4096);
     let told = decoded(Some(&other), &bytes).err().expect("another device").to_string();
     for part in [
@@ -160,7 +140,7 @@ fn other_files_versions_and_devices_are_told_apart() {
         assert!(told.contains(part), "{told}");
     }
     assert!(!told.contains("alloc.pool"), "{told}");
-    let mut digests = shape(DataMode::Digest, false);
+    let mut digests = rig::snapshot_shape(DataMode::Digest, false);
     let told = decoded(Some(&digests), &bytes).err().expect("no digests in it").to_string();
     assert!(told.contains("run.data = \"digest\""), "{told}");
     digests.run.data = DataMode::None;
@@ -169,7 +149,7 @@ fn other_files_versions_and_devices_are_told_apart() {
     assert!(told.contains("metrics.op_log"), "{told}");
     // What is held and not needed does no harm.
     let richer = encoded(&small(DataMode::Bytes));
-    let config = shape(DataMode::None, false);
+    let config = rig::snapshot_shape(DataMode::None, false);
     let (snapshot, _) = decoded(Some(&config), &richer).expect("contents are left out");
     Ssd::restore(&config, &snapshot).expect("it fits");
 }

@@ -73,7 +73,7 @@ impl RunLog for Failing {
     }
 }
 
-/// Keeps what it is told, and stops the run at a stage.
+/// Keeps what it receives, and stops the run at a stage.
 #[derive(Default)]
 struct Observer {
     stages: Vec<Stage>,

@@ -3,34 +3,13 @@
 #[path = "../../ssd-core/tests/rig/mod.rs"]
 mod rig;
 
-use ssd_core::config::{Config, DataMode, EraseUnit, Frontiers, PoolScope};
-use ssd_core::ftl::Ftl;
+use ssd_core::config::DataMode;
 use ssd_core::ftl::plugs::Plugs;
-use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
 use ssd_core::units::Nanos;
 use ssd_run::{Circumstances, Ending, PullDriver, Unattended};
-
-fn config(superblocks: bool) -> Config {
-    let mut c = rig::device([2, 1, 2], 12, 8, 280);
-    (c.run.data, c.alloc.pool) = (DataMode::Digest, PoolScope::Channel);
-    c.alloc.frontiers = Frontiers::HostGc;
-    if superblocks {
-        c.alloc.erase_unit = EraseUnit::Superblock;
-        c.alloc.placement = rig::named(ssd_core::ftl::place::ALL, "round-robin");
-        c.device.user_pages = 220;
-    }
-    (c.precondition.fill, c.precondition.overwrite) = (0.9, 2.0);
-    c
-}
-
-fn preconditioned(config: &Config) -> DeviceSnapshot {
-    let mut device = Functional::new(config, Ftl::new(config));
-    assert_eq!(device.precondition(config, &mut |_, _| true), Ok(true));
-    device.ftl.snapshot(device.sequence()).expect("at rest")
-}
 
 /// 2,000 writes of a page.
 struct Writes(Stream, u64, u64);
@@ -50,13 +29,13 @@ impl Source for Writes {
 fn a_run_from_a_snapshot_is_the_run_after_preconditioning() {
     // (Without time one machine does both, and a placement goes on where preconditioning left it.)
     for superblocks in [false, true] {
-        let config = config(superblocks);
+        let config = rig::snapshot_shape(DataMode::Digest, superblocks);
         let writes = || Writes(Stream::new(3, "writes"), 2000, 200);
         let circumstances = &Circumstances::default();
         let (config, caller) = (&config, &mut Unattended);
         let mut driver = PullDriver { config, circumstances, caller, log: None };
         let whole = driver.run(&mut writes());
-        let device = Functional::restore(config, &preconditioned(config), &Plugs::default());
+        let device = Functional::restore(config, &rig::preconditioned(config), &Plugs::default());
         let from = driver.run_from(device.expect("the same configuration"), &mut writes());
         assert_eq!(whole.ending, Ending::Completed);
         assert_eq!(whole.event_digest, from.event_digest);

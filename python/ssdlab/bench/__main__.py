@@ -11,13 +11,19 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
 from rich.table import Table
 
 from . import history, instructions, pairs
 from .cases import BYTES_PER_PAGE, CASES, Case
+from .instructions import Counted
 from .measure import Figures, expected_amplification, measure
+
+AnyCase = TypeVar("AnyCase", Case, Counted)
+RECORDED = "recorded"
+"""Stands for the commit whose instructions were recorded last."""
 
 
 def main() -> int:
@@ -28,17 +34,14 @@ def main() -> int:
         sys.stdout.write(measure(case).as_json() + "\n")
         return 0
     if options.instructions:
-        return _instructions(options.history, options.only, options.accept)
+        wanted = _wanted(options.only, instructions.COUNTED)
+        return _instructions(options.history, wanted, options.accept)
     if options.against is not None:
-        return _against(options.against, options.only, options.history)
-    names = options.only.split(",") if options.only else [case.name for case in CASES]
-    unknown = set(names) - {case.name for case in CASES}
-    if unknown:
-        sys.stderr.write(f"no case {', '.join(sorted(unknown))}\n")
-        return 2
+        wanted = _wanted(options.only, instructions.COUNTED)
+        return _against(options.against, wanted, options.history)
     done: list[tuple[Case, Figures]] = []
     complaints: list[str] = []
-    for case in (case for case in CASES if case.name in names):
+    for case in _wanted(options.only, CASES):
         figures = _median(case)
         complaints += _wrong_answers(case, figures, options.history, options.accept)
         history.append(options.history, case.name, asdict(figures))
@@ -57,6 +60,16 @@ def main() -> int:
     for complaint in complaints:
         sys.stderr.write(complaint + "\n")
     return 1 if complaints else 0
+
+
+def _wanted(only: str | None, cases: Sequence[AnyCase]) -> list[AnyCase]:
+    """Return the cases with the names in `only`, all without it; exit code 2 for another name."""
+    names = only.split(",") if only else [case.name for case in cases]
+    unknown = set(names) - {case.name for case in cases}
+    if unknown:
+        sys.stderr.write(f"no case {', '.join(sorted(unknown))}\n")
+        raise SystemExit(2)
+    return [case for case in cases if case.name in names]
 
 
 def _most_build_s(case: Case) -> float:
@@ -140,12 +153,11 @@ def _table(done: Sequence[tuple[Case, Figures]]) -> Table:
     return table
 
 
-def _instructions(path: Path, only: str | None, accept: bool) -> int:
+def _instructions(path: Path, cases: Sequence[Counted], accept: bool) -> int:
     """Count the cases, compare them with the recorded counts and add them to the history."""
-    names = only.split(",") if only else [case.name for case in instructions.COUNTED]
     instructions.build()
     complaints: list[str] = []
-    for case in (case for case in instructions.COUNTED if case.name in names):
+    for case in cases:
         now = instructions.count(case)
         if now is None:
             sys.stderr.write("valgrind not found: nothing counted\n")
@@ -168,18 +180,12 @@ def _instructions(path: Path, only: str | None, accept: bool) -> int:
 
 
 def _shown(count: instructions.Count) -> str:
-    per_page, per_operation = (
-        count.instructions / count.pages,
-        count.instructions / count.operations,
-    )
+    per_page = count.instructions / count.pages
+    per_operation = count.instructions / count.operations
     return f"{per_page:.0f} instructions a host page, {per_operation:.0f} a flash operation"
 
 
-RECORDED = "recorded"
-"""Stands for the commit whose instructions were recorded last."""
-
-
-def _against(commit: str, only: str | None, path: Path) -> int:
+def _against(commit: str, cases: Sequence[Counted], path: Path) -> int:
     """Print the ratios to another commit; 1 where the answers differ."""
     if commit == RECORDED:
         last = history.recorded(path, f"instructions-{instructions.COUNTED[0].name}")
@@ -193,7 +199,7 @@ def _against(commit: str, only: str | None, path: Path) -> int:
     table = Table(title=f"Against {short}: instructions a host page, and processor time")
     for title in ("case", "before", "now", "ratio", "speed-up, by time", "answer"):
         table.add_column(title, justify="left" if title == "case" else "right")
-    found = pairs.pairs(short, only.split(",") if only else None)
+    found = pairs.pairs(short, cases)
     for one in found:
         before, now, ratio = "-", "-", "-"
         if one.now is not None and one.before is not None:

@@ -11,6 +11,15 @@ PAGE_BYTES = 4096
 Value = bool | int | float | str
 
 
+def toml(value: Value) -> str:
+    """Return the value as a configuration file has it; text in braces is a table already."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) and not value.startswith("{"):
+        return f'"{value}"'
+    return str(value)
+
+
 @dataclass(frozen=True)
 class Case:
     """A device under uniformly random 4 KiB writes; greedy."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .cases import CASES, Case, Value, steady_user
+from .cases import CASES, Case, Value, steady_user, toml
 
 TOLERANCE = 0.03
 """A count may exceed the recorded one by this share."""
@@ -93,22 +94,17 @@ COUNTED = (
 )
 
 
-def build() -> None:
-    """Build the program that is counted, from the sources in the current folder."""
+def build(sources: Path = Path(), target: Path | None = None) -> None:
+    """Build the program that is counted, from these sources, into `target` or cargo's folder."""
     command = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "ssd-trace"]
-    subprocess.run([*command, "--example", "bench_case"], check=True)
+    own = {} if target is None else {"CARGO_TARGET_DIR": str(target.resolve())}
+    command += ["--example", "bench_case"]
+    subprocess.run(command, check=True, cwd=sources, env=os.environ | own)
 
 
 def words(case: Counted) -> list[str]:
     """Return the arguments of the program for a case."""
-
-    def shown(value: Value) -> str:
-        plain = isinstance(value, str) and not value.startswith("{")
-        return (
-            f'"{value}"' if plain else str(value).lower() if isinstance(value, bool) else str(value)
-        )
-
-    settings = [f"{key}={shown(value)}" for key, value in case.settings.items()]
+    settings = [f"{key}={toml(value)}" for key, value in case.settings.items()]
     return [str(case.first), *settings]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ssdlab import _core
 
-from .cases import Case, Value
+from .cases import Case, toml
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,9 @@ class Figures:
         return json.dumps(asdict(self))
 
 
-def _toml(value: Value) -> str:
-    if isinstance(value, str) and not value.startswith("{"):
-        return f'"{value}"'
-    return str(value)
-
-
 def measure(case: Case) -> Figures:
     """Run the case in this process; raise `RuntimeError` if it does not reach its end."""
-    config = _core.load(sets=[(key, _toml(value)) for key, value in case.settings().items()])
+    config = _core.load(sets=[(key, toml(value)) for key, value in case.settings().items()])
     clock: list[tuple[int, int]] = []
 
     def progress(stage: str, done: int, total: int | None) -> None:

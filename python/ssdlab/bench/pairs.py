@@ -6,16 +6,16 @@ run the same cases; that fails for commits whose interfaces it does not fit.
 
 from __future__ import annotations
 
-import os
 import resource
 import shutil
 import statistics
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import instructions
-from .instructions import COUNTED, Count, Counted
+from .instructions import Count, Counted
 
 PROGRAM = Path("crates/ssd-trace/examples/bench_case.rs")
 FOLDER = Path("target/bench")
@@ -39,14 +39,12 @@ def binary_of(commit: str) -> Path:
     """Build the program at `commit`; raise `CalledProcessError` where that fails."""
     tree = FOLDER / commit
     if not tree.exists():
-        tree.mkdir(parents=True)
         archive = subprocess.run(["git", "archive", commit], check=True, capture_output=True)
+        tree.mkdir(parents=True)
         subprocess.run(["tar", "-x", "-C", str(tree)], check=True, input=archive.stdout)
     (tree / PROGRAM).parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(PROGRAM, tree / PROGRAM)
-    build = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "ssd-trace"]
-    target = os.environ | {"CARGO_TARGET_DIR": str((FOLDER / "build").resolve())}
-    subprocess.run([*build, "--example", "bench_case"], check=True, cwd=tree, env=target)
+    instructions.build(tree, FOLDER / "build")
     built = FOLDER / f"{commit}.bin"
     shutil.copy2(FOLDER / "build/release/examples/bench_case", built)
     return built
@@ -74,8 +72,8 @@ def pair(case: Counted, other: Path) -> Pair:
     return Pair(case, now_count, before_count, statistics.median(ratios), len(answers) == 1)
 
 
-def pairs(commit: str, names: list[str] | None = None) -> list[Pair]:
+def pairs(commit: str, cases: Iterable[Counted]) -> list[Pair]:
     """Compare the current sources with `commit`, case by case."""
     instructions.build()
     other = binary_of(commit)
-    return [pair(case, other) for case in COUNTED if names is None or case.name in names]
+    return [pair(case, other) for case in cases]

@@ -252,12 +252,18 @@ impl Ftl {
             return Claim::Overtaken;
         }
         let before = self.owners.under(slot);
+        self.commit(lpn, ppn, before);
+        Claim::Committed(before)
+    }
+
+    /// `ppn` is the committed page of `lpn` from now on; the one before it, if there was one, loses this owner.
+    #[inline(always)]
+    fn commit(&mut self, lpn: Lpn, ppn: Ppn, before: Option<Ppn>) {
         self.owners.map.set(lpn, Entry::Page(ppn));
         self.owners.mark(ppn, self.geo.block_of(ppn), &mut self.blocks);
         if let Some(before) = before {
             self.disown(before);
         }
-        Claim::Committed(before)
     }
 
     /// A page loses an owner. True if it was the last: the page is invalid now.
@@ -341,11 +347,7 @@ impl Ftl {
             Entry::Unmapped => None,
             Entry::Slot(_) => unreachable!("nothing is in flight in functional mode"),
         };
-        self.owners.map.set(lpn, Entry::Page(ppn));
-        self.owners.mark(ppn, self.geo.block_of(ppn), &mut self.blocks);
-        if let Some(old) = old {
-            self.disown(old);
-        }
+        self.commit(lpn, ppn, old);
         old
     }
 
@@ -353,8 +355,7 @@ impl Ftl {
     #[inline]
     pub(super) fn adopt(&mut self, lpn: Lpn, ppn: Ppn) {
         debug_assert_eq!(self.owners.newest(lpn), Entry::Unmapped, "{lpn:?} is given out twice");
-        self.owners.map.set(lpn, Entry::Page(ppn));
-        self.owners.mark(ppn, self.geo.block_of(ppn), &mut self.blocks);
+        self.commit(lpn, ppn, None);
     }
 
     /// Call `each` with every valid page of `block` and its owner, ascending.

@@ -106,8 +106,7 @@ impl Ssd {
     /// had waited `gc_wait_ns` for collection; then pages are evicted.
     fn let_in(&mut self, gc_wait_ns: u64) {
         while let Some(next) = self.buffer.as_ref().and_then(|buffer| buffer.first_waiting()) {
-            let superseded =
-                self.ftl.owners.newest(self.ops[next.slot].lpn) != Entry::Slot(next.slot);
+            let superseded = !self.ftl.owners.is_newest(self.ops[next.slot].lpn, next.slot);
             let held = self.held(next.slot);
             let must_be_on_flash = held.fua || self.epochs.ended(held.epoch);
             let buffer = self.buffer.as_mut().expect("seen");
@@ -259,7 +258,7 @@ impl Ssd {
         let Some(buffer) = &self.buffer else { return Ok(()) };
         for slot in buffer.kept() {
             let lpn = self.ops[slot].lpn;
-            if self.ftl.owners.newest(lpn) != Entry::Slot(slot) {
+            if !self.ftl.owners.is_newest(lpn, slot) {
                 return Err(format!("the write buffer keeps old data of {lpn:?} in {slot:?}"));
             }
         }

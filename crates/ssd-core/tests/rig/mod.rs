@@ -9,8 +9,9 @@ pub(crate) mod cases;
 pub(crate) mod history;
 pub(crate) mod storm;
 
-use ssd_core::config::{Config, Host, HostMode};
+use ssd_core::config::{Config, DataMode, EraseUnit, Frontiers, Host, HostMode, PoolScope};
 use ssd_core::ftl::Ftl;
+use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::request::{Completion, Op, Request};
 use ssd_core::plug::{PolicyInfo, PolicySpec, Value};
@@ -56,6 +57,27 @@ pub(crate) fn device(shape: [u32; 3], blocks: u32, pages: u32, user_pages: u32) 
     (t.read_ns, t.program_ns, t.erase_ns) = (50, 500, 2000);
     (t.transfer_ns, t.command_ns, t.sram_ns) = (20, 0, 0);
     c
+}
+
+/// A device of two pools that is filled and overwritten, for tests of snapshots.
+pub(crate) fn snapshot_shape(data: DataMode, superblocks: bool) -> Config {
+    let mut c = device([2, 1, 2], 12, 8, 280);
+    (c.run.data, c.alloc.pool) = (data, PoolScope::Channel);
+    c.alloc.frontiers = Frontiers::HostGc;
+    if superblocks {
+        c.alloc.erase_unit = EraseUnit::Superblock;
+        c.alloc.placement = named(ssd_core::ftl::place::ALL, "round-robin");
+        c.device.user_pages = 220;
+    }
+    (c.precondition.fill, c.precondition.overwrite) = (0.9, 2.0);
+    c
+}
+
+/// The state of the device of `config` after its preconditioning.
+pub(crate) fn preconditioned(config: &Config) -> DeviceSnapshot {
+    let mut device = Functional::new(config, Ftl::new(config));
+    assert_eq!(device.precondition(config, &mut |_, _| true), Ok(true));
+    device.ftl.snapshot(device.sequence()).expect("at rest")
 }
 
 /// The device of `c` with its first `filled` pages written.
