@@ -169,8 +169,8 @@ fn execute(
     id: u64,
     m: &mut Measurements,
 ) -> Result<(), DeviceError> {
-    crate::sim::ssd::check(&f.ftl.geo, id, r)?;
-    let pages = crate::sim::admit::pages_of(&f.ftl.geo, r);
+    crate::sim::front::check(&f.ftl.geo, id, r)?;
+    let pages = crate::sim::front::pages_of(&f.ftl.geo, r);
     m.host.submitted[r.op as usize] += 1;
     match r.op {
         Op::Read => m.host.pages_read += u64::from(pages.count),

@@ -124,7 +124,7 @@ fn reads_of_every_cause_are_tried_again() {
         });
         closed(&mut ssd, 2, requests.collect::<Vec<_>>()).unwrap();
         ssd.quiesce().unwrap();
-        let flash = ssd.measured.flash;
+        let flash = ssd.measured().flash;
         for cause in [Cause::Host, Cause::Rmw, Cause::Gc, Cause::Wear] {
             let reads = flash.reads[cause.at()];
             assert!(reads > 100, "{reads} reads, {cause:?}");
@@ -171,7 +171,7 @@ fn a_page_is_in_flight_from_its_read_to_its_program() {
     }
     ssd.run_until(Nanos(1_000_000), &mut Vec::new()).unwrap();
     assert_eq!(ssd.pages_in_flight(Cause::Gc), 0);
-    assert_eq!(ssd.measured.gc.pages.moved, 7);
+    assert_eq!(ssd.measured().gc.pages.moved, 7);
 }
 
 /// Planes of the operations of collection in order of start, where both planes of a chip want to collect a
@@ -215,8 +215,8 @@ fn a_trigger_that_held_collects_every_candidate_of_that_moment() {
         let mut ssd = written(&c, 90, &[0, 1, 2, 3, 4, 5, 6, 7, 8]);
         alone(&mut ssd, Request::new(Op::Flush, 0, 0));
         ssd.run_until(Nanos(1_000_000), &mut Vec::new()).unwrap();
-        assert_eq!(ssd.measured.gc.calls, calls, "{amount:?}");
-        assert_eq!(ssd.measured.gc.pages.moved, 7 * (calls - 1));
+        assert_eq!(ssd.measured().gc.calls, calls, "{amount:?}");
+        assert_eq!(ssd.measured().gc.pages.moved, 7 * (calls - 1));
     }
 }
 
@@ -230,7 +230,7 @@ fn a_share_of_used_pages_counts_with_every_page_and_not_only_with_every_block() 
         alone(&mut ssd, whole(Op::Write, lpn, 1));
         // The rest of the instant in which it completed.
         ssd.run_until(ssd.now(), &mut Vec::new()).unwrap();
-        assert_eq!(ssd.measured.gc.calls, calls, "after LPN {lpn}");
+        assert_eq!(ssd.measured().gc.calls, calls, "after LPN {lpn}");
     }
 }
 
@@ -246,7 +246,7 @@ fn a_listed_block_that_was_collected_at_once_is_left_out() {
     let mut ssd = written(&c, 90, &[0, 8, 9, 10, 11, 12, 13, 14]);
     alone(&mut ssd, whole(Op::Write, 15, 1));
     ssd.run_until(Nanos(1_000_000), &mut Vec::new()).unwrap();
-    let gc = &ssd.measured.gc;
+    let gc = &ssd.measured().gc;
     assert_eq!((gc.calls, gc.pages.moved), (2, 7));
     assert_eq!(ssd.ftl.blocks.erases[..3], [1, 1, 0]);
 }

@@ -95,7 +95,7 @@ fn one_spare_block_is_enough_for_one_frontier() {
         let requests = (0..1500).map(|_| whole(Op::Write, rng.below(63 * 16) as u32, 1));
         let done = closed(&mut ssd, 8, requests).unwrap_or_else(|e| panic!("{}: {e}", info.name));
         assert_eq!(done.len(), 1500);
-        let gc = &ssd.measured.gc;
+        let gc = &ssd.measured().gc;
         assert_eq!(gc.foreground, gc.calls, "collection at the reserve is in the foreground");
         ssd.audit().unwrap();
     }
@@ -134,7 +134,7 @@ fn the_reserve_holds_at_every_level() {
                 let space = &ssd.ftl.space;
                 assert!(space.gc_room(PoolId(0)) >= space.gc_need(PoolId(0)));
             }
-            let gc = &ssd.measured.gc;
+            let gc = &ssd.measured().gc;
             assert!(gc.calls > 10);
             if soft > u64::from(reserve) {
                 assert!(gc.background > 0, "reserve {reserve}, soft {soft}");
@@ -199,7 +199,7 @@ fn a_list_of_fully_valid_blocks_is_not_collected() {
     assert_eq!(alone(&mut ssd, whole(Op::Read, 0, 1)), 70);
     ssd.run_until(Nanos(ssd.now().0 + 1_000_000), &mut Vec::new()).unwrap();
     assert!(ssd.at_rest(), "it collects without end");
-    assert_eq!(ssd.measured.gc.calls, 0);
+    assert_eq!(ssd.measured().gc.calls, 0);
 }
 
 fn weather(seed: u64, requests: u64) -> Weather {

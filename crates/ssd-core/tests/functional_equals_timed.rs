@@ -97,7 +97,7 @@ fn timed(c: &Config, steps: &[Step]) -> (Vec<BlockId>, Tally, Ssd, Vec<OpRecord>
         };
         victims.push(BlockId(block));
     }
-    let m = &ssd.measured;
+    let m = &ssd.measured();
     let tally = Tally {
         host_pages: m.flash.programs[Cause::Host.at()],
         gc_pages: m.flash.programs[Cause::Gc.at()],

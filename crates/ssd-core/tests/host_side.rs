@@ -44,7 +44,7 @@ fn fresh(c: &Config) -> Ssd {
 }
 
 fn programs(ssd: &Ssd) -> u64 {
-    ssd.measured.flash.programs[Cause::Host.at()]
+    ssd.measured().flash.programs[Cause::Host.at()]
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn latency_over_a_link_is_its_time_and_the_rest() {
         assert_eq!(alone(&mut ssd, Request::new(Op::Write, 2, 2)), 1024 + READ + 11 + PROGRAM);
         assert_eq!(alone(&mut ssd, whole(Op::Trim, 0, 1)), SRAM);
         assert_eq!(alone(&mut ssd, whole(Op::Read, 0, 1)), SRAM + 2048);
-        let parts = ssd.measured.write_parts;
+        let parts = ssd.measured().write_parts;
         assert_eq!(parts.queue, 0, "an idle link is not waited for");
         assert_eq!(parts.transfer, u128::from(2048 * 10 + 4 * 26 + 1024u64 + 26 + 11 + 26));
     }
@@ -95,7 +95,7 @@ fn a_write_completes_in_the_buffer_and_is_on_flash_at_the_end() {
         assert_eq!(alone(&mut ssd, whole(Op::Write, lpn % 4, 1)), SRAM);
     }
     assert_eq!(alone(&mut ssd, whole(Op::Read, 3, 1)), SRAM);
-    let counts = ssd.measured.buffer;
+    let counts = ssd.measured().buffer;
     assert_eq!((counts.coalesced, counts.evicted, programs(&ssd)), (4, 0, 0));
     assert_eq!(ssd.buffered_pages(), 4);
     ssd.empty_buffer().unwrap();
@@ -112,9 +112,9 @@ fn a_full_buffer_makes_writes_wait_for_a_program() {
     // The least recently written page has made room.
     assert_eq!(alone(&mut ssd, whole(Op::Read, 1, 1)), SRAM);
     assert_eq!(alone(&mut ssd, whole(Op::Read, 0, 1)), READ);
-    let parts = ssd.measured.write_parts;
+    let parts = ssd.measured().write_parts;
     assert_eq!((parts.queue, parts.transfer), (u128::from(PROGRAM), u128::from(2 * SRAM)));
-    assert_eq!(ssd.measured.buffer.waited, 1);
+    assert_eq!(ssd.measured().buffer.waited, 1);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn waiting_for_room_that_collection_delays_is_waiting_for_collection() {
         let done = finish(&mut ssd).unwrap();
         let end = collection + PROGRAM + SRAM;
         assert_eq!(done.iter().map(|d| d.at.0).collect::<Vec<_>>(), [SRAM, end]);
-        let parts = ssd.measured.write_parts;
+        let parts = ssd.measured().write_parts;
         let waited = u128::from(collection + PROGRAM - at);
         let for_gc = waited.min(u128::from(collection));
         assert_eq!((parts.gc_wait, parts.queue), (for_gc, waited - for_gc));
@@ -156,8 +156,8 @@ fn sustained_writes_one_at_a_time_keep_every_chip_busy() {
     let ideal = f64::from(requests) * PROGRAM as f64 / 4.0;
     let took = ssd.now().0 as f64;
     assert!(ideal <= took, "faster than the chips");
-    let erases: u64 = ssd.measured.flash.all_erases();
-    let collection = (erases * 2000 + ssd.measured.gc.pages.moved * (50 + 500 + 46)) as f64;
+    let erases: u64 = ssd.measured().flash.all_erases();
+    let collection = (erases * 2000 + ssd.measured().gc.pages.moved * (50 + 500 + 46)) as f64;
     assert!(took < ideal + collection + 64.0 * PROGRAM as f64, "{took} of {ideal}");
 }
 
@@ -172,7 +172,7 @@ fn flush_fua_and_preflush_mean_flash() {
     alone(&mut ssd, whole(Op::Write, 7, 1));
     let fua = Request { flags: flags::FUA, ..whole(Op::Write, 7, 1) };
     assert_eq!(alone(&mut ssd, fua), PROGRAM);
-    assert_eq!((programs(&ssd), ssd.measured.buffer.coalesced), (4, 1));
+    assert_eq!((programs(&ssd), ssd.measured().buffer.coalesced), (4, 1));
     // Preflush: what was there is on flash, the write itself need not be.
     alone(&mut ssd, whole(Op::Write, 1, 1));
     let preflush = Request { flags: flags::PREFLUSH, ..whole(Op::Write, 2, 1) };
@@ -200,7 +200,7 @@ fn a_trim_drops_what_the_buffer_keeps() {
     let mut ssd = fresh(&buffered(2, 8, 1.0));
     alone(&mut ssd, whole(Op::Write, 0, 4));
     alone(&mut ssd, whole(Op::Trim, 1, 2));
-    assert_eq!((ssd.measured.buffer.trimmed, ssd.measured.host.pages_trimmed), (2, 2));
+    assert_eq!((ssd.measured().buffer.trimmed, ssd.measured().host.pages_trimmed), (2, 2));
     ssd.empty_buffer().unwrap();
     assert_eq!((programs(&ssd), ssd.ftl.owners.valid_pages()), (2, 2));
 }
@@ -215,15 +215,18 @@ fn parts_of_a_page_merge_and_the_rest_is_read_where_it_is_needed() {
     assert_eq!(alone(&mut ssd, part(Op::Read, 0)), SRAM);
     assert_eq!(alone(&mut ssd, part(Op::Read, 1)), READ);
     let rmw = Cause::Rmw.at();
-    assert_eq!((ssd.measured.flash.reads[rmw], ssd.measured.host.rmw), (1, 0));
+    assert_eq!((ssd.measured().flash.reads[rmw], ssd.measured().host.rmw), (1, 0));
     for from in 1..PAGE {
         alone(&mut ssd, part(Op::Write, from));
     }
     ssd.empty_buffer().unwrap();
-    assert_eq!((programs(&ssd), ssd.measured.flash.reads[rmw]), (2, 1), "nothing was missing");
+    assert_eq!((programs(&ssd), ssd.measured().flash.reads[rmw]), (2, 1), "nothing was missing");
     alone(&mut ssd, part(Op::Write, 2));
     ssd.empty_buffer().unwrap();
-    assert_eq!((programs(&ssd), ssd.measured.flash.reads[rmw], ssd.measured.host.rmw), (3, 2, 1));
+    assert_eq!(
+        (programs(&ssd), ssd.measured().flash.reads[rmw], ssd.measured().host.rmw),
+        (3, 2, 1)
+    );
 }
 
 #[test]
@@ -236,8 +239,8 @@ fn a_read_that_always_fails_takes_every_retry() {
         let mut ssd = fresh(&c);
         alone(&mut ssd, whole(Op::Write, 0, 1));
         assert_eq!(alone(&mut ssd, whole(Op::Read, 0, 1)), READ + 3 * 75);
-        assert_eq!(ssd.measured.flash.retries[Cause::Host.at()], 3);
-        assert_eq!(ssd.measured.read_parts.chip, 50 + 3 * 75);
+        assert_eq!(ssd.measured().flash.retries[Cause::Host.at()], 3);
+        assert_eq!(ssd.measured().read_parts.chip, 50 + 3 * 75);
     }
 }
 
@@ -305,7 +308,7 @@ fn storm(mut c: Config, side: &Config, seed: u64, pause: u64, data: DataMode) {
     }
     storm.ssd.audit().unwrap_or_else(|e| panic!("audit of an empty buffer: {e}"));
     assert_eq!(storm.ssd.buffered_pages(), 0);
-    let m = &storm.ssd.measured;
+    let m = &storm.ssd.measured();
     if c.host.write_buffer_pages > 0 {
         let fates = m.buffer.coalesced + m.buffer.trimmed + m.buffer.evicted;
         assert_eq!((m.host.pages_written, programs(&storm.ssd)), (fates, m.buffer.evicted));

@@ -81,7 +81,7 @@ fn overwritten(c: &Config, n: u32) -> (Ssd, Vec<OpRecord>) {
     finish(&mut ssd).expect("it ends");
     ssd.run_until(Nanos(ssd.now().0 + 1_000_000_000), &mut Vec::new()).expect("it ends");
     ssd.audit().expect("invariants hold");
-    assert!(ssd.at_rest() && ssd.measured.gc.calls > 20);
+    assert!(ssd.at_rest() && ssd.measured().gc.calls > 20);
     let mut log = Vec::new();
     ssd.drain_operations(&mut log);
     (ssd, log)
@@ -139,9 +139,9 @@ fn a_page_without_error_crosses_once_and_passes_no_queue() {
         assert_eq!((read.end, program.queued), (program.start, program.start));
         assert_eq!(read.place.channel, program.place.channel);
     }
-    let (m, gc) = (&ssd.measured.controller, Cause::Gc.at());
+    let (m, gc) = (&ssd.measured().controller, Cause::Gc.at());
     assert_eq!((m.from_buffer, m.in_error), (copies.len() as u64, 0));
-    assert_eq!(m.traversals[gc], ssd.measured.flash.reads[gc]);
+    assert_eq!(m.traversals[gc], ssd.measured().flash.reads[gc]);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_page_in_error_comes_back_and_waits_in_its_queue() {
             assert_eq!(program.queued.0, read.end.0 + 11 - verdict, "decoded in both cases");
         }
         assert!(copies.iter().any(|(_, program)| program.start > program.queued), "W_gc waits");
-        let (m, flash, gc) = (&ssd.measured.controller, &ssd.measured.flash, Cause::Gc.at());
+        let (m, flash, gc) = (&ssd.measured().controller, &ssd.measured().flash, Cause::Gc.at());
         let in_error = if probability > 0.0 { flash.reads[gc] } else { 0 };
         assert_eq!((m.from_buffer, m.in_error), (0, in_error));
         assert_eq!(m.traversals[gc], flash.reads[gc] + flash.programs[gc]);
@@ -170,7 +170,7 @@ fn some_pages_in_error_cross_twice() {
     let mut c = busy(GcPath::Selective);
     c.controller.page_error_probability = 0.3;
     let (ssd, log) = overwritten(&c, 3000);
-    let (m, flash, gc) = (&ssd.measured.controller, &ssd.measured.flash, Cause::Gc.at());
+    let (m, flash, gc) = (&ssd.measured().controller, &ssd.measured().flash, Cause::Gc.at());
     let once = copies(&log).iter().filter(|(_, program)| took(program) == 527).count() as u64;
     assert_eq!(m.from_buffer, once);
     assert_eq!(m.traversals[gc], flash.reads[gc] + flash.programs[gc] - once);
@@ -198,9 +198,9 @@ fn a_copy_to_another_channel_crosses_again() {
         }
     }
     assert!(here > 100 && there > 10, "{here} and {there}");
-    let (m, gc) = (&ssd.measured.controller, Cause::Gc.at());
+    let (m, gc) = (&ssd.measured().controller, Cause::Gc.at());
     assert_eq!(m.from_buffer, here);
-    assert_eq!(m.traversals[gc], ssd.measured.flash.reads[gc] + there);
+    assert_eq!(m.traversals[gc], ssd.measured().flash.reads[gc] + there);
 }
 
 /// Pages held by a controller at once: from the start of their read to the end of their program.
@@ -246,7 +246,7 @@ fn one_buffer_is_enough_at_the_reserve() {
         c.device.user_pages = 2 * 2 * 22 * 8;
         c.gc.trigger = vec![free_blocks(0)];
         let (ssd, _) = overwritten(&c, 3000);
-        assert_eq!(ssd.measured.gc.foreground, ssd.measured.gc.calls);
+        assert_eq!(ssd.measured().gc.foreground, ssd.measured().gc.calls);
     }
 }
 
@@ -267,9 +267,9 @@ fn slices_take_what_the_formula_says_when_alone_and_longer_when_not() {
         }
     }
     assert!(lengths.len() > 2 && lengths.iter().all(|n| (8..=23).contains(n)), "{lengths:?}");
-    assert_eq!(ssd.measured.controller.wait_ns, 0);
+    assert_eq!(ssd.measured().controller.wait_ns, 0);
     let parts = |ssd: &Ssd| {
-        let m = &ssd.measured;
+        let m = &ssd.measured();
         assert_eq!(m.read_parts.total() + m.write_parts.total(), m.in_system.integral());
         (m.read_parts.queue + m.write_parts.queue, m.read_parts.transfer + m.write_parts.transfer)
     };
@@ -281,8 +281,8 @@ fn slices_take_what_the_formula_says_when_alone_and_longer_when_not() {
         (0..64).flat_map(|lpn| [Op::Read, Op::Write].map(|op| whole(op, lpn, 1))).collect();
     closed(&mut ssd, 8, requests).expect("it runs");
     let loaded = parts(&ssd);
-    assert_eq!(ssd.measured.controller.wait_ns, 37_352);
-    assert!(loaded.0 >= u128::from(ssd.measured.controller.wait_ns));
+    assert_eq!(ssd.measured().controller.wait_ns, 37_352);
+    assert!(loaded.0 >= u128::from(ssd.measured().controller.wait_ns));
 }
 
 #[test]
@@ -319,8 +319,8 @@ fn seeds_draw_errors_and_nothing_else() {
                 ssd_core::host::request::Request::new(Op::Write, u64::from(lpn) * 8, 8)
             });
             closed(&mut ssd, 16, requests.collect::<Vec<_>>()).expect("it runs");
-            assert!(ssd.measured.gc.pages.moved > 500);
-            (ssd.event_digest, ssd.measured.controller.in_error)
+            assert!(ssd.measured().gc.pages.moved > 500);
+            (ssd.event_digest(), ssd.measured().controller.in_error)
         };
         assert_eq!(run(1, 0.0), run(2, 0.0));
         let (one, other) = (run(1, 0.05), run(2, 0.05));
@@ -340,7 +340,7 @@ fn the_selective_path_needs_no_interconnect() {
     for (read, program) in copies(&log) {
         assert_eq!((took(&read), took(&program)), (50 + 20 + 7 + 11, 527));
     }
-    assert_eq!(ssd.measured.controller.traversals, [0; 7]);
+    assert_eq!(ssd.measured().controller.traversals, [0; 7]);
 }
 
 /// Wherever a run stops, its log holds what it has counted: the selective path begins no program while the
@@ -366,7 +366,7 @@ fn the_log_ends_where_the_counts_end() {
                 .map(|_| whole(Op::Write, rng.below(user) as u32, 1))
                 .collect::<Vec<_>>();
             closed(&mut ssd, 8, requests).expect("it runs");
-            let (counted, running) = (ssd.measured.flash, ssd.pages_in_flight(Cause::Gc));
+            let (counted, running) = (ssd.measured().flash, ssd.pages_in_flight(Cause::Gc));
             ssd.quiesce().expect("what runs ends");
             let mut log = Vec::new();
             ssd.drain_operations(&mut log);
@@ -401,7 +401,7 @@ proptest! {
             return Ok(());
         }
         let _ = ssd.run_until(Nanos(ssd.now().0 + 1_000_000_000), &mut Vec::new());
-        let (m, flash) = (&ssd.measured.controller, &ssd.measured.flash);
+        let (m, flash) = (&ssd.measured().controller, &ssd.measured().flash);
         for cause in [Cause::Gc, Cause::Wear].map(Cause::at) {
             let moved = flash.reads[cause] + flash.programs[cause];
             let crossing = c.interconnect.model != InterconnectModel::None;

@@ -63,7 +63,7 @@ fn every_policy_tight(requests: u64) {
             c.alloc.frontiers = if single { Frontiers::Single } else { Frontiers::HostGc };
             let w = Weather { mix: [20, 1, 2], audit: 500, ..weather(i as u64, requests) };
             let storm = storm(&c, w);
-            assert!(storm.ssd.measured.gc.calls > 100, "{}: hardly any collection", info.name);
+            assert!(storm.ssd.measured().gc.calls > 100, "{}: hardly any collection", info.name);
             assert!(storm.unjudged * 20 <= storm.completed, "{} unjudged", storm.unjudged);
         }
     }
@@ -100,7 +100,7 @@ fn a_partial_write_overtaken_by_a_whole_one_reads_nothing() {
     ssd.submit(ssd.now(), &whole(Op::Write, 0, 1), None).unwrap();
     assert_eq!(finish(&mut ssd).expect("no data mismatch").len(), 22);
     let rmw = ssd_core::metrics::counters::Cause::Rmw.at();
-    assert_eq!((ssd.measured.host.rmw, ssd.measured.flash.reads[rmw]), (1, 0));
+    assert_eq!((ssd.measured().host.rmw, ssd.measured().flash.reads[rmw]), (1, 0));
     ssd.audit().unwrap();
 }
 

@@ -108,7 +108,7 @@ fn times_scale_latencies_and_nothing_else() {
             let mut ssd = filled(&c, |l| l);
             let done = submit_all(&mut ssd, &requests(&c, 2000, by));
             let latencies: Vec<_> = done.iter().map(|d| (d.id, (d.at - d.arrival).0)).collect();
-            (latencies, ssd.measured.flash, ssd.measured.gc.calls)
+            (latencies, ssd.measured().flash, ssd.measured().gc.calls)
         };
         let (once, flash, calls) = run(1);
         assert!(calls > 20, "{}: {calls}", info.name);
@@ -174,7 +174,7 @@ fn relabelled_pages_behave_alike() {
                 whole(op, name(rng.below(u64::from(user)) as u32), 1)
             });
             let done = closed(&mut ssd, 16, requests).unwrap();
-            (done, ssd.measured)
+            (done, ssd.measured().clone())
         };
         let (plain, relabelled) = (run(false), run(true));
         assert!(plain.1.gc.calls > 20, "{}: {}", info.name, plain.1.gc.calls);
@@ -201,8 +201,8 @@ fn the_driver_adds_nothing() {
     let mut source = List(requests.clone().into_iter());
     let end = drive(&mut driven, &host(HostMode::Open, 1), &mut source, go).unwrap();
     assert_eq!((end.progress.completed, end.interrupted), (5000, false));
-    assert_eq!(driven.event_digest, direct.event_digest);
-    assert_eq!(driven.measured, direct.measured);
+    assert_eq!(driven.event_digest(), direct.event_digest());
+    assert_eq!(driven.measured(), direct.measured());
     // Stepping in small stretches of time changes nothing either.
     let mut stepped = filled(&c, |l| l);
     for r in &requests {
@@ -216,7 +216,7 @@ fn the_driver_adds_nothing() {
             stepped.run_until(Nanos(limit), &mut done).unwrap();
         }
     }
-    assert_eq!(stepped.event_digest, direct.event_digest);
+    assert_eq!(stepped.event_digest(), direct.event_digest());
     assert_eq!(done.len(), 5000);
     // The closed loop equals submitting by hand.
     let writes: Vec<Request> = requests.iter().map(|r| r.request).collect();
@@ -225,7 +225,7 @@ fn the_driver_adds_nothing() {
     let mut by_driver = filled(&c, |l| l);
     let mut source = List(requests.into_iter());
     drive(&mut by_driver, &host(HostMode::Closed, 7), &mut source, go).unwrap();
-    assert_eq!(by_driver.event_digest, by_hand.event_digest);
+    assert_eq!(by_driver.event_digest(), by_hand.event_digest());
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_seed_gives_one_run() {
         (c.gc.victim, c.run.seed) = (victim("random"), seed);
         let mut ssd = filled(&c, |l| l);
         submit_all(&mut ssd, &requests(&c, 3000, 1));
-        ssd.event_digest
+        ssd.event_digest()
     };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2), "the victims follow from the seed");
@@ -269,7 +269,7 @@ fn sequential_overwrites_cost_nothing() {
             let user = c.device.user_pages;
             let requests = (0..user * 10).map(|i| whole(Op::Write, i % user, 1));
             closed(&mut ssd, 8, requests).unwrap();
-            let m = &ssd.measured;
+            let m = &ssd.measured();
             assert_eq!(m.flash.all_programs(), m.host.pages_written, "{} {pool:?}", info.name);
             assert!(m.gc.calls > 100);
         }

@@ -233,7 +233,7 @@ fn the_next_victim_is_the_first_of_the_whole_devices_list() {
                 ssd.submit(Nanos::millis(i), &request, None).unwrap();
             }
             finish(&mut ssd).unwrap();
-            let gc = ssd.measured.gc;
+            let gc = ssd.measured().gc;
             assert_eq!((gc.foreground, gc.reserve_promotions), (0, 0), "{name}");
             let [victims, early] = [0, 1].map(|i: usize| seen[i].load(Ordering::Relaxed));
             assert!(gc.calls == victims && early > 100, "{name}: {victims} victims, {early} early");
@@ -259,7 +259,11 @@ fn fully_invalid_blocks_may_be_collected_at_once() {
         let writes = (0..48).chain(0..48).map(|i| pages(Op::Write, i * 16, 1));
         closed(&mut ssd, 1, writes).unwrap();
         finish(&mut ssd).unwrap();
-        assert_eq!((ssd.measured.gc.calls, ssd.measured.gc.victim_valid_sum), (calls, 0), "{word}");
+        assert_eq!(
+            (ssd.measured().gc.calls, ssd.measured().gc.victim_valid_sum),
+            (calls, 0),
+            "{word}"
+        );
         ssd.audit().unwrap();
     }
 }
@@ -286,7 +290,7 @@ fn about_to_collect(name: &str, valid: u64, sets: &[(&str, &str)]) -> Ssd {
     for i in first.chain(again).chain(rest) {
         closed(&mut ssd, 1, [pages(Op::Write, 2 * i, 1)]).unwrap();
     }
-    assert_eq!(ssd.measured.gc.calls, 0);
+    assert_eq!(ssd.measured().gc.calls, 0);
     ssd
 }
 
@@ -298,7 +302,7 @@ fn one_block_takes_as_long_as_the_paper_says() {
             closed(&mut ssd, 1, [pages(Op::Write, 2 * 1434, 1)]).unwrap();
             finish(&mut ssd).unwrap();
             ssd.quiesce().unwrap();
-            let gc = ssd.measured.gc;
+            let gc = ssd.measured().gc;
             assert_eq!((gc.calls, gc.jobs_done, gc.victim_valid_sum), (1, 1, valid), "{name}");
             assert_eq!(gc.job_time_ns_max, us * 1000, "{name}: {valid} valid pages");
         }
@@ -322,9 +326,9 @@ fn during_a_job(name: &str, sets: &[(&str, &str)]) -> ([u64; 4], u64) {
     ssd.quiesce().unwrap();
     done.sort_by_key(|c| c.id);
     assert_eq!(done[0].id.0, first);
-    assert_eq!(ssd.measured.gc.calls, 1, "{name}");
+    assert_eq!(ssd.measured().gc.calls, 1, "{name}");
     let latencies = std::array::from_fn(|i| (done[i].at.0 - at.0) / 1000);
-    (latencies, ssd.measured.gc.job_time_ns_max / 1000)
+    (latencies, ssd.measured().gc.job_time_ns_max / 1000)
 }
 
 #[test]
@@ -417,7 +421,7 @@ fn jobs(log: &[OpRecord]) -> Vec<(u32, u64, u64)> {
 #[test]
 fn no_more_than_g_channels_are_active() {
     let (ssd, log, all) = with_pauses("adaptive-channel", 1, &[]);
-    let gc = ssd.measured.gc;
+    let gc = ssd.measured().gc;
     assert_eq!((gc.foreground, gc.reserve_promotions), (0, 0), "no reserve work in this run");
     let jobs = jobs(&log);
     assert!(jobs.len() > 500 && gc.deferred > 100, "{} jobs, {gc:?}", jobs.len());
@@ -466,7 +470,7 @@ fn a_started_job_runs_to_its_erase_and_starts_on_an_idle_channel() {
         "adaptive-channel-conv-0.7-half",
     ] {
         let (ssd, log, _) = with_pauses(name, 1, &[]);
-        assert_eq!(ssd.measured.gc.foreground, 0, "{name}");
+        assert_eq!(ssd.measured().gc.foreground, 0, "{name}");
         assert_eq!(together(&log), 0, "{name}: a host operation within a job");
         for (channel, begin, _) in jobs(&log) {
             let busy = log.iter().any(|r| {
@@ -513,7 +517,7 @@ fn channels_are_counted_whatever_the_pools_are() {
             ("gc.concurrency.theta2", "0"),
         ];
         let (ssd, log, _) = with_pauses("adaptive-channel", 6, &sets);
-        assert_eq!(ssd.measured.gc.foreground, 0, "{pool}");
+        assert_eq!(ssd.measured().gc.foreground, 0, "{pool}");
         let mut open: Vec<(u32, u32, u64, u64)> = Vec::new();
         let (mut begun, mut both) = (std::collections::BTreeMap::new(), false);
         for r in log.iter().filter(|r| r.cause == Cause::Gc) {

@@ -33,7 +33,11 @@ fn levelling_keeps_its_erased_block_beside_open_blocks_of_gc() {
             Weather { requests: 10_000, depth: 64, seed, audit: 64, mix: [30, 0, 0], pause: 0 };
         let mut storm = Storm::new(&shared_by_planes(), weather);
         storm.run().expect("there is room");
-        assert!(storm.ssd.measured.wear.calls > 500, "{} levelled", storm.ssd.measured.wear.calls);
+        assert!(
+            storm.ssd.measured().wear.calls > 500,
+            "{} levelled",
+            storm.ssd.measured().wear.calls
+        );
     }
 }
 
@@ -46,7 +50,7 @@ fn timed(c: &Config, seed: u64, requests: u64) -> u64 {
     if let Err(error) = storm.run() {
         storm.gave_up(&error);
     }
-    storm.ssd.measured.wear.calls
+    storm.ssd.measured().wear.calls
 }
 
 /// Blocks levelled without time: writes to hot and cold pages, and TRIMs.

@@ -49,10 +49,10 @@ fn the_restored_device_goes_on_like_the_device_itself() {
         let snapshot = first.snapshot().expect("the device is at rest");
         let mut second = Ssd::restore(&c, &snapshot).expect("the same configuration");
         second.audit().expect("the restored device is sound");
-        let (erases, before) = (first.erases(), first.measured.gc.calls);
+        let (erases, before) = (first.erases(), first.measured().gc.calls);
         assert_eq!(work(&mut first, user, 2), work(&mut second, user, 2), "{victim}");
-        assert!(second.measured.gc.calls > 20, "collection took part");
-        assert_eq!(first.measured.gc.calls - before, second.measured.gc.calls);
+        assert!(second.measured().gc.calls > 20, "collection took part");
+        assert_eq!(first.measured().gc.calls - before, second.measured().gc.calls);
         let gained: Vec<u32> = first.erases().iter().zip(&erases).map(|(n, b)| n - b).collect();
         assert_eq!(gained, second.erases());
     }

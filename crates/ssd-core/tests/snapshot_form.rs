@@ -58,7 +58,7 @@ fn goes_on(mut ssd: Ssd) -> (u64, Vec<u32>, Option<u64>) {
     ssd.audit().expect("a sound device");
     let done = work(&mut ssd, 300, 77);
     let state = done.map(|()| ssd.snapshot().expect("at rest").digest());
-    (ssd.event_digest, ssd.erases(), state)
+    (ssd.event_digest(), ssd.erases(), state)
 }
 
 proptest! {

@@ -156,7 +156,7 @@ fn queue(
     while ssd.outstanding() > 0 {
         ssd.run_until(Nanos::NEVER, &mut done).unwrap();
     }
-    assert_eq!(ssd.measured.gc.calls, 0);
+    assert_eq!(ssd.measured().gc.calls, 0);
     done.sort_by_key(|c| c.id);
     (jobs, done, ssd)
 }
@@ -188,7 +188,7 @@ fn every_request_obeys_lindley_and_the_means_their_formulas() {
         let expected = load / mean * square / (2.0 * (1.0 - load));
         assert!((waited / expected - 1.0).abs() < within, "{waited} against {expected}");
         // Little, exactly, and the utilisation law.
-        let m = &ssd.measured;
+        let m = &ssd.measured();
         let latencies: u128 = done.iter().map(|c| u128::from((c.at - c.arrival).0)).sum();
         assert!(m.in_system.closed());
         assert_eq!(m.in_system.integral(), latencies);
@@ -227,7 +227,7 @@ fn throughput(c: &Config, op: Op, count: u64, written: u32) -> f64 {
         )
     });
     let done = closed(&mut ssd, 8 * planes as usize, requests).unwrap();
-    assert_eq!(ssd.measured.gc.calls, 0);
+    assert_eq!(ssd.measured().gc.calls, 0);
     // Both ends at an instant of completions, so that whole rounds are counted.
     let (start, end) = (done[done.len() / 4].at, done[done.len() * 3 / 4].at);
     let between = done.iter().filter(|c| c.at > start && c.at <= end).count();
@@ -316,7 +316,7 @@ fn busy_log(
     ssd.quiesce().unwrap();
     let mut log = Vec::new();
     ssd.drain_operations(&mut log);
-    assert!(ssd.measured.gc.calls > 30, "{}", ssd.measured.gc.calls);
+    assert!(ssd.measured().gc.calls > 30, "{}", ssd.measured().gc.calls);
     (ssd, log)
 }
 
@@ -348,7 +348,7 @@ fn orders_do_what_they_say() {
     let good = |a: &OpRecord, b: &OpRecord| rank(b) == 1 || a.queued <= b.queued;
     assert!(overtakings(&log).all(|(a, b)| good(a, b)), "younger before older");
     let (ssd, log) = busy_log("host-first", OPEN, one, PoolScope::Plane);
-    let all_background = ssd.measured.gc.foreground == 0;
+    let all_background = ssd.measured().gc.foreground == 0;
     let good = |a: &OpRecord, b: &OpRecord| match (rank(a), rank(b)) {
         (2 | 3, 0) => false,
         (2 | 3, 1) => !all_background,
@@ -472,10 +472,10 @@ fn a_read_of_the_block_under_collection_waits_until_its_page_has_moved() {
         for lpn in [1, 3, 5, 7, 11, 12, 13, 14, 15] {
             alone(&mut ssd, whole(Op::Write, lpn, 1));
         }
-        assert_eq!(ssd.measured.gc.calls, 0);
+        assert_eq!(ssd.measured().gc.calls, 0);
         // Pages 9 and 10 are in the block that is collected now, page 70 in another.
         let start = ssd.now();
-        let calls = |ssd: &Ssd| ssd.measured.gc.calls;
+        let calls = |ssd: &Ssd| ssd.measured().gc.calls;
         ssd.submit(start, &whole(Op::Read, 9, 1), None).unwrap();
         let mut done = Vec::new();
         ssd.run_until(Nanos::NEVER, &mut done).unwrap();
@@ -507,7 +507,7 @@ fn host_latencies_do_not_depend_on_a_word_of_the_log() {
         let user = u64::from(c.device.user_pages);
         let requests = (0..2000).map(|_| whole(Op::Write, rng.below(user) as u32, 1));
         let done = closed(&mut ssd, 16, requests).unwrap();
-        (ssd.event_digest, done)
+        (ssd.event_digest(), done)
     };
     assert_eq!(run(true), run(false));
 }

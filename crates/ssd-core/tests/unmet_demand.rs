@@ -42,7 +42,7 @@ fn timed(c: &Config, writes: u64) -> Verdict {
     let mut lpn = || rng.below(u64::from(c.device.user_pages)) as u32;
     let requests: Vec<_> = (0..writes).map(|_| whole(Op::Write, lpn(), 1)).collect();
     closed(&mut ssd, 16, requests).expect("it completes");
-    verdict::judge(&ssd.measured.gc)
+    verdict::judge(&ssd.measured().gc)
 }
 
 fn load(victim: &str, more: &[(&str, String)]) -> Result<Config, String> {

@@ -209,7 +209,7 @@ fn compare(c: &Config, writes: u32) {
     assert_eq!(f.ftl.blocks.erases, ssd.ftl.blocks.erases);
     assert_eq!(f.ftl.blocks.state, ssd.ftl.blocks.state);
     assert_eq!(f.ftl.blocks.valid, ssd.ftl.blocks.valid);
-    let m = &ssd.measured;
+    let m = &ssd.measured();
     assert_eq!((f.tally.victims, f.tally.levelled), (m.gc.calls, m.wear.calls));
     let places = |ftl: &Ftl| (0..user).map(|l| ftl.owners.committed(Lpn(l))).collect::<Vec<_>>();
     assert!(places(&f.ftl) == places(&ssd.ftl), "pages lie elsewhere");

@@ -47,10 +47,10 @@ fn counted<T>(work: impl FnOnce() -> T) -> T {
 type Sums = [u64; 3];
 
 fn sums(ssd: &Ssd) -> Sums {
-    let flash = &ssd.measured.flash;
+    let flash = &ssd.measured().flash;
     let erases: u64 = flash.erases.iter().sum();
     let reads: u64 = flash.reads.iter().sum();
-    [ssd.measured.host.pages_written, flash.all_programs() + reads + erases, erases]
+    [ssd.measured().host.pages_written, flash.all_programs() + reads + erases, erases]
 }
 
 fn timed(config: &Config, functional: Functional, source: &mut dyn Source, first: u64) {
@@ -67,7 +67,7 @@ fn timed(config: &Config, functional: Functional, source: &mut dyn Source, first
     let [pages, operations, erases] = done[..] else { unreachable!("as many as there were") };
     println!(
         "{pages} pages, {operations} operations, {erases} erases, digest {:016x}",
-        ssd.event_digest
+        ssd.event_digest()
     );
 }
 

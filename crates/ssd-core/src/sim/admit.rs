@@ -1,76 +1,44 @@
 //! Admission: a request arrives and becomes page operations.
 
-use super::op::{Op, Part, Work};
+use super::array::event::Timer;
+use super::array::op::{Op, Part, Work};
+use super::front::{byte_range, pages_of};
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::ftl::place::PlacementPolicy;
 use crate::host::request::{Op as HostOp, Request};
-use crate::nand::geometry::Geometry;
 use crate::sched::order::{R_HOST, W_HOST};
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, RequestSlot};
-
-/// The pages that a request touches.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pages {
-    /// First page.
-    pub(crate) first: u32,
-    /// Number of pages.
-    pub(crate) count: u32,
-}
-
-/// Pages touched by a request; those wholly inside it for a TRIM.
-#[inline]
-pub(crate) fn pages_of(geo: &Geometry, r: &Request) -> Pages {
-    let shift = geo.sector_shift;
-    let end = r.sector + u64::from(r.sectors);
-    if r.op == HostOp::Trim {
-        let first = (r.sector + (1 << shift) - 1) >> shift;
-        let last = end >> shift;
-        return Pages { first: first as u32, count: last.saturating_sub(first) as u32 };
-    }
-    let first = r.sector >> shift;
-    let last = (end + (1 << shift) - 1) >> shift;
-    Pages { first: first as u32, count: (last - first) as u32 }
-}
-
-/// Bytes `from..to` of page `lpn` that `r` covers, and their position in the request's data.
-pub(crate) fn byte_range(geo: &Geometry, r: &Request, lpn: Lpn) -> ((usize, usize), usize) {
-    let page_sectors = 1u64 << geo.sector_shift;
-    let page_start = u64::from(lpn.0) * page_sectors;
-    let from = r.sector.max(page_start);
-    let to = (r.sector + u64::from(r.sectors)).min(page_start + page_sectors);
-    debug_assert!(from < to, "{lpn:?} is outside {r:?}");
-    let bytes = |sectors: u64| (sectors * 512) as usize;
-    ((bytes(from - page_start), bytes(to - page_start)), bytes(from - r.sector))
-}
 
 impl Ssd {
     /// Request `id`, meant to arrive at `at`, arrives; `data` as in [`crate::host::device::Device::submit`].
     #[inline(never)]
     pub(crate) fn admit(&mut self, at: Nanos, id: u64, request: &Request, data: Option<&[u8]>) {
-        self.end_warmup(id);
-        self.measured.arrive(self.now, request.op);
-        self.measured.in_system.waited_outside((self.now - at).0);
-        let slot = self.requests.insert(id, at, *request);
+        if self.ledger.warmup_ends_with(id) {
+            self.restart_measurement();
+        }
+        self.ledger.measured.arrive(self.array.now, request.op);
+        self.ledger.measured.in_system.waited_outside((self.array.now - at).0);
+        let slot = self.front.requests.insert(id, at, *request);
         let pages = pages_of(&self.ftl.geo, request);
         match request.op {
             HostOp::Read => {
-                self.requests.get(slot).left = pages.count;
-                self.measured.host.pages_read += u64::from(pages.count);
+                self.front.requests.get(slot).left = pages.count;
+                self.ledger.measured.host.pages_read += u64::from(pages.count);
                 for part in 0..pages.count {
                     let part = Part { request: slot, number: part };
                     self.admit_read(part, Lpn(pages.first + part.number));
                 }
             }
             HostOp::Write => {
-                if !self.writes_go_straight {
+                if !self.front.writes_go_straight {
                     self.flush_before(slot, request);
                 }
-                let epoch = self.epochs.write_arrives();
-                let inside = self.requests.get(slot);
+                let epoch = self.front.epochs.write_arrives();
+                let inside = self.front.requests.get(slot);
                 inside.left += pages.count;
                 inside.epoch = epoch;
-                self.measured.host.pages_written += u64::from(pages.count);
+                self.ledger.measured.host.pages_written += u64::from(pages.count);
                 for part in 0..pages.count {
                     let part = Part { request: slot, number: part };
                     self.admit_write(part, Lpn(pages.first + part.number), request, data);
@@ -83,7 +51,7 @@ impl Ssd {
                 self.finish_later(slot);
             }
             HostOp::Flush => {
-                self.requests.get(slot).left = 1;
+                self.front.requests.get(slot).left = 1;
                 self.flush(slot);
             }
         }
@@ -92,15 +60,15 @@ impl Ssd {
     /// One part of the request in `slot` completes when every write admitted so far is on flash.
     #[inline(never)]
     pub(crate) fn flush(&mut self, slot: RequestSlot) {
-        self.epochs.flush_arrives(slot);
+        self.front.epochs.flush_arrives(slot);
         self.evict_all();
         self.complete_flushes();
     }
 
     /// An operation for a request, which may have waited in the host.
     fn host_op(&self, work: Work, lpn: Lpn, plane: PlaneId) -> Op {
-        let mut op = Op::new(work, lpn, plane, self.now);
-        let waited = self.now - self.requests.at(op.part().request).arrival;
+        let mut op = Op::new(work, lpn, plane, self.array.now);
+        let waited = self.array.now - self.front.requests.at(op.part().request).arrival;
         op.parts.queue_ns = waited.0;
         op
     }
@@ -113,7 +81,7 @@ impl Ssd {
         };
         let plane = on_flash.map_or(PlaneId(0), |ppn| self.ftl.geo.plane_of(ppn));
         let op = self.host_op(Work::HostRead { part, rest: Ppn::NONE }, lpn, plane);
-        let slot = self.ops.insert(op);
+        let slot = self.array.ops.insert(op);
         if on_flash.is_some() {
             self.enqueue(slot, R_HOST);
         } else {
@@ -125,36 +93,36 @@ impl Ssd {
         let old = self.ftl.owners.newest(lpn);
         let (range, at) = byte_range(&self.ftl.geo, request, lpn);
         let partial = range != (0, 512 << self.ftl.geo.sector_shift);
-        self.sequence += 1;
+        self.front.sequence += 1;
         let stream = request.stream;
         let mut op = self.host_op(Work::HostWrite { part, stream }, lpn, PlaneId(0));
-        op.sequence = self.sequence;
+        op.sequence = self.front.sequence;
         // The rest of a partial page comes from flash, unless the page is in the controller or unmapped.
         let rmw = match old {
             Entry::Page(ppn) if partial => Some(ppn),
             _ => None,
         };
-        if self.buffer.is_some() {
+        if self.front.buffer.is_some() {
             // What it needs from flash, and its plane, are known at its eviction.
         } else if let Some(ppn) = rmw {
             op.becomes_rmw_read();
             op.plane = self.ftl.geo.plane_of(ppn);
-            self.measured.host.rmw += 1;
+            self.ledger.measured.host.rmw += 1;
         } else {
             op.plane = self.place(lpn);
         }
-        let slot = self.ops.insert(op);
-        if let Some(content) = &mut self.content {
-            self.ops.detail(slot).expected = content.expected(lpn);
+        let slot = self.array.ops.insert(op);
+        if let Some(content) = &mut self.ledger.content {
+            self.array.ops.detail(slot).expected = content.expected(lpn);
             let before = content.before(old, &self.ftl.media);
             let data = data.map(|d| &d[at..at + range.1 - range.0]);
-            let payload = content.compose(lpn, self.sequence, range, &before, data);
+            let payload = content.compose(lpn, self.front.sequence, range, &before, data);
             content.admit(slot, lpn, payload);
         }
         if let Some(page) = self.ftl.admit(lpn, slot) {
             self.wake_readers(page);
         }
-        if self.writes_go_straight {
+        if self.front.writes_go_straight {
             self.enqueue(slot, if rmw.is_some() { R_HOST } else { W_HOST });
         } else {
             self.page_comes_in(slot, old);
@@ -164,8 +132,8 @@ impl Ssd {
     /// The plane an admitted write is queued for.
     #[inline]
     pub(crate) fn place(&mut self, lpn: Lpn) -> PlaneId {
-        let (geo, units) = (&self.ftl.geo, &self.units);
-        self.placement.place(lpn, &|plane| units[geo.unit_of(plane).at()].load)
+        let (geo, units) = (&self.ftl.geo, &self.array.units);
+        self.front.placement.place(lpn, &|plane| units[geo.unit_of(plane).at()].load)
     }
 
     fn trim(&mut self, lpn: Lpn) {
@@ -173,12 +141,12 @@ impl Ssd {
         if old == Entry::Unmapped {
             return;
         }
-        self.measured.host.pages_trimmed += 1;
+        self.ledger.measured.host.pages_trimmed += 1;
         if let Some(page) = committed {
             self.page_disowned(page);
             self.wake_readers(page);
         }
-        if let Some(content) = &mut self.content {
+        if let Some(content) = &mut self.ledger.content {
             content.trim(lpn);
         }
         if let Entry::Slot(slot) = old {
@@ -188,26 +156,26 @@ impl Ssd {
 
     /// Serve a read from the controller: its page is in flight or unmapped.
     pub(crate) fn serve(&mut self, slot: OpSlot) {
-        let lpn = self.ops[slot].lpn;
+        let lpn = self.array.ops[slot].lpn;
         match self.ftl.owners.newest(lpn) {
-            Entry::Unmapped => self.measured.host.unmapped_pages_read += 1,
-            Entry::Slot(_) => self.measured.host.controller_pages_read += 1,
+            Entry::Unmapped => self.ledger.measured.host.unmapped_pages_read += 1,
+            Entry::Slot(_) => self.ledger.measured.host.controller_pages_read += 1,
             Entry::Page(_) => unreachable!("a page on flash is not served by the controller"),
         }
         self.check_served(slot);
-        let delay = self.times.controller_ns;
-        self.ops[slot].parts.transfer_ns += delay;
-        self.set_timer(Nanos(self.now.0 + delay), super::event::Timer::Served(slot));
+        let delay = self.array.times.controller_ns;
+        self.array.ops[slot].parts.transfer_ns += delay;
+        self.array.set_timer(Nanos(self.array.now.0 + delay), Timer::Served(slot));
     }
 
     /// A request without page operations completes after the controller's time.
     fn finish_later(&mut self, request: RequestSlot) {
-        self.requests.get(request).left = 1;
+        self.front.requests.get(request).left = 1;
         let work = Work::HostRead { part: Part { request, number: 0 }, rest: Ppn::NONE };
         let mut op = self.host_op(work, Lpn::NONE, PlaneId(0));
-        op.parts.transfer_ns = self.times.controller_ns;
-        let slot = self.ops.insert(op);
-        let at = Nanos(self.now.0 + self.times.controller_ns);
-        self.set_timer(at, super::event::Timer::Served(slot));
+        op.parts.transfer_ns = self.array.times.controller_ns;
+        let slot = self.array.ops.insert(op);
+        let at = Nanos(self.array.now.0 + self.array.times.controller_ns);
+        self.array.set_timer(at, Timer::Served(slot));
     }
 }

@@ -4,123 +4,17 @@
 //! start when a pool is considered, which happens at the end of an instant in which something in the pool has
 //! changed.
 
-use super::event::Timer;
-use super::held::RelocatedPages;
-use super::op::{Moved, Op, OpKind, Work};
+use super::array::op::{Moved, Op, OpKind, Work};
+use super::collector::Job;
+use super::collector::turn::InTurn;
 use super::ssd::Ssd;
-use super::turn::{InTurn, Turns};
-use crate::config::{Blocking, BlockingScope, Config, GcPath, Granularity, InterconnectModel};
+use crate::config::GcPath;
+use crate::ftl::Choice;
 use crate::ftl::gc::Demand;
-use crate::ftl::gc::agenda::{Agenda, Next};
+use crate::ftl::gc::agenda::Next;
 use crate::ftl::gc::trigger::SpaceView;
-use crate::ftl::plugs::Plugs;
-use crate::ftl::{Choice, Ftl};
-use crate::metrics::counters::CAUSES;
-use crate::nand::geometry::Geometry;
 use crate::sched::order::{R_GC, W_GC, W_HOST};
-use crate::units::{BlockId, Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn};
-
-/// The collection of one block.
-#[derive(Clone, Copy, Debug)]
-struct Job {
-    victim: BlockId,
-    /// First page of the victim that has not been examined.
-    scan: u32,
-    /// Page copies in flight.
-    in_flight: u32,
-    /// Flash blocks still to be erased; 0 until the erase is queued.
-    erases_left: u32,
-    foreground: bool,
-    /// Static wear levelling, not garbage collection.
-    levels: bool,
-    since: Nanos,
-}
-
-/// State of collection over the device.
-pub(crate) struct Collector {
-    pub(crate) agenda: Agenda,
-    /// What the concurrency rule allows.
-    pub(crate) turns: Turns,
-    blocking: Blocking,
-    pub(crate) path: GcPath,
-    /// The path of GC pages takes more than bus time: an interconnect, buffers, errors, the selective path.
-    pub(crate) watches_way: bool,
-    window: u32,
-    pub(crate) ecc_ns: u64,
-    jobs: Vec<Option<Job>>,
-    /// Scopes closed to the host.
-    pub(crate) closings: u32,
-    /// How often each plane is closed to the host.
-    closed_planes: Vec<u32>,
-    /// Blocks closed to host reads.
-    pub(crate) closed_blocks: u32,
-    block_closings: Vec<u32>,
-    /// The pages that the jobs of closed blocks have moved.
-    pub(crate) held: RelocatedPages,
-    /// Units whose idle timer has fired at this instant.
-    pub(crate) idle_units: Vec<u32>,
-    /// Pages read to be moved and neither programmed nor dropped yet, by cause.
-    pub(crate) pages_read: [u64; CAUSES],
-}
-
-impl Collector {
-    pub(crate) fn new(config: &Config, ftl: &Ftl, plugs: &Plugs) -> Collector {
-        let geo = &ftl.geo;
-        let pools = geo.pools as usize;
-        let mut agenda = Agenda::new(&config.gc, ftl, plugs);
-        agenda.consider_all();
-        Collector {
-            agenda,
-            turns: Turns::new(config, geo, plugs),
-            blocking: config.gc.blocking,
-            path: config.gc.path,
-            watches_way: config.gc.path == GcPath::Selective
-                || config.interconnect.model != InterconnectModel::None
-                || config.controller.buffers.is_some()
-                || config.controller.page_error_probability > 0.0,
-            window: config.gc.window,
-            ecc_ns: config.controller.ecc_ns,
-            jobs: vec![None; pools],
-            closings: 0,
-            closed_planes: vec![0; geo.planes as usize],
-            closed_blocks: 0,
-            block_closings: vec![0; pools],
-            held: match config.gc.blocking {
-                Blocking { scope: BlockingScope::Block, granularity: Granularity::Job } => {
-                    RelocatedPages::new(geo)
-                }
-                _ => RelocatedPages::default(),
-            },
-            idle_units: Vec::new(),
-            pages_read: [0; CAUSES],
-        }
-    }
-
-    /// A pool has changed, or waits for the concurrency rule.
-    #[inline(always)]
-    pub(crate) fn something_to_consider(&self) -> bool {
-        !self.agenda.is_empty() || self.turns.somebody_waits()
-    }
-
-    /// Jobs running.
-    pub(crate) fn active(&self) -> u32 {
-        self.jobs.iter().flatten().count() as u32
-    }
-
-    pub(crate) fn is_foreground(&self, pool: PoolId) -> bool {
-        self.jobs[pool.at()].is_some_and(|j| j.foreground)
-    }
-
-    #[inline(always)]
-    pub(crate) fn is_closed(&self, plane: PlaneId) -> bool {
-        self.closed_planes[plane.at()] > 0
-    }
-
-    /// Whether the block of `ppn`, which is being collected, is closed to host reads now.
-    pub(crate) fn closes_block(&self, ppn: Ppn, geo: &Geometry) -> bool {
-        self.block_closings[geo.pool_of(geo.plane_of(ppn)).at()] > 0
-    }
-}
+use crate::units::{BlockId, Lpn, OpSlot, PoolId, Ppn};
 
 impl Ssd {
     /// Consider every pool that has changed, then those that the concurrency rule has kept waiting.
@@ -134,12 +28,15 @@ impl Ssd {
             let Some(pool) = self.gc.turns.next_in_turn(&mut self.ftl) else { break };
             self.consider(pool, true);
         }
-        self.measured.gc.deferred += self.gc.turns.count_deferred();
+        self.ledger.measured.gc.deferred += self.gc.turns.count_deferred();
     }
 
     /// Promote the job of `pool`, or do what is next if it has none; `in_turn`: the pool has waited for its turn.
     fn consider(&mut self, pool: PoolId, in_turn: bool) {
-        let view = SpaceView { idle_for: self.idle_for(pool), ..self.ftl.space_view(pool) };
+        let view = SpaceView {
+            idle_for: self.gc.idle_for(pool, &self.ftl.geo, &self.array),
+            ..self.ftl.space_view(pool)
+        };
         if self.gc.jobs[pool.at()].is_some() {
             self.promote(pool, self.gc.agenda.demand(&view));
             return;
@@ -166,10 +63,10 @@ impl Ssd {
     /// Whether a write of the host waits for room in `pool`.
     fn host_waits_for(&self, pool: PoolId) -> bool {
         self.ftl.geo.units_of_pool(pool).any(|unit| {
-            let first = self.units[unit as usize].head(W_HOST);
+            let first = self.array.units[unit as usize].head(W_HOST);
             let waiting = |slot: OpSlot| (slot != OpSlot::NONE).then_some(slot);
-            std::iter::successors(waiting(first), |&slot| waiting(self.ops[slot].next))
-                .any(|slot| self.ftl.geo.pool_of(self.ops[slot].plane) == pool)
+            std::iter::successors(waiting(first), |&slot| waiting(self.array.ops[slot].next))
+                .any(|slot| self.ftl.geo.pool_of(self.array.ops[slot].plane) == pool)
         })
     }
 
@@ -179,9 +76,9 @@ impl Ssd {
         if demand >= Demand::Urgent && !job.foreground {
             job.foreground = true;
             self.gc.turns.job_ends(pool);
-            self.measured.gc.reserve_promotions += u64::from(demand == Demand::Reserve);
+            self.ledger.measured.gc.reserve_promotions += u64::from(demand == Demand::Reserve);
             for unit in self.ftl.geo.units_of_pool(pool) {
-                self.ready.insert(unit);
+                self.array.ready.insert(unit);
             }
         }
     }
@@ -190,7 +87,7 @@ impl Ssd {
         let block = choice.block;
         let foreground = demand >= Demand::Urgent;
         if choice.levels {
-            self.measured.wear.calls += 1;
+            self.ledger.measured.wear.calls += 1;
         } else {
             self.count_victim(choice, foreground);
         }
@@ -199,7 +96,7 @@ impl Ssd {
         }
         self.ftl.begin_collection(choice);
         self.ftl.prefetch_block(block);
-        self.note(u64::from(block.0), u64::from(pool.0) << 32 | 0xc0);
+        self.ledger.note(self.array.now, u64::from(block.0), u64::from(pool.0) << 32 | 0xc0);
         self.gc.jobs[pool.at()] = Some(Job {
             victim: block,
             scan: 0,
@@ -207,11 +104,9 @@ impl Ssd {
             erases_left: 0,
             foreground,
             levels: choice.levels,
-            since: self.now,
+            since: self.array.now,
         });
-        if self.gc.blocking.granularity != Granularity::Step {
-            self.close(pool);
-        }
+        self.gc.job_begins(pool, &self.ftl.geo, &mut self.array);
         // A job may need less room than has been reserved for any job.
         self.wake_pool(pool);
         self.advance(pool);
@@ -220,7 +115,7 @@ impl Ssd {
     fn count_victim(&mut self, choice: Choice, foreground: bool) {
         let pool = self.ftl.blocks.pool_of(choice.block);
         let unmet = self.gc.agenda.is_unmet(&self.ftl, pool);
-        let gc = &mut self.measured.gc;
+        let gc = &mut self.ledger.measured.gc;
         gc.calls += 1;
         gc.victims.unmet += u64::from(unmet);
         if foreground {
@@ -237,25 +132,21 @@ impl Ssd {
         let valid = u32::from(self.ftl.blocks.valid[choice.block.at()]);
         gc.victim_valid_sum += u64::from(valid);
         gc.victim_pages_sum += u64::from(self.ftl.geo.pages_per_block);
-        self.measured.victim_invalid.record(u64::from(self.ftl.geo.pages_per_block - valid));
+        self.ledger.measured.victim_invalid.record(u64::from(self.ftl.geo.pages_per_block - valid));
     }
 
     /// The frontier to which the copy in `slot` goes.
     #[inline(always)]
     pub(crate) fn copy_stream(&self, slot: OpSlot) -> u32 {
         let space = &self.ftl.space;
-        if self.ops[slot].levels() { space.wear_stream() } else { space.gc_stream() }
-    }
-
-    fn job(&mut self, pool: PoolId) -> &mut Job {
-        self.gc.jobs[pool.at()].as_mut().expect("the pool has a job")
+        if self.array.ops[slot].levels() { space.wear_stream() } else { space.gc_stream() }
     }
 
     /// Keep the window full; when nothing is left to copy, queue the erase.
     fn advance(&mut self, pool: PoolId) {
         loop {
             let window = self.gc.window;
-            let job = *self.job(pool);
+            let job = *self.gc.job(pool);
             let levels = job.levels;
             if job.in_flight >= window || job.erases_left > 0 {
                 return;
@@ -267,7 +158,7 @@ impl Ssd {
                 return;
             };
             let page = source.0 - self.ftl.geo.first_page(job.victim).0;
-            let job = self.job(pool);
+            let job = self.gc.job(pool);
             job.scan = page + 1;
             job.in_flight += 1;
             let moved = Moved { pool, source, levels, in_buffer: false };
@@ -278,7 +169,7 @@ impl Ssd {
             let lpn = self.ftl.owner(source).expect("a valid page has an owner");
             self.ftl.owners.prefetch(lpn);
             let plane = self.ftl.geo.plane_of(source);
-            let slot = self.ops.insert(Op::new(work, lpn, plane, self.now));
+            let slot = self.array.ops.insert(Op::new(work, lpn, plane, self.array.now));
             self.enqueue(slot, R_GC);
         }
     }
@@ -286,47 +177,30 @@ impl Ssd {
     fn queue_erase(&mut self, pool: PoolId, victim: BlockId) {
         self.ftl.begin_erase(victim);
         let members = self.ftl.geo.members;
-        let job = self.job(pool);
+        let job = self.gc.job(pool);
         job.erases_left = members;
         let levels = job.levels;
         for plane in self.ftl.geo.planes_of_block(victim) {
             let first = self.ftl.geo.page_on(victim, plane, 0);
             let work = Work::Erase { pool, first, levels };
-            let slot = self.ops.insert(Op::new(work, Lpn::NONE, plane, self.now));
+            let slot = self.array.ops.insert(Op::new(work, Lpn::NONE, plane, self.array.now));
             self.enqueue(slot, W_GC);
         }
         self.wake_pool(pool);
     }
 
-    /// A step (page copy, or erase of a member) begins: with step granularity it closes its scope.
-    pub(crate) fn gc_step_begins(&mut self, slot: OpSlot) {
-        if self.gc.blocking.granularity == Granularity::Step
-            && self.gc.blocking.scope != BlockingScope::None
-        {
-            self.close(self.ops[slot].pool());
-        }
-    }
-
-    fn gc_step_ends(&mut self, pool: PoolId) {
-        if self.gc.blocking.granularity == Granularity::Step
-            && self.gc.blocking.scope != BlockingScope::None
-        {
-            self.open(pool);
-        }
-    }
-
     /// A GC page is in the controller and decoded: program it, or drop it if it no longer has an owner.
     pub(crate) fn gc_decoded(&mut self, slot: OpSlot) {
-        let Moved { source, pool, in_buffer, .. } = *self.ops[slot].moved();
+        let Moved { source, pool, in_buffer, .. } = *self.array.ops[slot].moved();
         if !self.ftl.owners.is_valid(source) {
-            let cause = self.ops[slot].job_cause();
-            self.measured.moves(cause).dropped += 1;
+            let cause = self.array.ops[slot].job_cause();
+            self.ledger.measured.moves(cause).dropped += 1;
             self.gc.pages_read[cause.at()] -= 1;
             self.ftl.space.job_pages_done(pool, self.copy_stream(slot), 1);
             if self.gc.watches_way {
-                self.give_buffer(slot);
+                self.array.give_buffer(&self.ftl.geo, slot);
             }
-            self.gc_step_ends(pool);
+            self.gc.step_ends(pool, &self.ftl.geo, &mut self.array);
             self.wake_pool(pool);
             self.end_page(slot, pool);
             return;
@@ -335,12 +209,12 @@ impl Ssd {
             self.program_from_buffer(slot);
             return;
         }
-        let home = self.ops[slot].plane;
+        let home = self.array.ops[slot].plane;
         debug_assert_eq!(home, self.ftl.geo.plane_of(source));
         let stream = self.copy_stream(slot);
         let plane = self.ftl.space.copy_plane(home, stream, &self.ftl.blocks);
         let plane = plane.expect("the pool keeps room for its job");
-        let op = &mut self.ops[slot];
+        let op = &mut self.array.ops[slot];
         op.becomes_gc_write(false);
         op.plane = plane;
         self.enqueue(slot, W_GC);
@@ -348,16 +222,16 @@ impl Ssd {
 
     /// A page of the job is done: programmed, or found invalid before its read.
     pub(crate) fn gc_page_ends(&mut self, slot: OpSlot) {
-        let pool = self.ops[slot].pool();
-        if self.ops[slot].kind() == OpKind::GcWrite || self.ops[slot].ppn != Ppn::NONE {
-            self.gc_step_ends(pool);
+        let pool = self.array.ops[slot].pool();
+        if self.array.ops[slot].kind() == OpKind::GcWrite || self.array.ops[slot].ppn != Ppn::NONE {
+            self.gc.step_ends(pool, &self.ftl.geo, &mut self.array);
         }
         self.end_page(slot, pool);
     }
 
     fn end_page(&mut self, slot: OpSlot, pool: PoolId) {
-        self.ops.remove(slot);
-        let job = self.job(pool);
+        self.array.ops.remove(slot);
+        let job = self.gc.job(pool);
         assert!(job.in_flight > 0, "{pool:?} moves no page");
         job.in_flight -= 1;
         self.advance(pool);
@@ -365,167 +239,22 @@ impl Ssd {
 
     /// One flash block of the victim has been erased.
     pub(crate) fn member_erased(&mut self, pool: PoolId) {
-        self.gc_step_ends(pool);
-        let job = self.job(pool);
+        self.gc.step_ends(pool, &self.ftl.geo, &mut self.array);
+        let job = self.gc.job(pool);
         job.erases_left -= 1;
         if job.erases_left > 0 {
             return;
         }
-        let job = self.gc.jobs[pool.at()].expect("it was there");
         self.ftl.finish_erase(job.victim);
-        self.gc.held.let_go(pool);
-        if self.gc.blocking.granularity != Granularity::Step {
-            self.open(pool);
-        }
+        let job = self.gc.job_ends(pool, &self.ftl.geo, &mut self.array);
         if !job.levels {
-            let took = (self.now - job.since).0;
-            let gc = &mut self.measured.gc;
+            let took = (self.array.now - job.since).0;
+            let gc = &mut self.ledger.measured.gc;
             gc.jobs_done += 1;
             gc.job_time_ns_sum += took;
             gc.job_time_ns_max = gc.job_time_ns_max.max(took);
         }
-        self.gc.jobs[pool.at()] = None;
-        if !job.foreground {
-            self.gc.turns.job_ends(pool);
-        }
         self.gc.agenda.consider(pool);
         self.wake_pool(pool);
-    }
-
-    fn close(&mut self, pool: PoolId) {
-        self.change_closings(pool, true);
-    }
-
-    fn open(&mut self, pool: PoolId) {
-        self.change_closings(pool, false);
-    }
-
-    fn change_closings(&mut self, pool: PoolId, close: bool) {
-        let victim = self.job(pool).victim;
-        let geo = &self.ftl.geo;
-        let change = |n: &mut u32| if close { *n += 1 } else { *n -= 1 };
-        let planes: Vec<u32> = match self.gc.blocking.scope {
-            BlockingScope::None => return,
-            BlockingScope::Block => {
-                change(&mut self.gc.closings);
-                change(&mut self.gc.closed_blocks);
-                change(&mut self.gc.block_closings[pool.at()]);
-                if !close {
-                    self.wake_pool(pool);
-                }
-                return;
-            }
-            BlockingScope::Plane => geo.planes_of_block(victim).map(|p| p.0).collect(),
-            BlockingScope::Channel => {
-                let mine: Vec<_> = geo.planes_of_block(victim).map(|p| geo.channel_of(p)).collect();
-                (0..geo.planes).filter(|&p| mine.contains(&geo.channel_of(PlaneId(p)))).collect()
-            }
-            BlockingScope::Device => (0..geo.planes).collect(),
-        };
-        change(&mut self.gc.closings);
-        for p in planes {
-            change(&mut self.gc.closed_planes[p as usize]);
-            let unit = self.ftl.geo.unit_of(PlaneId(p));
-            change(&mut self.units[unit.at()].closed);
-            if !close {
-                self.ready.insert(unit.0);
-            }
-        }
-        if !close {
-            // Writes of other units may have waited to move here.
-            self.wake_pool(pool);
-        }
-    }
-
-    /// How long the units of `pool` have had no host operation.
-    fn idle_for(&self, pool: PoolId) -> Option<Nanos> {
-        self.gc.agenda.idle_after()?;
-        self.ftl
-            .geo
-            .units_of_pool(pool)
-            .map(|u| {
-                let unit = &self.units[u as usize];
-                (unit.host_load == 0).then(|| self.now - unit.idle_since)
-            })
-            .min()
-            .flatten()
-    }
-
-    /// If the unit has no host operation left, its pools may be idle from now on.
-    pub(crate) fn note_idle(&mut self, unit: usize) {
-        if self.units[unit].host_load > 0 {
-            return;
-        }
-        self.units[unit].idle_since = self.now;
-        self.arm_idle_timer(unit);
-    }
-
-    /// One timer per unit: if it fires too early, it is set again.
-    pub(crate) fn arm_idle_timer(&mut self, unit: usize) {
-        let Some(after) = self.gc.agenda.idle_after() else { return };
-        if !self.units[unit].idle_timer {
-            self.units[unit].idle_timer = true;
-            let at = Nanos(self.units[unit].idle_since.0 + after.0);
-            self.set_timer(at.max(self.now), Timer::Idle(unit as u32));
-        }
-    }
-
-    /// Consider the pools of units whose idle timer has fired.
-    pub(crate) fn idle_timers(&mut self) {
-        while let Some(unit) = self.gc.idle_units.pop() {
-            let u = &mut self.units[unit as usize];
-            u.idle_timer = false;
-            if u.host_load > 0 {
-                continue;
-            }
-            let idle = self.now - u.idle_since;
-            if self.gc.agenda.idle_after().is_some_and(|after| idle < after) {
-                self.arm_idle_timer(unit as usize);
-                continue;
-            }
-            for pool in self.ftl.geo.pools_of_unit(crate::units::UnitId(unit)) {
-                self.gc.agenda.consider(PoolId(pool));
-            }
-        }
-    }
-
-    /// Wear levelling has a page for everything it has not bound yet.
-    fn audit_levelling(&self, pool: PoolId, job: &Job) -> Result<(), String> {
-        let (space, geo) = (&self.ftl.space, &self.ftl.geo);
-        let has = space.wear_open(pool) + space.promised(pool) * geo.pages_per_block;
-        let left = u32::from(self.ftl.blocks.valid[job.victim.at()]);
-        // Moves in flight may have bound their pages and not committed them.
-        if has + job.in_flight < left {
-            return Err(format!("{pool:?} levels {left} pages and has {has} for them"));
-        }
-        Ok(())
-    }
-
-    /// Jobs and blocks under collection agree.
-    pub(crate) fn audit_gc(&self) -> Result<(), String> {
-        use crate::ftl::blocks::BlockState;
-        for p in 0..self.ftl.geo.pools {
-            let collected: Vec<BlockId> = self
-                .ftl
-                .blocks
-                .of_pool(PoolId(p))
-                .filter(|b| {
-                    let state = self.ftl.blocks.state[b.at()];
-                    matches!(state, BlockState::Collecting | BlockState::Erasing)
-                })
-                .collect();
-            if let Some(job) = self.gc.jobs[p as usize].filter(|job| job.levels) {
-                self.audit_levelling(PoolId(p), &job)?;
-            }
-            let job: Vec<BlockId> = self.gc.jobs[p as usize].iter().map(|j| j.victim).collect();
-            if collected != job {
-                return Err(format!(
-                    "pool {p}: jobs {job:?}, blocks under collection {collected:?}"
-                ));
-            }
-        }
-        let background = |p: &PoolId| self.gc.jobs[p.at()].is_some_and(|job| !job.foreground);
-        self.gc.held.audit(|p| self.gc.jobs[p.at()].is_some())?;
-        self.gc.turns.audit((0..self.ftl.geo.pools).map(PoolId).filter(background))
     }
 }

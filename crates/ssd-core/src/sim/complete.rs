@@ -1,14 +1,15 @@
 //! Completion: operations end, pages commit, requests complete.
 
-use super::event::Timer;
-use super::log::{FlashOp, OpRecord, phase_times};
-use super::op::{Moved, OpKind, Part, Phases, Queue, Work};
-use super::request::RequestRecord;
+use super::array::Ended;
+use super::array::event::Timer;
+use super::array::op::{Moved, OpKind, Part, Phases, Work};
+use super::front::request::RequestRecord;
+use super::ledger::log::{FlashOp, OpRecord, phase_times};
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::ftl::owners::Claim;
 use crate::host::device::DeviceError;
-use crate::host::request::{Completion, Op as HostOp, RequestId};
+
 use crate::metrics::counters::Parts;
 use crate::nand::media::Payload;
 use crate::sched::order::W_HOST;
@@ -18,48 +19,37 @@ impl Ssd {
     /// The operation on `unit`, and those that ran with it, end.
     #[inline(always)]
     pub(crate) fn operation_ends(&mut self, unit: usize) {
-        let u = &mut self.units[unit];
-        let slot = u.running;
-        let kind = self.ops[slot].kind();
-        let (array_ns, bus_ns, since) = (u.array_ns, u.bus_ns, u.since);
-        u.vacate(self.now);
-        self.ready.insert(unit as u32);
-        if self.watch_activity {
-            let plane = self.ops[slot].plane;
-            self.activity_ends(plane);
+        let ended = self.array.end(&self.ftl.geo, unit);
+        if self.ledger.operations.is_some() {
+            self.log_operations(&ended);
         }
-        let service = (self.now - since).0;
-        assert!(service >= array_ns + bus_ns, "an operation was shorter than its phases");
-        let waited_ns = service - array_ns - bus_ns;
-        let mut also = std::mem::replace(&mut self.units[unit].also, Queue::EMPTY).head();
-        if self.log.is_some() {
-            self.log_operations(slot, also, since);
-        }
-        self.ended(unit, slot, array_ns, bus_ns, waited_ns);
+        let host = self.array.ops[ended.slot].kind().is_host();
+        self.ended(unit, ended.slot, &ended);
+        let mut also = ended.also;
         while also != OpSlot::NONE {
-            let next = self.ops[also].next;
-            self.ended(unit, also, array_ns, bus_ns, waited_ns);
+            let next = self.array.ops[also].next;
+            self.ended(unit, also, &ended);
             also = next;
         }
-        if kind.is_host() {
-            self.note_idle(unit);
+        if host {
+            self.gc.note_idle(unit, &mut self.array);
         }
     }
 
     #[inline]
-    fn ended(&mut self, unit: usize, slot: OpSlot, array_ns: u64, bus_ns: u64, waited_ns: u64) {
-        let op = &mut self.ops[slot];
+    fn ended(&mut self, unit: usize, slot: OpSlot, times: &Ended) {
+        let op = &mut self.array.ops[slot];
         let (kind, ppn, lpn) = (op.kind(), op.ppn, op.lpn);
         let parts = Parts {
-            queue_ns: op.parts.queue_ns + waited_ns,
-            chip_ns: op.parts.chip_ns + array_ns,
-            transfer_ns: op.parts.transfer_ns + bus_ns,
+            queue_ns: op.parts.queue_ns + times.waited_ns,
+            chip_ns: op.parts.chip_ns + times.array_ns,
+            transfer_ns: op.parts.transfer_ns + times.bus_ns,
             gc_wait_ns: op.parts.gc_wait_ns,
             metadata_ns: op.parts.metadata_ns,
         };
-        self.units[unit].load -= 1;
-        self.units[unit].host_load -= u32::from(kind.is_host());
-        self.note(u64::from(lpn.0) << 32 | u64::from(ppn.0), kind as u64);
+        self.array.units[unit].load -= 1;
+        self.array.units[unit].host_load -= u32::from(kind.is_host());
+        self.ledger.note(self.array.now, u64::from(lpn.0) << 32 | u64::from(ppn.0), kind as u64);
         match kind {
             OpKind::HostRead => {
                 self.check_read(slot);
@@ -67,8 +57,8 @@ impl Ssd {
             }
             OpKind::RmwRead => {
                 self.check_read(slot);
-                self.ops[slot].parts = parts;
-                if self.times.host_ecc_ns > 0 {
+                self.array.ops[slot].parts = parts;
+                if self.array.times.host_ecc_ns > 0 {
                     self.decode(slot, &parts);
                 } else {
                     self.rmw_becomes_write(slot);
@@ -84,16 +74,16 @@ impl Ssd {
     /// The host's page has been programmed: the map switches if it is still the newest admitted write.
     #[inline(always)]
     fn commit_host(&mut self, slot: OpSlot, parts: &Parts) {
-        let op = &self.ops[slot];
+        let op = &self.array.ops[slot];
         let (lpn, ppn) = (op.lpn, op.ppn);
         if let Claim::Committed(Some(before)) = self.ftl.claim(lpn, slot, ppn) {
             self.page_disowned(before);
         }
         self.settle(ppn);
-        let pool = self.ftl.geo.pool_of(self.ops[slot].plane);
+        let pool = self.ftl.geo.pool_of(self.array.ops[slot].plane);
         let opened = self.ftl.space.take_opened(pool);
         self.gc.agenda.page_written(pool, opened);
-        if self.buffer.is_none() {
+        if self.front.buffer.is_none() {
             self.finish_part(slot, parts);
         } else {
             self.held_is_on_flash(slot, parts);
@@ -102,20 +92,20 @@ impl Ssd {
 
     /// A copy has been programmed: the map switches to it if the page still has its owner.
     fn commit_copy(&mut self, slot: OpSlot) {
-        let op = &self.ops[slot];
+        let op = &self.array.ops[slot];
         let (lpn, target, Moved { source, pool, .. }) = (op.lpn, op.ppn, *op.moved());
         let cause = op.job_cause();
         if self.ftl.relocate(source, target, lpn) {
             self.page_disowned(source);
             self.wake_readers(source);
             self.gc.held.hold(pool, target);
-            self.measured.moves(cause).moved += 1;
+            self.ledger.measured.moves(cause).moved += 1;
         } else {
-            self.measured.moves(cause).stale += 1;
+            self.ledger.measured.moves(cause).stale += 1;
         }
         self.settle(target);
-        if self.gc.watches_way && self.ops[slot].kind() == OpKind::GcWrite {
-            self.give_buffer(slot);
+        if self.gc.watches_way && self.array.ops[slot].kind() == OpKind::GcWrite {
+            self.array.give_buffer(&self.ftl.geo, slot);
         }
         self.gc_page_ends(slot);
     }
@@ -137,9 +127,9 @@ impl Ssd {
 
     /// The page of a partial write has been read (or need not be): program it.
     pub(crate) fn rmw_becomes_write(&mut self, slot: OpSlot) {
-        let lpn = self.ops[slot].lpn;
+        let lpn = self.array.ops[slot].lpn;
         let plane = self.place(lpn);
-        let op = &mut self.ops[slot];
+        let op = &mut self.array.ops[slot];
         op.becomes_host_write();
         op.plane = plane;
         if let Some(page) = self.ftl.owners.under(slot) {
@@ -151,9 +141,9 @@ impl Ssd {
 
     /// A read of flash returns: check that its data are the newest admitted.
     fn check_read(&mut self, slot: OpSlot) {
-        let Some(content) = &mut self.content else { return };
-        let expected = self.ops.detail(slot).expected;
-        let op = &self.ops[slot];
+        let Some(content) = &mut self.ledger.content else { return };
+        let expected = self.array.ops.detail(slot).expected;
+        let op = &self.array.ops[slot];
         if op.reads_rest() {
             return;
         }
@@ -166,14 +156,14 @@ impl Ssd {
         }
         if op.kind() == OpKind::HostRead {
             let (part, lpn) = (op.part(), op.lpn);
-            deliver(content, &mut self.requests, part, lpn, &payload, &self.ftl.geo);
+            deliver(content, &mut self.front.requests, part, lpn, &payload, &self.ftl.geo);
         }
     }
 
     /// The controller serves a read: check that its data are the newest admitted.
     pub(crate) fn check_served(&mut self, slot: OpSlot) {
-        let Some(content) = &mut self.content else { return };
-        let (lpn, part) = (self.ops[slot].lpn, self.ops[slot].part());
+        let Some(content) = &mut self.ledger.content else { return };
+        let (lpn, part) = (self.array.ops[slot].lpn, self.array.ops[slot].part());
         let payload = match self.ftl.owners.newest(lpn) {
             Entry::Slot(newer) => content.of_slot(newer).clone(),
             _ => Payload::default(),
@@ -184,18 +174,18 @@ impl Ssd {
                 lpn.0
             )));
         }
-        deliver(content, &mut self.requests, part, lpn, &payload, &self.ftl.geo);
+        deliver(content, &mut self.front.requests, part, lpn, &payload, &self.ftl.geo);
     }
 
     pub(crate) fn timer_events(&mut self) {
-        while let Some(timer) = self.timers.take_at(self.now) {
+        while let Some(timer) = self.array.timers.take_at(self.array.now) {
             match timer {
                 Timer::Served(slot) => {
-                    let parts = self.ops[slot].parts;
+                    let parts = self.array.ops[slot].parts;
                     self.page_goes_out(slot, &parts);
                 }
                 Timer::WentOut(slot) => {
-                    let parts = self.ops[slot].parts;
+                    let parts = self.array.ops[slot].parts;
                     self.finish_part(slot, &parts);
                 }
                 Timer::CameIn(slot) => self.page_is_in(slot),
@@ -203,30 +193,15 @@ impl Ssd {
                 Timer::Idle(unit) => self.gc.idle_units.push(unit),
             }
         }
-        self.arm_timers();
-    }
-
-    pub(crate) fn set_timer(&mut self, at: Nanos, timer: Timer) {
-        // A time that is too late ends the run when it comes; no event can be later.
-        self.timers.push(at.min(Nanos(self.latest_ns + 1)), timer);
-        self.arm_timers();
-    }
-
-    fn arm_timers(&mut self) {
-        let resource = self.timer_resource();
-        let next = self.timers.next_time().unwrap_or(Nanos::NEVER);
-        self.events.reschedule(resource, next);
+        self.array.arm_timers();
     }
 
     /// One page operation of a request has finished; `parts`: where its time went.
     #[inline(always)]
     pub(crate) fn finish_part(&mut self, slot: OpSlot, parts: &Parts) {
-        let owner = self.ops[slot].part().request;
-        self.ops.remove(slot);
-        let request = self.requests.get(owner);
-        assert!(request.left > 0, "request {} has no part left", request.id);
-        request.left -= 1;
-        if request.left == 0 {
+        let owner = self.array.ops[slot].part().request;
+        self.array.ops.remove(slot);
+        if self.front.part_ends(owner) {
             self.complete_request(owner, parts);
         }
     }
@@ -234,80 +209,40 @@ impl Ssd {
     /// The last page operation of a request has finished; `parts` are those of that operation.
     #[inline]
     fn complete_request(&mut self, slot: RequestSlot, parts: &Parts) {
-        let r = self.requests.remove(slot);
-        let latency = self.now - r.arrival;
-        assert_eq!(parts.total(), latency.0, "parts of request {}: {parts:?}", r.id);
-        if r.id >= self.warmup {
-            self.measured.complete(self.now, &r.request, latency, parts);
-        } else {
-            self.measured.complete_unmeasured(self.now);
-        }
-        let completion = Completion {
-            id: RequestId(r.id),
-            arrival: r.arrival,
-            at: self.now,
-            op: r.request.op,
-            digest: r.digest,
-        };
-        if r.request.op == HostOp::Write {
-            self.epochs.write_completes(r.epoch);
-        }
-        if self.requests.log.is_some() {
-            self.log_request(slot, parts);
-        }
-        self.note(completion.id.0, completion.digest);
-        self.done.push(completion);
-        if self.epochs.flush_waits() {
+        let now = self.array.now;
+        let request = self.front.complete(slot, now);
+        self.ledger.completed(now, request, parts, &self.ftl.geo);
+        if self.front.epochs.flush_waits() {
             self.complete_flushes();
         }
     }
 
     #[inline(never)]
     pub(crate) fn complete_flushes(&mut self) {
-        while let Some(slot) = self.epochs.next_flush() {
-            let request = self.requests.get(slot);
-            assert!(request.left > 0, "flush {} has completed", request.id);
-            request.left -= 1;
-            if request.left == 0 {
-                let waited = self.now - request.arrival;
+        while let Some(slot) = self.front.epochs.next_flush() {
+            if self.front.part_ends(slot) {
+                let waited = self.array.now - self.front.requests.at(slot).arrival;
                 let parts = Parts { queue_ns: waited.0, ..Parts::default() };
                 self.complete_request(slot, &parts);
             }
         }
     }
 
-    /// Append a line to the request log.
+    /// Write the records of the operations that have ended.
     #[inline(never)]
-    fn log_request(&mut self, slot: RequestSlot, parts: &Parts) {
-        let r = self.requests.get(slot);
-        let pages = super::admit::pages_of(&self.ftl.geo, &r.request);
-        let record = RequestRecord {
-            id: r.id,
-            request: r.request,
-            lpn: pages.first,
-            pages: pages.count,
-            arrival: r.arrival,
-            completion: self.now,
-            parts: *parts,
-            digest: r.digest,
-        };
-        self.requests.log.as_mut().expect("only with a log").push(record);
-    }
-
-    /// Write the records of the operation in `slot` and of those that ran with it, from `also` on.
-    #[inline(never)]
-    fn log_operations(&mut self, slot: OpSlot, mut also: OpSlot, start: Nanos) {
-        let phases = self.ops.detail(slot).phases;
-        self.log_operation(slot, start, &phases);
+    fn log_operations(&mut self, ended: &Ended) {
+        let phases = self.array.ops.detail(ended.slot).phases;
+        self.log_operation(ended.slot, ended.since, &phases);
+        let mut also = ended.also;
         while also != OpSlot::NONE {
-            self.log_operation(also, start, &phases);
-            also = self.ops[also].next;
+            self.log_operation(also, ended.since, &phases);
+            also = self.array.ops[also].next;
         }
     }
 
     fn log_operation(&mut self, slot: OpSlot, start: Nanos, phases: &Phases) {
-        let row = self.ops.detail(slot).row;
-        let op = &self.ops[slot];
+        let row = self.array.ops.detail(slot).row;
+        let op = &self.array.ops[slot];
         let [bus, array] = phase_times(phases);
         let (at, erase) = match op.work {
             Work::Erase { first, .. } => (first, true),
@@ -328,21 +263,21 @@ impl Ssd {
             request,
             queued: op.queued,
             start,
-            end: self.now,
+            end: self.array.now,
             bus,
             array,
         };
         let work = op.work;
-        let log = self.log.as_mut().expect("only with a log");
+        let log = self.ledger.operations.as_mut().expect("only with a log");
         if let Work::GcCopyback(Moved { source, .. }) = work {
             // A copy-back is a read and a program on one plane, one after the other.
-            let between = Nanos(self.now.0 - self.times.program_ns);
+            let between = Nanos(self.array.now.0 - self.array.times.program_ns);
             let place = self.ftl.geo.place(source);
             let first = record.array.map(|(start, _)| (start, between));
             let read = OpRecord { op: FlashOp::Read, place, end: between, array: first, ..record };
             log.close(row, read);
             record.start = between;
-            record.array = Some((between, self.now));
+            record.array = Some((between, self.array.now));
             log.close(row + 1, OpRecord { bus: None, ..record });
         } else {
             log.close(row, record);
@@ -350,15 +285,15 @@ impl Ssd {
     }
 
     /// Return the operation records that are complete, in order of start.
-    pub fn drain_operations(&mut self, out: &mut Vec<super::log::OpRecord>) {
-        if let Some(log) = &mut self.log {
+    pub fn drain_operations(&mut self, out: &mut Vec<super::ledger::log::OpRecord>) {
+        if let Some(log) = &mut self.ledger.operations {
             log.drain(out);
         }
     }
 
     /// Return the records of completed requests, in order of completion.
     pub fn drain_requests(&mut self, out: &mut Vec<RequestRecord>) {
-        if let Some(log) = &mut self.requests.log {
+        if let Some(log) = &mut self.ledger.requests {
             out.append(log);
         }
     }
@@ -372,21 +307,21 @@ impl Ssd {
         if ecc == 0 {
             self.gc_decoded(slot);
         } else {
-            self.set_timer(Nanos(self.now.0 + ecc), Timer::Decoded(slot));
+            self.array.set_timer(Nanos(self.array.now.0 + ecc), Timer::Decoded(slot));
         }
     }
 
     fn erase_ends(&mut self, slot: OpSlot) {
-        let pool = self.ops[slot].pool();
-        self.ops.remove(slot);
+        let pool = self.array.ops[slot].pool();
+        self.array.ops.remove(slot);
         self.member_erased(pool);
     }
 }
 
 /// Give the bytes and the digest of one page read to its request.
 fn deliver(
-    content: &mut super::content::Content,
-    requests: &mut super::request::Requests,
+    content: &mut super::ledger::content::Content,
+    requests: &mut super::front::request::Requests,
     part: Part,
     lpn: crate::units::Lpn,
     page: &Payload,
@@ -396,6 +331,6 @@ fn deliver(
     let mixed = (page.digest ^ u64::from(part.number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     request.digest = request.digest.wrapping_add(mixed);
     let r = &request.request;
-    let (range, at) = super::admit::byte_range(geo, r, lpn);
+    let (range, at) = super::front::byte_range(geo, r, lpn);
     content.deliver(request.id, r.sectors as usize * 512, at, range, page);
 }

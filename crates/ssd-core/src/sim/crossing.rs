@@ -1,242 +1,68 @@
-//! GC pages in the buffers of their flash controllers, and pages on their way over the interconnect.
-//!
-//! With the formula a page crosses in a known time, which is part of its operation's service. With slices a
-//! page enters them when the preceding service has ended, and the rest of the service begins when it has
-//! arrived; the operation holds its unit throughout. Only running operations have pages in the slices, so
-//! every packet arrives. Only GC reads wait for buffers, and they hold nothing while they wait, so whatever
-//! holds a buffer can always proceed and release it.
+//! GC pages between the read of the page and the program of its copy, where they meet buffers, errors or an
+//! interconnect (`array/way.rs`).
 
-use super::op::{OpKind, Work};
+use super::array::op::Work;
 use super::ssd::Ssd;
-use super::unit::Stage;
-use crate::config::{Config, GcPath};
-use crate::nand::slices::{Arrived, Port};
-use crate::sched::order::{R_GC, R_HOST, W_GC, W_HOST};
-use crate::units::{Nanos, OpSlot};
-
-/// Free page slots of the flash controllers.
-pub(crate) struct PageBuffers {
-    slots: u32,
-    free: Vec<u32>,
-}
-
-impl PageBuffers {
-    /// From a resolved config; `None` if their number is unlimited.
-    pub(crate) fn new(config: &Config) -> Option<PageBuffers> {
-        let slots = config.controller.buffers?;
-        Some(PageBuffers { slots, free: vec![slots; config.device.channels as usize] })
-    }
-}
+use crate::config::GcPath;
+use crate::sched::order::W_GC;
+use crate::units::OpSlot;
 
 impl Ssd {
     /// A GC read starts: it takes a page buffer of its channel, and its page will cross.
     #[inline(never)]
     pub(crate) fn gc_read_starts(&mut self, unit: usize, slot: OpSlot) {
-        if self.page_buffers.is_some() {
-            self.take_buffer(self.units[unit].channel);
-        }
-        if self.times.gc_crosses {
-            self.measured.controller.traversals[self.ops[slot].job_cause().at()] += 1;
+        self.array.take_buffer(unit);
+        if self.array.times.gc_crosses {
+            self.ledger.measured.controller.traversals[self.array.ops[slot].job_cause().at()] += 1;
         }
     }
 
     /// Bus time of the program of a copy that has been bound.
     #[inline(never)]
     pub(crate) fn copy_bus_ns(&mut self, slot: OpSlot) -> u64 {
-        if self.ops[slot].moved().in_buffer && self.stays_on_channel(slot) {
-            self.measured.controller.from_buffer += 1;
-            return self.times.gc_local_bus_ns;
+        if self.array.ops[slot].moved().in_buffer
+            && self.array.stays_on_channel(&self.ftl.geo, slot)
+        {
+            self.ledger.measured.controller.from_buffer += 1;
+            return self.array.times.gc_local_bus_ns;
         }
-        if self.times.gc_crosses {
-            self.measured.controller.traversals[self.ops[slot].job_cause().at()] += 1;
+        if self.array.times.gc_crosses {
+            self.ledger.measured.controller.traversals[self.array.ops[slot].job_cause().at()] += 1;
         }
-        self.times.gc_program_bus_ns
+        self.array.times.gc_program_bus_ns
     }
 
     /// A GC page has been read and checked by the ECC engine: true if the selective path, which has waited
     /// for the verdict, continues with it.
     #[inline(never)]
     pub(crate) fn gc_read_is_judged(&mut self, slot: OpSlot) -> bool {
-        let in_error = self.page_errors.as_mut().is_some_and(|errors| errors.next());
-        self.measured.controller.in_error += u64::from(in_error);
+        let in_error = self.array.way.page_errors.as_mut().is_some_and(|errors| errors.next());
+        self.ledger.measured.controller.in_error += u64::from(in_error);
         if self.gc.path != GcPath::Selective {
             return false;
         }
-        if let Work::GcRead(moved) = &mut self.ops[slot].work {
+        if let Work::GcRead(moved) = &mut self.array.ops[slot].work {
             moved.in_buffer = !in_error;
         }
         self.gc_decoded(slot);
         true
     }
 
-    fn stays_on_channel(&self, slot: OpSlot) -> bool {
-        let (geo, op) = (&self.ftl.geo, &self.ops[slot]);
-        geo.channel_of(op.plane) == geo.channel_of(geo.plane_of(op.moved().source))
-    }
-
     /// The page in `slot` has no error: its task continues with the program, without queueing, unless the
     /// copy has to go to another unit or no new operation may start.
     #[inline(never)]
     pub(crate) fn program_from_buffer(&mut self, slot: OpSlot) {
-        let op = &mut self.ops[slot];
+        let op = &mut self.array.ops[slot];
         op.becomes_gc_write(true);
-        op.queued = self.now;
-        if self.quiescing {
+        op.queued = self.array.now;
+        if self.array.quiescing {
             self.enqueue(slot, W_GC);
             return;
         }
         let unit = self.ftl.geo.unit_of(op.plane).at();
-        self.units[unit].load += 1;
+        self.array.units[unit].load += 1;
         if let Some((array_ns, bus_ns)) = self.start_gc_write(unit, slot) {
             self.begin(unit, slot, array_ns, bus_ns);
         }
-    }
-
-    fn take_buffer(&mut self, channel: u32) {
-        let buffers = self.page_buffers.as_mut().expect("the caller has checked");
-        let free = &mut buffers.free[channel as usize];
-        assert!(*free > 0, "a GC read has started without a buffer");
-        *free -= 1;
-        if *free == 0 {
-            self.set_gates(channel, false);
-        }
-    }
-
-    /// The GC page in `slot` no longer needs its buffer, if there are buffers.
-    #[inline(never)]
-    pub(crate) fn give_buffer(&mut self, slot: OpSlot) {
-        let source = self.ftl.geo.plane_of(self.ops[slot].moved().source);
-        let channel = self.ftl.geo.channel_of(source).0;
-        let Some(buffers) = &mut self.page_buffers else { return };
-        let free = &mut buffers.free[channel as usize];
-        *free += 1;
-        assert!(*free <= buffers.slots, "a buffer is released twice");
-        if *free == 1 {
-            self.set_gates(channel, true);
-        }
-    }
-
-    /// Allow or forbid GC reads on the units of `channel` to start.
-    fn set_gates(&mut self, channel: u32, open: bool) {
-        let units = self.units.len() / self.buses.len();
-        for unit in channel as usize * units..(channel as usize + 1) * units {
-            debug_assert_eq!(self.units[unit].channel, channel);
-            self.units[unit].set_open(R_GC, open);
-            if open {
-                self.ready.insert(unit as u32);
-            }
-        }
-    }
-
-    /// The ports between which the page of the operation in `slot` crosses; `None` if it does not.
-    fn route(&self, slot: OpSlot) -> Option<(Port, Port)> {
-        let (geo, op) = (&self.ftl.geo, &self.ops[slot]);
-        let channel = geo.channel_of(op.plane).0;
-        let here = Port::Controller(channel);
-        let port = |queue| Port::Queue { channel, queue };
-        match op.work {
-            Work::HostRead { .. } | Work::RmwRead { .. } => {
-                self.times.host_crosses.then_some((here, port(R_HOST)))
-            }
-            Work::HostWrite { .. } => self.times.host_crosses.then_some((port(W_HOST), here)),
-            Work::GcRead(_) => Some((here, port(R_GC))),
-            Work::GcWrite(moved) if !moved.in_buffer => Some((port(W_GC), here)),
-            Work::GcWrite(_) if self.stays_on_channel(slot) => None,
-            Work::GcWrite(moved) => {
-                let source = geo.channel_of(geo.plane_of(moved.source));
-                Some((Port::Controller(source.0), here))
-            }
-            Work::GcCopyback(_) | Work::Erase { .. } => None,
-        }
-    }
-
-    /// Slices: the operation in `slot`, which has taken `unit`, begins. False if its page does not cross.
-    #[inline(never)]
-    pub(crate) fn begin_on_slices(&mut self, unit: usize, slot: OpSlot) -> bool {
-        let Some((from, to)) = self.route(slot) else { return false };
-        let alone_ns = self.slices.as_ref().expect("the caller has checked").alone_ns(from, to);
-        let kind = self.ops[slot].kind();
-        let u = &mut self.units[unit];
-        let local_ns = u.array_ns + u.bus_ns;
-        let sram_ns = if kind.is_host() { self.times.sram_ns } else { 0 };
-        let after_ns = match kind {
-            OpKind::GcRead => self.times.gc_read_bus_ns - self.times.gc_local_bus_ns,
-            _ if kind.is_read() => sram_ns,
-            _ => local_ns - sram_ns,
-        };
-        u.bus_ns += alone_ns;
-        u.wants_ns = after_ns;
-        u.stage = Stage::Sending;
-        let resource = self.unit_resource(unit);
-        self.events.schedule(resource, Nanos(self.now.0 + local_ns - after_ns));
-        true
-    }
-
-    /// The page of the operation on `unit` enters the slices.
-    #[inline(never)]
-    pub(crate) fn page_enters(&mut self, unit: usize) {
-        let stage = self.units[unit].stage;
-        assert_eq!(stage, Stage::Sending, "unit {unit} has an event");
-        let (from, to) = self.route(self.units[unit].running).expect("it crosses");
-        self.units[unit].stage = Stage::Crossing;
-        let slices = self.slices.as_mut().expect("it crosses them");
-        slices.enter(self.now, unit as u32, from, to);
-        self.await_slices();
-    }
-
-    /// Pages advance in the slices; the operations of those that have arrived continue.
-    pub(crate) fn slices_event(&mut self) {
-        while let Some(Arrived { owner, waited_ns }) =
-            self.slices.as_mut().expect("they have an event").advance(self.now)
-        {
-            let unit = owner as usize;
-            self.measured.controller.wait_ns += waited_ns;
-            let u = &mut self.units[unit];
-            assert_eq!(u.stage, Stage::Crossing, "unit {unit} waits for no page");
-            u.stage = Stage::Last;
-            let (slot, since, end) = (u.running, u.since, Nanos(self.now.0 + u.wants_ns));
-            if self.log.is_some() {
-                let phases = &mut self.ops.detail(slot).phases;
-                (phases.array_start, phases.array_end) = (since, end);
-            }
-            let resource = self.unit_resource(unit);
-            self.events.schedule(resource, end);
-        }
-        self.await_slices();
-    }
-
-    /// The slices have one event, at the next time at which a page moves in them.
-    fn await_slices(&mut self) {
-        let next = self.slices.as_ref().and_then(|slices| slices.next_time());
-        let resource = self.slices_resource();
-        self.events.reschedule(resource, next.unwrap_or(Nanos::NEVER));
-    }
-
-    /// Audit: buffers belong to pages that have been read and not yet programmed, packets to units.
-    pub(crate) fn audit_crossing(&self) -> Result<(), String> {
-        let crossing = self.units.iter().filter(|u| u.stage == Stage::Crossing).count();
-        let packets = self.slices.as_ref().map_or(0, |slices| slices.len());
-        if crossing != packets {
-            return Err(format!("{packets} pages in the slices, {crossing} units wait for one"));
-        }
-        let Some(buffers) = &self.page_buffers else { return Ok(()) };
-        let mut held = self.gc.pages_read.iter().sum::<u64>();
-        for unit in &self.units {
-            let mut slot = unit.running;
-            while slot != OpSlot::NONE {
-                held += u64::from(self.ops[slot].kind() == OpKind::GcWrite);
-                let also = slot == unit.running;
-                slot = if also { unit.also.head() } else { self.ops[slot].next };
-            }
-            let none_left = buffers.free[unit.channel as usize] == 0;
-            if unit.shuts(R_GC) != none_left {
-                return Err(format!("GC reads of channel {}: the gate is wrong", unit.channel));
-            }
-        }
-        let taken: u64 = buffers.free.iter().map(|free| u64::from(buffers.slots - free)).sum();
-        if taken != held {
-            return Err(format!("{held} GC pages are in buffers, {taken} buffers are taken"));
-        }
-        Ok(())
     }
 }

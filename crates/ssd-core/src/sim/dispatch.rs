@@ -3,18 +3,13 @@
 //! Addresses are bound here and not before: reads are translated, writes get their page, when the
 //! operation starts.
 
-use super::op::OpKind;
+use super::array::op::OpKind;
 use super::ssd::Ssd;
-use super::unit::Stage;
 use crate::ftl::blocks::BlockState;
 use crate::ftl::map::Entry;
 use crate::metrics::counters::Cause;
 use crate::sched::order::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
-use crate::units::{Nanos, OpSlot, PlaneId, Ppn, UnitId};
-
-/// How many operations of a queue are examined when the first ones may not start (all of them before a run is
-/// declared stalled).
-pub(crate) const LOOK_AHEAD: u32 = 64;
+use crate::units::{OpSlot, PlaneId, Ppn, UnitId};
 
 /// An operation in a queue with its predecessor.
 #[derive(Clone, Copy)]
@@ -29,11 +24,11 @@ impl Ssd {
     /// Start operations on `unit` until it is busy or nothing may start.
     #[inline(always)]
     pub(crate) fn dispatch(&mut self, unit: usize) {
-        if self.units[unit].running != OpSlot::NONE {
+        if self.array.units[unit].running != OpSlot::NONE {
             return;
         }
         loop {
-            let waiting = self.units[unit].waiting();
+            let waiting = self.array.units[unit].waiting();
             if waiting == 0 {
                 return;
             }
@@ -62,38 +57,41 @@ impl Ssd {
             if waiting >> queue & 1 == 1
                 && let Some(found) = self.first_startable(unit, queue)
             {
-                heads.set(queue, self.ops[found.slot].age, false);
+                heads.set(queue, self.array.ops[found.slot].age, false);
             }
         }
         for queue in [R_GC, W_GC] {
             if waiting >> queue & 1 == 1 {
-                let op = &self.ops[self.units[unit].head(queue)];
+                let op = &self.array.ops[self.array.units[unit].head(queue)];
                 heads.set(queue, op.age, self.gc.is_foreground(op.pool()));
             }
         }
         if heads.is_empty() {
             return None;
         }
-        let queue = self.order.pick(&heads);
+        let queue = self.array.order.pick(&heads);
         assert!(heads.has(queue), "the order picked queue {queue}, which has no head");
         Some(queue)
     }
 
     #[inline]
     fn take(&mut self, unit: usize, queue: usize, found: Found) {
-        self.units[unit].take(queue, &mut self.ops, found.before, found.slot);
+        self.array.units[unit].take(queue, &mut self.array.ops, found.before, found.slot);
     }
 
     /// The first operation of a queue that may start now, looking past those that may not.
     #[inline(always)]
     fn first_startable(&mut self, unit: usize, queue: usize) -> Option<Found> {
-        let head = self.units[unit].head(queue);
+        let head = self.array.units[unit].head(queue);
         if queue >= R_GC {
             return Some(Found { before: OpSlot::NONE, slot: head, plane: PlaneId::NONE });
         }
-        if queue == W_HOST && self.ftl.geo.planes_per_unit() == 1 && self.units[unit].closed == 0 {
+        if queue == W_HOST
+            && self.ftl.geo.planes_per_unit() == 1
+            && self.array.units[unit].closed == 0
+        {
             // The common case: one plane, open to the host, and it has room.
-            let op = &self.ops[head];
+            let op = &self.array.ops[head];
             if self.ftl.space.host_may_bind(op.plane, self.ftl.space.host_stream(op.stream())) {
                 return Some(Found { before: OpSlot::NONE, slot: head, plane: op.plane });
             }
@@ -104,9 +102,9 @@ impl Ssd {
     /// The same, by a search.
     #[inline(never)]
     fn search(&mut self, unit: usize, queue: usize) -> Option<Found> {
-        let head = self.units[unit].head(queue);
+        let head = self.array.units[unit].head(queue);
         let mut found = Found { before: OpSlot::NONE, slot: head, plane: PlaneId::NONE };
-        for _ in 0..self.look_ahead {
+        for _ in 0..self.array.look_ahead {
             if found.slot == OpSlot::NONE {
                 return None;
             }
@@ -117,7 +115,7 @@ impl Ssd {
             } else if let Some(plane) = self.write_may_start(unit, found.slot) {
                 return Some(Found { plane, ..found });
             }
-            let next = self.ops[found.slot].next;
+            let next = self.array.ops[found.slot].next;
             found = Found { before: found.slot, slot: next, ..found };
         }
         None
@@ -127,7 +125,7 @@ impl Ssd {
     /// unit, the read moves there, closed or not: it waits where it is woken.
     #[inline]
     pub(crate) fn read_may_start(&self, unit: usize, slot: OpSlot) -> bool {
-        if self.units[unit].closed == 0 && self.gc.closed_blocks == 0 {
+        if self.array.units[unit].closed == 0 && self.gc.closed_blocks == 0 {
             return true;
         }
         let Some(ppn) = self.read_target(slot) else { return true };
@@ -148,7 +146,7 @@ impl Ssd {
 
     /// The page that a host read or the read of a read-modify-write would read now.
     fn read_target(&self, slot: OpSlot) -> Option<Ppn> {
-        let op = &self.ops[slot];
+        let op = &self.array.ops[slot];
         match self.ftl.owners.newest(op.lpn) {
             Entry::Page(ppn) if op.kind() == OpKind::HostRead => Some(ppn),
             Entry::Slot(s) if s == slot => self.ftl.owners.under(slot),
@@ -165,8 +163,8 @@ impl Ssd {
     #[inline]
     fn write_may_start(&mut self, unit: usize, slot: OpSlot) -> Option<PlaneId> {
         let target = self.write_target(unit, slot);
-        if target.is_none() && self.units[unit].closed == 0 {
-            self.gc.agenda.consider(self.ftl.geo.pool_of(self.ops[slot].plane));
+        if target.is_none() && self.array.units[unit].closed == 0 {
+            self.gc.agenda.consider(self.ftl.geo.pool_of(self.array.ops[slot].plane));
         }
         target
     }
@@ -174,7 +172,7 @@ impl Ssd {
     /// The same, without side effects.
     #[inline]
     pub(crate) fn write_target(&self, unit: usize, slot: OpSlot) -> Option<PlaneId> {
-        let op = &self.ops[slot];
+        let op = &self.array.ops[slot];
         let here = self.write_plane(unit, op.plane, op.stream(), &[]);
         here.or_else(|| self.other_plane(op.plane, op.stream()))
     }
@@ -233,16 +231,17 @@ impl Ssd {
     #[inline]
     fn start(&mut self, unit: usize, found: Found) -> Option<(u64, u64)> {
         let slot = found.slot;
-        match self.ops[slot].kind() {
+        match self.array.ops[slot].kind() {
             OpKind::HostRead | OpKind::RmwRead => self.start_host_read(unit, slot),
             OpKind::HostWrite => self.start_host_write(unit, slot, found.plane),
             OpKind::GcRead | OpKind::GcCopyback => self.start_gc_read(unit, slot),
             OpKind::GcWrite => self.start_gc_write(unit, slot),
             OpKind::Erase => {
-                self.gc_step_begins(slot);
-                let cause = self.ops[slot].job_cause();
-                self.measured.flash.erases[cause.at()] += 1;
-                Some((self.times.erase_ns, 0))
+                let pool = self.array.ops[slot].pool();
+                self.gc.step_begins(pool, &self.ftl.geo, &mut self.array);
+                let cause = self.array.ops[slot].job_cause();
+                self.ledger.measured.flash.erases[cause.at()] += 1;
+                Some((self.array.times.erase_ns, 0))
             }
         }
     }
@@ -251,7 +250,7 @@ impl Ssd {
         let Some(ppn) = self.read_target(slot) else {
             // Overwritten or trimmed while it waited: no flash operation.
             self.leave_queue(unit, slot);
-            if self.ops[slot].kind() == OpKind::HostRead {
+            if self.array.ops[slot].kind() == OpKind::HostRead {
                 self.serve(slot);
             } else {
                 self.rmw_becomes_write(slot);
@@ -263,20 +262,20 @@ impl Ssd {
             self.pass_on(unit, slot, plane, R_HOST);
             return None;
         }
-        if let Some(content) = &self.content
-            && self.ops[slot].kind() == OpKind::HostRead
+        if let Some(content) = &self.ledger.content
+            && self.array.ops[slot].kind() == OpKind::HostRead
         {
-            let expected = content.expected(self.ops[slot].lpn);
-            self.ops.detail(slot).expected = expected;
+            let expected = content.expected(self.array.ops[slot].lpn);
+            self.array.ops.detail(slot).expected = expected;
         }
-        let op = &mut self.ops[slot];
+        let op = &mut self.array.ops[slot];
         (op.ppn, op.plane) = (ppn, plane);
-        if self.buffer.is_some() && op.kind() == OpKind::HostRead {
+        if self.front.buffer.is_some() && op.kind() == OpKind::HostRead {
             self.note_rest_read(slot);
         }
-        let cause = self.ops[slot].cause();
-        self.measured.flash.reads[cause.at()] += 1;
-        Some((self.times.read_ns, self.times.host_bus_ns))
+        let cause = self.array.ops[slot].cause();
+        self.ledger.measured.flash.reads[cause.at()] += 1;
+        Some((self.array.times.read_ns, self.array.times.host_bus_ns))
     }
 
     #[inline(always)]
@@ -291,36 +290,36 @@ impl Ssd {
             return None;
         }
         self.bind_host(slot, target);
-        let mut bus_ns = self.times.host_bus_ns;
-        if self.multi_plane {
+        let mut bus_ns = self.array.times.host_bus_ns;
+        if self.array.multi_plane {
             let mut taken = vec![target];
             while let Some((other, plane)) = self.next_for_multi_plane(unit, W_HOST, &taken) {
                 self.bind_host(other, plane);
                 taken.push(plane);
-                bus_ns += self.times.host_bus_ns;
-                self.units[unit].also.push(&mut self.ops, other);
+                bus_ns += self.array.times.host_bus_ns;
+                self.array.units[unit].also.push(&mut self.array.ops, other);
             }
         }
-        Some((self.times.program_ns, bus_ns))
+        Some((self.array.times.program_ns, bus_ns))
     }
 
     fn bind_host(&mut self, slot: OpSlot, plane: PlaneId) {
-        let op = &mut self.ops[slot];
+        let op = &mut self.array.ops[slot];
         let stream = self.ftl.space.host_stream(op.stream());
         op.plane = plane;
         op.ppn = self.ftl.bind_host(plane, stream, op.lpn);
         self.wake_movers(self.ftl.geo.pool_of(plane));
-        let op = &self.ops[slot];
+        let op = &self.array.ops[slot];
         // The commit will need them.
         self.ftl.owners.prefetch(op.lpn);
         self.ftl.prefetch_claim(slot);
-        if let Some(content) = &self.content {
+        if let Some(content) = &self.ledger.content {
             self.ftl.media.store(op.ppn, op.sequence, content.of_slot(slot));
         } else if self.ftl.media.keeps_contents() {
             self.ftl.media.store(op.ppn, op.sequence, &crate::nand::media::Payload::default());
         }
-        self.measured.flash.programs[Cause::Host.at()] += 1;
-        self.measured.note_write();
+        self.ledger.measured.flash.programs[Cause::Host.at()] += 1;
+        self.ledger.measured.note_write();
     }
 
     /// The head of `queue` and a further plane for it, to be programmed together with `taken`.
@@ -330,11 +329,11 @@ impl Ssd {
         queue: usize,
         taken: &[PlaneId],
     ) -> Option<(OpSlot, PlaneId)> {
-        let slot = self.units[unit].head(queue);
+        let slot = self.array.units[unit].head(queue);
         if slot == OpSlot::NONE || taken.len() >= self.ftl.geo.planes_per_unit() as usize {
             return None;
         }
-        let op = &self.ops[slot];
+        let op = &self.array.ops[slot];
         let plane = if queue == W_HOST {
             self.write_plane(unit, op.plane, op.stream(), taken)?
         } else {
@@ -351,37 +350,38 @@ impl Ssd {
 
     #[inline(always)]
     fn start_gc_read(&mut self, unit: usize, slot: OpSlot) -> Option<(u64, u64)> {
-        let source = self.ops[slot].moved().source;
+        let source = self.array.ops[slot].moved().source;
         if !self.ftl.owners.is_valid(source) {
             // Overwritten or trimmed while it waited: nothing to copy.
             self.leave_queue(unit, slot);
             self.gc_page_ends(slot);
             return None;
         }
-        self.gc_step_begins(slot);
-        let op = &mut self.ops[slot];
+        let pool = self.array.ops[slot].pool();
+        self.gc.step_begins(pool, &self.ftl.geo, &mut self.array);
+        let op = &mut self.array.ops[slot];
         op.ppn = source;
         let (kind, plane, cause) = (op.kind(), op.plane, op.job_cause());
-        self.measured.flash.reads[cause.at()] += 1;
+        self.ledger.measured.flash.reads[cause.at()] += 1;
         self.gc.pages_read[cause.at()] += 1;
         if kind == OpKind::GcCopyback {
             if self.ftl.space.has_page(plane, self.copy_stream(slot)) {
                 self.bind_copy(slot, plane);
-                return Some((self.times.read_ns + self.times.program_ns, 0));
+                return Some((self.array.times.read_ns + self.array.times.program_ns, 0));
             }
             // The plane has no page left for a copy-back: use the controller path.
-            self.ops[slot].becomes_gc_read();
+            self.array.ops[slot].becomes_gc_read();
         }
         if self.gc.watches_way {
             self.gc_read_starts(unit, slot);
         }
-        Some((self.times.read_ns, self.times.gc_read_bus_ns))
+        Some((self.array.times.read_ns, self.array.times.gc_read_bus_ns))
     }
 
     #[inline(always)]
     pub(crate) fn start_gc_write(&mut self, unit: usize, slot: OpSlot) -> Option<(u64, u64)> {
         let (geo, space) = (&self.ftl.geo, &self.ftl.space);
-        let (own, pool) = (self.ops[slot].plane, self.ops[slot].pool());
+        let (own, pool) = (self.array.ops[slot].plane, self.array.ops[slot].pool());
         let stream = self.copy_stream(slot);
         let mut planes = geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
         let here = if self.copy_may_bind(own, stream) {
@@ -401,20 +401,20 @@ impl Ssd {
             plane
         };
         self.bind_copy(slot, plane);
-        let mut bus_ns = self.times.gc_program_bus_ns;
+        let mut bus_ns = self.array.times.gc_program_bus_ns;
         if self.gc.watches_way {
             bus_ns = self.copy_bus_ns(slot);
         }
-        if self.multi_plane {
+        if self.array.multi_plane {
             let mut taken = vec![plane];
             while let Some((other, plane)) = self.next_for_multi_plane(unit, W_GC, &taken) {
                 self.bind_copy(other, plane);
                 taken.push(plane);
-                bus_ns += self.times.gc_program_bus_ns;
-                self.units[unit].also.push(&mut self.ops, other);
+                bus_ns += self.array.times.gc_program_bus_ns;
+                self.array.units[unit].also.push(&mut self.array.ops, other);
             }
         }
-        Some((self.times.program_ns, bus_ns))
+        Some((self.array.times.program_ns, bus_ns))
     }
 
     /// Whether a copy to frontier `stream` may be bound on `plane` without a search. Wear
@@ -432,7 +432,7 @@ impl Ssd {
     #[inline(always)]
     fn bind_copy(&mut self, slot: OpSlot, plane: PlaneId) {
         let stream = self.copy_stream(slot);
-        let op = &mut self.ops[slot];
+        let op = &mut self.array.ops[slot];
         op.plane = plane;
         op.ppn = self.ftl.bind_copy(plane, stream, op.lpn);
         if self.ftl.media.keeps_contents() {
@@ -441,72 +441,21 @@ impl Ssd {
         let (pool, cause) = (op.pool(), op.job_cause());
         self.ftl.space.job_pages_done(pool, stream, 1);
         self.wake_movers(pool);
-        self.measured.flash.programs[cause.at()] += 1;
+        self.ledger.measured.flash.programs[cause.at()] += 1;
         self.gc.pages_read[cause.at()] -= 1;
     }
 
     /// The unit takes the operation: array and bus time, and the first phase.
     #[inline(always)]
     pub(crate) fn begin(&mut self, unit: usize, slot: OpSlot, array_ns: u64, bus_ns: u64) {
-        let (host, is_read) = (self.ops[slot].kind().is_host(), self.ops[slot].kind().is_read());
-        if host {
-            self.count_waiting(unit, slot);
-            let mut also = self.units[unit].also.head();
-            while also != OpSlot::NONE {
-                self.count_waiting(unit, also);
-                also = self.ops[also].next;
-            }
-        }
-        if self.log.is_some() {
+        if self.ledger.operations.is_some() {
             self.open_rows(unit, slot);
         }
-        if self.watch_activity {
-            let plane = self.ops[slot].plane;
-            self.activity_begins(plane);
-        }
-        let array_ns = match &self.read_errors {
-            Some(_) if is_read => array_ns + self.retries_ns(slot),
+        let array_ns = match &self.array.way.read_errors {
+            Some(_) if self.array.ops[slot].kind().is_read() => array_ns + self.retries_ns(slot),
             _ => array_ns,
         };
-        let u = &mut self.units[unit];
-        u.acquire(slot, self.now, host);
-        (u.array_ns, u.bus_ns) = (array_ns, bus_ns);
-        if self.times.serial {
-            return self.begin_serial(unit, slot);
-        }
-        let command_ns = self.times.command_ns;
-        u.bus_ns += command_ns;
-        u.wants_ns = command_ns + if is_read { 0 } else { bus_ns };
-        self.request_bus(unit, Stage::WaitIn);
-    }
-
-    /// Serial: the operation in `slot`, which has taken `unit`, holds it for its whole duration.
-    #[inline(never)]
-    fn begin_serial(&mut self, unit: usize, slot: OpSlot) {
-        if self.slices.is_some() && self.begin_on_slices(unit, slot) {
-            return;
-        }
-        let u = &mut self.units[unit];
-        u.stage = Stage::Last;
-        let end = Nanos(self.now.0 + u.array_ns + u.bus_ns);
-        if self.log.is_some() {
-            let start = self.now;
-            let phases = &mut self.ops.detail(slot).phases;
-            (phases.array_start, phases.array_end) = (start, end);
-        }
-        let resource = self.unit_resource(unit);
-        self.events.schedule(resource, end);
-    }
-
-    /// A host operation has waited on `unit` since it was queued: for the host, or for collection.
-    #[inline]
-    fn count_waiting(&mut self, unit: usize, slot: OpSlot) {
-        let host_busy = self.units[unit].host_busy_ns(self.now);
-        let op = &mut self.ops[slot];
-        let waited = (self.now - op.queued).0;
-        let for_host = (host_busy - op.host_busy_ns).min(waited);
-        op.parts.queue_ns += for_host;
-        op.parts.gc_wait_ns += waited - for_host;
+        self.array.begin(&self.ftl.geo, unit, slot, (array_ns, bus_ns));
     }
 
     /// Rows in the log for the operation in slot `first` and those that run with it.
@@ -515,25 +464,26 @@ impl Ssd {
         let mut next = first;
         while next != OpSlot::NONE {
             let slot = next;
-            next = if slot == first { self.units[unit].also.head() } else { self.ops[slot].next };
-            let copyback = self.ops[slot].kind() == OpKind::GcCopyback;
-            let log = self.log.as_mut().expect("only with a log");
+            next = if slot == first {
+                self.array.units[unit].also.head()
+            } else {
+                self.array.ops[slot].next
+            };
+            let copyback = self.array.ops[slot].kind() == OpKind::GcCopyback;
+            let log = self.ledger.operations.as_mut().expect("only with a log");
             let row = log.open();
             if copyback {
                 log.open();
             }
-            let detail = self.ops.detail(slot);
-            (detail.row, detail.phases) = (row, super::op::Phases::default());
+            let detail = self.array.ops.detail(slot);
+            (detail.row, detail.phases) = (row, super::array::op::Phases::default());
         }
     }
 
     /// Remove an operation from its queue without running it.
     fn leave_queue(&mut self, unit: usize, slot: OpSlot) {
-        self.units[unit].load -= 1;
-        if self.ops[slot].kind().is_host() {
-            self.count_waiting(unit, slot);
-            self.units[unit].host_load -= 1;
-            self.note_idle(unit);
+        if self.array.leave_queue(unit, slot) {
+            self.gc.note_idle(unit, &mut self.array);
         }
     }
 
@@ -541,7 +491,7 @@ impl Ssd {
     fn pass_on(&mut self, unit: usize, slot: OpSlot, plane: PlaneId, queue: usize) {
         debug_assert_ne!(self.ftl.geo.unit_of(plane).at(), unit);
         self.leave_queue(unit, slot);
-        self.ops[slot].plane = plane;
+        self.array.ops[slot].plane = plane;
         self.enqueue(slot, queue);
     }
 }

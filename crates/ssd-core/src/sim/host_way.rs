@@ -1,8 +1,8 @@
 //! The path between host and flash queues: over the link, and through the ECC decoder.
 
-use super::admit::byte_range;
-use super::event::Timer;
-use super::op::OpKind;
+use super::array::event::Timer;
+use super::array::op::OpKind;
+use super::front::byte_range;
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::host::link::Toward;
@@ -15,30 +15,30 @@ impl Ssd {
     /// The page of a write in `slot` has been admitted over `old`.
     #[inline(never)]
     pub(crate) fn page_comes_in(&mut self, slot: OpSlot, old: Entry) {
-        let op = &self.ops[slot];
-        let request = &self.requests.at(op.part().request).request;
+        let op = &self.array.ops[slot];
+        let request = &self.front.requests.at(op.part().request).request;
         let (range, _) = byte_range(&self.ftl.geo, request, op.lpn);
-        if self.buffer.is_some() {
+        if self.front.buffer.is_some() {
             self.hold(slot, old, range);
         }
-        let Some(link) = &mut self.link else { return self.page_is_in(slot) };
-        let (begin, end) = link.carry(self.now, Toward::Device, (range.1 - range.0) as u64);
-        let op = &mut self.ops[slot];
+        let Some(link) = &mut self.front.link else { return self.page_is_in(slot) };
+        let (begin, end) = link.carry(self.array.now, Toward::Device, (range.1 - range.0) as u64);
+        let op = &mut self.array.ops[slot];
         if op.part().number == 0 {
             link.write_from = begin;
         }
         // The pages of a write cross one after the other: together they are its time on the link.
-        op.parts.queue_ns += (link.write_from - self.now).0;
+        op.parts.queue_ns += (link.write_from - self.array.now).0;
         op.parts.transfer_ns += (end - link.write_from).0;
-        self.set_timer(end, Timer::CameIn(slot));
+        self.array.set_timer(end, Timer::CameIn(slot));
     }
 
     /// The page in `slot` has crossed the link.
     pub(crate) fn page_is_in(&mut self, slot: OpSlot) {
-        if self.buffer.is_some() {
+        if self.front.buffer.is_some() {
             self.page_waits(slot);
         } else {
-            let reads = self.ops[slot].kind() == OpKind::RmwRead;
+            let reads = self.array.ops[slot].kind() == OpKind::RmwRead;
             self.enqueue(slot, if reads { R_HOST } else { W_HOST });
         }
     }
@@ -47,7 +47,7 @@ impl Ssd {
     /// the host.
     #[inline(always)]
     pub(crate) fn page_is_read(&mut self, slot: OpSlot, parts: &Parts) {
-        if self.times.host_ecc_ns > 0 {
+        if self.array.times.host_ecc_ns > 0 {
             self.decode(slot, parts);
         } else {
             self.page_goes_out(slot, parts);
@@ -57,15 +57,15 @@ impl Ssd {
     /// The page in `slot` enters the ECC decoder.
     #[inline(never)]
     pub(crate) fn decode(&mut self, slot: OpSlot, parts: &Parts) {
-        let ns = self.times.host_ecc_ns;
-        self.ops[slot].parts = Parts { transfer_ns: parts.transfer_ns + ns, ..*parts };
-        self.set_timer(Nanos(self.now.0 + ns), Timer::Decoded(slot));
+        let ns = self.array.times.host_ecc_ns;
+        self.array.ops[slot].parts = Parts { transfer_ns: parts.transfer_ns + ns, ..*parts };
+        self.array.set_timer(Nanos(self.array.now.0 + ns), Timer::Decoded(slot));
     }
 
     /// The page in `slot` leaves the decoder.
     pub(crate) fn page_is_decoded(&mut self, slot: OpSlot) {
-        let parts = self.ops[slot].parts;
-        match self.ops[slot].kind() {
+        let parts = self.array.ops[slot].parts;
+        match self.array.ops[slot].kind() {
             OpKind::HostRead => self.page_goes_out(slot, &parts),
             OpKind::RmwRead => self.rmw_becomes_write(slot),
             _ => self.gc_decoded(slot),
@@ -75,7 +75,7 @@ impl Ssd {
     /// The page in `slot` is complete for its request; if it belongs to a read, it crosses the link.
     #[inline(always)]
     pub(crate) fn page_goes_out(&mut self, slot: OpSlot, parts: &Parts) {
-        if self.link.is_none() {
+        if self.front.link.is_none() {
             self.finish_part(slot, parts);
         } else {
             self.send_to_host(slot, parts);
@@ -84,28 +84,28 @@ impl Ssd {
 
     #[inline(never)]
     fn send_to_host(&mut self, slot: OpSlot, parts: &Parts) {
-        let op = &mut self.ops[slot];
-        let request = &self.requests.at(op.part().request).request;
+        let op = &mut self.array.ops[slot];
+        let request = &self.front.requests.at(op.part().request).request;
         if request.op != HostOp::Read {
             return self.finish_part(slot, parts);
         }
         let (range, _) = byte_range(&self.ftl.geo, request, op.lpn);
-        let link = self.link.as_mut().expect("the caller has checked");
-        let (begin, end) = link.carry(self.now, Toward::Host, (range.1 - range.0) as u64);
+        let link = self.front.link.as_mut().expect("the caller has checked");
+        let (begin, end) = link.carry(self.array.now, Toward::Host, (range.1 - range.0) as u64);
         op.parts = *parts;
-        op.parts.queue_ns += (begin - self.now).0;
+        op.parts.queue_ns += (begin - self.array.now).0;
         op.parts.transfer_ns += (end - begin).0;
-        self.set_timer(end, Timer::WentOut(slot));
+        self.array.set_timer(end, Timer::WentOut(slot));
     }
 
     /// Array time of the retries of the read in `slot`, which is about to start.
     #[inline(never)]
     pub(crate) fn retries_ns(&mut self, slot: OpSlot) -> u64 {
-        let op = &self.ops[slot];
+        let op = &self.array.ops[slot];
         let erases = self.ftl.blocks.erases[self.ftl.geo.block_of(op.ppn).at()];
-        let errors = self.read_errors.as_mut().expect("the caller has checked");
+        let errors = self.array.way.read_errors.as_mut().expect("the caller has checked");
         let retries = u64::from(errors.retries(erases));
-        self.measured.flash.retries[op.cause().at()] += retries;
+        self.ledger.measured.flash.retries[op.cause().at()] += retries;
         retries * errors.retry_ns()
     }
 }

@@ -2,22 +2,20 @@
 //!
 //! `sim` owns everything and time; `ftl`, `sched` and `nand` answer its questions and never call it.
 
-pub(crate) mod admit;
-mod bus;
+mod admit;
+mod array;
 mod collect;
+mod collector;
 mod complete;
-mod content;
 mod crossing;
 mod dispatch;
-mod event;
+pub(crate) mod front;
 pub mod functional;
-mod held;
 mod host_way;
-pub mod log;
-mod op;
-pub mod request;
+mod ledger;
 pub mod ssd;
-mod turn;
-pub mod unit;
 mod wake;
 mod write_back;
+
+pub use front::request;
+pub use ledger::log;

@@ -11,9 +11,7 @@ use crate::units::{OpSlot, PoolId, Ppn};
 impl Ssd {
     /// Wake the units of `pool`: a host operation may be able to start.
     pub(crate) fn wake_pool(&mut self, pool: PoolId) {
-        for unit in self.ftl.geo.units_of_pool(pool) {
-            self.ready.insert(unit);
-        }
+        self.array.wake_pool(&self.ftl.geo, pool);
     }
 
     /// The owner of `page` has newer data, another page or none: reads that wait on the page's unit because
@@ -22,7 +20,7 @@ impl Ssd {
     pub(crate) fn wake_readers(&mut self, page: Ppn) {
         if self.gc.closings > 0 {
             let plane = self.ftl.geo.plane_of(page);
-            self.ready.insert(self.ftl.geo.unit_of(plane).0);
+            self.array.ready.insert(self.ftl.geo.unit_of(plane).0);
         }
     }
 
@@ -38,14 +36,15 @@ impl Ssd {
 
     /// At the end of an instant no idle unit has an operation that `dispatch` would start.
     pub(crate) fn audit_idle_units(&self) -> Result<(), String> {
-        let idle = (0..self.units.len()).filter(|&unit| self.units[unit].running == OpSlot::NONE);
+        let idle = (0..self.array.units.len())
+            .filter(|&unit| self.array.units[unit].running == OpSlot::NONE);
         for unit in idle {
             for queue in [R_HOST, W_HOST, R_GC, W_GC] {
-                if self.units[unit].waiting() >> queue & 1 == 0 {
+                if self.array.units[unit].waiting() >> queue & 1 == 0 {
                     continue;
                 }
                 if let Some(slot) = self.missed(unit, queue) {
-                    let op = &self.ops[slot];
+                    let op = &self.array.ops[slot];
                     let (kind, lpn, entry) = (op.kind(), op.lpn.0, self.ftl.owners.newest(op.lpn));
                     return Err(format!(
                         "unit {unit} is idle, and the {kind:?} of LPN {lpn} ({entry:?}) could start"
@@ -64,10 +63,10 @@ impl Ssd {
             _ => true,
         };
         let in_queue = |slot: OpSlot| (slot != OpSlot::NONE).then_some(slot);
-        std::iter::successors(in_queue(self.units[unit].head(queue)), |&slot| {
-            in_queue(self.ops[slot].next)
+        std::iter::successors(in_queue(self.array.units[unit].head(queue)), |&slot| {
+            in_queue(self.array.ops[slot].next)
         })
-        .take(self.look_ahead as usize)
+        .take(self.array.look_ahead as usize)
         .find(may_start)
     }
 }

@@ -4,7 +4,7 @@
 //! A buffered page of the same LPN is superseded then and leaves; one that has not entered by then never
 //! will. So the newest data of an LPN are in one slot, whatever became of older ones.
 
-use super::op::{OpKind, Work};
+use super::array::op::{OpKind, Work};
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::host::device::DeviceError;
@@ -26,52 +26,52 @@ impl Ssd {
     /// first.
     #[inline(never)]
     pub(crate) fn flush_before(&mut self, slot: RequestSlot, request: &Request) {
-        if self.buffer.is_some() && request.flags & flags::PREFLUSH != 0 {
+        if self.front.buffer.is_some() && request.flags & flags::PREFLUSH != 0 {
             // One part for the flush, and one so that the request does not end with the flush.
-            self.requests.get(slot).left = 2;
+            self.front.requests.get(slot).left = 2;
             self.flush(slot);
-            self.requests.get(slot).left -= 1;
+            self.front.requests.get(slot).left -= 1;
         }
     }
 
     /// The write in `slot`, of bytes `range`, has been admitted over `old`.
     pub(crate) fn hold(&mut self, slot: OpSlot, old: Entry, range: (usize, usize)) {
-        let epoch = self.epochs.write_arrives();
+        let epoch = self.front.epochs.write_arrives();
         let whole = sectors((0, 512 << self.ftl.geo.sector_shift));
-        let op = &self.ops[slot];
-        let request = self.requests.at(op.part().request);
+        let op = &self.array.ops[slot];
+        let request = self.front.requests.at(op.part().request);
         let (number, fua) = (request.id, request.request.flags & flags::FUA != 0);
         let mut here = sectors(range);
         if let Entry::Slot(older) = old {
-            let lacks_rest = self.ops[older].kind() == OpKind::RmwRead;
+            let lacks_rest = self.array.ops[older].kind() == OpKind::RmwRead;
             here |= if lacks_rest { self.held(older).sectors } else { whole };
-            if lacks_rest && self.content.is_some() {
-                let on_flash = self.ops.detail(older).expected;
-                self.ops.detail(slot).expected = on_flash;
+            if lacks_rest && self.ledger.content.is_some() {
+                let on_flash = self.array.ops.detail(older).expected;
+                self.array.ops.detail(slot).expected = on_flash;
             }
         }
         let needs_rest = here != whole && self.ftl.owners.under(slot).is_some();
         if needs_rest {
-            self.ops[slot].becomes_rmw_read();
+            self.array.ops[slot].becomes_rmw_read();
         }
         let held = BufferedPage { sectors: here, epoch, request: number, fua };
-        self.buffer.as_mut().expect("there is a buffer").admit(slot, held);
+        self.front.buffer.as_mut().expect("there is a buffer").admit(slot, held);
         if let Entry::Slot(older) = old
             && self.forget_kept(older)
         {
-            self.measured.buffer.coalesced += 1;
+            self.ledger.measured.buffer.coalesced += 1;
             self.let_in(0);
         }
     }
 
     fn held(&self, slot: OpSlot) -> BufferedPage {
-        *self.buffer.as_ref().expect("there is a buffer").held(slot)
+        *self.front.buffer.as_ref().expect("there is a buffer").held(slot)
     }
 
     /// The page in `slot` leaves the buffer if it is kept there; returns whether it was.
     fn forget_kept(&mut self, slot: OpSlot) -> bool {
-        let sequence = self.ops[slot].sequence;
-        let kept = self.buffer.as_mut().is_some_and(|buffer| buffer.forget(sequence));
+        let sequence = self.array.ops[slot].sequence;
+        let kept = self.front.buffer.as_mut().is_some_and(|buffer| buffer.forget(sequence));
         if kept {
             self.drop_held(slot);
         }
@@ -81,35 +81,36 @@ impl Ssd {
     /// The page in `slot` will not be programmed: newer data or a TRIM have replaced it.
     fn drop_held(&mut self, slot: OpSlot) {
         let epoch = self.held(slot).epoch;
-        assert!(!self.epochs.ended(epoch), "a flush waits for a page that is dropped");
-        self.epochs.write_completes(epoch);
-        self.ops.remove(slot);
+        assert!(!self.front.epochs.ended(epoch), "a flush waits for a page that is dropped");
+        self.front.epochs.write_completes(epoch);
+        self.array.ops.remove(slot);
     }
 
     /// `lpn`, whose newest data were in `slot`, has been trimmed.
     #[inline(never)]
     pub(crate) fn trim_held(&mut self, slot: OpSlot) {
         if self.forget_kept(slot) {
-            self.measured.buffer.trimmed += 1;
+            self.ledger.measured.buffer.trimmed += 1;
             self.let_in(0);
         }
     }
 
     /// The page in `slot` requests room in the buffer.
     pub(crate) fn page_waits(&mut self, slot: OpSlot) {
-        let since = self.now;
-        self.buffer.as_mut().expect("there is a buffer").wait(Waiting { slot, since });
+        let since = self.array.now;
+        self.front.buffer.as_mut().expect("there is a buffer").wait(Waiting { slot, since });
         self.let_in(0);
     }
 
     /// Pages enter in the order of their arrival as long as there is room, which was made by a page that
     /// had waited `gc_wait_ns` for collection; then pages are evicted.
     fn let_in(&mut self, gc_wait_ns: u64) {
-        while let Some(next) = self.buffer.as_ref().and_then(|buffer| buffer.first_waiting()) {
-            let superseded = !self.ftl.owners.is_newest(self.ops[next.slot].lpn, next.slot);
+        while let Some(next) = self.front.buffer.as_ref().and_then(|buffer| buffer.first_waiting())
+        {
+            let superseded = !self.ftl.owners.is_newest(self.array.ops[next.slot].lpn, next.slot);
             let held = self.held(next.slot);
-            let must_be_on_flash = held.fua || self.epochs.ended(held.epoch);
-            let buffer = self.buffer.as_mut().expect("seen");
+            let must_be_on_flash = held.fua || self.front.epochs.ended(held.epoch);
+            let buffer = self.front.buffer.as_mut().expect("seen");
             let drop = superseded && !must_be_on_flash;
             if !drop && !buffer.has_room() {
                 break;
@@ -119,54 +120,56 @@ impl Ssd {
             if !held.fua {
                 self.acknowledge(next.slot);
             }
-            let buffer = self.buffer.as_mut().expect("seen");
+            let buffer = self.front.buffer.as_mut().expect("seen");
             if drop {
-                let trimmed = self.ftl.owners.newest(self.ops[next.slot].lpn) == Entry::Unmapped;
-                let counts = &mut self.measured.buffer;
+                let trimmed =
+                    self.ftl.owners.newest(self.array.ops[next.slot].lpn) == Entry::Unmapped;
+                let counts = &mut self.ledger.measured.buffer;
                 *(if trimmed { &mut counts.trimmed } else { &mut counts.coalesced }) += 1;
                 self.drop_held(next.slot);
             } else if must_be_on_flash {
                 buffer.pass_through();
                 self.evict(next.slot);
             } else {
-                buffer.keep(self.ops[next.slot].sequence, next.slot);
+                buffer.keep(self.array.ops[next.slot].sequence, next.slot);
             }
         }
-        while let Some(slot) = self.buffer.as_mut().and_then(|buffer| buffer.evict_surplus()) {
+        while let Some(slot) = self.front.buffer.as_mut().and_then(|buffer| buffer.evict_surplus())
+        {
             self.evict(slot);
         }
     }
 
     fn count_room_wait(&mut self, page: Waiting, gc_wait_ns: u64) {
-        let waited = (self.now - page.since).0;
+        let waited = (self.array.now - page.since).0;
         let for_gc = gc_wait_ns.min(waited);
-        let parts = &mut self.ops[page.slot].parts;
+        let parts = &mut self.array.ops[page.slot].parts;
         parts.gc_wait_ns += for_gc;
         parts.queue_ns += waited - for_gc;
-        self.measured.buffer.waited += u64::from(waited > 0);
+        self.ledger.measured.buffer.waited += u64::from(waited > 0);
     }
 
     /// For its request the page in `slot` is done when it has crossed the SRAM.
     fn acknowledge(&mut self, slot: OpSlot) {
-        let mut done = self.ops[slot].clone();
-        self.ops[slot].parts = Parts::default();
-        done.parts.transfer_ns += self.times.controller_ns;
-        let done = self.ops.insert(done);
-        let at = Nanos(self.now.0 + self.times.controller_ns);
-        self.set_timer(at, super::event::Timer::Served(done));
+        let mut done = self.array.ops[slot].clone();
+        self.array.ops[slot].parts = Parts::default();
+        done.parts.transfer_ns += self.array.times.controller_ns;
+        let done = self.array.ops.insert(done);
+        let at = Nanos(self.array.now.0 + self.array.times.controller_ns);
+        self.array.set_timer(at, super::array::event::Timer::Served(done));
     }
 
     /// The page in `slot` goes to flash.
     fn evict(&mut self, slot: OpSlot) {
-        self.measured.buffer.evicted += 1;
-        let lpn = self.ops[slot].lpn;
-        if self.ops[slot].kind() == OpKind::RmwRead {
-            self.measured.host.rmw += 1;
+        self.ledger.measured.buffer.evicted += 1;
+        let lpn = self.array.ops[slot].lpn;
+        if self.array.ops[slot].kind() == OpKind::RmwRead {
+            self.ledger.measured.host.rmw += 1;
             let page = self.ftl.owners.under(slot).expect("the rest of its page is there");
-            self.ops[slot].plane = self.ftl.geo.plane_of(page);
+            self.array.ops[slot].plane = self.ftl.geo.plane_of(page);
             self.enqueue(slot, R_HOST);
         } else {
-            self.ops[slot].plane = self.place(lpn);
+            self.array.ops[slot].plane = self.place(lpn);
             self.enqueue(slot, W_HOST);
         }
     }
@@ -174,7 +177,7 @@ impl Ssd {
     /// Every page goes to flash.
     #[inline(never)]
     pub(crate) fn evict_all(&mut self) {
-        while let Some(slot) = self.buffer.as_mut().and_then(|buffer| buffer.evict()) {
+        while let Some(slot) = self.front.buffer.as_mut().and_then(|buffer| buffer.evict()) {
             self.evict(slot);
         }
     }
@@ -186,12 +189,12 @@ impl Ssd {
         if held.fua {
             self.finish_part(slot, parts);
         } else {
-            self.ops.remove(slot);
+            self.array.ops.remove(slot);
         }
-        self.buffer.as_mut().expect("it was held").leave();
-        self.epochs.write_completes(held.epoch);
+        self.front.buffer.as_mut().expect("it was held").leave();
+        self.front.epochs.write_completes(held.epoch);
         self.let_in(parts.gc_wait_ns);
-        if self.epochs.flush_waits() {
+        if self.front.epochs.flush_waits() {
             self.complete_flushes();
         }
     }
@@ -199,12 +202,12 @@ impl Ssd {
     /// The page on flash that request `owner` needs to read `lpn`, of which `slot` holds a part.
     #[inline(never)]
     pub(crate) fn rest_on_flash(&self, slot: OpSlot, owner: RequestSlot, lpn: Lpn) -> Option<Ppn> {
-        let buffer = self.buffer.as_ref()?;
-        if self.ops[slot].kind() != OpKind::RmwRead {
+        let buffer = self.front.buffer.as_ref()?;
+        if self.array.ops[slot].kind() != OpKind::RmwRead {
             return None;
         }
-        let request = &self.requests.at(owner).request;
-        let (range, _) = super::admit::byte_range(&self.ftl.geo, request, lpn);
+        let request = &self.front.requests.at(owner).request;
+        let (range, _) = super::front::byte_range(&self.ftl.geo, request, lpn);
         let missing = sectors(range) & !buffer.held(slot).sectors;
         let page = self.ftl.owners.under(slot);
         assert!(page.is_some(), "the rest of {lpn:?} is nowhere");
@@ -214,9 +217,9 @@ impl Ssd {
     /// The read in `slot` is about to read its page from flash, perhaps only the rest of a page of which the
     /// buffer holds a part. Its data are complete only together with what the buffer holds now.
     pub(crate) fn note_rest_read(&mut self, slot: OpSlot) {
-        let (lpn, ppn) = (self.ops[slot].lpn, self.ops[slot].ppn);
+        let (lpn, ppn) = (self.array.ops[slot].lpn, self.array.ops[slot].ppn);
         if self.ftl.owners.newest(lpn) != Entry::Page(ppn) {
-            if let Work::HostRead { rest, .. } = &mut self.ops[slot].work {
+            if let Work::HostRead { rest, .. } = &mut self.array.ops[slot].work {
                 *rest = ppn;
             }
             self.check_served(slot);
@@ -226,19 +229,19 @@ impl Ssd {
     /// Number of the request behind the host operation in `slot`.
     #[inline(never)]
     pub(crate) fn request_of(&self, slot: OpSlot) -> u64 {
-        let op = &self.ops[slot];
-        match &self.buffer {
+        let op = &self.array.ops[slot];
+        match &self.front.buffer {
             Some(buffer) if matches!(op.kind(), OpKind::HostWrite | OpKind::RmwRead) => {
                 buffer.held(slot).request
             }
-            _ => self.requests.at(op.part().request).id,
+            _ => self.front.requests.at(op.part().request).id,
         }
     }
 
     /// Pages of writes in the buffer, those on their way to flash included.
     #[must_use]
     pub fn buffered_pages(&self) -> u64 {
-        self.buffer.as_ref().map_or(0, |buffer| buffer.len() as u64)
+        self.front.buffered_pages()
     }
 
     /// Write what the buffer holds to flash, once every request has completed.
@@ -255,15 +258,12 @@ impl Ssd {
 
     /// Every page kept is the newest of its LPN.
     pub(crate) fn audit_buffer(&self) -> Result<(), String> {
-        let Some(buffer) = &self.buffer else { return Ok(()) };
+        let Some(buffer) = &self.front.buffer else { return Ok(()) };
         for slot in buffer.kept() {
-            let lpn = self.ops[slot].lpn;
+            let lpn = self.array.ops[slot].lpn;
             if !self.ftl.owners.is_newest(lpn, slot) {
                 return Err(format!("the write buffer keeps old data of {lpn:?} in {slot:?}"));
             }
-        }
-        if buffer.first_waiting().is_some() && buffer.has_room() {
-            return Err("a write waits for room in a write buffer that has some".to_string());
         }
         Ok(())
     }

@@ -209,7 +209,7 @@ impl Storm {
 
     /// Counters that must agree once every request has completed.
     fn totals(&self) {
-        let m = &self.ssd.measured;
+        let m = &self.ssd.measured();
         assert!(m.in_system.closed(), "requests are left inside");
         assert_eq!(self.ssd.outstanding(), 0);
         for (cause, pages) in [(Cause::Gc, &m.gc.pages), (Cause::Wear, &m.wear.pages)] {

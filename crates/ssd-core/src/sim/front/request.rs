@@ -42,17 +42,13 @@ pub struct RequestRecord {
 }
 
 /// Slab of requests.
+#[derive(Default)]
 pub(crate) struct Requests {
     slots: Vec<InFlight>,
     free: Vec<RequestSlot>,
-    pub(crate) log: Option<Vec<RequestRecord>>,
 }
 
 impl Requests {
-    pub(crate) fn new(log: bool) -> Requests {
-        Requests { slots: Vec::new(), free: Vec::new(), log: log.then(Vec::new) }
-    }
-
     #[inline]
     pub(crate) fn insert(&mut self, id: u64, arrival: Nanos, request: Request) -> RequestSlot {
         let fresh = InFlight { id, arrival, request, left: 0, digest: 0, epoch: 0, live: true };
@@ -64,8 +60,8 @@ impl Requests {
         RequestSlot((self.slots.len() - 1) as u32)
     }
 
-    #[inline]
     /// Remove a request; its slot keeps it until the next [`Requests::insert`].
+    #[inline]
     pub(crate) fn remove(&mut self, slot: RequestSlot) -> &InFlight {
         let request = &mut self.slots[slot.at()];
         assert!(request.live, "request {} completes twice", request.id);
@@ -88,9 +84,14 @@ impl Requests {
         self.slots.len() - self.free.len()
     }
 
+    /// The requests that have not completed.
+    pub(super) fn live(&self) -> impl Iterator<Item = &InFlight> {
+        self.slots.iter().filter(|r| r.live)
+    }
+
     /// The lowest number of a request that has not completed.
     pub(crate) fn oldest(&self) -> Option<u64> {
-        self.slots.iter().filter(|r| r.live).map(|r| r.id).min()
+        self.live().map(|r| r.id).min()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The operation log: one record a flash operation, in order of start, and the state in which it starts.
 
-use super::op::Phases;
+use super::super::array::op::Phases;
 use crate::ftl::Ftl;
 use crate::metrics::counters::Cause;
 use crate::nand::geometry::PageAddress;

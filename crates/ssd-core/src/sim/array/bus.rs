@@ -4,14 +4,15 @@
 //! that waits to finish. Data-out is therefore granted at the end of an instant, after the units that have
 //! become idle in it have sent their commands. The bus has an event only while a unit waits for it.
 
-use super::ssd::Ssd;
+use super::Array;
 use super::unit::Stage;
+use crate::nand::geometry::Geometry;
 use crate::units::{Nanos, OpSlot};
 
-impl Ssd {
+impl Array {
     /// `unit` requests its channel for `wants_ns`; `stage`: whether its data go in or out.
     #[inline(always)]
-    pub(crate) fn request_bus(&mut self, unit: usize, stage: Stage) {
+    pub(super) fn request_bus(&mut self, unit: usize, stage: Stage) {
         let wants = self.units[unit].wants_ns;
         if wants == 0 {
             self.bus_granted(unit, stage, 0);
@@ -89,7 +90,7 @@ impl Ssd {
         let (slot, array_ns) = (self.units[unit].running, self.units[unit].array_ns);
         let going_in = stage == Stage::WaitIn;
         let end = if going_in { Nanos(bus_end.0 + array_ns) } else { bus_end };
-        if self.log.is_some() {
+        if self.ops.keeps_phases() {
             self.note_phases(slot, going_in, bus_end, end);
         }
         let out = going_in && self.ops[slot].kind().is_read();
@@ -112,17 +113,19 @@ impl Ssd {
         }
     }
 
-    /// The event of a unit: its array read or its operation ends, or its page enters the interconnect.
+    /// The event of a unit. True: its operation ends. Else its array read has ended, or its page has entered
+    /// the interconnect.
     #[inline(always)]
-    pub(crate) fn unit_event(&mut self, unit: usize) {
-        match self.units[unit].stage {
+    pub(crate) fn unit_event(&mut self, geo: &Geometry, unit: usize) -> bool {
+        let u = &mut self.units[unit];
+        match u.stage {
+            Stage::Last => return true,
             Stage::Reading => {
-                let u = &mut self.units[unit];
                 u.wants_ns = u.bus_ns - self.times.command_ns;
                 self.request_bus(unit, Stage::WaitOut);
             }
-            Stage::Last => self.operation_ends(unit),
-            _ => self.page_enters(unit),
+            _ => self.page_enters(geo, unit),
         }
+        false
     }
 }

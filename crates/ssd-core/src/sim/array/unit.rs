@@ -141,6 +141,36 @@ impl Unit {
         self.busy_ns = 0u64.wrapping_sub(before);
     }
 
+    pub(super) fn waits_for_bus(&self) -> bool {
+        matches!(self.stage, Stage::WaitIn | Stage::WaitOut)
+    }
+
+    /// Its counts agree with its queues and its running operations.
+    pub(super) fn audit(&self, ops: &Slab) -> Result<(), String> {
+        let chain = |first: OpSlot| {
+            let some = |slot: OpSlot| (slot != OpSlot::NONE).then_some(slot);
+            std::iter::successors(some(first), move |&slot| some(ops[slot].next))
+        };
+        for (queue, slots) in self.queues.iter().enumerate() {
+            if (slots.head() != OpSlot::NONE) != (self.waiting >> queue & 1 == 1) {
+                return Err(format!("queue {queue} is not as its bit says"));
+            }
+        }
+        let running = (self.running != OpSlot::NONE).then_some(self.running);
+        if running.is_none() != (self.stage == Stage::Idle) {
+            return Err(format!("it runs {running:?} and is {:?}", self.stage));
+        }
+        let queued = self.queues.iter().flat_map(|queue| chain(queue.head()));
+        let all: Vec<OpSlot> = queued.chain(running).chain(chain(self.also.head())).collect();
+        let host = all.iter().filter(|&&slot| ops[slot].kind().is_host()).count();
+        if all.len() != self.load as usize || host != self.host_load as usize {
+            let (load, of_host) = (self.load, self.host_load);
+            let has = all.len();
+            return Err(format!("{has} operations, {host} of the host; {load}, {of_host} counted"));
+        }
+        Ok(())
+    }
+
     /// An operation takes the unit.
     #[inline]
     pub(crate) fn acquire(&mut self, slot: OpSlot, now: Nanos, host: bool) {

@@ -260,14 +260,25 @@ pub(crate) struct Detail {
 }
 
 /// Slab of operations with a free list.
-#[derive(Default)]
 pub(crate) struct Slab {
     ops: Vec<Op>,
     free: Vec<OpSlot>,
     details: Vec<Detail>,
+    logs: bool,
 }
 
 impl Slab {
+    /// Without operations; `logs`: the phases of all are wanted.
+    pub(crate) fn new(logs: bool) -> Slab {
+        Slab { ops: Vec::new(), free: Vec::new(), details: Vec::new(), logs }
+    }
+
+    /// Whether the phases of operations are wanted.
+    #[inline(always)]
+    pub(crate) fn keeps_phases(&self) -> bool {
+        self.logs
+    }
+
     /// Insert an operation; returns its slot.
     #[inline]
     pub(crate) fn insert(&mut self, op: Op) -> OpSlot {

@@ -1,0 +1,321 @@
+//! The array: busy units, buses and the way of pages between them, the operations in it, and time.
+//!
+//! It knows what each unit does and until when; which operation starts next, and with which page, its callers
+//! decide. It reads no map, counts nothing for the report and knows no request.
+
+mod bus;
+pub(crate) mod event;
+pub(crate) mod op;
+pub(crate) mod unit;
+pub(crate) mod way;
+
+use crate::config::{BusyUnit, Config, TimingModel};
+use crate::id_set::IdSet;
+use crate::nand::geometry::Geometry;
+use crate::nand::timing::Times;
+use crate::sched::order::Order;
+use crate::units::{Nanos, OpSlot, PlaneId, PoolId, UnitId};
+use event::{Events, Timer, Timers};
+use op::{Op, Queue, Slab};
+use unit::{Activity, Bus, Stage, Unit};
+use way::Way;
+
+/// How many operations of a queue are examined when the first ones may not start (all of them before a run is
+/// declared stalled).
+const LOOK_AHEAD: u32 = 64;
+
+/// When chips and channels have operations, where units and buses do not tell.
+pub(crate) struct Activities {
+    /// They are notified when operations begin and end: not if the chip is the busy unit and the bus keeps
+    /// track of its channel.
+    watched: bool,
+    chips: Vec<Activity>,
+    /// Serial model: operations on each channel.
+    channels: Vec<Activity>,
+}
+
+/// Busy units, buses, operations and time.
+pub(crate) struct Array {
+    pub(crate) times: Times,
+    /// Simulated time.
+    pub(crate) now: Nanos,
+    pub(crate) events: Events,
+    pub(crate) timers: Timers,
+    pub(crate) units: Vec<Unit>,
+    buses: Vec<Bus>,
+    activity: Activities,
+    pub(crate) ops: Slab,
+    /// Idle units that may be able to start an operation.
+    pub(crate) ready: IdSet,
+    buses_to_grant: IdSet,
+    pub(crate) order: Order,
+    pub(crate) multi_plane: bool,
+    /// Operations queued so far.
+    age: u64,
+    pub(crate) look_ahead: u32,
+    pub(crate) way: Way,
+    /// Running operations finish, and nothing new starts.
+    pub(crate) quiescing: bool,
+}
+
+/// An operation has ended, and those that ran with it, from `also` on.
+#[derive(Clone, Copy)]
+pub(crate) struct Ended {
+    pub(crate) slot: OpSlot,
+    pub(crate) also: OpSlot,
+    /// When it took its unit.
+    pub(crate) since: Nanos,
+    pub(crate) array_ns: u64,
+    pub(crate) bus_ns: u64,
+    /// Its unit held it for longer than these two: it waited for bus or interconnect.
+    pub(crate) waited_ns: u64,
+}
+
+impl Array {
+    /// Idle.
+    pub(crate) fn new(config: &Config, geo: &Geometry) -> Array {
+        let channel_of = |u: u32| geo.channel_of(PlaneId(geo.planes_of_unit(UnitId(u)).start)).0;
+        let way = Way::new(config);
+        let resources = geo.channels + geo.units + 1 + u32::from(way.slices.is_some());
+        Array {
+            times: Times::new(config),
+            now: Nanos::ZERO,
+            events: Events::new(resources as usize),
+            timers: Timers::default(),
+            units: (0..geo.units).map(|u| Unit::new(channel_of(u))).collect(),
+            buses: vec![Bus::default(); geo.channels as usize],
+            activity: Activities {
+                watched: config.timing.busy_unit != BusyUnit::Chip
+                    || config.timing.model == TimingModel::Serial,
+                chips: vec![Activity::default(); (geo.channels * geo.chips_per_channel) as usize],
+                channels: vec![Activity::default(); geo.channels as usize],
+            },
+            ops: Slab::new(config.metrics.op_log),
+            ready: IdSet::new(geo.units),
+            buses_to_grant: IdSet::new(geo.channels),
+            order: Order::build(&config.sched.order),
+            multi_plane: config.timing.multi_plane,
+            age: 0,
+            look_ahead: LOOK_AHEAD,
+            way,
+            quiescing: false,
+        }
+    }
+
+    /// Half of what event keys can hold, so that no operation can end beyond them.
+    pub(crate) fn latest(&self) -> Nanos {
+        Nanos(self.events.limit().0 / 2)
+    }
+
+    pub(crate) fn buses(&self) -> usize {
+        self.buses.len()
+    }
+
+    pub(crate) fn timer_resource(&self) -> usize {
+        self.buses.len() + self.units.len()
+    }
+
+    fn slices_resource(&self) -> usize {
+        self.timer_resource() + 1
+    }
+
+    #[inline(always)]
+    fn unit_resource(&self, unit: usize) -> usize {
+        self.buses.len() + unit
+    }
+
+    /// Queue the operation in `slot` on the unit of its plane.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, geo: &Geometry, slot: OpSlot, queue: usize) {
+        self.age += 1;
+        let op: &mut Op = &mut self.ops[slot];
+        let unit_id = geo.unit_of(op.plane);
+        let unit = &mut self.units[unit_id.at()];
+        op.age = self.age;
+        op.queued = self.now;
+        op.host_busy_ns = unit.host_busy_ns(self.now);
+        unit.load += 1;
+        unit.host_load += u32::from(op.kind().is_host());
+        unit.push(queue, &mut self.ops, slot);
+        if unit.running == OpSlot::NONE {
+            self.ready.insert(unit_id.0);
+        }
+    }
+
+    /// Wake the units of `pool`: a host operation may be able to start.
+    pub(crate) fn wake_pool(&mut self, geo: &Geometry, pool: PoolId) {
+        geo.units_of_pool(pool).for_each(|unit| self.ready.insert(unit));
+    }
+
+    /// Wake all units.
+    pub(crate) fn wake_all(&mut self) {
+        (0..self.units.len() as u32).for_each(|unit| self.ready.insert(unit));
+    }
+
+    /// A host operation has waited on `unit` since it was queued: for the host, or for collection.
+    #[inline]
+    pub(crate) fn count_waiting(&mut self, unit: usize, slot: OpSlot) {
+        let host_busy = self.units[unit].host_busy_ns(self.now);
+        let op = &mut self.ops[slot];
+        let waited = (self.now - op.queued).0;
+        let for_host = (host_busy - op.host_busy_ns).min(waited);
+        op.parts.queue_ns += for_host;
+        op.parts.gc_wait_ns += waited - for_host;
+    }
+
+    /// The operation in `slot` leaves its queue on `unit` without running. Returns whether the host had queued
+    /// it.
+    pub(crate) fn leave_queue(&mut self, unit: usize, slot: OpSlot) -> bool {
+        let host = self.ops[slot].kind().is_host();
+        assert!(self.units[unit].load > 0, "unit {unit} has no operation");
+        self.units[unit].load -= 1;
+        if host {
+            self.count_waiting(unit, slot);
+            self.units[unit].host_load -= 1;
+        }
+        host
+    }
+
+    /// `unit` takes the operation in `slot`, which has been bound: `array_ns` in its array and `bus_ns` for its
+    /// data on the bus; the first phase begins.
+    #[inline(always)]
+    pub(crate) fn begin(
+        &mut self,
+        geo: &Geometry,
+        unit: usize,
+        slot: OpSlot,
+        (array_ns, bus_ns): (u64, u64),
+    ) {
+        let (host, is_read) = (self.ops[slot].kind().is_host(), self.ops[slot].kind().is_read());
+        if host {
+            self.count_waiting(unit, slot);
+            let mut also = self.units[unit].also.head();
+            while also != OpSlot::NONE {
+                self.count_waiting(unit, also);
+                also = self.ops[also].next;
+            }
+        }
+        if self.activity.watched {
+            self.activity_begins(geo, slot);
+        }
+        let u = &mut self.units[unit];
+        u.acquire(slot, self.now, host);
+        (u.array_ns, u.bus_ns) = (array_ns, bus_ns);
+        if self.times.serial {
+            return self.begin_serial(geo, unit, slot);
+        }
+        let command_ns = self.times.command_ns;
+        u.bus_ns += command_ns;
+        u.wants_ns = command_ns + if is_read { 0 } else { bus_ns };
+        self.request_bus(unit, Stage::WaitIn);
+    }
+
+    /// Serial: the operation in `slot`, which has taken `unit`, holds it for its whole duration.
+    #[inline(never)]
+    fn begin_serial(&mut self, geo: &Geometry, unit: usize, slot: OpSlot) {
+        if self.way.slices.is_some() && self.begin_on_slices(geo, unit, slot) {
+            return;
+        }
+        let u = &mut self.units[unit];
+        u.stage = Stage::Last;
+        let end = Nanos(self.now.0 + u.array_ns + u.bus_ns);
+        if self.ops.keeps_phases() {
+            let start = self.now;
+            let phases = &mut self.ops.detail(slot).phases;
+            (phases.array_start, phases.array_end) = (start, end);
+        }
+        let resource = self.unit_resource(unit);
+        self.events.schedule(resource, end);
+    }
+
+    /// The running operation of `unit` ends, and the unit is idle.
+    #[inline(always)]
+    pub(crate) fn end(&mut self, geo: &Geometry, unit: usize) -> Ended {
+        let u = &mut self.units[unit];
+        let (slot, array_ns, bus_ns, since) = (u.running, u.array_ns, u.bus_ns, u.since);
+        u.vacate(self.now);
+        let also = std::mem::replace(&mut u.also, Queue::EMPTY).head();
+        self.ready.insert(unit as u32);
+        if self.activity.watched {
+            self.activity_ends(geo, slot);
+        }
+        let service = (self.now - since).0;
+        assert!(service >= array_ns + bus_ns, "an operation was shorter than its phases");
+        let waited_ns = service - array_ns - bus_ns;
+        Ended { slot, also, since, array_ns, bus_ns, waited_ns }
+    }
+
+    #[inline(never)]
+    fn activity_begins(&mut self, geo: &Geometry, slot: OpSlot) {
+        let plane = self.ops[slot].plane;
+        self.activity.chips[geo.chip_of(plane) as usize].begins(self.now);
+        self.activity.channels[geo.channel_of(plane).at()].begins(self.now);
+    }
+
+    #[inline(never)]
+    fn activity_ends(&mut self, geo: &Geometry, slot: OpSlot) {
+        let plane = self.ops[slot].plane;
+        self.activity.chips[geo.chip_of(plane) as usize].ends(self.now);
+        self.activity.channels[geo.channel_of(plane).at()].ends(self.now);
+    }
+
+    /// The measurement starts now.
+    pub(crate) fn restart_activity(&mut self) {
+        let now = self.now;
+        let Activities { chips, channels, .. } = &mut self.activity;
+        chips.iter_mut().chain(channels).for_each(|a| a.restart(now));
+        self.units.iter_mut().for_each(|u| u.restart(now));
+        for bus in &mut self.buses {
+            // What the bus still transfers belongs to the measurement.
+            bus.busy_ns = bus.free_at.0.saturating_sub(now.0);
+        }
+    }
+
+    /// Time that each channel has been busy since the measurement started.
+    pub(crate) fn channel_busy_ns(&self) -> Vec<u64> {
+        if self.times.serial {
+            return self.activity.channels.iter().map(|a| a.busy_ns(self.now)).collect();
+        }
+        // The future part of a transfer was counted at its grant.
+        self.buses.iter().map(|b| b.busy_ns - b.free_at.0.saturating_sub(self.now.0)).collect()
+    }
+
+    /// Time that each chip has had an operation since the measurement started.
+    pub(crate) fn chip_busy_ns(&self) -> Vec<u64> {
+        if self.activity.watched {
+            return self.activity.chips.iter().map(|a| a.busy_ns(self.now)).collect();
+        }
+        self.units.iter().map(|u| u.busy_ns(self.now)).collect()
+    }
+
+    pub(crate) fn set_timer(&mut self, at: Nanos, timer: Timer) {
+        // A time that is too late ends the run when it comes; no event can be later.
+        let latest = self.latest();
+        self.timers.push(at.min(Nanos(latest.0 + 1)), timer);
+        self.arm_timers();
+    }
+
+    pub(crate) fn arm_timers(&mut self) {
+        let resource = self.timer_resource();
+        let next = self.timers.next_time().unwrap_or(Nanos::NEVER);
+        self.events.reschedule(resource, next);
+    }
+
+    /// Units have the operations that they count, and a bus is waited for by units that wait.
+    pub(crate) fn audit(&self) -> Result<(), String> {
+        for (at, unit) in self.units.iter().enumerate() {
+            unit.audit(&self.ops).map_err(|e| format!("unit {at}: {e}"))?;
+        }
+        for (channel, bus) in self.buses.iter().enumerate() {
+            let all =
+                bus.wait_in.iter().chain(&bus.wait_out).map(|&unit| &self.units[unit as usize]);
+            let mut astray = all.filter(|u| !u.waits_for_bus() || u.channel as usize != channel);
+            if astray.next().is_some() {
+                return Err(format!(
+                    "channel {channel} is to be granted to a unit that does not wait"
+                ));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,213 @@
+//! The way of pages between flash controllers and host side: page buffers of the controllers, and the slices
+//! of the interconnect.
+//!
+//! With the formula a page crosses in a known time, which is part of its operation's service. With slices a
+//! page enters them when the preceding service has ended, and the rest of the service begins when it has
+//! arrived; the operation holds its unit throughout. Only running operations have pages in the slices, so
+//! every packet arrives. Only GC reads wait for buffers, and they hold nothing while they wait, so whatever
+//! holds a buffer can always proceed and release it.
+
+use super::Array;
+use super::op::{OpKind, Work};
+use super::unit::Stage;
+use crate::config::Config;
+use crate::nand::geometry::Geometry;
+use crate::nand::read_errors::{PageErrors, ReadErrors};
+use crate::nand::slices::{Arrived, Port, Slices};
+use crate::sched::order::{R_GC, R_HOST, W_GC, W_HOST};
+use crate::units::{Nanos, OpSlot};
+
+/// What pages meet on their way, where it is configured.
+pub(crate) struct Way {
+    pub(crate) read_errors: Option<ReadErrors>,
+    pub(crate) page_errors: Option<PageErrors>,
+    pub(super) page_buffers: Option<PageBuffers>,
+    pub(super) slices: Option<Slices>,
+}
+
+impl Way {
+    pub(super) fn new(config: &Config) -> Way {
+        Way {
+            read_errors: ReadErrors::new(config),
+            page_errors: PageErrors::new(config),
+            page_buffers: PageBuffers::new(config),
+            slices: Slices::new(config),
+        }
+    }
+}
+
+/// Free page slots of the flash controllers.
+pub(super) struct PageBuffers {
+    slots: u32,
+    free: Vec<u32>,
+}
+
+impl PageBuffers {
+    /// From a resolved config; `None` if their number is unlimited.
+    fn new(config: &Config) -> Option<PageBuffers> {
+        let slots = config.controller.buffers?;
+        Some(PageBuffers { slots, free: vec![slots; config.device.channels as usize] })
+    }
+}
+
+impl Array {
+    /// Whether the page that the operation in `slot` programs comes from the same channel.
+    pub(crate) fn stays_on_channel(&self, geo: &Geometry, slot: OpSlot) -> bool {
+        let op = &self.ops[slot];
+        geo.channel_of(op.plane) == geo.channel_of(geo.plane_of(op.moved().source))
+    }
+
+    /// A GC read on `unit` takes a page buffer of its channel, if there are buffers.
+    pub(crate) fn take_buffer(&mut self, unit: usize) {
+        let channel = self.units[unit].channel;
+        let Some(buffers) = &mut self.way.page_buffers else { return };
+        let free = &mut buffers.free[channel as usize];
+        assert!(*free > 0, "a GC read has started without a buffer");
+        *free -= 1;
+        if *free == 0 {
+            self.set_gates(channel, false);
+        }
+    }
+
+    /// The GC page in `slot` no longer needs its buffer, if there are buffers.
+    #[inline(never)]
+    pub(crate) fn give_buffer(&mut self, geo: &Geometry, slot: OpSlot) {
+        let source = geo.plane_of(self.ops[slot].moved().source);
+        let channel = geo.channel_of(source).0;
+        let Some(buffers) = &mut self.way.page_buffers else { return };
+        let free = &mut buffers.free[channel as usize];
+        *free += 1;
+        assert!(*free <= buffers.slots, "a buffer is released twice");
+        if *free == 1 {
+            self.set_gates(channel, true);
+        }
+    }
+
+    /// Allow or forbid GC reads on the units of `channel` to start.
+    fn set_gates(&mut self, channel: u32, open: bool) {
+        let units = self.units.len() / self.buses.len();
+        for unit in channel as usize * units..(channel as usize + 1) * units {
+            debug_assert_eq!(self.units[unit].channel, channel);
+            self.units[unit].set_open(R_GC, open);
+            if open {
+                self.ready.insert(unit as u32);
+            }
+        }
+    }
+
+    /// The ports between which the page of the operation in `slot` crosses; `None` if it does not.
+    fn route(&self, geo: &Geometry, slot: OpSlot) -> Option<(Port, Port)> {
+        let op = &self.ops[slot];
+        let channel = geo.channel_of(op.plane).0;
+        let here = Port::Controller(channel);
+        let port = |queue| Port::Queue { channel, queue };
+        match op.work {
+            Work::HostRead { .. } | Work::RmwRead { .. } => {
+                self.times.host_crosses.then_some((here, port(R_HOST)))
+            }
+            Work::HostWrite { .. } => self.times.host_crosses.then_some((port(W_HOST), here)),
+            Work::GcRead(_) => Some((here, port(R_GC))),
+            Work::GcWrite(moved) if !moved.in_buffer => Some((port(W_GC), here)),
+            Work::GcWrite(_) if self.stays_on_channel(geo, slot) => None,
+            Work::GcWrite(moved) => {
+                let source = geo.channel_of(geo.plane_of(moved.source));
+                Some((Port::Controller(source.0), here))
+            }
+            Work::GcCopyback(_) | Work::Erase { .. } => None,
+        }
+    }
+
+    /// Slices: the operation in `slot`, which has taken `unit`, begins. False if its page does not cross.
+    #[inline(never)]
+    pub(super) fn begin_on_slices(&mut self, geo: &Geometry, unit: usize, slot: OpSlot) -> bool {
+        let Some((from, to)) = self.route(geo, slot) else { return false };
+        let alone_ns = self.way.slices.as_ref().expect("the caller has checked").alone_ns(from, to);
+        let kind = self.ops[slot].kind();
+        let u = &mut self.units[unit];
+        let local_ns = u.array_ns + u.bus_ns;
+        let sram_ns = if kind.is_host() { self.times.sram_ns } else { 0 };
+        let after_ns = match kind {
+            OpKind::GcRead => self.times.gc_read_bus_ns - self.times.gc_local_bus_ns,
+            _ if kind.is_read() => sram_ns,
+            _ => local_ns - sram_ns,
+        };
+        u.bus_ns += alone_ns;
+        u.wants_ns = after_ns;
+        u.stage = Stage::Sending;
+        let resource = self.unit_resource(unit);
+        self.events.schedule(resource, Nanos(self.now.0 + local_ns - after_ns));
+        true
+    }
+
+    /// The page of the operation on `unit` enters the slices.
+    #[inline(never)]
+    pub(super) fn page_enters(&mut self, geo: &Geometry, unit: usize) {
+        let stage = self.units[unit].stage;
+        assert_eq!(stage, Stage::Sending, "unit {unit} has an event");
+        let (from, to) = self.route(geo, self.units[unit].running).expect("it crosses");
+        self.units[unit].stage = Stage::Crossing;
+        let slices = self.way.slices.as_mut().expect("it crosses them");
+        slices.enter(self.now, unit as u32, from, to);
+        self.await_slices();
+    }
+
+    /// Pages advance in the slices; the operations of those that have arrived continue. Returns how long these
+    /// have waited.
+    pub(crate) fn slices_event(&mut self) -> u64 {
+        let mut all_waited_ns = 0;
+        while let Some(Arrived { owner, waited_ns }) =
+            self.way.slices.as_mut().expect("they have an event").advance(self.now)
+        {
+            let unit = owner as usize;
+            all_waited_ns += waited_ns;
+            let u = &mut self.units[unit];
+            assert_eq!(u.stage, Stage::Crossing, "unit {unit} waits for no page");
+            u.stage = Stage::Last;
+            let (slot, since, end) = (u.running, u.since, Nanos(self.now.0 + u.wants_ns));
+            if self.ops.keeps_phases() {
+                let phases = &mut self.ops.detail(slot).phases;
+                (phases.array_start, phases.array_end) = (since, end);
+            }
+            let resource = self.unit_resource(unit);
+            self.events.schedule(resource, end);
+        }
+        self.await_slices();
+        all_waited_ns
+    }
+
+    /// The slices have one event, at the next time at which a page moves in them.
+    fn await_slices(&mut self) {
+        let next = self.way.slices.as_ref().and_then(|slices| slices.next_time());
+        let resource = self.slices_resource();
+        self.events.reschedule(resource, next.unwrap_or(Nanos::NEVER));
+    }
+
+    /// Audit: buffers belong to pages that have been read and not yet programmed (`pages_read`: those of which
+    /// the program has not begun), packets to units.
+    pub(crate) fn audit_way(&self, pages_read: u64) -> Result<(), String> {
+        let crossing = self.units.iter().filter(|u| u.stage == Stage::Crossing).count();
+        let packets = self.way.slices.as_ref().map_or(0, |slices| slices.len());
+        if crossing != packets {
+            return Err(format!("{packets} pages in the slices, {crossing} units wait for one"));
+        }
+        let Some(buffers) = &self.way.page_buffers else { return Ok(()) };
+        let mut held = pages_read;
+        for unit in &self.units {
+            let mut slot = unit.running;
+            while slot != OpSlot::NONE {
+                held += u64::from(self.ops[slot].kind() == OpKind::GcWrite);
+                let also = slot == unit.running;
+                slot = if also { unit.also.head() } else { self.ops[slot].next };
+            }
+            let none_left = buffers.free[unit.channel as usize] == 0;
+            if unit.shuts(R_GC) != none_left {
+                return Err(format!("GC reads of channel {}: the gate is wrong", unit.channel));
+            }
+        }
+        let taken: u64 = buffers.free.iter().map(|free| u64::from(buffers.slots - free)).sum();
+        if taken != held {
+            return Err(format!("{held} GC pages are in buffers, {taken} buffers are taken"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,295 @@
+//! The collector: the jobs that run, whose turn it is, which scopes they close to the host, and when units have
+//! been idle for long enough.
+//!
+//! It keeps this state for the collection engine (`sim/collect.rs`), which moves pages and erases blocks.
+
+pub(super) mod held;
+pub(super) mod turn;
+
+use super::array::Array;
+use super::array::event::Timer;
+use crate::config::{Blocking, BlockingScope, Config, GcPath, Granularity, InterconnectModel};
+use crate::ftl::Ftl;
+use crate::ftl::gc::agenda::Agenda;
+use crate::ftl::plugs::Plugs;
+use crate::metrics::counters::CAUSES;
+use crate::nand::geometry::Geometry;
+use crate::units::{BlockId, Nanos, PlaneId, PoolId, Ppn, UnitId};
+use held::RelocatedPages;
+use turn::Turns;
+
+/// The collection of one block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Job {
+    pub(super) victim: BlockId,
+    /// First page of the victim that has not been examined.
+    pub(super) scan: u32,
+    /// Page copies in flight.
+    pub(super) in_flight: u32,
+    /// Flash blocks still to be erased; 0 until the erase is queued.
+    pub(super) erases_left: u32,
+    pub(super) foreground: bool,
+    /// Static wear levelling, not garbage collection.
+    pub(super) levels: bool,
+    pub(super) since: Nanos,
+}
+
+/// State of collection over the device.
+pub(crate) struct Collector {
+    pub(crate) agenda: Agenda,
+    /// What the concurrency rule allows.
+    pub(crate) turns: Turns,
+    blocking: Blocking,
+    pub(crate) path: GcPath,
+    /// The path of GC pages takes more than bus time: an interconnect, buffers, errors, the selective path.
+    pub(crate) watches_way: bool,
+    pub(super) window: u32,
+    pub(crate) ecc_ns: u64,
+    pub(super) jobs: Vec<Option<Job>>,
+    /// Scopes closed to the host.
+    pub(crate) closings: u32,
+    /// How often each plane is closed to the host.
+    closed_planes: Vec<u32>,
+    /// Blocks closed to host reads.
+    pub(crate) closed_blocks: u32,
+    block_closings: Vec<u32>,
+    /// The pages that the jobs of closed blocks have moved.
+    pub(crate) held: RelocatedPages,
+    /// Units whose idle timer has fired at this instant.
+    pub(crate) idle_units: Vec<u32>,
+    /// Pages read to be moved and neither programmed nor dropped yet, by cause.
+    pub(crate) pages_read: [u64; CAUSES],
+}
+
+impl Collector {
+    pub(crate) fn new(config: &Config, ftl: &Ftl, plugs: &Plugs) -> Collector {
+        let geo = &ftl.geo;
+        let pools = geo.pools as usize;
+        let mut agenda = Agenda::new(&config.gc, ftl, plugs);
+        agenda.consider_all();
+        Collector {
+            agenda,
+            turns: Turns::new(config, geo, plugs),
+            blocking: config.gc.blocking,
+            path: config.gc.path,
+            watches_way: config.gc.path == GcPath::Selective
+                || config.interconnect.model != InterconnectModel::None
+                || config.controller.buffers.is_some()
+                || config.controller.page_error_probability > 0.0,
+            window: config.gc.window,
+            ecc_ns: config.controller.ecc_ns,
+            jobs: vec![None; pools],
+            closings: 0,
+            closed_planes: vec![0; geo.planes as usize],
+            closed_blocks: 0,
+            block_closings: vec![0; pools],
+            held: match config.gc.blocking {
+                Blocking { scope: BlockingScope::Block, granularity: Granularity::Job } => {
+                    RelocatedPages::new(geo)
+                }
+                _ => RelocatedPages::default(),
+            },
+            idle_units: Vec::new(),
+            pages_read: [0; CAUSES],
+        }
+    }
+
+    /// A pool has changed, or waits for the concurrency rule.
+    #[inline(always)]
+    pub(crate) fn something_to_consider(&self) -> bool {
+        !self.agenda.is_empty() || self.turns.somebody_waits()
+    }
+
+    /// Jobs running.
+    pub(crate) fn active(&self) -> u32 {
+        self.jobs.iter().flatten().count() as u32
+    }
+
+    pub(crate) fn is_foreground(&self, pool: PoolId) -> bool {
+        self.jobs[pool.at()].is_some_and(|j| j.foreground)
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_closed(&self, plane: PlaneId) -> bool {
+        self.closed_planes[plane.at()] > 0
+    }
+
+    /// Whether the block of `ppn`, which is being collected, is closed to host reads now.
+    pub(crate) fn closes_block(&self, ppn: Ppn, geo: &Geometry) -> bool {
+        self.block_closings[geo.pool_of(geo.plane_of(ppn)).at()] > 0
+    }
+
+    /// The job of `pool`, which has one.
+    pub(super) fn job(&mut self, pool: PoolId) -> &mut Job {
+        self.jobs[pool.at()].as_mut().expect("the pool has a job")
+    }
+
+    /// A step (page copy, or erase of a member) of the job of `pool` begins: with step granularity it closes its
+    /// scope.
+    #[inline(always)]
+    pub(super) fn step_begins(&mut self, pool: PoolId, geo: &Geometry, array: &mut Array) {
+        if self.closes_steps() {
+            self.change_closings(pool, true, geo, array);
+        }
+    }
+
+    /// The step ends, and its scope reopens.
+    #[inline(always)]
+    pub(super) fn step_ends(&mut self, pool: PoolId, geo: &Geometry, array: &mut Array) {
+        if self.closes_steps() {
+            self.change_closings(pool, false, geo, array);
+        }
+    }
+
+    /// A job of `pool` has begun: it closes its scope, unless its steps do.
+    pub(super) fn job_begins(&mut self, pool: PoolId, geo: &Geometry, array: &mut Array) {
+        if !self.closes_steps() {
+            self.change_closings(pool, true, geo, array);
+        }
+    }
+
+    /// The block of the job of `pool` has been erased: the job is over, and its scope reopens.
+    pub(super) fn job_ends(&mut self, pool: PoolId, geo: &Geometry, array: &mut Array) -> Job {
+        self.held.let_go(pool);
+        if !self.closes_steps() {
+            self.change_closings(pool, false, geo, array);
+        }
+        let job = self.jobs[pool.at()].take().expect("the pool has a job");
+        assert!(job.in_flight == 0 && job.erases_left == 0, "{pool:?} has work left: {job:?}");
+        if !job.foreground {
+            self.turns.job_ends(pool);
+        }
+        job
+    }
+
+    /// Steps close the scope of their job, not the job itself.
+    #[inline(always)]
+    fn closes_steps(&self) -> bool {
+        self.blocking.granularity == Granularity::Step && self.blocking.scope != BlockingScope::None
+    }
+
+    fn change_closings(&mut self, pool: PoolId, close: bool, geo: &Geometry, array: &mut Array) {
+        let victim = self.job(pool).victim;
+        let change = |n: &mut u32| if close { *n += 1 } else { *n -= 1 };
+        let planes: Vec<u32> = match self.blocking.scope {
+            BlockingScope::None => return,
+            BlockingScope::Block => {
+                change(&mut self.closings);
+                change(&mut self.closed_blocks);
+                change(&mut self.block_closings[pool.at()]);
+                if !close {
+                    array.wake_pool(geo, pool);
+                }
+                return;
+            }
+            BlockingScope::Plane => geo.planes_of_block(victim).map(|p| p.0).collect(),
+            BlockingScope::Channel => {
+                let mine: Vec<_> = geo.planes_of_block(victim).map(|p| geo.channel_of(p)).collect();
+                (0..geo.planes).filter(|&p| mine.contains(&geo.channel_of(PlaneId(p)))).collect()
+            }
+            BlockingScope::Device => (0..geo.planes).collect(),
+        };
+        change(&mut self.closings);
+        for p in planes {
+            change(&mut self.closed_planes[p as usize]);
+            let unit = geo.unit_of(PlaneId(p));
+            change(&mut array.units[unit.at()].closed);
+            if !close {
+                array.ready.insert(unit.0);
+            }
+        }
+        if !close {
+            // Writes of other units may have waited to move here.
+            array.wake_pool(geo, pool);
+        }
+    }
+
+    /// How long the units of `pool` have had no host operation.
+    pub(super) fn idle_for(&self, pool: PoolId, geo: &Geometry, array: &Array) -> Option<Nanos> {
+        self.agenda.idle_after()?;
+        geo.units_of_pool(pool)
+            .map(|u| {
+                let unit = &array.units[u as usize];
+                (unit.host_load == 0).then(|| array.now - unit.idle_since)
+            })
+            .min()
+            .flatten()
+    }
+
+    /// If the unit has no host operation left, its pools may be idle from now on.
+    pub(super) fn note_idle(&self, unit: usize, array: &mut Array) {
+        if array.units[unit].host_load > 0 {
+            return;
+        }
+        array.units[unit].idle_since = array.now;
+        self.arm_idle_timer(unit, array);
+    }
+
+    /// One timer per unit: if it fires too early, it is set again.
+    pub(super) fn arm_idle_timer(&self, unit: usize, array: &mut Array) {
+        let Some(after) = self.agenda.idle_after() else { return };
+        if !array.units[unit].idle_timer {
+            array.units[unit].idle_timer = true;
+            let at = Nanos(array.units[unit].idle_since.0 + after.0);
+            array.set_timer(at.max(array.now), Timer::Idle(unit as u32));
+        }
+    }
+
+    /// Consider the pools of units whose idle timer has fired.
+    pub(super) fn idle_timers(&mut self, geo: &Geometry, array: &mut Array) {
+        while let Some(unit) = self.idle_units.pop() {
+            let u = &mut array.units[unit as usize];
+            u.idle_timer = false;
+            if u.host_load > 0 {
+                continue;
+            }
+            let idle = array.now - u.idle_since;
+            if self.agenda.idle_after().is_some_and(|after| idle < after) {
+                self.arm_idle_timer(unit as usize, array);
+                continue;
+            }
+            for pool in geo.pools_of_unit(UnitId(unit)) {
+                self.agenda.consider(PoolId(pool));
+            }
+        }
+    }
+
+    /// Wear levelling has a page for everything it has not bound yet.
+    fn audit_levelling(ftl: &Ftl, pool: PoolId, job: &Job) -> Result<(), String> {
+        let (space, geo) = (&ftl.space, &ftl.geo);
+        let has = space.wear_open(pool) + space.promised(pool) * geo.pages_per_block;
+        let left = u32::from(ftl.blocks.valid[job.victim.at()]);
+        // Moves in flight may have bound their pages and not committed them.
+        if has + job.in_flight < left {
+            return Err(format!("{pool:?} levels {left} pages and has {has} for them"));
+        }
+        Ok(())
+    }
+
+    /// Jobs and blocks under collection agree.
+    pub(super) fn audit(&self, ftl: &Ftl) -> Result<(), String> {
+        use crate::ftl::blocks::BlockState;
+        for p in 0..ftl.geo.pools {
+            let collected: Vec<BlockId> = ftl
+                .blocks
+                .of_pool(PoolId(p))
+                .filter(|b| {
+                    let state = ftl.blocks.state[b.at()];
+                    matches!(state, BlockState::Collecting | BlockState::Erasing)
+                })
+                .collect();
+            if let Some(job) = self.jobs[p as usize].filter(|job| job.levels) {
+                Collector::audit_levelling(ftl, PoolId(p), &job)?;
+            }
+            let job: Vec<BlockId> = self.jobs[p as usize].iter().map(|j| j.victim).collect();
+            if collected != job {
+                return Err(format!(
+                    "pool {p}: jobs {job:?}, blocks under collection {collected:?}"
+                ));
+            }
+        }
+        let background = |p: &PoolId| self.jobs[p.at()].is_some_and(|job| !job.foreground);
+        self.held.audit(|p| self.jobs[p.at()].is_some())?;
+        self.turns.audit((0..ftl.geo.pools).map(PoolId).filter(background))
+    }
+}

@@ -1,0 +1,198 @@
+//! The front: requests from their arrival to their completion, the link to the host and the write buffer.
+//!
+//! It knows no flash: which operations a request needs, and where its pages go, is decided where map and array
+//! are known.
+
+pub mod request;
+
+use crate::config::Config;
+use crate::ftl::place::{Layout, Placement};
+use crate::ftl::plugs::Plugs;
+use crate::host::device::DeviceError;
+use crate::host::link::Link;
+use crate::host::request::{Completion, Op as HostOp, Request, RequestId};
+use crate::host::write_buffer::WriteBuffer;
+use crate::nand::geometry::Geometry;
+use crate::units::{Lpn, Nanos, RequestSlot};
+use request::{Epochs, InFlight, Requests};
+use std::collections::VecDeque;
+
+/// Largest read or write, in sectors (1 GiB).
+pub const MAX_SECTORS: u32 = (1 << 30) / 512;
+
+/// A request on its way in.
+pub(crate) struct Arrival {
+    pub(crate) at: Nanos,
+    pub(crate) id: u64,
+    pub(crate) request: Request,
+    pub(crate) data: Option<Box<[u8]>>,
+}
+
+/// Requests, link and write buffer.
+pub(crate) struct Front {
+    pub(crate) requests: Requests,
+    pub(crate) epochs: Epochs,
+    pub(crate) arrivals: VecDeque<Arrival>,
+    pub(crate) placement: Placement,
+    /// Admission number of the page admitted last.
+    pub(crate) sequence: u64,
+    /// Completions of this instant that the driver has not seen.
+    pub(crate) done: Vec<Completion>,
+    pub(crate) link: Option<Link>,
+    pub(crate) buffer: Option<WriteBuffer>,
+    /// There is neither link nor buffer between the admission of a write and its queue.
+    pub(crate) writes_go_straight: bool,
+    pub(crate) submitted: u64,
+    last_arrival: Nanos,
+}
+
+impl Front {
+    /// Without requests; `sequence` pages have been admitted before.
+    pub(crate) fn new(config: &Config, plugs: &Plugs, sequence: u64) -> Front {
+        let host = &config.host;
+        let (link, buffer) = (host.link_bytes_per_s, host.write_buffer_pages);
+        Front {
+            requests: Requests::default(),
+            epochs: Epochs::default(),
+            arrivals: VecDeque::new(),
+            placement: plugs.placement(&config.alloc.placement, &Layout::new(&config.device)),
+            sequence,
+            done: Vec::new(),
+            link: link.map(|rate| Link::new(rate, host.link_duplex)),
+            buffer: (buffer > 0).then(|| WriteBuffer::new(buffer, host.write_buffer_threshold)),
+            writes_go_straight: link.is_none() && buffer == 0,
+            submitted: 0,
+            last_arrival: Nanos::ZERO,
+        }
+    }
+
+    /// Requests submitted and not completed.
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.requests.len() as u64 + self.arrivals.len() as u64
+    }
+
+    /// `request`, which is to arrive at `at`, gets its number.
+    ///
+    /// # Errors
+    /// The device does not accept it, or it comes before the last one.
+    #[inline]
+    pub(crate) fn number(
+        &mut self,
+        geo: &Geometry,
+        at: Nanos,
+        request: &Request,
+    ) -> Result<u64, DeviceError> {
+        let id = self.submitted;
+        check(geo, id, request)?;
+        if at < self.last_arrival {
+            let reason = format!("it arrives at {} ns, before {} ns", at.0, self.last_arrival.0);
+            return Err(DeviceError::BadRequest { id, reason });
+        }
+        self.submitted += 1;
+        self.last_arrival = at;
+        Ok(id)
+    }
+
+    /// One part of the request in `slot` has finished. Returns the request if it was the last one.
+    #[inline(always)]
+    pub(crate) fn part_ends(&mut self, slot: RequestSlot) -> bool {
+        let request = self.requests.get(slot);
+        assert!(request.left > 0, "request {} has no part left", request.id);
+        request.left -= 1;
+        request.left == 0
+    }
+
+    /// The request in `slot` completes at `now`. Its slot keeps it until the next request is admitted.
+    #[inline(always)]
+    pub(crate) fn complete(&mut self, slot: RequestSlot, now: Nanos) -> &InFlight {
+        let r = self.requests.remove(slot);
+        self.done.push(Completion {
+            id: RequestId(r.id),
+            arrival: r.arrival,
+            at: now,
+            op: r.request.op,
+            digest: r.digest,
+        });
+        if r.request.op == HostOp::Write {
+            self.epochs.write_completes(r.epoch);
+        }
+        r
+    }
+
+    /// Pages of writes in the buffer, those on their way to flash included.
+    pub(crate) fn buffered_pages(&self) -> u64 {
+        self.buffer.as_ref().map_or(0, |buffer| buffer.len() as u64)
+    }
+
+    /// Every request in the device has a part left.
+    pub(crate) fn audit(&self) -> Result<(), String> {
+        if let Some(r) = self.requests.live().find(|r| r.left == 0) {
+            return Err(format!("request {} has no part left and has not completed", r.id));
+        }
+        if self.buffer.as_ref().is_some_and(|b| b.first_waiting().is_some() && b.has_room()) {
+            return Err("a write waits for room in a write buffer that has some".to_string());
+        }
+        Ok(())
+    }
+}
+
+/// The pages that a request touches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pages {
+    /// First page.
+    pub(crate) first: u32,
+    /// Number of pages.
+    pub(crate) count: u32,
+}
+
+/// Pages touched by a request; those wholly inside it for a TRIM.
+#[inline]
+pub(crate) fn pages_of(geo: &Geometry, r: &Request) -> Pages {
+    let shift = geo.sector_shift;
+    let end = r.sector + u64::from(r.sectors);
+    if r.op == HostOp::Trim {
+        let first = (r.sector + (1 << shift) - 1) >> shift;
+        let last = end >> shift;
+        return Pages { first: first as u32, count: last.saturating_sub(first) as u32 };
+    }
+    let first = r.sector >> shift;
+    let last = (end + (1 << shift) - 1) >> shift;
+    Pages { first: first as u32, count: (last - first) as u32 }
+}
+
+/// Bytes `from..to` of page `lpn` that `r` covers, and their position in the request's data.
+pub(crate) fn byte_range(geo: &Geometry, r: &Request, lpn: Lpn) -> ((usize, usize), usize) {
+    let page_sectors = 1u64 << geo.sector_shift;
+    let page_start = u64::from(lpn.0) * page_sectors;
+    let from = r.sector.max(page_start);
+    let to = (r.sector + u64::from(r.sectors)).min(page_start + page_sectors);
+    debug_assert!(from < to, "{lpn:?} is outside {r:?}");
+    let bytes = |sectors: u64| (sectors * 512) as usize;
+    ((bytes(from - page_start), bytes(to - page_start)), bytes(from - r.sector))
+}
+
+/// Whether the device accepts request `r` with number `id`.
+#[inline]
+pub(crate) fn check(geo: &Geometry, id: u64, r: &Request) -> Result<(), DeviceError> {
+    let capacity = geo.user_sectors();
+    let inside = r.sector < capacity && u64::from(r.sectors) <= capacity - r.sector;
+    let sized = r.sectors > 0 && (r.sectors <= MAX_SECTORS || r.op == HostOp::Trim);
+    if (inside && sized) || r.op == HostOp::Flush { Ok(()) } else { refuse(capacity, id, r) }
+}
+
+#[cold]
+fn refuse(capacity: u64, id: u64, r: &Request) -> Result<(), DeviceError> {
+    let bad = |reason: String| Err(DeviceError::BadRequest { id, reason });
+    if r.sectors == 0 {
+        return bad(format!("a {} of zero length", r.op.name()));
+    }
+    if r.op != HostOp::Trim && r.sectors > MAX_SECTORS {
+        return bad(format!(
+            "a {} of {} bytes; the largest is {} bytes",
+            r.op.name(),
+            u64::from(r.sectors) * 512,
+            u64::from(MAX_SECTORS) * 512
+        ));
+    }
+    bad(format!("sectors {} + {} lie beyond the device of {capacity} sectors", r.sector, r.sectors))
+}

@@ -1,0 +1,138 @@
+//! The ledger: what has been measured, the logs, the digest of all events, and what every read must return.
+//!
+//! It is told what has happened and decides nothing.
+
+pub(crate) mod content;
+pub mod log;
+
+use super::front::request::{InFlight, RequestRecord};
+use crate::config::{Config, WorkloadKind};
+use crate::ftl::Ftl;
+use crate::host::device::DeviceError;
+use crate::metrics::Measurements;
+use crate::metrics::counters::Parts;
+use crate::metrics::series::Gauges;
+use crate::nand::geometry::Geometry;
+use crate::units::Nanos;
+use content::Content;
+use log::OpLog;
+
+/// Most rows of the time series.
+pub const MAX_SAMPLES: usize = 1 << 20;
+
+/// Measurements, logs and contents of a run.
+pub(crate) struct Ledger {
+    pub(crate) measured: Measurements,
+    pub(crate) content: Option<Content>,
+    pub(crate) operations: Option<OpLog>,
+    pub(crate) requests: Option<Vec<RequestRecord>>,
+    /// Of all events so far: equal runs have equal digests.
+    pub(crate) event_digest: u64,
+    /// Requests before this one do not count in the statistics.
+    warmup: u64,
+    next_sample: Nanos,
+    pub(crate) pages_before: u64,
+    erases_before: Vec<u32>,
+}
+
+impl Ledger {
+    /// Of the device `ftl`, to which `sequence` pages have been admitted.
+    pub(crate) fn new(config: &Config, ftl: &Ftl, sequence: u64) -> Ledger {
+        let interval = Nanos(config.metrics.interval_ns);
+        Ledger {
+            measured: Measurements::new(interval, config.workload.kind == WorkloadKind::Trace),
+            content: Content::new(config, ftl),
+            operations: config.metrics.op_log.then(OpLog::default),
+            requests: config.metrics.request_log.then(Vec::new),
+            event_digest: 0xcbf2_9ce4_8422_2325,
+            warmup: config.workload.warmup_requests,
+            next_sample: if interval == Nanos::ZERO { Nanos::NEVER } else { interval },
+            pages_before: sequence,
+            erases_before: ftl.blocks.erases.clone(),
+        }
+    }
+
+    /// An event at `now` that `a` and `b` describe.
+    #[inline]
+    pub(crate) fn note(&mut self, now: Nanos, a: u64, b: u64) {
+        let x = self.event_digest ^ now.0.rotate_left(20) ^ a.rotate_left(40) ^ b;
+        self.event_digest = x.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+
+    /// Whether a row of the series is due at or before `t`.
+    #[inline(always)]
+    pub(crate) fn sample_is_due(&self, t: Nanos) -> bool {
+        self.next_sample <= t
+    }
+
+    /// Append the row of the series that is due.
+    ///
+    /// # Errors
+    /// The series has as many rows as it may have.
+    pub(crate) fn sample(&mut self, gauges: Gauges) -> Result<(), DeviceError> {
+        let interval_ns = self.measured.series.interval_ns;
+        let at = self.next_sample;
+        if self.measured.series.rows.len() >= MAX_SAMPLES {
+            return Err(DeviceError::SeriesTooLong { interval_ns, at_ns: at.0 });
+        }
+        self.measured.sample(at, gauges);
+        self.next_sample = at + Nanos(interval_ns);
+        Ok(())
+    }
+
+    /// Whether the measurement starts with request `id`.
+    #[inline(always)]
+    pub(crate) fn warmup_ends_with(&self, id: u64) -> bool {
+        self.warmup > 0 && id == self.warmup
+    }
+
+    /// Whether a run of `submitted` requests has not left its warm-up.
+    pub(crate) fn warms_up(&self, submitted: u64) -> bool {
+        self.warmup > 0 && submitted <= self.warmup
+    }
+
+    /// Forget what has been measured: the measurement of the device `ftl` starts at `now`.
+    pub(crate) fn restart(&mut self, now: Nanos, ftl: &Ftl, sequence: u64) {
+        self.measured.restart(now);
+        self.pages_before = sequence;
+        self.erases_before.clone_from(&ftl.blocks.erases);
+    }
+
+    /// Erases of each erase unit since the measurement started.
+    pub(crate) fn erases(&self, ftl: &Ftl) -> Vec<u32> {
+        let pairs = ftl.blocks.erases.iter().zip(&self.erases_before);
+        pairs.map(|(now, before)| now - before).collect()
+    }
+
+    /// A request completes at `now`; `parts`: where its time went.
+    #[inline]
+    pub(crate) fn completed(&mut self, now: Nanos, r: &InFlight, parts: &Parts, geo: &Geometry) {
+        let latency = now - r.arrival;
+        assert_eq!(parts.total(), latency.0, "parts of request {}: {parts:?}", r.id);
+        if r.id >= self.warmup {
+            self.measured.complete(now, &r.request, latency, parts);
+        } else {
+            self.measured.complete_unmeasured(now);
+        }
+        self.note(now, r.id, r.digest);
+        if self.requests.is_some() {
+            self.log_request(now, r, parts, geo);
+        }
+    }
+
+    #[inline(never)]
+    fn log_request(&mut self, now: Nanos, r: &InFlight, parts: &Parts, geo: &Geometry) {
+        let pages = super::front::pages_of(geo, &r.request);
+        let record = RequestRecord {
+            id: r.id,
+            request: r.request,
+            lpn: pages.first,
+            pages: pages.count,
+            arrival: r.arrival,
+            completion: now,
+            parts: *parts,
+            digest: r.digest,
+        };
+        self.requests.as_mut().expect("the caller has checked").push(record);
+    }
+}
