@@ -221,6 +221,7 @@ impl Ssd {
     }
 
     /// A page of the job is done: programmed, or found invalid before its read.
+    #[inline(always)]
     pub(crate) fn gc_page_ends(&mut self, slot: OpSlot) {
         let pool = self.array.ops[slot].pool();
         if self.array.ops[slot].kind() == OpKind::GcWrite || self.array.ops[slot].ppn != Ppn::NONE {
@@ -229,6 +230,7 @@ impl Ssd {
         self.end_page(slot, pool);
     }
 
+    #[inline(always)]
     fn end_page(&mut self, slot: OpSlot, pool: PoolId) {
         self.array.ops.remove(slot);
         let job = self.gc.job(pool);

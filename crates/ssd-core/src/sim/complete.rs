@@ -23,51 +23,72 @@ impl Ssd {
         if self.ledger.operations.is_some() {
             self.log_operations(&ended);
         }
-        let host = self.array.ops[ended.slot].kind().is_host();
-        self.ended(unit, ended.slot, &ended);
-        let mut also = ended.also;
-        while also != OpSlot::NONE {
-            let next = self.array.ops[also].next;
-            self.ended(unit, also, &ended);
-            also = next;
+        self.ended(ended.slot, &ended);
+        if ended.also != OpSlot::NONE {
+            self.others_ended(unit, &ended);
         }
-        if host {
+        if ended.host {
             self.gc.note_idle(unit, &mut self.array);
         }
     }
 
-    #[inline]
-    fn ended(&mut self, unit: usize, slot: OpSlot, times: &Ended) {
-        let op = &mut self.array.ops[slot];
-        let (kind, ppn, lpn) = (op.kind(), op.ppn, op.lpn);
-        let parts = Parts {
-            queue_ns: op.parts.queue_ns + times.waited_ns,
-            chip_ns: op.parts.chip_ns + times.array_ns,
-            transfer_ns: op.parts.transfer_ns + times.bus_ns,
-            gc_wait_ns: op.parts.gc_wait_ns,
-            metadata_ns: op.parts.metadata_ns,
-        };
-        self.array.units[unit].load -= 1;
-        self.array.units[unit].host_load -= u32::from(kind.is_host());
-        self.ledger.note(self.array.now, u64::from(lpn.0) << 32 | u64::from(ppn.0), kind as u64);
+    /// So have the operations that ran with it.
+    #[inline(never)]
+    fn others_ended(&mut self, unit: usize, ended: &Ended) {
+        let mut also = ended.also;
+        while also != OpSlot::NONE {
+            let next = self.array.ops[also].next;
+            self.array.units[unit].leaves(ended.host);
+            self.ended(also, ended);
+            also = next;
+        }
+    }
+
+    #[inline(always)]
+    fn ended(&mut self, slot: OpSlot, times: &Ended) {
+        let op = &self.array.ops[slot];
+        let kind = op.kind();
+        let page = u64::from(op.lpn.0) << 32 | u64::from(op.ppn.0);
+        self.ledger.note(self.array.now, page, kind as u64);
         match kind {
-            OpKind::HostRead => {
-                self.check_read(slot);
-                self.page_is_read(slot, &parts);
-            }
-            OpKind::RmwRead => {
-                self.check_read(slot);
-                self.array.ops[slot].parts = parts;
-                if self.array.times.host_ecc_ns > 0 {
-                    self.decode(slot, &parts);
-                } else {
-                    self.rmw_becomes_write(slot);
-                }
-            }
-            OpKind::HostWrite => self.commit_host(slot, &parts),
             OpKind::GcRead => self.gc_read_ends(slot),
             OpKind::GcWrite | OpKind::GcCopyback => self.commit_copy(slot),
             OpKind::Erase => self.erase_ends(slot),
+            OpKind::HostWrite => {
+                let parts = self.parts_of(slot, times);
+                self.commit_host(slot, &parts);
+            }
+            OpKind::HostRead => {
+                let parts = self.parts_of(slot, times);
+                self.check_read(slot);
+                self.page_is_read(slot, &parts);
+            }
+            OpKind::RmwRead => self.rmw_read_ends(slot, times),
+        }
+    }
+
+    /// Where the time of the host operation in `slot`, which has ended, has gone so far.
+    #[inline(always)]
+    fn parts_of(&self, slot: OpSlot, times: &Ended) -> Parts {
+        let before = &self.array.ops[slot].parts;
+        Parts {
+            queue_ns: before.queue_ns + times.waited_ns,
+            chip_ns: before.chip_ns + times.array_ns,
+            transfer_ns: before.transfer_ns + times.bus_ns,
+            gc_wait_ns: before.gc_wait_ns,
+            metadata_ns: before.metadata_ns,
+        }
+    }
+
+    #[inline(never)]
+    fn rmw_read_ends(&mut self, slot: OpSlot, times: &Ended) {
+        let parts = self.parts_of(slot, times);
+        self.check_read(slot);
+        self.array.ops[slot].parts = parts;
+        if self.array.times.host_ecc_ns > 0 {
+            self.decode(slot, &parts);
+        } else {
+            self.rmw_becomes_write(slot);
         }
     }
 
@@ -91,6 +112,7 @@ impl Ssd {
     }
 
     /// A copy has been programmed: the map switches to it if the page still has its owner.
+    #[inline(always)]
     fn commit_copy(&mut self, slot: OpSlot) {
         let op = &self.array.ops[slot];
         let (lpn, target, Moved { source, pool, .. }) = (op.lpn, op.ppn, *op.moved());
@@ -118,6 +140,7 @@ impl Ssd {
         }
     }
 
+    #[inline(always)]
     fn settle(&mut self, ppn: Ppn) {
         self.ftl.settle(ppn);
         if self.gc.agenda.watches_releases() {
@@ -140,7 +163,15 @@ impl Ssd {
     }
 
     /// A read of flash returns: check that its data are the newest admitted.
+    #[inline(always)]
     fn check_read(&mut self, slot: OpSlot) {
+        if self.ledger.content.is_some() {
+            self.check_data(slot);
+        }
+    }
+
+    #[inline(never)]
+    fn check_data(&mut self, slot: OpSlot) {
         let Some(content) = &mut self.ledger.content else { return };
         let expected = self.array.ops.detail(slot).expected;
         let op = &self.array.ops[slot];
@@ -299,6 +330,7 @@ impl Ssd {
     }
 
     /// A GC page has been read: decode it, then program it.
+    #[inline(always)]
     fn gc_read_ends(&mut self, slot: OpSlot) {
         if self.gc.watches_way && self.gc_read_is_judged(slot) {
             return;
@@ -311,6 +343,7 @@ impl Ssd {
         }
     }
 
+    #[inline(never)]
     fn erase_ends(&mut self, slot: OpSlot) {
         let pool = self.array.ops[slot].pool();
         self.array.ops.remove(slot);

@@ -74,9 +74,14 @@ impl Ssd {
         Some(queue)
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, unit: usize, queue: usize, found: Found) {
-        self.array.units[unit].take(queue, &mut self.array.ops, found.before, found.slot);
+        let u = &mut self.array.units[unit];
+        if found.before == OpSlot::NONE {
+            u.pop(queue, &self.array.ops);
+        } else {
+            u.take(queue, &mut self.array.ops, found.before, found.slot);
+        }
     }
 
     /// The first operation of a queue that may start now, looking past those that may not.
@@ -380,21 +385,12 @@ impl Ssd {
 
     #[inline(always)]
     pub(crate) fn start_gc_write(&mut self, unit: usize, slot: OpSlot) -> Option<(u64, u64)> {
-        let (geo, space) = (&self.ftl.geo, &self.ftl.space);
-        let (own, pool) = (self.array.ops[slot].plane, self.array.ops[slot].pool());
-        let stream = self.copy_stream(slot);
-        let mut planes = geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
-        let here = if self.copy_may_bind(own, stream) {
-            Some(own)
+        let (own, stream) = (self.array.ops[slot].plane, self.copy_stream(slot));
+        let plane = if self.copy_may_bind(own, stream) {
+            own
         } else {
-            planes.find(|&p| geo.pool_of(p) == pool && self.copy_may_bind(p, stream))
-        };
-        let plane = if let Some(plane) = here {
-            plane
-        } else {
-            let plane = space.copy_plane(own, stream, &self.ftl.blocks);
-            let plane = plane.expect("the pool keeps room for its job");
-            if geo.unit_of(plane).at() != unit {
+            let plane = self.other_plane_for_copy(unit, slot, stream);
+            if self.ftl.geo.unit_of(plane).at() != unit {
                 self.pass_on(unit, slot, plane, W_GC);
                 return None;
             }
@@ -415,6 +411,17 @@ impl Ssd {
             }
         }
         Some((self.array.times.program_ns, bus_ns))
+    }
+
+    /// Where the copy in `slot`, whose plane has no page for it, is bound: on `unit` if possible.
+    #[inline(never)]
+    fn other_plane_for_copy(&self, unit: usize, slot: OpSlot, stream: u32) -> PlaneId {
+        let (geo, op) = (&self.ftl.geo, &self.array.ops[slot]);
+        let mut planes = geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
+        planes
+            .find(|&p| geo.pool_of(p) == op.pool() && self.copy_may_bind(p, stream))
+            .or_else(|| self.ftl.space.copy_plane(op.plane, stream, &self.ftl.blocks))
+            .expect("the pool keeps room for its job")
     }
 
     /// Whether a copy to frontier `stream` may be bound on `plane` without a search. Wear

@@ -1,129 +1,140 @@
-//! Phases on the channel's bus, and the end of operations on their unit.
+//! Phases on the channel's bus, and the event of a unit.
 //!
 //! Commands (with the data of a program) go before data-out: a chip that waits to start costs more than one
 //! that waits to finish. Data-out is therefore granted at the end of an instant, after the units that have
 //! become idle in it have sent their commands. The bus has an event only while a unit waits for it.
 
 use super::Array;
+use super::event::Lane;
 use super::unit::Stage;
 use crate::nand::geometry::Geometry;
-use crate::units::{Nanos, OpSlot};
+use crate::units::Nanos;
 
 impl Array {
-    /// `unit` requests its channel for `wants_ns`; `stage`: whether its data go in or out.
+    /// `unit` sends its command (and data) as soon as the bus is free.
     #[inline(always)]
-    pub(super) fn request_bus(&mut self, unit: usize, stage: Stage) {
-        let wants = self.units[unit].wants_ns;
-        if wants == 0 {
-            self.bus_granted(unit, stage, 0);
-            return;
+    pub(super) fn send_command(&mut self, unit: usize) {
+        let u = &mut self.units[unit];
+        let (wants, channel) = (u.service.wants_ns, u.channel as usize);
+        if wants > 0 {
+            let bus = &mut self.buses[channel];
+            if bus.free_at > self.now || !bus.wait_in.is_empty() {
+                u.stage = Stage::WaitIn;
+                bus.wait_in.push(&mut self.units, unit as u32);
+                return self.wait_for_bus(channel);
+            }
+            bus.carry(self.now, wants);
         }
-        let channel = self.units[unit].channel as usize;
-        let bus = &mut self.buses[channel];
-        if stage == Stage::WaitIn && bus.free_at <= self.now && bus.wait_in.is_empty() {
-            bus.free_at = Nanos(self.now.0 + wants);
-            bus.busy_ns += wants;
-            self.bus_granted(unit, stage, wants);
-        } else {
-            self.wait_for_bus(unit, stage);
-        }
+        self.goes_in(unit, wants);
     }
 
-    #[inline]
-    fn wait_for_bus(&mut self, unit: usize, stage: Stage) {
-        self.units[unit].stage = stage;
-        let channel = self.units[unit].channel;
-        let bus = &mut self.buses[channel as usize];
-        if stage == Stage::WaitIn {
-            bus.wait_in.push_back(unit as u32);
-        } else {
-            bus.wait_out.push_back(unit as u32);
+    /// The data that `unit` has read go out as soon as the bus is free.
+    #[inline(always)]
+    fn send_data(&mut self, unit: usize) {
+        let u = &mut self.units[unit];
+        u.service.wants_ns = u.service.bus_ns - self.times.command_ns;
+        if u.service.wants_ns == 0 {
+            return self.goes_out(unit, 0);
         }
-        if bus.free_at <= self.now {
-            self.buses_to_grant.insert(channel);
+        u.stage = Stage::WaitOut;
+        let channel = u.channel as usize;
+        self.buses[channel].wait_out.push(&mut self.units, unit as u32);
+        self.wait_for_bus(channel);
+    }
+
+    #[inline(always)]
+    fn wait_for_bus(&mut self, channel: usize) {
+        if self.buses[channel].free_at <= self.now {
+            self.buses_to_grant.insert(channel as u32);
         } else {
             self.await_bus(channel);
         }
     }
 
     /// The bus has an event when it becomes free.
-    #[inline]
-    fn await_bus(&mut self, channel: u32) {
-        let bus = &mut self.buses[channel as usize];
+    #[inline(always)]
+    fn await_bus(&mut self, channel: usize) {
+        let bus = &mut self.buses[channel];
         if !bus.scheduled {
             bus.scheduled = true;
-            let at = bus.free_at;
-            self.events.schedule(channel as usize, at);
+            self.events.schedule(channel, bus.free_at, Lane::Bus);
         }
     }
 
     /// The bus is free and a unit waits for it: it is granted at the end of the instant.
+    #[inline(always)]
     pub(crate) fn bus_event(&mut self, channel: usize) {
         self.buses[channel].scheduled = false;
         self.buses_to_grant.insert(channel as u32);
     }
 
     /// Grant the free buses that are waited for.
+    #[inline(always)]
     pub(crate) fn grant_buses(&mut self) {
         while let Some(channel) = self.buses_to_grant.pop() {
-            let bus = &mut self.buses[channel as usize];
+            let channel = channel as usize;
+            let bus = &mut self.buses[channel];
             if bus.free_at <= self.now {
-                let (unit, stage) = match bus.wait_in.pop_front() {
-                    Some(unit) => (unit, Stage::WaitIn),
-                    None => (bus.wait_out.pop_front().expect("a unit waits"), Stage::WaitOut),
-                };
-                let wants = self.units[unit as usize].wants_ns;
-                bus.free_at = Nanos(self.now.0 + wants);
-                bus.busy_ns += wants;
-                self.bus_granted(unit as usize, stage, wants);
+                if let Some(unit) = bus.wait_in.pop(&self.units) {
+                    let wants = self.units[unit as usize].service.wants_ns;
+                    bus.carry(self.now, wants);
+                    self.goes_in(unit as usize, wants);
+                } else {
+                    let unit = bus.wait_out.pop(&self.units).expect("a unit waits");
+                    let wants = self.units[unit as usize].service.wants_ns;
+                    bus.carry(self.now, wants);
+                    self.goes_out(unit as usize, wants);
+                }
             }
-            if self.buses[channel as usize].awaited() {
+            if self.buses[channel].awaited() {
                 self.await_bus(channel);
             }
         }
     }
 
-    /// `unit` has the bus for `ns` from now on; returns the time of its next event.
+    /// `unit` has the bus for its command (and data), `ns` from now on; then its array works.
     #[inline(always)]
-    fn bus_granted(&mut self, unit: usize, stage: Stage, ns: u64) {
-        let bus_end = Nanos(self.now.0 + ns);
-        let (slot, array_ns) = (self.units[unit].running, self.units[unit].array_ns);
-        let going_in = stage == Stage::WaitIn;
-        let end = if going_in { Nanos(bus_end.0 + array_ns) } else { bus_end };
+    fn goes_in(&mut self, unit: usize, ns: u64) {
+        let u = &mut self.units[unit];
+        let lane = u.service.lane;
+        let end = Nanos(self.now.0 + ns + u.service.array_ns);
+        u.stage = if lane == Lane::Read { Stage::Reading } else { Stage::Last };
         if self.ops.keeps_phases() {
-            self.note_phases(slot, going_in, bus_end, end);
+            self.note_command(unit, Nanos(self.now.0 + ns), end);
         }
-        let out = going_in && self.ops[slot].kind().is_read();
-        self.units[unit].stage = if out { Stage::Reading } else { Stage::Last };
-        let resource = self.unit_resource(unit);
-        self.events.schedule(resource, end);
+        self.events.schedule(self.buses.len() + unit, end, lane);
+    }
+
+    /// `unit` has the bus for its data, `ns` from now on; then its operation ends.
+    #[inline(always)]
+    fn goes_out(&mut self, unit: usize, ns: u64) {
+        let end = Nanos(self.now.0 + ns);
+        self.units[unit].stage = Stage::Last;
+        if self.ops.keeps_phases() && end > self.now {
+            let phases = &mut self.ops.detail(self.units[unit].running).phases;
+            (phases.bus_start, phases.bus_end) = (self.now, end);
+        }
+        self.events.schedule(self.buses.len() + unit, end, Lane::Bus);
     }
 
     /// For the log: the transfer of data, without the command before it, and the array phase.
     #[inline(never)]
-    fn note_phases(&mut self, slot: OpSlot, going_in: bool, bus_end: Nanos, end: Nanos) {
-        let command = if going_in { self.times.command_ns } else { 0 };
-        let now = self.now;
-        let phases = &mut self.ops.detail(slot).phases;
-        if bus_end.0 > now.0 + command {
-            (phases.bus_start, phases.bus_end) = (Nanos(now.0 + command), bus_end);
+    fn note_command(&mut self, unit: usize, bus_end: Nanos, end: Nanos) {
+        let data = Nanos(self.now.0 + self.times.command_ns);
+        let phases = &mut self.ops.detail(self.units[unit].running).phases;
+        if bus_end > data {
+            (phases.bus_start, phases.bus_end) = (data, bus_end);
         }
-        if going_in {
-            (phases.array_start, phases.array_end) = (bus_end, end);
-        }
+        (phases.array_start, phases.array_end) = (bus_end, end);
     }
 
     /// The event of a unit. True: its operation ends. Else its array read has ended, or its page has entered
     /// the interconnect.
     #[inline(always)]
     pub(crate) fn unit_event(&mut self, geo: &Geometry, unit: usize) -> bool {
-        let u = &mut self.units[unit];
-        match u.stage {
+        match self.units[unit].stage {
             Stage::Last => return true,
-            Stage::Reading => {
-                u.wants_ns = u.bus_ns - self.times.command_ns;
-                self.request_bus(unit, Stage::WaitOut);
-            }
+            Stage::Reading => self.send_data(unit),
             _ => self.page_enters(geo, unit),
         }
         false

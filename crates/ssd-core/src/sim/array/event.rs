@@ -1,9 +1,10 @@
-//! Events: at most one outstanding per resource, in a tournament tree of next times.
+//! Events: at most one outstanding per resource, in lanes of ascending times.
 //!
 //! The key of resource `r` at time `t` is `t << bits | r`, so that equal times come out in resource
-//! order and the whole order is total. Eight children a node: with up to 64 resources an event changes
-//! two groups, and a new event walks up only as far as it is the next one. Timers (delayed completions,
-//! idle timers) wait in a small heap behind one resource of the tree.
+//! order and the whole order is total. Operations of one kind take about equally long, so their events are
+//! scheduled in about the order in which they happen: a lane for each kind is a queue to which events are
+//! appended, nearly always behind the last one, and the next event is the first of some lane. Timers (delayed
+//! completions, idle timers) wait in a small heap behind one resource.
 
 use crate::units::{Nanos, OpSlot};
 use std::cmp::Reverse;
@@ -11,40 +12,97 @@ use std::collections::BinaryHeap;
 
 const NEVER: u64 = u64::MAX;
 
-/// Children of a node.
-const FAN: usize = 8;
+/// Kinds of events that are scheduled in about the order in which they happen. Any lane is right for any event;
+/// the wrong one takes longer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lane {
+    /// Transfers end, and buses become free.
+    Bus = 0,
+    /// Array reads end.
+    Read = 1,
+    /// Array programs end.
+    Program = 2,
+    /// Longer operations end.
+    Long = 3,
+    /// The event of timers and that of the interconnect.
+    Rare = 4,
+}
+
+const LANES: usize = 5;
+
+/// Keys in ascending order, in a ring. The place behind the last one holds `NEVER`.
+#[derive(Clone)]
+struct Ring {
+    keys: Box<[u64]>,
+    head: usize,
+    tail: usize,
+}
+
+impl Ring {
+    fn new(capacity: usize) -> Ring {
+        let keys = vec![NEVER; (capacity + 1).next_power_of_two()];
+        Ring { keys: keys.into_boxed_slice(), head: 0, tail: 0 }
+    }
+
+    /// Insert a key. Returns whether it is the first one now.
+    #[inline(always)]
+    fn insert(&mut self, key: u64) -> bool {
+        let mask = self.keys.len() - 1;
+        let mut at = self.tail;
+        self.tail += 1;
+        debug_assert!(self.tail - self.head <= mask, "a resource has two events");
+        self.keys[self.tail & mask] = NEVER;
+        while at != self.head && self.keys[(at - 1) & mask] > key {
+            self.keys[at & mask] = self.keys[(at - 1) & mask];
+            at -= 1;
+        }
+        self.keys[at & mask] = key;
+        at == self.head
+    }
+
+    /// Remove the first key. Returns the one that is first then.
+    #[inline(always)]
+    fn pop(&mut self) -> u64 {
+        debug_assert_ne!(self.head, self.tail, "nothing to take");
+        self.head += 1;
+        self.keys[self.head & (self.keys.len() - 1)]
+    }
+
+    /// Remove the key of `resource`, if there is one. Returns the one that is first then.
+    fn remove(&mut self, resource: usize, resources: u64) -> u64 {
+        let mask = self.keys.len() - 1;
+        let is_it = |at: &usize| self.keys[at & mask] & resources == resource as u64;
+        if let Some(found) = (self.head..self.tail).find(is_it) {
+            // Up to the place behind the last one, which holds `NEVER`.
+            (found..self.tail).for_each(|at| self.keys[at & mask] = self.keys[(at + 1) & mask]);
+            self.tail -= 1;
+        }
+        self.keys[self.head & mask]
+    }
+}
 
 /// Next times of all resources.
 pub(crate) struct Events {
-    /// All levels one after the other: first one key per resource, then the least key of every group below.
-    groups: Vec<[u64; FAN]>,
-    /// First group of each level but the lowest.
-    starts: Vec<usize>,
+    lanes: [Ring; LANES],
+    /// First key of each lane, and the least of them.
+    firsts: [u64; LANES],
     first: u64,
+    /// Lane of the event of each resource.
+    lane_of: Vec<u8>,
     bits: u32,
-}
-
-#[inline(always)]
-fn least(group: &[u64; FAN]) -> u64 {
-    let [a, b, c, d, e, f, g, h] = *group;
-    a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
 }
 
 impl Events {
     /// For `resources` resources without events.
     pub(crate) fn new(resources: usize) -> Events {
         assert!(resources > 0 && resources <= 1 << 16, "{resources} resources");
-        let mut starts = Vec::new();
-        let mut level = resources.div_ceil(FAN);
-        let mut groups = level;
-        while level > 1 {
-            starts.push(groups);
-            level = level.div_ceil(FAN);
-            groups += level;
+        Events {
+            lanes: std::array::from_fn(|_| Ring::new(resources)),
+            firsts: [NEVER; LANES],
+            first: NEVER,
+            lane_of: vec![0; resources],
+            bits: resources.next_power_of_two().trailing_zeros(),
         }
-        let groups = vec![[NEVER; FAN]; groups];
-        let bits = resources.next_power_of_two().trailing_zeros();
-        Events { groups, starts, first: NEVER, bits }
     }
 
     /// The first time that no event can have.
@@ -53,46 +111,32 @@ impl Events {
     }
 
     /// The next event of `resource` is at `at`; it has none now.
-    #[inline]
-    pub(crate) fn schedule(&mut self, resource: usize, at: Nanos) {
+    #[inline(always)]
+    pub(crate) fn schedule(&mut self, resource: usize, at: Nanos, lane: Lane) {
         debug_assert!(at < self.limit());
         let key = at.0 << self.bits | resource as u64;
-        let mut node = resource;
-        self.groups[node / FAN][node % FAN] = key;
-        for &start in &self.starts {
-            node /= FAN;
-            let least_of_group = &mut self.groups[start + node / FAN][node % FAN];
-            if *least_of_group <= key {
-                return;
-            }
-            *least_of_group = key;
+        self.lane_of[resource] = lane as u8;
+        if self.lanes[lane as usize].insert(key) {
+            self.firsts[lane as usize] = key;
+            self.first = self.first.min(key);
         }
-        self.first = self.first.min(key);
     }
 
-    /// The next event of `resource` is at `at`, whatever it was before; `NEVER` for none.
+    /// The next rare event of `resource` is at `at`, whatever it was before; `NEVER` for none.
     #[inline(never)]
     pub(crate) fn reschedule(&mut self, resource: usize, at: Nanos) {
-        self.clear(resource);
+        let rare = Lane::Rare as usize;
+        self.firsts[rare] = self.lanes[rare].remove(resource, (1 << self.bits) - 1);
+        self.first = self.least();
         if at != Nanos::NEVER {
-            self.schedule(resource, at);
+            self.schedule(resource, at, Lane::Rare);
         }
     }
 
-    /// `resource` has no event.
     #[inline(always)]
-    fn clear(&mut self, resource: usize) {
-        let mut node = resource;
-        let group = &mut self.groups[node / FAN];
-        group[node % FAN] = NEVER;
-        let mut key = least(group);
-        for &start in &self.starts {
-            node /= FAN;
-            let group = &mut self.groups[start + node / FAN];
-            group[node % FAN] = key;
-            key = least(group);
-        }
-        self.first = key;
+    fn least(&self) -> u64 {
+        let [a, b, c, d, e] = self.firsts;
+        a.min(b).min(c.min(d)).min(e)
     }
 
     /// Time of the next event.
@@ -106,7 +150,9 @@ impl Events {
     pub(crate) fn take(&mut self) -> usize {
         let resource = (self.first & ((1 << self.bits) - 1)) as usize;
         debug_assert_ne!(self.first, NEVER, "nothing to take");
-        self.clear(resource);
+        let lane = usize::from(self.lane_of[resource]);
+        self.firsts[lane] = self.lanes[lane].pop();
+        self.first = self.least();
         resource
     }
 
@@ -165,27 +211,31 @@ mod tests {
 
     #[test]
     fn events_come_out_as_from_a_sorted_list() {
+        let lanes = [Lane::Bus, Lane::Read, Lane::Program, Lane::Long];
         let mut rng = Stream::new(1, "events");
         for n in [1usize, 2, 3, 32, 33, 40, 137, 300] {
             let mut events = Events::new(n);
             let mut naive: Vec<Option<u64>> = vec![None; n];
-            for _ in 0..4000 {
+            for _ in 0..8000 {
                 let r = rng.below(n as u64) as usize;
-                if naive[r].is_none() {
+                // The last two resources have rare events, which may change; the others are in any lane.
+                let rare = r + 2 >= n;
+                if rare && rng.chance(0.5) {
+                    naive[r] = rng.chance(0.7).then(|| rng.below(50));
+                    events.reschedule(r, naive[r].map_or(Nanos::NEVER, Nanos));
+                } else if naive[r].is_none() && !rare {
                     let at = rng.below(50);
                     naive[r] = Some(at);
-                    events.schedule(r, Nanos(at));
-                } else {
-                    let (at, first) = naive
-                        .iter()
-                        .enumerate()
-                        .filter_map(|(i, t)| t.map(|t| (t, i)))
-                        .min()
-                        .expect("one is set");
+                    events.schedule(r, Nanos(at), lanes[rng.below(4) as usize]);
+                } else if naive.iter().flatten().next().is_some() {
+                    let times = naive.iter().enumerate().filter_map(|(i, t)| t.map(|t| (t, i)));
+                    let (at, first) = times.min().expect("one is set");
                     assert_eq!(events.next_time(), Some(Nanos(at)));
                     assert!(events.more_at(Nanos(at)) && !events.more_at(Nanos(at + 1)));
                     assert_eq!(events.take(), first);
                     naive[first] = None;
+                } else {
+                    assert_eq!(events.next_time(), None);
                 }
             }
         }

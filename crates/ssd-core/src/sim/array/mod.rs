@@ -15,9 +15,9 @@ use crate::nand::geometry::Geometry;
 use crate::nand::timing::Times;
 use crate::sched::order::Order;
 use crate::units::{Nanos, OpSlot, PlaneId, PoolId, UnitId};
-use event::{Events, Timer, Timers};
-use op::{Op, Queue, Slab};
-use unit::{Activity, Bus, Stage, Unit};
+use event::{Events, Lane, Timer, Timers};
+use op::Slab;
+use unit::{Activity, Bus, Service, Stage, Unit};
 use way::Way;
 
 /// How many operations of a queue are examined when the first ones may not start (all of them before a run is
@@ -63,6 +63,8 @@ pub(crate) struct Array {
 pub(crate) struct Ended {
     pub(crate) slot: OpSlot,
     pub(crate) also: OpSlot,
+    /// They are the host's.
+    pub(crate) host: bool,
     /// When it took its unit.
     pub(crate) since: Nanos,
     pub(crate) array_ns: u64,
@@ -83,7 +85,7 @@ impl Array {
             events: Events::new(resources as usize),
             timers: Timers::default(),
             units: (0..geo.units).map(|u| Unit::new(channel_of(u))).collect(),
-            buses: vec![Bus::default(); geo.channels as usize],
+            buses: vec![Bus::FREE; geo.channels as usize],
             activity: Activities {
                 watched: config.timing.busy_unit != BusyUnit::Chip
                     || config.timing.model == TimingModel::Serial,
@@ -128,14 +130,16 @@ impl Array {
     #[inline]
     pub(crate) fn enqueue(&mut self, geo: &Geometry, slot: OpSlot, queue: usize) {
         self.age += 1;
-        let op: &mut Op = &mut self.ops[slot];
+        let op = &mut self.ops[slot];
         let unit_id = geo.unit_of(op.plane);
         let unit = &mut self.units[unit_id.at()];
         op.age = self.age;
         op.queued = self.now;
-        op.host_busy_ns = unit.host_busy_ns(self.now);
         unit.load += 1;
-        unit.host_load += u32::from(op.kind().is_host());
+        if op.kind().is_host() {
+            op.host_busy_ns = unit.host_busy_ns(self.now);
+            unit.host_load += 1;
+        }
         unit.push(queue, &mut self.ops, slot);
         if unit.running == OpSlot::NONE {
             self.ready.insert(unit_id.0);
@@ -152,27 +156,29 @@ impl Array {
         (0..self.units.len() as u32).for_each(|unit| self.ready.insert(unit));
     }
 
-    /// A host operation has waited on `unit` since it was queued: for the host, or for collection.
-    #[inline]
-    pub(crate) fn count_waiting(&mut self, unit: usize, slot: OpSlot) {
-        let host_busy = self.units[unit].host_busy_ns(self.now);
-        let op = &mut self.ops[slot];
-        let waited = (self.now - op.queued).0;
-        let for_host = (host_busy - op.host_busy_ns).min(waited);
-        op.parts.queue_ns += for_host;
-        op.parts.gc_wait_ns += waited - for_host;
+    /// The host operation in `slot` has waited on `unit` since it was queued.
+    fn count_waiting(&mut self, unit: usize, slot: OpSlot) {
+        self.ops[slot].has_waited(self.now, self.units[unit].host_busy_ns(self.now));
+    }
+
+    /// So have those that will run with the one that `unit` is about to take.
+    #[inline(never)]
+    fn others_have_waited(&mut self, unit: usize) {
+        let mut also = self.units[unit].also.head();
+        while also != OpSlot::NONE {
+            self.count_waiting(unit, also);
+            also = self.ops[also].next;
+        }
     }
 
     /// The operation in `slot` leaves its queue on `unit` without running. Returns whether the host had queued
     /// it.
     pub(crate) fn leave_queue(&mut self, unit: usize, slot: OpSlot) -> bool {
         let host = self.ops[slot].kind().is_host();
-        assert!(self.units[unit].load > 0, "unit {unit} has no operation");
-        self.units[unit].load -= 1;
         if host {
             self.count_waiting(unit, slot);
-            self.units[unit].host_load -= 1;
         }
+        self.units[unit].leaves(host);
         host
     }
 
@@ -186,28 +192,30 @@ impl Array {
         slot: OpSlot,
         (array_ns, bus_ns): (u64, u64),
     ) {
-        let (host, is_read) = (self.ops[slot].kind().is_host(), self.ops[slot].kind().is_read());
+        let op = &mut self.ops[slot];
+        let kind = op.kind();
+        let host = kind.is_host();
+        let u = &mut self.units[unit];
         if host {
-            self.count_waiting(unit, slot);
-            let mut also = self.units[unit].also.head();
-            while also != OpSlot::NONE {
-                self.count_waiting(unit, also);
-                also = self.ops[also].next;
+            op.has_waited(self.now, u.host_busy_ns(self.now));
+            if u.also.head() != OpSlot::NONE {
+                self.others_have_waited(unit);
             }
         }
         if self.activity.watched {
             self.activity_begins(geo, slot);
         }
-        let u = &mut self.units[unit];
-        u.acquire(slot, self.now, host);
-        (u.array_ns, u.bus_ns) = (array_ns, bus_ns);
-        if self.times.serial {
-            return self.begin_serial(geo, unit, slot);
-        }
         let command_ns = self.times.command_ns;
-        u.bus_ns += command_ns;
-        u.wants_ns = command_ns + if is_read { 0 } else { bus_ns };
-        self.request_bus(unit, Stage::WaitIn);
+        let lane = kind.lane();
+        let wants_ns = command_ns + if lane == Lane::Read { 0 } else { bus_ns };
+        let bus_ns = bus_ns + command_ns;
+        let service = Service { since: self.now, array_ns, bus_ns, wants_ns, lane };
+        self.units[unit].acquire(slot, host, service);
+        if self.times.serial {
+            self.begin_serial(geo, unit, slot);
+        } else {
+            self.send_command(unit);
+        }
     }
 
     /// Serial: the operation in `slot`, which has taken `unit`, holds it for its whole duration.
@@ -218,31 +226,31 @@ impl Array {
         }
         let u = &mut self.units[unit];
         u.stage = Stage::Last;
-        let end = Nanos(self.now.0 + u.array_ns + u.bus_ns);
+        let end = Nanos(self.now.0 + u.service.array_ns + u.service.bus_ns);
+        let lane = u.service.lane;
         if self.ops.keeps_phases() {
             let start = self.now;
             let phases = &mut self.ops.detail(slot).phases;
             (phases.array_start, phases.array_end) = (start, end);
         }
         let resource = self.unit_resource(unit);
-        self.events.schedule(resource, end);
+        self.events.schedule(resource, end, lane);
     }
 
     /// The running operation of `unit` ends, and the unit is idle.
     #[inline(always)]
     pub(crate) fn end(&mut self, geo: &Geometry, unit: usize) -> Ended {
         let u = &mut self.units[unit];
-        let (slot, array_ns, bus_ns, since) = (u.running, u.array_ns, u.bus_ns, u.since);
-        u.vacate(self.now);
-        let also = std::mem::replace(&mut u.also, Queue::EMPTY).head();
+        let (slot, also, Service { since, array_ns, bus_ns, .. }) =
+            (u.running, u.also.head(), u.service);
+        let (held_ns, host) = u.vacate(self.now);
+        u.leaves(host);
         self.ready.insert(unit as u32);
         if self.activity.watched {
             self.activity_ends(geo, slot);
         }
-        let service = (self.now - since).0;
-        assert!(service >= array_ns + bus_ns, "an operation was shorter than its phases");
-        let waited_ns = service - array_ns - bus_ns;
-        Ended { slot, also, since, array_ns, bus_ns, waited_ns }
+        assert!(held_ns >= array_ns + bus_ns, "an operation was shorter than its phases");
+        Ended { slot, also, host, since, array_ns, bus_ns, waited_ns: held_ns - array_ns - bus_ns }
     }
 
     #[inline(never)]
@@ -307,8 +315,7 @@ impl Array {
             unit.audit(&self.ops).map_err(|e| format!("unit {at}: {e}"))?;
         }
         for (channel, bus) in self.buses.iter().enumerate() {
-            let all =
-                bus.wait_in.iter().chain(&bus.wait_out).map(|&unit| &self.units[unit as usize]);
+            let all = bus.wait_in.iter(&self.units).chain(bus.wait_out.iter(&self.units));
             let mut astray = all.filter(|u| !u.waits_for_bus() || u.channel as usize != channel);
             if astray.next().is_some() {
                 return Err(format!(

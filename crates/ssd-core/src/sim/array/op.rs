@@ -3,6 +3,7 @@
 //! An operation lives in a slab; its slot is also the in-flight slot of the map. Queues are singly
 //! linked through the slab: four for each busy unit.
 
+use super::event::Lane;
 use crate::metrics::counters::{Cause, Parts};
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RequestSlot};
 
@@ -31,6 +32,16 @@ impl OpKind {
     pub(crate) fn is_host(self) -> bool {
         matches!(self, OpKind::HostRead | OpKind::RmwRead | OpKind::HostWrite)
     }
+    /// The lane of the event at which its array phase ends.
+    #[inline(always)]
+    pub(super) fn lane(self) -> Lane {
+        match self {
+            OpKind::HostRead | OpKind::RmwRead | OpKind::GcRead => Lane::Read,
+            OpKind::HostWrite | OpKind::GcWrite => Lane::Program,
+            OpKind::GcCopyback | OpKind::Erase => Lane::Long,
+        }
+    }
+
     /// Whether it reads one page and programs none.
     #[inline(always)]
     pub(crate) fn is_read(self) -> bool {
@@ -150,6 +161,16 @@ impl Op {
             Work::GcCopyback(_) => OpKind::GcCopyback,
             Work::Erase { .. } => OpKind::Erase,
         }
+    }
+
+    /// A host operation has waited until `now`: while its unit worked for the host, which it has done for
+    /// `host_busy_ns` in all, or for collection.
+    #[inline(always)]
+    pub(super) fn has_waited(&mut self, now: Nanos, host_busy_ns: u64) {
+        let waited = (now - self.queued).0;
+        let for_host = (host_busy_ns - self.host_busy_ns).min(waited);
+        self.parts.queue_ns += for_host;
+        self.parts.gc_wait_ns += waited - for_host;
     }
 
     /// The part of a request that a host operation serves.
@@ -345,6 +366,17 @@ impl Queue {
             slab[self.tail].next = slot;
         }
         self.tail = slot;
+    }
+
+    /// Remove the first operation; returns the one that is first then.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self, slab: &Slab) -> OpSlot {
+        debug_assert_ne!(self.head, OpSlot::NONE, "nothing to take");
+        self.head = slab[self.head].next;
+        if self.head == OpSlot::NONE {
+            self.tail = OpSlot::NONE;
+        }
+        self.head
     }
 
     /// Remove `slot`, whose predecessor is `before` (`NONE` for the head).

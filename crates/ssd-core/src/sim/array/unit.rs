@@ -1,12 +1,12 @@
 //! Busy units and buses.
 
+use super::event::Lane;
 use super::op::{Queue, Slab};
 use crate::units::{Nanos, OpSlot};
-use std::collections::VecDeque;
 
 /// What the next event of a unit means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stage {
+pub(super) enum Stage {
     /// It has no operation.
     Idle,
     /// It waits for the bus to take its command (and data).
@@ -21,6 +21,31 @@ pub(crate) enum Stage {
     Crossing,
     /// Its operation ends.
     Last,
+}
+
+/// The time that the running operation takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Service {
+    /// When it took the unit.
+    pub(super) since: Nanos,
+    /// Of its service, the array and the bus.
+    pub(super) array_ns: u64,
+    pub(super) bus_ns: u64,
+    /// Bus time of the next bus phase, or service time after the slices of the interconnect.
+    pub(super) wants_ns: u64,
+    /// Of the event at which its array phase ends.
+    pub(super) lane: Lane,
+}
+
+/// How long a unit has worked.
+#[derive(Clone, Copy, Debug)]
+struct Worked {
+    /// The running operation is the host's.
+    host_now: bool,
+    /// Time held by operations of the host that have ended.
+    host_ns: u64,
+    /// Time held by operations that have ended, excluding the time before the measurement.
+    all_ns: u64,
 }
 
 /// One busy unit, in two lines of the cache.
@@ -39,29 +64,25 @@ pub(crate) struct Unit {
     /// Slot of the running operation, and those that run with it (multi-plane).
     pub(crate) running: OpSlot,
     pub(crate) also: Queue,
-    pub(crate) stage: Stage,
-    /// Since when the running operation has held the unit.
-    pub(crate) since: Nanos,
-    /// Of its service, the array and the bus.
-    pub(crate) array_ns: u64,
-    pub(crate) bus_ns: u64,
-    /// Bus time of the next bus phase, or service time after the slices of the interconnect.
-    pub(crate) wants_ns: u64,
-    host_running: bool,
-    host_busy_ns: u64,
-    /// Time held by operations that have ended, excluding the time before the measurement.
-    busy_ns: u64,
+    pub(crate) channel: u32,
+    /// Planes of the unit that are closed to the host, counted with multiplicity.
+    pub(crate) closed: u32,
+    pub(super) service: Service,
+    pub(super) stage: Stage,
+    /// The unit that waits for the bus behind it.
+    next_for_bus: u32,
+    worked: Worked,
     /// Since when no host operation has waited or run.
     pub(crate) idle_since: Nanos,
     /// An idle timer is set.
     pub(crate) idle_timer: bool,
-    pub(crate) channel: u32,
-    /// Planes of the unit that are closed to the host, counted with multiplicity.
-    pub(crate) closed: u32,
 }
+
+const _: () = assert!(size_of::<Unit>() <= 192);
 
 impl Unit {
     pub(crate) fn new(channel: u32) -> Unit {
+        let since = Nanos::ZERO;
         Unit {
             queues: [Queue::EMPTY; 4],
             waiting: 0,
@@ -70,18 +91,14 @@ impl Unit {
             host_load: 0,
             running: OpSlot::NONE,
             also: Queue::EMPTY,
-            stage: Stage::Idle,
-            since: Nanos::ZERO,
-            array_ns: 0,
-            bus_ns: 0,
-            wants_ns: 0,
-            host_running: false,
-            host_busy_ns: 0,
-            busy_ns: 0,
-            idle_since: Nanos::ZERO,
-            idle_timer: false,
             channel,
             closed: 0,
+            service: Service { since, array_ns: 0, bus_ns: 0, wants_ns: 0, lane: Lane::Bus },
+            stage: Stage::Idle,
+            next_for_bus: NONE,
+            worked: Worked { host_now: false, host_ns: 0, all_ns: 0 },
+            idle_since: Nanos::ZERO,
+            idle_timer: false,
         }
     }
 
@@ -114,6 +131,13 @@ impl Unit {
         self.waiting |= 1 << queue;
     }
 
+    /// Take the first operation out of `queue`, which has one.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self, queue: usize, slab: &Slab) {
+        let next = self.queues[queue].pop(slab);
+        self.waiting &= !(u32::from(next == OpSlot::NONE) << queue);
+    }
+
     /// Take `slot` out of `queue`, where it stands behind `before` (`NONE` for the head).
     #[inline(always)]
     pub(crate) fn take(&mut self, queue: usize, slab: &mut Slab, before: OpSlot, slot: OpSlot) {
@@ -126,19 +150,22 @@ impl Unit {
     /// Time that the unit has worked for the host up to `now`.
     #[inline(always)]
     pub(crate) fn host_busy_ns(&self, now: Nanos) -> u64 {
-        self.host_busy_ns + if self.host_running { (now - self.since).0 } else { 0 }
+        let running = if self.worked.host_now { (now - self.service.since).0 } else { 0 };
+        self.worked.host_ns + running
     }
 
     /// Time held within the measurement, up to `now`.
     pub(crate) fn busy_ns(&self, now: Nanos) -> u64 {
-        let running = if self.running == OpSlot::NONE { 0 } else { (now - self.since).0 };
-        self.busy_ns.wrapping_add(running)
+        self.worked.all_ns.wrapping_add(self.held_ns(now))
     }
 
     /// The measurement starts at `now`: what the running operation has held before does not count.
     pub(crate) fn restart(&mut self, now: Nanos) {
-        let before = if self.running == OpSlot::NONE { 0 } else { (now - self.since).0 };
-        self.busy_ns = 0u64.wrapping_sub(before);
+        self.worked.all_ns = 0u64.wrapping_sub(self.held_ns(now));
+    }
+
+    fn held_ns(&self, now: Nanos) -> u64 {
+        if self.running == OpSlot::NONE { 0 } else { (now - self.service.since).0 }
     }
 
     pub(super) fn waits_for_bus(&self) -> bool {
@@ -172,26 +199,36 @@ impl Unit {
     }
 
     /// An operation takes the unit.
-    #[inline]
-    pub(crate) fn acquire(&mut self, slot: OpSlot, now: Nanos, host: bool) {
+    #[inline(always)]
+    pub(super) fn acquire(&mut self, slot: OpSlot, host: bool, service: Service) {
         assert!(self.running == OpSlot::NONE, "unit is busy");
         self.running = slot;
-        self.since = now;
-        self.host_running = host;
+        self.service = service;
+        self.worked.host_now = host;
     }
 
-    /// The operation leaves it.
-    #[inline]
-    pub(crate) fn vacate(&mut self, now: Nanos) {
+    /// The operation leaves it. Returns how long it has held the unit, and whether it was the host's.
+    #[inline(always)]
+    pub(super) fn vacate(&mut self, now: Nanos) -> (u64, bool) {
         assert!(self.running != OpSlot::NONE, "unit is idle");
-        let held = (now - self.since).0;
-        self.busy_ns = self.busy_ns.wrapping_add(held);
-        if self.host_running {
-            self.host_busy_ns += held;
+        let (held, host) = ((now - self.service.since).0, self.worked.host_now);
+        self.worked.all_ns = self.worked.all_ns.wrapping_add(held);
+        if host {
+            self.worked.host_ns += held;
+            self.worked.host_now = false;
         }
         self.running = OpSlot::NONE;
-        self.host_running = false;
+        self.also = Queue::EMPTY;
         self.stage = Stage::Idle;
+        (held, host)
+    }
+
+    /// An operation, `host`: of the host, waits or runs here no longer.
+    #[inline(always)]
+    pub(crate) fn leaves(&mut self, host: bool) {
+        assert!(self.load > 0, "the unit has no operation");
+        self.load -= 1;
+        self.host_load -= u32::from(host);
     }
 }
 
@@ -231,23 +268,84 @@ impl Activity {
     }
 }
 
+const NONE: u32 = u32::MAX;
+
+/// Units that wait for a bus, first come first served, linked through the units.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    first: u32,
+    last: u32,
+}
+
+impl Line {
+    const EMPTY: Line = Line { first: NONE, last: NONE };
+
+    #[inline(always)]
+    pub(super) fn is_empty(self) -> bool {
+        self.first == NONE
+    }
+
+    #[inline(always)]
+    pub(super) fn push(&mut self, units: &mut [Unit], unit: u32) {
+        units[unit as usize].next_for_bus = NONE;
+        if self.is_empty() {
+            self.first = unit;
+        } else {
+            units[self.last as usize].next_for_bus = unit;
+        }
+        self.last = unit;
+    }
+
+    #[inline(always)]
+    pub(super) fn pop(&mut self, units: &[Unit]) -> Option<u32> {
+        let first = self.first;
+        if first == NONE {
+            return None;
+        }
+        self.first = units[first as usize].next_for_bus;
+        Some(first)
+    }
+
+    /// The units, first to last.
+    pub(super) fn iter(self, units: &[Unit]) -> impl Iterator<Item = &Unit> {
+        let at = |unit: u32| units.get(unit as usize);
+        std::iter::successors(at(self.first), move |unit| at(unit.next_for_bus))
+    }
+}
+
 /// One channel's bus.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Bus {
-    pub(crate) free_at: Nanos,
+#[derive(Clone, Debug)]
+pub(super) struct Bus {
+    pub(super) free_at: Nanos,
     /// Units waiting to send a command (and data) in.
-    pub(crate) wait_in: VecDeque<u32>,
+    pub(super) wait_in: Line,
     /// Units waiting to send data out.
-    pub(crate) wait_out: VecDeque<u32>,
-    pub(crate) busy_ns: u64,
+    pub(super) wait_out: Line,
+    pub(super) busy_ns: u64,
     /// It has an event.
-    pub(crate) scheduled: bool,
+    pub(super) scheduled: bool,
 }
 
 impl Bus {
+    pub(super) const FREE: Bus = Bus {
+        free_at: Nanos::ZERO,
+        wait_in: Line::EMPTY,
+        wait_out: Line::EMPTY,
+        busy_ns: 0,
+        scheduled: false,
+    };
+
+    /// It carries something for `ns` from `now` on.
+    #[inline(always)]
+    pub(super) fn carry(&mut self, now: Nanos, ns: u64) {
+        debug_assert!(self.free_at <= now, "the bus is busy");
+        self.free_at = Nanos(now.0 + ns);
+        self.busy_ns += ns;
+    }
+
     /// Whether a unit waits for the bus.
     #[inline(always)]
-    pub(crate) fn awaited(&self) -> bool {
+    pub(super) fn awaited(&self) -> bool {
         !self.wait_in.is_empty() || !self.wait_out.is_empty()
     }
 }

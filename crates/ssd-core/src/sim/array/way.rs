@@ -8,6 +8,7 @@
 //! holds a buffer can always proceed and release it.
 
 use super::Array;
+use super::event::Lane;
 use super::op::{OpKind, Work};
 use super::unit::Stage;
 use crate::config::Config;
@@ -124,18 +125,18 @@ impl Array {
         let alone_ns = self.way.slices.as_ref().expect("the caller has checked").alone_ns(from, to);
         let kind = self.ops[slot].kind();
         let u = &mut self.units[unit];
-        let local_ns = u.array_ns + u.bus_ns;
+        let local_ns = u.service.array_ns + u.service.bus_ns;
         let sram_ns = if kind.is_host() { self.times.sram_ns } else { 0 };
         let after_ns = match kind {
             OpKind::GcRead => self.times.gc_read_bus_ns - self.times.gc_local_bus_ns,
             _ if kind.is_read() => sram_ns,
             _ => local_ns - sram_ns,
         };
-        u.bus_ns += alone_ns;
-        u.wants_ns = after_ns;
+        u.service.bus_ns += alone_ns;
+        u.service.wants_ns = after_ns;
         u.stage = Stage::Sending;
         let resource = self.unit_resource(unit);
-        self.events.schedule(resource, Nanos(self.now.0 + local_ns - after_ns));
+        self.events.schedule(resource, Nanos(self.now.0 + local_ns - after_ns), Lane::Bus);
         true
     }
 
@@ -163,13 +164,14 @@ impl Array {
             let u = &mut self.units[unit];
             assert_eq!(u.stage, Stage::Crossing, "unit {unit} waits for no page");
             u.stage = Stage::Last;
-            let (slot, since, end) = (u.running, u.since, Nanos(self.now.0 + u.wants_ns));
+            let (slot, since, end) =
+                (u.running, u.service.since, Nanos(self.now.0 + u.service.wants_ns));
             if self.ops.keeps_phases() {
                 let phases = &mut self.ops.detail(slot).phases;
                 (phases.array_start, phases.array_end) = (since, end);
             }
             let resource = self.unit_resource(unit);
-            self.events.schedule(resource, end);
+            self.events.schedule(resource, end, Lane::Bus);
         }
         self.await_slices();
         all_waited_ns
