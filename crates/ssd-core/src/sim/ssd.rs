@@ -127,6 +127,15 @@ impl Ssd {
         self.front.outstanding()
     }
 
+    /// The time of the next instant, if one comes by itself.
+    #[inline(always)]
+    fn next_time(&self) -> Option<Nanos> {
+        let event = self.array.events.next_time();
+        let Some(arrival) = self.front.arrivals.front() else { return event };
+        let arrival = arrival.at.max(self.array.now);
+        Some(event.map_or(arrival, |event| event.min(arrival)))
+    }
+
     /// Advance to `t` and process the completions of that instant.
     #[inline(always)]
     fn begin_instant(&mut self, t: Nanos) -> Result<(), DeviceError> {
@@ -134,14 +143,12 @@ impl Ssd {
         while self.ledger.sample_is_due(t) {
             self.sample()?;
         }
-        if t > self.array.latest() {
-            return Err(DeviceError::TimeRange { limit_ns: self.array.latest().0 });
+        if t > self.array.latest {
+            return Err(DeviceError::TimeRange { limit_ns: self.array.latest.0 });
         }
         self.array.now = t;
         self.ftl.blocks.now = t;
-        self.mid_instant = true;
-        while self.array.events.more_at(t) {
-            let resource = self.array.events.take();
+        while let Some(resource) = self.array.events.take_at(t) {
             if resource < self.array.buses() {
                 self.array.bus_event(resource);
             } else if resource < self.array.timer_resource() {
@@ -159,9 +166,8 @@ impl Ssd {
     /// The rest of the instant: arrivals, idle timers, collection, dispatch.
     #[inline(always)]
     fn end_instant(&mut self) {
-        while self.front.arrivals.front().is_some_and(|a| a.at <= self.array.now) {
-            let Arrival { at, id, request, data } = self.front.arrivals.pop_front().expect("seen");
-            self.admit(at, id, &request, data.as_deref());
+        if !self.front.arrivals.is_empty() {
+            self.admit_arrivals();
         }
         if !self.gc.idle_units.is_empty() {
             self.gc.idle_timers(&self.ftl.geo, &mut self.array);
@@ -181,6 +187,14 @@ impl Ssd {
         if self.audit_every > 0 {
             self.audit_instant()
                 .unwrap_or_else(|e| panic!("audit at {} ns: {e}", self.array.now.0));
+        }
+    }
+
+    #[inline(never)]
+    fn admit_arrivals(&mut self) {
+        while self.front.arrivals.front().is_some_and(|a| a.at <= self.array.now) {
+            let Arrival { at, id, request, data } = self.front.arrivals.pop_front().expect("seen");
+            self.admit(at, id, &request, data.as_deref());
         }
     }
 
@@ -268,6 +282,7 @@ impl Ssd {
         while let Some(t) = self.array.events.next_time() {
             self.begin_instant(t)?;
             self.array.grant_buses();
+            self.mid_instant = true;
         }
         self.array.quiescing = false;
         self.failure.take().map_or(Ok(()), Err)
@@ -331,11 +346,18 @@ impl Ssd {
         }
     }
 
-    /// End the run if an external policy has failed at this instant.
+    /// End the run if it has failed at this instant, or an external policy has.
     #[inline(never)]
-    fn heed_policies(&self) -> Result<(), DeviceError> {
+    fn heed_failures(&mut self) -> Result<(), DeviceError> {
         let place = || format!("at {} ns", self.array.now.0);
-        self.plugs.fault().map_or(Ok(()), |fault| Err(policy_error(fault, place)))
+        let fault = self.plugs.fault().map(|fault| policy_error(fault, place));
+        match fault.or_else(|| self.failure.take()) {
+            Some(error) => {
+                self.mid_instant = true;
+                Err(error)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Queue the operation in `slot` on the unit of its plane.
@@ -381,14 +403,7 @@ impl Device for Ssd {
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        if self.mid_instant {
-            return Some(self.array.now);
-        }
-        let arrival = self.front.arrivals.front().map(|a| a.at.max(self.array.now));
-        match (self.array.events.next_time(), arrival) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        if self.mid_instant { Some(self.array.now) } else { self.next_time() }
     }
 
     fn run_until(
@@ -396,30 +411,37 @@ impl Device for Ssd {
         limit: Nanos,
         done: &mut Vec<Completion>,
     ) -> Result<Nanos, DeviceError> {
+        // Not stored while instants follow each other: only submissions between two calls ask.
+        let mut within = std::mem::take(&mut self.mid_instant);
         loop {
-            if self.mid_instant {
-                self.end_instant();
-                if self.plugs.any() {
-                    self.heed_policies()?;
-                }
-                if self.failure.is_some() {
-                    return Err(self.failure.take().expect("seen"));
-                }
-                self.mid_instant = !self.front.done.is_empty();
-            } else {
-                match self.next_event() {
+            if !within {
+                match self.next_time() {
                     Some(t) if t <= limit => self.begin_instant(t)?,
                     None if limit == Nanos::NEVER && self.outstanding() > 0 => {
-                        self.look_further()?
+                        self.look_further()?;
                     }
                     _ => return Ok(self.array.now),
                 }
+                if !self.front.done.is_empty() {
+                    break;
+                }
+            }
+            self.end_instant();
+            if self.failure.is_some() || self.plugs.any() {
+                self.heed_failures()?;
             }
             if !self.front.done.is_empty() {
-                done.append(&mut self.front.done);
-                return Ok(self.array.now);
+                break;
             }
+            within = false;
         }
+        self.mid_instant = true;
+        if done.is_empty() {
+            std::mem::swap(done, &mut self.front.done);
+        } else {
+            done.append(&mut self.front.done);
+        }
+        Ok(self.array.now)
     }
 
     fn snapshot(&self) -> Result<DeviceSnapshot, DeviceError> {

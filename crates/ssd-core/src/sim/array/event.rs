@@ -145,21 +145,19 @@ impl Events {
         (self.first != NEVER).then_some(Nanos(self.first >> self.bits))
     }
 
-    /// Take the next event, which must exist; returns its resource.
+    /// Take the next event if it is at `now`, before which there is none; returns its resource.
     #[inline(always)]
-    pub(crate) fn take(&mut self) -> usize {
-        let resource = (self.first & ((1 << self.bits) - 1)) as usize;
-        debug_assert_ne!(self.first, NEVER, "nothing to take");
+    pub(crate) fn take_at(&mut self, now: Nanos) -> Option<usize> {
+        let resources = (1 << self.bits) - 1;
+        if self.first > now.0 << self.bits | resources {
+            return None;
+        }
+        let resource = (self.first & resources) as usize;
+        debug_assert_eq!(self.first >> self.bits, now.0, "an event has been missed");
         let lane = usize::from(self.lane_of[resource]);
         self.firsts[lane] = self.lanes[lane].pop();
         self.first = self.least();
-        resource
-    }
-
-    /// Whether the next event is at `now`.
-    #[inline(always)]
-    pub(crate) fn more_at(&self, now: Nanos) -> bool {
-        self.first >> self.bits == now.0
+        Some(resource)
     }
 }
 
@@ -231,8 +229,8 @@ mod tests {
                     let times = naive.iter().enumerate().filter_map(|(i, t)| t.map(|t| (t, i)));
                     let (at, first) = times.min().expect("one is set");
                     assert_eq!(events.next_time(), Some(Nanos(at)));
-                    assert!(events.more_at(Nanos(at)) && !events.more_at(Nanos(at + 1)));
-                    assert_eq!(events.take(), first);
+                    assert!(at == 0 || events.take_at(Nanos(at - 1)).is_none());
+                    assert_eq!(events.take_at(Nanos(at)), Some(first));
                     naive[first] = None;
                 } else {
                     assert_eq!(events.next_time(), None);

@@ -40,6 +40,8 @@ pub(crate) struct Array {
     /// Simulated time.
     pub(crate) now: Nanos,
     pub(crate) events: Events,
+    /// Half of what event keys can hold, so that no operation can end beyond them.
+    pub(crate) latest: Nanos,
     pub(crate) timers: Timers,
     pub(crate) units: Vec<Unit>,
     buses: Vec<Bus>,
@@ -78,11 +80,13 @@ impl Array {
     pub(crate) fn new(config: &Config, geo: &Geometry) -> Array {
         let channel_of = |u: u32| geo.channel_of(PlaneId(geo.planes_of_unit(UnitId(u)).start)).0;
         let way = Way::new(config);
-        let resources = geo.channels + geo.units + 1 + u32::from(way.slices.is_some());
+        let resources: u32 = geo.channels + geo.units + 1 + u32::from(way.slices.is_some());
+        let events = Events::new(resources as usize);
         Array {
             times: Times::new(config),
             now: Nanos::ZERO,
-            events: Events::new(resources as usize),
+            latest: Nanos(events.limit().0 / 2),
+            events,
             timers: Timers::default(),
             units: (0..geo.units).map(|u| Unit::new(channel_of(u))).collect(),
             buses: vec![Bus::FREE; geo.channels as usize],
@@ -102,11 +106,6 @@ impl Array {
             way,
             quiescing: false,
         }
-    }
-
-    /// Half of what event keys can hold, so that no operation can end beyond them.
-    pub(crate) fn latest(&self) -> Nanos {
-        Nanos(self.events.limit().0 / 2)
     }
 
     pub(crate) fn buses(&self) -> usize {
@@ -298,8 +297,7 @@ impl Array {
 
     pub(crate) fn set_timer(&mut self, at: Nanos, timer: Timer) {
         // A time that is too late ends the run when it comes; no event can be later.
-        let latest = self.latest();
-        self.timers.push(at.min(Nanos(latest.0 + 1)), timer);
+        self.timers.push(at.min(Nanos(self.latest.0 + 1)), timer);
         self.arm_timers();
     }
 
