@@ -19,6 +19,7 @@ impl Ftl {
     /// # Errors
     /// The first violated invariant, with its numbers.
     pub fn audit(&self) -> Result<(), String> {
+        self.media.audit()?;
         self.owners.audit(|ppn| self.media.lpn(ppn), self.geo.pages)?;
         self.audit_blocks_and_space()
     }

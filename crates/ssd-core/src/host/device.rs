@@ -101,6 +101,9 @@ pub enum DeviceError {
     /// The device is not at rest.
     #[error("the device is not at rest: {0}")]
     Busy(String),
+    /// The store of page contents failed.
+    #[error("the contents of pages cannot be kept: {0}")]
+    Contents(String),
     /// Data read differ from the data last written: an error in the simulator.
     #[error("data mismatch: {0}")]
     Data(String),

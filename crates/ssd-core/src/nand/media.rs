@@ -3,6 +3,7 @@
 //! Separate from the controller's state (maps, queues), because a power cut preserves the former and
 //! loses the latter. The out-of-band area of a page holds its LPN and, if requested, its sequence number.
 
+use super::contents::{Contents, Slabs};
 use super::geometry::Geometry;
 use crate::config::DataMode;
 use crate::memory::{huge_vec, prefetch};
@@ -25,7 +26,6 @@ pub fn fill_digest(lpn: Lpn, sequence: u64) -> u64 {
 }
 
 /// Cells and out-of-band data of the device.
-#[derive(Clone)]
 pub struct Media {
     /// LPN in the out-of-band area of each page, as last programmed.
     lpn: Vec<u32>,
@@ -36,7 +36,7 @@ pub struct Media {
     sequence: Option<Vec<u64>>,
     /// Contents (digest and bytes mode).
     digest: Option<Vec<u64>>,
-    bytes: Option<Vec<Option<Box<[u8]>>>>,
+    bytes: Option<Contents>,
     members: u32,
 }
 
@@ -50,7 +50,9 @@ impl Media {
             programmed: vec![0; (geo.pools * geo.blocks_per_pool * geo.members) as usize],
             sequence: (sequences || data != DataMode::None).then(|| vec![0; pages]),
             digest: (data != DataMode::None).then(|| vec![0; pages]),
-            bytes: (data == DataMode::Bytes).then(|| vec![None; pages]),
+            bytes: (data == DataMode::Bytes).then(|| {
+                Contents::new(geo.pages, 512 << geo.sector_shift, Box::new(Slabs::default()))
+            }),
             members: geo.members,
         }
     }
@@ -116,7 +118,7 @@ impl Media {
             all[ppn.at()] = payload.digest;
         }
         if let Some(all) = &mut self.bytes {
-            all[ppn.at()].clone_from(&payload.bytes);
+            all.put(ppn, payload.bytes.as_deref());
         }
     }
 
@@ -129,7 +131,7 @@ impl Media {
             all[to.at()] = all[from.at()];
         }
         if let Some(all) = &mut self.bytes {
-            all[to.at()] = all[from.at()].clone();
+            all.share(from, to);
         }
     }
 
@@ -151,7 +153,7 @@ impl Media {
     pub fn payload(&self, ppn: Ppn) -> Payload {
         Payload {
             digest: self.digest.as_ref().map_or(0, |all| all[ppn.at()]),
-            bytes: self.bytes.as_ref().and_then(|all| all[ppn.at()].clone()),
+            bytes: self.bytes.as_ref().and_then(|all| all.get(ppn)),
         }
     }
 
@@ -186,7 +188,7 @@ impl Media {
                 all[ppn.at()] = 0;
             }
             if let Some(all) = &mut self.bytes {
-                all[ppn.at()] = None;
+                all.clear(ppn);
             }
         }
     }
@@ -204,9 +206,9 @@ impl Media {
     }
 
     /// The pages that hold bytes, ascending (bytes mode).
-    pub fn pages_with_bytes(&self) -> impl Iterator<Item = (Ppn, &[u8])> {
-        let all = self.bytes.iter().flatten().enumerate();
-        all.filter_map(|(page, bytes)| Some((Ppn(page as u32), bytes.as_deref()?)))
+    pub fn pages_with_bytes(&self) -> impl Iterator<Item = (Ppn, Box<[u8]>)> {
+        let with = |all: &'_ Contents, page| Some((page, all.get(page)?));
+        self.bytes.iter().flat_map(move |all| all.pages().filter_map(move |page| with(all, page)))
     }
 
     /// Take over what erased flash of the same geometry is to hold. Columns that are not kept are left
@@ -251,8 +253,22 @@ impl Media {
     /// The bytes that page `ppn` holds (bytes mode; else nothing is kept).
     pub(crate) fn load_bytes(&mut self, ppn: Ppn, bytes: &[u8]) {
         if let Some(all) = &mut self.bytes {
-            all[ppn.at()] = Some(bytes.into());
+            all.put(ppn, Some(bytes));
         }
+    }
+
+    /// Why contents have been lost, if they have.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        self.bytes.as_ref()?.failure()
+    }
+
+    /// What is kept of contents is sound.
+    ///
+    /// # Errors
+    /// What is not.
+    pub fn audit(&self) -> Result<(), String> {
+        self.bytes.as_ref().map_or(Ok(()), Contents::audit)
     }
 
     /// Bytes of memory held per physical page, contents included.

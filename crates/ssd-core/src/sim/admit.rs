@@ -3,6 +3,7 @@
 use super::array::event::Timer;
 use super::array::op::{Op, Part, Work};
 use super::front::{byte_range, pages_of};
+use super::join::Join;
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::ftl::place::PlacementPolicy;
@@ -23,7 +24,7 @@ impl Ssd {
         let pages = pages_of(&self.ftl.geo, request);
         match request.op {
             HostOp::Read => {
-                self.front.requests.get(slot).left = pages.count;
+                self.front.requests.get(slot).parts = Join::of(pages.count);
                 self.ledger.measured.host.pages_read += u64::from(pages.count);
                 for part in 0..pages.count {
                     let part = Part { request: slot, number: part };
@@ -36,7 +37,7 @@ impl Ssd {
                 }
                 let epoch = self.front.epochs.write_arrives();
                 let inside = self.front.requests.get(slot);
-                inside.left += pages.count;
+                inside.parts.add(pages.count);
                 inside.epoch = epoch;
                 self.ledger.measured.host.pages_written += u64::from(pages.count);
                 for part in 0..pages.count {
@@ -51,7 +52,7 @@ impl Ssd {
                 self.finish_later(slot);
             }
             HostOp::Flush => {
-                self.front.requests.get(slot).left = 1;
+                self.front.requests.get(slot).parts = Join::of(1);
                 self.flush(slot);
             }
         }
@@ -170,7 +171,7 @@ impl Ssd {
 
     /// A request without page operations completes after the controller's time.
     fn finish_later(&mut self, request: RequestSlot) {
-        self.front.requests.get(request).left = 1;
+        self.front.requests.get(request).parts = Join::of(1);
         let work = Work::HostRead { part: Part { request, number: 0 }, rest: Ppn::NONE };
         let mut op = self.host_op(work, Lpn::NONE, PlaneId(0));
         op.parts.transfer_ns = self.array.times.controller_ns;

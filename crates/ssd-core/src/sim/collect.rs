@@ -7,6 +7,7 @@
 use super::array::op::{Moved, Op, OpKind, Work};
 use super::collector::Job;
 use super::collector::turn::InTurn;
+use super::join::Join;
 use super::ssd::Ssd;
 use crate::config::GcPath;
 use crate::ftl::Choice;
@@ -101,7 +102,7 @@ impl Ssd {
             victim: block,
             scan: 0,
             in_flight: 0,
-            erases_left: 0,
+            erases: Join::default(),
             foreground,
             levels: choice.levels,
             since: self.array.now,
@@ -148,7 +149,7 @@ impl Ssd {
             let window = self.gc.window;
             let job = *self.gc.job(pool);
             let levels = job.levels;
-            if job.in_flight >= window || job.erases_left > 0 {
+            if job.in_flight >= window || !job.erases.is_done() {
                 return;
             }
             let Some(source) = self.ftl.next_valid(job.victim, job.scan) else {
@@ -178,7 +179,7 @@ impl Ssd {
         self.ftl.begin_erase(victim);
         let members = self.ftl.geo.members;
         let job = self.gc.job(pool);
-        job.erases_left = members;
+        job.erases = Join::of(members);
         let levels = job.levels;
         for plane in self.ftl.geo.planes_of_block(victim) {
             let first = self.ftl.geo.page_on(victim, plane, 0);
@@ -243,8 +244,7 @@ impl Ssd {
     pub(crate) fn member_erased(&mut self, pool: PoolId) {
         self.gc.step_ends(pool, &self.ftl.geo, &mut self.array);
         let job = self.gc.job(pool);
-        job.erases_left -= 1;
-        if job.erases_left > 0 {
+        if !job.erases.part_ends() {
             return;
         }
         self.ftl.finish_erase(job.victim);

@@ -7,6 +7,7 @@ use super::array::op::OpKind;
 use super::ssd::Ssd;
 use crate::ftl::blocks::BlockState;
 use crate::ftl::map::Entry;
+use crate::host::device::DeviceError;
 use crate::metrics::counters::Cause;
 use crate::sched::order::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
 use crate::units::{OpSlot, PlaneId, Ppn, UnitId};
@@ -320,6 +321,9 @@ impl Ssd {
         self.ftl.prefetch_claim(slot);
         if let Some(content) = &self.ledger.content {
             self.ftl.media.store(op.ppn, op.sequence, content.of_slot(slot));
+            if let Some(why) = self.ftl.media.failure() {
+                self.failure.get_or_insert(DeviceError::Contents(why.to_string()));
+            }
         } else if self.ftl.media.keeps_contents() {
             self.ftl.media.store(op.ppn, op.sequence, &crate::nand::media::Payload::default());
         }

@@ -12,6 +12,7 @@ mod dispatch;
 pub(crate) mod front;
 pub mod functional;
 mod host_way;
+mod join;
 mod ledger;
 pub mod ssd;
 mod wake;

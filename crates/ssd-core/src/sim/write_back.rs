@@ -5,6 +5,7 @@
 //! will. So the newest data of an LPN are in one slot, whatever became of older ones.
 
 use super::array::op::{OpKind, Work};
+use super::join::Join;
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::host::device::DeviceError;
@@ -28,9 +29,10 @@ impl Ssd {
     pub(crate) fn flush_before(&mut self, slot: RequestSlot, request: &Request) {
         if self.front.buffer.is_some() && request.flags & flags::PREFLUSH != 0 {
             // One part for the flush, and one so that the request does not end with the flush.
-            self.front.requests.get(slot).left = 2;
+            self.front.requests.get(slot).parts = Join::of(2);
             self.flush(slot);
-            self.front.requests.get(slot).left -= 1;
+            // The pages of the write are parts, too, and have not been admitted.
+            let _ = self.front.requests.get(slot).parts.part_ends();
         }
     }
 

@@ -191,7 +191,7 @@ impl Ftl {
         };
         for (page, bytes) in self.media.pages_with_bytes() {
             columns.contents.extend_from_slice(&page.0.to_le_bytes());
-            columns.contents.extend_from_slice(bytes);
+            columns.contents.extend_from_slice(&bytes);
         }
         self.space.save(self.blocks.len(), &mut columns);
         columns.level_due = self.wear.due().iter().map(|&due| u8::from(due)).collect();

@@ -8,6 +8,7 @@ pub(super) mod turn;
 
 use super::array::Array;
 use super::array::event::Timer;
+use super::join::Join;
 use crate::config::{Blocking, BlockingScope, Config, GcPath, Granularity, InterconnectModel};
 use crate::ftl::Ftl;
 use crate::ftl::gc::agenda::Agenda;
@@ -26,8 +27,8 @@ pub(super) struct Job {
     pub(super) scan: u32,
     /// Page copies in flight.
     pub(super) in_flight: u32,
-    /// Flash blocks still to be erased; 0 until the erase is queued.
-    pub(super) erases_left: u32,
+    /// Flash blocks to be erased, once the erase is queued.
+    pub(super) erases: Join,
     pub(super) foreground: bool,
     /// Static wear levelling, not garbage collection.
     pub(super) levels: bool,
@@ -155,7 +156,7 @@ impl Collector {
             self.change_closings(pool, false, geo, array);
         }
         let job = self.jobs[pool.at()].take().expect("the pool has a job");
-        assert!(job.in_flight == 0 && job.erases_left == 0, "{pool:?} has work left: {job:?}");
+        assert!(job.in_flight == 0 && job.erases.is_done(), "{pool:?} has work left: {job:?}");
         if !job.foreground {
             self.turns.job_ends(pool);
         }

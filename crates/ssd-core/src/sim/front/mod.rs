@@ -93,13 +93,10 @@ impl Front {
         Ok(id)
     }
 
-    /// One part of the request in `slot` has finished. Returns the request if it was the last one.
+    /// One part of the request in `slot` has finished. True if it was the last one.
     #[inline(always)]
     pub(crate) fn part_ends(&mut self, slot: RequestSlot) -> bool {
-        let request = self.requests.get(slot);
-        assert!(request.left > 0, "request {} has no part left", request.id);
-        request.left -= 1;
-        request.left == 0
+        self.requests.get(slot).parts.part_ends()
     }
 
     /// The request in `slot` completes at `now`. Its slot keeps it until the next request is admitted.
@@ -126,7 +123,7 @@ impl Front {
 
     /// Every request in the device has a part left.
     pub(crate) fn audit(&self) -> Result<(), String> {
-        if let Some(r) = self.requests.live().find(|r| r.left == 0) {
+        if let Some(r) = self.requests.live().find(|r| r.parts.is_done()) {
             return Err(format!("request {} has no part left and has not completed", r.id));
         }
         if self.buffer.as_ref().is_some_and(|b| b.first_waiting().is_some() && b.has_room()) {

@@ -2,6 +2,7 @@
 
 use crate::host::request::Request;
 use crate::metrics::counters::Parts;
+use crate::sim::join::Join;
 use crate::units::{Nanos, RequestSlot};
 use std::collections::VecDeque;
 
@@ -11,8 +12,8 @@ pub(crate) struct InFlight {
     pub(crate) id: u64,
     pub(crate) arrival: Nanos,
     pub(crate) request: Request,
-    /// Page operations not yet finished.
-    pub(crate) left: u32,
+    /// Its page operations, and a flush before them.
+    pub(crate) parts: Join,
     /// Sum over its pages of the digests read, each mixed with its position.
     pub(crate) digest: u64,
     /// Epoch of a write (see [`Epochs`]).
@@ -51,7 +52,15 @@ pub(crate) struct Requests {
 impl Requests {
     #[inline]
     pub(crate) fn insert(&mut self, id: u64, arrival: Nanos, request: Request) -> RequestSlot {
-        let fresh = InFlight { id, arrival, request, left: 0, digest: 0, epoch: 0, live: true };
+        let fresh = InFlight {
+            id,
+            arrival,
+            request,
+            parts: Join::default(),
+            digest: 0,
+            epoch: 0,
+            live: true,
+        };
         if let Some(slot) = self.free.pop() {
             self.slots[slot.at()] = fresh;
             return slot;

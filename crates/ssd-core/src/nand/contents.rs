@@ -1,0 +1,203 @@
+//! The bytes of programmed pages (bytes mode).
+//!
+//! A page's bytes lie in a slot of a store; a copy of the page shares the slot, so that garbage collection moves
+//! no bytes. Where the slots are is the store's affair: memory here, a file where the caller has one.
+
+use crate::units::Ppn;
+
+const NONE: u32 = u32::MAX;
+
+/// Slots of one page each, numbered from 0 without gaps.
+pub trait PageStore: Send {
+    /// Write a slot, which is at most one beyond those written so far.
+    ///
+    /// # Errors
+    /// Why the store cannot hold it.
+    fn write(&mut self, slot: u32, bytes: &[u8]) -> Result<(), String>;
+
+    /// Read a slot that has been written.
+    ///
+    /// # Errors
+    /// Why the store cannot give it back.
+    fn read(&self, slot: u32, bytes: &mut [u8]) -> Result<(), String>;
+}
+
+/// Pages of one allocation.
+const SLAB: usize = 64;
+
+/// Slots in memory.
+#[derive(Default)]
+pub struct Slabs {
+    slabs: Vec<Box<[u8]>>,
+}
+
+impl PageStore for Slabs {
+    fn write(&mut self, slot: u32, bytes: &[u8]) -> Result<(), String> {
+        let (slab, at) = (slot as usize / SLAB, slot as usize % SLAB * bytes.len());
+        if slab == self.slabs.len() {
+            self.slabs.push(vec![0; SLAB * bytes.len()].into_boxed_slice());
+        }
+        self.slabs[slab][at..at + bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn read(&self, slot: u32, bytes: &mut [u8]) -> Result<(), String> {
+        let (slab, at) = (slot as usize / SLAB, slot as usize % SLAB * bytes.len());
+        bytes.copy_from_slice(&self.slabs[slab][at..at + bytes.len()]);
+        Ok(())
+    }
+}
+
+/// The bytes of every page.
+pub(super) struct Contents {
+    /// Slot by page; `NONE`: it holds no bytes.
+    slot_of: Vec<u32>,
+    /// Pages in each slot.
+    pages_in: Vec<u32>,
+    free: Vec<u32>,
+    page_bytes: usize,
+    store: Box<dyn PageStore>,
+    /// The store's first error: from then on contents are wrong.
+    failure: Option<String>,
+}
+
+impl Contents {
+    /// For `pages` pages of `page_bytes` bytes, all erased.
+    pub(super) fn new(pages: u32, page_bytes: usize, store: Box<dyn PageStore>) -> Contents {
+        assert!(pages > 0 && page_bytes > 0, "a device without bytes");
+        Contents {
+            slot_of: vec![NONE; pages as usize],
+            pages_in: Vec::new(),
+            free: Vec::new(),
+            page_bytes,
+            store,
+            failure: None,
+        }
+    }
+
+    /// The bytes of `page`.
+    pub(super) fn get(&self, page: Ppn) -> Option<Box<[u8]>> {
+        let slot = self.slot_of[page.at()];
+        if slot == NONE {
+            return None;
+        }
+        let mut bytes = vec![0; self.page_bytes].into_boxed_slice();
+        // What cannot be read is not what was written: its digest will tell.
+        self.store.read(slot, &mut bytes).is_ok().then_some(bytes)
+    }
+
+    /// `page` holds these bytes, or none, from now on.
+    pub(super) fn put(&mut self, page: Ppn, bytes: Option<&[u8]>) {
+        self.clear(page);
+        let Some(bytes) = bytes else { return };
+        assert_eq!(bytes.len(), self.page_bytes, "{page:?} is not filled");
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.pages_in.push(0);
+            self.pages_in.len() as u32 - 1
+        });
+        if let Err(why) = self.store.write(slot, bytes) {
+            self.failure.get_or_insert(why);
+        }
+        self.pages_in[slot as usize] = 1;
+        self.slot_of[page.at()] = slot;
+    }
+
+    /// `to` holds what `from` holds from now on.
+    pub(super) fn share(&mut self, from: Ppn, to: Ppn) {
+        self.clear(to);
+        let slot = self.slot_of[from.at()];
+        if slot != NONE {
+            self.pages_in[slot as usize] += 1;
+            self.slot_of[to.at()] = slot;
+        }
+    }
+
+    /// `page` holds no bytes from now on.
+    pub(super) fn clear(&mut self, page: Ppn) {
+        let slot = std::mem::replace(&mut self.slot_of[page.at()], NONE);
+        if slot == NONE {
+            return;
+        }
+        let pages = &mut self.pages_in[slot as usize];
+        assert!(*pages > 0, "slot {slot} of {page:?} is free");
+        *pages -= 1;
+        if *pages == 0 {
+            self.free.push(slot);
+        }
+    }
+
+    /// The pages that hold bytes, ascending.
+    pub(super) fn pages(&self) -> impl Iterator<Item = Ppn> + '_ {
+        let all = self.slot_of.iter().enumerate();
+        all.filter(|&(_, &slot)| slot != NONE).map(|(page, _)| Ppn(page as u32))
+    }
+
+    /// Why the store has failed.
+    pub(super) fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    /// Every slot counts the pages that name it.
+    pub(super) fn audit(&self) -> Result<(), String> {
+        let mut named = vec![0u32; self.pages_in.len()];
+        for &slot in self.slot_of.iter().filter(|&&slot| slot != NONE) {
+            named[slot as usize] += 1;
+        }
+        if named != self.pages_in {
+            return Err("the slots of the page store count other pages than name them".to_string());
+        }
+        let unused = named.iter().filter(|&&pages| pages == 0).count();
+        if unused != self.free.len() {
+            return Err(format!(
+                "{unused} slots of the page store are unused, {} free",
+                self.free.len()
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Stream;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn contents_are_those_of_a_map_of_pages() {
+        let (pages, size) = (200u32, 8);
+        let mut contents = Contents::new(pages, size, Box::new(Slabs::default()));
+        let mut naive: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
+        let mut rng = Stream::new(1, "contents");
+        for step in 0..5000u64 {
+            let page = Ppn(rng.below(u64::from(pages)) as u32);
+            match rng.below(4) {
+                0 => {
+                    let bytes = step.to_le_bytes();
+                    contents.put(page, Some(&bytes));
+                    naive.insert(page.0, bytes.to_vec());
+                }
+                1 => {
+                    let from = Ppn(rng.below(u64::from(pages)) as u32);
+                    if from != page {
+                        contents.share(from, page);
+                        match naive.get(&from.0).cloned() {
+                            Some(bytes) => naive.insert(page.0, bytes),
+                            None => naive.remove(&page.0),
+                        };
+                    }
+                }
+                2 => {
+                    contents.clear(page);
+                    naive.remove(&page.0);
+                }
+                _ => assert_eq!(contents.get(page).as_deref(), naive.get(&page.0).map(|b| &b[..])),
+            }
+        }
+        contents.audit().expect("slots are counted");
+        assert!(contents.pages().map(|p| p.0).eq(naive.keys().copied()));
+        // A page and its copies need one slot: no more slots than pages with bytes at any time.
+        assert!(contents.pages_in.len() <= pages as usize, "{} slots", contents.pages_in.len());
+        assert_eq!(contents.failure(), None);
+    }
+}
