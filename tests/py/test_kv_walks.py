@@ -2,6 +2,7 @@
 
 import random
 import threading
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,30 @@ def test_values_go_with_their_keys(store: kv.DB) -> None:
         assert list(store.iterator(reverse=reverse, include_value=False)) == keys
         none = store.iterator(reverse=reverse, include_key=False, include_value=False)
         assert list(none) == [None] * 600
+
+
+def test_read_ahead_after_a_seek(tmp_path: Path) -> None:
+    """As many pairs as both of the last two seeks were followed by, up to 16 KiB; else one."""
+    with kv.open(tmp_path / "s", create_if_missing=True) as db:
+        for i in range(100):
+            db.put(b"%02d" % i, b"v" * 4096)
+
+        def ahead(taken: list[int]) -> int:
+            """Values in memory after a seek and one pair, once so many were taken after seeks."""
+            walk = db.iterator(include_key=False)
+            for count in taken:
+                walk.seek(b"10")
+                for _ in range(count):
+                    next(walk)
+            walk.seek(b"40")
+            tracemalloc.start()
+            next(walk)
+            held = tracemalloc.get_traced_memory()[0]
+            tracemalloc.stop()
+            return held // 4096
+
+        assert [ahead(taken) for taken in ([], [10], [10, 1], [1, 10])] == [0, 0, 0, 0]
+        assert [ahead(taken) for taken in ([2, 10], [10, 3], [10, 10], [1, 40, 30])] == [1, 2, 3, 3]
 
 
 def _with_a_damaged_block(folder: Path) -> kv.DB:

@@ -135,12 +135,14 @@ impl SkipList {
         self.words[node as usize + 1] as usize
     }
 
+    #[inline]
     fn value(&self, node: u32) -> &[u8] {
         let key = self.words[node as usize] as usize;
         &self.bytes(node as usize + HEAD, key + self.value_length(node))[key..]
     }
 
     /// Replace the contents of `out` by the internal key.
+    #[inline]
     fn put_key(&self, node: u32, out: &mut Vec<u8>) {
         out.clear();
         out.extend_from_slice(self.key(node));
@@ -390,6 +392,41 @@ impl MemIter {
         self.go(locked, |list, node| list.next(node, 0));
     }
 
+    /// Go to the next key with a value at `sequence`, as far as the entries passed take less than `left`
+    /// bytes, which are then counted. False if they take more, or are damaged: nothing has changed.
+    pub(crate) fn next_value(
+        &mut self,
+        locked: &Locked<'_>,
+        sequence: u64,
+        left: &mut usize,
+    ) -> bool {
+        let list = locked.list(self.number);
+        let (mut skip, mut node, mut rest) = (self.node, self.node, *left);
+        loop {
+            node = list.next(node, 0);
+            if node == START {
+                break;
+            }
+            let (key, tag) = (list.key(node), list.tag(node));
+            let bytes = key.len() + 8 + list.value_length(node);
+            if bytes >= rest {
+                return false;
+            }
+            rest -= bytes;
+            if tag.sequence() > sequence || compare_user(key, list.key(skip)).is_eq() {
+                continue;
+            }
+            match tag.kind() {
+                Some(ValueKind::Value) => break,
+                Some(ValueKind::Deletion) => skip = node,
+                None => return false,
+            }
+        }
+        *left = rest;
+        self.go(locked, |_, _| node);
+        true
+    }
+
     pub(crate) fn prev(&mut self, locked: &Locked<'_>) {
         self.go(locked, |list, node| list.path(list.key(node), list.tag(node))[0]);
     }
@@ -420,5 +457,47 @@ mod tests {
         assert_eq!(grew, [(102, 8208), (206, 12_312)]);
         assert!(!table.is_empty());
         assert!(table.begin().is_some());
+    }
+
+    /// Against the changes in order: versions, deletions and changes that come later.
+    #[test]
+    fn the_next_value_is_the_newest_visible_one_of_the_next_key() {
+        let table = Arc::new(MemTable::new(1 << 12));
+        let changes = [
+            ("a", 1, Some("old")),
+            ("a", 5, Some("new")),
+            ("b", 2, Some("x")),
+            ("b", 6, None),
+            ("c", 3, None),
+            ("d", 4, Some("d")),
+            ("d", 9, None),
+            ("e", 8, Some("late")),
+            ("f", 7, Some("")),
+        ];
+        for (key, sequence, value) in changes {
+            let kind = if value.is_some() { ValueKind::Value } else { ValueKind::Deletion };
+            let tag = Tag::new(sequence, kind);
+            table.add(key.as_bytes(), tag, value.unwrap_or_default().as_bytes());
+        }
+        let tables = [table.clone()];
+        let locked = Locked::new(&tables);
+        for (sequence, expected) in [(7, "a d f"), (9, "a e f"), (5, "a b d"), (1, "a")] {
+            let mut iter = MemIter::new(table.clone());
+            iter.seek(&locked, &crate::format::key::internal(b"a", Tag::seek(sequence)));
+            let (mut keys, mut left) = (Vec::new(), 1000);
+            while iter.valid() {
+                keys.push(
+                    String::from_utf8_lossy(crate::format::key::user(iter.key())).into_owned(),
+                );
+                assert_eq!(iter.value_length(), locked.value(iter.spot()).len());
+                let (node, before) = (iter.node, left);
+                let mut none = 9;
+                if !iter.next_value(&locked, sequence, &mut none) {
+                    assert_eq!((iter.node, none), (node, 9), "nothing has changed");
+                    assert!(iter.next_value(&locked, sequence, &mut left) && left < before);
+                }
+            }
+            assert_eq!(keys.join(" "), expected, "at sequence number {sequence}");
+        }
     }
 }

@@ -320,6 +320,23 @@ impl LockedMerge<'_> {
         Ok(())
     }
 
+    /// Go to the next key with a value, as `MemIter::next_value`, if only a memtable has any entries left:
+    /// its keys need not be copied to be compared. False otherwise: nothing has changed.
+    #[inline]
+    pub(crate) fn next_value_in_memory(&mut self, sequence: u64, left: &mut usize) -> bool {
+        let (true, &[only]) = (self.order.forward, self.order.heap.as_slice()) else {
+            return false;
+        };
+        let Source::Memory(iter) = &mut self.order.sources[only as usize] else { return false };
+        if !iter.next_value(&self.locked, sequence, left) {
+            return false;
+        }
+        if !iter.valid() {
+            self.order.heap.clear();
+        }
+        true
+    }
+
     /// Move all other sources after the current key, then advance the current source.
     fn turn_forward(&mut self) -> Result<()> {
         let current = self.order.current();

@@ -177,6 +177,7 @@ pub struct LockedIter<'a> {
 impl LockedIter<'_> {
     /// Whether the iterator is at a pair.
     #[must_use]
+    #[inline]
     pub fn valid(&self) -> bool {
         self.walk.valid
     }
@@ -186,6 +187,7 @@ impl LockedIter<'_> {
     /// # Panics
     /// If the iterator is not at a pair.
     #[must_use]
+    #[inline]
     pub fn key(&self) -> &[u8] {
         self.walk.check();
         if self.walk.forward { key::user(self.merge.key()) } else { &self.walk.key }
@@ -196,6 +198,7 @@ impl LockedIter<'_> {
     /// # Panics
     /// If the iterator is not at a pair.
     #[must_use]
+    #[inline]
     pub fn value(&self) -> &[u8] {
         self.walk.check();
         match self.walk.spot {
@@ -267,6 +270,11 @@ impl LockedIter<'_> {
     #[allow(clippy::should_implement_trait, reason = "it may fail, and goes both ways")]
     pub fn next(&mut self) -> Result<()> {
         self.walk.check();
+        let Walk { forward, sequence, until_sample, .. } = &mut *self.walk;
+        if *forward && self.merge.next_value_in_memory(*sequence, until_sample) {
+            self.walk.valid = self.merge.valid();
+            return Ok(());
+        }
         self.walk.valid = false;
         if self.walk.forward {
             self.walk.key.clear();
@@ -350,6 +358,36 @@ impl LockedIter<'_> {
             self.merge.prev()?;
         }
         self.walk.valid = shown == ValueKind::Value;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::options::{Options, ReadOptions};
+    use crate::vfs::MemoryVfs;
+    use crate::{Db, Result};
+    use std::sync::Arc;
+
+    /// Forwards through one memtable, no key is copied to be compared with the next one.
+    #[test]
+    fn keys_in_one_memtable_are_compared_in_place() -> Result<()> {
+        let options = Options { create_if_missing: true, ..Options::default() };
+        let mut db = Db::open(Arc::new(MemoryVfs::default()), options)?;
+        for i in 0..10 {
+            db.put(&[i], &[i], false)?;
+        }
+        db.delete(&[4], false)?;
+        db.put(&[6], b"again", false)?;
+        let mut iter = db.iter(ReadOptions::default(), None)?;
+        iter.seek(&[2])?;
+        let mut keys = Vec::new();
+        while iter.valid() {
+            keys.push(iter.key()[0]);
+            iter.next()?;
+        }
+        assert_eq!(keys, [2, 3, 5, 6, 7, 8, 9]);
+        assert_eq!(iter.walk.key.capacity(), 0, "a key was copied");
         Ok(())
     }
 }

@@ -16,10 +16,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 /// what is read ahead stays in the nearest cache.
 const MOST_PAIRS: usize = 64;
 const MOST_BYTES: usize = 16 << 10;
-/// At most one pair of so many is read ahead in vain, by those who seek, read some and seek again.
+/// At most one pair of so many is read ahead in vain after a seek of which nothing is known.
 const IN_VAIN: usize = 4;
-/// Bytes that may be read ahead for each pair that was read: large values are copied in vain at a cost
-/// that reading ahead does not save.
+/// Bytes that may then be read ahead for each pair that was read: large values are copied in vain at a
+/// cost that reading ahead does not save.
 const BYTES_IN_VAIN: usize = 128;
 
 /// A place between the pairs of a range of a store, and what it shows of them.
@@ -56,12 +56,19 @@ struct Ahead {
     forward: bool,
     /// Pairs read since it was sought a place or changed its direction.
     read: usize,
+    /// Pairs that the user took after the last seek but one.
+    taken: usize,
+    /// Pairs that the user took after both of the last two seeks, and so probably takes after this one.
+    expected: usize,
     /// Why it stands nowhere: moves fail until it is sought a place.
     failed: Option<Error>,
 }
 
 impl Ahead {
     fn sought(&mut self) {
+        let taken = self.read - self.ready.len();
+        self.expected = taken.min(self.taken);
+        self.taken = taken;
         self.ready.clear();
         self.read = 0;
         self.failed = None;
@@ -70,13 +77,26 @@ impl Ahead {
     /// Let the walk go where the user is.
     fn give_back(&mut self) -> Result<(), Error> {
         self.read = 0;
+        self.expected = 0;
         while self.ready.pop_back().is_some() {
             self.walk.step(!self.forward)?;
         }
         Ok(())
     }
 
-    /// Go over a batch of pairs, which is longer the longer the direction stays.
+    /// Pairs and bytes of the next batch at most: the expected pairs, then the more the longer the
+    /// direction stays.
+    fn batch(&self) -> (usize, usize) {
+        match self.expected.saturating_sub(self.read) {
+            0 => {
+                let pairs = (self.read / IN_VAIN + 1).min(MOST_PAIRS);
+                (pairs, MOST_BYTES.min(self.read * BYTES_IN_VAIN))
+            }
+            expected => (expected.min(MOST_PAIRS), MOST_BYTES),
+        }
+    }
+
+    /// Go over a batch of pairs.
     fn fetch(
         &mut self,
         py: Python<'_>,
@@ -87,8 +107,7 @@ impl Ahead {
             self.give_back()?;
             self.forward = forward;
         }
-        let batch = (self.read / IN_VAIN + 1).min(MOST_PAIRS);
-        let most_bytes = MOST_BYTES.min(self.read * BYTES_IN_VAIN);
+        let (batch, most_bytes) = self.batch();
         let mut bytes = 0;
         self.first.clear();
         let mut walk = self.walk.lock();
@@ -119,8 +138,8 @@ impl Ahead {
                 parts.value = Some(PyBytes::new(py, value).unbind());
             }
             self.ready.push_back(parts);
+            self.read += 1;
         }
-        self.read += self.ready.len();
         Ok(())
     }
 
@@ -256,7 +275,9 @@ impl KvIter {
         let iter = if value { iter } else { iter.without_values() };
         let walk = Walk::new(iter, bounds, !reverse);
         let (ready, first) = (VecDeque::new(), Vec::new());
-        let ahead = Ahead { walk, ready, first, forward: !reverse, read: 0, failed: None };
+        let (read, taken, expected) = (0, 0, 0);
+        let forward = !reverse;
+        let ahead = Ahead { walk, ready, first, forward, read, taken, expected, failed: None };
         let (ahead, shown) = (Mutex::new(Some(ahead)), Shown { key, value });
         Ok(KvIter { ahead, store: shared, shown, reverse, under })
     }
