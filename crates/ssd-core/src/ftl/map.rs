@@ -69,6 +69,15 @@ impl Map {
         };
     }
 
+    /// Let `lpns` be on the pages from `first` on.
+    #[inline]
+    pub(super) fn set_run(&mut self, lpns: &[Lpn], first: Ppn) {
+        debug_assert!(first.at() + lpns.len() <= self.pages as usize, "{first:?} is too far");
+        for (lpn, page) in lpns.iter().zip(first.0..) {
+            self.l2p[lpn.at()] = page;
+        }
+    }
+
     /// Fetch the entry of `lpn` ahead of time.
     #[inline(always)]
     pub(super) fn prefetch(&self, lpn: Lpn) {

@@ -15,6 +15,7 @@
 use super::Ftl;
 use super::blocks::BlockTable;
 use super::gc::victim::VictimPolicy;
+use super::immediate::Owned;
 use super::map::{Entry, Map};
 use super::validity::Validity;
 use crate::units::{BlockId, Lpn, OpSlot, Ppn};
@@ -120,6 +121,12 @@ impl Owners {
     #[must_use]
     pub fn count_valid(&self, from: Ppn, end: Ppn) -> u32 {
         self.validity.count(from, end)
+    }
+
+    /// The valid pages in `from..end`: words of [`Owners::validity`] with their numbers, without other pages.
+    #[inline(always)]
+    pub(super) fn valid_words(&self, from: Ppn, end: Ppn) -> impl Iterator<Item = (usize, u64)> {
+        self.validity.words_of(from, end)
     }
 
     /// Which pages are valid: page `p` is bit `p % 64` of word `p / 64`.
@@ -320,16 +327,21 @@ impl Ftl {
         true
     }
 
-    /// The same for valid pages of one block, `sources`, copied to as many pages from `first` on, with nothing
-    /// in flight. (Of a block under collection policies need not hear.)
-    pub(super) fn relocate_run(&mut self, sources: &[(Ppn, Lpn)], first: Ppn) {
-        let count = sources.len() as u32;
+    /// The same for valid pages of one block copied to as many pages from `first` on, with nothing in flight.
+    /// (Of a block under collection policies need not hear.)
+    pub(super) fn relocate_run(&mut self, sources: Owned<'_>, first: Ppn) {
+        let count = sources.pages.len() as u32;
         let owners = &mut self.owners;
-        for (&(source, lpn), target) in sources.iter().zip(first.0..) {
-            debug_assert_eq!(owners.map.get(lpn), Entry::Page(source), "{lpn:?} is elsewhere");
-            owners.map.set(lpn, Entry::Page(Ppn(target)));
-        }
-        let (from, to) = (sources[0].0, sources[sources.len() - 1].0);
+        debug_assert!(
+            sources
+                .pages
+                .iter()
+                .zip(sources.lpns)
+                .all(|(&s, &l)| owners.newest(l) == Entry::Page(s)),
+            "an owner is elsewhere"
+        );
+        owners.map.set_run(sources.lpns, first);
+        let (from, to) = (sources.pages[0], sources.pages[sources.pages.len() - 1]);
         let victim = self.geo.block_of(from);
         let moved = owners.validity.unmark_range(from, to);
         assert_eq!(moved, count, "{victim:?} has other valid pages");
@@ -356,13 +368,5 @@ impl Ftl {
     pub(super) fn adopt(&mut self, lpn: Lpn, ppn: Ppn) {
         debug_assert_eq!(self.owners.newest(lpn), Entry::Unmapped, "{lpn:?} is given out twice");
         self.commit(lpn, ppn, None);
-    }
-
-    /// Call `each` with every valid page of `block` and its owner, ascending.
-    #[inline(always)]
-    pub(super) fn for_each_owned(&self, block: BlockId, mut each: impl FnMut(Ppn, Lpn)) {
-        let first = self.geo.first_page(block);
-        let end = Ppn(first.0 + self.geo.pages_per_block);
-        self.owners.validity.for_each(first, end, |page| each(page, self.media.lpn(page)));
     }
 }

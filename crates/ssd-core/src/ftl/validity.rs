@@ -54,16 +54,10 @@ impl Validity {
         count
     }
 
-    /// Call `each` with every valid page in `from..end`, ascending.
+    /// The words with the pages `from..end`, by number, without the bits of other pages.
     #[inline(always)]
-    pub(super) fn for_each(&self, from: Ppn, end: Ppn, mut each: impl FnMut(Ppn)) {
-        for (word, mask) in words(from, end) {
-            let mut bits = self.words[word] & mask;
-            while bits != 0 {
-                each(Ppn(word as u32 * 64 + bits.trailing_zeros()));
-                bits &= bits - 1;
-            }
-        }
+    pub(super) fn words_of(&self, from: Ppn, end: Ppn) -> impl Iterator<Item = (usize, u64)> {
+        words(from, end).map(|(word, mask)| (word, self.words[word] & mask))
     }
 
     /// The first valid page in `from..end`.

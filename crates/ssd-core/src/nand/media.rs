@@ -107,6 +107,14 @@ impl Media {
         self.lpn[ppn.at()] = lpn.0;
     }
 
+    /// Write the addresses into the out-of-band area of consecutive pages just programmed, the first of them
+    /// `first`.
+    #[inline(always)]
+    pub fn set_lpns(&mut self, first: Ppn, lpns: &[Lpn]) {
+        let pages = &mut self.lpn[first.at()..first.at() + lpns.len()];
+        pages.iter_mut().zip(lpns).for_each(|(page, lpn)| *page = lpn.0);
+    }
+
     /// Store the contents of a page just programmed.
     pub fn store(&mut self, ppn: Ppn, sequence: u64, payload: &Payload) {
         if let Some(all) = &mut self.sequence {
@@ -179,6 +187,13 @@ impl Media {
     pub fn erase(&mut self, geo: &Geometry, block: BlockId, plane: PlaneId) {
         let at = self.flash_block(block, plane);
         self.programmed[at] = 0;
+        if self.members == 1 {
+            let first = geo.first_page(block).at();
+            self.lpn[first..first + geo.pages_per_flash_block as usize].fill(u32::MAX);
+            if !self.keeps_contents() {
+                return;
+            }
+        }
         for page in 0..geo.pages_per_flash_block {
             let ppn = geo.page_on(block, plane, page);
             self.lpn[ppn.at()] = u32::MAX;

@@ -10,6 +10,7 @@ use crate::config::{Config, FillOrder, SteadyStart};
 use crate::ftl::gc::Demand;
 use crate::ftl::gc::agenda::{Agenda, AlwaysItsTurn, Next};
 use crate::ftl::gc::trigger::SpaceView;
+use crate::ftl::immediate::OwnedPages;
 use crate::ftl::place::{Layout, Placement, PlacementPolicy};
 use crate::ftl::plugs::Plugs;
 use crate::ftl::snapshot::DeviceSnapshot;
@@ -68,7 +69,7 @@ pub struct Functional {
     layout: Layout,
     agenda: Agenda,
     /// The pages of the victim under collection.
-    pages: Vec<(Ppn, Lpn)>,
+    pages: OwnedPages,
     sequence: u64,
     victims: Option<Vec<BlockId>>,
     /// Pages programmed for any reason, and how many there will be at the next report of progress.
@@ -113,7 +114,7 @@ impl Functional {
         let layout = Layout::new(&config.device);
         let agenda = Agenda::new(&config.gc, &ftl, plugs);
         Functional {
-            pages: Vec::new(),
+            pages: OwnedPages::default(),
             tally: Tally::default(),
             victim_invalid: Histogram::new(),
             placement: plugs.placement(&config.alloc.placement, &layout),
@@ -268,21 +269,22 @@ impl Functional {
         };
         self.ftl.begin_collection(choice);
         let mut pages = std::mem::take(&mut self.pages);
-        self.ftl.valid_pages_ahead(block, &mut pages);
-        let mut left = &pages[..];
-        while let Some(&(source, _)) = left.first() {
+        pages.take(&self.ftl, block);
+        let mut left = pages.get();
+        let moved = left.pages.len() as u64;
+        while let Some(&source) = left.pages.first() {
             let home = self.ftl.geo.plane_of(source);
             let plane = self.ftl.space.copy_plane(home, stream, &self.ftl.blocks);
             let plane = plane.expect("the reserve keeps room for every job");
             // Pages of a superblock lie on its planes in turn.
-            let run = if self.ftl.geo.members == 1 { left } else { &left[..1] };
+            let run = if self.ftl.geo.members == 1 { left } else { left.first(1) };
             let copied = self.ftl.copy_now(run, block, plane, stream);
-            left = &left[copied..];
+            left = left.after(copied);
         }
         let copies =
             if choice.levels { &mut self.tally.wear_pages } else { &mut self.tally.gc_pages };
-        *copies += pages.len() as u64;
-        self.programs += pages.len() as u64;
+        *copies += moved;
+        self.programs += moved;
         self.pages = pages;
         self.ftl.begin_erase(block);
         self.ftl.finish_erase(block);
