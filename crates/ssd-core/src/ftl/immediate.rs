@@ -12,9 +12,41 @@ impl Ftl {
         self.clock += 1;
         self.blocks.now = Nanos(self.clock);
         let ppn = self.bind(plane, stream, lpn);
-        let replaced = self.claim_now(lpn, ppn);
-        self.settle(ppn);
+        let block = self.geo.block_of(ppn);
+        let replaced = self.claim_now(lpn, ppn, block);
+        self.settled(block, 1);
         (ppn, replaced)
+    }
+
+    /// Whether [`Ftl::write_open`] may be used.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.space.is_plain() && self.geo.members == 1 && !self.media.keeps_contents()
+    }
+
+    /// Write `lpn` to the open block of the host frontier `stream` on `plane`, if it has one, of a device that is
+    /// plain. Returns the page that it replaces, and whether a block of the pool has been opened since
+    /// [`super::space::Space::take_opened`] last asked.
+    #[inline(always)]
+    pub fn write_open(
+        &mut self,
+        plane: PlaneId,
+        stream: u32,
+        lpn: Lpn,
+    ) -> Option<(Option<Ppn>, bool)> {
+        let (block, opened) = self.space.take_open(plane, stream)?;
+        self.clock += 1;
+        self.blocks.now = Nanos(self.clock);
+        let ppn = self.media.program_plain(&self.geo, block, lpn);
+        // Bound and settled at once, so that nothing is ever pending.
+        let bound = &mut self.blocks.bound[block.at()];
+        *bound += 1;
+        let full = *bound == self.blocks.pages_per_block;
+        let replaced = self.claim_now(lpn, ppn, block);
+        if full {
+            self.seal(block);
+        }
+        Some((replaced, opened))
     }
 
     /// Copy valid pages of `victim` to frontier `stream` (that of GC or of wear levelling) on `plane`: as

@@ -350,16 +350,15 @@ impl Ftl {
         self.blocks.valid[self.geo.block_of(first).at()] += count as u16;
     }
 
-    /// `ppn` has been programmed with the newest data of `lpn`, of which nothing is in flight. Returns the
-    /// page that it replaces.
+    /// `ppn` of `block` has been programmed with the newest data of `lpn`, of which nothing is in flight. Returns
+    /// the page that it replaces.
     #[inline(always)]
-    pub(super) fn claim_now(&mut self, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
-        let old = match self.owners.newest(lpn) {
-            Entry::Page(old) => Some(old),
-            Entry::Unmapped => None,
-            Entry::Slot(_) => unreachable!("nothing is in flight in functional mode"),
-        };
-        self.commit(lpn, ppn, old);
+    pub(super) fn claim_now(&mut self, lpn: Lpn, ppn: Ppn, block: BlockId) -> Option<Ppn> {
+        let old = self.owners.map.replace(lpn, ppn);
+        self.owners.mark(ppn, block, &mut self.blocks);
+        if let Some(old) = old {
+            self.disown(old);
+        }
         old
     }
 

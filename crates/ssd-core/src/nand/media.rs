@@ -86,6 +86,21 @@ impl Media {
         ppn
     }
 
+    /// The same where an erase unit is one flash block.
+    #[inline(always)]
+    pub fn program_plain(&mut self, geo: &Geometry, block: BlockId, lpn: Lpn) -> Ppn {
+        debug_assert!(self.members == 1, "pages of {block:?} lie on several planes");
+        let programmed = &mut self.programmed[block.at()];
+        let page = u32::from(*programmed);
+        assert!(page < geo.pages_per_flash_block, "program beyond the end of {block:?}");
+        *programmed += 1;
+        let ppn = Ppn(block.0 * geo.pages_per_block + page);
+        self.lpn[ppn.at()] = lpn.0;
+        // The next line of addresses of this block: written soon.
+        prefetch(&self.lpn, ppn.at() + 16);
+        ppn
+    }
+
     /// Program the next `count` pages, whose addresses follow by [`Media::set_lpn`]. Returns the first.
     pub fn program_run(
         &mut self,

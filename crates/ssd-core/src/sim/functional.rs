@@ -70,6 +70,8 @@ pub struct Functional {
     agenda: Agenda,
     /// The pages of the victim under collection.
     pages: OwnedPages,
+    /// Most writes need none of the checks for shared frontiers, superblocks, contents and external policies.
+    plain: bool,
     sequence: u64,
     victims: Option<Vec<BlockId>>,
     /// Pages programmed for any reason, and how many there will be at the next report of progress.
@@ -120,6 +122,7 @@ impl Functional {
             placement: plugs.placement(&config.alloc.placement, &layout),
             layout,
             agenda,
+            plain: !plugs.any() && ftl.is_plain(),
             sequence: 0,
             victims: None,
             programs: 0,
@@ -153,27 +156,49 @@ impl Functional {
     /// policy fails.
     #[inline]
     pub fn write(&mut self, lpn: Lpn, stream: u8) -> Result<(), DeviceError> {
-        let written = self.write_page(lpn, stream);
-        if self.plugs.any() {
-            self.heed_policies()?;
-        }
-        written
-    }
-
-    #[inline(always)]
-    fn write_page(&mut self, lpn: Lpn, stream: u8) -> Result<(), DeviceError> {
         assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
         self.sequence += 1;
         self.tally.host_pages += 1;
         self.programs += 1;
         let planned = self.placement.place(lpn, &|_| 0);
         let stream = self.ftl.space.host_stream(stream);
-        let plane = self.plane_for(planned, stream)?;
-        let (ppn, old) = self.ftl.write_now(plane, stream, lpn);
-        if self.ftl.media.keeps_contents() {
-            let payload = Payload { digest: fill_digest(lpn, self.sequence), bytes: None };
-            self.ftl.media.store(ppn, self.sequence, &payload);
+        if self.plain
+            && let Some((old, opened)) = self.ftl.write_open(planned, stream, lpn)
+        {
+            if opened || !self.agenda.is_quiet() {
+                self.page_written(planned, old);
+            }
+            return Ok(());
         }
+        self.write_planned(lpn, planned, stream)
+    }
+
+    /// The rest of a write that is planned for a plane: find a plane that has a page, bind, commit.
+    #[inline(never)]
+    fn write_planned(
+        &mut self,
+        lpn: Lpn,
+        planned: PlaneId,
+        stream: u32,
+    ) -> Result<(), DeviceError> {
+        let found = self.plane_for(planned, stream);
+        if let Ok(plane) = found {
+            let (ppn, old) = self.ftl.write_now(plane, stream, lpn);
+            if self.ftl.media.keeps_contents() {
+                let payload = Payload { digest: fill_digest(lpn, self.sequence), bytes: None };
+                self.ftl.media.store(ppn, self.sequence, &payload);
+            }
+            self.page_written(plane, old);
+        }
+        if self.plugs.any() {
+            self.heed_policies()?;
+        }
+        found.map(|_| ())
+    }
+
+    /// A page has been written on `plane`, and `old` has become invalid: collect if that changes a demand.
+    #[inline(never)]
+    fn page_written(&mut self, plane: PlaneId, old: Option<Ppn>) {
         let pool = self.ftl.geo.pool_of(plane);
         let opened = self.ftl.space.take_opened(pool);
         self.agenda.page_written(pool, opened);
@@ -184,7 +209,6 @@ impl Functional {
         if !self.agenda.is_empty() {
             self.meet_demands();
         }
-        Ok(())
     }
 
     /// End the run if an external policy has failed.
