@@ -39,11 +39,9 @@ impl Ftl {
         self.blocks.now = Nanos(self.clock);
         let ppn = self.media.program_plain(&self.geo, block, lpn);
         // Bound and settled at once, so that nothing is ever pending.
-        let bound = &mut self.blocks.bound[block.at()];
-        *bound += 1;
-        let full = *bound == self.blocks.pages_per_block;
+        self.blocks.bound[block.at()] += 1;
         let replaced = self.claim_now(lpn, ppn, block);
-        if full {
+        if self.blocks.bound[block.at()] == self.blocks.pages_per_block {
             self.seal(block);
         }
         Some((replaced, opened))

@@ -273,21 +273,27 @@ impl Ftl {
         }
     }
 
-    /// A page loses an owner. True if it was the last: the page is invalid now.
+    /// A page loses its owner: it is invalid now.
     #[inline]
-    fn disown(&mut self, ppn: Ppn) -> bool {
+    fn disown(&mut self, ppn: Ppn) {
+        self.owners.valid_pages -= 1;
+        self.release(ppn);
+    }
+
+    /// The same without the count of valid pages.
+    #[inline(always)]
+    fn release(&mut self, ppn: Ppn) {
         self.owners.validity.unmark(ppn);
         let block = self.geo.block_of(ppn);
         let valid = &mut self.blocks.valid[block.at()];
-        assert!(*valid > 0, "{block:?} has no valid page to release");
+        // (A copy of the number for the message: it stays in a register otherwise.)
+        assert!(*valid > 0, "{:?} has no valid page to release", { block });
         *valid -= 1;
-        self.owners.valid_pages -= 1;
         if self.blocks.is_candidate(block) {
             self.victim.on_invalidate(block, &self.blocks, self.clock);
         } else {
             self.lost_page(block);
         }
-        true
     }
 
     /// `lpn` is unmapped from now on. Returns where its newest data were, and its committed page, which is
@@ -354,10 +360,12 @@ impl Ftl {
     /// the page that it replaces.
     #[inline(always)]
     pub(super) fn claim_now(&mut self, lpn: Lpn, ppn: Ppn, block: BlockId) -> Option<Ppn> {
+        self.owners.validity.mark(ppn);
+        self.blocks.valid[block.at()] += 1;
         let old = self.owners.map.replace(lpn, ppn);
-        self.owners.mark(ppn, block, &mut self.blocks);
-        if let Some(old) = old {
-            self.disown(old);
+        match old {
+            Some(old) => self.release(old),
+            None => self.owners.valid_pages += 1,
         }
         old
     }

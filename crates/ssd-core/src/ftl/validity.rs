@@ -32,8 +32,9 @@ impl Validity {
     /// Mark a page invalid.
     #[inline(always)]
     pub(super) fn unmark(&mut self, ppn: Ppn) {
-        assert!(self.is_valid(ppn), "{ppn:?} is released twice");
-        self.words[ppn.at() / 64] &= !(1 << (ppn.0 % 64));
+        let (word, bit) = (&mut self.words[ppn.at() / 64], 1 << (ppn.0 % 64));
+        assert!(*word & bit != 0, "{:?} is released twice", { ppn });
+        *word ^= bit;
     }
 
     /// Mark `count` pages from `first` on valid.

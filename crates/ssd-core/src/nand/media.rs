@@ -77,7 +77,7 @@ impl Media {
     pub fn program(&mut self, geo: &Geometry, block: BlockId, plane: PlaneId, lpn: Lpn) -> Ppn {
         let at = self.flash_block(block, plane);
         let page = u32::from(self.programmed[at]);
-        assert!(page < geo.pages_per_flash_block, "program beyond the end of {block:?}");
+        assert!(page < geo.pages_per_flash_block, "program beyond the end of {:?}", { block });
         let ppn = geo.page_on(block, plane, page);
         self.programmed[at] += 1;
         self.lpn[ppn.at()] = lpn.0;
@@ -92,7 +92,7 @@ impl Media {
         debug_assert!(self.members == 1, "pages of {block:?} lie on several planes");
         let programmed = &mut self.programmed[block.at()];
         let page = u32::from(*programmed);
-        assert!(page < geo.pages_per_flash_block, "program beyond the end of {block:?}");
+        assert!(page < geo.pages_per_flash_block, "program beyond the end of {:?}", { block });
         *programmed += 1;
         let ppn = Ppn(block.0 * geo.pages_per_block + page);
         self.lpn[ppn.at()] = lpn.0;

@@ -156,7 +156,7 @@ impl Functional {
     /// policy fails.
     #[inline]
     pub fn write(&mut self, lpn: Lpn, stream: u8) -> Result<(), DeviceError> {
-        assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
+        assert!(lpn.0 < self.ftl.geo.user_pages, "{:?} is beyond the device", { lpn });
         self.sequence += 1;
         self.tally.host_pages += 1;
         self.programs += 1;
