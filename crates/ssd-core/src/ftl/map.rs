@@ -85,7 +85,15 @@ impl Map {
     #[inline]
     pub(super) fn set_run(&mut self, lpns: &[Lpn], first: Ppn) {
         debug_assert!(first.at() + lpns.len() <= self.pages as usize, "{first:?} is too far");
-        for (lpn, page) in lpns.iter().zip(first.0..) {
+        let (fours, rest) = lpns.as_chunks::<4>();
+        let mut page = first.0;
+        for four in fours {
+            for (i, lpn) in (0..).zip(four) {
+                self.l2p[lpn.at()] = page + i;
+            }
+            page += 4;
+        }
+        for (lpn, page) in rest.iter().zip(page..) {
             self.l2p[lpn.at()] = page;
         }
     }

@@ -47,7 +47,7 @@ use crate::config::{Config, Frontiers};
 use crate::nand::geometry::Geometry;
 use crate::units::{BlockId, Divisor, PlaneId, PoolId};
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::VecDeque;
 
 const NONE: u32 = u32::MAX;
 
@@ -57,6 +57,31 @@ struct Open {
     block: u32,
     /// Pages left on this plane.
     left: u32,
+}
+
+/// The erased blocks of one home, ascending by key and number. The next key is nearly always the largest.
+#[derive(Clone, Default)]
+struct FreeList(VecDeque<(u32, u32)>);
+
+impl FreeList {
+    /// Put a block in; false if it is in it already.
+    fn insert(&mut self, new: (u32, u32)) -> bool {
+        if self.0.back().is_none_or(|&last| last < new) {
+            self.0.push_back(new);
+            return true;
+        }
+        let place = self.0.binary_search(&new);
+        if let Err(at) = place {
+            self.0.insert(at, new);
+        }
+        place.is_err()
+    }
+
+    /// Take a block out; false if it is not in it.
+    fn remove(&mut self, old: (u32, u32)) -> bool {
+        let place = self.0.binary_search(&old);
+        place.is_ok_and(|at| self.0.remove(at).is_some())
+    }
 }
 
 /// Counts of one pool.
@@ -84,7 +109,7 @@ struct PoolSpace {
 #[derive(Clone)]
 pub struct Space {
     /// Erased blocks by home (plane; with superblocks: pool), next to be opened first.
-    free: Vec<BTreeSet<(u32, u32)>>,
+    free: Vec<FreeList>,
     pools: Vec<PoolSpace>,
     good_total: u64,
     /// Frontiers, `plane * frontiers + stream`; the last one is that of wear levelling.
@@ -132,7 +157,7 @@ impl Space {
         };
         Space {
             free: (0..homes)
-                .map(|h| (h * per_home..(h + 1) * per_home).map(|b| (0, b)).collect())
+                .map(|h| FreeList((h * per_home..(h + 1) * per_home).map(|b| (0, b)).collect()))
                 .collect(),
             pools: vec![pool; pools],
             good_total: all,
@@ -342,7 +367,7 @@ impl Space {
     #[inline(never)]
     fn host_may_open(&self, plane: PlaneId, has_open: bool) -> bool {
         let pool = self.pool(plane);
-        let may_open = || self.unpromised(pool) > 0 && !self.free[self.home(plane)].is_empty();
+        let may_open = || self.unpromised(pool) > 0 && !self.free[self.home(plane)].0.is_empty();
         let takes = if self.shared { 1 } else { self.pages_per_block };
         (has_open || may_open()) && self.gc_room(pool) >= self.gc_need(pool) + u64::from(takes)
     }
@@ -351,7 +376,7 @@ impl Space {
     #[inline(always)]
     #[must_use]
     pub fn has_page(&self, plane: PlaneId, stream: u32) -> bool {
-        self.has_open(plane, stream) || !self.free[self.home(plane)].is_empty()
+        self.has_open(plane, stream) || !self.free[self.home(plane)].0.is_empty()
     }
 
     /// The block in which the next page of `stream` on `plane` is bound, opened if necessary.
@@ -466,9 +491,9 @@ impl Space {
     fn take_free(&mut self, plane: PlaneId, stream: u32, blocks: &BlockTable) -> BlockId {
         let home = self.home(plane);
         let next = if stream == self.wear_stream() {
-            self.most_worn_at(home, blocks).filter(|key| self.free[home].remove(key))
+            self.most_worn_at(home, blocks).filter(|&key| self.free[home].remove(key))
         } else {
-            self.free[home].pop_first()
+            self.free[home].0.pop_front()
         };
         BlockId(next.expect("the caller has checked for a free block").1)
     }
@@ -476,7 +501,7 @@ impl Space {
     /// The erased block of a home with the most erases, then the lowest number.
     fn most_worn_at(&self, home: usize, blocks: &BlockTable) -> Option<(u32, u32)> {
         let erases = |key: &&(u32, u32)| (blocks.erases[key.1 as usize], Reverse(key.1));
-        self.free[home].iter().max_by_key(erases).copied()
+        self.free[home].0.iter().max_by_key(erases).copied()
     }
 
     /// The erased block of `pool` with the most erases, then the lowest number.
@@ -590,7 +615,7 @@ impl Space {
     /// Take `block`, never used so far and at home on `plane`, out of the free list.
     fn take_unused(&mut self, block: BlockId, plane: PlaneId) {
         let (pool, home) = (self.pool(plane), self.home(plane));
-        assert!(self.free[home].remove(&(0, block.0)), "{block:?} has been used");
+        assert!(self.free[home].remove((0, block.0)), "{block:?} has been used");
         self.pools[pool.at()].free -= 1;
         self.free_total -= 1;
         self.lowest_free = self.lowest_free.min(self.free_total);
@@ -606,7 +631,7 @@ impl Space {
 
     /// The blocks in the free lists, for the audit.
     pub fn free_list(&self) -> impl Iterator<Item = BlockId> + '_ {
-        self.free.iter().flatten().map(|&(_, b)| BlockId(b))
+        self.free.iter().flat_map(|list| &list.0).map(|&(_, b)| BlockId(b))
     }
 
     /// The open blocks with pages left on some plane, for the audit: (plane, stream, block, left).

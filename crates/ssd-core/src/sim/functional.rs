@@ -74,8 +74,9 @@ pub struct Functional {
     plain: bool,
     sequence: u64,
     victims: Option<Vec<BlockId>>,
-    /// Pages programmed for any reason, and how many there will be at the next report of progress.
-    programs: u64,
+    /// Pages copied for any reason.
+    copies: u64,
+    /// Pages admitted and copied at the next report of progress.
     next_look: u64,
     plugs: Plugs,
 }
@@ -125,7 +126,7 @@ impl Functional {
             plain: !plugs.any() && ftl.is_plain(),
             sequence: 0,
             victims: None,
-            programs: 0,
+            copies: 0,
             next_look: 0,
             plugs: plugs.clone(),
             ftl,
@@ -159,7 +160,6 @@ impl Functional {
         assert!(lpn.0 < self.ftl.geo.user_pages, "{:?} is beyond the device", { lpn });
         self.sequence += 1;
         self.tally.host_pages += 1;
-        self.programs += 1;
         let planned = self.placement.place(lpn, &|_| 0);
         let stream = self.ftl.space.host_stream(stream);
         if self.plain
@@ -308,7 +308,7 @@ impl Functional {
         let copies =
             if choice.levels { &mut self.tally.wear_pages } else { &mut self.tally.gc_pages };
         *copies += moved;
-        self.programs += moved;
+        self.copies += moved;
         self.pages = pages;
         self.ftl.begin_erase(block);
         self.ftl.finish_erase(block);
@@ -364,7 +364,7 @@ impl Functional {
     /// so those count.
     #[inline(always)]
     pub fn is_time_to_look(&mut self) -> bool {
-        let programs = self.programs;
+        let programs = self.sequence + self.copies;
         let due = programs >= self.next_look;
         if due {
             self.next_look = programs + LOOK_EVERY;

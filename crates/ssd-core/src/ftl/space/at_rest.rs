@@ -23,7 +23,8 @@ impl Space {
     /// Write what does not follow from the blocks into `columns`.
     pub(in crate::ftl) fn save(&self, blocks: usize, columns: &mut Columns) {
         let mut order = vec![0; blocks];
-        self.free.iter().flatten().for_each(|&(key, block)| order[block as usize] = key);
+        let free = self.free.iter().flat_map(|list| &list.0);
+        free.for_each(|&(key, block)| order[block as usize] = key);
         columns.free_order = order;
         columns.frontiers = self.open.iter().flat_map(|open| [open.block, open.left]).collect();
         if self.superblock {
@@ -76,7 +77,7 @@ impl Space {
     }
 
     fn load_free(&mut self, ground: &Ground<'_>, order: &[u32]) {
-        self.free.iter_mut().for_each(std::collections::BTreeSet::clear);
+        self.free.iter_mut().for_each(|list| list.0.clear());
         for pool in &mut self.pools {
             (pool.free, pool.good, pool.used) = (0, 0, 0);
         }
@@ -85,11 +86,14 @@ impl Space {
             let plane = ground.geo.first_plane(block);
             let (home, pool) = (self.home(plane), self.pool(plane).at());
             if state == BlockState::Free {
-                self.free[home].insert((order[at], block.0));
+                self.free[home].0.push_back((order[at], block.0));
                 self.pools[pool].free += 1;
             }
             self.pools[pool].good += u32::from(state != BlockState::Bad);
             self.pools[pool].used += u32::from(ground.blocks.bound[at]);
+        }
+        for list in &mut self.free {
+            list.0.make_contiguous().sort_unstable();
         }
         let total = |of: fn(&PoolSpace) -> u32| self.pools.iter().map(|p| u64::from(of(p))).sum();
         (self.good_total, self.free_total) = (total(|pool| pool.good), total(|pool| pool.free));

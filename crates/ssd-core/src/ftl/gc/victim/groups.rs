@@ -94,7 +94,22 @@ impl Least {
     where
         M: Copy + PartialEq,
     {
-        self.ties(pool, table, member, yes).next()
+        let groups = self.groups(pool);
+        let least = *self.least[groups.clone()].iter().min().expect("a pool has groups");
+        if least == NONE {
+            return None;
+        }
+        let group = self.least[groups.clone()].iter().position(|&valid| valid == least)?;
+        let blocks = self.blocks(groups.start + group, table);
+        let mut all = table.valid[blocks.clone()].iter().zip(&member[blocks.clone()]);
+        let first = all.position(|(&valid, &is)| valid == least && is == yes);
+        let first = first.expect("the minimum of a group is that of a member");
+        Some(BlockId((blocks.start + first) as u32))
+    }
+
+    fn groups(&self, pool: PoolId) -> Range<usize> {
+        let first = pool.at() * self.per_pool as usize;
+        first..first + self.per_pool as usize
     }
 
     /// All members of `pool` with the fewest valid pages, lowest id first.
@@ -108,8 +123,7 @@ impl Least {
     where
         M: Copy + PartialEq,
     {
-        let first = pool.at() * self.per_pool as usize;
-        let groups = first..first + self.per_pool as usize;
+        let groups = self.groups(pool);
         let least = *self.least[groups.clone()].iter().min().expect("a pool has groups");
         groups
             .filter(move |&g| least != NONE && self.least[g] == least)
