@@ -30,17 +30,17 @@ fn advise_huge(start: *mut u8, bytes: usize) {
 #[cfg(not(target_os = "linux"))]
 fn advise_huge(_start: *mut u8, _bytes: usize) {}
 
-/// Bring element `index` of `slice` towards the cache; out of range: nothing.
+/// Bring element `index` of `slice` towards the cache. An index beyond the slice is harmless.
 #[inline(always)]
 pub fn prefetch<T>(slice: &[T], index: usize) {
-    if index >= slice.len() {
-        return;
-    }
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the address lies inside the slice (checked above); a prefetch reads nothing.
+    // SAFETY: the address is computed without `add`, so that it need not lie inside the slice; a prefetch reads
+    // nothing and cannot fault, whatever the address.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
-            slice.as_ptr().add(index).cast(),
+            slice.as_ptr().wrapping_add(index).cast(),
         );
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, index);
 }

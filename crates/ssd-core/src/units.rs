@@ -100,10 +100,10 @@ impl std::ops::Mul<u64> for Nanos {
     }
 }
 
-/// Exact division of any `u32` by a number fixed at start-up, without a division.
+/// Exact division of any `u32` by a number fixed at start-up, without a division or a branch.
 ///
-/// `q = (n * ceil(2^64 / d)) >> 64` is exact for every `n < 2^32` and `2 <= d < 2^32` (Granlund and
-/// Montgomery, "Division by invariant integers", PLDI 1994).
+/// `q = (floor((2^64 - 1) / d) * (n + 1)) >> 64` is exact for every `n < 2^32` and `1 <= d < 2^32` (Robison,
+/// "N-bit unsigned division via N-bit multiply-add", ARITH 2005).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Divisor {
     magic: u64,
@@ -115,7 +115,7 @@ impl Divisor {
     #[must_use]
     pub fn new(d: u32) -> Divisor {
         assert!(d > 0, "a divisor is at least 1");
-        Divisor { magic: if d == 1 { 0 } else { u64::MAX / u64::from(d) + 1 }, d }
+        Divisor { magic: u64::MAX / u64::from(d), d }
     }
     /// The divisor itself.
     #[inline(always)]
@@ -127,7 +127,7 @@ impl Divisor {
     #[inline(always)]
     #[must_use]
     pub const fn div(self, n: u32) -> u32 {
-        if self.magic == 0 { n } else { ((self.magic as u128 * n as u128) >> 64) as u32 }
+        ((self.magic as u128 * (n as u64 + 1) as u128) >> 64) as u32
     }
     /// `(n / d, n % d)`.
     #[inline(always)]
@@ -146,7 +146,9 @@ mod tests {
     fn divisor_is_exact_at_the_edges() {
         for d in [1u32, 2, 3, 5, 7, 64, 127, 128, 384, 65_537, u32::MAX - 1, u32::MAX] {
             let by = Divisor::new(d);
-            for n in [0, 1, d - 1, d, d.saturating_add(1), u32::MAX - 1, u32::MAX, 1 << 31] {
+            let multiples = [1, 2, 3, u32::MAX / d].map(|k| d.saturating_mul(k));
+            let around = multiples.into_iter().flat_map(|m| [m - 1, m, m.saturating_add(1)]);
+            for n in around.chain([0, 1, u32::MAX - 1, u32::MAX, 1 << 31]) {
                 assert_eq!(by.div_rem(n), (n / d, n % d), "{n} / {d}");
             }
         }

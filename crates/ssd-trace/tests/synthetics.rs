@@ -7,7 +7,7 @@ mod workloads;
 use cases::cases;
 use proptest::prelude::*;
 use ssd_core::config::{Arrival, ArrivalKind, SizeShare, Workload, WorkloadKind};
-use ssd_core::host::request::{Op, TimedRequest};
+use ssd_core::host::request::{Op, SourceError, TimedRequest};
 use workloads::{drain, workload};
 
 const KINDS: [WorkloadKind; 4] =
@@ -45,6 +45,57 @@ fn the_seed_decides_and_streams_are_apart() {
         let pairs = first.iter().zip(&reads);
         assert!(pairs.clone().all(|(a, b)| (a.at, a.request.sector) == (b.at, b.request.sector)));
         assert!(pairs.clone().any(|(a, b)| a.request.op != b.request.op));
+    }
+}
+
+/// The requests of `workload` in batches of `most`, and the error that ended them.
+fn batches(workload: &Workload, most: usize) -> (Vec<TimedRequest>, Option<SourceError>) {
+    let mut source = ssd_trace::open(workload, 4096, 5000, 1).expect("it opens").source;
+    let mut all = Vec::new();
+    loop {
+        let before = all.len();
+        match source.fill(&mut all, most) {
+            Ok(()) if all.len() - before < most => return (all, None),
+            Ok(()) => {}
+            Err(error) => return (all, Some(error)),
+        }
+    }
+}
+
+#[test]
+fn a_batch_holds_the_requests_that_come_one_by_one() {
+    let one_size =
+        |bytes, kind| Workload { sizes: vec![SizeShare { bytes, weight: 1.0 }], ..workload(kind) };
+    for kind in KINDS {
+        for w in [mixed(kind), workload(kind), one_size(512, kind), one_size(8192, kind)] {
+            let at = |arrival, interval_ns| Workload {
+                arrival: Arrival { kind: arrival, interval_ns, ..w.arrival },
+                ..w.clone()
+            };
+            // The last one leaves time for some requests only.
+            let fixed = [0, 100, 1 << 53].map(|interval| at(ArrivalKind::Fixed, interval));
+            for w in fixed.into_iter().chain([at(ArrivalKind::Poisson, 100), w.clone()]) {
+                let mut source = ssd_trace::open(&w, 4096, 5000, 1).expect("it opens").source;
+                let (mut single, mut error) = (Vec::new(), None);
+                loop {
+                    match source.next_request() {
+                        Ok(Some(request)) => single.push(request),
+                        Ok(None) => break,
+                        Err(end) => {
+                            error = Some(end);
+                            break;
+                        }
+                    }
+                }
+                assert_eq!(error.is_some(), w.arrival.interval_ns == 1 << 53, "{w:?}");
+                for most in [1, 16, 1000, usize::MAX] {
+                    assert!(
+                        batches(&w, most) == (single.clone(), error.clone()),
+                        "{most} of {w:?}"
+                    );
+                }
+            }
+        }
     }
 }
 

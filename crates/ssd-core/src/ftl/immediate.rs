@@ -12,32 +12,61 @@ impl Ftl {
         self.clock += 1;
         self.blocks.now = Nanos(self.clock);
         let ppn = self.bind(plane, stream, lpn);
-        let replaced = self.claim_now(lpn, ppn);
-        self.settle(ppn);
+        let block = self.geo.block_of(ppn);
+        let replaced = self.claim_now(lpn, ppn, block);
+        self.settled(block, 1);
         (ppn, replaced)
     }
 
+    /// Whether [`Ftl::write_open`] may be used.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.space.is_plain() && self.geo.members == 1 && !self.media.keeps_contents()
+    }
+
+    /// Write `lpn` to the open block of the host frontier `stream` on `plane`, if it has one, of a device that is
+    /// plain. Returns the page that it replaces, and whether a block of the pool has been opened since
+    /// [`super::space::Space::take_opened`] last asked.
+    #[inline(always)]
+    pub fn write_open(
+        &mut self,
+        plane: PlaneId,
+        stream: u32,
+        lpn: Lpn,
+    ) -> Option<(Option<Ppn>, bool)> {
+        let (block, opened) = self.space.take_open(plane, stream)?;
+        self.clock += 1;
+        self.blocks.now = Nanos(self.clock);
+        let ppn = self.media.program_plain(&self.geo, block, lpn);
+        // Bound and settled at once, so that nothing is ever pending.
+        self.blocks.bound[block.at()] += 1;
+        let replaced = self.claim_now(lpn, ppn, block);
+        if self.blocks.bound[block.at()] == self.blocks.pages_per_block {
+            self.seal(block);
+        }
+        Some((replaced, opened))
+    }
+
     /// Copy valid pages of `victim` to frontier `stream` (that of GC or of wear levelling) on `plane`: as
-    /// many of `sources` (all its valid pages from the first of them on, with their addresses) as the open
-    /// block takes. Returns their number.
+    /// many of `sources` (all its valid pages from the first of them on) as the open block takes. Returns their
+    /// number.
     pub fn copy_now(
         &mut self,
-        sources: &[(Ppn, Lpn)],
+        sources: Owned<'_>,
         victim: BlockId,
         plane: PlaneId,
         stream: u32,
     ) -> usize {
-        let wanted = sources.len() as u32;
+        let wanted = sources.pages.len() as u32;
         let (block, count) = self.space.frontier_run(plane, stream, wanted, &mut self.blocks);
+        let sources = sources.first(count as usize);
         let page = self.media.program_run(&self.geo, block, plane, count);
         let first = self.geo.page_on(block, plane, page);
-        let sources = &sources[..count as usize];
-        for (i, &(source, lpn)) in sources.iter().enumerate() {
-            // More than one only if pages of a block are consecutive.
-            let target = Ppn(first.0 + i as u32);
-            self.media.set_lpn(target, lpn);
-            if self.media.keeps_contents() {
-                self.media.copy(source, target);
+        // More than one only if pages of a block are consecutive.
+        self.media.set_lpns(first, sources.lpns);
+        if self.media.keeps_contents() {
+            for (&source, target) in sources.pages.iter().zip(first.0..) {
+                self.media.copy(source, Ppn(target));
             }
         }
         self.bound(block, plane, count as u16);
@@ -47,16 +76,6 @@ impl Ftl {
         count as usize
     }
 
-    /// The valid pages of `block` with their addresses, in `pages`; their map entries are fetched ahead
-    /// of their copying.
-    pub fn valid_pages_ahead(&self, block: BlockId, pages: &mut Vec<(Ppn, Lpn)>) {
-        pages.clear();
-        self.for_each_owned(block, |page, lpn| {
-            self.owners.prefetch(lpn);
-            pages.push((page, lpn));
-        });
-    }
-
     /// Prefetch the validity of the pages of `block` and the addresses in them, ahead of its collection.
     pub fn prefetch_block(&self, block: BlockId) {
         let first = self.geo.first_page(block).at();
@@ -64,5 +83,67 @@ impl Ftl {
         for line in 0..self.geo.pages_per_block as usize / 16 {
             prefetch(self.media.lpns(), first + line * 16);
         }
+    }
+}
+
+/// Valid pages of a block, ascending, and their owners.
+#[derive(Clone, Copy)]
+pub struct Owned<'a> {
+    /// The pages.
+    pub pages: &'a [Ppn],
+    /// As many addresses.
+    pub lpns: &'a [Lpn],
+}
+
+impl<'a> Owned<'a> {
+    /// The first `count` of them.
+    #[must_use]
+    pub fn first(self, count: usize) -> Owned<'a> {
+        Owned { pages: &self.pages[..count], lpns: &self.lpns[..count] }
+    }
+
+    /// Those after the first `count`.
+    #[must_use]
+    pub fn after(self, count: usize) -> Owned<'a> {
+        Owned { pages: &self.pages[count..], lpns: &self.lpns[count..] }
+    }
+}
+
+/// The same, in memory that is used again for the next block.
+#[derive(Default)]
+pub struct OwnedPages {
+    pages: Vec<Ppn>,
+    lpns: Vec<Lpn>,
+}
+
+impl OwnedPages {
+    /// Take the valid pages of `block`; the map entries of their owners are fetched ahead of their copying.
+    pub fn take(&mut self, ftl: &Ftl, block: BlockId) {
+        self.pages.resize(ftl.geo.pages_per_block as usize, Ppn::NONE);
+        self.lpns.resize(ftl.geo.pages_per_block as usize, Lpn::NONE);
+        let first = ftl.geo.first_page(block);
+        let end = Ppn(first.0 + ftl.geo.pages_per_block);
+        let (all, mut count) = (ftl.media.lpns(), 0);
+        for (word, mut bits) in ftl.owners.valid_words(first, end) {
+            let (start, more) = (word * 64, bits.count_ones() as usize);
+            let carried = &all[start..all.len().min(start + 64)];
+            let pages = &mut self.pages[count..count + more];
+            for (page, lpn) in pages.iter_mut().zip(&mut self.lpns[count..count + more]) {
+                let at = bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                *page = Ppn((start + at) as u32);
+                *lpn = Lpn(carried[at]);
+                ftl.owners.prefetch(*lpn);
+            }
+            count += more;
+        }
+        self.pages.truncate(count);
+        self.lpns.truncate(count);
+    }
+
+    /// The pages.
+    #[must_use]
+    pub fn get(&self) -> Owned<'_> {
+        Owned { pages: &self.pages, lpns: &self.lpns }
     }
 }

@@ -69,6 +69,35 @@ impl Map {
         };
     }
 
+    /// Let `lpn`, of which nothing is in flight, be on `page`. Returns where it was.
+    #[inline(always)]
+    pub(super) fn replace(&mut self, lpn: Lpn, page: Ppn) -> Option<Ppn> {
+        debug_assert!(page.0 < self.pages, "{page:?} is not a page");
+        let before = std::mem::replace(&mut self.l2p[lpn.at()], page.0);
+        if before < self.pages {
+            return Some(Ppn(before));
+        }
+        assert!(before == UNMAPPED, "nothing is in flight in functional mode");
+        None
+    }
+
+    /// Let `lpns` be on the pages from `first` on.
+    #[inline]
+    pub(super) fn set_run(&mut self, lpns: &[Lpn], first: Ppn) {
+        debug_assert!(first.at() + lpns.len() <= self.pages as usize, "{first:?} is too far");
+        let (fours, rest) = lpns.as_chunks::<4>();
+        let mut page = first.0;
+        for four in fours {
+            for (i, lpn) in (0..).zip(four) {
+                self.l2p[lpn.at()] = page + i;
+            }
+            page += 4;
+        }
+        for (lpn, page) in rest.iter().zip(page..) {
+            self.l2p[lpn.at()] = page;
+        }
+    }
+
     /// Fetch the entry of `lpn` ahead of time.
     #[inline(always)]
     pub(super) fn prefetch(&self, lpn: Lpn) {

@@ -7,7 +7,7 @@
 pub mod audit;
 pub mod blocks;
 pub mod gc;
-mod immediate;
+pub mod immediate;
 pub mod map;
 pub mod mean_field;
 pub mod owners;

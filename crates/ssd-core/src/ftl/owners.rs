@@ -15,6 +15,7 @@
 use super::Ftl;
 use super::blocks::BlockTable;
 use super::gc::victim::VictimPolicy;
+use super::immediate::Owned;
 use super::map::{Entry, Map};
 use super::validity::Validity;
 use crate::units::{BlockId, Lpn, OpSlot, Ppn};
@@ -120,6 +121,12 @@ impl Owners {
     #[must_use]
     pub fn count_valid(&self, from: Ppn, end: Ppn) -> u32 {
         self.validity.count(from, end)
+    }
+
+    /// The valid pages in `from..end`: words of [`Owners::validity`] with their numbers, without other pages.
+    #[inline(always)]
+    pub(super) fn valid_words(&self, from: Ppn, end: Ppn) -> impl Iterator<Item = (usize, u64)> {
+        self.validity.words_of(from, end)
     }
 
     /// Which pages are valid: page `p` is bit `p % 64` of word `p / 64`.
@@ -266,21 +273,27 @@ impl Ftl {
         }
     }
 
-    /// A page loses an owner. True if it was the last: the page is invalid now.
+    /// A page loses its owner: it is invalid now.
     #[inline]
-    fn disown(&mut self, ppn: Ppn) -> bool {
+    fn disown(&mut self, ppn: Ppn) {
+        self.owners.valid_pages -= 1;
+        self.release(ppn);
+    }
+
+    /// The same without the count of valid pages.
+    #[inline(always)]
+    fn release(&mut self, ppn: Ppn) {
         self.owners.validity.unmark(ppn);
         let block = self.geo.block_of(ppn);
         let valid = &mut self.blocks.valid[block.at()];
-        assert!(*valid > 0, "{block:?} has no valid page to release");
+        // (A copy of the number for the message: it stays in a register otherwise.)
+        assert!(*valid > 0, "{:?} has no valid page to release", { block });
         *valid -= 1;
-        self.owners.valid_pages -= 1;
         if self.blocks.is_candidate(block) {
             self.victim.on_invalidate(block, &self.blocks, self.clock);
         } else {
             self.lost_page(block);
         }
-        true
     }
 
     /// `lpn` is unmapped from now on. Returns where its newest data were, and its committed page, which is
@@ -320,16 +333,21 @@ impl Ftl {
         true
     }
 
-    /// The same for valid pages of one block, `sources`, copied to as many pages from `first` on, with nothing
-    /// in flight. (Of a block under collection policies need not hear.)
-    pub(super) fn relocate_run(&mut self, sources: &[(Ppn, Lpn)], first: Ppn) {
-        let count = sources.len() as u32;
+    /// The same for valid pages of one block copied to as many pages from `first` on, with nothing in flight.
+    /// (Of a block under collection policies need not hear.)
+    pub(super) fn relocate_run(&mut self, sources: Owned<'_>, first: Ppn) {
+        let count = sources.pages.len() as u32;
         let owners = &mut self.owners;
-        for (&(source, lpn), target) in sources.iter().zip(first.0..) {
-            debug_assert_eq!(owners.map.get(lpn), Entry::Page(source), "{lpn:?} is elsewhere");
-            owners.map.set(lpn, Entry::Page(Ppn(target)));
-        }
-        let (from, to) = (sources[0].0, sources[sources.len() - 1].0);
+        debug_assert!(
+            sources
+                .pages
+                .iter()
+                .zip(sources.lpns)
+                .all(|(&s, &l)| owners.newest(l) == Entry::Page(s)),
+            "an owner is elsewhere"
+        );
+        owners.map.set_run(sources.lpns, first);
+        let (from, to) = (sources.pages[0], sources.pages[sources.pages.len() - 1]);
         let victim = self.geo.block_of(from);
         let moved = owners.validity.unmark_range(from, to);
         assert_eq!(moved, count, "{victim:?} has other valid pages");
@@ -338,16 +356,17 @@ impl Ftl {
         self.blocks.valid[self.geo.block_of(first).at()] += count as u16;
     }
 
-    /// `ppn` has been programmed with the newest data of `lpn`, of which nothing is in flight. Returns the
-    /// page that it replaces.
+    /// `ppn` of `block` has been programmed with the newest data of `lpn`, of which nothing is in flight. Returns
+    /// the page that it replaces.
     #[inline(always)]
-    pub(super) fn claim_now(&mut self, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
-        let old = match self.owners.newest(lpn) {
-            Entry::Page(old) => Some(old),
-            Entry::Unmapped => None,
-            Entry::Slot(_) => unreachable!("nothing is in flight in functional mode"),
-        };
-        self.commit(lpn, ppn, old);
+    pub(super) fn claim_now(&mut self, lpn: Lpn, ppn: Ppn, block: BlockId) -> Option<Ppn> {
+        self.owners.validity.mark(ppn);
+        self.blocks.valid[block.at()] += 1;
+        let old = self.owners.map.replace(lpn, ppn);
+        match old {
+            Some(old) => self.release(old),
+            None => self.owners.valid_pages += 1,
+        }
         old
     }
 
@@ -356,13 +375,5 @@ impl Ftl {
     pub(super) fn adopt(&mut self, lpn: Lpn, ppn: Ppn) {
         debug_assert_eq!(self.owners.newest(lpn), Entry::Unmapped, "{lpn:?} is given out twice");
         self.commit(lpn, ppn, None);
-    }
-
-    /// Call `each` with every valid page of `block` and its owner, ascending.
-    #[inline(always)]
-    pub(super) fn for_each_owned(&self, block: BlockId, mut each: impl FnMut(Ppn, Lpn)) {
-        let first = self.geo.first_page(block);
-        let end = Ppn(first.0 + self.geo.pages_per_block);
-        self.owners.validity.for_each(first, end, |page| each(page, self.media.lpn(page)));
     }
 }

@@ -47,7 +47,7 @@ use crate::config::{Config, Frontiers};
 use crate::nand::geometry::Geometry;
 use crate::units::{BlockId, Divisor, PlaneId, PoolId};
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::VecDeque;
 
 const NONE: u32 = u32::MAX;
 
@@ -59,30 +59,63 @@ struct Open {
     left: u32,
 }
 
+/// The erased blocks of one home, ascending by key and number. The next key is nearly always the largest.
+#[derive(Clone, Default)]
+struct FreeList(VecDeque<(u32, u32)>);
+
+impl FreeList {
+    /// Put a block in; false if it is in it already.
+    fn insert(&mut self, new: (u32, u32)) -> bool {
+        if self.0.back().is_none_or(|&last| last < new) {
+            self.0.push_back(new);
+            return true;
+        }
+        let place = self.0.binary_search(&new);
+        if let Err(at) = place {
+            self.0.insert(at, new);
+        }
+        place.is_err()
+    }
+
+    /// Take a block out; false if it is not in it.
+    fn remove(&mut self, old: (u32, u32)) -> bool {
+        let place = self.0.binary_search(&old);
+        place.is_ok_and(|at| self.0.remove(at).is_some())
+    }
+}
+
+/// Counts of one pool.
+#[derive(Clone, Copy, Debug)]
+struct PoolSpace {
+    /// Erased blocks.
+    free: u32,
+    /// Blocks that are not bad.
+    good: u32,
+    /// Pages that are not erased.
+    used: u32,
+    /// Unbound pages in open blocks of the GC frontier.
+    gc_open: u32,
+    /// Unbound pages in open blocks of the frontier of wear levelling.
+    wear_open: u32,
+    /// Pages that the running job may still have to bind; one block without a job.
+    gc_need: u32,
+    /// Erased blocks that the running levelling job will open: 0 or 1.
+    promised: u32,
+    /// Whether a block has been opened since [`Space::take_opened`] last asked.
+    opened: bool,
+}
+
 /// Erased and open blocks of every pool.
 #[derive(Clone)]
 pub struct Space {
     /// Erased blocks by home (plane; with superblocks: pool), next to be opened first.
-    free: Vec<BTreeSet<(u32, u32)>>,
-    free_in_pool: Vec<u32>,
-    /// Blocks that are not bad.
-    good_in_pool: Vec<u32>,
+    free: Vec<FreeList>,
+    pools: Vec<PoolSpace>,
     good_total: u64,
     /// Frontiers, `plane * frontiers + stream`; the last one is that of wear levelling.
     open: Vec<Open>,
     /// Superblocks that still have unbound pages, oldest first, `pool * frontiers + stream`.
     open_supers: Vec<Vec<BlockId>>,
-    /// Unbound pages in open blocks of the GC frontier.
-    gc_open: Vec<u32>,
-    /// Unbound pages in open blocks of the frontier of wear levelling.
-    wear_open: Vec<u32>,
-    /// Pages that the running job may still have to bind; one block without a job.
-    gc_need: Vec<u32>,
-    /// Erased blocks that the running levelling job will open: 0 or 1.
-    promised: Vec<u32>,
-    used_in_pool: Vec<u32>,
-    /// Pools in which a block has been opened since [`Space::take_opened`] last asked.
-    opened: Vec<bool>,
     used: u64,
     free_total: u64,
     lowest_free: u64,
@@ -112,21 +145,24 @@ impl Space {
         let per_home = geo.pools * geo.blocks_per_pool / homes;
         let pools = geo.pools as usize;
         let all = u64::from(geo.blocks_per_pool) * pools as u64;
+        let pool = PoolSpace {
+            free: geo.blocks_per_pool,
+            good: geo.blocks_per_pool,
+            used: 0,
+            gc_open: 0,
+            wear_open: 0,
+            gc_need: geo.pages_per_block,
+            promised: 0,
+            opened: false,
+        };
         Space {
             free: (0..homes)
-                .map(|h| (h * per_home..(h + 1) * per_home).map(|b| (0, b)).collect())
+                .map(|h| FreeList((h * per_home..(h + 1) * per_home).map(|b| (0, b)).collect()))
                 .collect(),
-            free_in_pool: vec![geo.blocks_per_pool; pools],
-            good_in_pool: vec![geo.blocks_per_pool; pools],
+            pools: vec![pool; pools],
             good_total: all,
             open: vec![Open { block: NONE, left: 0 }; (geo.planes * (streams + 1)) as usize],
             open_supers: vec![Vec::new(); pools * (streams as usize + 1)],
-            gc_open: vec![0; pools],
-            wear_open: vec![0; pools],
-            gc_need: vec![geo.pages_per_block; pools],
-            promised: vec![0; pools],
-            used_in_pool: vec![0; pools],
-            opened: vec![false; pools],
             used: 0,
             free_total: all,
             lowest_free: all,
@@ -177,7 +213,7 @@ impl Space {
     #[inline(always)]
     #[must_use]
     pub fn good_blocks(&self, pool: PoolId) -> u32 {
-        self.good_in_pool[pool.at()]
+        self.pools[pool.at()].good
     }
 
     /// Pages of the blocks of the device that are not bad.
@@ -191,13 +227,13 @@ impl Space {
     #[inline(always)]
     #[must_use]
     pub fn free_blocks(&self, pool: PoolId) -> u32 {
-        self.free_in_pool[pool.at()]
+        self.pools[pool.at()].free
     }
 
     /// Whether a block of `pool` has been opened since this was last asked.
     #[inline(always)]
     pub fn take_opened(&mut self, pool: PoolId) -> bool {
-        std::mem::take(&mut self.opened[pool.at()])
+        std::mem::take(&mut self.pools[pool.at()].opened)
     }
 
     /// Erased blocks of the device.
@@ -220,7 +256,7 @@ impl Space {
     /// Pages of a pool that are not erased.
     #[must_use]
     pub fn used_in_pool(&self, pool: PoolId) -> u64 {
-        u64::from(self.used_in_pool[pool.at()])
+        u64::from(self.pools[pool.at()].used)
     }
 
     /// Pages of the device that are not erased.
@@ -233,26 +269,26 @@ impl Space {
     /// Erased blocks that wear levelling will still open for the job it has begun in a pool.
     #[must_use]
     pub fn promised(&self, pool: PoolId) -> u32 {
-        self.promised[pool.at()]
+        self.pools[pool.at()].promised
     }
 
     /// Erased blocks of a pool that are not promised to wear levelling.
     #[inline(always)]
     fn unpromised(&self, pool: PoolId) -> u32 {
-        self.free_in_pool[pool.at()] - self.promised[pool.at()]
+        self.pools[pool.at()].free - self.pools[pool.at()].promised
     }
 
     /// Pages that GC may still bind in a pool.
     #[must_use]
     pub fn gc_room(&self, pool: PoolId) -> u64 {
         u64::from(self.unpromised(pool)) * u64::from(self.pages_per_block)
-            + u64::from(self.gc_open[pool.at()])
+            + u64::from(self.pools[pool.at()].gc_open)
     }
 
     /// Pages that the collection of a pool must be able to bind.
     #[must_use]
     pub fn gc_need(&self, pool: PoolId) -> u64 {
-        u64::from(self.gc_need[pool.at()])
+        u64::from(self.pools[pool.at()].gc_need)
     }
 
     /// A job is about to move `pages` pages of `pool`; `gives_back`: its block can be used again, so that
@@ -265,15 +301,15 @@ impl Space {
     /// Wear levelling is about to move `pages` pages of `pool`, which is above its reserve: an erased block
     /// is promised to it unless its open blocks suffice, and a block is reserved for collection.
     pub fn levelling_begins(&mut self, pool: PoolId, pages: u32) {
-        assert!(self.free_in_pool[pool.at()] >= 2, "{pool:?} levels at its reserve");
-        self.promised[pool.at()] = u32::from(pages > self.wear_open[pool.at()]);
-        self.gc_need[pool.at()] = self.pages_per_block;
+        assert!(self.pools[pool.at()].free >= 2, "{pool:?} levels at its reserve");
+        self.pools[pool.at()].promised = u32::from(pages > self.pools[pool.at()].wear_open);
+        self.pools[pool.at()].gc_need = self.pages_per_block;
         assert!(self.gc_room(pool) >= self.gc_need(pool), "{pool:?} levels without room for GC");
     }
 
     /// Reserve room for this many pages, or as much as there is.
     fn keep(&mut self, pool: PoolId, pages: u32) {
-        self.gc_need[pool.at()] = self.gc_room(pool).min(u64::from(pages)) as u32;
+        self.pools[pool.at()].gc_need = self.gc_room(pool).min(u64::from(pages)) as u32;
     }
 
     /// This many pages of the job, bound on frontier `stream` or dropped, no longer need room. Those of wear
@@ -282,13 +318,16 @@ impl Space {
         if stream == self.wear_stream() {
             return;
         }
-        assert!(self.gc_need[pool.at()] >= pages, "{pool:?} moves more pages than its job has");
-        self.gc_need[pool.at()] -= pages;
+        assert!(
+            self.pools[pool.at()].gc_need >= pages,
+            "{pool:?} moves more pages than its job has"
+        );
+        self.pools[pool.at()].gc_need -= pages;
     }
 
     /// The job has no page left to move.
     pub fn job_moved_all(&mut self, pool: PoolId, gives_back: bool) {
-        self.promised[pool.at()] = 0;
+        self.pools[pool.at()].promised = 0;
         self.keep(pool, if gives_back { 0 } else { self.pages_per_block });
     }
 
@@ -328,7 +367,7 @@ impl Space {
     #[inline(never)]
     fn host_may_open(&self, plane: PlaneId, has_open: bool) -> bool {
         let pool = self.pool(plane);
-        let may_open = || self.unpromised(pool) > 0 && !self.free[self.home(plane)].is_empty();
+        let may_open = || self.unpromised(pool) > 0 && !self.free[self.home(plane)].0.is_empty();
         let takes = if self.shared { 1 } else { self.pages_per_block };
         (has_open || may_open()) && self.gc_room(pool) >= self.gc_need(pool) + u64::from(takes)
     }
@@ -337,7 +376,7 @@ impl Space {
     #[inline(always)]
     #[must_use]
     pub fn has_page(&self, plane: PlaneId, stream: u32) -> bool {
-        self.has_open(plane, stream) || !self.free[self.home(plane)].is_empty()
+        self.has_open(plane, stream) || !self.free[self.home(plane)].0.is_empty()
     }
 
     /// The block in which the next page of `stream` on `plane` is bound, opened if necessary.
@@ -354,15 +393,39 @@ impl Space {
         block
     }
 
+    /// Bind a page of the open block of host frontier `stream` on `plane`, if there is one and it may be bound
+    /// whatever collection needs. Returns the block, and whether a block of the pool has been opened since
+    /// [`Space::take_opened`] last asked.
+    #[inline(always)]
+    pub fn take_open(&mut self, plane: PlaneId, stream: u32) -> Option<(BlockId, bool)> {
+        debug_assert!(!self.shared && !self.superblock, "room and superblocks are not considered");
+        let at = self.frontier_at(plane, stream);
+        let pool = self.pool(plane).at();
+        let open = &mut self.open[at];
+        open.left = open.left.checked_sub(1)?;
+        let pool = &mut self.pools[pool];
+        pool.used += 1;
+        self.used += 1;
+        Some((BlockId(open.block), pool.opened))
+    }
+
+    /// Whether a page that the host binds in an open block depends on neither room nor other planes.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        !self.shared && !self.superblock
+    }
+
     /// This many pages of `pool` are used from now on.
     #[inline(always)]
     fn bound(&mut self, pool: PoolId, stream: u32, pages: u32) {
-        self.used_in_pool[pool.at()] += pages;
+        let gc_stream = self.gc_stream();
         self.used += u64::from(pages);
-        if stream >= self.gc_stream() {
-            let open =
-                if stream == self.gc_stream() { &mut self.gc_open } else { &mut self.wear_open };
-            open[pool.at()] -= pages;
+        let pool = &mut self.pools[pool.at()];
+        pool.used += pages;
+        if stream == gc_stream {
+            pool.gc_open -= pages;
+        } else if stream > gc_stream {
+            pool.wear_open -= pages;
         }
     }
 
@@ -401,19 +464,19 @@ impl Space {
         assert_eq!(blocks.state[block.at()], BlockState::Free);
         assert_eq!(blocks.bound[block.at()], 0, "{block:?} is free and programmed");
         blocks.state[block.at()] = BlockState::Open;
-        self.free_in_pool[pool.at()] -= 1;
+        self.pools[pool.at()].free -= 1;
         self.free_total -= 1;
-        self.opened[pool.at()] = true;
+        self.pools[pool.at()].opened = true;
         self.lowest_free = self.lowest_free.min(self.free_total);
         if stream == self.gc_stream() {
-            self.gc_open[pool.at()] += self.pages_per_block;
+            self.pools[pool.at()].gc_open += self.pages_per_block;
         } else if stream == self.wear_stream() {
-            self.wear_open[pool.at()] += self.pages_per_block;
-            assert_eq!(self.promised[pool.at()], 1, "{pool:?} levels unasked");
-            self.promised[pool.at()] = 0;
+            self.pools[pool.at()].wear_open += self.pages_per_block;
+            assert_eq!(self.pools[pool.at()].promised, 1, "{pool:?} levels unasked");
+            self.pools[pool.at()].promised = 0;
         }
         assert!(
-            self.promised[pool.at()] <= self.free_in_pool[pool.at()],
+            self.pools[pool.at()].promised <= self.pools[pool.at()].free,
             "{pool:?} broke a promise"
         );
         if self.superblock {
@@ -428,9 +491,9 @@ impl Space {
     fn take_free(&mut self, plane: PlaneId, stream: u32, blocks: &BlockTable) -> BlockId {
         let home = self.home(plane);
         let next = if stream == self.wear_stream() {
-            self.most_worn_at(home, blocks).filter(|key| self.free[home].remove(key))
+            self.most_worn_at(home, blocks).filter(|&key| self.free[home].remove(key))
         } else {
-            self.free[home].pop_first()
+            self.free[home].0.pop_front()
         };
         BlockId(next.expect("the caller has checked for a free block").1)
     }
@@ -438,7 +501,7 @@ impl Space {
     /// The erased block of a home with the most erases, then the lowest number.
     fn most_worn_at(&self, home: usize, blocks: &BlockTable) -> Option<(u32, u32)> {
         let erases = |key: &&(u32, u32)| (blocks.erases[key.1 as usize], Reverse(key.1));
-        self.free[home].iter().max_by_key(erases).copied()
+        self.free[home].0.iter().max_by_key(erases).copied()
     }
 
     /// The erased block of `pool` with the most erases, then the lowest number.
@@ -520,11 +583,11 @@ impl Space {
         self.releases += 1;
         let key = if self.dynamic_wear { erases } else { self.releases };
         assert!(self.free[home].insert((key, block.0)), "{block:?} is erased twice");
-        self.free_in_pool[pool.at()] += 1;
+        self.pools[pool.at()].free += 1;
         self.free_total += 1;
-        self.used_in_pool[pool.at()] -= bound;
+        self.pools[pool.at()].used -= bound;
         self.used -= u64::from(bound);
-        self.gc_need[pool.at()] = self.pages_per_block;
+        self.pools[pool.at()].gc_need = self.pages_per_block;
         assert!(self.gc_room(pool) >= self.gc_need(pool), "a job of {pool:?} used up its room");
     }
 
@@ -532,10 +595,10 @@ impl Space {
     /// its job is over.
     pub fn worn_out(&mut self, plane: PlaneId, bound: u32) {
         let pool = self.pool(plane);
-        assert!(self.good_in_pool[pool.at()] > self.free_in_pool[pool.at()], "none was in use");
-        self.good_in_pool[pool.at()] -= 1;
+        assert!(self.pools[pool.at()].good > self.pools[pool.at()].free, "none was in use");
+        self.pools[pool.at()].good -= 1;
         self.good_total -= 1;
-        self.used_in_pool[pool.at()] -= bound;
+        self.pools[pool.at()].used -= bound;
         self.used -= u64::from(bound);
         self.keep(pool, self.pages_per_block);
     }
@@ -544,7 +607,7 @@ impl Space {
     pub fn never_good(&mut self, block: BlockId, plane: PlaneId) {
         self.take_unused(block, plane);
         let pool = self.pool(plane);
-        self.good_in_pool[pool.at()] -= 1;
+        self.pools[pool.at()].good -= 1;
         self.good_total -= 1;
         self.keep(pool, self.pages_per_block);
     }
@@ -552,8 +615,8 @@ impl Space {
     /// Take `block`, never used so far and at home on `plane`, out of the free list.
     fn take_unused(&mut self, block: BlockId, plane: PlaneId) {
         let (pool, home) = (self.pool(plane), self.home(plane));
-        assert!(self.free[home].remove(&(0, block.0)), "{block:?} has been used");
-        self.free_in_pool[pool.at()] -= 1;
+        assert!(self.free[home].remove((0, block.0)), "{block:?} has been used");
+        self.pools[pool.at()].free -= 1;
         self.free_total -= 1;
         self.lowest_free = self.lowest_free.min(self.free_total);
     }
@@ -562,13 +625,13 @@ impl Space {
     pub fn adopt(&mut self, block: BlockId, plane: PlaneId, pages: u32) {
         self.take_unused(block, plane);
         let pool = self.pool(plane);
-        self.used_in_pool[pool.at()] += pages;
+        self.pools[pool.at()].used += pages;
         self.used += u64::from(pages);
     }
 
     /// The blocks in the free lists, for the audit.
     pub fn free_list(&self) -> impl Iterator<Item = BlockId> + '_ {
-        self.free.iter().flatten().map(|&(_, b)| BlockId(b))
+        self.free.iter().flat_map(|list| &list.0).map(|&(_, b)| BlockId(b))
     }
 
     /// The open blocks with pages left on some plane, for the audit: (plane, stream, block, left).
@@ -582,7 +645,7 @@ impl Space {
     /// Unbound pages in open blocks of the frontier of wear levelling.
     #[must_use]
     pub fn wear_open(&self, pool: PoolId) -> u32 {
-        self.wear_open[pool.at()]
+        self.pools[pool.at()].wear_open
     }
 
     /// The open blocks of wear levelling that have unbound pages, for the audit.
@@ -611,6 +674,6 @@ impl Space {
     /// Unbound pages in the open GC blocks of a pool.
     #[must_use]
     pub fn gc_open(&self, pool: PoolId) -> u32 {
-        self.gc_open[pool.at()]
+        self.pools[pool.at()].gc_open
     }
 }

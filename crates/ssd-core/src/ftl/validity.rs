@@ -32,8 +32,9 @@ impl Validity {
     /// Mark a page invalid.
     #[inline(always)]
     pub(super) fn unmark(&mut self, ppn: Ppn) {
-        assert!(self.is_valid(ppn), "{ppn:?} is released twice");
-        self.words[ppn.at() / 64] &= !(1 << (ppn.0 % 64));
+        let (word, bit) = (&mut self.words[ppn.at() / 64], 1 << (ppn.0 % 64));
+        assert!(*word & bit != 0, "{:?} is released twice", { ppn });
+        *word ^= bit;
     }
 
     /// Mark `count` pages from `first` on valid.
@@ -54,16 +55,10 @@ impl Validity {
         count
     }
 
-    /// Call `each` with every valid page in `from..end`, ascending.
+    /// The words with the pages `from..end`, by number, without the bits of other pages.
     #[inline(always)]
-    pub(super) fn for_each(&self, from: Ppn, end: Ppn, mut each: impl FnMut(Ppn)) {
-        for (word, mask) in words(from, end) {
-            let mut bits = self.words[word] & mask;
-            while bits != 0 {
-                each(Ppn(word as u32 * 64 + bits.trailing_zeros()));
-                bits &= bits - 1;
-            }
-        }
+    pub(super) fn words_of(&self, from: Ppn, end: Ppn) -> impl Iterator<Item = (usize, u64)> {
+        words(from, end).map(|(word, mask)| (word, self.words[word] & mask))
     }
 
     /// The first valid page in `from..end`.

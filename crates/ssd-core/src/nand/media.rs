@@ -79,9 +79,24 @@ impl Media {
     pub fn program(&mut self, geo: &Geometry, block: BlockId, plane: PlaneId, lpn: Lpn) -> Ppn {
         let at = self.flash_block(block, plane);
         let page = u32::from(self.programmed[at]);
-        assert!(page < geo.pages_per_flash_block, "program beyond the end of {block:?}");
+        assert!(page < geo.pages_per_flash_block, "program beyond the end of {:?}", { block });
         let ppn = geo.page_on(block, plane, page);
         self.programmed[at] += 1;
+        self.lpn[ppn.at()] = lpn.0;
+        // The next line of addresses of this block: written soon.
+        prefetch(&self.lpn, ppn.at() + 16);
+        ppn
+    }
+
+    /// The same where an erase unit is one flash block.
+    #[inline(always)]
+    pub fn program_plain(&mut self, geo: &Geometry, block: BlockId, lpn: Lpn) -> Ppn {
+        debug_assert!(self.members == 1, "pages of {block:?} lie on several planes");
+        let programmed = &mut self.programmed[block.at()];
+        let page = u32::from(*programmed);
+        assert!(page < geo.pages_per_flash_block, "program beyond the end of {:?}", { block });
+        *programmed += 1;
+        let ppn = Ppn(block.0 * geo.pages_per_block + page);
         self.lpn[ppn.at()] = lpn.0;
         // The next line of addresses of this block: written soon.
         prefetch(&self.lpn, ppn.at() + 16);
@@ -107,6 +122,14 @@ impl Media {
     #[inline(always)]
     pub fn set_lpn(&mut self, ppn: Ppn, lpn: Lpn) {
         self.lpn[ppn.at()] = lpn.0;
+    }
+
+    /// Write the addresses into the out-of-band area of consecutive pages just programmed, the first of them
+    /// `first`.
+    #[inline(always)]
+    pub fn set_lpns(&mut self, first: Ppn, lpns: &[Lpn]) {
+        let pages = &mut self.lpn[first.at()..first.at() + lpns.len()];
+        pages.iter_mut().zip(lpns).for_each(|(page, lpn)| *page = lpn.0);
     }
 
     /// Store the contents of a page just programmed.
@@ -181,6 +204,13 @@ impl Media {
     pub fn erase(&mut self, geo: &Geometry, block: BlockId, plane: PlaneId) {
         let at = self.flash_block(block, plane);
         self.programmed[at] = 0;
+        if self.members == 1 {
+            let first = geo.first_page(block).at();
+            self.lpn[first..first + geo.pages_per_flash_block as usize].fill(u32::MAX);
+            if !self.keeps_contents() {
+                return;
+            }
+        }
         for page in 0..geo.pages_per_flash_block {
             let ppn = geo.page_on(block, plane, page);
             self.lpn[ppn.at()] = u32::MAX;

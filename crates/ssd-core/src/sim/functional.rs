@@ -10,6 +10,7 @@ use crate::config::{Config, FillOrder, SteadyStart};
 use crate::ftl::gc::Demand;
 use crate::ftl::gc::agenda::{Agenda, AlwaysItsTurn, Next};
 use crate::ftl::gc::trigger::SpaceView;
+use crate::ftl::immediate::OwnedPages;
 use crate::ftl::place::{Layout, Placement, PlacementPolicy};
 use crate::ftl::plugs::Plugs;
 use crate::ftl::snapshot::DeviceSnapshot;
@@ -68,11 +69,14 @@ pub struct Functional {
     layout: Layout,
     agenda: Agenda,
     /// The pages of the victim under collection.
-    pages: Vec<(Ppn, Lpn)>,
+    pages: OwnedPages,
+    /// Most writes need none of the checks for shared frontiers, superblocks, contents and external policies.
+    plain: bool,
     sequence: u64,
     victims: Option<Vec<BlockId>>,
-    /// Pages programmed for any reason, and how many there will be at the next report of progress.
-    programs: u64,
+    /// Pages copied for any reason.
+    copies: u64,
+    /// Pages admitted and copied at the next report of progress.
     next_look: u64,
     plugs: Plugs,
 }
@@ -113,15 +117,16 @@ impl Functional {
         let layout = Layout::new(&config.device);
         let agenda = Agenda::new(&config.gc, &ftl, plugs);
         Functional {
-            pages: Vec::new(),
+            pages: OwnedPages::default(),
             tally: Tally::default(),
             victim_invalid: Histogram::new(),
             placement: plugs.placement(&config.alloc.placement, &layout),
             layout,
             agenda,
+            plain: !plugs.any() && ftl.is_plain(),
             sequence: 0,
             victims: None,
-            programs: 0,
+            copies: 0,
             next_look: 0,
             plugs: plugs.clone(),
             ftl,
@@ -152,27 +157,48 @@ impl Functional {
     /// policy fails.
     #[inline]
     pub fn write(&mut self, lpn: Lpn, stream: u8) -> Result<(), DeviceError> {
-        let written = self.write_page(lpn, stream);
+        assert!(lpn.0 < self.ftl.geo.user_pages, "{:?} is beyond the device", { lpn });
+        self.sequence += 1;
+        self.tally.host_pages += 1;
+        let planned = self.placement.place(lpn, &|_| 0);
+        let stream = self.ftl.space.host_stream(stream);
+        if self.plain
+            && let Some((old, opened)) = self.ftl.write_open(planned, stream, lpn)
+        {
+            if opened || !self.agenda.is_quiet() {
+                self.page_written(planned, old);
+            }
+            return Ok(());
+        }
+        self.write_planned(lpn, planned, stream)
+    }
+
+    /// The rest of a write that is planned for a plane: find a plane that has a page, bind, commit.
+    #[inline(never)]
+    fn write_planned(
+        &mut self,
+        lpn: Lpn,
+        planned: PlaneId,
+        stream: u32,
+    ) -> Result<(), DeviceError> {
+        let found = self.plane_for(planned, stream);
+        if let Ok(plane) = found {
+            let (ppn, old) = self.ftl.write_now(plane, stream, lpn);
+            if self.ftl.media.keeps_contents() {
+                let payload = Payload { digest: fill_digest(lpn, self.sequence), bytes: None };
+                self.ftl.media.store(ppn, self.sequence, &payload);
+            }
+            self.page_written(plane, old);
+        }
         if self.plugs.any() {
             self.heed_policies()?;
         }
-        written
+        found.map(|_| ())
     }
 
-    #[inline(always)]
-    fn write_page(&mut self, lpn: Lpn, stream: u8) -> Result<(), DeviceError> {
-        assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
-        self.sequence += 1;
-        self.tally.host_pages += 1;
-        self.programs += 1;
-        let planned = self.placement.place(lpn, &|_| 0);
-        let stream = self.ftl.space.host_stream(stream);
-        let plane = self.plane_for(planned, stream)?;
-        let (ppn, old) = self.ftl.write_now(plane, stream, lpn);
-        if self.ftl.media.keeps_contents() {
-            let payload = Payload { digest: fill_digest(lpn, self.sequence), bytes: None };
-            self.ftl.media.store(ppn, self.sequence, &payload);
-        }
+    /// A page has been written on `plane`, and `old` has become invalid: collect if that changes a demand.
+    #[inline(never)]
+    fn page_written(&mut self, plane: PlaneId, old: Option<Ppn>) {
         let pool = self.ftl.geo.pool_of(plane);
         let opened = self.ftl.space.take_opened(pool);
         self.agenda.page_written(pool, opened);
@@ -183,7 +209,6 @@ impl Functional {
         if !self.agenda.is_empty() {
             self.meet_demands();
         }
-        Ok(())
     }
 
     /// End the run if an external policy has failed.
@@ -268,21 +293,22 @@ impl Functional {
         };
         self.ftl.begin_collection(choice);
         let mut pages = std::mem::take(&mut self.pages);
-        self.ftl.valid_pages_ahead(block, &mut pages);
-        let mut left = &pages[..];
-        while let Some(&(source, _)) = left.first() {
+        pages.take(&self.ftl, block);
+        let mut left = pages.get();
+        let moved = left.pages.len() as u64;
+        while let Some(&source) = left.pages.first() {
             let home = self.ftl.geo.plane_of(source);
             let plane = self.ftl.space.copy_plane(home, stream, &self.ftl.blocks);
             let plane = plane.expect("the reserve keeps room for every job");
             // Pages of a superblock lie on its planes in turn.
-            let run = if self.ftl.geo.members == 1 { left } else { &left[..1] };
+            let run = if self.ftl.geo.members == 1 { left } else { left.first(1) };
             let copied = self.ftl.copy_now(run, block, plane, stream);
-            left = &left[copied..];
+            left = left.after(copied);
         }
         let copies =
             if choice.levels { &mut self.tally.wear_pages } else { &mut self.tally.gc_pages };
-        *copies += pages.len() as u64;
-        self.programs += pages.len() as u64;
+        *copies += moved;
+        self.copies += moved;
         self.pages = pages;
         self.ftl.begin_erase(block);
         self.ftl.finish_erase(block);
@@ -338,7 +364,7 @@ impl Functional {
     /// so those count.
     #[inline(always)]
     pub fn is_time_to_look(&mut self) -> bool {
-        let programs = self.programs;
+        let programs = self.sequence + self.copies;
         let due = programs >= self.next_look;
         if due {
             self.next_look = programs + LOOK_EVERY;

@@ -58,6 +58,9 @@ pub struct Agenda {
     starving: u32,
     /// Pools whose `amount = "one"` has been used up since their last host page.
     spent: Vec<bool>,
+    /// Reasons to look at every page written: pools that are starved or spent, blocks that are collected at once,
+    /// triggers that watch pages.
+    watched: u32,
     /// What is left of `amount = "all-candidates"`.
     lists: Vec<VecDeque<BlockId>>,
     unmet: Unmet,
@@ -76,6 +79,7 @@ impl Agenda {
     #[must_use]
     pub fn new(gc: &Gc, ftl: &Ftl, plugs: &Plugs) -> Agenda {
         let (demands, pools) = (Demands::new(gc, plugs), ftl.geo.pools);
+        let (at_once, watches_pages) = (ftl.victim.collects_at_once(), demands.watches_pages());
         Agenda {
             pending: IdSet::new(pools),
             starved: vec![false; pools as usize],
@@ -83,8 +87,9 @@ impl Agenda {
             spent: vec![false; pools as usize],
             lists: vec![VecDeque::new(); pools as usize],
             unmet: Unmet::new(pools, ftl.geo.blocks_per_pool),
-            at_once: ftl.victim.collects_at_once(),
-            watches_pages: demands.watches_pages(),
+            watched: u32::from(at_once) + u32::from(watches_pages),
+            at_once,
+            watches_pages,
             watches_device: demands.watches_device(),
             device_held: false,
             demands,
@@ -126,7 +131,7 @@ impl Agenda {
     #[inline(always)]
     pub fn page_written(&mut self, pool: PoolId, opened: bool) {
         if opened || self.watches_pages || self.spent[pool.at()] {
-            self.spent[pool.at()] = false;
+            self.set_spent(pool, false);
             self.consider(pool);
         }
     }
@@ -144,6 +149,14 @@ impl Agenda {
         if self.starved[pool.at()] || self.at_once {
             self.consider(pool);
         }
+    }
+
+    /// Whether neither a page written nor one released can be what a pool waits for, unless a block is opened,
+    /// and no pool is pending.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.watched == 0 && self.pending.is_empty()
     }
 
     /// Whether no pool is pending.
@@ -223,7 +236,7 @@ impl Agenda {
         };
         self.set_starved(pool, false);
         if at_once.is_none() {
-            self.spent[pool.at()] = self.demands.amount == Amount::One;
+            self.set_spent(pool, self.demands.amount == Amount::One);
         }
         Next::Collect(choice, demand)
     }
@@ -254,6 +267,15 @@ impl Agenda {
         if self.starved[pool.at()] != starved {
             self.starved[pool.at()] = starved;
             self.starving = if starved { self.starving + 1 } else { self.starving - 1 };
+            self.watched = if starved { self.watched + 1 } else { self.watched - 1 };
+        }
+    }
+
+    #[inline]
+    fn set_spent(&mut self, pool: PoolId, spent: bool) {
+        if self.spent[pool.at()] != spent {
+            self.spent[pool.at()] = spent;
+            self.watched = if spent { self.watched + 1 } else { self.watched - 1 };
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The space of a device at rest as columns, and back.
 
 use super::super::snapshot::columns::Columns;
-use super::{NONE, Open, Space};
+use super::{NONE, Open, PoolSpace, Space};
 use crate::ftl::blocks::{BlockState, BlockTable};
 use crate::nand::geometry::Geometry;
 use crate::nand::media::Media;
@@ -23,7 +23,8 @@ impl Space {
     /// Write what does not follow from the blocks into `columns`.
     pub(in crate::ftl) fn save(&self, blocks: usize, columns: &mut Columns) {
         let mut order = vec![0; blocks];
-        self.free.iter().flatten().for_each(|&(key, block)| order[block as usize] = key);
+        let free = self.free.iter().flat_map(|list| &list.0);
+        free.for_each(|&(key, block)| order[block as usize] = key);
         columns.free_order = order;
         columns.frontiers = self.open.iter().flat_map(|open| [open.block, open.left]).collect();
         if self.superblock {
@@ -33,7 +34,7 @@ impl Space {
             };
             columns.open_superblocks = self.open_supers.iter().flat_map(list).collect();
         }
-        columns.opened = self.opened.iter().map(|&opened| u8::from(opened)).collect();
+        columns.opened = self.pools.iter().map(|pool| u8::from(pool.opened)).collect();
     }
 
     /// Restore the state of a device at rest. `releases` and `lowest_free` are counters.
@@ -55,8 +56,8 @@ impl Space {
         self.load_superblocks(ground, &columns.open_superblocks)?;
         self.check_frontiers(ground)?;
         for pool in (0..ground.geo.pools).map(PoolId) {
-            self.gc_open[pool.at()] = self.count_open(ground, pool, self.gc_stream());
-            self.wear_open[pool.at()] = self.count_open(ground, pool, self.wear_stream());
+            self.pools[pool.at()].gc_open = self.count_open(ground, pool, self.gc_stream());
+            self.pools[pool.at()].wear_open = self.count_open(ground, pool, self.wear_stream());
             self.keep(pool, self.pages_per_block);
             let worn_out = |b| ground.blocks.is_bad(b) && ground.blocks.erases[b.at()] > 0;
             let room = self.gc_need(pool);
@@ -68,30 +69,35 @@ impl Space {
                 ));
             }
         }
-        self.opened = columns.opened.iter().map(|&opened| opened != 0).collect();
+        for (pool, &opened) in self.pools.iter_mut().zip(&columns.opened) {
+            pool.opened = opened != 0;
+        }
         (self.releases, self.lowest_free) = (releases, lowest_free);
         Ok(())
     }
 
     fn load_free(&mut self, ground: &Ground<'_>, order: &[u32]) {
-        self.free.iter_mut().for_each(std::collections::BTreeSet::clear);
-        self.free_in_pool.fill(0);
-        self.good_in_pool.fill(0);
-        self.used_in_pool.fill(0);
+        self.free.iter_mut().for_each(|list| list.0.clear());
+        for pool in &mut self.pools {
+            (pool.free, pool.good, pool.used) = (0, 0, 0);
+        }
         for (at, &state) in ground.blocks.state.iter().enumerate() {
             let block = BlockId(at as u32);
             let plane = ground.geo.first_plane(block);
             let (home, pool) = (self.home(plane), self.pool(plane).at());
             if state == BlockState::Free {
-                self.free[home].insert((order[at], block.0));
-                self.free_in_pool[pool] += 1;
+                self.free[home].0.push_back((order[at], block.0));
+                self.pools[pool].free += 1;
             }
-            self.good_in_pool[pool] += u32::from(state != BlockState::Bad);
-            self.used_in_pool[pool] += u32::from(ground.blocks.bound[at]);
+            self.pools[pool].good += u32::from(state != BlockState::Bad);
+            self.pools[pool].used += u32::from(ground.blocks.bound[at]);
         }
-        self.good_total = self.good_in_pool.iter().map(|&n| u64::from(n)).sum();
-        self.free_total = self.free_in_pool.iter().map(|&n| u64::from(n)).sum();
-        self.used = self.used_in_pool.iter().map(|&n| u64::from(n)).sum();
+        for list in &mut self.free {
+            list.0.make_contiguous().sort_unstable();
+        }
+        let total = |of: fn(&PoolSpace) -> u32| self.pools.iter().map(|p| u64::from(of(p))).sum();
+        (self.good_total, self.free_total) = (total(|pool| pool.good), total(|pool| pool.free));
+        self.used = total(|pool| pool.used);
     }
 
     fn load_superblocks(&mut self, ground: &Ground<'_>, column: &[u32]) -> Result<(), String> {

@@ -1,7 +1,7 @@
 //! Arrival times of a synthetic workload: fixed, Poisson, or bursts of Poisson arrivals.
 
 use ssd_core::config::{Arrival, ArrivalKind, Workload};
-use ssd_core::host::request::{Source, SourceError, TimedRequest};
+use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
 use ssd_core::rng::Stream;
 use ssd_core::units::Nanos;
 
@@ -33,10 +33,35 @@ impl Arrivals {
             self.gap()
         };
         match self.at.checked_add(gap) {
-            Some(at) if at < 1 << 62 => self.at = at,
+            Some(at) if in_time(at) => self.at = at,
             _ => return Err(too_late(index)),
         }
         Ok(Nanos(self.at))
+    }
+
+    /// Append `count` writes without address and size, with the arrivals of the requests from `first` on.
+    ///
+    /// # Errors
+    /// As [`Arrivals::next_arrival`]; the requests before that one are in `batch`.
+    pub(super) fn fill(
+        &mut self,
+        batch: &mut Vec<TimedRequest>,
+        first: u64,
+        count: u64,
+    ) -> Result<(), SourceError> {
+        let blank = |at| TimedRequest { at, request: Request::new(Op::Write, 0, 0) };
+        let gap = self.arrival.interval_ns;
+        let last = gap.checked_mul(count).and_then(|gaps| self.at.checked_add(gaps));
+        if self.arrival.kind == ArrivalKind::Fixed && first > 0 && last.is_some_and(in_time) {
+            let before = self.at;
+            batch.extend((1..=count).map(|i| blank(Nanos(before + i * gap))));
+            self.at = before + count * gap;
+            return Ok(());
+        }
+        for index in first..first + count {
+            batch.push(blank(self.next_arrival(index)?));
+        }
+        Ok(())
     }
 
     /// Time to the next request.
@@ -92,6 +117,11 @@ impl<S: Source> Source for Arriving<S> {
     fn expected(&self) -> Option<u64> {
         self.source.expected()
     }
+}
+
+/// Whether a run can last until `at`, in nanoseconds.
+fn in_time(at: u64) -> bool {
+    at < 1 << 62
 }
 
 #[cold]

@@ -2,7 +2,7 @@
 
 use super::check_share;
 use ssd_core::config::{SizeShare, Workload};
-use ssd_core::host::request::{Op, SourceError};
+use ssd_core::host::request::{Op, SourceError, TimedRequest};
 use ssd_core::rng::Stream;
 use ssd_core::units::SECTOR_BYTES;
 
@@ -37,6 +37,16 @@ impl Operations {
             Op::Read
         } else {
             Op::Trim
+        }
+    }
+
+    /// Draw the operations of requests, which are writes so far.
+    #[inline]
+    pub(super) fn assign(&mut self, requests: &mut [TimedRequest]) {
+        if self.read_or_trim > 0.0 {
+            for timed in requests {
+                timed.request.op = self.draw();
+            }
         }
     }
 }
@@ -74,10 +84,25 @@ impl Sizes {
         self.shares.iter().map(|share| share.0).max().unwrap_or(1)
     }
 
+    /// The only size, if there is one, sectors.
+    #[inline(always)]
+    pub(super) fn only(&self) -> Option<u32> {
+        if let [(sectors, _)] = self.shares[..] { Some(sectors) } else { None }
+    }
+
+    /// Draw the sizes of requests.
+    #[inline]
+    pub(super) fn assign(&mut self, requests: &mut [TimedRequest]) {
+        match self.only() {
+            Some(sectors) => requests.iter_mut().for_each(|timed| timed.request.sectors = sectors),
+            None => requests.iter_mut().for_each(|timed| timed.request.sectors = self.draw()),
+        }
+    }
+
     /// A size, sectors.
     #[inline(always)]
     pub(super) fn draw(&mut self) -> u32 {
-        if let [(sectors, _)] = self.shares[..] {
+        if let Some(sectors) = self.only() {
             return sectors;
         }
         let draw = self.random.unit() * self.total;

@@ -118,6 +118,22 @@ impl Synthetic {
         }
         start + random.below(self.sectors_per_page / size) * size
     }
+
+    /// Give requests, whose sizes are set, their first sectors.
+    fn place(&mut self, requests: &mut [TimedRequest]) {
+        let sectors_per_page = self.sectors_per_page;
+        if let (Addresses::Uniform(starts), Some(sectors)) = (&self.addresses, self.sizes.only())
+            && u64::from(sectors) >= sectors_per_page
+        {
+            for timed in requests {
+                timed.request.sector = self.random.below(*starts) * sectors_per_page;
+            }
+            return;
+        }
+        for timed in requests {
+            timed.request.sector = self.sector(timed.request.sectors);
+        }
+    }
 }
 
 impl Source for Synthetic {
@@ -132,6 +148,19 @@ impl Source for Synthetic {
         let sectors = self.sizes.draw();
         let sector = self.sector(sectors);
         Ok(Some(TimedRequest { at, request: Request::new(op, sector, sectors) }))
+    }
+
+    /// One property after the other over the whole batch: each has its own random stream, so that these are the
+    /// requests that come one by one.
+    fn fill(&mut self, batch: &mut Vec<TimedRequest>, most: usize) -> Result<(), SourceError> {
+        let (old, count) = (batch.len(), (self.requests - self.made).min(most as u64));
+        let arrived = self.arrivals.fill(batch, self.made, count);
+        let new = &mut batch[old..];
+        self.made += new.len() as u64;
+        self.operations.assign(new);
+        self.sizes.assign(new);
+        self.place(new);
+        arrived
     }
 
     fn expected(&self) -> Option<u64> {

@@ -83,13 +83,14 @@ impl VictimPolicy for Policy {
         _clock: u64,
         rng: &mut Stream,
     ) -> Option<BlockId> {
-        let mut ties = self.least.ties(pool, table, &table.state, BlockState::Sealed);
+        let (state, sealed) = (&table.state, BlockState::Sealed);
+        let ties = || self.least.ties(pool, table, state, sealed);
         match self.ties {
-            Ties::LowestId => ties.next(),
-            Ties::Oldest => ties.min_by_key(|&b| table.seal_order[b.at()]),
-            Ties::Random => match ties.clone().count() as u64 {
+            Ties::LowestId => self.least.select(pool, table, state, sealed),
+            Ties::Oldest => ties().min_by_key(|&b| table.seal_order[b.at()]),
+            Ties::Random => match ties().count() as u64 {
                 0 => None,
-                n => ties.nth(rng.below(n) as usize),
+                n => ties().nth(rng.below(n) as usize),
             },
         }
     }

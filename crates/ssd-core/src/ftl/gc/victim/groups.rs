@@ -17,6 +17,8 @@ const GROUP: u32 = 64;
 /// the caller owns (`member[block] == yes`).
 pub(super) struct Least {
     per_pool: u32,
+    /// No group is smaller than the others, so that the group follows from the number of a block alone.
+    aligned: bool,
     /// Fewest valid pages among the members of each group; `NONE` without any.
     least: Vec<u16>,
 }
@@ -25,7 +27,8 @@ impl Least {
     pub(super) fn new(table: &BlockTable) -> Least {
         assert!(table.pages_per_block < NONE, "valid counts need one value for \"no block\"");
         let per_pool = table.blocks_per_pool().div_ceil(GROUP);
-        Least { per_pool, least: vec![NONE; (per_pool * table.pools()) as usize] }
+        let aligned = table.blocks_per_pool().is_multiple_of(GROUP);
+        Least { per_pool, aligned, least: vec![NONE; (per_pool * table.pools()) as usize] }
     }
 
     /// Build from the table and the members.
@@ -53,6 +56,9 @@ impl Least {
 
     #[inline(always)]
     fn group_of(&self, block: BlockId, table: &BlockTable) -> usize {
+        if self.aligned {
+            return (block.0 / GROUP) as usize;
+        }
         let pool = table.pool_of(block).0;
         let within = block.0 - pool * table.blocks_per_pool();
         (pool * self.per_pool + within / GROUP) as usize
@@ -88,7 +94,22 @@ impl Least {
     where
         M: Copy + PartialEq,
     {
-        self.ties(pool, table, member, yes).next()
+        let groups = self.groups(pool);
+        let least = *self.least[groups.clone()].iter().min().expect("a pool has groups");
+        if least == NONE {
+            return None;
+        }
+        let group = self.least[groups.clone()].iter().position(|&valid| valid == least)?;
+        let blocks = self.blocks(groups.start + group, table);
+        let mut all = table.valid[blocks.clone()].iter().zip(&member[blocks.clone()]);
+        let first = all.position(|(&valid, &is)| valid == least && is == yes);
+        let first = first.expect("the minimum of a group is that of a member");
+        Some(BlockId((blocks.start + first) as u32))
+    }
+
+    fn groups(&self, pool: PoolId) -> Range<usize> {
+        let first = pool.at() * self.per_pool as usize;
+        first..first + self.per_pool as usize
     }
 
     /// All members of `pool` with the fewest valid pages, lowest id first.
@@ -102,8 +123,7 @@ impl Least {
     where
         M: Copy + PartialEq,
     {
-        let first = pool.at() * self.per_pool as usize;
-        let groups = first..first + self.per_pool as usize;
+        let groups = self.groups(pool);
         let least = *self.least[groups.clone()].iter().min().expect("a pool has groups");
         groups
             .filter(move |&g| least != NONE && self.least[g] == least)
