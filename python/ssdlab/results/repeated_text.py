@@ -5,23 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ssdlab.display.numbers import ABSENT, ratio, shown
-from ssdlab.results.comparison import Comparison, table
+from ssdlab.results.comparison import RATIOS, Comparison, table
 from ssdlab.results.intervals import UNDECIDED, Estimate, Ratio
-
-SHOWN = {
-    "waf": "write amplification",
-    "write_mean_ns": "mean write latency",
-    "write_p99_ns": "p99 write latency",
-    "write_p99_9_ns": "p99.9 write latency",
-    "read_mean_ns": "mean read latency",
-    "read_p99_ns": "p99 read latency",
-    "read_p99_9_ns": "p99.9 read latency",
-    "gc_calls": "GC calls",
-    "gc_pages_moved": "pages moved",
-    "erases": "erases",
-    "simulated_ns": "simulated time",
-}
-"""Columns that are shown, and how they are called."""
 
 
 def ratio_text(known: Ratio | None) -> str:
@@ -47,7 +32,7 @@ def tables(done: Comparison) -> list[str]:
     several = len(labels) > 1
     head = ["", "mean", "95 % +-", "stddev", *([f"ratio to {labels[0]}"] if several else [])]
     rows: list[list[str]] = []
-    for key, words in SHOWN.items():
+    for key, words in RATIOS.items():
         if not any(key in found for found in estimates.values()):
             continue
         rows.append([words, *[""] * (len(head) - 1)])
