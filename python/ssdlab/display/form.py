@@ -36,8 +36,10 @@ class Column:
     """Title where there is little room."""
     measured: bool
     """Simulated: repetitions have means, intervals and ratios."""
+    paged: bool
+    """In the tables of pages."""
     shown: bool
-    """In tables."""
+    """In the tables of text, too."""
     ranked: bool
     """Configurations are ranked by it: lower is better."""
 

@@ -30,12 +30,13 @@ from ssdlab.html.repeated import (
     ratio_cells,
     values_table,
 )
-from ssdlab.results.comparison import RATIOS, Comparison, run_folder
+from ssdlab.results.comparison import Comparison, run_folder
 from ssdlab.results.intervals import UNDECIDED, order
 from ssdlab.results.report import Report
 
-COLUMNS = {one.name: one.short for one in form.columns() if one.shown}
+COLUMNS = {one.name: one.short for one in form.columns() if one.paged}
 """Columns of compare.json that are shown, and how they are called."""
+RATIOS = [one.name for one in form.columns() if one.paged and one.unit != "percent"]
 MOST_LISTED = 300
 """Runs in the tables."""
 MOST_KEYS = 12

@@ -25,8 +25,6 @@ MEASURES = tuple(one.name for one in columns() if one.measured)
 """Columns of which repetitions have means and ratios: what is simulated, not how fast."""
 RANKED = {one.name: one.title for one in columns() if one.ranked}
 """Columns by which configurations are ranked, with their names."""
-RATIOS = {one.name: one.title for one in columns() if one.shown and one.unit != "percent"}
-"""Columns whose ratios are shown, with their names."""
 _EVERY_READ = "latency.read."
 STATISTICS = tuple(
     one.key.removeprefix(_EVERY_READ) for one in columns() if one.key.startswith(_EVERY_READ)

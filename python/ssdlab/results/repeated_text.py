@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ssdlab.display.form import columns
 from ssdlab.display.numbers import ABSENT, ratio, shown
-from ssdlab.results.comparison import RATIOS, Comparison, table
+from ssdlab.results.comparison import Comparison, table
 from ssdlab.results.intervals import UNDECIDED, Estimate, Ratio
+
+SHOWN = {one.name: one.title for one in columns() if one.shown}
+"""Columns that are shown, and how they are called."""
 
 
 def ratio_text(known: Ratio | None) -> str:
@@ -32,7 +36,7 @@ def tables(done: Comparison) -> list[str]:
     several = len(labels) > 1
     head = ["", "mean", "95 % +-", "stddev", *([f"ratio to {labels[0]}"] if several else [])]
     rows: list[list[str]] = []
-    for key, words in RATIOS.items():
+    for key, words in SHOWN.items():
         if not any(key in found for found in estimates.values()):
             continue
         rows.append([words, *[""] * (len(head) - 1)])

@@ -12,7 +12,9 @@ pub enum Role {
     Fact,
     /// What is simulated: repetitions have means, intervals and ratios.
     Measure,
-    /// In the tables, with its title.
+    /// In the tables of pages, with its title.
+    Paged,
+    /// In the tables of text, too.
     Shown,
     /// Configurations are ranked by it: lower is better.
     Ranked,
@@ -57,7 +59,13 @@ pub const fn measure(name: &'static str) -> Column {
     column(Role::Measure, name, "")
 }
 
-/// A column that is also in the tables.
+/// A column that is also in the tables of pages.
+#[must_use]
+pub const fn paged(name: &'static str, title: &'static str) -> Column {
+    column(Role::Paged, name, title)
+}
+
+/// A column that is also in the tables of pages and text.
 #[must_use]
 pub const fn shown(name: &'static str, title: &'static str) -> Column {
     column(Role::Shown, name, title)
@@ -164,7 +172,7 @@ mod tests {
         let names: BTreeSet<&str> = found.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(names.len(), found.len());
         for one in &found {
-            assert_eq!(one.title.is_empty(), one.role < Role::Shown, "{}", one.name);
+            assert_eq!(one.title.is_empty(), one.role < Role::Paged, "{}", one.name);
             assert!(!one.name.contains("{}") && !one.key.contains("trim"), "{}", one.name);
         }
     }

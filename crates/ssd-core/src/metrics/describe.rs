@@ -80,6 +80,7 @@ fn column(one: &Found) -> Value {
         "title": one.title,
         "short": one.short,
         "measured": one.role >= Role::Measure,
+        "paged": one.role >= Role::Paged,
         "shown": one.role >= Role::Shown,
         "ranked": one.role >= Role::Ranked,
     })

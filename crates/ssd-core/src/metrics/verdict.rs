@@ -34,7 +34,7 @@ section! {
         /// Victims that the policy named for a demand that collection could meet, over all victims; `null`
         /// without victims. The others were named by the greedy rule of the reserve, or collected because
         /// the triggers would hold even with every invalid page reclaimed.
-        policy_share: Option<f64> [Percent, shown("policy_share", "chosen by policy")],
+        policy_share: Option<f64> [Percent, paged("policy_share", "chosen by policy")],
         /// Victims for a demand that collection could not meet, whoever named them, over all victims.
         unmet_share: Option<f64> [Percent],
         /// What was found and, where the policy has not decided, what to change.

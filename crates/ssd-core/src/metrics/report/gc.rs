@@ -43,7 +43,7 @@ section! {
         foreground: u64 [
             Number,
             measure("gc_foreground"),
-            shown("gc_foreground_share", "in foreground").share_of("calls")
+            paged("gc_foreground_share", "in foreground").share_of("calls")
         ],
         /// Calls because the trigger held.
         background: u64,

@@ -19,7 +19,7 @@ section! {
         /// Smallest, exact.
         min: Option<u64> [Duration],
         /// Largest, exact.
-        max: Option<u64> [Duration, shown("{}_max_ns", "longest {} latency").short("longest {}").last()],
+        max: Option<u64> [Duration, paged("{}_max_ns", "longest {} latency").short("longest {}").last()],
         /// Standard deviation, exact (of the population).
         stddev: Option<f64> [Duration],
         /// Median; like all percentiles within 0.4 %, and `null` with fewer than 10 values beyond it.
