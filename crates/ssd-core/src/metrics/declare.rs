@@ -351,6 +351,7 @@ macro_rules! words {
 pub(super) use {section, words};
 
 #[cfg(test)]
+#[allow(unreachable_pub, reason = "what `section!` declares is public in the report")]
 mod tests {
     use super::*;
     use crate::metrics::describe::describe;
