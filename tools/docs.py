@@ -111,7 +111,16 @@ PYTHON_HEAD = """# Python
 What `import ssdlab` offers. The parts of a report are in [What a report holds](report.md), the
 statistics of a trace in [Trace statistics](../trace-info.md), how policies are written in
 [Policies in Python](../python-policies.md), and stores in [The store](../store.md)."""
-FIELDS_HEAD = "\n| field | definition and unit |\n|---|---|"
+FIELDS_HEAD = "\n| field | unit | definition |\n|---|---|---|"
+UNITS = {
+    "duration": "ns",
+    "size": "bytes",
+    "bandwidth": "bytes/s",
+    "rate": "1/s",
+    "percent": "0 to 1",
+    "ratio": "",
+    "number": "",
+}
 BAR = "\\|"
 FORMAT_ROWS = [
     ("form", "a line or record"),
@@ -202,7 +211,7 @@ def _form(classes: dict[str, ast.ClassDef], root: str) -> list[str]:
     names, lines = [root], []
     for name in names:
         about = " ".join(_told(classes[name]).split())
-        lines += [f"\n## {name}\n", about, FIELDS_HEAD]
+        lines += [f"\n## {name}\n", about, "\n| field | definition and unit |", "|---|---|"]
         for field, kind, text in _fields(classes[name].body):
             lines.append(f"| `{field}` | {text} |")
             inner = [word for word in re.findall(r"\w+", kind) if word in classes]
@@ -223,7 +232,8 @@ def report() -> str:
         about = " ".join(section["doc"].split())
         lines += [f"\n## {section['name']}\n", about, FIELDS_HEAD]
         for field in section["fields"]:
-            lines.append(f"| `{field['name']}` | {' '.join(field['doc'].split())} |")
+            unit, text = UNITS[field["unit"]], " ".join(field["doc"].split())
+            lines.append(f"| `{field['name']}` | {unit} | {text} |")
     return "\n".join(lines) + "\n"
 
 
