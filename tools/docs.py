@@ -1,4 +1,4 @@
-"""Write the generated pages of docs/, or say which are stale (`--check`).
+"""Write the generated pages of docs/ and the types of reports, or say which are stale (`--check`).
 
 A page is one entry of PAGES: its path and the function that returns its text.
 """
@@ -12,11 +12,13 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import report_types
 import ssdlab
 from ssdlab import _core
+from ssdlab.display import form
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python/ssdlab"
@@ -99,18 +101,26 @@ QUESTIONS = [
 REPORT_HEAD = """# Report fields
 
 `report.json` in the folder of a run, `--json` on standard output, and `ssdlab.Report` in Python:
-the same names, so `report.latency.read.p99` is `"latency": {"read": {"p99": ...}}`. Besides the
-fields below, the file contains `config`, the resolved configuration, and `series`, the names of the
-files next to it.
+the same names, so `report.latency.read.p99` is `"latency": {"read": {"p99": ...}}`. In Python
+`config` is an `ssdlab.Config`, and `series` the time series itself.
 
 Integers are bytes, pages, blocks or nanoseconds; means and ratios are floating point; missing
 values are null (None in Python)."""
-REPORT_ONLY_IN_PYTHON = ("json", "series_csv", "distributions_csv", "trace", "folder")
 PYTHON_HEAD = """# Python
 
 What `import ssdlab` offers. The parts of a report are in [What a report holds](report.md), the
 statistics of a trace in [Trace statistics](../trace-info.md), how policies are written in
 [Policies in Python](../python-policies.md), and stores in [The store](../store.md)."""
+FIELDS_HEAD = "\n| field | unit | definition |\n|---|---|---|"
+UNITS = {
+    "duration": "ns",
+    "size": "bytes",
+    "bandwidth": "bytes/s",
+    "rate": "1/s",
+    "percent": "0 to 1",
+    "ratio": "",
+    "number": "",
+}
 BAR = "\\|"
 FORMAT_ROWS = [
     ("form", "a line or record"),
@@ -195,16 +205,14 @@ def _fields(body: list[ast.stmt]) -> Iterator[tuple[str, str, str]]:
                 yield ast.unparse(one.target), kind, " ".join(text.split())
 
 
-def _form(classes: dict[str, ast.ClassDef], root: str, but: Collection[str] = ()) -> list[str]:
-    """A table for each class that `root` is made of, without the fields `but` of `root`."""
+def _form(classes: dict[str, ast.ClassDef], root: str) -> list[str]:
+    """A table for each class that `root` is made of."""
     # Breadth first from the whole, so that the parts come in the order of its fields.
     names, lines = [root], []
     for name in names:
         about = " ".join(_told(classes[name]).split())
         lines += [f"\n## {name}\n", about, "\n| field | definition and unit |", "|---|---|"]
         for field, kind, text in _fields(classes[name].body):
-            if name == root and field in but:
-                continue
             lines.append(f"| `{field}` | {text} |")
             inner = [word for word in re.findall(r"\w+", kind) if word in classes]
             names += [word for word in inner if word not in names]
@@ -218,9 +226,14 @@ def trace_info() -> str:
 
 
 def report() -> str:
-    """Every field of a report, from the texts below the fields of `ssdlab.Report`."""
-    classes = _classes("results/report.py", "results/measures.py")
-    lines = [REPORT_HEAD, *_form(classes, "Report", REPORT_ONLY_IN_PYTHON)]
+    """Every field of a report, from its declaration in the simulator."""
+    lines = [REPORT_HEAD]
+    for section in form.sections():
+        about = " ".join(section["doc"].split())
+        lines += [f"\n## {section['name']}\n", about, FIELDS_HEAD]
+        for field in section["fields"]:
+            unit, text = UNITS[field["unit"]], " ".join(field["doc"].split())
+            lines.append(f"| `{field['name']}` | {unit} | {text} |")
     return "\n".join(lines) + "\n"
 
 
@@ -256,7 +269,7 @@ def _described(name: str, node: ast.ClassDef | ast.FunctionDef) -> list[str]:
     properties = [
         one for one in methods if "property" in "".join(map(ast.unparse, one.decorator_list))
     ]
-    rows = list(_fields(node.body))
+    rows = [*_inherited(node), *_fields(node.body)]
     for one in properties:
         kind = ast.unparse(one.returns) if one.returns else ""
         rows.append((one.name, kind, " ".join(_told(one).split())))
@@ -268,6 +281,15 @@ def _described(name: str, node: ast.ClassDef | ast.FunctionDef) -> list[str]:
             owner = f"{node.name}." if one.decorator_list else ""
             lines += ["", _signature(one, owner), "", _told(one)]
     return lines
+
+
+def _inherited(node: ast.ClassDef) -> Iterator[tuple[str, str, str]]:
+    """The fields that a class has from the declared parts of a report."""
+    declared = _classes("results/measures.py")
+    for base in node.bases:
+        module, _, name = ast.unparse(base).rpartition(".")
+        if module == "measures":
+            yield from _fields(declared[name].body)
 
 
 def _signature(node: ast.FunctionDef, owner: str = "") -> str:
@@ -319,6 +341,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/python.md": python,
     "docs/reference/report.md": report,
     "docs/trace-info.md": trace_info,
+    "python/ssdlab/results/measures.py": report_types.module,
 }
 
 
@@ -331,7 +354,7 @@ def main() -> int:
     for name, text in PAGES.items():
         path = ROOT / name
         old = path.read_text(encoding="utf-8") if path.exists() else ""
-        new = HEAD + text()
+        new = text() if path.suffix == ".py" else HEAD + text()
         if old == new:
             continue
         stale = True

@@ -49,6 +49,7 @@ __all__ = [
     "op_log_excerpt",
     "published",
     "registry",
+    "report_form",
     "report_schema",
     "run",
     "snapshot_info",
@@ -359,6 +360,9 @@ def config_notes(config: str) -> list[str]:
 
 def config_schema() -> str:
     """JSON Schema of configurations."""
+
+def report_form() -> str:
+    """Sections of report.json and columns of comparisons, with definitions and units, as JSON."""
 
 def report_schema() -> str:
     """JSON Schema of report.json."""

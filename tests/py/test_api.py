@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import operator
 import pickle
 import signal
 import sys
@@ -9,6 +10,7 @@ import threading
 import time
 import types
 import typing
+from functools import reduce
 from importlib import metadata
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -21,6 +23,7 @@ from running import SMALL, SMALL_TOML
 from ssdlab import _core, versions
 from ssdlab.cli import arguments
 from ssdlab.config import memory
+from ssdlab.display import form
 from ssdlab.display.numbers import rate
 from ssdlab.results import comparison
 from ssdlab.results.report import Report
@@ -296,6 +299,21 @@ def test_comparison(tmp_path: Path) -> None:
     assert len(lines) == 4
     assert lines[0].startswith("label,completed,requests,waf,")
     assert "<pre>" in done._repr_html_()
+
+
+def test_columns_are_those_that_the_report_declares() -> None:
+    report = small()
+    (row,) = ssdlab.compare([report]).rows
+
+    def at(key: str) -> Any:  # noqa: ANN401
+        return reduce(operator.getitem, key.split("."), report.json)
+
+    for column in form.columns():
+        whole = at(column.of) if column.of else 1
+        assert row[column.name] == (at(column.key) / whole if column.of else at(column.key))
+        assert form.unit(column.name) == column.unit
+    assert list(row) == ["label", *(column.name for column in form.columns())]
+    assert row["gc_foreground_share"] == report.gc.foreground / report.gc.calls
 
 
 def test_comparison_of_reports_and_presets() -> None:

@@ -82,6 +82,12 @@ fn report_schema() -> String {
     ssd_core::metrics::schema::schema().to_string()
 }
 
+/// The sections of report.json and the columns of comparisons, with their definitions and units, as JSON.
+#[pyfunction]
+fn report_form() -> String {
+    ssd_core::metrics::describe::describe().to_string()
+}
+
 /// Every configuration key and policy as a Markdown page.
 #[pyfunction]
 fn config_reference() -> String {
@@ -215,6 +221,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(config_toml, module)?)?;
     module.add_function(wrap_pyfunction!(config_notes, module)?)?;
     module.add_function(wrap_pyfunction!(config_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(report_form, module)?)?;
     module.add_function(wrap_pyfunction!(report_schema, module)?)?;
     module.add_function(wrap_pyfunction!(config_reference, module)?)?;
     module.add_function(wrap_pyfunction!(summary, module)?)?;

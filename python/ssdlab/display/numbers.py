@@ -10,14 +10,11 @@ import math
 from typing import TypeAlias
 
 from ssdlab import _core
+from ssdlab.display.form import unit
 
 Value: TypeAlias = "int | float | str | bool | None"
 ABSENT = "-"
 """What stands for a number that there is not."""
-TIMES = ("latency.", "latency_parts.", "time.", "little.mean_response", "gc.job_time")
-"""Beginnings of the keys of report.json that hold nanoseconds."""
-SHARES = ("ratio", "_share", "utilisation")
-"""Parts of the keys that hold shares, 0 to 1."""
 
 
 def duration(ns: float | None) -> str:
@@ -65,20 +62,10 @@ def shown(key: str, value: Value) -> str:
         return "yes" if value else "no"
     if value is None or isinstance(value, str):
         return value or ABSENT
-    name = key.rpartition(".")[2]
-    if key.endswith("_ns") or (key.startswith(TIMES) and name != "count"):
-        return duration(value)
-    if name.endswith("bytes_per_s"):
-        return bandwidth(value)
-    if name.endswith("_per_s"):
-        return rate(value)
-    if "bytes" in name:
-        return size(value)
-    if any(part in key for part in SHARES):
-        return percent(value)
-    if key.startswith("waf") or name.startswith("wa_"):
-        return ratio(value)
-    return f"{value:,}" if isinstance(value, int) else number(value)
+    quantity = unit(key)
+    if quantity == "number":
+        return f"{value:,}" if isinstance(value, int) else number(value)
+    return _core.number_text(quantity, value)
 
 
 def on_page(text: str) -> str:

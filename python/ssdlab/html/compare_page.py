@@ -9,6 +9,7 @@ from html import escape
 from itertools import islice
 from typing import TypeAlias
 
+from ssdlab.display import form
 from ssdlab.display.numbers import ratio
 from ssdlab.html.compare_plots import comparison_figures
 from ssdlab.html.page import (
@@ -33,30 +34,13 @@ from ssdlab.results.comparison import Comparison, run_folder
 from ssdlab.results.intervals import UNDECIDED, order
 from ssdlab.results.report import Report
 
-COLUMNS = {
-    "waf": "WAF",
-    "write_mean_ns": "mean write",
-    "write_p99_ns": "p99 write",
-    "write_p99_9_ns": "p99.9 write",
-    "write_max_ns": "longest write",
-    "read_mean_ns": "mean read",
-    "read_p99_ns": "p99 read",
-    "read_p99_9_ns": "p99.9 read",
-    "read_max_ns": "longest read",
-    "policy_share": "chosen by policy",
-    "gc_calls": "GC calls",
-    "gc_foreground_share": "in foreground",
-    "gc_pages_moved": "pages moved",
-    "erases": "erases",
-    "simulated_ns": "simulated time",
-}
+COLUMNS = {one.name: one.short for one in form.columns() if one.paged}
 """Columns of compare.json that are shown, and how they are called."""
+RATIOS = [one.name for one in form.columns() if one.paged and one.unit != "percent"]
 MOST_LISTED = 300
 """Runs in the tables."""
 MOST_KEYS = 12
 """Keys in which runs differ that are listed."""
-SHARES = ("gc_foreground_share", "policy_share")
-RATIOS = [key for key in COLUMNS if key not in SHARES]
 
 
 def comparison_page(done: Comparison, baseline: str | None = None) -> str:
@@ -126,7 +110,7 @@ def _values(done: Comparison, columns: list[str], places: Places) -> str:
     body = []
     for row, (label, report) in zip(done.rows, done.runs, strict=True):
         i = places[label, report.provenance.seed]
-        cells = [number(f"runs.{i}.{key}", row[key]) for key in columns]
+        cells = [number(f"runs.{i}.{key}", row[key], key) for key in columns]
         if row["decided_by"] == "reserve":
             cells[columns.index("policy_share")] += ' <strong class="bad">reserve</strong>'
         body.append((label, cells))
@@ -259,7 +243,7 @@ def _provenance(done: Comparison, places: Places) -> str:
     for value, (label, report) in zip(values, done.runs, strict=True):
         known = report.provenance
         i = places[label, known.seed]
-        cells = [number(f"runs.{i}.{key}", value[key]) for key in keys]
+        cells = [number(f"runs.{i}.{key}", value[key], key) for key in keys]
         cells += [escape(f"{known.ssdlab} {known.commit or ''}"), str(known.seed)]
         folder = run_folder(label, known.seed if done.repetitions else None)
         rows.append((label, [*cells, escape(folder.as_posix())]))

@@ -12,67 +12,29 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ssdlab.display.form import columns
 from ssdlab.display.numbers import duration, percent, rate, ratio
 from ssdlab.results.intervals import ONE_SEED, UNDECIDED, Estimate, Ratio, estimate, paired_ratio
 from ssdlab.results.measures import LatencyStats
 from ssdlab.results.report import REPORT, Report
 
 Row: TypeAlias = "dict[str, str | int | float | bool | None]"
-STATISTICS = ("mean", "p50", "p99", "p99_9", "max")
 JSON, CSV, TEXT = "compare.json", "compare.csv", "summary.txt"
 WIDTH = 100
-LATENCIES = tuple(f"{op}_{name}_ns" for op in ("write", "read") for name in STATISTICS)
-MEASURES = (
-    "waf",
-    *LATENCIES,
-    "gc_calls",
-    "gc_foreground",
-    "gc_foreground_share",
-    "policy_share",
-    "gc_pages_moved",
-    "erases",
-    "simulated_ns",
-)
+MEASURES = tuple(one.name for one in columns() if one.measured)
 """Columns of which repetitions have means and ratios: what is simulated, not how fast."""
-
-RANKED = {
-    "waf": "write amplification",
-    "write_mean_ns": "mean write latency",
-    "write_p99_9_ns": "p99.9 write latency",
-    "read_mean_ns": "mean read latency",
-    "read_p99_9_ns": "p99.9 read latency",
-}
+RANKED = {one.name: one.title for one in columns() if one.ranked}
 """Columns by which configurations are ranked, with their names."""
+_EVERY_READ = "latency.read."
+STATISTICS = tuple(
+    one.key.removeprefix(_EVERY_READ) for one in columns() if one.key.startswith(_EVERY_READ)
+)
+"""Statistics of latencies that are compared."""
 
 
 def _row(label: str, report: Report) -> Row:
     """The numbers of one run that are compared; times in nanoseconds."""
-    row: Row = {
-        "label": label,
-        "completed": report.completed,
-        "requests": report.requests.completed,
-        "waf": report.waf.total,
-    }
-    for op, stats in (("read", report.latency.read), ("write", report.latency.write)):
-        row |= {f"{op}_{name}_ns": getattr(stats, name) for name in STATISTICS}
-    gc = report.gc
-    row |= {
-        "gc_calls": gc.calls,
-        "gc_foreground": gc.foreground,
-        "gc_foreground_share": gc.foreground / gc.calls if gc.calls else None,
-        "decided_by": report.verdict.decided_by,
-        "policy_share": report.verdict.policy_share,
-        "gc_pages_moved": gc.pages_moved,
-        "erases": report.flash.erases,
-        "simulated_ns": report.time.simulated,
-        "seed": report.provenance.seed,
-        "config_digest": report.provenance.config_digest,
-        "event_digest": report.provenance.event_digest,
-        "wall_ns": report.time.wall,
-        "requests_per_s": report.speed.requests_per_s,
-        "flash_ops_per_s": report.speed.flash_ops_per_s,
-    }
-    return row
+    return {"label": label} | {one.name: one.of_report(report) for one in columns()}
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

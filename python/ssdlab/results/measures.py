@@ -1,7 +1,7 @@
 """The parts of a report as frozen dataclasses, with the names of `report.json`.
 
 Integers are bytes, pages, blocks or nanoseconds; means and ratios are floating point; missing
-values are None. A test compares the fields with the schema of reports.
+values are None. Written by `make docs` from crates/ssd-core/src/metrics/report: change that.
 """
 
 from __future__ import annotations
@@ -9,24 +9,54 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
-class Counts:
-    """A count by cause."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Parts:
+    """The fields of report.json."""
 
-    host: int
-    """A host request."""
-    gc: int
+    version: int
+    """Version of the report format."""
+    provenance: Provenance
+    """Everything needed to repeat the run."""
+    completed: bool
+    """All submitted requests were completed."""
+    requests: Requests
+    """Requests."""
+    trace_lines: TraceLines | None
+    """Lines of the trace; None for a synthetic workload."""
+    host: Host
+    """Host pages."""
+    write_buffer: WriteBuffer | None
+    """The write buffer; None without one."""
+    controller: Controller | None
+    """Pages between flash controllers and host side; None without an interconnect or buffers."""
+    latency: Latency
+    """Latencies."""
+    flash: Flash
+    """Flash operations."""
+    waf: Waf
+    """Write amplification."""
+    gc: Gc
     """Garbage collection."""
-    rmw: int
-    """The rest of a page (or stripe) of which the host writes only a part."""
-    wear: int
-    """Static wear levelling."""
-    parity: int
-    """Parity of a RAID group."""
-    metadata: int
-    """The device's own metadata."""
-    remap: int
-    """Remapping of pages by their owner."""
+    verdict: Verdict
+    """Whether the victim policy is what the run measures."""
+    wear: Wear
+    """Wear levelling and lifetime."""
+    latency_parts: LatencyParts
+    """Where the time went."""
+    device: Device
+    """The device at the end of the run."""
+    steady_state: SteadyState
+    """Whether write amplification has settled."""
+    warmup: Warmup
+    """Whether the measurement starts with a transient."""
+    little: Little
+    """Little's law."""
+    time: Time
+    """Time."""
+    speed: Speed
+    """Speed of the simulator."""
+    warnings: tuple[str, ...]
+    """What to check before using the numbers."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +143,8 @@ class Host:
 class WriteBuffer:
     """The write buffer: what happened to the pages of writes.
 
-    In a completed run without warm-up
-    `host.pages_written = pages_coalesced + pages_trimmed + pages_evicted`.
+    In a completed run without warm-up `host.pages_written = pages_coalesced + pages_trimmed +
+    pages_evicted`.
     """
 
     pages_read: int
@@ -143,50 +173,6 @@ class Controller:
     """Copies programmed from the buffer of the flash controller that read the page."""
     pages_in_error: int
     """Pages read by GC in which the ECC engine found an error."""
-
-
-@dataclass(frozen=True)
-class LatencyStats:
-    """Statistics of one group of latencies, nanoseconds."""
-
-    count: int
-    """Requests."""
-    mean: float | None
-    """Mean, exact."""
-    ci95: float | None
-    """Half width of the 95 % confidence interval of the mean, by batch means."""
-    min: int | None
-    """Smallest, exact."""
-    max: int | None
-    """Largest, exact."""
-    stddev: float | None
-    """Standard deviation, exact (of the population)."""
-    p50: int | None
-    """Median; like all percentiles within 0.4 %, and None with fewer than 10 values beyond it."""
-    p90: int | None
-    """90 % lie at or below."""
-    p95: int | None
-    """95 % lie at or below."""
-    p99: int | None
-    """99 % lie at or below."""
-    p99_9: int | None
-    """99.9 % lie at or below."""
-    p99_99: int | None
-    """99.99 % lie at or below."""
-
-
-@dataclass(frozen=True)
-class LatencyByOp:
-    """Latencies by operation."""
-
-    read: LatencyStats
-    """Reads."""
-    write: LatencyStats
-    """Writes."""
-    trim: LatencyStats
-    """TRIMs."""
-    flush: LatencyStats
-    """Flushes."""
 
 
 @dataclass(frozen=True)
@@ -328,27 +314,11 @@ class Wear:
     erase_stddev: float
     """Standard deviation of the erases."""
     host_bytes_written: int
-    """Bytes that the host wrote over the life of the device, in whole pages: its TBW if it is
-    worn out at the end of the run."""
+    """Bytes that the host wrote over the life of the device, in whole pages: its TBW if it is worn
+    out at the end of the run."""
     host_bytes_at_even_wear: float | None
     """Bytes that the host could write in total if every block reached its endurance, at the write
     amplification of the measurement; None without an endurance."""
-
-
-@dataclass(frozen=True)
-class PartMeans:
-    """Means over requests, nanoseconds; they sum to the mean latency."""
-
-    queue: float
-    """Waiting for other host operations."""
-    chip: float
-    """In the flash array."""
-    transfer: float
-    """On buses, links and in SRAM."""
-    gc_wait: float
-    """Waiting for garbage collection."""
-    metadata: float
-    """Fetching the device's own metadata."""
 
 
 @dataclass(frozen=True)
@@ -359,16 +329,6 @@ class LatencyParts:
     """Of reads; None without reads."""
     write: PartMeans | None
     """Of writes; None without writes."""
-
-
-@dataclass(frozen=True)
-class Utilisation:
-    """Shares of the simulated time in which something was busy, 0 to 1."""
-
-    channel: tuple[float, ...]
-    """Each channel."""
-    chip: tuple[float, ...]
-    """Each chip, channel by channel."""
 
 
 @dataclass(frozen=True)
@@ -427,10 +387,8 @@ class Warmup:
     """The transient at the start of the measurement, and what to do about it."""
 
     recommended_requests: int | None
-    """Recommended `workload.warmup_requests`, including those already left out.
-
-    None if there is no recommendation.
-    """
+    """Recommended `workload.warmup_requests`, including those already left out; None if there is no
+    recommendation."""
     reason: str
     """The result, or why there is no recommendation."""
 
@@ -476,3 +434,93 @@ class Speed:
     """Flash operations per second of wall-clock time."""
     bytes_per_page: float | None
     """Memory per physical page."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """A count by cause."""
+
+    host: int
+    """A host request."""
+    gc: int
+    """Garbage collection."""
+    rmw: int
+    """The rest of a page (or stripe) of which the host writes only a part."""
+    wear: int
+    """Static wear levelling."""
+    parity: int
+    """Parity of a RAID group."""
+    metadata: int
+    """The device's own metadata."""
+    remap: int
+    """Remapping of pages by their owner."""
+
+
+@dataclass(frozen=True)
+class LatencyStats:
+    """Statistics of one group of latencies, nanoseconds."""
+
+    count: int
+    """Requests."""
+    mean: float | None
+    """Mean, exact."""
+    ci95: float | None
+    """Half width of the 95 % confidence interval of the mean, by batch means."""
+    min: int | None
+    """Smallest, exact."""
+    max: int | None
+    """Largest, exact."""
+    stddev: float | None
+    """Standard deviation, exact (of the population)."""
+    p50: int | None
+    """Median; like all percentiles within 0.4 %, and None with fewer than 10 values beyond it."""
+    p90: int | None
+    """90 % lie at or below."""
+    p95: int | None
+    """95 % lie at or below."""
+    p99: int | None
+    """99 % lie at or below."""
+    p99_9: int | None
+    """99.9 % lie at or below."""
+    p99_99: int | None
+    """99.99 % lie at or below."""
+
+
+@dataclass(frozen=True)
+class LatencyByOp:
+    """Latencies by operation."""
+
+    read: LatencyStats
+    """Reads."""
+    write: LatencyStats
+    """Writes."""
+    trim: LatencyStats
+    """TRIMs."""
+    flush: LatencyStats
+    """Flushes."""
+
+
+@dataclass(frozen=True)
+class PartMeans:
+    """Means over requests, nanoseconds; they sum to the mean latency."""
+
+    queue: float
+    """Waiting for other host operations."""
+    chip: float
+    """In the flash array."""
+    transfer: float
+    """On buses, links and in SRAM."""
+    gc_wait: float
+    """Waiting for garbage collection."""
+    metadata: float
+    """Fetching the device's own metadata."""
+
+
+@dataclass(frozen=True)
+class Utilisation:
+    """Shares of the simulated time in which something was busy, 0 to 1."""
+
+    channel: tuple[float, ...]
+    """Each channel."""
+    chip: tuple[float, ...]
+    """Each chip, channel by channel."""

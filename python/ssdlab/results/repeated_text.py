@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ssdlab.display.form import columns
 from ssdlab.display.numbers import ABSENT, ratio, shown
 from ssdlab.results.comparison import Comparison, table
 from ssdlab.results.intervals import UNDECIDED, Estimate, Ratio
 
-SHOWN = {
-    "waf": "write amplification",
-    "write_mean_ns": "mean write latency",
-    "write_p99_ns": "p99 write latency",
-    "write_p99_9_ns": "p99.9 write latency",
-    "read_mean_ns": "mean read latency",
-    "read_p99_ns": "p99 read latency",
-    "read_p99_9_ns": "p99.9 read latency",
-    "gc_calls": "GC calls",
-    "gc_pages_moved": "pages moved",
-    "erases": "erases",
-    "simulated_ns": "simulated time",
-}
+SHOWN = {one.name: one.title for one in columns() if one.shown}
 """Columns that are shown, and how they are called."""
 
 

@@ -56,57 +56,13 @@ def from_json(kind: Any, value: Any) -> Any:  # noqa: ANN401 - whatever the form
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Report:
+class Report(measures.Parts):
     """The results of one run. Times are nanoseconds; missing values are None.
 
     `json` is the whole of report.json, `series` the time series, `summary()` the text summary.
     `folder` contains the files of the run, None if it wrote none.
     """
 
-    version: int
-    """Version of the report format."""
-    provenance: measures.Provenance
-    """Everything needed to repeat the run."""
-    completed: bool
-    """All submitted requests were completed."""
-    requests: measures.Requests
-    """Requests."""
-    trace_lines: measures.TraceLines | None
-    """Lines of the trace; None for a synthetic workload."""
-    host: measures.Host
-    """Host pages."""
-    write_buffer: measures.WriteBuffer | None
-    """The write buffer; None without one."""
-    controller: measures.Controller | None
-    """Pages between flash controllers and host side; None without an interconnect or buffers."""
-    latency: measures.Latency
-    """Latencies."""
-    flash: measures.Flash
-    """Flash operations."""
-    waf: measures.Waf
-    """Write amplification."""
-    gc: measures.Gc
-    """Garbage collection."""
-    verdict: measures.Verdict
-    """Whether the victim policy is what the run measures."""
-    wear: measures.Wear
-    """Wear levelling and lifetime."""
-    latency_parts: measures.LatencyParts
-    """Where the time went."""
-    device: measures.Device
-    """The device at the end of the run."""
-    steady_state: measures.SteadyState
-    """Whether write amplification has settled."""
-    warmup: measures.Warmup
-    """Whether the measurement starts with a transient."""
-    little: measures.Little
-    """Little's law."""
-    time: measures.Time
-    """Time."""
-    speed: measures.Speed
-    """Speed of the simulator."""
-    warnings: tuple[str, ...]
-    """What to check before using the numbers."""
     json: dict[str, Any]
     """report.json, parsed."""
     series_csv: str

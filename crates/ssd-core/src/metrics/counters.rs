@@ -1,206 +1,43 @@
-//! The counters that the simulator increments during a run.
+//! The counters that the simulator increments during a run. Those of a section of the report are declared
+//! with it (`report`).
 
-use crate::host::request::Op;
-use serde::{Deserialize, Serialize};
+pub use super::report::controller::{BufferCounts, ControllerCounts};
+pub use super::report::flash::FlashCounts;
+pub use super::report::gc::{GcCounts, MoveCounts, VictimCounts, WearCounts};
+pub use super::report::host::HostCounts;
 
-/// Why a flash operation happened.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[repr(u8)]
-pub enum Cause {
-    /// A host request.
-    Host = 0,
-    /// Garbage collection.
-    Gc = 1,
-    /// The rest of a page (or stripe) of which the host writes only a part.
-    Rmw = 2,
-    /// Static wear levelling.
-    Wear = 3,
-    /// Parity of a RAID group.
-    Parity = 4,
-    /// The device's own metadata.
-    Metadata = 5,
-    /// Remapping of pages by their owner.
-    Remap = 6,
+use super::declare::words;
+
+words! {
+    /// Why a flash operation happened.
+    pub enum Cause {
+        /// A host request.
+        Host = "host",
+        /// Garbage collection.
+        Gc = "gc",
+        /// The rest of a page (or stripe) of which the host writes only a part.
+        Rmw = "rmw",
+        /// Static wear levelling.
+        Wear = "wear",
+        /// Parity of a RAID group.
+        Parity = "parity",
+        /// The device's own metadata.
+        Metadata = "metadata",
+        /// Remapping of pages by their owner.
+        Remap = "remap",
+    }
 }
 
 /// Number of causes.
 pub const CAUSES: usize = Cause::ALL.len();
 
 impl Cause {
-    /// All causes, in the order of their discriminants.
-    pub const ALL: [Cause; 7] = [
-        Cause::Host,
-        Cause::Gc,
-        Cause::Rmw,
-        Cause::Wear,
-        Cause::Parity,
-        Cause::Metadata,
-        Cause::Remap,
-    ];
-    /// Name in reports and logs.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Cause::Host => "host",
-            Cause::Gc => "gc",
-            Cause::Rmw => "rmw",
-            Cause::Wear => "wear",
-            Cause::Parity => "parity",
-            Cause::Metadata => "metadata",
-            Cause::Remap => "remap",
-        }
-    }
     /// As an index into the arrays of [`FlashCounts`].
     #[inline(always)]
     #[must_use]
     pub const fn at(self) -> usize {
         self as usize
     }
-}
-
-/// Flash operations by cause, counted when they start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct FlashCounts {
-    /// Pages read.
-    pub reads: [u64; CAUSES],
-    /// Pages programmed.
-    pub programs: [u64; CAUSES],
-    /// Blocks erased.
-    pub erases: [u64; CAUSES],
-    /// Retries of the reads.
-    pub retries: [u64; CAUSES],
-}
-
-impl FlashCounts {
-    /// Pages programmed for any cause.
-    #[must_use]
-    pub fn all_programs(&self) -> u64 {
-        self.programs.iter().sum()
-    }
-    /// Blocks erased for any cause.
-    #[must_use]
-    pub fn all_erases(&self) -> u64 {
-        self.erases.iter().sum()
-    }
-    /// Operations of any kind and cause.
-    #[must_use]
-    pub fn all(&self) -> u64 {
-        self.reads.iter().sum::<u64>() + self.all_programs() + self.all_erases()
-    }
-}
-
-/// Victims by who chose them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct VictimCounts {
-    /// The configured victim policy.
-    pub policy: u64,
-    /// Greedy, in foreground, where the policy made no progress.
-    pub reserve_greedy: u64,
-    /// Of both, victims for a demand that collection cannot meet.
-    pub unmet: u64,
-    /// Of those of the policy, the others.
-    pub decided: u64,
-}
-
-/// What became of pages read to be moved: `moved + stale` were programmed, `dropped` were not.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct MoveCounts {
-    /// Copies to which the map switched.
-    pub moved: u64,
-    /// Pages read, and overwritten or trimmed before their copy was programmed.
-    pub dropped: u64,
-    /// Programmed copies of pages that no longer had an owner.
-    pub stale: u64,
-}
-
-/// Static wear levelling.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct WearCounts {
-    /// Cold blocks whose collection has started.
-    pub calls: u64,
-    /// What became of their pages.
-    pub pages: MoveCounts,
-}
-
-/// Garbage collection.
-///
-/// A call is the collection of one victim: `calls = foreground + background = victims`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct GcCounts {
-    /// Victims whose collection has started.
-    pub calls: u64,
-    /// Of these, because a pool had fallen to its reserve.
-    pub foreground: u64,
-    /// Of these, because the trigger held.
-    pub background: u64,
-    /// Times the trigger held and the concurrency rule refused.
-    pub deferred: u64,
-    /// What became of the pages of victims.
-    pub pages: MoveCounts,
-    /// Who chose the victims.
-    pub victims: VictimCounts,
-    /// Valid pages of all victims when they were chosen.
-    pub victim_valid_sum: u64,
-    /// Pages of all victims.
-    pub victim_pages_sum: u64,
-    /// Jobs that have ended, with their erase.
-    pub jobs_done: u64,
-    /// Time from the choice of the victim to the end of its erase, over all jobs that have ended.
-    pub job_time_ns_sum: u64,
-    /// The longest of these.
-    pub job_time_ns_max: u64,
-    /// Times a pool's collection was promoted to foreground.
-    pub reserve_promotions: u64,
-}
-
-/// Pages of writes in the write buffer. Without pages of writes before the measurement
-/// `host.pages_written = coalesced + trimmed + evicted + those still there`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct BufferCounts {
-    /// Pages that a newer write replaced before they were evicted.
-    pub coalesced: u64,
-    /// Pages that a TRIM dropped before they were evicted.
-    pub trimmed: u64,
-    /// Pages sent to flash.
-    pub evicted: u64,
-    /// Pages that waited for room.
-    pub waited: u64,
-}
-
-/// Pages between the flash controllers and the host side of the controller.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ControllerCounts {
-    /// Traversals of the interconnect, counted when their operation starts; those of host pages, which
-    /// follow from the flash operations, are left out.
-    pub traversals: [u64; CAUSES],
-    /// Time that pages waited in slices for one another.
-    pub wait_ns: u64,
-    /// Copies programmed from the buffer of the flash controller that had read the page.
-    pub from_buffer: u64,
-    /// Copied pages in which the ECC engine found an error.
-    pub in_error: u64,
-}
-
-/// Host requests and pages; the arrays are indexed by `op as usize`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct HostCounts {
-    /// Requests submitted.
-    pub submitted: [u64; Op::ALL.len()],
-    /// Requests completed.
-    pub completed: [u64; Op::ALL.len()],
-    /// Pages of reads, however they were answered.
-    pub pages_read: u64,
-    /// Pages of writes; a page written in part counts as one.
-    pub pages_written: u64,
-    /// Pages unmapped by TRIM.
-    pub pages_trimmed: u64,
-    /// Of the pages read, those that held nothing: no flash operation.
-    pub unmapped_pages_read: u64,
-    /// Of the pages read, those still in the controller: no flash operation.
-    pub controller_pages_read: u64,
-    /// Pages written in part, for which the rest was read first.
-    pub rmw: u64,
 }
 
 /// Where the time of one request went, along the part that finished last; sums to its latency.

@@ -6,7 +6,10 @@
 
 pub mod batch;
 pub mod build;
+pub mod columns;
 pub mod counters;
+pub mod declare;
+pub mod describe;
 pub mod distributions;
 pub mod histogram;
 pub mod latency;

@@ -11,8 +11,8 @@
 //! 5. write amplification over the third and the fourth quarter of the host's writes differs by at
 //!    most 5 % of the latter.
 
+use super::declare::section;
 use super::numbers::count;
-use serde::{Deserialize, Serialize};
 
 /// Fewer collected blocks say nothing about a steady state: ten for each quarter of the writes.
 pub const MIN_CALLS: u64 = 40;
@@ -36,17 +36,19 @@ impl Default for Course {
     }
 }
 
-/// What the rule says, and why.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct SteadyState {
-    /// All conditions hold.
-    pub reached: bool,
-    /// The first condition that does not hold, or what was found.
-    pub reason: String,
-    /// Write amplification over the third quarter of the host's writes.
-    pub wa_first: Option<f64>,
-    /// Write amplification over the fourth quarter.
-    pub wa_second: Option<f64>,
+section! {
+    /// Whether write amplification has settled, and why.
+    pub struct SteadyState;
+    fields {
+        /// All conditions hold.
+        reached: bool,
+        /// The first condition that does not hold, or the values compared.
+        reason: String,
+        /// Write amplification over the third quarter of the host's writes.
+        wa_first: Option<f64> [Ratio],
+        /// Write amplification over the fourth quarter.
+        wa_second: Option<f64> [Ratio],
+    }
 }
 
 /// Input of the rule besides the course.

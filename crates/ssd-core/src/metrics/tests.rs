@@ -84,7 +84,7 @@ fn collect(m: &mut Measurements) {
     m.gc.reserve_promotions = 5;
 }
 
-fn inputs(m: &Measurements) -> Inputs<'_> {
+pub(super) fn inputs(m: &Measurements) -> Inputs<'_> {
     let span = m.in_system.integral() as u64;
     Inputs {
         provenance: Provenance {

@@ -7,36 +7,39 @@
 //! not decided, and the run does not measure it. An external trigger is assumed to be one that can be met.
 
 use super::counters::GcCounts;
-use serde::{Deserialize, Serialize};
+use super::declare::{section, words};
 
 /// The policy decided if at least this share of the victims were its decision.
 pub const LEAST_SHARE: f64 = 0.5;
 
-/// Who decided.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DecidedBy {
-    /// The configured victim policy.
-    Policy,
-    /// The reserve, or a watermark above what the device has to spare.
-    Reserve,
-    /// No block was collected.
-    #[default]
-    Nobody,
+words! {
+    /// Who decided.
+    pub enum DecidedBy by default Nobody {
+        /// The configured victim policy.
+        Policy = "policy",
+        /// The reserve, or a watermark above what the device has to spare.
+        Reserve = "reserve",
+        /// No block was collected.
+        Nobody = "nobody",
+    }
 }
 
-/// What the rule says, and why.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Verdict {
-    /// Who decided.
-    pub decided_by: DecidedBy,
-    /// Share of the victims that were the policy's decision; `null` without victims.
-    pub policy_share: Option<f64>,
-    /// Share of the victims collected for a demand that collection cannot meet while no block had more than
-    /// two invalid pages; `null` without victims.
-    pub unmet_share: Option<f64>,
-    /// What was found and, where the policy has not decided, what to change.
-    pub reason: String,
+section! {
+    /// Who decided which blocks were collected: whether the run measures its victim policy.
+    pub struct Verdict;
+    fields {
+        /// `policy`, `reserve` where less than half of the victims were the policy's choice, or `nobody`
+        /// where no block was collected. Runs that the reserve decided say nothing about their policies.
+        decided_by: DecidedBy [Number, fact("decided_by")],
+        /// Victims that the policy named for a demand that collection could meet, over all victims; `null`
+        /// without victims. The others were named by the greedy rule of the reserve, or collected because
+        /// the triggers would hold even with every invalid page reclaimed.
+        policy_share: Option<f64> [Percent, paged("policy_share", "chosen by policy")],
+        /// Victims for a demand that collection could not meet, whoever named them, over all victims.
+        unmet_share: Option<f64> [Percent],
+        /// What was found and, where the policy has not decided, what to change.
+        reason: String,
+    }
 }
 
 /// Apply the rule.

@@ -11,19 +11,21 @@
 //! mean by more than half the 95 % confidence interval of the rest; that rule is our own.
 
 use super::batch::half_width_95;
-use serde::{Deserialize, Serialize};
+use super::declare::section;
 
 /// Batches that must remain, so that their mean has an interval.
 const MIN_REST: usize = 10;
 
-/// The transient at the start of the measurement, and what to do about it.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Warmup {
-    /// Recommended `workload.warmup_requests`, including those already excluded; `null` if there is no
-    /// recommendation.
-    pub recommended_requests: Option<u64>,
-    /// The finding, or why there is none.
-    pub reason: String,
+section! {
+    /// The transient at the start of the measurement, and what to do about it.
+    pub struct Warmup;
+    fields {
+        /// Recommended `workload.warmup_requests`, including those already left out; `null` if there is
+        /// no recommendation.
+        recommended_requests: Option<u64>,
+        /// The result, or why there is no recommendation.
+        reason: String,
+    }
 }
 
 /// The shape of a course of batch means.

@@ -1,0 +1,199 @@
+//! The columns of comparisons, from the notes of the fields of the report.
+
+use super::declare::{Kind, Section, Unit};
+use super::report::Report;
+
+/// How far a column goes: each role includes those before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Role {
+    /// Names what its section is about, for the names of the columns below it: no column itself.
+    Subject,
+    /// In the rows.
+    Fact,
+    /// What is simulated: repetitions have means, intervals and ratios.
+    Measure,
+    /// In the tables of pages, with its title.
+    Paged,
+    /// In the tables of text, too.
+    Shown,
+    /// Configurations are ranked by it: lower is better.
+    Ranked,
+}
+
+/// A note of a field: its column in comparisons.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Column {
+    /// How far it goes.
+    pub role: Role,
+    /// Name in `compare.json`; `{}` stands for the subject.
+    pub name: &'static str,
+    /// Title in tables.
+    pub title: &'static str,
+    /// Title where there is little room.
+    pub short: &'static str,
+    /// The column is the share of this field of the section that the field makes up.
+    pub of: Option<&'static str>,
+    /// It comes after the other columns of its section.
+    pub last: bool,
+}
+
+const fn column(role: Role, name: &'static str, title: &'static str) -> Column {
+    Column { role, name, title, short: title, of: None, last: false }
+}
+
+/// A field whose section describes `name`: only such ones have the columns with `{}`.
+#[must_use]
+pub const fn subject(name: &'static str) -> Column {
+    column(Role::Subject, name, "")
+}
+
+/// A column of the rows only.
+#[must_use]
+pub const fn fact(name: &'static str) -> Column {
+    column(Role::Fact, name, "")
+}
+
+/// A column with means and ratios.
+#[must_use]
+pub const fn measure(name: &'static str) -> Column {
+    column(Role::Measure, name, "")
+}
+
+/// A column that is also in the tables of pages.
+#[must_use]
+pub const fn paged(name: &'static str, title: &'static str) -> Column {
+    column(Role::Paged, name, title)
+}
+
+/// A column that is also in the tables of pages and text.
+#[must_use]
+pub const fn shown(name: &'static str, title: &'static str) -> Column {
+    column(Role::Shown, name, title)
+}
+
+/// A column by which configurations are also ranked, the lowest first.
+#[must_use]
+pub const fn ranked(name: &'static str, title: &'static str) -> Column {
+    column(Role::Ranked, name, title)
+}
+
+impl Column {
+    /// With another title where there is little room.
+    #[must_use]
+    pub const fn short(self, short: &'static str) -> Column {
+        Column { short, ..self }
+    }
+    /// After the other columns of its section.
+    #[must_use]
+    pub const fn last(self) -> Column {
+        Column { last: true, ..self }
+    }
+    /// Not the field but its share of `field` of the same section.
+    #[must_use]
+    pub const fn share_of(self, field: &'static str) -> Column {
+        Column { of: Some(field), ..self }
+    }
+}
+
+/// A column of the rows of a comparison.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// Name in `compare.json`.
+    pub name: String,
+    /// Dotted key of `report.json`.
+    pub key: String,
+    /// Dotted key of what it is divided by, if it is.
+    pub of: Option<String>,
+    /// What it is measured in.
+    pub unit: Unit,
+    /// How far it goes.
+    pub role: Role,
+    /// Title in tables.
+    pub title: String,
+    /// Title where there is little room.
+    pub short: String,
+}
+
+/// Parts of the report whose columns come first; the others follow in the order of the report.
+const FIRST: [&str; 9] =
+    ["completed", "requests", "waf", "latency.write", "latency", "verdict", "gc", "flash", "time"];
+
+/// Every column, in the order of tables.
+#[must_use]
+pub fn columns() -> Vec<Found> {
+    let mut found = Vec::new();
+    collect(Report::SECTION, "", None, &mut found);
+    let within = |key: &str, part: &str| {
+        key.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let place = |key: &str| FIRST.iter().position(|part| within(key, part));
+    found.sort_by_key(|(last, one)| (place(&one.key).unwrap_or(FIRST.len()), *last));
+    found.into_iter().map(|(_, one)| one).collect()
+}
+
+fn collect(section: &Section, path: &str, subject: Option<&str>, found: &mut Vec<(bool, Found)>) {
+    let key_of =
+        |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    for field in section.fields {
+        let key = key_of(field.name);
+        for column in field.columns.iter().filter(|one| one.role > Role::Subject) {
+            let named = |text: &str| text.replace("{}", subject.unwrap_or_default());
+            if column.name.contains("{}") && subject.is_none() {
+                continue;
+            }
+            let one = Found {
+                name: named(column.name),
+                key: key.clone(),
+                of: column.of.map(key_of),
+                unit: if column.of.is_some() { Unit::Percent } else { field.unit },
+                role: column.role,
+                title: named(column.title),
+                short: named(column.short),
+            };
+            found.push((column.last, one));
+        }
+        let inner = match field.kind {
+            Kind::Section(inner) | Kind::Nullable(&Kind::Section(inner)) => inner,
+            _ => continue,
+        };
+        let about = field.columns.iter().find(|one| one.role == Role::Subject);
+        collect(inner, &key, about.map(|one| one.name), found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn columns_have_distinct_names_and_shown_ones_a_title() {
+        let found = columns();
+        let names: BTreeSet<&str> = found.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names.len(), found.len());
+        for one in &found {
+            assert_eq!(one.title.is_empty(), one.role < Role::Paged, "{}", one.name);
+            assert!(!one.name.contains("{}") && !one.key.contains("trim"), "{}", one.name);
+        }
+    }
+
+    #[test]
+    fn latencies_are_columns_of_reads_and_writes_and_shares_name_both_fields() {
+        let found = columns();
+        let of = |name: &str| found.iter().find(|one| one.name == name).unwrap();
+        let tail = of("write_p99_9_ns");
+        assert_eq!((tail.key.as_str(), tail.role), ("latency.write.p99_9", Role::Ranked));
+        assert_eq!(
+            (tail.title.as_str(), tail.short.as_str()),
+            ("p99.9 write latency", "p99.9 write")
+        );
+        let share = of("gc_foreground_share");
+        assert_eq!((share.key.as_str(), share.of.as_deref()), ("gc.foreground", Some("gc.calls")));
+        assert_eq!((share.unit, of("gc_foreground").unit), (Unit::Percent, Unit::Number));
+        let names: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
+        let order =
+            ["waf", "write_p99_9_ns", "write_max_ns", "read_mean_ns", "gc_calls", "erases", "seed"];
+        let places = order.map(|name| names.iter().position(|&one| one == name));
+        assert!(places.is_sorted() && places[0].is_some(), "{names:?}");
+    }
+}

@@ -1,0 +1,121 @@
+//! The structure of `report.json`, section by section. Field names are a contract: fields may be added,
+//! never renamed. A field that older reports lack has `#[serde(default)]`.
+//!
+//! Integers are bytes, pages, blocks or nanoseconds; means and ratios are floating point; unknown
+//! values are `null`, never a guess. Only `time.wall`, `time.cpu` and `speed` differ between
+//! two runs of the same configuration: [`Report::without_clock`] leaves them out.
+
+pub mod controller;
+pub mod device;
+pub mod flash;
+pub mod gc;
+pub mod host;
+pub mod latency;
+pub mod provenance;
+pub mod time;
+
+pub use controller::{Controller, WriteBuffer};
+pub use device::{Device, Utilisation};
+pub use flash::{Flash, Waf};
+pub use gc::{Gc, RESERVE_GREEDY, Wear};
+pub use host::{Host, Requests};
+pub use latency::{Latency, LatencyByOp, LatencyParts, LatencyStats, PartMeans};
+pub use provenance::{Provenance, TraceLines};
+pub use time::{Little, Speed, Time};
+
+use super::declare::section;
+use super::steady::SteadyState;
+use super::verdict::{self, Verdict};
+use super::warmup::Warmup;
+use std::collections::BTreeMap;
+
+/// Version of the form; it changes when a name changes its meaning.
+pub const VERSION: u32 = 1;
+
+section! {
+    /// The results of one run. Times are nanoseconds; missing values are `null`.
+    pub struct Report;
+    values(inputs) {} {
+        /// Version of the report format.
+        version: u32 = VERSION,
+        /// Everything needed to repeat the run.
+        provenance: Provenance = inputs.provenance.clone(),
+        /// The resolved configuration.
+        config: serde_json::Value = inputs.config.clone(),
+        /// All submitted requests were completed.
+        completed: bool [Number, fact("completed")] = inputs.completed,
+        /// Requests.
+        requests: Requests = Requests::of(inputs),
+        /// Lines of the trace; `null` for a synthetic workload.
+        #[serde(default)]
+        trace_lines: Option<TraceLines> = inputs.trace_lines.clone(),
+        /// Host pages.
+        host: Host = Host::of(inputs),
+        /// The write buffer; `null` without one.
+        #[serde(default)]
+        write_buffer: Option<WriteBuffer> =
+            inputs.device.buffered_pages.map(|_| WriteBuffer::of(inputs)),
+        /// Pages between flash controllers and host side; `null` without an interconnect or buffers.
+        #[serde(default)]
+        controller: Option<Controller> = inputs.device.host_crosses.map(|_| Controller::of(inputs)),
+        /// Latencies.
+        latency: Latency = Latency::of(inputs),
+        /// Flash operations.
+        flash: Flash = Flash::of(inputs),
+        /// Write amplification.
+        waf: Waf = Waf::of(inputs),
+        /// Garbage collection.
+        gc: Gc = Gc::of(inputs),
+        /// Whether the victim policy is what the run measures.
+        #[serde(default)]
+        verdict: Verdict = verdict::judge(&inputs.measured.gc),
+        /// Wear levelling and lifetime.
+        #[serde(default)]
+        wear: Wear = Wear::of(inputs),
+        /// Where the time went.
+        latency_parts: LatencyParts = LatencyParts::of(inputs),
+        /// The device at the end of the run.
+        device: Device = Device::of(inputs),
+        /// Whether write amplification has settled.
+        steady_state: SteadyState = inputs.steady_state(),
+        /// Whether the measurement starts with a transient.
+        #[serde(default)]
+        warmup: Warmup = inputs.warmup(),
+        /// Little's law.
+        little: Little = Little::of(inputs),
+        /// Time.
+        time: Time = Time::of(inputs),
+        /// Speed of the simulator.
+        speed: Speed = Speed::of(inputs),
+        /// Names of the files with series and logs, by what they hold.
+        series: BTreeMap<String, String> = inputs.series.clone(),
+        /// What to check before using the numbers.
+        warnings: Vec<String> = inputs.warnings.clone(),
+    }
+}
+
+impl Report {
+    /// The same without the numbers that differ from run to run.
+    #[must_use]
+    pub fn without_clock(&self) -> Report {
+        let time = Time { wall: None, cpu: None, ..self.time.clone() };
+        Report { time, speed: Speed::default(), ..self.clone() }
+    }
+
+    /// As the text of `report.json`.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("every field has a JSON form");
+        text.push('\n');
+        text
+    }
+}
+
+/// A part of a whole; `None` of nothing.
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+fn per_second(count: u64, ns: u64) -> Option<f64> {
+    (ns > 0).then(|| count as f64 * 1e9 / ns as f64)
+}

@@ -1,0 +1,106 @@
+"""What a report consists of, as the simulator declares it (`ssd-core`, `metrics/report`).
+
+Its sections and fields with their definitions and units, and the columns of comparisons.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any, Literal, TypeAlias
+
+from ssdlab import _core
+
+Unit: TypeAlias = Literal["duration", "size", "bandwidth", "rate", "percent", "ratio", "number"]
+"""What a number is measured in: a quantity of `_core.number_text`."""
+ROOT = "Report"
+"""Name of the section that is the whole report."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of comparisons."""
+
+    name: str
+    """Name in compare.json."""
+    key: str
+    """Dotted key of report.json."""
+    of: str | None
+    """Dotted key of what the value is divided by."""
+    unit: Unit
+    """What it is measured in."""
+    title: str
+    """Title in tables; empty if it is in none."""
+    short: str
+    """Title where there is little room."""
+    measured: bool
+    """Simulated: repetitions have means, intervals and ratios."""
+    paged: bool
+    """In the tables of pages."""
+    shown: bool
+    """In the tables of text, too."""
+    ranked: bool
+    """Configurations are ranked by it: lower is better."""
+
+    def of_report(self, report: object) -> Any:  # noqa: ANN401 - what the report says
+        """The value of a report."""
+        value = _attribute(report, self.key)
+        if self.of is None:
+            return value
+        whole = _attribute(report, self.of)
+        return value / whole if whole else None
+
+
+def _attribute(value: Any, key: str) -> Any:  # noqa: ANN401
+    for name in key.split("."):
+        if value is None:
+            return None
+        value = getattr(value, name)
+    return value
+
+
+@cache
+def _form() -> dict[str, Any]:
+    held: dict[str, Any] = json.loads(_core.report_form())
+    return held
+
+
+def sections() -> list[dict[str, Any]]:
+    """Name, definition and fields of every section, each after one that it is part of."""
+    held: list[dict[str, Any]] = _form()["sections"]
+    return held
+
+
+@cache
+def columns() -> tuple[Column, ...]:
+    """The columns of comparisons, in the order of tables."""
+    return tuple(Column(**one) for one in _form()["columns"])
+
+
+@cache
+def _known() -> tuple[dict[str, Unit], dict[str, dict[str, tuple[list[Any], Unit]]]]:
+    """The units of columns; the kind and the unit of the fields of each section."""
+    fields = {
+        section["name"]: {one["name"]: (one["kind"], one["unit"]) for one in section["fields"]}
+        for section in sections()
+    }
+    return {one.name: one.unit for one in columns()}, fields
+
+
+@lru_cache(maxsize=4096)
+def unit(key: str) -> Unit:
+    """What a dotted key of report.json, or a column, is measured in; `number` if it is neither."""
+    of_columns, fields = _known()
+    if key in of_columns:
+        return of_columns[key]
+    kind: list[Any] = ["section", ROOT]
+    found: Unit = "number"
+    for name in key.split("."):
+        while kind[0] == "nullable":
+            kind = kind[1]
+        if kind[0] == "section":
+            kind, found = fields[kind[1]].get(name, (["free"], "number"))
+        else:
+            kind = kind[1] if kind[0] in ("list", "map") else ["free"]
+    return found
