@@ -43,10 +43,18 @@ impl Ftl {
             hold!(valid == usize::from(counted), "block {b}: {valid} valid, counted {counted}");
             let programmed: u32 =
                 self.geo.planes_of_block(block).map(|p| self.media.programmed(block, p)).sum();
+            // Members of a superblock are erased one by one.
+            let erased_in_part = state == BlockState::Erasing && programmed < u32::from(bound);
             hold!(
-                programmed == u32::from(bound),
+                programmed == u32::from(bound) || erased_in_part,
                 "block {b}: {programmed} programmed, {bound} bound"
             );
+            let torn = self.geo.planes_of_block(block).flat_map(|plane| {
+                let pages = 0..self.media.programmed(block, plane);
+                pages.filter(move |&page| self.media.is_torn(self.geo.page_on(block, plane, page)))
+            });
+            let torn = torn.count();
+            hold!(torn == usize::from(pending), "block {b}: {torn} torn pages, {pending} pending");
             hold!(
                 u32::from(counted) + u32::from(pending) <= u32::from(bound),
                 "block {b}: {counted} valid + {pending} pending of {bound}"

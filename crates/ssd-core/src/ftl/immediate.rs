@@ -11,7 +11,8 @@ impl Ftl {
     pub fn write_now(&mut self, plane: PlaneId, stream: u32, lpn: Lpn) -> (Ppn, Option<Ppn>) {
         self.clock += 1;
         self.blocks.now = Nanos(self.clock);
-        let ppn = self.bind(plane, stream, lpn);
+        let ppn = self.bind(plane, stream);
+        self.media.end_program(ppn, lpn);
         let block = self.geo.block_of(ppn);
         let replaced = self.claim_now(lpn, ppn, block);
         self.settled(block, 1);

@@ -213,7 +213,8 @@ impl Ftl {
             let mut in_turn = planes.iter().cycle().skip(turn % planes.len()).take(planes.len());
             let plane =
                 in_turn.find(|&&p| self.space.has_page(p, stream)).expect("blocks are left");
-            let ppn = self.bind(*plane, stream, addresses.here());
+            let ppn = self.bind(*plane, stream);
+            self.media.end_program(ppn, addresses.here());
             self.own(addresses.here(), ppn);
             self.settle(ppn);
             addresses.advance();

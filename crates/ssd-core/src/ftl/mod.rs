@@ -127,21 +127,22 @@ impl Ftl {
 
     /// Bind a host page: the next page of the host frontier `stream` on `plane`.
     #[inline]
-    pub fn bind_host(&mut self, plane: PlaneId, stream: u32, lpn: Lpn) -> Ppn {
+    pub fn bind_host(&mut self, plane: PlaneId, stream: u32) -> Ppn {
         self.clock += 1;
-        self.bind(plane, stream, lpn)
+        self.bind(plane, stream)
     }
 
     /// Bind a copy: the next page of frontier `stream` (that of GC or of wear levelling) on `plane`.
     #[inline]
-    pub fn bind_copy(&mut self, plane: PlaneId, stream: u32, lpn: Lpn) -> Ppn {
-        self.bind(plane, stream, lpn)
+    pub fn bind_copy(&mut self, plane: PlaneId, stream: u32) -> Ppn {
+        self.bind(plane, stream)
     }
 
+    /// The program of the page begins.
     #[inline]
-    fn bind(&mut self, plane: PlaneId, stream: u32, lpn: Lpn) -> Ppn {
+    fn bind(&mut self, plane: PlaneId, stream: u32) -> Ppn {
         let block = self.space.frontier(plane, stream, &mut self.blocks);
-        let ppn = self.media.program(&self.geo, block, plane, lpn);
+        let ppn = self.media.begin_program(&self.geo, block, plane);
         self.bound(block, plane, 1);
         ppn
     }
@@ -294,14 +295,22 @@ impl Ftl {
         self.space.job_moved_all(self.blocks.pool_of(block), self.gives_back(block));
     }
 
+    /// Erase every flash block of `block` at once.
+    pub fn erase_now(&mut self, block: BlockId) {
+        for plane in self.geo.planes_of_block(block) {
+            self.media.begin_erase(block, plane);
+            self.media.end_erase(&self.geo, block, plane);
+        }
+        self.finish_erase(block);
+    }
+
     /// Every flash block of `block` has been erased: it is free again, or worn out.
     pub fn finish_erase(&mut self, block: BlockId) {
         let at = block.at();
         assert_eq!(self.blocks.state[at], BlockState::Erasing, "{block:?} is not being erased");
         assert_eq!(self.blocks.valid[at], 0, "{block:?} was erased with valid pages");
-        for plane in self.geo.planes_of_block(block) {
-            self.media.erase(&self.geo, block, plane);
-        }
+        let mut planes = self.geo.planes_of_block(block);
+        debug_assert!(planes.all(|p| self.media.programmed(block, p) == 0), "{block:?} has pages");
         let gives_back = self.gives_back(block);
         self.blocks.state[at] = if gives_back { BlockState::Free } else { BlockState::Bad };
         self.blocks.erases[at] += 1;

@@ -25,6 +25,9 @@ pub fn fill_digest(lpn: Lpn, sequence: u64) -> u64 {
     (x ^ x >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) | 1
 }
 
+/// In the out-of-band area of a page that is erased or, where its program has begun, torn: no LPN.
+const TORN: u32 = u32::MAX;
+
 /// Cells and out-of-band data of the device.
 pub struct Media {
     /// LPN in the out-of-band area of each page, as last programmed.
@@ -32,6 +35,8 @@ pub struct Media {
     /// Pages programmed in each flash block, by `plane * blocks per plane + block` (superblocks:
     /// `erase unit * members + member`).
     programmed: Vec<u16>,
+    /// Whether the erase of each flash block has begun and not ended.
+    erasing: Vec<bool>,
     /// Admission number of the data in each page (with logs and data modes).
     sequence: Option<Vec<u64>>,
     /// Contents (digest and bytes mode).
@@ -45,9 +50,11 @@ impl Media {
     #[must_use]
     pub fn new(geo: &Geometry, data: DataMode, sequences: bool) -> Media {
         let pages = geo.pages as usize;
+        let flash_blocks = (geo.pools * geo.blocks_per_pool * geo.members) as usize;
         Media {
-            lpn: huge_vec(pages, u32::MAX),
-            programmed: vec![0; (geo.pools * geo.blocks_per_pool * geo.members) as usize],
+            lpn: huge_vec(pages, TORN),
+            programmed: vec![0; flash_blocks],
+            erasing: vec![false; flash_blocks],
             sequence: (sequences || data != DataMode::None).then(|| vec![0; pages]),
             digest: (data != DataMode::None).then(|| vec![0; pages]),
             bytes: (data == DataMode::Bytes).then(|| {
@@ -66,23 +73,48 @@ impl Media {
         }
     }
 
-    /// Pages programmed in the flash block of `block` on `plane`.
+    /// Whether the program of `ppn` has begun and not ended, or it is erased.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_torn(&self, ppn: Ppn) -> bool {
+        self.lpn[ppn.at()] == TORN
+    }
+
+    /// Pages of the flash block of `block` on `plane` of which the program has begun.
     #[inline(always)]
     #[must_use]
     pub fn programmed(&self, block: BlockId, plane: PlaneId) -> u32 {
         u32::from(self.programmed[self.flash_block(block, plane)])
     }
 
-    /// Program the next page of the flash block of `block` on `plane`: pages of a block are programmed
-    /// once each, in ascending order. Returns the page.
+    /// The program of the next page of the flash block of `block` on `plane` begins: pages of a block are
+    /// programmed once each, in ascending order. Returns the page, which is torn until its program ends.
     #[inline(always)]
-    pub fn program(&mut self, geo: &Geometry, block: BlockId, plane: PlaneId, lpn: Lpn) -> Ppn {
+    pub fn begin_program(&mut self, geo: &Geometry, block: BlockId, plane: PlaneId) -> Ppn {
         let at = self.flash_block(block, plane);
         let page = u32::from(self.programmed[at]);
         assert!(page < geo.pages_per_flash_block, "program beyond the end of {:?}", { block });
         let ppn = geo.page_on(block, plane, page);
         self.programmed[at] += 1;
-        self.lpn[ppn.at()] = lpn.0;
+        // The line of its address, written when the program ends.
+        prefetch(&self.lpn, ppn.at());
+        ppn
+    }
+
+    /// The program of `ppn` ends: it holds data of `lpn`.
+    #[inline(always)]
+    pub fn end_program(&mut self, ppn: Ppn, lpn: Lpn) {
+        let carried = &mut self.lpn[ppn.at()];
+        assert!(*carried == TORN, "{:?} is programmed twice", { ppn });
+        debug_assert_ne!(lpn.0, TORN, "{ppn:?} is programmed with nothing");
+        *carried = lpn.0;
+    }
+
+    /// Program the next page of the flash block of `block` on `plane` at once. Returns the page.
+    #[inline(always)]
+    pub fn program(&mut self, geo: &Geometry, block: BlockId, plane: PlaneId, lpn: Lpn) -> Ppn {
+        let ppn = self.begin_program(geo, block, plane);
+        self.end_program(ppn, lpn);
         // The next line of addresses of this block: written soon.
         prefetch(&self.lpn, ppn.at() + 16);
         ppn
@@ -200,10 +232,18 @@ impl Media {
         self.sequence.as_ref().map_or(0, |all| all[ppn.at()])
     }
 
-    /// Erase the flash block of `block` on `plane`.
-    pub fn erase(&mut self, geo: &Geometry, block: BlockId, plane: PlaneId) {
+    /// The erase of the flash block of `block` on `plane` begins: what its pages held is lost.
+    pub fn begin_erase(&mut self, block: BlockId, plane: PlaneId) {
         let at = self.flash_block(block, plane);
-        self.programmed[at] = 0;
+        assert!(!self.erasing[at], "{block:?} is erased twice at a time");
+        self.erasing[at] = true;
+    }
+
+    /// The erase ends: the pages may be programmed again.
+    pub fn end_erase(&mut self, geo: &Geometry, block: BlockId, plane: PlaneId) {
+        let at = self.flash_block(block, plane);
+        assert!(self.erasing[at], "the erase of {block:?} has not begun");
+        (self.erasing[at], self.programmed[at]) = (false, 0);
         if self.members == 1 {
             let first = geo.first_page(block).at();
             self.lpn[first..first + geo.pages_per_flash_block as usize].fill(u32::MAX);
@@ -213,7 +253,7 @@ impl Media {
         }
         for page in 0..geo.pages_per_flash_block {
             let ppn = geo.page_on(block, plane, page);
-            self.lpn[ppn.at()] = u32::MAX;
+            self.lpn[ppn.at()] = TORN;
             if let Some(all) = &mut self.digest {
                 all[ppn.at()] = 0;
             }
@@ -308,5 +348,50 @@ impl Media {
             + self.programmed.len() * 2
             + self.sequence.as_ref().map_or(0, |v| v.len() * 8)
             + self.digest.as_ref().map_or(0, |v| v.len() * 8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn flash() -> (Geometry, Media) {
+        let config = Config::default();
+        let geo = Geometry::new(&config);
+        let flash = Media::new(&geo, DataMode::None, false);
+        (geo, flash)
+    }
+
+    #[test]
+    fn a_page_is_torn_until_its_program_ends() {
+        let (geo, mut flash) = flash();
+        let (block, plane) = (BlockId(0), PlaneId(0));
+        let first = flash.begin_program(&geo, block, plane);
+        let second = flash.begin_program(&geo, block, plane);
+        assert_eq!((first, second, flash.programmed(block, plane)), (Ppn(0), Ppn(1), 2));
+        flash.end_program(second, Lpn(7));
+        assert_eq!((flash.is_torn(first), flash.is_torn(second)), (true, false));
+        assert_eq!(flash.lpn(second), Lpn(7));
+        flash.begin_erase(block, plane);
+        assert_eq!(flash.programmed(block, plane), 2, "an erase that has begun has not ended");
+        flash.end_erase(&geo, block, plane);
+        assert_eq!(flash.programmed(block, plane), 0);
+        assert_eq!(flash.begin_program(&geo, block, plane), first);
+    }
+
+    #[test]
+    #[should_panic(expected = "Ppn(0) is programmed twice")]
+    fn a_page_is_programmed_once() {
+        let (geo, mut flash) = flash();
+        let page = flash.program(&geo, BlockId(0), PlaneId(0), Lpn(1));
+        flash.end_program(page, Lpn(2));
+    }
+
+    #[test]
+    #[should_panic(expected = "the erase of BlockId(0) has not begun")]
+    fn an_erase_begins_before_it_ends() {
+        let (geo, mut flash) = flash();
+        flash.end_erase(&geo, BlockId(0), PlaneId(0));
     }
 }

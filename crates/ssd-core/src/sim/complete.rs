@@ -52,10 +52,14 @@ impl Ssd {
         self.ledger.note(self.array.now, page, kind as u64);
         match kind {
             OpKind::GcRead => self.gc_read_ends(slot),
-            OpKind::GcWrite | OpKind::GcCopyback => self.commit_copy(slot),
+            OpKind::GcWrite | OpKind::GcCopyback => {
+                self.program_ends(slot);
+                self.commit_copy(slot);
+            }
             OpKind::Erase => self.erase_ends(slot),
             OpKind::HostWrite => {
                 let parts = self.parts_of(slot, times);
+                self.program_ends(slot);
                 self.commit_host(slot, &parts);
             }
             OpKind::HostRead => {
@@ -89,6 +93,33 @@ impl Ssd {
             self.decode(slot, &parts);
         } else {
             self.rmw_becomes_write(slot);
+        }
+    }
+
+    /// The page of the operation in `slot` is on flash from now on.
+    #[inline(always)]
+    fn program_ends(&mut self, slot: OpSlot) {
+        let op = &self.array.ops[slot];
+        self.ftl.media.end_program(op.ppn, op.lpn);
+        if self.ftl.media.keeps_contents() {
+            self.store_contents(slot);
+        }
+    }
+
+    #[inline(never)]
+    fn store_contents(&mut self, slot: OpSlot) {
+        let op = &self.array.ops[slot];
+        match (op.work, &self.ledger.content) {
+            (Work::GcWrite(moved) | Work::GcCopyback(moved), _) => {
+                self.ftl.media.copy(moved.source, op.ppn);
+            }
+            (_, Some(content)) => {
+                self.ftl.media.store(op.ppn, op.sequence, content.of_slot(slot));
+            }
+            (_, None) => self.ftl.media.store(op.ppn, op.sequence, &Payload::default()),
+        }
+        if let Some(why) = self.ftl.media.failure() {
+            self.failure.get_or_insert(DeviceError::Contents(why.to_string()));
         }
     }
 
@@ -271,13 +302,24 @@ impl Ssd {
         }
     }
 
+    /// Admission number of the data that the operation in `slot`, which has ended, has read or programmed.
+    fn sequence_of(&self, slot: OpSlot) -> u64 {
+        let op = &self.array.ops[slot];
+        match op.work {
+            Work::HostWrite { .. } => op.sequence,
+            Work::GcWrite(moved) | Work::GcCopyback(moved) => self.ftl.media.sequence(moved.source),
+            Work::Erase { .. } => 0,
+            _ => self.ftl.media.sequence(op.ppn),
+        }
+    }
+
     fn log_operation(&mut self, slot: OpSlot, start: Nanos, phases: &Phases) {
         let row = self.array.ops.detail(slot).row;
         let op = &self.array.ops[slot];
         let [bus, array] = phase_times(phases);
-        let (at, erase) = match op.work {
-            Work::Erase { first, .. } => (first, true),
-            _ => (op.ppn, false),
+        let at = match op.work {
+            Work::Erase { first, .. } => first,
+            _ => op.ppn,
         };
         let request = op.kind().is_host().then(|| self.request_of(slot));
         let what = match op.kind() {
@@ -290,7 +332,7 @@ impl Ssd {
             cause: op.cause(),
             place: self.ftl.geo.place(at),
             lpn: op.lpn.0,
-            sequence: if erase { 0 } else { self.ftl.media.sequence(op.ppn) },
+            sequence: self.sequence_of(slot),
             request,
             queued: op.queued,
             start,
@@ -345,7 +387,9 @@ impl Ssd {
 
     #[inline(never)]
     fn erase_ends(&mut self, slot: OpSlot) {
-        let pool = self.array.ops[slot].pool();
+        let op = &self.array.ops[slot];
+        let (pool, block, plane) = (op.pool(), op.erased_block(&self.ftl.geo), op.plane);
+        self.ftl.media.end_erase(&self.ftl.geo, block, plane);
         self.array.ops.remove(slot);
         self.member_erased(pool);
     }

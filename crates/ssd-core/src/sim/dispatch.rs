@@ -7,7 +7,6 @@ use super::array::op::OpKind;
 use super::ssd::Ssd;
 use crate::ftl::blocks::BlockState;
 use crate::ftl::map::Entry;
-use crate::host::device::DeviceError;
 use crate::metrics::counters::Cause;
 use crate::sched::order::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
 use crate::units::{OpSlot, PlaneId, Ppn, UnitId};
@@ -242,14 +241,18 @@ impl Ssd {
             OpKind::HostWrite => self.start_host_write(unit, slot, found.plane),
             OpKind::GcRead | OpKind::GcCopyback => self.start_gc_read(unit, slot),
             OpKind::GcWrite => self.start_gc_write(unit, slot),
-            OpKind::Erase => {
-                let pool = self.array.ops[slot].pool();
-                self.gc.step_begins(pool, &self.ftl.geo, &mut self.array);
-                let cause = self.array.ops[slot].job_cause();
-                self.ledger.measured.flash.erases[cause.at()] += 1;
-                Some((self.array.times.erase_ns, 0))
-            }
+            OpKind::Erase => Some(self.start_erase(slot)),
         }
+    }
+
+    #[inline(never)]
+    fn start_erase(&mut self, slot: OpSlot) -> (u64, u64) {
+        let op = &self.array.ops[slot];
+        let (pool, cause, plane) = (op.pool(), op.job_cause(), op.plane);
+        self.ftl.media.begin_erase(op.erased_block(&self.ftl.geo), plane);
+        self.gc.step_begins(pool, &self.ftl.geo, &mut self.array);
+        self.ledger.measured.flash.erases[cause.at()] += 1;
+        (self.array.times.erase_ns, 0)
     }
 
     fn start_host_read(&mut self, unit: usize, slot: OpSlot) -> Option<(u64, u64)> {
@@ -313,20 +316,12 @@ impl Ssd {
         let op = &mut self.array.ops[slot];
         let stream = self.ftl.space.host_stream(op.stream());
         op.plane = plane;
-        op.ppn = self.ftl.bind_host(plane, stream, op.lpn);
+        op.ppn = self.ftl.bind_host(plane, stream);
         self.wake_movers(self.ftl.geo.pool_of(plane));
         let op = &self.array.ops[slot];
         // The commit will need them.
         self.ftl.owners.prefetch(op.lpn);
         self.ftl.prefetch_claim(slot);
-        if let Some(content) = &self.ledger.content {
-            self.ftl.media.store(op.ppn, op.sequence, content.of_slot(slot));
-            if let Some(why) = self.ftl.media.failure() {
-                self.failure.get_or_insert(DeviceError::Contents(why.to_string()));
-            }
-        } else if self.ftl.media.keeps_contents() {
-            self.ftl.media.store(op.ppn, op.sequence, &crate::nand::media::Payload::default());
-        }
         self.ledger.measured.flash.programs[Cause::Host.at()] += 1;
         self.ledger.measured.note_write();
     }
@@ -445,10 +440,7 @@ impl Ssd {
         let stream = self.copy_stream(slot);
         let op = &mut self.array.ops[slot];
         op.plane = plane;
-        op.ppn = self.ftl.bind_copy(plane, stream, op.lpn);
-        if self.ftl.media.keeps_contents() {
-            self.ftl.media.copy(op.moved().source, op.ppn);
-        }
+        op.ppn = self.ftl.bind_copy(plane, stream);
         let (pool, cause) = (op.pool(), op.job_cause());
         self.ftl.space.job_pages_done(pool, stream, 1);
         self.wake_movers(pool);

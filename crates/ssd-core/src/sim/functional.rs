@@ -311,7 +311,7 @@ impl Functional {
         self.copies += moved;
         self.pages = pages;
         self.ftl.begin_erase(block);
-        self.ftl.finish_erase(block);
+        self.ftl.erase_now(block);
         self.agenda.watch_device(&self.ftl);
     }
 

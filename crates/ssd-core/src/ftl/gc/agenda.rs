@@ -317,7 +317,7 @@ mod tests {
         }
         ftl.begin_collection(Choice::of_policy(block));
         ftl.begin_erase(block);
-        ftl.finish_erase(block);
+        ftl.erase_now(block);
     }
 
     #[test]

@@ -5,7 +5,8 @@
 
 use super::event::Lane;
 use crate::metrics::counters::{Cause, Parts};
-use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RequestSlot};
+use crate::nand::geometry::Geometry;
+use crate::units::{BlockId, Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RequestSlot};
 
 /// What an operation does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -208,6 +209,14 @@ impl Op {
         match self.work {
             Work::Erase { pool, .. } => pool,
             _ => self.moved().pool,
+        }
+    }
+
+    /// The block of which it erases the flash block on its plane.
+    pub(crate) fn erased_block(&self, geo: &Geometry) -> BlockId {
+        match self.work {
+            Work::Erase { first, .. } => geo.block_of(first),
+            _ => unreachable!("{:?} erases nothing", self.kind()),
         }
     }
 
