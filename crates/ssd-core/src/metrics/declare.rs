@@ -1,205 +1,15 @@
-//! How the report is declared: [`section!`] takes the fields of a section once, with their documentation,
-//! unit and columns, and defines the counters, the serialised struct and its description ([`Section`]).
+//! How the report is declared: `section!` takes the fields of a section once, with their documentation,
+//! unit and columns, and defines the counters, the serialised struct and its description (`form::Section`).
 //!
 //! Schema, documentation, Python types, the formatting of numbers and the columns of comparisons are derived
 //! from the descriptions (`schema`, `describe`, `columns`). A counter that is reported as it is stands in
 //! `counters`, a value computed at the end in `values`, next to its computation; `sums` are counters that
 //! only enter values.
 
-use super::columns::Column;
-use super::counters::{CAUSES, Cause};
-use std::collections::BTreeMap;
-
-/// A part of the report.
-#[derive(Debug)]
-pub struct Section {
-    /// Name of the type, in Rust and Python.
-    pub name: &'static str,
-    /// Its documentation, line by line.
-    pub doc: &'static str,
-    /// Its fields, in the order of `report.json`.
-    pub fields: &'static [Field],
-}
-
-impl Section {
-    /// Its fields, with those that stand in place of one.
-    pub fn flat_fields(&self) -> impl Iterator<Item = &'static Field> + use<> {
-        self.fields.iter().flat_map(|field| match field.kind {
-            Kind::Section(inner) if field.serde.contains("flatten") => inner.fields,
-            _ => std::slice::from_ref(field),
-        })
-    }
-}
-
-/// A field of a section.
-#[derive(Clone, Copy, Debug)]
-pub struct Field {
-    /// Name in `report.json`.
-    pub name: &'static str,
-    /// Definition, line by line.
-    pub doc: &'static str,
-    /// Its form in JSON.
-    pub kind: Kind,
-    /// What it is measured in.
-    pub unit: Unit,
-    /// Its columns in comparisons.
-    pub columns: &'static [Column],
-    /// How it is serialised, if not as its name and value.
-    pub serde: &'static str,
-}
-
-impl Field {
-    /// It is left out where there is no value.
-    #[must_use]
-    pub fn optional(&self) -> bool {
-        self.serde.contains("skip_serializing_if")
-    }
-}
-
-/// What a number is measured in, and so how it is printed (`numbers`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unit {
-    /// Pages, blocks, requests, or anything else that is counted; also what is no number.
-    Number,
-    /// Nanoseconds.
-    Duration,
-    /// Bytes.
-    Size,
-    /// Bytes a second.
-    Bandwidth,
-    /// Things a second.
-    Rate,
-    /// A share, 0 to 1.
-    Percent,
-    /// A pure number that is compared with 1.
-    Ratio,
-}
-
-impl Unit {
-    /// Name of the quantity, as in the functions of `numbers`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Unit::Number => "number",
-            Unit::Duration => "duration",
-            Unit::Size => "size",
-            Unit::Bandwidth => "bandwidth",
-            Unit::Rate => "rate",
-            Unit::Percent => "percent",
-            Unit::Ratio => "ratio",
-        }
-    }
-}
-
-/// The form of a field in JSON.
-#[derive(Clone, Copy, Debug)]
-pub enum Kind {
-    /// An integer from 0.
-    Count,
-    /// A floating-point number.
-    Number,
-    /// A text.
-    Text,
-    /// True or false.
-    Flag,
-    /// An object of any form: the configuration.
-    Free,
-    /// One of these words.
-    Words(&'static [&'static str]),
-    /// A value, or `null`.
-    Nullable(&'static Kind),
-    /// A list of values.
-    List(&'static Kind),
-    /// An object with any keys.
-    Map(&'static Kind),
-    /// An object with these fields.
-    Section(&'static Section),
-}
-
-/// A type that may be a field of the report.
-pub trait Form {
-    /// Its form.
-    const KIND: Kind;
-}
-
-macro_rules! forms {
-    ($($type:ty => $kind:expr),+ $(,)?) => { $(impl Form for $type { const KIND: Kind = $kind; })+ };
-}
-forms! {
-    u32 => Kind::Count,
-    u64 => Kind::Count,
-    f64 => Kind::Number,
-    String => Kind::Text,
-    bool => Kind::Flag,
-    serde_json::Value => Kind::Free,
-}
-impl<T: Form> Form for Option<T> {
-    const KIND: Kind = Kind::Nullable(&T::KIND);
-}
-impl<T: Form> Form for Vec<T> {
-    const KIND: Kind = Kind::List(&T::KIND);
-}
-impl Form for BTreeMap<Cause, u64> {
-    const KIND: Kind = Kind::Section(&Section {
-        name: "Counts",
-        doc: "A count by cause.",
-        fields: &by_cause(Kind::Count, Unit::Number),
-    });
-}
-impl Form for BTreeMap<Cause, Option<f64>> {
-    const KIND: Kind = Kind::Section(&Section {
-        name: "Ratios",
-        doc: "A ratio by cause.",
-        fields: &by_cause(Kind::Nullable(&Kind::Number), Unit::Ratio),
-    });
-}
-
-/// A field for every cause.
-const fn by_cause(kind: Kind, unit: Unit) -> [Field; CAUSES] {
-    let mut fields = [Field { name: "", doc: "", kind, unit, columns: &[], serde: "" }; CAUSES];
-    let mut at = 0;
-    while at < CAUSES {
-        (fields[at].name, fields[at].doc) = (Cause::WORDS[at], Cause::DOCS[at]);
-        at += 1;
-    }
-    fields
-}
-impl<T: Form> Form for BTreeMap<String, T> {
-    const KIND: Kind = Kind::Map(&T::KIND);
-}
-impl<T: Form> Form for BTreeMap<u16, T> {
-    const KIND: Kind = Kind::Map(&T::KIND);
-}
-impl<T: Form> Form for BTreeMap<u8, T> {
-    const KIND: Kind = Kind::Map(&T::KIND);
-}
-
-/// A type of counters, and what the report shows of them.
-pub trait Counter {
-    /// Type of the field of the report.
-    type Reported: Form;
-    /// Its value.
-    fn reported(&self) -> Self::Reported;
-}
-
-impl Counter for u64 {
-    type Reported = u64;
-    fn reported(&self) -> u64 {
-        *self
-    }
-}
-
-impl Counter for [u64; CAUSES] {
-    type Reported = BTreeMap<Cause, u64>;
-    fn reported(&self) -> BTreeMap<Cause, u64> {
-        Cause::ALL.iter().map(|&cause| (cause, self[cause.at()])).collect()
-    }
-}
-
 /// Declare a section of the report, in one of three ways: `fields` that others fill in; `values`, each with
 /// the expression that computes it; or `counters` and `sums`, then `values`.
 ///
-/// After its type a field may have notes in brackets: its [`Unit`], then its columns in comparisons.
+/// After its type a field may have notes in brackets: its `Unit`, then its columns in comparisons.
 macro_rules! section {
     (
         $(#[doc = $doc:literal])+ pub struct $name:ident;
@@ -251,7 +61,7 @@ macro_rules! section {
         section! { @report [$($doc)+] $name
             $(
                 [$($cdoc)+] [$($($cserde)*)?]
-                $counter: <$ctype as $crate::metrics::declare::Counter>::Reported [$($($cnote)*)?],
+                $counter: <$ctype as $crate::metrics::form::Counter>::Reported [$($($cnote)*)?],
             )*
             $([$($fdoc)+] [$($($serde)*)?] $field: $type [$($($note)*)?],)*
         }
@@ -260,7 +70,7 @@ macro_rules! section {
             pub(in $crate::metrics) fn of($inputs: &$crate::metrics::build::Inputs<'_>) -> $name {
                 $($setup)*
                 $name {
-                    $($counter: $crate::metrics::declare::Counter::reported(
+                    $($counter: $crate::metrics::form::Counter::reported(
                         &$inputs.measured.$place.$counter,
                     ),)*
                     $($field: $value,)*
@@ -279,28 +89,28 @@ macro_rules! section {
         }
         impl $name {
             /// Its description.
-            pub const SECTION: &'static $crate::metrics::declare::Section =
-                &$crate::metrics::declare::Section {
+            pub const SECTION: &'static $crate::metrics::form::Section =
+                &$crate::metrics::form::Section {
                     name: stringify!($name),
                     doc: concat!($($doc, "\n"),+),
-                    fields: &[$($crate::metrics::declare::Field {
+                    fields: &[$($crate::metrics::form::Field {
                         name: stringify!($field),
                         doc: concat!($($fdoc, "\n"),+),
-                        kind: <$type as $crate::metrics::declare::Form>::KIND,
+                        kind: <$type as $crate::metrics::form::Form>::KIND,
                         unit: section!(@unit $($note)*),
                         columns: section!(@columns $($note)*),
                         serde: stringify!($($serde)*),
                     }),*],
                 };
         }
-        impl $crate::metrics::declare::Form for $name {
-            const KIND: $crate::metrics::declare::Kind =
-                $crate::metrics::declare::Kind::Section($name::SECTION);
+        impl $crate::metrics::form::Form for $name {
+            const KIND: $crate::metrics::form::Kind =
+                $crate::metrics::form::Kind::Section($name::SECTION);
         }
     };
 
-    (@unit) => { $crate::metrics::declare::Unit::Number };
-    (@unit $unit:ident $($column:tt)*) => { $crate::metrics::declare::Unit::$unit };
+    (@unit) => { $crate::metrics::form::Unit::Number };
+    (@unit $unit:ident $($column:tt)*) => { $crate::metrics::form::Unit::$unit };
     (@columns $($unit:ident)?) => { &[] };
     (@columns $unit:ident, $($column:expr),+) => {{
         #[allow(unused_imports, reason = "no section has columns of all roles")]
@@ -341,9 +151,9 @@ macro_rules! words {
                 $name::$default
             }
         })?
-        impl $crate::metrics::declare::Form for $name {
-            const KIND: $crate::metrics::declare::Kind =
-                $crate::metrics::declare::Kind::Words(&$name::WORDS);
+        impl $crate::metrics::form::Form for $name {
+            const KIND: $crate::metrics::form::Kind =
+                $crate::metrics::form::Kind::Words(&$name::WORDS);
         }
     };
 }
@@ -353,8 +163,8 @@ pub(super) use {section, words};
 #[cfg(test)]
 #[allow(unreachable_pub, reason = "what `section!` declares is public in the report")]
 mod tests {
-    use super::*;
     use crate::metrics::describe::describe;
+    use crate::metrics::form::{Kind, Unit};
     use crate::metrics::report::Report;
 
     /// A report of what an empty device measures when `gc.calls` is 7.

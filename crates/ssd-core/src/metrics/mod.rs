@@ -11,6 +11,7 @@ pub mod counters;
 pub mod declare;
 pub mod describe;
 pub mod distributions;
+pub mod form;
 pub mod histogram;
 pub mod latency;
 pub mod numbers;

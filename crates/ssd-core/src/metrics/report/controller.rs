@@ -2,7 +2,8 @@
 
 use super::ratio;
 use crate::metrics::counters::{CAUSES, Cause};
-use crate::metrics::declare::{Counter as _, section};
+use crate::metrics::declare::section;
+use crate::metrics::form::Counter as _;
 use std::collections::BTreeMap;
 
 section! {
