@@ -394,8 +394,8 @@ impl Space {
     }
 
     /// Bind a page of the open block of host frontier `stream` on `plane`, if there is one and it may be bound
-    /// whatever collection needs. Returns the block, and whether a block of the pool has been opened since
-    /// [`Space::take_opened`] last asked.
+    /// whatever collection needs. Returns the block, and whether this was its last page or a block of the pool
+    /// has been opened since [`Space::take_opened`] last asked.
     #[inline(always)]
     pub fn take_open(&mut self, plane: PlaneId, stream: u32) -> Option<(BlockId, bool)> {
         debug_assert!(!self.shared && !self.superblock, "room and superblocks are not considered");
@@ -406,7 +406,7 @@ impl Space {
         let pool = &mut self.pools[pool];
         pool.used += 1;
         self.used += 1;
-        Some((BlockId(open.block), pool.opened))
+        Some((BlockId(open.block), pool.opened | (open.left == 0)))
     }
 
     /// Whether a page that the host binds in an open block depends on neither room nor other planes.
