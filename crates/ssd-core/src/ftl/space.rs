@@ -64,6 +64,11 @@ struct Open {
 struct FreeList(VecDeque<(u32, u32)>);
 
 impl FreeList {
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Put a block in; false if it is in it already.
     fn insert(&mut self, new: (u32, u32)) -> bool {
         if self.0.back().is_none_or(|&last| last < new) {
@@ -367,7 +372,7 @@ impl Space {
     #[inline(never)]
     fn host_may_open(&self, plane: PlaneId, has_open: bool) -> bool {
         let pool = self.pool(plane);
-        let may_open = || self.unpromised(pool) > 0 && !self.free[self.home(plane)].0.is_empty();
+        let may_open = || self.unpromised(pool) > 0 && !self.free[self.home(plane)].is_empty();
         let takes = if self.shared { 1 } else { self.pages_per_block };
         (has_open || may_open()) && self.gc_room(pool) >= self.gc_need(pool) + u64::from(takes)
     }
@@ -376,7 +381,7 @@ impl Space {
     #[inline(always)]
     #[must_use]
     pub fn has_page(&self, plane: PlaneId, stream: u32) -> bool {
-        self.has_open(plane, stream) || !self.free[self.home(plane)].0.is_empty()
+        self.has_open(plane, stream) || !self.free[self.home(plane)].is_empty()
     }
 
     /// The block in which the next page of `stream` on `plane` is bound, opened if necessary.
