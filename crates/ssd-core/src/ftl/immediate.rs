@@ -26,7 +26,7 @@ impl Ftl {
     }
 
     /// Write `lpn` to the open block of the host frontier `stream` on `plane`, if it has one, of a device that is
-    /// plain. Returns the page that it replaces, and whether a block of the pool has been opened since
+    /// plain. Returns the page that it replaces, and whether a block of the pool may have been opened since
     /// [`super::space::Space::take_opened`] last asked.
     #[inline(always)]
     pub fn write_open(
@@ -35,17 +35,17 @@ impl Ftl {
         stream: u32,
         lpn: Lpn,
     ) -> Option<(Option<Ppn>, bool)> {
-        let (block, opened) = self.space.take_open(plane, stream)?;
+        let (block, eventful) = self.space.take_open(plane, stream)?;
         self.clock += 1;
         self.blocks.now = Nanos(self.clock);
         let ppn = self.media.program_plain(&self.geo, block, lpn);
         // Bound and settled at once, so that nothing is ever pending.
         self.blocks.bound[block.at()] += 1;
         let replaced = self.claim_now(lpn, ppn, block);
-        if self.blocks.bound[block.at()] == self.blocks.pages_per_block {
+        if eventful && self.blocks.bound[block.at()] == self.blocks.pages_per_block {
             self.seal(block);
         }
-        Some((replaced, opened))
+        Some((replaced, eventful))
     }
 
     /// Copy valid pages of `victim` to frontier `stream` (that of GC or of wear levelling) on `plane`: as

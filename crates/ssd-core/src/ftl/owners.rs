@@ -286,7 +286,7 @@ impl Ftl {
         self.owners.validity.unmark(ppn);
         let block = self.geo.block_of(ppn);
         let valid = &mut self.blocks.valid[block.at()];
-        // (A copy of the number for the message: it stays in a register otherwise.)
+        // (The message gets a copy of the number, which otherwise stays in a register.)
         assert!(*valid > 0, "{:?} has no valid page to release", { block });
         *valid -= 1;
         if self.blocks.is_candidate(block) {

@@ -64,6 +64,11 @@ struct Open {
 struct FreeList(VecDeque<(u32, u32)>);
 
 impl FreeList {
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Put a block in; false if it is in it already.
     fn insert(&mut self, new: (u32, u32)) -> bool {
         if self.0.back().is_none_or(|&last| last < new) {
@@ -367,7 +372,7 @@ impl Space {
     #[inline(never)]
     fn host_may_open(&self, plane: PlaneId, has_open: bool) -> bool {
         let pool = self.pool(plane);
-        let may_open = || self.unpromised(pool) > 0 && !self.free[self.home(plane)].0.is_empty();
+        let may_open = || self.unpromised(pool) > 0 && !self.free[self.home(plane)].is_empty();
         let takes = if self.shared { 1 } else { self.pages_per_block };
         (has_open || may_open()) && self.gc_room(pool) >= self.gc_need(pool) + u64::from(takes)
     }
@@ -376,7 +381,7 @@ impl Space {
     #[inline(always)]
     #[must_use]
     pub fn has_page(&self, plane: PlaneId, stream: u32) -> bool {
-        self.has_open(plane, stream) || !self.free[self.home(plane)].0.is_empty()
+        self.has_open(plane, stream) || !self.free[self.home(plane)].is_empty()
     }
 
     /// The block in which the next page of `stream` on `plane` is bound, opened if necessary.
@@ -394,8 +399,8 @@ impl Space {
     }
 
     /// Bind a page of the open block of host frontier `stream` on `plane`, if there is one and it may be bound
-    /// whatever collection needs. Returns the block, and whether a block of the pool has been opened since
-    /// [`Space::take_opened`] last asked.
+    /// whatever collection needs. Returns the block, and whether this was its last page or a block of the pool
+    /// has been opened since [`Space::take_opened`] last asked.
     #[inline(always)]
     pub fn take_open(&mut self, plane: PlaneId, stream: u32) -> Option<(BlockId, bool)> {
         debug_assert!(!self.shared && !self.superblock, "room and superblocks are not considered");
@@ -406,7 +411,7 @@ impl Space {
         let pool = &mut self.pools[pool];
         pool.used += 1;
         self.used += 1;
-        Some((BlockId(open.block), pool.opened))
+        Some((BlockId(open.block), pool.opened | (open.left == 0)))
     }
 
     /// Whether a page that the host binds in an open block depends on neither room nor other planes.

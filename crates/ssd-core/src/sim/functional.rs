@@ -163,9 +163,9 @@ impl Functional {
         let planned = self.placement.place(lpn, &|_| 0);
         let stream = self.ftl.space.host_stream(stream);
         if self.plain
-            && let Some((old, opened)) = self.ftl.write_open(planned, stream, lpn)
+            && let Some((old, eventful)) = self.ftl.write_open(planned, stream, lpn)
         {
-            if opened || !self.agenda.is_quiet() {
+            if eventful || !self.agenda.is_quiet() {
                 self.page_written(planned, old);
             }
             return Ok(());

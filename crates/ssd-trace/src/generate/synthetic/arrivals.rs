@@ -1,7 +1,7 @@
 //! Arrival times of a synthetic workload: fixed, Poisson, or bursts of Poisson arrivals.
 
 use ssd_core::config::{Arrival, ArrivalKind, Workload};
-use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
+use ssd_core::host::request::{Request, Source, SourceError, TimedRequest};
 use ssd_core::rng::Stream;
 use ssd_core::units::Nanos;
 
@@ -39,17 +39,18 @@ impl Arrivals {
         Ok(Nanos(self.at))
     }
 
-    /// Append `count` writes without address and size, with the arrivals of the requests from `first` on.
+    /// Append `count` copies of `request`, with the arrivals of the requests from `first` on.
     ///
     /// # Errors
     /// As [`Arrivals::next_arrival`]; the requests before that one are in `batch`.
     pub(super) fn fill(
         &mut self,
         batch: &mut Vec<TimedRequest>,
+        request: Request,
         first: u64,
         count: u64,
     ) -> Result<(), SourceError> {
-        let blank = |at| TimedRequest { at, request: Request::new(Op::Write, 0, 0) };
+        let blank = |at| TimedRequest { at, request };
         let gap = self.arrival.interval_ns;
         let last = gap.checked_mul(count).and_then(|gaps| self.at.checked_add(gaps));
         if self.arrival.kind == ArrivalKind::Fixed && first > 0 && last.is_some_and(in_time) {

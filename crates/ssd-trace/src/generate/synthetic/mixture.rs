@@ -90,12 +90,13 @@ impl Sizes {
         if let [(sectors, _)] = self.shares[..] { Some(sectors) } else { None }
     }
 
-    /// Draw the sizes of requests.
+    /// Draw the sizes of requests, which have the largest so far.
     #[inline]
     pub(super) fn assign(&mut self, requests: &mut [TimedRequest]) {
-        match self.only() {
-            Some(sectors) => requests.iter_mut().for_each(|timed| timed.request.sectors = sectors),
-            None => requests.iter_mut().for_each(|timed| timed.request.sectors = self.draw()),
+        if self.only().is_none() {
+            for timed in requests {
+                timed.request.sectors = self.draw();
+            }
         }
     }
 

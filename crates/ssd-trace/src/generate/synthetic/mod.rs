@@ -23,7 +23,7 @@ use hot_cold::HotCold;
 use mixture::{Operations, Sizes};
 use sequential::Sequential;
 use ssd_core::config::{Origin, Word as _, Workload, WorkloadKind};
-use ssd_core::host::request::{Request, Source, SourceError, TimedRequest};
+use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
 use ssd_core::rng::Stream;
 use ssd_core::units::SECTOR_BYTES;
 
@@ -154,7 +154,8 @@ impl Source for Synthetic {
     /// requests that come one by one.
     fn fill(&mut self, batch: &mut Vec<TimedRequest>, most: usize) -> Result<(), SourceError> {
         let (old, count) = (batch.len(), (self.requests - self.made).min(most as u64));
-        let arrived = self.arrivals.fill(batch, self.made, count);
+        let request = Request::new(Op::Write, 0, self.sizes.largest());
+        let arrived = self.arrivals.fill(batch, request, self.made, count);
         let new = &mut batch[old..];
         self.made += new.len() as u64;
         self.operations.assign(new);
