@@ -1,10 +1,12 @@
 //! JSON Schema and reference page, from the table of keys.
 
-use super::keys::{Key, SECTIONS, Slot};
-use super::needs;
-use super::policy::{CONCURRENCIES, ORDERS, PLACEMENTS, Registry, TRIGGERS, VICTIMS};
+use super::checks::needs;
+use super::keys::policy::{CONCURRENCIES, ORDERS, PLACEMENTS, Registry, TRIGGERS, VICTIMS};
+use super::keys::table::SECTIONS;
+use super::keys::{Key, Slot};
 use super::presets::PRESETS;
-use super::quantity::{FREQUENCY, RATE, SIZE, TIME, show_time};
+use super::resolved::Config;
+use super::text::quantity::{FREQUENCY, RATE, SIZE, TIME, show_time};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -41,7 +43,7 @@ pub fn schema() -> Value {
     })
 }
 
-fn key_schema(key: &Key) -> Value {
+fn key_schema(key: &Key<Config>) -> Value {
     let mut schema = match &key.slot {
         Slot::Int { min, max, .. } => json!({ "type": "integer", "minimum": min, "maximum": max }),
         Slot::Real { span, .. } => {
@@ -80,7 +82,7 @@ fn key_schema(key: &Key) -> Value {
 }
 
 /// What the key means, and what it needs to have an effect.
-fn meaning(key: &Key) -> String {
+fn meaning(key: &Key<Config>) -> String {
     let needs: Vec<&str> = needs::of(key.path).collect();
     if needs.is_empty() {
         key.doc.to_string()
@@ -90,7 +92,7 @@ fn meaning(key: &Key) -> String {
 }
 
 /// The form of keys whose JSON type alone says too little.
-fn type_note(key: &Key) -> String {
+fn type_note(key: &Key<Config>) -> String {
     match &key.slot {
         Slot::Special(special) => format!("({})", special.form),
         _ => String::new(),
@@ -98,8 +100,8 @@ fn type_note(key: &Key) -> String {
 }
 
 /// The default as JSON where it is a value; as a sentence where it follows from other keys.
-fn default_json(key: &Key) -> Value {
-    let text = key.default_text();
+fn default_json(key: &Key<Config>) -> Value {
+    let text = key.default_text(&Config::default());
     match toml::from_str::<toml::Table>(&format!("x = {text}")) {
         Ok(table) => serde_json::to_value(&table["x"]).unwrap_or(Value::Null),
         Err(_) => Value::from(text),
@@ -165,7 +167,7 @@ pub fn reference_markdown() -> String {
         let head = "| key | type | default | meaning |\n|---|---|---|---|";
         let _ = writeln!(out, "\n## [{section}]\n\n{doc}\n\n{head}");
         for key in Key::of_section(section) {
-            let (form, default) = (form(key), key.default_text());
+            let (form, default) = (form(key), key.default_text(&Config::default()));
             let (form, default, doc) = (cell(&form), cell(&default), cell(&meaning(key)));
             let name = key.parts().1;
             let _ = writeln!(out, "| `{name}` | {form} | {default} | {doc}{} |", words(key));
@@ -202,7 +204,7 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
-fn form(key: &Key) -> String {
+fn form(key: &Key<Config>) -> String {
     match &key.slot {
         Slot::Int { min, max, .. } => format!("integer, {min} to {max}"),
         Slot::Real { span, .. } => format!("number {}", span.words()),
@@ -215,7 +217,7 @@ fn form(key: &Key) -> String {
 }
 
 /// The words of a key with their meanings, after the meaning of the key.
-fn words(key: &Key) -> String {
+fn words(key: &Key<Config>) -> String {
     let Slot::Word(slot) = &key.slot else {
         return String::new();
     };

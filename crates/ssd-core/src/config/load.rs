@@ -2,15 +2,16 @@
 //! values that depend on several keys are computed, then the cross checks run. All errors are reported
 //! together.
 
-use super::error::{ConfigError, Errors, SourcePos, did_you_mean, nearest, one_of};
-use super::keys::{KEYS, Key, Num, SECTIONS, Slot};
-use super::parse::{self, Node, Said};
-use super::policy::{CONCURRENCIES, ORDERS, PLACEMENTS, TRIGGERS, VICTIMS};
-use super::quantity::Decimal;
-use super::{
-    ArrivalKind, Config, DeviceConfig, HostMode, Origin, WorkloadKind, check, default, needs,
-    presets, read, special,
-};
+use super::checks::{self, needs, rules};
+use super::draft::{Draft, Pending};
+use super::keys::policy::{CONCURRENCIES, ORDERS, PLACEMENTS, TRIGGERS, VICTIMS};
+use super::keys::special::is_folder_name;
+use super::keys::table::{KEYS, SECTIONS};
+use super::keys::{Key, Slot};
+use super::presets;
+use super::resolved::*;
+use super::text::error::{ConfigError, Errors, SourcePos, did_you_mean, nearest, one_of};
+use super::text::parse::{self, Node, Said};
 use std::collections::BTreeMap;
 
 /// All input to a run; each part overrides the one before it.
@@ -24,98 +25,6 @@ pub struct Input {
     pub sets: Vec<(String, String)>,
 }
 
-/// The user capacity as it was set.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Capacity {
-    OverProvisioning(Decimal),
-    Bytes(u128),
-}
-
-impl Default for Capacity {
-    fn default() -> Capacity {
-        let ratio = Decimal::parse(default::OVER_PROVISIONING);
-        Capacity::OverProvisioning(ratio.expect("the default is a number"))
-    }
-}
-
-impl Capacity {
-    /// User pages, rounded down; `None` if out of range.
-    pub(crate) fn user_pages(self, device: &DeviceConfig) -> Option<u128> {
-        match self {
-            Capacity::OverProvisioning(ratio) => ratio.share_without(device.physical_pages()?),
-            Capacity::Bytes(bytes) => Some(bytes / u128::from(device.page_bytes.max(1))),
-        }
-    }
-}
-
-/// The time of a page on the bus as it was set.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Transfer {
-    Time(u64),
-    /// Bytes a second.
-    Rate(u64),
-}
-
-impl Default for Transfer {
-    fn default() -> Transfer {
-        let rate = super::quantity::RATE.read(default::BUS_RATE).map(|(n, _)| n as u64);
-        Transfer::Rate(rate.expect("the default is a rate"))
-    }
-}
-
-impl Transfer {
-    /// Nanoseconds for a page, to the nearest.
-    pub(crate) fn of_page(self, page_bytes: u32) -> u64 {
-        match self {
-            Transfer::Time(ns) => ns,
-            Transfer::Rate(rate) => {
-                let scaled = u128::from(page_bytes) * 1_000_000_000;
-                ((scaled + u128::from(rate) / 2) / u128::from(rate)) as u64
-            }
-        }
-    }
-}
-
-/// A config while its layers are applied.
-pub(crate) struct Draft {
-    pub(crate) config: Config,
-    pub(crate) capacity: Capacity,
-    pub(crate) transfer: Transfer,
-    /// As set; otherwise it follows from the workload.
-    pub(crate) host_mode: Option<HostMode>,
-    /// Whether kind and interval of the arrivals were set.
-    pub(crate) arrivals_said: (bool, bool),
-    /// Where each key was last set, and in which step: 0 is the preset, 1 the file, then each `--set`.
-    said: BTreeMap<String, (SourcePos, u32)>,
-    step: u32,
-}
-
-impl Draft {
-    /// The first of `keys` that was set at all, and where; a table stands for its keys.
-    pub(crate) fn first_said<'a>(&'a self, keys: &[&'a str]) -> Option<(&'a str, SourcePos)> {
-        keys.iter().find_map(|key| {
-            let inside = |said: &str| {
-                said.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-            };
-            let said = self.said.iter().filter(|(said, _)| inside(said));
-            said.max_by_key(|&(_, &(place, step))| (step, place))
-                .map(|(key, (place, _))| (key.as_str(), *place))
-        })
-    }
-
-    /// Where `key` was set by the user although none of the keys `of` was set after it.
-    pub(crate) fn said_in_vain(&self, key: &str, of: &[&str]) -> Option<SourcePos> {
-        let &(place, step) = self.said.get(key)?;
-        let later = of.iter().filter_map(|key| self.said.get(*key)).any(|said| said.1 > step);
-        (step > 0 && !later).then_some(place)
-    }
-
-    /// Set `key` to the value of `node`.
-    pub(crate) fn say(&mut self, key: &'static Key, node: &Node, errors: &mut Errors) {
-        apply_key(key, self, errors, node);
-    }
-}
-
 /// Alternative keys: one layer may set only one of each pair.
 const EITHER: [(&str, &str); 2] =
     [("device.over_provisioning", "device.user_capacity"), ("timing.transfer", "timing.bus_rate")];
@@ -126,15 +35,8 @@ const EITHER: [(&str, &str); 2] =
 /// All errors at once, by file and line.
 pub fn load(input: &Input) -> Result<Config, Vec<ConfigError>> {
     let mut errors = Errors::default();
-    let mut draft = Draft {
-        config: Config::default(),
-        capacity: Capacity::default(),
-        transfer: Transfer::default(),
-        host_mode: None,
-        arrivals_said: (false, false),
-        said: BTreeMap::new(),
-        step: 0,
-    };
+    let (mut config, mut pending) = (Config::default(), Pending::default());
+    let mut draft = Draft { config: &mut config, pending: &mut pending };
     let file = input.file.as_ref().map(|(name, text)| {
         let layer = errors.layer(name);
         parse::document(layer, text, &mut errors)
@@ -146,18 +48,18 @@ pub fn load(input: &Input) -> Result<Config, Vec<ConfigError>> {
     if let Some((name, _)) = &input.file {
         let stem = name.rsplit(['/', '\\']).next().unwrap_or(name);
         let stem = stem.strip_suffix(".toml").unwrap_or(stem);
-        if special::is_folder_name(stem) {
+        if is_folder_name(stem) {
             draft.config.run.name = stem.to_string();
         }
     }
-    draft.step = 1;
+    draft.pending.begin_user();
     for trees in [file.into_iter().collect(), sets] {
         apply_layer(&mut draft, &mut errors, &trees);
     }
     if !syntax_is_bad {
         finish(&mut draft, &mut errors);
     }
-    if errors.len() == 0 { Ok(draft.config) } else { Err(errors.into_sorted()) }
+    if errors.len() == 0 { Ok(config) } else { Err(errors.into_sorted()) }
 }
 
 type Tree = Vec<(String, Node)>;
@@ -187,7 +89,7 @@ fn sets(sets: &[(String, String)], place: SourcePos, errors: &mut Errors) -> Vec
 
 /// Start from the preset that is named last: by the file, by the caller, by `--set`.
 fn apply_preset(
-    draft: &mut Draft,
+    draft: &mut Draft<'_, Config>,
     errors: &mut Errors,
     input: &Input,
     file: &[(String, Node)],
@@ -223,10 +125,9 @@ fn said_preset(errors: &mut Errors, tree: &[(String, Node)]) -> Option<(String, 
 }
 
 /// Apply the trees of one layer, which must not contradict one another.
-fn apply_layer(draft: &mut Draft, errors: &mut Errors, trees: &[Tree]) {
+fn apply_layer(draft: &mut Draft<'_, Config>, errors: &mut Errors, trees: &[Tree]) {
     let mut said: BTreeMap<String, SourcePos> = BTreeMap::new();
-    let steps = (draft.step..).zip(trees);
-    draft.step += trees.len() as u32;
+    let steps = (draft.pending.take_steps(trees.len() as u32)..).zip(trees);
     for (step, (table, node)) in steps.flat_map(|(step, tree)| tree.iter().map(move |e| (step, e)))
     {
         if table == "preset" {
@@ -245,8 +146,8 @@ fn apply_layer(draft: &mut Draft, errors: &mut Errors, trees: &[Tree]) {
             let path = format!("{table}.{name}");
             match Key::find(&path) {
                 Some(key) => {
-                    apply_key(key, draft, errors, value);
-                    draft.said.insert(path.clone(), (value.place, step));
+                    key.apply(draft, errors, value);
+                    draft.pending.note(&path, value.place, step);
                     said.insert(path, value.place);
                 }
                 None => errors.add(value.place, &path, unknown(&path)),
@@ -265,7 +166,11 @@ fn apply_layer(draft: &mut Draft, errors: &mut Errors, trees: &[Tree]) {
 }
 
 /// A trace or a job file implies the kind of the workload.
-fn implied_kind(draft: &mut Draft, errors: &mut Errors, said: &BTreeMap<String, SourcePos>) {
+fn implied_kind(
+    draft: &mut Draft<'_, Config>,
+    errors: &mut Errors,
+    said: &BTreeMap<String, SourcePos>,
+) {
     let workload = &mut draft.config.workload;
     let kind = said.get("workload.kind");
     let (trace, job) = (said.get("workload.trace"), said.get("workload.job"));
@@ -291,62 +196,6 @@ fn implied_kind(draft: &mut Draft, errors: &mut Errors, said: &BTreeMap<String, 
     }
     if workload.kind != WorkloadKind::Fio {
         workload.job = None;
-    }
-}
-
-fn apply_key(key: &'static Key, draft: &mut Draft, errors: &mut Errors, node: &Node) {
-    let config = &mut draft.config;
-    let result = match &key.slot {
-        Slot::Int { at, min, max } => read::int(node, *min, *max).map(|n| match at(config) {
-            Num::U32(field) => *field = n as u32,
-            Num::U64(field) => *field = n,
-        }),
-        Slot::Real { at, span } => read::real(node, *span).map(|x| *at(config) = x),
-        Slot::Time { at, max } => read::time(node, *max).map(|ns| *at(config) = ns),
-        Slot::Flag { at } => read::flag(node).map(|flag| *at(config) = flag),
-        Slot::Word(slot) => {
-            if let (Said::Table(table), true) = (&node.said, slot.policy) {
-                return answer(key, draft, errors, node, table);
-            }
-            let words = slot.words.iter().map(|&(word, _)| word);
-            read::word(node, words).map(|word| (slot.set)(config, word))
-        }
-        Slot::Policy { registry, at } => {
-            let before = at(config).clone();
-            if let Some(spec) = registry.read(errors, key.path, node, Some(&before)) {
-                *at(config) = spec;
-            }
-            Ok(())
-        }
-        Slot::Special(special) => {
-            (special.read)(draft, errors, key.path, node);
-            Ok(())
-        }
-    };
-    if let Err(message) = result {
-        errors.add(node.place, key.path, message);
-    }
-}
-
-/// `{ policy = "word" }` for a key whose policies have no parameters.
-fn answer(
-    key: &'static Key,
-    draft: &mut Draft,
-    errors: &mut Errors,
-    node: &Node,
-    table: &[(String, Node)],
-) {
-    if table.is_empty() {
-        errors.add(node.place, key.path, "the policy is missing; expected { policy = \"...\" }");
-    }
-    for (name, value) in table {
-        if name == "policy" && value.text().is_some() {
-            apply_key(key, draft, errors, value);
-        } else {
-            let path = format!("{}.{name}", key.path);
-            let message = format!("found {}; expected only policy = \"...\" here", value.found());
-            errors.add(value.place, &path, message);
-        }
     }
 }
 
@@ -380,34 +229,36 @@ fn elsewhere(name: &str) -> Option<&'static str> {
 }
 
 /// What follows from several keys; then the cross checks.
-fn finish(draft: &mut Draft, errors: &mut Errors) {
-    let config = &mut draft.config;
-    config.timing.transfer_ns = draft.transfer.of_page(config.device.page_bytes);
+fn finish(draft: &mut Draft<'_, Config>, errors: &mut Errors) {
+    let config = &mut *draft.config;
+    config.timing.transfer_ns = draft.pending.transfer.of_page(config.device.page_bytes);
     let origin = config.workload.kind.origin();
-    config.host.mode = draft.host_mode.unwrap_or(match origin {
-        Origin::Trace | Origin::Application(_) | Origin::Volume(_) => HostMode::Open,
-        Origin::Shares | Origin::Jobs => HostMode::Closed,
-    });
+    if !draft.pending.has_said("host.mode") {
+        config.host.mode = match origin {
+            Origin::Trace | Origin::Application(_) | Origin::Volume(_) => HostMode::Open,
+            Origin::Shares | Origin::Jobs => HostMode::Closed,
+        };
+    }
     if !matches!(origin, Origin::Trace | Origin::Shares) {
         let arrival = &mut config.workload.arrival;
-        if !draft.arrivals_said.0 {
+        if !draft.pending.has_said_part("workload.arrival.kind") {
             arrival.kind = ArrivalKind::Model;
         }
-        if !draft.arrivals_said.1 {
+        if !draft.pending.has_said_part("workload.arrival.interval") {
             // 0: as recorded.
             let like = config.workload.like.is_some();
-            arrival.interval_ns = if like { 0 } else { default::MODEL_INTERVAL_NS };
+            arrival.interval_ns = if like { 0 } else { MODEL_INTERVAL_NS };
         }
     }
-    // A capacity that does not fit is reported by the checks, from `draft.capacity`.
-    let pages = draft.capacity.user_pages(&config.device);
-    config.device.user_pages = pages.map_or(0, |pages| u32::try_from(pages).unwrap_or(u32::MAX));
+    // A capacity that does not fit is reported by the checks: 0 or more than any device has.
+    let pages = draft.pending.capacity.user_pages(&config.device).unwrap_or(u128::MAX);
+    config.device.user_pages = u32::try_from(pages).unwrap_or(u32::MAX);
     missing_parameters(draft, errors);
     needs::apply(draft, errors);
-    check::all(draft, errors);
+    checks::all(rules::CHECKS, draft.config, draft.pending, errors);
 }
 
-fn missing_parameters(draft: &Draft, errors: &mut Errors) {
+fn missing_parameters(draft: &Draft<'_, Config>, errors: &mut Errors) {
     let gc = &draft.config.gc;
     let mut policies = vec![
         ("alloc.placement", PLACEMENTS, &draft.config.alloc.placement),
@@ -417,7 +268,8 @@ fn missing_parameters(draft: &Draft, errors: &mut Errors) {
     ];
     policies.extend(gc.trigger.iter().map(|spec| ("gc.trigger", TRIGGERS, spec)));
     for (path, registry, spec) in policies {
-        let place = draft.first_said(&[path]).map_or(SourcePos::NOWHERE, |(_, place)| place);
+        let place =
+            draft.pending.first_said(&[path]).map_or(SourcePos::NOWHERE, |(_, place)| place);
         for param in registry.missing(spec) {
             let path = format!("{path}.{}", param.name);
             if !errors.touches(&path) {

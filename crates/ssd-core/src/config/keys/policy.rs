@@ -1,8 +1,8 @@
 //! Policies by name; [`PolicyInfo`] defines the parameters that each accepts.
 
-use super::error::{Errors, did_you_mean, one_of};
-use super::parse::{Node, Said};
-use super::read::{self, Span};
+use crate::config::text::error::{Errors, did_you_mean, one_of};
+use crate::config::text::parse::{Node, Said};
+use crate::config::text::read::{self, Span};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec, Value};
 
 /// One decision with the policies for it.
@@ -149,8 +149,8 @@ fn parameter(param: &ParamInfo, node: &Node) -> Result<Value, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::error::SourcePos;
-    use crate::config::parse::set_value;
+    use crate::config::text::error::SourcePos;
+    use crate::config::text::parse::set_value;
 
     const INFO: PolicyInfo = PolicyInfo {
         name: "sample",
@@ -191,7 +191,7 @@ mod tests {
         let spec = read(text).expect("all parameters fit");
         assert_eq!((spec.int("d"), spec.int("t"), spec.flag("b")), (3, 1_000_000, true));
         assert_eq!((spec.real("r"), spec.word("age")), (1.0, "invalidation"));
-        assert_eq!(read(&crate::config::print::policy(SAMPLES, &spec)), Ok(spec));
+        assert_eq!(read(&crate::config::keys::show::policy(SAMPLES, &spec)), Ok(spec));
     }
 
     #[test]

@@ -2,12 +2,11 @@
 //! defaults, so that equal runs have equal configs, and any other value is an error that states what
 //! the key needs.
 
-use super::error::Errors;
-use super::keys::Key;
-use super::parse;
-use super::resolve::Draft;
-use super::words::*;
-use super::{Config, Workload};
+use crate::config::draft::Draft;
+use crate::config::keys::Key;
+use crate::config::resolved::*;
+use crate::config::text::error::{Errors, SourcePos};
+use crate::config::text::parse;
 
 /// What `keys` need to have an effect.
 pub(crate) struct Need {
@@ -192,18 +191,18 @@ pub(crate) fn of(path: &str) -> impl Iterator<Item = &'static str> {
 }
 
 /// Reset keys without effect to their defaults, and report those that were set for nothing.
-pub(crate) fn apply(draft: &mut Draft, errors: &mut Errors) {
+pub(crate) fn apply(draft: &mut Draft<'_, Config>, errors: &mut Errors) {
     let defaults = Config::default();
     for need in NEEDS {
-        if (need.met)(&draft.config) || need.of.iter().any(|key| errors.touches(key)) {
+        if (need.met)(draft.config) || need.of.iter().any(|key| errors.touches(key)) {
             continue;
         }
         for path in need.keys {
             let key = Key::find(path).expect("a key of the table");
-            if errors.touches(path) || key.show(&draft.config) == key.show(&defaults) {
+            if errors.touches(path) || key.show(draft.config) == key.show(&defaults) {
                 continue;
             }
-            match draft.said_in_vain(path, need.of) {
+            match draft.pending.said_in_vain(path, need.of) {
                 Some(place) => {
                     let words = need.words;
                     errors.add(place, path, format!("has no effect here: it needs {words}"));
@@ -215,10 +214,15 @@ pub(crate) fn apply(draft: &mut Draft, errors: &mut Errors) {
 }
 
 /// Set `key` to its default, as if the input had done so.
-fn reset(key: &'static Key, defaults: &Config, draft: &mut Draft, errors: &mut Errors) {
+fn reset(
+    key: &'static Key<Config>,
+    defaults: &Config,
+    draft: &mut Draft<'_, Config>,
+    errors: &mut Errors,
+) {
     // A key that shows nothing by default holds a path or a number that may be "none".
     let text = key.show(defaults).unwrap_or_else(|| "\"none\"".to_string());
-    let node = parse::set_value(super::error::SourcePos::NOWHERE, key.path, &text, false, errors);
-    draft.say(key, &node.expect("a default is TOML"), errors);
-    assert_eq!(key.show(&draft.config), key.show(defaults), "{} has its default", key.path);
+    let node = parse::set_value(SourcePos::NOWHERE, key.path, &text, false, errors);
+    key.apply(draft, errors, &node.expect("a default is TOML"));
+    assert_eq!(key.show(draft.config), key.show(defaults), "{} has its default", key.path);
 }

@@ -1,56 +1,11 @@
 //! The table of keys: path, kind, range, description and the field with the value. Parsing, printing,
-//! schema and reference are derived from it; a new key is one entry here and one field in the structs.
+//! schema and reference are derived from it; a new key is one entry here and one field in `resolved`.
 
-use super::policy::{CONCURRENCIES, ORDERS, PLACEMENTS, Registry, VICTIMS};
-use super::read::Span;
-use super::special::{self, Special};
-use super::words::*;
-use super::{Config, PolicySpec};
-
-/// One key.
-pub(crate) struct Key {
-    /// "device.channels".
-    pub(crate) path: &'static str,
-    /// Allowed values and where they are stored.
-    pub(crate) slot: Slot,
-    /// Meaning.
-    pub(crate) doc: &'static str,
-}
-
-/// An unsigned field.
-pub(crate) enum Num<'c> {
-    /// 32 bits.
-    U32(&'c mut u32),
-    /// 64 bits.
-    U64(&'c mut u64),
-}
-
-/// The allowed values of a key, and the field it sets.
-pub(crate) enum Slot {
-    /// A whole number.
-    Int { at: fn(&mut Config) -> Num<'_>, min: u64, max: u64 },
-    /// A number.
-    Real { at: fn(&mut Config) -> &mut f64, span: Span },
-    /// A time up to `max` nanoseconds.
-    Time { at: fn(&mut Config) -> &mut u64, max: u64 },
-    /// true or false.
-    Flag { at: fn(&mut Config) -> &mut bool },
-    /// One of a few words.
-    Word(WordSlot),
-    /// A policy.
-    Policy { registry: Registry, at: fn(&mut Config) -> &mut PolicySpec },
-    /// A key with a special syntax.
-    Special(&'static Special),
-}
-
-/// A [`Slot::Word`] without its type.
-pub(crate) struct WordSlot {
-    pub(crate) words: &'static [(&'static str, &'static str)],
-    pub(crate) set: fn(&mut Config, &str),
-    pub(crate) get: fn(&Config) -> &'static str,
-    /// `{ policy = "word" }` is equivalent.
-    pub(crate) policy: bool,
-}
+use super::policy::{CONCURRENCIES, ORDERS, PLACEMENTS, VICTIMS};
+use super::special;
+use super::{Key, Num, Slot, WordSlot};
+use crate::config::resolved::*;
+use crate::config::text::read::Span;
 
 /// The tables, in the order in which they are shown.
 pub(crate) const SECTIONS: &[(&str, &str)] = &[
@@ -83,7 +38,7 @@ macro_rules! path {
 macro_rules! keys {
     ($($section:ident . $key:ident : $kind:ident ( $($arg:tt)* ) $doc:literal;)+) => {
         /// Every key, by table.
-        pub(crate) const KEYS: &[Key] = &[$(Key {
+        pub(crate) const KEYS: &[Key<Config>] = &[$(Key {
             path: path!($section.$key),
             slot: slot!($kind $section $($arg)*),
             doc: $doc,
@@ -356,19 +311,14 @@ keys! {
     metrics.request_log: flag(request_log) "Write a log of all requests.";
 }
 
-impl Key {
+impl Key<Config> {
     /// The key called `path`.
-    pub(crate) fn find(path: &str) -> Option<&'static Key> {
+    pub(crate) fn find(path: &str) -> Option<&'static Key<Config>> {
         KEYS.iter().find(|key| key.path == path)
     }
 
-    /// Table and name.
-    pub(crate) fn parts(&self) -> (&'static str, &'static str) {
-        self.path.split_once('.').expect("a key stands in a table")
-    }
-
     /// Keys of one table.
-    pub(crate) fn of_section(section: &str) -> impl Iterator<Item = &'static Key> + Clone {
+    pub(crate) fn of_section(section: &str) -> impl Iterator<Item = &'static Key<Config>> + Clone {
         KEYS.iter().filter(move |key| key.parts().0 == section)
     }
 }

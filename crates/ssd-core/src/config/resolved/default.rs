@@ -5,17 +5,11 @@
 //! greedy. The interconnect, if enabled, is that of the noc-copyback paper (Electronics 13:4838,
 //! section 4.1).
 
-use super::resolve::{Capacity, Transfer};
 use super::*;
 use crate::plug::PolicyInfo;
 
 /// Mean time between the requests of an application: a thousand per second, which most devices can serve.
 pub(crate) const MODEL_INTERVAL_NS: u64 = 1_000_000;
-/// Default of `device.over_provisioning`.
-pub(crate) const OVER_PROVISIONING: &str = "0.15";
-/// Default of `timing.bus_rate`.
-pub(crate) const BUS_RATE: &str = "333 MB/s";
-
 impl Default for Config {
     fn default() -> Config {
         let mut config = Config {
