@@ -2,14 +2,11 @@
 //! values that depend on several keys are computed, then the cross checks run. All errors are reported
 //! together.
 
-use super::checks::{self, needs, rules};
+use super::composed::{self, AnyKey, Composed, tables};
 use super::draft::{Draft, Pending};
 use super::keys::policy::{CONCURRENCIES, ORDERS, PLACEMENTS, TRIGGERS, VICTIMS};
-use super::keys::special::is_folder_name;
-use super::keys::table::{KEYS, SECTIONS};
-use super::keys::{Key, Slot};
 use super::presets;
-use super::resolved::*;
+use super::tables::is_folder_name;
 use super::text::error::{ConfigError, Errors, SourcePos, did_you_mean, nearest, one_of};
 use super::text::parse::{self, Node, Said};
 use std::collections::BTreeMap;
@@ -33,17 +30,17 @@ const EITHER: [(&str, &str); 2] =
 ///
 /// # Errors
 /// All errors at once, by file and line.
-pub fn load(input: &Input) -> Result<Config, Vec<ConfigError>> {
+pub fn load<T: Composed>(input: &Input) -> Result<T, Vec<ConfigError>> {
     let mut errors = Errors::default();
-    let (mut config, mut pending) = (Config::default(), Pending::default());
+    let (mut config, mut pending) = (T::default(), Pending::default());
     let mut draft = Draft { config: &mut config, pending: &mut pending };
     let file = input.file.as_ref().map(|(name, text)| {
         let layer = errors.layer(name);
         parse::document(layer, text, &mut errors)
     });
-    let syntax_is_bad = errors.len() > 0;
+    let syntax_is_bad = errors.count() > 0;
     let command_line = errors.layer("--set");
-    let sets = sets(&input.sets, SourcePos { layer: command_line, line: 0 }, &mut errors);
+    let sets = sets::<T>(&input.sets, SourcePos { layer: command_line, line: 0 }, &mut errors);
     apply_preset(&mut draft, &mut errors, input, file.as_deref().unwrap_or(&[]), &sets);
     if let Some((name, _)) = &input.file {
         let stem = name.rsplit(['/', '\\']).next().unwrap_or(name);
@@ -59,21 +56,24 @@ pub fn load(input: &Input) -> Result<Config, Vec<ConfigError>> {
     if !syntax_is_bad {
         finish(&mut draft, &mut errors);
     }
-    if errors.len() == 0 { Ok(config) } else { Err(errors.into_sorted()) }
+    if errors.count() == 0 { Ok(config) } else { Err(errors.into_sorted()) }
 }
 
 type Tree = Vec<(String, Node)>;
 
 /// Every `--set` as a separate tree: "a.b" = 1 is { a = { b = 1 } }.
-fn sets(sets: &[(String, String)], place: SourcePos, errors: &mut Errors) -> Vec<Tree> {
+fn sets<T: Composed>(
+    sets: &[(String, String)],
+    place: SourcePos,
+    errors: &mut Errors,
+) -> Vec<Tree> {
     let mut trees = Vec::new();
     for (path, text) in sets {
         let path = path.trim();
-        let is_text = path == "preset"
-            || matches!(Key::find(path), Some(Key { slot: Slot::Special(s), .. }) if s.text);
+        let is_text = path == "preset" || AnyKey::<T>::find(path).is_some_and(AnyKey::is_text);
         let parts: Vec<&str> = path.split('.').map(str::trim).collect();
         if parts.len() > 8 {
-            errors.add(place, path, unknown(path));
+            errors.add(place, path, unknown::<T>(path));
             continue;
         }
         let Some(mut node) = parse::set_value(place, path, text, is_text, errors) else {
@@ -88,8 +88,8 @@ fn sets(sets: &[(String, String)], place: SourcePos, errors: &mut Errors) -> Vec
 }
 
 /// Start from the preset that is named last: by the file, by the caller, by `--set`.
-fn apply_preset(
-    draft: &mut Draft<'_, Config>,
+fn apply_preset<T: Composed>(
+    draft: &mut Draft<'_, T>,
     errors: &mut Errors,
     input: &Input,
     file: &[(String, Node)],
@@ -125,7 +125,7 @@ fn said_preset(errors: &mut Errors, tree: &[(String, Node)]) -> Option<(String, 
 }
 
 /// Apply the trees of one layer, which must not contradict one another.
-fn apply_layer(draft: &mut Draft<'_, Config>, errors: &mut Errors, trees: &[Tree]) {
+fn apply_layer<T: Composed>(draft: &mut Draft<'_, T>, errors: &mut Errors, trees: &[Tree]) {
     let mut said: BTreeMap<String, SourcePos> = BTreeMap::new();
     let steps = (draft.pending.take_steps(trees.len() as u32)..).zip(trees);
     for (step, (table, node)) in steps.flat_map(|(step, tree)| tree.iter().map(move |e| (step, e)))
@@ -133,8 +133,11 @@ fn apply_layer(draft: &mut Draft<'_, Config>, errors: &mut Errors, trees: &[Tree
         if table == "preset" {
             continue;
         }
-        if !SECTIONS.iter().any(|(name, _)| name == table) {
-            errors.add(node.place, table, unknown(table));
+        if !tables::<T>().any(|(name, _)| name == table) {
+            if draft.pending.in_preset() && T::TABLES.is_empty() {
+                continue; // of a preset, for those who know it
+            }
+            errors.add(node.place, table, unknown::<T>(table));
             continue;
         }
         let Said::Table(entries) = &node.said else {
@@ -144,13 +147,13 @@ fn apply_layer(draft: &mut Draft<'_, Config>, errors: &mut Errors, trees: &[Tree
         };
         for (name, value) in entries {
             let path = format!("{table}.{name}");
-            match Key::find(&path) {
+            match AnyKey::find(&path) {
                 Some(key) => {
-                    key.apply(draft, errors, value);
+                    AnyKey::apply(key, draft, errors, value);
                     draft.pending.note(&path, value.place, step);
                     said.insert(path, value.place);
                 }
-                None => errors.add(value.place, &path, unknown(&path)),
+                None => errors.add(value.place, &path, unknown::<T>(&path)),
             }
         }
     }
@@ -162,53 +165,19 @@ fn apply_layer(draft: &mut Draft<'_, Config>, errors: &mut Errors, trees: &[Tree
             errors.add(place, key, message);
         }
     }
-    implied_kind(draft, errors, &said);
-}
-
-/// A trace or a job file implies the kind of the workload.
-fn implied_kind(
-    draft: &mut Draft<'_, Config>,
-    errors: &mut Errors,
-    said: &BTreeMap<String, SourcePos>,
-) {
-    let workload = &mut draft.config.workload;
-    let kind = said.get("workload.kind");
-    let (trace, job) = (said.get("workload.trace"), said.get("workload.job"));
-    if let (Some(_), Some(&place)) = (trace, job) {
-        errors.add(place, "workload.job", "a trace and a job file are both set; keep one of them");
-    }
-    for (key, file, implied) in
-        [("workload.trace", trace, WorkloadKind::Trace), ("workload.job", job, WorkloadKind::Fio)]
-    {
-        match file {
-            Some(&place) if kind.is_some() && workload.kind != implied => {
-                let what = key.trim_start_matches("workload.");
-                let message = format!("a {what} and another kind are both set; keep one of them");
-                errors.add(place, key, message);
-            }
-            Some(_) => workload.kind = implied,
-            None => {}
-        }
-    }
-    // A later layer with another kind drops the file of an earlier layer.
-    if workload.kind != WorkloadKind::Trace {
-        workload.trace = None;
-    }
-    if workload.kind != WorkloadKind::Fio {
-        workload.job = None;
-    }
+    T::imply(draft, errors, &said);
 }
 
 /// Why `path` is not a key, and which key may be meant.
-fn unknown(path: &str) -> String {
-    let sections = || SECTIONS.iter().map(|&(name, _)| name);
+fn unknown<T: Composed>(path: &str) -> String {
+    let sections = || tables::<T>().map(|(name, _)| name);
     let (section, name) = path.split_once('.').unwrap_or(("", path));
     if sections().any(|known| known == section) {
-        let names = || Key::of_section(section).map(|key| key.parts().1);
+        let names = || AnyKey::<T>::of_table(section).map(AnyKey::name);
         if let Some(near) = nearest(name, names()) {
             return format!("unknown key; did you mean {near:?}?");
         }
-        return match elsewhere(name) {
+        return match elsewhere::<T>(name) {
             Some(other) => format!("unknown key; did you mean {other}?"),
             None => format!("unknown key; the keys of [{section}] are {}", one_of(names())),
         };
@@ -217,48 +186,34 @@ fn unknown(path: &str) -> String {
     if let Some(near) = nearest(table, sections()) {
         return format!("unknown table; did you mean [{near}]?");
     }
-    match elsewhere(name) {
+    match elsewhere::<T>(name) {
         Some(other) => format!("unknown table or key; did you mean {other}?"),
         None => format!("unknown table or key; the tables are {}", one_of(sections())),
     }
 }
 
 /// The key of that name in any table.
-fn elsewhere(name: &str) -> Option<&'static str> {
-    KEYS.iter().find(|key| key.parts().1 == name).map(|key| key.path)
+fn elsewhere<T: Composed>(name: &str) -> Option<&'static str> {
+    AnyKey::<T>::all().find(|key| key.name() == name).map(AnyKey::path)
 }
 
 /// What follows from several keys; then the cross checks.
-fn finish(draft: &mut Draft<'_, Config>, errors: &mut Errors) {
-    let config = &mut *draft.config;
-    config.timing.transfer_ns = draft.pending.transfer.of_page(config.device.page_bytes);
-    let origin = config.workload.kind.origin();
-    if !draft.pending.has_said("host.mode") {
-        config.host.mode = match origin {
-            Origin::Trace | Origin::Application(_) | Origin::Volume(_) => HostMode::Open,
-            Origin::Shares | Origin::Jobs => HostMode::Closed,
-        };
-    }
-    if !matches!(origin, Origin::Trace | Origin::Shares) {
-        let arrival = &mut config.workload.arrival;
-        if !draft.pending.has_said_part("workload.arrival.kind") {
-            arrival.kind = ArrivalKind::Model;
-        }
-        if !draft.pending.has_said_part("workload.arrival.interval") {
-            // 0: as recorded.
-            let like = config.workload.like.is_some();
-            arrival.interval_ns = if like { 0 } else { MODEL_INTERVAL_NS };
-        }
-    }
+fn finish<T: Composed>(draft: &mut Draft<'_, T>, errors: &mut Errors) {
+    let Draft { config, pending } = draft.kernel();
+    config.timing.transfer_ns = pending.transfer.of_page(config.device.page_bytes);
     // A capacity that does not fit is reported by the checks: 0 or more than any device has.
-    let pages = draft.pending.capacity.user_pages(&config.device).unwrap_or(u128::MAX);
+    let pages = pending
+        .capacity
+        .user_pages(config.device.physical_pages(), config.device.page_bytes)
+        .unwrap_or(u128::MAX);
     config.device.user_pages = u32::try_from(pages).unwrap_or(u32::MAX);
+    T::follow(draft);
     missing_parameters(draft, errors);
-    needs::apply(draft, errors);
-    checks::all(rules::CHECKS, draft.config, draft.pending, errors);
+    composed::apply_needs(draft, errors);
+    composed::check(draft.config, draft.pending, errors);
 }
 
-fn missing_parameters(draft: &Draft<'_, Config>, errors: &mut Errors) {
+fn missing_parameters<T: Composed>(draft: &Draft<'_, T>, errors: &mut Errors) {
     let gc = &draft.config.gc;
     let mut policies = vec![
         ("alloc.placement", PLACEMENTS, &draft.config.alloc.placement),

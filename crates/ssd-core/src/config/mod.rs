@@ -7,21 +7,28 @@
 //! - `draft`: a configuration while its layers are applied.
 //! - `keys`: the table of keys: types, ranges, and how a value is read and printed.
 //! - `checks`: what must hold between keys.
+//! - `composed`: the kernel's tables together with those that another crate declares.
 //! - `load`: layer by layer (default, preset, file, `--set`) to a configuration, or to all errors together;
-//!   `print`: a configuration as text; `schema`: JSON Schema and the page of all keys.
+//!   `print`: a configuration as text; `schema`: JSON Schema; `reference`: the page of all keys.
 
-mod checks;
-mod draft;
-mod keys;
+pub mod checks;
+pub mod composed;
+pub mod draft;
+pub mod keys;
 mod load;
 pub mod presets;
 mod print;
-mod resolved;
+mod reference;
 mod schema;
-mod text;
+mod tables;
+pub mod text;
+pub mod words;
 
+pub use composed::{Composed, Kernel};
 pub use load::{Input, load};
 pub use print::{digest, key_paths, shown, to_toml};
-pub use resolved::*;
-pub use schema::{reference_markdown, schema};
+pub use reference::reference_markdown;
+pub use schema::schema;
+pub use tables::*;
 pub use text::error::{ConfigError, nearest};
+pub use words::Word;

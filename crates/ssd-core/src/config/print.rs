@@ -1,21 +1,22 @@
 //! A resolved config as text: TOML that loads to the same config, and its digest.
 
+use super::composed::{AnyKey, Composed, tables};
 use super::keys::Key;
-use super::keys::table::{KEYS, SECTIONS};
-use super::resolved::Config;
+use super::tables::Config;
+use serde::Serialize;
 use std::fmt::Write;
 
 /// The config as TOML with units; `load` gives the same config back.
 #[must_use]
-pub fn to_toml(config: &Config) -> String {
+pub fn to_toml<T: Composed>(config: &T) -> String {
     let mut out = String::new();
     if let Some(preset) = &config.preset {
         let _ = writeln!(out, "preset = {}\n", toml::Value::String(preset.clone()));
     }
-    for &(section, _) in SECTIONS {
-        let shown = Key::of_section(section).filter_map(|key| Some((key, key.show(config)?)));
+    for (section, _) in tables::<T>() {
+        let shown = AnyKey::<T>::of_table(section).filter_map(|key| Some((key, key.show(config)?)));
         let lines: Vec<String> =
-            shown.map(|(key, value)| format!("{} = {value}\n", key.parts().1)).collect();
+            shown.map(|(key, value)| format!("{} = {value}\n", key.name())).collect();
         if !lines.is_empty() {
             let _ = writeln!(out, "[{section}]\n{}", lines.concat());
         }
@@ -25,7 +26,7 @@ pub fn to_toml(config: &Config) -> String {
     out
 }
 
-/// The value of the key `path` in `config` as TOML; `None` if there is no such key, if another key prints it,
+/// The value of the kernel's key `path` in `config` as TOML; `None` if there is no such key, if another key prints it,
 /// or if there is nothing to print.
 #[must_use]
 pub fn shown(config: &Config, path: &str) -> Option<String> {
@@ -35,7 +36,7 @@ pub fn shown(config: &Config, path: &str) -> Option<String> {
 /// FNV-1a, 64 bits, of the canonical JSON of the config without its names (`preset`, `run.name`):
 /// equal digests are equal runs.
 #[must_use]
-pub fn digest(config: &Config) -> String {
+pub fn digest<T: Composed + Serialize>(config: &T) -> String {
     let mut bare = config.clone();
     bare.preset = None;
     bare.run.name = String::new();
@@ -84,6 +85,6 @@ impl Fnv {
 
 /// Every key path, by table.
 #[must_use]
-pub fn key_paths() -> Vec<&'static str> {
-    KEYS.iter().map(|key| key.path).collect()
+pub fn key_paths<T: Composed>() -> Vec<&'static str> {
+    AnyKey::<T>::all().map(AnyKey::path).collect()
 }

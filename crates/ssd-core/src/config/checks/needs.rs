@@ -4,36 +4,33 @@
 
 use crate::config::draft::Draft;
 use crate::config::keys::Key;
-use crate::config::resolved::*;
+use crate::config::tables::*;
 use crate::config::text::error::{Errors, SourcePos};
 use crate::config::text::parse;
 
 /// What `keys` need to have an effect.
-pub(crate) struct Need {
+pub struct Need<C: 'static> {
     keys: &'static [&'static str],
     /// The keys that decide. If one of them is set in a later layer than a key, that key is dropped without
     /// an error, as an earlier trace is by a later kind of workload.
     of: &'static [&'static str],
-    met: fn(&Config) -> bool,
+    met: fn(&C) -> bool,
     /// "host.link_rate", after "it needs".
     pub(crate) words: &'static str,
 }
 
-const fn need(
+/// `keys` have an effect only if `met`, which depends on the keys `of` and is called `words`.
+pub const fn need<C>(
     keys: &'static [&'static str],
     of: &'static [&'static str],
-    met: fn(&Config) -> bool,
+    met: fn(&C) -> bool,
     words: &'static str,
-) -> Need {
+) -> Need<C> {
     Need { keys, of, met, words }
 }
 
-const KIND: &[&str] = &["workload.kind", "workload.trace", "workload.job"];
-const FILES: &[&str] =
-    &["workload.kind", "workload.trace", "workload.job", "workload.msr", "workload.like"];
-
 /// In the order of the keys, except that a key that others need precedes them.
-const NEEDS: &[Need] = &[
+pub(crate) const NEEDS: &[Need<Config>] = &[
     need(
         &[
             "interconnect.flit_bits",
@@ -95,111 +92,28 @@ const NEEDS: &[Need] = &[
         |c| c.precondition.steady_state == SteadyStart::None,
         "precondition.steady_state = \"none\"",
     ),
-    need(
-        &["workload.like"],
-        KIND,
-        |c| matches!(c.workload.kind.origin(), Origin::Application(_)),
-        "a workload.kind of \"app:...\"",
-    ),
-    need(
-        &["workload.msr"],
-        KIND,
-        |c| matches!(c.workload.kind.origin(), Origin::Volume(_)),
-        "a workload.kind of \"msr:...\"",
-    ),
-    need(
-        &["workload.format"],
-        FILES,
-        |c| c.workload.kind == WorkloadKind::Trace || c.workload.like.is_some(),
-        "workload.trace or workload.like",
-    ),
-    need(
-        &[
-            "workload.volume",
-            "workload.action",
-            "workload.from",
-            "workload.until",
-            "workload.unit",
-            "workload.sort",
-            "workload.skip_bad",
-            "workload.dedup",
-        ],
-        FILES,
-        |c| replays(&c.workload) || c.workload.like.is_some(),
-        "workload.trace, workload.like or workload.msr",
-    ),
-    need(
-        &["workload.page_size"],
-        &["workload.unit"],
-        |c| c.workload.unit == TraceUnit::Pages,
-        "workload.unit = \"pages\"",
-    ),
-    need(
-        &["workload.max_bad"],
-        &["workload.skip_bad"],
-        |c| c.workload.skip_bad,
-        "workload.skip_bad = true",
-    ),
-    need(
-        &["workload.fit", "workload.loops", "workload.time_scale"],
-        FILES,
-        |c| replays(&c.workload),
-        "workload.trace or workload.msr",
-    ),
-    need(
-        &["workload.set"],
-        FILES,
-        |c| matches!(c.workload.kind.origin(), Origin::Application(_)) && c.workload.like.is_none(),
-        "a workload.kind of \"app:...\" without workload.like",
-    ),
-    need(
-        &["workload.size", "workload.read", "workload.trim"],
-        KIND,
-        |c| matches!(c.workload.kind.origin(), Origin::Shares | Origin::Trace),
-        "a workload.kind of uniform, zipf, hot-cold or sequential",
-    ),
-    need(
-        &["workload.requests"],
-        KIND,
-        |c| c.workload.kind.origin() != Origin::Jobs,
-        "a synthetic workload other than fio",
-    ),
-    need(&["workload.seed"], FILES, |c| !replays(&c.workload), "synthetic requests"),
-    need(
-        &["workload.theta"],
-        KIND,
-        |c| c.workload.kind == WorkloadKind::Zipf,
-        "workload.kind = \"zipf\"",
-    ),
-    need(
-        &["workload.hot_space", "workload.hot_access"],
-        KIND,
-        |c| c.workload.kind == WorkloadKind::HotCold,
-        "workload.kind = \"hot-cold\"",
-    ),
 ];
 
-/// Whether recorded requests are replayed.
-fn replays(workload: &Workload) -> bool {
-    workload.kind == WorkloadKind::Trace
-        || (workload.msr.is_some() && matches!(workload.kind.origin(), Origin::Volume(_)))
-}
-
 /// What `path` needs, in words.
-pub(crate) fn of(path: &str) -> impl Iterator<Item = &'static str> {
-    NEEDS.iter().filter(move |need| need.keys.contains(&path)).map(|need| need.words)
+pub(crate) fn of<C>(needs: &'static [Need<C>], path: &str) -> impl Iterator<Item = &'static str> {
+    needs.iter().filter(move |need| need.keys.contains(&path)).map(|need| need.words)
 }
 
-/// Reset keys without effect to their defaults, and report those that were set for nothing.
-pub(crate) fn apply(draft: &mut Draft<'_, Config>, errors: &mut Errors) {
-    let defaults = Config::default();
-    for need in NEEDS {
+/// Reset keys without effect to their defaults, and report those that were set for nothing. `find` finds a key.
+pub(crate) fn apply<C: Clone + 'static>(
+    needs: &[Need<C>],
+    find: impl Fn(&str) -> Option<&'static Key<C>>,
+    defaults: &C,
+    draft: &mut Draft<'_, C>,
+    errors: &mut Errors,
+) {
+    for need in needs {
         if (need.met)(draft.config) || need.of.iter().any(|key| errors.touches(key)) {
             continue;
         }
         for path in need.keys {
-            let key = Key::find(path).expect("a key of the table");
-            if errors.touches(path) || key.show(draft.config) == key.show(&defaults) {
+            let key = find(path).expect("a key of the table");
+            if errors.touches(path) || key.show(draft.config) == key.show(defaults) {
                 continue;
             }
             match draft.pending.said_in_vain(path, need.of) {
@@ -207,19 +121,14 @@ pub(crate) fn apply(draft: &mut Draft<'_, Config>, errors: &mut Errors) {
                     let words = need.words;
                     errors.add(place, path, format!("has no effect here: it needs {words}"));
                 }
-                None => reset(key, &defaults, draft, errors),
+                None => reset(key, defaults, draft, errors),
             }
         }
     }
 }
 
 /// Set `key` to its default, as if the input had done so.
-fn reset(
-    key: &'static Key<Config>,
-    defaults: &Config,
-    draft: &mut Draft<'_, Config>,
-    errors: &mut Errors,
-) {
+fn reset<C: Clone>(key: &Key<C>, defaults: &C, draft: &mut Draft<'_, C>, errors: &mut Errors) {
     // A key that shows nothing by default holds a path or a number that may be "none".
     let text = key.show(defaults).unwrap_or_else(|| "\"none\"".to_string());
     let node = parse::set_value(SourcePos::NOWHERE, key.path, &text, false, errors);

@@ -2,8 +2,9 @@
 //! keys already has an error.
 
 use super::{Check, basis, check};
-use crate::config::resolved::*;
+use crate::config::tables::*;
 use crate::config::text::quantity::show_size;
+use crate::config::words::Word;
 use crate::ftl::gc::endless;
 use std::cmp::Reverse;
 
@@ -69,12 +70,6 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
     check(&["interconnect.rounding"], no_rounding),
     check(&["interconnect.model", "gc.path", "timing.model"], serial_only),
     check(&["wear.factory_bad_blocks", "run.seed", "gc.reserve", "device"], too_many_bad_blocks),
-    check(&["workload.read", "workload.trim"], shares),
-    check(&["workload.kind", "workload.trace", "workload.job"], file_is_named),
-    check(&["workload.arrival", "workload.kind"], arrivals_of_a_model),
-    check(&["workload.until", "workload.from"], window_of_trace),
-    check(&["workload.warmup_requests", "workload.requests", "workload.kind"], warmup),
-    check(&["workload.size", "workload.span", "workload.kind", "device"], sizes),
     check(&["precondition.overwrite", "precondition.fill"], overwrite),
     check(&["run.mode"], without_time),
 ];
@@ -284,69 +279,6 @@ fn too_many_bad_blocks(config: &Config) -> Option<String> {
             config.run.seed,
             units - spare,
             config.gc.reserve
-        )
-    })
-}
-
-fn shares(config: &Config) -> Option<String> {
-    let workload = &config.workload;
-    let sum = workload.read + workload.trim;
-    // Half a billionth: shares like 0.7 and 0.3 need not add up exactly.
-    (sum > 1.0 + 5e-10).then(|| {
-        format!(
-            "read {} and trim {} add up to more than 1; the rest are writes",
-            workload.read, workload.trim
-        )
-    })
-}
-
-fn file_is_named(config: &Config) -> Option<String> {
-    let workload = &config.workload;
-    let nothing = |key: &str| {
-        let kind = workload.kind.word();
-        Some(format!("kind is {kind:?}, but workload.{key} names no file"))
-    };
-    match workload.kind {
-        WorkloadKind::Trace if workload.trace.is_none() => nothing("trace"),
-        WorkloadKind::Fio if workload.job.is_none() => nothing("job"),
-        _ => None,
-    }
-}
-
-fn arrivals_of_a_model(config: &Config) -> Option<String> {
-    let workload = &config.workload;
-    let by_itself = !matches!(workload.kind.origin(), Origin::Trace | Origin::Shares);
-    (workload.arrival.kind == ArrivalKind::Model && !by_itself).then(|| {
-        "arrivals of kind \"model\" need an application, a volume or a job file".to_string()
-    })
-}
-
-fn window_of_trace(config: &Config) -> Option<String> {
-    let workload = &config.workload;
-    workload
-        .until_ns
-        .filter(|&until| until <= workload.from_ns)
-        .map(|_| "until must be later than from: nothing of the trace would be used".to_string())
-}
-
-fn warmup(config: &Config) -> Option<String> {
-    let workload = &config.workload;
-    let (warmup, all) = (workload.warmup_requests, workload.requests);
-    let by_file = matches!(workload.kind.origin(), Origin::Trace | Origin::Jobs);
-    (!by_file && warmup >= all)
-        .then(|| format!("{warmup} of {all} requests are warm-up: none would be left to measure"))
-}
-
-fn sizes(config: &Config) -> Option<String> {
-    let (device, workload) = (&config.device, &config.workload);
-    let user = u64::from(device.user_pages) * u64::from(device.page_bytes);
-    let space = (user as f64 * workload.span) as u64;
-    let largest = u64::from(workload.sizes.iter().map(|share| share.bytes).max()?);
-    (workload.kind.origin() == Origin::Shares && largest > space).then(|| {
-        format!(
-            "a request of {} does not fit into the addressed space of {space} bytes: use smaller \
-             requests, a larger device or workload.span",
-            show_size(largest)
         )
     })
 }

@@ -1,11 +1,11 @@
-//! The keys: where each stands (`table`), how it is read (`apply`) and printed (`show`). Keys with a syntax of
-//! their own are in `special`, policies with their parameters in `policy`.
+//! What a key is: how it is declared (`declare`), read (`apply`) and printed (`show`). `syntax` helps keys with
+//! a syntax of their own; `policy` reads policies with their parameters.
 
 mod apply;
-pub(crate) mod policy;
-mod show;
-pub(crate) mod special;
-pub(crate) mod table;
+mod declare;
+pub mod policy;
+pub(crate) mod show;
+pub mod syntax;
 
 use super::draft::Draft;
 use super::text::error::Errors;
@@ -15,64 +15,120 @@ use crate::plug::PolicySpec;
 use policy::Registry;
 
 /// One key.
-pub(crate) struct Key<C: 'static> {
+pub struct Key<C: 'static> {
     /// "device.channels".
-    pub(crate) path: &'static str,
+    pub path: &'static str,
     /// Allowed values and where they are stored.
-    pub(crate) slot: Slot<C>,
+    pub slot: Slot<C>,
     /// Meaning.
-    pub(crate) doc: &'static str,
+    pub doc: &'static str,
+}
+
+/// A table of the configuration.
+pub struct Table<C: 'static> {
+    /// "workload".
+    pub name: &'static str,
+    /// Meaning.
+    pub doc: &'static str,
+    /// Its keys, in the order in which they are shown.
+    pub keys: &'static [Key<C>],
 }
 
 /// An unsigned field.
-pub(crate) enum Num<'c> {
+pub enum Num<'c> {
     /// 32 bits.
     U32(&'c mut u32),
     /// 64 bits.
     U64(&'c mut u64),
 }
 
+/// A field for whole numbers.
+pub trait Whole {
+    /// The field with its width.
+    fn num(&mut self) -> Num<'_>;
+}
+
+impl Whole for u32 {
+    fn num(&mut self) -> Num<'_> {
+        Num::U32(self)
+    }
+}
+
+impl Whole for u64 {
+    fn num(&mut self) -> Num<'_> {
+        Num::U64(self)
+    }
+}
+
 /// The allowed values of a key, and the field it sets.
-pub(crate) enum Slot<C: 'static> {
+pub enum Slot<C: 'static> {
     /// A whole number.
-    Int { at: fn(&mut C) -> Num<'_>, min: u64, max: u64 },
+    Int {
+        /// The field.
+        at: fn(&mut C) -> Num<'_>,
+        /// The least.
+        min: u64,
+        /// The most.
+        max: u64,
+    },
     /// A number.
-    Real { at: fn(&mut C) -> &mut f64, span: Span },
+    Real {
+        /// The field.
+        at: fn(&mut C) -> &mut f64,
+        /// Allowed values.
+        span: Span,
+    },
     /// A time up to `max` nanoseconds.
-    Time { at: fn(&mut C) -> &mut u64, max: u64 },
+    Time {
+        /// The field.
+        at: fn(&mut C) -> &mut u64,
+        /// The longest, nanoseconds.
+        max: u64,
+    },
     /// true or false.
-    Flag { at: fn(&mut C) -> &mut bool },
+    Flag {
+        /// The field.
+        at: fn(&mut C) -> &mut bool,
+    },
     /// One of a few words.
     Word(WordSlot<C>),
     /// A policy.
-    Policy { registry: Registry, at: fn(&mut C) -> &mut PolicySpec },
+    Policy {
+        /// The policies.
+        registry: Registry,
+        /// The field.
+        at: fn(&mut C) -> &mut PolicySpec,
+    },
     /// A key with a special syntax.
     Special(&'static Special<C>),
 }
 
 /// A [`Slot::Word`] without its type.
-pub(crate) struct WordSlot<C> {
-    pub(crate) words: &'static [(&'static str, &'static str)],
-    pub(crate) set: fn(&mut C, &str),
-    pub(crate) get: fn(&C) -> &'static str,
+pub struct WordSlot<C> {
+    /// Every word with its meaning.
+    pub words: &'static [(&'static str, &'static str)],
+    /// Set the field to a word.
+    pub set: fn(&mut C, &str),
+    /// The word of the field.
+    pub get: fn(&C) -> &'static str,
     /// `{ policy = "word" }` is equivalent.
-    pub(crate) policy: bool,
+    pub policy: bool,
 }
 
 /// A key that is neither a number nor a word.
-pub(crate) struct Special<C> {
+pub struct Special<C> {
     /// Type, for the reference.
-    pub(crate) form: &'static str,
+    pub form: &'static str,
     /// Default, where it is not what `show` prints of the default config.
-    pub(crate) default: Option<&'static str>,
+    pub default: Option<&'static str>,
     /// Set it from the input, or report why not.
-    pub(crate) read: fn(&mut Draft<'_, C>, &mut Errors, &str, &Node),
+    pub read: fn(&mut Draft<'_, C>, &mut Errors, &str, &Node),
     /// As TOML; `None` if another key prints it.
-    pub(crate) show: fn(&C) -> Option<String>,
+    pub show: fn(&C) -> Option<String>,
     /// The value is free text.
-    pub(crate) text: bool,
+    pub text: bool,
     /// Accepted JSON types.
-    pub(crate) types: &'static [&'static str],
+    pub types: &'static [&'static str],
 }
 
 impl<C> Key<C> {

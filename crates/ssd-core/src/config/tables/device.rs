@@ -1,10 +1,32 @@
-//! `[device]` and `[timing]`: sizes, capacities, times and rates.
+//! `[device]`: geometry and capacity.
 
-use super::{SIZE_TYPES, Special, TEXT, quoted, report};
-use crate::config::resolved::{self, Capacity, Config, Transfer};
-use crate::config::text::quantity::{show_size, show_time};
-use crate::config::text::read::{self, Span};
-pub(crate) static PAGE_SIZE: Special<Config> = Special {
+use super::prelude::*;
+
+crate::config_table! {
+    "Geometry and capacity."
+    DeviceConfig: device in Config {
+        channels: int(1, 4096) => channels: u32 = 8,
+            "Channels.";
+        chips_per_channel: int(1, 4096) => chips_per_channel: u32 = 4,
+            "Chips (dies) on each channel.";
+        planes_per_chip: int(1, 64) => planes_per_chip: u32 = 1,
+            "Planes in each chip.";
+        blocks_per_plane: int(4, 1 << 24) => blocks_per_plane: u32 = 256,
+            "Blocks in each plane.";
+        pages_per_block: int(1, 4096) => pages_per_block: u32 = 128,
+            "Pages in each block.";
+        page_size: special(PAGE_SIZE) => page_bytes: u32 = 4096,
+            "Page size: a power of two.";
+        over_provisioning: special(OVER_PROVISIONING),
+            "(physical - user) / user pages. Alternative to `user_capacity`. User pages are rounded \
+            down.";
+        user_capacity: special(USER_CAPACITY) => user_pages: u32 = 0,
+            "Capacity visible to the host, rounded down to whole pages. Alternative to \
+            `over_provisioning`.";
+    }
+}
+
+static PAGE_SIZE: Special<Config> = Special {
     form: "size, 2 KiB to 64 KiB",
     default: None,
     read: |draft, errors, path, node| {
@@ -23,9 +45,9 @@ pub(crate) static PAGE_SIZE: Special<Config> = Special {
     types: SIZE_TYPES,
 };
 
-pub(crate) static OVER_PROVISIONING: Special<Config> = Special {
+static OVER_PROVISIONING: Special<Config> = Special {
     form: "number above 0 and up to 100",
-    default: Some(resolved::OVER_PROVISIONING),
+    default: Some(draft::OVER_PROVISIONING),
     read: |draft, errors, path, node| {
         let ratio = read::decimal(node, Span::above(0.0, 100.0));
         let set = ratio.map(|ratio| draft.pending.capacity = Capacity::OverProvisioning(ratio));
@@ -36,7 +58,7 @@ pub(crate) static OVER_PROVISIONING: Special<Config> = Special {
     types: &["number"],
 };
 
-pub(crate) static USER_CAPACITY: Special<Config> = Special {
+static USER_CAPACITY: Special<Config> = Special {
     form: "size",
     default: Some("from `over_provisioning`"),
     read: |draft, errors, path, node| {
@@ -49,29 +71,4 @@ pub(crate) static USER_CAPACITY: Special<Config> = Special {
     },
     text: false,
     types: SIZE_TYPES,
-};
-
-pub(crate) static TRANSFER: Special<Config> = Special {
-    form: "time, at most 60 s",
-    default: Some("from `bus_rate`"),
-    read: |draft, errors, path, node| {
-        let set =
-            read::time(node, 60_000_000_000).map(|ns| draft.pending.transfer = Transfer::Time(ns));
-        report(errors, path, node, set);
-    },
-    show: |config| Some(quoted(&show_time(config.timing.transfer_ns))),
-    text: false,
-    types: TEXT,
-};
-
-pub(crate) static BUS_RATE: Special<Config> = Special {
-    form: "rate",
-    default: Some(resolved::BUS_RATE),
-    read: |draft, errors, path, node| {
-        let set = read::rate(node).map(|rate| draft.pending.transfer = Transfer::Rate(rate));
-        report(errors, path, node, set);
-    },
-    show: |_| None,
-    text: false,
-    types: TEXT,
 };

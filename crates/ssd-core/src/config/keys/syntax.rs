@@ -1,40 +1,29 @@
-//! Keys with a special syntax: alternatives, lists, small tables.
+//! Helpers for keys with a special syntax: alternatives, lists, small tables.
 
-mod collection;
-mod device;
-mod run;
-mod workload;
-
-pub(crate) use collection::{BLOCKING, FRONTIERS, TRIGGER};
-pub(crate) use device::{BUS_RATE, OVER_PROVISIONING, PAGE_SIZE, TRANSFER, USER_CAPACITY};
-pub(crate) use run::{BUFFERS, HOST_MODE, LINK_RATE, NAME, SNAPSHOT, is_folder_name};
-pub(crate) use workload::*;
-
-use super::Special;
-use crate::config::resolved::Word;
 use crate::config::text::error::{Errors, did_you_mean, one_of};
 use crate::config::text::parse::{Node, Said};
 use crate::config::text::read;
+use crate::config::words::Word;
 
 /// JSON types of a text.
-const TEXT: &[&str] = &["string"];
+pub const TEXT: &[&str] = &["string"];
 /// JSON types of a size.
-const SIZE_TYPES: &[&str] = &["string", "integer"];
+pub const SIZE_TYPES: &[&str] = &["string", "integer"];
 
 /// Report why a value was not accepted.
-fn report(errors: &mut Errors, path: &str, node: &Node, result: Result<(), String>) {
+pub fn report(errors: &mut Errors, path: &str, node: &Node, result: Result<(), String>) {
     if let Err(message) = result {
         errors.add(node.place, path, message);
     }
 }
 
 /// Text as TOML.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     toml::Value::String(text.to_string()).to_string()
 }
 
 /// Entries of the table at `node`, each known by name; a string is short for `{ first = "..." }`.
-fn entries<'n>(
+pub fn entries<'n>(
     errors: &mut Errors,
     path: &str,
     node: &'n Node,
@@ -64,7 +53,8 @@ fn entries<'n>(
     known
 }
 
-fn set_word<T: Word>(field: &mut T, node: &Node) -> Result<(), String> {
+/// Set `field` to the word at `node`.
+pub fn set_word<T: Word>(field: &mut T, node: &Node) -> Result<(), String> {
     let word = read::word(node, T::WORDS.iter().map(|&(word, _)| word))?;
     *field = T::from_word(word).unwrap_or(*field);
     Ok(())

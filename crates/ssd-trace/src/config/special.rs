@@ -1,18 +1,20 @@
-//! `[workload]`.
+//! Keys of `[workload]` with a special syntax.
 
-use super::{SIZE_TYPES, Special, TEXT, entries, quoted, report, set_word};
-use crate::config::draft::Draft;
-use crate::config::resolved::{Arrival, Config, SizeShare, Word};
-use crate::config::text::error::Errors;
-use crate::config::text::parse::{Node, Said};
-use crate::config::text::quantity::{FREQUENCY, TIME, show_size, show_time};
-use crate::config::text::read::{self, Span};
+use super::{Arrival, RunConfig, SizeShare};
+use ssd_core::config::Word;
+use ssd_core::config::draft::Draft;
+use ssd_core::config::keys::Special;
+use ssd_core::config::keys::syntax::{SIZE_TYPES, TEXT, entries, quoted, report, set_word};
+use ssd_core::config::text::error::Errors;
+use ssd_core::config::text::parse::{Node, Said};
+use ssd_core::config::text::quantity::{FREQUENCY, TIME, show_size, show_time};
+use ssd_core::config::text::read::{self, Span};
 
 /// Longest time between or within arrivals: one year.
 const MAX_TIME: u64 = 365 * 86_400 * 1_000_000_000;
 /// Largest request.
 const MAX_REQUEST: u64 = 1 << 30;
-pub(crate) static UNIT_PAGE: Special<Config> = Special {
+pub(super) static UNIT_PAGE: Special<RunConfig> = Special {
     form: "size, 512 B to 1 MiB",
     default: None,
     read: |draft, errors, path, node| {
@@ -33,7 +35,7 @@ pub(crate) static UNIT_PAGE: Special<Config> = Special {
 /// A key that holds a path; with `none`, the word "none" stands for no path.
 macro_rules! path_key {
     ($name:ident, $field:ident, $expected:literal, none: $none:literal) => {
-        pub(crate) static $name: Special<Config> = Special {
+        pub(super) static $name: Special<RunConfig> = Special {
             form: "string",
             default: Some("none"),
             read: |draft, errors, path, node| {
@@ -59,7 +61,7 @@ path_key!(MSR, msr, "the path of a folder, or \"none\"", none: true);
 path_key!(JOB, job, "a path", none: false);
 path_key!(LIKE, like, "a path, or \"none\"", none: true);
 
-pub(crate) static VOLUME: Special<Config> = Special {
+pub(super) static VOLUME: Special<RunConfig> = Special {
     form: "whole number below 2^63, or \"none\"",
     default: Some("none: the trace has one volume"),
     read: |draft, errors, path, node| {
@@ -76,7 +78,7 @@ pub(crate) static VOLUME: Special<Config> = Special {
     types: &["string", "integer"],
 };
 
-pub(crate) static WORKLOAD_SEED: Special<Config> = Special {
+pub(super) static WORKLOAD_SEED: Special<RunConfig> = Special {
     form: "whole number below 2^63, or \"run\"",
     default: Some("run: that of the run"),
     read: |draft, errors, path, node| {
@@ -94,7 +96,7 @@ pub(crate) static WORKLOAD_SEED: Special<Config> = Special {
     types: &["string", "integer"],
 };
 
-pub(crate) static ACTION: Special<Config> = Special {
+pub(super) static ACTION: Special<RunConfig> = Special {
     form: "\"Q\", \"D\" or \"C\"",
     default: None,
     read: |draft, errors, path, node| {
@@ -108,7 +110,7 @@ pub(crate) static ACTION: Special<Config> = Special {
     types: TEXT,
 };
 
-pub(crate) static UNTIL: Special<Config> = Special {
+pub(super) static UNTIL: Special<RunConfig> = Special {
     form: "time, or \"end\"",
     default: None,
     read: |draft, errors, path, node| {
@@ -125,7 +127,7 @@ pub(crate) static UNTIL: Special<Config> = Special {
     types: TEXT,
 };
 
-pub(crate) static SIZES: Special<Config> = Special {
+pub(super) static SIZES: Special<RunConfig> = Special {
     form: "size, or a list of { size, weight }",
     default: None,
     read: |draft, errors, path, node| {
@@ -142,10 +144,10 @@ pub(crate) static SIZES: Special<Config> = Special {
             errors.add(node.place, path, "the list is empty; expected at least one size");
             return;
         }
-        let before = errors.len();
+        let before = errors.count();
         let shares: Vec<_> =
             items.iter().filter_map(|item| size_share(errors, path, item)).collect();
-        if errors.len() == before {
+        if errors.count() == before {
             draft.config.workload.sizes = shares;
         }
     },
@@ -174,7 +176,7 @@ fn request_size(node: &Node) -> Result<u32, String> {
 }
 
 fn size_share(errors: &mut Errors, path: &str, node: &Node) -> Option<SizeShare> {
-    let before = errors.len();
+    let before = errors.count();
     let mut share = SizeShare { bytes: 0, weight: 1.0 };
     for (key, value) in entries(errors, path, node, &["size", "weight"]) {
         let set = match key.as_str() {
@@ -183,17 +185,17 @@ fn size_share(errors: &mut Errors, path: &str, node: &Node) -> Option<SizeShare>
         };
         report(errors, &format!("{path}.{key}"), value, set);
     }
-    if errors.len() == before && share.bytes == 0 {
+    if errors.count() == before && share.bytes == 0 {
         errors.add(
             node.place,
             path,
             "the size is missing; expected { size = \"4 KiB\", weight = 1 }",
         );
     }
-    (errors.len() == before).then_some(share)
+    (errors.count() == before).then_some(share)
 }
 
-pub(crate) static ARRIVAL: Special<Config> = Special {
+pub(super) static ARRIVAL: Special<RunConfig> = Special {
     form: "kind, or { kind, interval or rate, burst, pause }",
     default: None,
     read: |draft, errors, path, node| {
@@ -219,7 +221,7 @@ pub(crate) static ARRIVAL: Special<Config> = Special {
     types: &["string", "object"],
 };
 
-fn set_arrival(draft: &mut Draft<'_, Config>, key: &str, value: &Node) -> Result<(), String> {
+fn set_arrival(draft: &mut Draft<'_, RunConfig>, key: &str, value: &Node) -> Result<(), String> {
     let arrival = &mut draft.config.workload.arrival;
     match key {
         "kind" => draft.pending.note_part("workload.arrival.kind"),

@@ -1,19 +1,26 @@
 //! A configuration while its layers are applied.
 
-use crate::config::resolved::{Capacity, Transfer};
 use crate::config::text::error::SourcePos;
+mod derived;
+
+pub(crate) use derived::{BUS_RATE, Capacity, OVER_PROVISIONING, Transfer};
+
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The configuration so far, and what is known of its input.
-pub(crate) struct Draft<'d, C> {
-    pub(crate) config: &'d mut C,
-    pub(crate) pending: &'d mut Pending,
+pub struct Draft<'d, C> {
+    /// The configuration.
+    pub config: &'d mut C,
+    /// What else is known.
+    pub pending: &'d mut Pending,
 }
 
 /// What was set, and values that wait for other keys.
 #[derive(Default)]
-pub(crate) struct Pending {
+pub struct Pending {
+    /// The user capacity as it was set.
     pub(crate) capacity: Capacity,
+    /// The time of a page on the bus as it was set.
     pub(crate) transfer: Transfer,
     /// Where each key was last set, and in which step: 0 is the preset, 1 the file, then each `--set`.
     said: BTreeMap<String, (SourcePos, u32)>,
@@ -24,7 +31,7 @@ pub(crate) struct Pending {
 
 impl Pending {
     /// The first of `keys` that was set at all, and where; a table stands for its keys.
-    pub(crate) fn first_said<'a>(&'a self, keys: &[&'a str]) -> Option<(&'a str, SourcePos)> {
+    pub fn first_said<'a>(&'a self, keys: &[&'a str]) -> Option<(&'a str, SourcePos)> {
         keys.iter().find_map(|key| {
             let inside = |said: &str| {
                 said.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -36,40 +43,45 @@ impl Pending {
     }
 
     /// Where `key` was set by the user although none of the keys `of` was set after it.
-    pub(crate) fn said_in_vain(&self, key: &str, of: &[&str]) -> Option<SourcePos> {
+    pub fn said_in_vain(&self, key: &str, of: &[&str]) -> Option<SourcePos> {
         let &(place, step) = self.said.get(key)?;
         let later = of.iter().filter_map(|key| self.said.get(*key)).any(|said| said.1 > step);
         (step > 0 && !later).then_some(place)
     }
 
     /// Whether `key` was set.
-    pub(crate) fn has_said(&self, key: &str) -> bool {
+    pub fn has_said(&self, key: &str) -> bool {
         self.said.contains_key(key)
     }
 
     /// Note that `key` was set at `place` in `step`.
-    pub(crate) fn note(&mut self, key: &str, place: SourcePos, step: u32) {
+    pub fn note(&mut self, key: &str, place: SourcePos, step: u32) {
         self.said.insert(key.to_string(), (place, step));
     }
 
     /// Note that the part `part` of a key was set ("workload.arrival.kind").
-    pub(crate) fn note_part(&mut self, part: &'static str) {
+    pub fn note_part(&mut self, part: &'static str) {
         self.parts.insert(part);
     }
 
     /// Whether that part was set.
-    pub(crate) fn has_said_part(&self, part: &str) -> bool {
+    pub fn has_said_part(&self, part: &str) -> bool {
         self.parts.contains(part)
     }
 
     /// The first of the next `n` steps.
-    pub(crate) fn take_steps(&mut self, n: u32) -> u32 {
+    pub fn take_steps(&mut self, n: u32) -> u32 {
         self.step += n;
         self.step - n
     }
 
+    /// Whether the layer is that of the preset.
+    pub fn in_preset(&self) -> bool {
+        self.step <= 1
+    }
+
     /// The preset is over: the steps of the user begin.
-    pub(crate) fn begin_user(&mut self) {
+    pub fn begin_user(&mut self) {
         self.step = 1;
     }
 }

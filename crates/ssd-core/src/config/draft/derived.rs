@@ -1,6 +1,5 @@
 //! Values that two keys set in different ways: the user capacity, and the time of a page on the bus.
 
-use super::DeviceConfig;
 use crate::config::text::quantity::{Decimal, RATE};
 
 /// Default of `device.over_provisioning`.
@@ -24,10 +23,10 @@ impl Default for Capacity {
 
 impl Capacity {
     /// User pages, rounded down; `None` if out of range.
-    pub(crate) fn user_pages(self, device: &DeviceConfig) -> Option<u128> {
+    pub(crate) fn user_pages(self, physical: Option<u128>, page_bytes: u32) -> Option<u128> {
         match self {
-            Capacity::OverProvisioning(ratio) => ratio.share_without(device.physical_pages()?),
-            Capacity::Bytes(bytes) => Some(bytes / u128::from(device.page_bytes.max(1))),
+            Capacity::OverProvisioning(ratio) => ratio.share_without(physical?),
+            Capacity::Bytes(bytes) => Some(bytes / u128::from(page_bytes.max(1))),
         }
     }
 }

@@ -1,28 +1,45 @@
-//! `[alloc]` and `[gc]`.
+//! `[gc]`: garbage collection: the seven decisions.
 
-use super::{Special, TEXT, entries, quoted, report, set_word};
-use crate::config::keys::policy::TRIGGERS;
-use crate::config::keys::show;
-use crate::config::resolved::{Config, Frontiers, Word};
-use crate::config::text::error::did_you_mean;
-use crate::config::text::parse::Said;
-pub(crate) static FRONTIERS: Special<Config> = Special {
-    form: Frontiers::FORMS,
-    default: None,
-    read: |draft, errors, path, node| {
-        let found = node.text().unwrap_or_default();
-        let set = found.parse().map(|value| draft.config.alloc.frontiers = value);
-        let near = || did_you_mean(found, ["single", "host+gc", "streams:4"]);
-        let set =
-            set.map_err(|expected: String| format!("found {}; {expected}{}", node.found(), near()));
-        report(errors, path, node, set);
-    },
-    show: |config| Some(quoted(&config.alloc.frontiers.to_string())),
-    text: false,
-    types: TEXT,
-};
+use super::prelude::*;
 
-pub(crate) static TRIGGER: Special<Config> = Special {
+crate::config_table! {
+    "Garbage collection: the seven decisions."
+    Gc: gc in Config {
+        reserve: int(1, 1 << 24) => reserve: u32 = 2,
+            "Number of erased blocks of a pool at which its collection becomes foreground.";
+        trigger: special(TRIGGER) => trigger: Vec<PolicySpec> = vec![named(TRIGGERS, "free-blocks")],
+            "When collection of a pool starts and stops. In a list, all triggers must hold.";
+        victim: policy(VICTIMS) => victim: PolicySpec = named(VICTIMS, "greedy"),
+            "Which block is collected.";
+        amount: answer() => amount: Amount = Amount::UntilSatisfied,
+            "How many blocks are collected per trigger.";
+        concurrency: policy(CONCURRENCIES) => concurrency: PolicySpec = named(CONCURRENCIES, "unlimited"),
+            "How many pools or channels are collected at once.";
+        path: answer() => path: GcPath = GcPath::Controller,
+            "Path of the copies.";
+        blocking: special(BLOCKING) => blocking: Blocking = Blocking::default(),
+            "What is closed to the host during collection: { scope, granularity }, or the scope alone.";
+        window: int(1, 4096) => window: u32 = 1,
+            "Copies of one job in flight.";
+    }
+}
+
+/// `gc.blocking`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Blocking {
+    /// What is closed to host operations.
+    pub scope: BlockingScope,
+    /// For how long.
+    pub granularity: Granularity,
+}
+
+impl Default for Blocking {
+    fn default() -> Blocking {
+        Blocking { scope: BlockingScope::None, granularity: Granularity::Step }
+    }
+}
+
+static TRIGGER: Special<Config> = Special {
     form: "trigger, or a list of triggers",
     default: None,
     read: |draft, errors, path, node| {
@@ -44,10 +61,10 @@ pub(crate) static TRIGGER: Special<Config> = Special {
             errors.add(node.place, path, "the list is empty; expected at least one trigger");
             return;
         }
-        let errors_before = errors.len();
+        let errors_before = errors.count();
         let specs: Vec<_> =
             items.iter().filter_map(|item| TRIGGERS.read(errors, path, item, None)).collect();
-        if errors.len() == errors_before {
+        if errors.count() == errors_before {
             draft.config.gc.trigger = specs;
         }
     },
@@ -63,14 +80,7 @@ pub(crate) static TRIGGER: Special<Config> = Special {
     types: &["string", "object", "array"],
 };
 
-fn only<T>(list: &[T]) -> Option<&T> {
-    match list {
-        [one] => Some(one),
-        _ => None,
-    }
-}
-
-pub(crate) static BLOCKING: Special<Config> = Special {
+static BLOCKING: Special<Config> = Special {
     form: "scope, or { scope, granularity }",
     default: None,
     read: |draft, errors, path, node| {
@@ -91,3 +101,10 @@ pub(crate) static BLOCKING: Special<Config> = Special {
     text: false,
     types: &["string", "object"],
 };
+
+fn only<T>(list: &[T]) -> Option<&T> {
+    match list {
+        [one] => Some(one),
+        _ => None,
+    }
+}
