@@ -158,7 +158,8 @@ fn default_value(kind: &ParamKind, text: &str) -> Value {
 ///
 /// From this one declaration come the trait, the registry `ALL`, and an enum that dispatches every hook by
 /// `match` to the policies of the folder and to an external one. A new policy is a file and its line here. A
-/// new hook is a method of the trait, with a default; `#[inline]` on a hook holds for its dispatch as well.
+/// new hook is a method of the trait, with a default; `#[inline]` on a hook holds for its dispatch as well. The
+/// macro named after the trait gives the hooks to other kinds of policies (those in Python).
 ///
 /// A file holds `pub const INFO: PolicyInfo` and `pub struct Policy` with a function `build`, whose parameters
 /// follow the name of the enum, with their types and without.
@@ -166,7 +167,7 @@ fn default_value(kind: &ParamKind, text: &str) -> Value {
 macro_rules! plugs {
     (
         $(#[$about:meta])*
-        pub trait $Trait:ident { $($hooks:tt)* }
+        pub trait $Trait:ident, $exported:ident! { $($hooks:tt)* }
 
         $(#[$title:meta])*
         pub enum $Plug:ident = $what:literal, build $parameters:tt $arguments:tt {
@@ -198,6 +199,20 @@ macro_rules! plugs {
         }
 
         $crate::plug_dispatch! { $Trait $Plug ($($Variant)+) [] $($hooks)* }
+        $crate::plug_hooks! { ($) $exported $($hooks)* }
+    };
+}
+
+/// A macro that hands the hooks to another: `victim_hooks!(then, arguments)` is `then! { arguments hooks }`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! plug_hooks {
+    (($d:tt) $exported:ident $($hooks:tt)*) => {
+        #[doc(hidden)]
+        #[macro_export]
+        macro_rules! $exported {
+            ($d then:ident, $d arguments:tt) => { $d then! { $d arguments $($hooks)* } };
+        }
     };
 }
 

@@ -3,6 +3,7 @@
 //! A policy that raises or answers what it must not leaves a fault, which ends the run; until the core
 //! looks, nobody asks any policy again.
 
+mod hooks;
 mod others;
 mod victim;
 
@@ -281,8 +282,8 @@ impl Outside for Policies {
     }
 
     fn placement(&self, layout: &Layout) -> Option<Box<dyn PlacementPolicy>> {
-        let given = self.given.get("alloc.placement")?.clone();
-        Some(Box::new(others::Placement::new(given, layout.planes())))
+        let (given, random) = self.of("alloc.placement")?;
+        Some(Box::new(others::Placement::new(given, random, layout.planes())))
     }
 
     fn fault(&self) -> Option<Fault> {

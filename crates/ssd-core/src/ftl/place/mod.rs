@@ -44,7 +44,7 @@ impl Layout {
 
 crate::plugs! {
     /// Chooses the plane of an admitted host write.
-    pub trait PlacementPolicy {
+    pub trait PlacementPolicy, placement_hooks! {
         /// The plane for `lpn`. `load(plane)` is the number of operations waiting or running on the busy
         /// unit of a plane.
         #[inline(always)]

@@ -78,7 +78,7 @@ impl Heads {
 
 crate::plugs! {
     /// Which queue's head starts on an idle busy unit.
-    pub trait OrderPolicy {
+    pub trait OrderPolicy, order_hooks! {
         /// Index into `heads` of a queue with a head. At least one head is present.
         #[inline]
         fn pick(&self, heads: &Heads) -> usize;

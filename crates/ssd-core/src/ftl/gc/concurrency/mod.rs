@@ -26,7 +26,7 @@ pub enum Counted {
 
 crate::plugs! {
     /// How many pools (or channels) may collect in the background at one instant.
-    pub trait ConcurrencyPolicy {
+    pub trait ConcurrencyPolicy, concurrency_hooks! {
         /// The limit now; running jobs finish when it falls.
         fn limit(&self, view: &DeviceView) -> u32;
 

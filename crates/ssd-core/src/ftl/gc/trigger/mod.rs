@@ -30,7 +30,7 @@ pub struct SpaceView {
 crate::plugs! {
     /// When collection of a pool may start; it stops when the trigger no longer holds
     /// (`amount = "until-satisfied"`).
-    pub trait TriggerPolicy {
+    pub trait TriggerPolicy, trigger_hooks! {
         /// Whether collection is wanted.
         fn holds(&self, view: &SpaceView) -> bool;
 

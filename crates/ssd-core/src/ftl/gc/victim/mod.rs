@@ -19,7 +19,7 @@ crate::plugs! {
     /// unless a policy is defined over time, which is `table.now`.
     /// Ties go to the lowest block id unless the policy's file says otherwise. Only sealed blocks may
     /// be returned.
-    pub trait VictimPolicy {
+    pub trait VictimPolicy, victim_hooks! {
         /// Build the index from the state of the table, whatever it is: one preconditioned device
         /// serves every policy.
         fn init(&mut self, table: &BlockTable, clock: u64);
