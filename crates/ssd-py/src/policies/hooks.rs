@@ -139,7 +139,7 @@ pub(super) fn ask<T: Answer>(
     hook: &'static str,
     arguments: &[&dyn Argument],
 ) -> Option<T> {
-    if !T::CHECKED || !given.has(hook) {
+    if !T::CHECKED || !given.answers(hook) {
         return None;
     }
     given.ask(None, |py| {
@@ -154,7 +154,7 @@ pub(super) fn ask<T: Answer>(
     })
 }
 
-/// `asked! { { Trait for Wrapper } hooks }`: see the head of this file. The trait must not be in scope.
+/// `trait_hooks!(asked, { Trait, Wrapper })`: see the head of this file. The trait must not be in scope.
 macro_rules! asked {
     ({ $Trait:path, $Wrapper:ident } $($hooks:tt)*) => {
         $crate::policies::hooks::asked! { @next $Wrapper { $Trait } [] [] [] $($hooks)* }

@@ -110,6 +110,8 @@ struct Given {
     /// What it is, for messages.
     role: &'static str,
     trouble: Arc<Trouble>,
+    /// Hooks that were looked for, and whether the object has them.
+    known: Arc<Mutex<BTreeMap<&'static str, bool>>>,
 }
 
 impl Given {
@@ -159,6 +161,17 @@ impl Given {
     /// Whether the policy has a method of this name.
     fn has(&self, method: &'static str) -> bool {
         Python::attach(|py| self.object.bind(py).hasattr(method)).unwrap_or(false)
+    }
+
+    /// The same for a hook that is asked often: looked for once.
+    fn answers(&self, hook: &'static str) -> bool {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = known().get(hook).copied();
+        before.unwrap_or_else(|| {
+            let has = self.has(hook);
+            known().insert(hook, has);
+            has
+        })
     }
 
     /// The policy's own stream of random numbers, a `numpy.random.Generator`.
@@ -232,7 +245,7 @@ impl Policies {
             .filter_map(|(key, object, name)| {
                 let (key, role) = role(&key)?;
                 let (object, trouble) = (Arc::new(object), trouble.clone());
-                Some((key, Given { object, name, role, trouble }))
+                Some((key, Given { object, name, role, trouble, known: Arc::default() }))
             })
             .collect();
         let device = Py::new(py, DeviceInfo::new(config))?;

@@ -91,7 +91,8 @@ impl Trigger {
                 Ok(value.map_err(|e| Refusal::Raised(name, e))?.filter(|value| !value.is_none()))
             };
             let flag = |name, default| told(name)?.map_or(Ok(default), |v| bool::of(name, &v));
-            let idle = told("idle_after_ns")?.map(|v| Answer::of("idle_after_ns", &v)).transpose()?;
+            let idle =
+                told("idle_after_ns")?.map(|v| Answer::of("idle_after_ns", &v)).transpose()?;
             Ok((flag("watches_pages", true)?, flag("watches_device", false)?, idle.flatten()))
         });
         let (watches_pages, watches_device, idle_after) = asked.unwrap_or_default();
