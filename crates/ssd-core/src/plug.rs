@@ -159,7 +159,8 @@ fn default_value(kind: &ParamKind, text: &str) -> Value {
 /// From this one declaration come the trait, the registry `ALL`, and an enum that dispatches every hook by
 /// `match` to the policies of the folder and to an external one. A new policy is a file and its line here. A
 /// new hook is a method of the trait, with a default; `#[inline]` on a hook holds for its dispatch as well. The
-/// macro named after the trait gives the hooks to other kinds of policies (those in Python).
+/// macro named after the trait gives the hooks to other kinds of policies (those in Python), so their types are
+/// written as in `crate::units`, without a path.
 ///
 /// A file holds `pub const INFO: PolicyInfo` and `pub struct Policy` with a function `build`, whose parameters
 /// follow the name of the enum, with their types and without.

@@ -161,6 +161,8 @@ macro_rules! asked {
     };
     (@next $Wrapper:ident { $Trait:path } [$($default:tt)*] [$($call:tt)*] [$($hook:tt)*]) => {
         const _: () = {
+            #[allow(unused_imports, reason = "what the hooks of any trait may be given and answer")]
+            use $crate::policies::hooks::types::*;
             /// Hooks that the wrapper has no method for: methods of the type itself come first.
             #[allow(dead_code, reason = "the wrapper answers some of them")]
             trait Default { $($default)* }
@@ -228,6 +230,15 @@ macro_rules! asked {
     };
 }
 pub(super) use asked;
+
+/// The types in the declarations of the hooks, by the names that the core has for them.
+pub(super) mod types {
+    pub(in crate::policies) use ssd_core::ftl::blocks::BlockTable;
+    pub(in crate::policies) use ssd_core::ftl::gc::concurrency::{Counted, DeviceView};
+    pub(in crate::policies) use ssd_core::ftl::gc::trigger::SpaceView;
+    pub(in crate::policies) use ssd_core::rng::Stream;
+    pub(in crate::policies) use ssd_core::units::*;
+}
 
 /// A wrapper around an object of Python.
 pub(super) trait Object {

@@ -4,7 +4,7 @@ use super::hooks::{Answer, Object, asked};
 use super::{Given, Refusal, integer};
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use ssd_core::ftl::gc::concurrency::{Counted, DeviceView};
+use ssd_core::ftl::gc::concurrency::DeviceView;
 use ssd_core::ftl::gc::trigger::SpaceView;
 use ssd_core::units::{Lpn, Nanos, PlaneId};
 
