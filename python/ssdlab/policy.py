@@ -89,7 +89,10 @@ class Trigger(_Policy):
 
 
 class Concurrency(_Policy):
-    """How many at once? Jobs at the reserve are exempt and not counted."""
+    """How many at once? Jobs at the reserve are exempt and not counted.
+
+    `counted() -> str`, if defined, says what the limit counts: "pools" (the default) or "channels".
+    """
 
     def limit(self, view: ConcurrencyView) -> int:
         """Pools that may collect in the background at this instant; running jobs finish."""

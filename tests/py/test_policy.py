@@ -96,6 +96,20 @@ def test_others_are_their_twins(device: str) -> None:
         same({"alloc.placement": "least-busy"}, extra, placement=policies.LeastBusy())
 
 
+class OneChannel(policies.Fixed):
+    """At most one channel collects; `counted` has no line of its own in the binding."""
+
+    def counted(self) -> str:
+        return "channels"
+
+
+def test_hook_of_the_core_reaches_python() -> None:
+    always = {"policy": "adaptive", "theta1": 0.0, "theta2": 0.0, "gmax": 1}
+    same({"gc.concurrency": always}, PLANES, concurrency=OneChannel(1))
+    pools = made(PLANES, concurrency=policies.Fixed(1))
+    assert numbers(pools) != numbers(made(PLANES, concurrency=OneChannel(1)))
+
+
 def test_idle_trigger_is_its_twin() -> None:
     idle = {"policy": "idle", "after": "2 ms"}
     arrivals = {
@@ -289,6 +303,10 @@ def test_number_like_answers_are_taken() -> None:
         (
             {"trigger": type("T", (), {"wants": lambda *_: False, "idle_after_ns": -3})()},
             "idle_after_ns is -3",
+        ),
+        (
+            {"concurrency": type("C", (policies.Fixed,), {"counted": lambda _: "planes"})(1)},
+            r"counted\(\) returned 'planes' \(str\): expected \"pools\" or \"channels\"",
         ),
         ({"concurrency": policies.Fixed(-1)}, r"limit\(\) returned -1: expected a number of pools"),
         (

@@ -102,9 +102,11 @@ def _crate_complaints() -> Iterator[str]:
 TRACE = "crates/ssd-trace/src"
 # Module tree of ssd-trace -> what its `crate::` paths may begin with. Itself always.
 TRACE_ARROWS = {
-    "read": {"device"},
-    "generate": {"device", "read"},
-    "write": {"read"},
+    # The words of `workload.format` are those of the formats.
+    "config": {"read::formats"},
+    "read": {"device", "config"},
+    "generate": {"device", "config", "read"},
+    "write": {"config", "read"},
     "snapshots": {"write"},
     "device": set[str](),
 }
@@ -168,6 +170,8 @@ def _crate_paths(rust: str) -> Iterator[tuple[int, str]]:
     code = _code_of(rust)
     for found in re.finditer(r"\bcrate::([\w:]*)", code):
         tree = found[1]
+        if code[found.end() : found.end() + 1] == "!":
+            continue  # Macros stand at the root, wherever they are declared.
         if tree.endswith("::") or not tree:
             end, depth = found.end(), 0
             while end < len(code):
@@ -197,6 +201,49 @@ def _arrow_complaints(name: str, text: str) -> Iterator[str]:
         upwards = module == "sim" and any(_begins(path, driver) for driver in DRIVERS)
         if upwards or not any(_begins(path, prefix) for prefix in allowed):
             yield f"{name}:{line}: {module} must not use crate::{path}"
+
+
+# ---------------------------------------------------------------- stages of the configuration
+
+CONFIG = f"{CORE}/config"
+# A stage uses those before it, never what stands beside it or after it.
+CONFIG_STAGES = [
+    {"text", "words"},
+    {"draft"},
+    {"keys"},
+    {"tables", "presets"},
+    {"checks"},
+    {"composed"},
+    {"load", "print", "reference", "schema"},
+]
+
+
+def _config_paths(name: str, text: str) -> Iterator[tuple[int, str]]:
+    """What a file of the configuration uses of it, from `config` on, with its line."""
+    for line, path in _crate_paths(text):
+        if _begins(path, "config"):
+            yield line, path.removeprefix("config").removeprefix("::")
+    here = Path(name).relative_to(CONFIG).with_suffix("").parts
+    here = here[:-1] if here[-1] == "mod" else here
+    code = _code_of(text)
+    for found in re.finditer(r"\b((?:super::)+)([\w:]*)", code):
+        above = found[1].count("super")
+        if above == len(here):
+            yield _line_of(code, found.start()), found[2]
+
+
+def _stage_complaints(name: str, text: str) -> Iterator[str]:
+    if not name.startswith(f"{CONFIG}/") or name == f"{CONFIG}/mod.rs":
+        return
+    own = name.removeprefix(f"{CONFIG}/").removesuffix(".rs").split("/")[0]
+    at = next((i for i, stage in enumerate(CONFIG_STAGES) if own in stage), None)
+    if at is None:
+        yield f"{name}: {own} is not in CONFIG_STAGES"
+        return
+    allowed = {own}.union(*CONFIG_STAGES[:at])
+    for line, path in _config_paths(name, text):
+        if path.split("::")[0] not in allowed:
+            yield f"{name}:{line}: {own} must not use config::{path}, which is no earlier stage"
 
 
 # ---------------------------------------------------------------- arrows inside the Python package
@@ -493,6 +540,7 @@ def _adr_complaints() -> Iterator[str]:
 Rule = Callable[[str, str], Iterator[str]]
 TEXT_RULES: list[tuple[Rule, list[str]]] = [
     (_arrow_complaints, RUST),
+    (_stage_complaints, RUST),
     (_package_complaints, PYTHON),
     (_trace_complaints, RUST),
     (_ban_complaints, RUST),
@@ -539,6 +587,12 @@ BREAKS: list[tuple[Rule, str, str]] = [
     (_arrow_complaints, f"{CORE}/units.rs", "use crate::config::Config;"),
     (_arrow_complaints, f"{CORE}/sim/a.rs", "use crate::drivers::replay;"),
     (_arrow_complaints, f"{CORE}/novel.rs", ""),
+    (_stage_complaints, f"{CONFIG}/novel.rs", ""),
+    (_stage_complaints, f"{CONFIG}/draft.rs", "use super::keys::Key;"),
+    (_stage_complaints, f"{CONFIG}/load.rs", "use super::print::shown;"),
+    (_stage_complaints, f"{CONFIG}/tables/words/a.rs", "use super::super::super::load::load;"),
+    (_stage_complaints, f"{CONFIG}/keys/mod.rs", "use crate::config::{text, checks};"),
+    (_stage_complaints, f"{CONFIG}/text/a.rs", "use crate::config::Config;"),
     (_package_complaints, f"{PACKAGE}/novel.py", ""),
     (_package_complaints, f"{PACKAGE}/results.py", ""),
     (_package_complaints, f"{PACKAGE}/novel/a.py", ""),
@@ -593,6 +647,8 @@ PASSES: list[tuple[Rule, str, str]] = [
         f"{CORE}/ftl/a.rs",
         "// not crate::sim\nuse crate::ftl::map;\nuse crate::rng::Stream;",
     ),
+    (_stage_complaints, f"{CONFIG}/tables/words/a.rs", "use super::{Key, print};"),
+    (_stage_complaints, f"{CONFIG}/load.rs", "use super::keys::Key;\nuse super::text::read;"),
     (_trace_complaints, f"{TRACE}/generate/a.rs", "use crate::read::fit;"),
     (
         _ban_complaints,

@@ -153,3 +153,125 @@ fn default_value(kind: &ParamKind, text: &str) -> Value {
     };
     parsed.unwrap_or_else(|| panic!("default {text:?} does not fit {kind:?}"))
 }
+
+/// Declares one kind of policy: the trait with its hooks, and the files of its folder that implement it.
+///
+/// From this one declaration come the trait, the registry `ALL`, and an enum that dispatches every hook by
+/// `match` to the policies of the folder and to an external one. A new policy is a file and its line here. A
+/// new hook is a method of the trait, with a default; `#[inline]` on a hook holds for its dispatch as well. The
+/// macro named after the trait gives the hooks to other kinds of policies (those in Python), so their types are
+/// written as in `crate::units`, without a path.
+///
+/// A file holds `pub const INFO: PolicyInfo` and `pub struct Policy` with a function `build`, whose parameters
+/// follow the name of the enum, with their types and without.
+#[macro_export]
+macro_rules! plugs {
+    (
+        $(#[$about:meta])*
+        pub trait $Trait:ident, $exported:ident! { $($hooks:tt)* }
+
+        $(#[$title:meta])*
+        pub enum $Plug:ident = $what:literal, build $parameters:tt $arguments:tt {
+            $($file:ident $Variant:ident,)+
+        }
+    ) => {
+        $(pub mod $file;)+
+
+        $(#[$about])*
+        #[allow(
+            unused_attributes,
+            clippy::inline_fn_without_body,
+            reason = "of a hook without a default, `inline` is meant for the dispatch"
+        )]
+        pub trait $Trait: Send { $($hooks)* }
+
+        $(#[$title])*
+        pub enum $Plug {
+            $(#[doc = stringify!($file)] $Variant($file::Policy),)+
+            /// An external policy (Python).
+            External(Box<dyn $Trait>),
+        }
+
+        /// Registry entries of all policies, sorted by name.
+        pub const ALL: &[&$crate::plug::PolicyInfo] = &[$(&$file::INFO),+];
+
+        impl $Plug {
+            $crate::plug_build! { $what $Plug $parameters $arguments $($file $Variant)+ }
+        }
+
+        $crate::plug_dispatch! { $Trait $Plug ($($Variant)+) [] $($hooks)* }
+        $crate::plug_hooks! { ($) $exported $($hooks)* }
+    };
+}
+
+/// A macro that hands the hooks to another: `victim_hooks!(then, arguments)` is `then! { arguments hooks }`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! plug_hooks {
+    (($d:tt) $exported:ident $($hooks:tt)*) => {
+        #[doc(hidden)]
+        #[macro_export]
+        macro_rules! $exported {
+            ($d then:ident, $d arguments:tt) => { $d then! { $d arguments $($hooks)* } };
+        }
+    };
+}
+
+/// The function that builds a policy by its name.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! plug_build {
+    ($what:literal $Plug:ident ($spec:ident : $type:ty $(, $more:ident : $other:ty)*) $arguments:tt
+     $($file:ident $Variant:ident)+) => {
+        /// The policy that `spec` names.
+        ///
+        /// # Panics
+        /// If the name is unknown: the config layer has checked it.
+        #[must_use]
+        pub fn build($spec: $type $(, $more: $other)*) -> $Plug {
+            $(if $spec.policy == $file::INFO.name {
+                return $Plug::$Variant($file::Policy::build $arguments);
+            })+
+            panic!("{} {:?} is not in the registry", $what, $spec.policy)
+        }
+    };
+}
+
+/// The hooks of a trait, one by one, as dispatch to the variants of an enum.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! plug_dispatch {
+    ($Trait:ident $Plug:ident $variants:tt [$($done:tt)*]) => {
+        impl $Trait for $Plug { $($done)* }
+    };
+    ($Trait:ident $Plug:ident $variants:tt $done:tt
+     $(#[$meta:meta])*
+     fn $hook:ident(&self $(, $arg:ident : $type:ty)* $(,)?) $(-> $answer:ty)? ; $($rest:tt)*) => {
+        $crate::plug_dispatch! { @hook $Trait $Plug $variants $done (self) ($($arg),*)
+            [$(#[$meta])* fn $hook(&self $(, $arg: $type)*) $(-> $answer)?] $hook $($rest)* }
+    };
+    ($Trait:ident $Plug:ident $variants:tt $done:tt
+     $(#[$meta:meta])*
+     fn $hook:ident(&mut self $(, $arg:ident : $type:ty)* $(,)?) $(-> $answer:ty)? ; $($rest:tt)*) => {
+        $crate::plug_dispatch! { @hook $Trait $Plug $variants $done (self) ($($arg),*)
+            [$(#[$meta])* fn $hook(&mut self $(, $arg: $type)*) $(-> $answer)?] $hook $($rest)* }
+    };
+    // A default belongs to the trait; the dispatch is that of a hook without one.
+    ($Trait:ident $Plug:ident $variants:tt $done:tt
+     $(#[$meta:meta])*
+     fn $hook:ident $arguments:tt $(-> $answer:ty)? { $($default:tt)* } $($rest:tt)*) => {
+        $crate::plug_dispatch! { $Trait $Plug $variants $done
+            $(#[$meta])* fn $hook $arguments $(-> $answer)? ; $($rest)* }
+    };
+    (@hook $Trait:ident $Plug:ident ($($Variant:ident)+) [$($done:tt)*] ($me:tt) $arguments:tt
+     [$($head:tt)*] $hook:ident $($rest:tt)*) => {
+        $crate::plug_dispatch! { $Trait $Plug ($($Variant)+) [$($done)*
+            $($head)* {
+                match $me {
+                    $($Plug::$Variant(p) => p.$hook $arguments,)+
+                    $Plug::External(p) => p.$hook $arguments,
+                }
+            }
+        ] $($rest)* }
+    };
+}

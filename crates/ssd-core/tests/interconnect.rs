@@ -8,7 +8,7 @@ use rig::any_config::{Drawn, Spare, any_config};
 use rig::cases::cases;
 use rig::{alone, closed, device, finish, free_blocks, used_space, whole};
 use ssd_core::config::{
-    BusyUnit, Config, GcPath, Input, InterconnectModel, PoolScope, TimingModel, load,
+    BusyUnit, Config, GcPath, Input, InterconnectModel, Kernel, PoolScope, TimingModel, load,
 };
 use ssd_core::ftl::Ftl;
 use ssd_core::host::device::Device;
@@ -24,7 +24,8 @@ use ssd_core::units::{Lpn, Nanos};
 const PRESETS: [&str; 2] = ["noc-copyback", "noc-copyback-conventional"];
 
 fn preset(name: &str) -> Config {
-    load(&Input { preset: Some(name.into()), ..Input::default() }).expect("a preset is valid")
+    let input = Input { preset: Some(name.into()), ..Input::default() };
+    load::<Kernel>(&input).expect("a preset is valid").0
 }
 
 fn fresh(c: &Config) -> Ssd {

@@ -7,7 +7,7 @@ mod rig;
 
 use algorithm_1::Algorithm1;
 use rig::{closed, finish};
-use ssd_core::config::{Config, Input, load};
+use ssd_core::config::{Config, Input, Kernel, load};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::blocks::{BlockState, BlockTable};
 use ssd_core::ftl::gc::victim::{ALL, Victim, VictimPolicy};
@@ -29,7 +29,8 @@ fn preset(name: &str, sets: &[(&str, &str)]) -> Config {
     all.extend(sets);
     let sets = all.iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())).collect();
     let input = Input { preset: Some(name.to_string()), sets, ..Input::default() };
-    load(&input).unwrap_or_else(|errors| panic!("{name}: {errors:?}"))
+    let config: Kernel = load(&input).unwrap_or_else(|errors| panic!("{name}: {errors:?}"));
+    config.0
 }
 
 /// Whole pages of 4 KiB.

@@ -4,7 +4,7 @@
 mod rig;
 
 use rig::{closed, device, free_blocks, used_space, victim, whole};
-use ssd_core::config::{self, Amount, Config, Input};
+use ssd_core::config::{self, Amount, Config, Input, Kernel};
 use ssd_core::ftl::Ftl;
 use ssd_core::host::request::Op;
 use ssd_core::metrics::verdict::{self, DecidedBy, Verdict};
@@ -55,7 +55,8 @@ fn load(victim: &str, more: &[(&str, String)]) -> Result<Config, String> {
     ];
     sets.extend(more.iter().cloned());
     let sets = sets.into_iter().map(|(key, value)| (key.to_string(), value)).collect();
-    config::load(&Input { sets, ..Input::default() })
+    config::load::<Kernel>(&Input { sets, ..Input::default() })
+        .map(|config| config.0)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect())
 }
 

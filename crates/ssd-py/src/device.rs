@@ -7,13 +7,13 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
-use ssd_core::config::Config;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::device::{Device as _, DeviceError};
 use ssd_core::host::request::Op;
 use ssd_core::sim::request::RequestRecord;
 use ssd_core::units::{Lpn, PoolId};
 use ssd_run::{PushDriver, PushError, Submission, load_snapshot};
+use ssd_trace::config::RunConfig;
 use ssd_trace::snapshots::LoadError;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
@@ -140,7 +140,7 @@ impl Device {
     #[new]
     #[pyo3(signature = (config, *, policies=Vec::new()))]
     fn new(py: Python<'_>, config: &str, policies: Vec<Said>) -> PyResult<Device> {
-        let config: Config = crate::parsed("config", config)?;
+        let config: RunConfig = crate::parsed("config", config)?;
         let (outside, plugs) = Policies::plugs(py, &config, policies)?;
         Ok(Device { driver: Mutex::new(PushDriver::new(config, plugs)), outside })
     }

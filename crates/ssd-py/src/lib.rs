@@ -14,10 +14,11 @@ mod traces;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
-use ssd_core::config::{self, Config};
+use ssd_core::config;
 use ssd_core::metrics::numbers;
 use ssd_core::metrics::report::Report;
 use ssd_core::plug::PolicyInfo;
+use ssd_trace::config::RunConfig;
 
 pyo3::create_exception!(
     ssdlab._core,
@@ -51,29 +52,30 @@ fn load(
     file: Option<(String, String)>,
     sets: Vec<(String, String)>,
 ) -> PyResult<String> {
-    let config = config::load(&config::Input { preset, file, sets }).map_err(|errors| {
-        let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        ConfigError::new_err((messages,))
-    })?;
+    let config =
+        config::load::<RunConfig>(&config::Input { preset, file, sets }).map_err(|errors| {
+            let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            ConfigError::new_err((messages,))
+        })?;
     Ok(json!(config).to_string())
 }
 
 /// A resolved configuration (JSON) as TOML that resolves to itself.
 #[pyfunction]
 fn config_toml(config: &str) -> PyResult<String> {
-    Ok(config::to_toml(&parsed::<Config>("config", config)?))
+    Ok(config::to_toml(&parsed::<RunConfig>("config", config)?))
 }
 
 /// What is worth saying of a resolved configuration (JSON) before a run begins.
 #[pyfunction]
 fn config_notes(config: &str) -> PyResult<Vec<String>> {
-    Ok(parsed::<Config>("config", config)?.notes())
+    Ok(parsed::<RunConfig>("config", config)?.notes())
 }
 
 /// JSON Schema of configurations.
 #[pyfunction]
 fn config_schema() -> String {
-    config::schema().to_string()
+    config::schema::<RunConfig>().to_string()
 }
 
 /// JSON Schema of report.json.
@@ -91,7 +93,7 @@ fn report_form() -> String {
 /// Every configuration key and policy as a Markdown page.
 #[pyfunction]
 fn config_reference() -> String {
-    config::reference_markdown()
+    config::reference_markdown::<RunConfig>()
 }
 
 /// The human summary of a report (JSON).
@@ -149,8 +151,8 @@ fn registry() -> String {
         .iter()
         .map(|info| {
             json!({
-                "name": info.name(),
-                "summary": info.summary(),
+                "name": info.name,
+                "summary": info.summary,
                 "form": info.form,
                 "units": info.units,
                 "clock": info.clock.name(),

@@ -5,9 +5,10 @@ use crate::device::{self, Device};
 use crate::policies::{self, Policies};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
-use ssd_core::config::{Config, Metrics};
+use ssd_core::config::Metrics;
 use ssd_run::logs::Logs;
 use ssd_run::{Caller, ClockReading, Ending, RunError, RunLog, Setup, Stage};
+use ssd_trace::config::RunConfig;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -132,7 +133,7 @@ pub(crate) fn run(
     policies: Vec<policies::Said>,
     device: Option<&Device>,
 ) -> PyResult<Finished> {
-    let config: Config = crate::parsed("config", config)?;
+    let config: RunConfig = crate::parsed("config", config)?;
     let (outside, plugs) = Policies::plugs(py, &config, policies)?;
     let device = device.map(Device::snapshot).transpose()?;
     let mut bridge = Bridge { folder, ..Bridge::new(progress) };

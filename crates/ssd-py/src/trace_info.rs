@@ -3,7 +3,7 @@
 use crate::traces::{described, refused, watched};
 use pyo3::prelude::*;
 use serde_json::json;
-use ssd_core::config::Config;
+use ssd_trace::config::RunConfig;
 use ssd_trace::info::{Collector, Options};
 use ssd_trace::raw::{Stopped, each_request};
 
@@ -21,7 +21,7 @@ pub(crate) fn trace_info(
     memory: u64,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let config: Config = crate::parsed("config", config)?;
+    let config: RunConfig = crate::parsed("config", config)?;
     let read = watched(py, progress, |watch| {
         let mut collector = Collector::new(Options { journal, memory });
         let read = each_request(&config.workload, watch, |timed| collector.push(timed));

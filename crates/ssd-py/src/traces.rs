@@ -4,9 +4,10 @@ use numpy::PyArray1;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
-use ssd_core::config::{Config, Word};
+use ssd_core::config::Word;
 use ssd_core::host::request::{Op, SourceError};
 use ssd_trace::Step;
+use ssd_trace::config::RunConfig;
 use ssd_trace::fio::Drive;
 use ssd_trace::raw::{Reading, Stopped, each_request};
 use ssd_trace::write::{
@@ -122,7 +123,7 @@ pub(crate) fn trace_convert(
     allow: Vec<String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let config: Config = crate::parsed("config", config)?;
+    let config: RunConfig = crate::parsed("config", config)?;
     let (target, options) = form(to, replace, &allow)?;
     let (reading, counts) = watched(py, progress, |watch| {
         let writer = target.create(&out, options);
@@ -148,7 +149,7 @@ pub(crate) fn trace_generate(
     allow: Vec<String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let config: Config = crate::parsed("config", config)?;
+    let config: RunConfig = crate::parsed("config", config)?;
     let (target, options) = form(to, replace, &allow)?;
     let page_bytes = config.device.page_bytes;
     let pages = u32::try_from(bytes / u64::from(page_bytes));
@@ -211,7 +212,7 @@ pub(crate) fn trace_split(
     allow: Vec<String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let config: Config = crate::parsed("config", config)?;
+    let config: RunConfig = crate::parsed("config", config)?;
     let (target, options) = form(to, false, &allow)?;
     let (reading, volumes) = watched(py, progress, |watch| {
         converted(split_trace(&config.workload, &folder, target, options, watch))
@@ -249,7 +250,7 @@ pub(crate) fn trace_requests<'py>(
     limit: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Columns<'py>> {
-    let config: Config = crate::parsed("config", config)?;
+    let config: RunConfig = crate::parsed("config", config)?;
     let all = watched(py, progress, |watch| {
         let mut all = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let read = each_request(&config.workload, watch, |timed| {

@@ -5,10 +5,10 @@ use crate::pull::PullDriver;
 use crate::report::{Circumstances, Ending, Finished};
 use crate::start;
 use crate::workload::open_workload;
-use ssd_core::config::Config;
 use ssd_core::ftl::plugs::Plugs;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_trace::TraceFacts;
+use ssd_trace::config::RunConfig;
 
 /// What belongs to a run besides its configuration.
 #[derive(Default)]
@@ -52,7 +52,7 @@ pub enum RunError {
 ///
 /// # Errors
 /// The run did not start. Once it has started, [`Finished::ending`] says how it ended.
-pub fn run(mut config: Config, setup: Setup, caller: &mut dyn Caller) -> Result<Done, RunError> {
+pub fn run(mut config: RunConfig, setup: Setup, caller: &mut dyn Caller) -> Result<Done, RunError> {
     let opened = open_workload(&mut config, caller)?;
     let mut log = caller.log(&config.metrics).map_err(RunError::Log)?;
     let Setup { commit, audit_every, plugs, device } = setup;

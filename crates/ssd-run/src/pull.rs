@@ -2,7 +2,7 @@
 
 use crate::caller::{Caller, ClockReading, RunLog, Stage};
 use crate::report::{self, Circumstances, Ending, Finished};
-use ssd_core::config::{Config, Mode};
+use ssd_core::config::Mode;
 use ssd_core::functional_run::FunctionalRun;
 use ssd_core::host::device::DeviceError;
 use ssd_core::host::drive::{self, DriveError, Outcome, Progress};
@@ -10,12 +10,13 @@ use ssd_core::host::request::Source;
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::log::state_rows;
 use ssd_core::sim::ssd::Ssd;
+use ssd_trace::config::RunConfig;
 use std::ops::ControlFlow;
 
 /// Drives a device with the requests of a source.
 pub struct PullDriver<'a> {
     /// The configuration.
-    pub config: &'a Config,
+    pub config: &'a RunConfig,
     /// What goes into the report.
     pub circumstances: &'a Circumstances,
     /// Who is asked for the time, and whether to go on.
@@ -75,6 +76,7 @@ impl PullDriver<'_> {
     ) -> Finished {
         let sequence = device.sequence();
         let mut ssd = Ssd::with_plugs(self.config, device.ftl, sequence, &annotated.plugs);
+        ssd.measure(self.config.workload.warmup_requests, self.config.splits());
         ssd.audit_every(annotated.audit_every);
         let before = self.caller.clock();
         let mut ending = ending.unwrap_or_else(|| self.drive(&mut ssd, source));
@@ -186,7 +188,7 @@ fn driven(outcome: Result<Outcome, DriveError>) -> Ending {
 
 /// The run ended within its warm-up: nothing was measured.
 fn all_warmup(
-    config: &Config,
+    config: &RunConfig,
     ending: Ending,
     requests: u64,
     annotated: &mut Circumstances,

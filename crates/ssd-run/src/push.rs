@@ -4,7 +4,6 @@ use crate::caller::{Caller, Stage};
 use crate::report::{self, Circumstances, Ending, Finished};
 use crate::start::load_snapshot;
 use crate::submission::Submission;
-use ssd_core::config::Config;
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::plugs::Plugs;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
@@ -13,6 +12,7 @@ use ssd_core::sim::functional::Functional;
 use ssd_core::sim::request::RequestRecord;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::Nanos;
+use ssd_trace::config::RunConfig;
 use ssd_trace::snapshots::{self, LoadError, SaveError};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -46,9 +46,9 @@ pub enum PushError {
 /// A device that a client drives.
 pub struct PushDriver {
     /// As the client gave it, for reports.
-    given: Config,
+    given: RunConfig,
     /// With what the driver needs.
-    config: Config,
+    config: RunConfig,
     /// `None` until it is first used.
     ssd: Option<Ssd>,
     plugs: Plugs,
@@ -60,13 +60,19 @@ pub struct PushDriver {
     stuck: Option<String>,
 }
 
+/// The machine of `config`; a client decides itself what it measures, so there is no warm-up.
+fn machine(config: &RunConfig, ftl: Ftl, sequence: u64, plugs: &Plugs) -> Ssd {
+    let mut ssd = Ssd::with_plugs(config, ftl, sequence, plugs);
+    ssd.measure(0, config.splits());
+    ssd
+}
+
 impl PushDriver {
     /// The erased device of `config`, with external policies.
     #[must_use]
-    pub fn new(given: Config, plugs: Plugs) -> PushDriver {
+    pub fn new(given: RunConfig, plugs: Plugs) -> PushDriver {
         let mut config = given.clone();
         config.metrics.request_log = true;
-        config.workload.warmup_requests = 0;
         let (ssd, snapshot_digest, stuck) = (None, None, None);
         PushDriver { given, config, ssd, plugs, snapshot_digest, last_ns: 0, stuck }
     }
@@ -75,7 +81,7 @@ impl PushDriver {
     pub fn ssd(&mut self) -> &mut Ssd {
         self.ssd.get_or_insert_with(|| {
             let ftl = Ftl::with_plugs(&self.config, &self.plugs);
-            Ssd::with_plugs(&self.config, ftl, 0, &self.plugs)
+            machine(&self.config, ftl, 0, &self.plugs)
         })
     }
 
@@ -125,7 +131,7 @@ impl PushDriver {
 
     fn take_over(&mut self, device: Functional) {
         let sequence = device.sequence();
-        self.ssd = Some(Ssd::with_plugs(&self.config, device.ftl, sequence, &self.plugs));
+        self.ssd = Some(machine(&self.config, device.ftl, sequence, &self.plugs));
     }
 
     /// Give the unused device the state in the snapshot file `path`.

@@ -1,6 +1,6 @@
 //! The report of a run: its measurements, the device's end, and what the caller knows about it.
 
-use ssd_core::config::{Config, GcPath, HostMode, InterconnectModel};
+use ssd_core::config::{GcPath, HostMode, InterconnectModel};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::plugs::Plugs;
 use ssd_core::functional_run::FunctionalResult;
@@ -13,6 +13,7 @@ use ssd_core::metrics::report::{Provenance, Report, TraceLines};
 use ssd_core::metrics::series::Series;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::Nanos;
+use ssd_trace::config::RunConfig;
 use std::collections::BTreeMap;
 
 /// What the caller knows about a run, and what it contributes.
@@ -64,7 +65,7 @@ pub struct Finished {
 /// The run of `ssd` so far, as a finished one that ended with `ending`; `clock` is the wall-clock and processor
 /// time that it took, in nanoseconds.
 pub(crate) fn timed(
-    config: &Config,
+    config: &RunConfig,
     ssd: &Ssd,
     circumstances: &Circumstances,
     ending: Ending,
@@ -73,7 +74,7 @@ pub(crate) fn timed(
     Finished {
         report: report_timed(config, ssd, circumstances, &ending, clock),
         series: ssd.measured().series.clone(),
-        distributions: distributions::csv(&ssd.measured(), &ssd.erases()),
+        distributions: distributions::csv(ssd.measured(), &ssd.erases()),
         ending,
         event_digest: ssd.event_digest(),
     }
@@ -81,7 +82,7 @@ pub(crate) fn timed(
 
 /// A functional run with its result.
 pub(crate) fn functional(
-    config: &Config,
+    config: &RunConfig,
     result: FunctionalResult,
     circumstances: &Circumstances,
     ending: Ending,
@@ -119,7 +120,7 @@ struct End<'a> {
 }
 
 fn report_timed(
-    config: &Config,
+    config: &RunConfig,
     ssd: &Ssd,
     c: &Circumstances,
     ending: &Ending,
@@ -135,7 +136,7 @@ fn report_timed(
         busy: (&ssd.channel_busy_ns(), &ssd.chip_busy_ns()),
         clock,
     };
-    let mut report = report(config, &ssd.ftl, &ssd.measured(), c, ending, end);
+    let mut report = report(config, &ssd.ftl, ssd.measured(), c, ending, end);
     report.gc.pages_in_flight = ssd.pages_in_flight(Cause::Gc);
     report.wear.pages_in_flight = ssd.pages_in_flight(Cause::Wear);
     report.provenance.event_digest = Some(format!("{:016x}", ssd.event_digest()));
@@ -143,7 +144,7 @@ fn report_timed(
 }
 
 /// Whether host pages cross an interconnect; `None` if the path of pages has no special features.
-fn host_crosses(config: &Config) -> Option<bool> {
+fn host_crosses(config: &RunConfig) -> Option<bool> {
     let crosses = config.interconnect.model != InterconnectModel::None;
     let special =
         config.gc.path == GcPath::Selective || config.controller.page_error_probability > 0.0;
@@ -151,7 +152,7 @@ fn host_crosses(config: &Config) -> Option<bool> {
 }
 
 fn report(
-    config: &Config,
+    config: &RunConfig,
     ftl: &Ftl,
     measured: &Measurements,
     circumstances: &Circumstances,

@@ -6,7 +6,9 @@
 
 use crate::caller::{Caller, Stage};
 use crate::compose::RunError;
-use ssd_core::config::{ArrivalKind, Config, Host, HostMode, Mode};
+use ssd_core::config::{Host, HostMode, Mode};
+use ssd_trace::config::ArrivalKind;
+use ssd_trace::config::RunConfig;
 use ssd_trace::fio::Drive;
 use ssd_trace::{OpenedSource, Step};
 use std::fs::Metadata;
@@ -72,7 +74,7 @@ impl Reading {
 /// # Errors
 /// [`RunError::Workload`], or [`RunError::Interrupted`] by the caller.
 pub fn open_workload(
-    config: &mut Config,
+    config: &mut RunConfig,
     caller: &mut dyn Caller,
 ) -> Result<OpenedSource, RunError> {
     let workload = &config.workload;
@@ -106,7 +108,7 @@ pub fn open_workload(
 type Opened = Result<OpenedSource, ssd_core::host::request::SourceError>;
 
 /// Start the thread that opens the workload of `config`.
-fn start_reading(config: &Config, reading: Arc<Reading>) -> (JoinHandle<()>, Receiver<Opened>) {
+fn start_reading(config: &RunConfig, reading: Arc<Reading>) -> (JoinHandle<()>, Receiver<Opened>) {
     let (page_bytes, user_pages) = (config.device.page_bytes, config.device.user_pages);
     let (seed, mut workload) = (config.workload_seed(), config.workload.clone());
     if config.host.mode == HostMode::Closed || config.run.mode == Mode::Functional {

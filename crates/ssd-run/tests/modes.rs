@@ -5,7 +5,7 @@ mod rig;
 
 use rig::{alone, device, free_blocks, named, whole, with_pages};
 use ssd_core::config::{
-    Blocking, BlockingScope, BusyUnit, Config, EraseUnit, Granularity, HostMode, Mode, PoolScope,
+    Blocking, BlockingScope, BusyUnit, EraseUnit, Granularity, HostMode, Mode, PoolScope,
 };
 use ssd_core::ftl::gc::concurrency;
 use ssd_core::host::request::{Op, Source, SourceError, TimedRequest};
@@ -14,6 +14,7 @@ use ssd_core::plug::Value;
 use ssd_core::rng::Stream;
 use ssd_core::units::Nanos;
 use ssd_run::{Circumstances, Ending, Finished, PullDriver, Unattended};
+use ssd_trace::config::RunConfig;
 
 /// Reads, writes and TRIMs of one to three pages, mostly of the first tenth, so long apart that each finds
 /// an idle device. Reads at the end.
@@ -44,7 +45,7 @@ impl Source for Apart {
 }
 
 /// Superblocks of two planes, levelled; collection is in foreground from `hard` erased ones on.
-fn config(hard: u64) -> Config {
+fn config(hard: u64) -> RunConfig {
     let mut c = device([1, 1, 2], 64, 8, 2 * 64 * 8 * 3 / 4);
     (c.alloc.pool, c.timing.busy_unit) = (PoolScope::Chip, BusyUnit::Chip);
     c.alloc.erase_unit = EraseUnit::Superblock;
@@ -55,10 +56,10 @@ fn config(hard: u64) -> Config {
     c.wear.static_threshold = 3;
     c.host.mode = HostMode::Open;
     (c.precondition.fill, c.precondition.overwrite) = (1.0, 0.5);
-    c
+    RunConfig { kernel: c, ..RunConfig::default() }
 }
 
-fn finished(c: &Config, mode: Mode) -> Finished {
+fn finished(c: &RunConfig, mode: Mode) -> Finished {
     let mut c = c.clone();
     c.run.mode = mode;
     let user = u64::from(c.device.user_pages);
@@ -67,7 +68,7 @@ fn finished(c: &Config, mode: Mode) -> Finished {
     PullDriver { config: &c, circumstances, caller: &mut Unattended, log: None }.run(&mut source)
 }
 
-fn report(c: &Config, mode: Mode) -> Report {
+fn report(c: &RunConfig, mode: Mode) -> Report {
     let done = finished(c, mode);
     assert_eq!(done.ending, Ending::Completed);
     done.report

@@ -4,7 +4,7 @@
 mod rig;
 
 use rig::{device, free_blocks, whole};
-use ssd_core::config::{Config, HostMode, Mode};
+use ssd_core::config::{HostMode, Mode};
 use ssd_core::ftl::blocks::BlockTable;
 use ssd_core::ftl::gc::victim::VictimPolicy;
 use ssd_core::ftl::plugs::{Fault, Outside, Plugs};
@@ -12,6 +12,7 @@ use ssd_core::host::request::{Op, Source, SourceError, TimedRequest};
 use ssd_core::rng::Stream;
 use ssd_core::units::{BlockId, Nanos, PoolId};
 use ssd_run::{Circumstances, Ending, Finished, PullDriver, Unattended};
+use ssd_trace::config::RunConfig;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -92,16 +93,16 @@ fn failed() -> Fault {
     Fault::Failed { who, pool: Some(PoolId(1)), what }
 }
 
-fn small(mode: Mode) -> Config {
+fn small(mode: Mode) -> RunConfig {
     let mut c = device([2, 1, 1], 32, 16, 800);
     c.run.mode = mode;
     c.gc.trigger = vec![free_blocks(4)];
     c.host.mode = HostMode::Closed;
     (c.precondition.fill, c.precondition.overwrite) = (1.0, 1.0);
-    c
+    RunConfig { kernel: c, ..RunConfig::default() }
 }
 
-fn finished(c: &Config, plugs: Plugs) -> Finished {
+fn finished(c: &RunConfig, plugs: Plugs) -> Finished {
     let circumstances = &Circumstances { plugs, ..Circumstances::default() };
     let mut source = Writes(Stream::new(1, "writes"), c.device.user_pages, 5000);
     PullDriver { config: c, circumstances, caller: &mut Unattended, log: None }.run(&mut source)
@@ -126,7 +127,7 @@ fn every_machine_has_its_own_policies() {
 #[test]
 fn a_fault_ends_the_run() {
     let (mut timed, functional) = (small(Mode::Timed), small(Mode::Functional));
-    let message = |c: &Config| match finished(c, Plugs::new(maker(3, failed()))).ending {
+    let message = |c: &RunConfig| match finished(c, Plugs::new(maker(3, failed()))).ending {
         Ending::Failed(message) => message,
         other => panic!("{other:?}"),
     };

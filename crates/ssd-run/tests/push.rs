@@ -1,16 +1,17 @@
 //! A device that a client drives: completions come in order, and a call that fails says what is left.
 
-use ssd_core::config::{Config, Input, load};
+use ssd_core::config::{Input, load};
 use ssd_core::host::request::Op;
 use ssd_core::sim::request::RequestRecord;
 use ssd_core::units::Nanos;
 use ssd_run::{
     Caller, Ending, PushDriver, PushError, RunError, Setup, Stage, Submission, Unattended, run,
 };
+use ssd_trace::config::RunConfig;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-fn config(sets: &[(&str, &str)]) -> Config {
+fn config(sets: &[(&str, &str)]) -> RunConfig {
     let small = [
         ("device.channels", "2"),
         ("device.chips_per_channel", "1"),

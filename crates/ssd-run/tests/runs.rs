@@ -1,10 +1,11 @@
 //! Runs composed from a configuration: what the caller supplies is used, and its refusals end the run.
 
-use ssd_core::config::{Config, Input, Metrics, load};
+use ssd_core::config::{Input, Metrics, load};
 use ssd_core::sim::log::{OpRecord, StateRow};
 use ssd_core::sim::request::RequestRecord;
 use ssd_run::logs::Logs;
 use ssd_run::{Caller, ClockReading, Ending, RunError, RunLog, Setup, Stage, Unattended, run};
+use ssd_trace::config::RunConfig;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -25,7 +26,7 @@ const SMALL: &str = "
 ";
 
 /// `SMALL` with more settings.
-fn config(sets: &[(&str, &str)]) -> Config {
+fn config(sets: &[(&str, &str)]) -> RunConfig {
     let file = Some(("run.toml".to_owned(), SMALL.to_owned()));
     let sets = sets.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     load(&Input { file, sets, ..Input::default() }).unwrap_or_else(|errors| panic!("{errors:?}"))

@@ -10,6 +10,7 @@ use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
 use ssd_core::units::Nanos;
 use ssd_run::{Circumstances, Ending, PullDriver, Unattended};
+use ssd_trace::config::RunConfig;
 
 /// 2,000 writes of a page.
 struct Writes(Stream, u64, u64);
@@ -29,7 +30,8 @@ impl Source for Writes {
 fn a_run_from_a_snapshot_is_the_run_after_preconditioning() {
     // (Without time one machine does both, and a placement goes on where preconditioning left it.)
     for superblocks in [false, true] {
-        let config = rig::snapshot_shape(DataMode::Digest, superblocks);
+        let kernel = rig::snapshot_shape(DataMode::Digest, superblocks);
+        let config = RunConfig { kernel, ..RunConfig::default() };
         let writes = || Writes(Stream::new(3, "writes"), 2000, 200);
         let circumstances = &Circumstances::default();
         let (config, caller) = (&config, &mut Unattended);

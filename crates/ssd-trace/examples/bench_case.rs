@@ -5,12 +5,14 @@
 //! and end valgrind counts. Prints host pages and flash operations of that part, and the answer.
 #![allow(clippy::print_stdout, reason = "its output is the answer")]
 
-use ssd_core::config::{ArrivalKind, Config, HostMode, Input, Mode, load};
+use ssd_core::config::{HostMode, Input, Mode, load};
 use ssd_core::host::drive::drive;
 use ssd_core::host::request::{Op, Source, SourceError, TimedRequest};
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::Lpn;
+use ssd_trace::config::ArrivalKind;
+use ssd_trace::config::RunConfig;
 use std::ops::ControlFlow;
 
 /// The first `left` requests of a source.
@@ -53,7 +55,7 @@ fn sums(ssd: &Ssd) -> Sums {
     [ssd.measured().host.pages_written, flash.all_programs() + reads + erases, erases]
 }
 
-fn timed(config: &Config, functional: Functional, source: &mut dyn Source, first: u64) {
+fn timed(config: &RunConfig, functional: Functional, source: &mut dyn Source, first: u64) {
     let sequence = functional.sequence();
     let mut ssd = Ssd::new(config, functional.ftl, sequence);
     let run = |ssd: &mut Ssd, source: &mut dyn Source| {
@@ -71,7 +73,7 @@ fn timed(config: &Config, functional: Functional, source: &mut dyn Source, first
     );
 }
 
-fn without_time(config: &Config, mut device: Functional, source: &mut dyn Source, first: u64) {
+fn without_time(config: &RunConfig, mut device: Functional, source: &mut dyn Source, first: u64) {
     let sectors = u64::from(config.device.page_bytes / 512);
     let mut write = |source: &mut dyn Source| {
         let mut batch = Vec::new();
@@ -108,7 +110,7 @@ fn main() {
         (key.to_owned(), value.to_owned())
     });
     let input = Input { sets: sets.collect(), ..Input::default() };
-    let mut config = load(&input).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let mut config: RunConfig = load(&input).unwrap_or_else(|errors| panic!("{errors:?}"));
     if config.host.mode == HostMode::Closed || config.run.mode == Mode::Functional {
         // As every run does where nobody looks at arrival times.
         config.workload.arrival.kind = ArrivalKind::Fixed;

@@ -6,13 +6,11 @@
     reason = "a measurement reads the clock and prints"
 )]
 
-use ssd_core::config::{
-    Arrival, ArrivalKind, Fit, ParameterSet, SizeShare, TraceFormat, TraceUnit, Workload,
-    WorkloadKind,
-};
 use ssd_core::host::request::{Source, SourceError};
 use ssd_trace::TraceSource;
 use ssd_trace::columnar::Reader;
+use ssd_trace::config::{Arrival, ArrivalKind, Fit, SizeShare, Workload, WorkloadKind};
+use ssd_trace::formats::TraceFormat;
 use ssd_trace::formats::block_event::parse_line;
 use ssd_trace::formats::{Format, Line, ReadAs, alibaba, msr};
 use ssd_trace::unit::Unit;
@@ -24,36 +22,10 @@ const REQUESTS: u64 = 1_000_000;
 fn workload(kind: WorkloadKind) -> Workload {
     Workload {
         kind,
-        trace: None,
-        format: TraceFormat::Auto,
-        volume: None,
-        action: 'Q',
-        from_ns: 0,
-        until_ns: None,
         fit: Fit::Compact,
-        loops: 1,
-        time_scale: 1.0,
-        unit: TraceUnit::Auto,
-        page_bytes: 4096,
-        sort: false,
-        skip_bad: false,
-        max_bad: 0.01,
-        dedup: false,
-        set: ParameterSet::AdaptiveChannel,
-        like: None,
-        msr: None,
-        job: None,
-        seed: None,
         requests: REQUESTS,
-        sizes: vec![SizeShare { bytes: 4096, weight: 1.0 }],
-        read: 0.0,
-        trim: 0.0,
-        theta: 0.99,
-        hot_space: 0.1,
-        hot_access: 0.9,
-        span: 1.0,
         arrival: Arrival { kind: ArrivalKind::Fixed, interval_ns: 10_000, burst: 1, pause_ns: 0 },
-        warmup_requests: 0,
+        ..Workload::default()
     }
 }
 

@@ -1,5 +1,6 @@
 //! ssd-trace: where requests come from. Recorded traces and synthetic workloads.
 //!
+//! [`config`] declares `[workload]`, which the kernel does not know, and composes it with the kernel's tables.
 //! `read` holds the readers of trace files, `generate` the generators of requests, which may read a trace
 //! to imitate it, and [`mod@write`] the writers; `read` uses neither of the others.
 //!
@@ -13,6 +14,7 @@
 #[cfg(test)]
 #[path = "../../cases.rs"]
 mod cases;
+pub mod config;
 mod device;
 mod generate;
 mod read;
@@ -26,8 +28,10 @@ pub use read::input::Step;
 pub use read::replay::TraceSource;
 pub use read::{columnar, facts, formats, info, raw, replay, unit};
 
+use crate::config::{ArrivalKind, Origin, Workload};
+use crate::read::formats::TraceFormat;
 use generate::like;
-use ssd_core::config::{ArrivalKind, Origin, TraceFormat, Word as _, Workload};
+use ssd_core::config::Word as _;
 use ssd_core::host::request::{Source, SourceError};
 use std::io::{self, Read};
 use std::ops::ControlFlow;

@@ -4,9 +4,9 @@ mod folder;
 mod workloads;
 
 use folder::Folder;
-use ssd_core::config::{ArrivalKind, Workload, WorkloadKind};
 use ssd_core::host::request::{Op, Source, TimedRequest};
 use ssd_trace::app::{App, Model, NAMES, SETS, Shape};
+use ssd_trace::config::{ArrivalKind, Workload, WorkloadKind};
 
 fn all(mut app: App) -> Vec<TimedRequest> {
     let mut requests = Vec::new();

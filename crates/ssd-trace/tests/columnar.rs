@@ -277,8 +277,8 @@ fn impossible_requests_are_not_written() {
 #[test]
 fn the_digest_is_that_of_the_trace_it_was_made_from() {
     let text = "8,0 0 0 0.5 0 Q WS 8 + 8\n8,0 0 0 0.6 0 Q FWFSM 16 + 8\n8,0 0 0 0.7 0 Q FF 0 + 0\n";
-    let mut workload = workloads::workload(ssd_core::config::WorkloadKind::Trace);
-    workload.fit = ssd_core::config::Fit::None;
+    let mut workload = workloads::workload(ssd_trace::config::WorkloadKind::Trace);
+    workload.fit = ssd_trace::config::Fit::None;
     let read = ssd_trace::TraceSource::read("t", text.as_bytes(), &workload, 4096, 1 << 20);
     let (mut source, facts) = read.unwrap();
     let list = workloads::drain(&mut source);
@@ -317,8 +317,8 @@ fn a_reader_that_has_begun_is_not_verified() {
 fn streams_are_replayed() {
     let mut list = vec![timed(10, Op::Write, 8, 8), timed(20, Op::Write, 8, 8)];
     list[1].request.stream = 3;
-    let mut workload = workloads::workload(ssd_core::config::WorkloadKind::Trace);
-    workload.format = ssd_core::config::TraceFormat::Auto;
+    let mut workload = workloads::workload(ssd_trace::config::WorkloadKind::Trace);
+    workload.format = ssd_trace::formats::TraceFormat::Auto;
     let bytes = std::io::Cursor::new(bytes_of(&list));
     let (mut source, _) = ssd_trace::TraceSource::read("t", bytes, &workload, 4096, 64).unwrap();
     let streams: Vec<u8> =

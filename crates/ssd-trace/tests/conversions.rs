@@ -8,9 +8,11 @@ mod workloads;
 use cases::cases;
 use folder::{Folder, requests, shape, write};
 use proptest::prelude::*;
-use ssd_core::config::{Fit, TraceFormat, TraceUnit, Word, Workload, WorkloadKind};
+use ssd_core::config::Word;
 use ssd_core::host::request::{Op, Request, TimedRequest, flags};
 use ssd_core::units::Nanos;
+use ssd_trace::config::{Fit, TraceUnit, Workload, WorkloadKind};
+use ssd_trace::formats::TraceFormat;
 use ssd_trace::raw::{Reading, Stopped, each_request};
 use ssd_trace::write::{
     Allow, ConvertError, Counts, MAX_VOLUMES, Options, TARGETS, Target, convert_trace, split_trace,

@@ -6,8 +6,8 @@ mod workloads;
 
 use cases::cases;
 use proptest::prelude::*;
-use ssd_core::config::{Fit, Workload, WorkloadKind};
 use ssd_core::host::request::{Op, Request, flags};
+use ssd_trace::config::{Fit, Workload, WorkloadKind};
 use ssd_trace::{TraceFacts, TraceSource};
 use std::collections::{BTreeMap, BTreeSet};
 use workloads::{drain, workload};

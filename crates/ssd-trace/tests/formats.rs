@@ -8,9 +8,11 @@ mod workloads;
 use cases::cases;
 use proptest::prelude::*;
 use samples::{Simple, sample, samples, texts};
-use ssd_core::config::{Fit, TraceFormat, Word, Workload, WorkloadKind};
+use ssd_core::config::Word;
 use ssd_core::host::request::{Op, TimedRequest, flags};
+use ssd_trace::config::{Fit, Workload, WorkloadKind};
 use ssd_trace::formats;
+use ssd_trace::formats::TraceFormat;
 use ssd_trace::{TraceFacts, TraceSource};
 use workloads::{drain, workload};
 

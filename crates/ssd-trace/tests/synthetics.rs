@@ -6,8 +6,8 @@ mod workloads;
 
 use cases::cases;
 use proptest::prelude::*;
-use ssd_core::config::{Arrival, ArrivalKind, SizeShare, Workload, WorkloadKind};
 use ssd_core::host::request::{Op, SourceError, TimedRequest};
+use ssd_trace::config::{Arrival, ArrivalKind, SizeShare, Workload, WorkloadKind};
 use workloads::{drain, workload};
 
 const KINDS: [WorkloadKind; 4] =

@@ -6,9 +6,9 @@ mod workloads;
 
 use cases::cases;
 use proptest::prelude::*;
-use ssd_core::config::{Fit, Workload, WorkloadKind};
 use ssd_core::host::request::{Op, Request, TimedRequest, flags};
 use ssd_core::units::Nanos;
+use ssd_trace::config::{Fit, Workload, WorkloadKind};
 use ssd_trace::{TraceFacts, TraceSource};
 use std::io::Write;
 use workloads::{drain, workload};

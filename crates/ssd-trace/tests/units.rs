@@ -2,9 +2,10 @@
 
 mod workloads;
 
-use ssd_core::config::{Fit, TraceFormat, TraceUnit, Workload, WorkloadKind};
 use ssd_core::host::request::{Op, TimedRequest};
 use ssd_core::rng::Stream;
+use ssd_trace::config::{Fit, TraceUnit, Workload, WorkloadKind};
+use ssd_trace::formats::TraceFormat;
 use ssd_trace::{TraceFacts, TraceSource};
 use std::fmt::Write as _;
 use std::path::PathBuf;

@@ -6,9 +6,10 @@ mod workloads;
 
 use folder::Folder;
 use samples::vscsi;
-use ssd_core::config::{Fit, TraceFormat, TraceUnit, Workload, WorkloadKind};
 use ssd_core::host::request::{Op, TimedRequest};
 use ssd_core::rng::Stream;
+use ssd_trace::config::{Fit, TraceUnit, Workload, WorkloadKind};
+use ssd_trace::formats::TraceFormat;
 use ssd_trace::raw::{Reading, Stopped, each_request};
 use ssd_trace::write::{Options, Target, split_trace};
 use ssd_trace::{Step, TraceFacts, TraceSource};

@@ -8,11 +8,11 @@ mod workloads;
 use cases::cases;
 use folder::{Folder, List, Shape, requests, shape, timed, write};
 use proptest::prelude::*;
-use ssd_core::config::WorkloadKind;
 use ssd_core::host::request::{Op, Request, TimedRequest, flags};
 use ssd_core::units::Nanos;
 use ssd_trace::TraceSource;
 use ssd_trace::columnar::Reader;
+use ssd_trace::config::WorkloadKind;
 use ssd_trace::write::{
     Allow, BATCH, BlockEvent, Columnar, ConvertError, Counts, EPOCH_1970, Fio, Form, Mqsim, Msr,
     Options, TARGETS, TextWriter, TraceWriter, WriteError, convert,
@@ -119,7 +119,7 @@ fn read_fio(text: &str) -> Vec<TimedRequest> {
 
 fn read_block_event(text: &[u8]) -> Vec<TimedRequest> {
     let mut workload = workloads::workload(WorkloadKind::Trace);
-    workload.fit = ssd_core::config::Fit::None;
+    workload.fit = ssd_trace::config::Fit::None;
     let read = TraceSource::read("t", text, &workload, 1 << 30, 1 << 20).unwrap();
     workloads::drain(&mut { read.0 })
 }

@@ -1,23 +1,22 @@
 //! A resolved config as text: TOML that loads to the same config, and its digest.
 
-use super::Config;
-use super::keys::{KEYS, Key, Num, SECTIONS, Slot};
-use super::policy::Registry;
-use super::quantity::show_time;
-use crate::plug::{ParamKind, PolicySpec, Value};
+use super::composed::{AnyKey, Composed, tables};
+use super::keys::Key;
+use super::tables::Config;
+use serde::Serialize;
 use std::fmt::Write;
 
 /// The config as TOML with units; `load` gives the same config back.
 #[must_use]
-pub fn to_toml(config: &Config) -> String {
+pub fn to_toml<T: Composed>(config: &T) -> String {
     let mut out = String::new();
     if let Some(preset) = &config.preset {
         let _ = writeln!(out, "preset = {}\n", toml::Value::String(preset.clone()));
     }
-    for &(section, _) in SECTIONS {
-        let shown = Key::of_section(section).filter_map(|key| Some((key, key.show(config)?)));
+    for (section, _) in tables::<T>() {
+        let shown = AnyKey::<T>::of_table(section).filter_map(|key| Some((key, key.show(config)?)));
         let lines: Vec<String> =
-            shown.map(|(key, value)| format!("{} = {value}\n", key.parts().1)).collect();
+            shown.map(|(key, value)| format!("{} = {value}\n", key.name())).collect();
         if !lines.is_empty() {
             let _ = writeln!(out, "[{section}]\n{}", lines.concat());
         }
@@ -27,69 +26,17 @@ pub fn to_toml(config: &Config) -> String {
     out
 }
 
-impl Key {
-    /// The value in `config` as TOML; `None` if another key prints it or there is nothing to print.
-    pub(crate) fn show(&self, config: &Config) -> Option<String> {
-        // The accessors need a mutable config; a copy is small, and this is not a hot path.
-        let mut copy = config.clone();
-        Some(match &self.slot {
-            Slot::Int { at, .. } => match at(&mut copy) {
-                Num::U32(n) => n.to_string(),
-                Num::U64(n) => n.to_string(),
-            },
-            Slot::Real { at, .. } => format!("{:?}", at(&mut copy)),
-            Slot::Time { at, .. } => format!("{:?}", show_time(*at(&mut copy))),
-            Slot::Flag { at } => at(&mut copy).to_string(),
-            Slot::Word(slot) => format!("{:?}", (slot.get)(config)),
-            Slot::Policy { registry, at } => policy(*registry, at(&mut copy)),
-            Slot::Special(special) => return (special.show)(config),
-        })
-    }
-
-    /// The default, for the reference and the schema.
-    pub(crate) fn default_text(&self) -> String {
-        match &self.slot {
-            Slot::Special(special) if special.default.is_some() => {
-                special.default.unwrap_or_default().to_string()
-            }
-            _ => self.show(&Config::default()).unwrap_or_default(),
-        }
-    }
-}
-
-/// The value of the key `path` in `config` as TOML; `None` if there is no such key, if another key prints it,
+/// The value of the kernel's key `path` in `config` as TOML; `None` if there is no such key, if another key prints it,
 /// or if there is nothing to print.
 #[must_use]
 pub fn shown(config: &Config, path: &str) -> Option<String> {
     Key::find(path)?.show(config)
 }
 
-/// A policy as TOML: its name alone, or with its parameters.
-pub(crate) fn policy(registry: Registry, spec: &PolicySpec) -> String {
-    if spec.params.is_empty() {
-        return format!("{:?}", spec.policy);
-    }
-    let params = registry.find(&spec.policy).map_or(&[][..], |info| info.params);
-    let is_time =
-        |name: &str| params.iter().any(|p| p.name == name && matches!(p.kind, ParamKind::Time));
-    let mut out = format!("{{ policy = {:?}", spec.policy);
-    for (name, value) in &spec.params {
-        let value = match value {
-            Value::Int(ns) if is_time(name) => format!("{:?}", show_time(*ns)),
-            Value::Int(n) => n.to_string(),
-            Value::Real(x) => format!("{x:?}"),
-            Value::Bool(flag) => flag.to_string(),
-            Value::Word(word) => format!("{word:?}"),
-        };
-        let _ = write!(out, ", {name} = {value}");
-    }
-    out + " }"
-}
-
 /// FNV-1a, 64 bits, of the canonical JSON of the config without its names (`preset`, `run.name`):
 /// equal digests are equal runs.
 #[must_use]
-pub fn digest(config: &Config) -> String {
+pub fn digest<T: Composed + Serialize>(config: &T) -> String {
     let mut bare = config.clone();
     bare.preset = None;
     bare.run.name = String::new();
@@ -138,6 +85,6 @@ impl Fnv {
 
 /// Every key path, by table.
 #[must_use]
-pub fn key_paths() -> Vec<&'static str> {
-    KEYS.iter().map(|key| key.path).collect()
+pub fn key_paths<T: Composed>() -> Vec<&'static str> {
+    AnyKey::<T>::all().map(AnyKey::path).collect()
 }

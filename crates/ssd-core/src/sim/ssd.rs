@@ -288,6 +288,12 @@ impl Ssd {
         self.failure.take().map_or(Ok(()), Err)
     }
 
+    /// Before the first request: leave `warmup` requests out of the statistics; `split` keeps the latencies of
+    /// volumes and streams apart.
+    pub fn measure(&mut self, warmup: u64, split: bool) {
+        self.ledger.measure(warmup, split);
+    }
+
     /// Whether the run is still in its warm-up; if so, forget what has been measured.
     pub fn discard_warmup(&mut self) -> bool {
         let warming = self.ledger.warms_up(self.front.submitted);

@@ -4,7 +4,7 @@ use super::{device, free_blocks, named, pages_of, used_space};
 use proptest::prelude::*;
 use ssd_core::config::{
     Amount, Blocking, BlockingScope, BusyUnit, Config, EraseUnit, Frontiers, GcPath, Granularity,
-    Input, InterconnectModel, PoolScope, TimingModel, Word, load, to_toml,
+    Input, InterconnectModel, Kernel, PoolScope, TimingModel, Word, load, to_toml,
 };
 use ssd_core::ftl::gc::{concurrency, trigger, victim};
 use ssd_core::ftl::place;
@@ -17,7 +17,7 @@ pub(crate) struct Drawn(pub(crate) Config);
 
 impl std::fmt::Debug for Drawn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let text = to_toml(&self.0);
+        let text = to_toml(&Kernel(self.0.clone()));
         let wanted = |s: &&str| {
             let sections = [
                 "device",
@@ -291,7 +291,8 @@ pub(crate) fn levelled_config() -> impl Strategy<Value = Drawn> {
 
 /// What the config layer says of `c`.
 pub(crate) fn is_valid(c: &Config) -> Result<Config, String> {
-    let file = Some(("any.toml".to_string(), to_toml(c)));
-    load(&Input { file, ..Input::default() })
+    let file = Some(("any.toml".to_string(), to_toml(&Kernel(c.clone()))));
+    load::<Kernel>(&Input { file, ..Input::default() })
+        .map(|config| config.0)
         .map_err(|errors| errors.iter().map(|e| format!("{e}\n")).collect())
 }

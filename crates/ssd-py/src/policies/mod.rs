@@ -3,6 +3,7 @@
 //! A policy that raises or answers what it must not leaves a fault, which ends the run; until the core
 //! looks, nobody asks any policy again.
 
+mod hooks;
 mod others;
 mod victim;
 
@@ -109,6 +110,8 @@ struct Given {
     /// What it is, for messages.
     role: &'static str,
     trouble: Arc<Trouble>,
+    /// Hooks that were looked for, and whether the object has them.
+    known: Arc<Mutex<BTreeMap<&'static str, bool>>>,
 }
 
 impl Given {
@@ -158,6 +161,17 @@ impl Given {
     /// Whether the policy has a method of this name.
     fn has(&self, method: &'static str) -> bool {
         Python::attach(|py| self.object.bind(py).hasattr(method)).unwrap_or(false)
+    }
+
+    /// The same for a hook that is asked often: looked for once.
+    fn answers(&self, hook: &'static str) -> bool {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = known().get(hook).copied();
+        before.unwrap_or_else(|| {
+            let has = self.has(hook);
+            known().insert(hook, has);
+            has
+        })
     }
 
     /// The policy's own stream of random numbers, a `numpy.random.Generator`.
@@ -231,7 +245,7 @@ impl Policies {
             .filter_map(|(key, object, name)| {
                 let (key, role) = role(&key)?;
                 let (object, trouble) = (Arc::new(object), trouble.clone());
-                Some((key, Given { object, name, role, trouble }))
+                Some((key, Given { object, name, role, trouble, known: Arc::default() }))
             })
             .collect();
         let device = Py::new(py, DeviceInfo::new(config))?;
@@ -281,8 +295,8 @@ impl Outside for Policies {
     }
 
     fn placement(&self, layout: &Layout) -> Option<Box<dyn PlacementPolicy>> {
-        let given = self.given.get("alloc.placement")?.clone();
-        Some(Box::new(others::Placement::new(given, layout.planes())))
+        let (given, random) = self.of("alloc.placement")?;
+        Some(Box::new(others::Placement::new(given, random, layout.planes())))
     }
 
     fn fault(&self) -> Option<Fault> {

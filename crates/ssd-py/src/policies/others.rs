@@ -1,12 +1,11 @@
 //! Triggers, concurrency rules and placements: what they see, and which answers are allowed.
 
-use super::{Given, Refusal, integer, shown};
+use super::hooks::{Answer, Object, asked};
+use super::{Given, Refusal, integer};
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::PyBool;
-use ssd_core::ftl::gc::concurrency::{ConcurrencyPolicy, DeviceView};
-use ssd_core::ftl::gc::trigger::{SpaceView, TriggerPolicy};
-use ssd_core::ftl::place::PlacementPolicy;
+use ssd_core::ftl::gc::concurrency::DeviceView;
+use ssd_core::ftl::gc::trigger::SpaceView;
 use ssd_core::units::{Lpn, Nanos, PlaneId};
 
 /// One pool and the device, as a trigger sees them.
@@ -35,6 +34,23 @@ pub(crate) struct TriggerView {
     rng: Py<PyAny>,
 }
 
+impl TriggerView {
+    pub(super) fn new(view: &SpaceView, rng: Py<PyAny>) -> TriggerView {
+        TriggerView {
+            pool: view.pool.0,
+            clock: view.clock,
+            free_blocks: view.free_blocks,
+            blocks: view.blocks,
+            pool_used_pages: view.pool_used_pages,
+            pool_pages: view.pool_pages,
+            used_pages: view.used_pages,
+            pages: view.pages,
+            idle_ns: view.idle_for.map(|idle| idle.0),
+            rng,
+        }
+    }
+}
+
 /// The device, as a concurrency rule sees it.
 #[pyclass(frozen, get_all, module = "ssdlab._core")]
 pub(crate) struct ConcurrencyView {
@@ -48,6 +64,13 @@ pub(crate) struct ConcurrencyView {
     pages: u64,
     /// The policy's own random numbers.
     rng: Py<PyAny>,
+}
+
+impl ConcurrencyView {
+    pub(super) fn new(view: &DeviceView, rng: Py<PyAny>) -> ConcurrencyView {
+        let DeviceView { pools, channels, used_pages, pages } = *view;
+        ConcurrencyView { pools, channels, used_pages, pages, rng }
+    }
 }
 
 /// A trigger in Python.
@@ -67,17 +90,10 @@ impl Trigger {
                 let value = given.object.bind(py).getattr_opt(name);
                 Ok(value.map_err(|e| Refusal::Raised(name, e))?.filter(|value| !value.is_none()))
             };
-            let flag = |name, default| told(name)?.map_or(Ok(default), |v| yes_or_no(name, &v));
-            let idle = told("idle_after_ns")?
-                .map(|v| {
-                    let expected = "a number of ns, or None";
-                    let ns = integer("idle_after_ns", &v, expected)?;
-                    u64::try_from(ns).map(Nanos).map_err(|_| {
-                        Refusal::Wrong(format!("idle_after_ns is {ns}: expected {expected}"))
-                    })
-                })
-                .transpose()?;
-            Ok((flag("watches_pages", true)?, flag("watches_device", false)?, idle))
+            let flag = |name, default| told(name)?.map_or(Ok(default), |v| bool::of(name, &v));
+            let idle =
+                told("idle_after_ns")?.map(|v| Answer::of("idle_after_ns", &v)).transpose()?;
+            Ok((flag("watches_pages", true)?, flag("watches_device", false)?, idle.flatten()))
         });
         let (watches_pages, watches_device, idle_after) = asked.unwrap_or_default();
         let has_urgent = given.has("urgent");
@@ -86,40 +102,27 @@ impl Trigger {
 
     fn asked(&self, method: &'static str, view: &SpaceView) -> bool {
         let answer = self.given.ask(Some(view.pool), |py| {
-            let view = TriggerView {
-                pool: view.pool.0,
-                clock: view.clock,
-                free_blocks: view.free_blocks,
-                blocks: view.blocks,
-                pool_used_pages: view.pool_used_pages,
-                pool_pages: view.pool_pages,
-                used_pages: view.used_pages,
-                pages: view.pages,
-                idle_ns: view.idle_for.map(|idle| idle.0),
-                rng: self.rng.clone_ref(py),
-            };
-            yes_or_no(method, &self.given.call(py, method, (view,))?)
+            let view = TriggerView::new(view, self.rng.clone_ref(py));
+            bool::of(method, &self.given.call(py, method, (view,))?)
         });
         answer.unwrap_or(false)
     }
 }
 
-/// `answer` as a bool, of Python or of numpy: what else is true is likely to be a mistake.
-fn yes_or_no(what: &str, answer: &Bound<'_, PyAny>) -> Result<bool, Refusal> {
-    let kind = answer.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-    if answer.is_instance_of::<PyBool>() || kind == "bool" || kind == "bool_" {
-        return answer.is_truthy().map_err(|_| Refusal::Wrong(format!("{what} has no truth")));
-    }
-    Err(Refusal::Wrong(format!("{what} gave {}: expected True or False", shown(answer))))
-}
-
-impl TriggerPolicy for Trigger {
+/// Hooks with names or checks of their own.
+impl Trigger {
     fn holds(&self, view: &SpaceView) -> bool {
         self.asked("wants", view)
     }
 
     fn urgent(&self, view: &SpaceView) -> bool {
         self.has_urgent && self.asked("urgent", view)
+    }
+
+    /// Something other than space may end it.
+    #[allow(clippy::unused_self, reason = "a hook")]
+    fn outlasts(&self, _best: &SpaceView) -> bool {
+        false
     }
 
     fn watches_pages(&self) -> bool {
@@ -135,6 +138,14 @@ impl TriggerPolicy for Trigger {
     }
 }
 
+impl Object for Trigger {
+    fn object(&self) -> (&Given, &Py<PyAny>) {
+        (&self.given, &self.rng)
+    }
+}
+
+ssd_core::trigger_hooks!(asked, { ssd_core::ftl::gc::trigger::TriggerPolicy, Trigger });
+
 /// A concurrency rule in Python.
 pub(super) struct Concurrency {
     given: Given,
@@ -147,12 +158,11 @@ impl Concurrency {
     }
 }
 
-impl ConcurrencyPolicy for Concurrency {
+impl Concurrency {
     fn limit(&self, view: &DeviceView) -> u32 {
         let answer = self.given.ask(None, |py| {
             let rng = self.rng.clone_ref(py);
-            let DeviceView { pools, channels, used_pages, pages } = *view;
-            let view = ConcurrencyView { pools, channels, used_pages, pages, rng };
+            let view = ConcurrencyView::new(view, rng);
             let answer = self.given.call(py, "limit", (view,))?;
             let expected = "a number of pools, 0 or more";
             let limit = integer("limit", &answer, expected)?;
@@ -166,19 +176,28 @@ impl ConcurrencyPolicy for Concurrency {
     }
 }
 
+impl Object for Concurrency {
+    fn object(&self) -> (&Given, &Py<PyAny>) {
+        (&self.given, &self.rng)
+    }
+}
+
+ssd_core::concurrency_hooks!(asked, { ssd_core::ftl::gc::concurrency::ConcurrencyPolicy, Concurrency });
+
 /// A placement in Python.
 pub(super) struct Placement {
     given: Given,
+    rng: Py<PyAny>,
     planes: u32,
 }
 
 impl Placement {
-    pub(super) fn new(given: Given, planes: u32) -> Placement {
-        Placement { given, planes }
+    pub(super) fn new(given: Given, rng: Py<PyAny>, planes: u32) -> Placement {
+        Placement { given, rng, planes }
     }
 }
 
-impl PlacementPolicy for Placement {
+impl Placement {
     fn place(&mut self, lpn: Lpn, load: &dyn Fn(PlaneId) -> u32) -> PlaneId {
         let answer = self.given.ask(None, |py| {
             let loads = (0..self.planes).map(|p| i64::from(load(PlaneId(p)))).collect();
@@ -193,3 +212,11 @@ impl PlacementPolicy for Placement {
         answer.unwrap_or(PlaneId(0))
     }
 }
+
+impl Object for Placement {
+    fn object(&self) -> (&Given, &Py<PyAny>) {
+        (&self.given, &self.rng)
+    }
+}
+
+ssd_core::placement_hooks!(asked, { ssd_core::ftl::place::PlacementPolicy, Placement });

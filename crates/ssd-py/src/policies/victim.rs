@@ -1,12 +1,12 @@
 //! Victim policies: what they see, and what may be a victim.
 
+use super::hooks::{Object, asked};
 use super::{Given, Refusal, integer, shown};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
 use ssd_core::ftl::blocks::{BlockState, BlockTable};
-use ssd_core::ftl::gc::victim::VictimPolicy;
 use ssd_core::rng::Stream;
 use ssd_core::units::{BlockId, PoolId};
 use std::cmp::Ordering;
@@ -260,7 +260,8 @@ fn named(answer: &Bound<'_, PyAny>, pool: PoolId, table: &BlockTable) -> Result<
     Err(wrong(format!("which is {state}; expected {expected}")))
 }
 
-impl VictimPolicy for Victim {
+/// Hooks with checks of their own.
+impl Victim {
     fn init(&mut self, table: &BlockTable, clock: u64) {
         self.first_invalid.fill(NEVER);
         self.newest_invalid.fill(NEVER);
@@ -352,4 +353,23 @@ impl VictimPolicy for Victim {
         order.sort_by(|&a, &b| scores[a].partial_cmp(&scores[b]).unwrap_or(Ordering::Equal));
         order.into_iter().map(|i| all[i]).collect()
     }
+
+    /// The pool or the block that would go first has no check yet.
+    #[allow(clippy::unused_self, reason = "a hook")]
+    fn orders_pools(&self) -> bool {
+        false
+    }
+
+    #[allow(clippy::unused_self, reason = "a hook")]
+    fn collects_at_once(&self) -> bool {
+        false
+    }
 }
+
+impl Object for Victim {
+    fn object(&self) -> (&Given, &Py<PyAny>) {
+        (&self.given, &self.rng)
+    }
+}
+
+ssd_core::victim_hooks!(asked, { ssd_core::ftl::gc::victim::VictimPolicy, Victim });

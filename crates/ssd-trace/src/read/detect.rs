@@ -1,10 +1,11 @@
 //! Detects the format of a trace by its first lines.
 
 use crate::read::columnar::MAGIC;
+use crate::read::formats::TraceFormat;
 use crate::read::formats::{self, Head};
 use crate::read::input::Whole;
 use crate::read::scan::{shown, unreadable};
-use ssd_core::config::{TraceFormat, Word};
+use ssd_core::config::Word;
 use ssd_core::host::request::SourceError;
 use std::io::{Cursor, Read};
 

@@ -1,10 +1,10 @@
 //! Facts about a trace, for `trace info` and for the provenance in reports.
 
+use crate::config::Fit;
 use crate::read::fit::Record;
 use crate::read::page_runs::PageBits;
 use crate::read::reading;
 use serde::Serialize;
-use ssd_core::config::Fit;
 use ssd_core::host::request::Op;
 use ssd_core::metrics::report::TraceLines;
 use std::collections::BTreeMap;

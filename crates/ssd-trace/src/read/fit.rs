@@ -1,9 +1,9 @@
 //! Fits a trace's addresses to the device: as they are, renumbered, or modulo its capacity.
 
+use crate::config::Fit;
 use crate::read::formats::{Event, Reject};
 use crate::read::page_set::{NumberedPages, PageSet};
 use crate::read::scan::Refusal;
-use ssd_core::config::Fit;
 use ssd_core::host::request::{Op, SourceError, flags};
 
 /// One request of a trace in memory.

@@ -1,10 +1,11 @@
 //! The requests of a trace as in the file: neither fitted to a device nor repeated.
 
+use crate::config::Workload;
 use crate::read::input::{self, Step, Watch};
 use crate::read::reading::{self, Found};
 use crate::read::scan::{Chosen, Refusal};
 use serde::Serialize;
-use ssd_core::config::{Word, Workload};
+use ssd_core::config::Word;
 use ssd_core::host::request::{SourceError, TimedRequest};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

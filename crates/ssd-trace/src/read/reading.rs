@@ -1,12 +1,14 @@
 //! The common part of every reading of a trace: from the bytes of a file to the events of the chosen action
 //! in the time range.
 
+use crate::config::{TraceUnit, Workload};
 use crate::read::detect;
+use crate::read::formats::TraceFormat;
 use crate::read::formats::{self, Event, ReadAs};
 use crate::read::input::{self, Watch, Watched};
 use crate::read::scan::{Chosen, Refusal, Scan, Tally};
 use crate::read::unit::Unit;
-use ssd_core::config::{TraceFormat, TraceUnit, Word, Workload};
+use ssd_core::config::Word;
 use ssd_core::host::request::SourceError;
 use ssd_core::metrics::numbers::count;
 use std::io::Read;

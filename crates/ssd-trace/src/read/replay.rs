@@ -1,12 +1,13 @@
 //! Replays a trace: time range, fit to the device, loops, time scale.
 
+use crate::config::Workload;
 use crate::read::digest::Digest;
 use crate::read::facts::{TraceFacts, Volume};
 use crate::read::fit::{Fitter, Record};
 use crate::read::input::{self, Step, Watch};
 use crate::read::reading::{self, Found};
 use crate::read::scan::Chosen;
-use ssd_core::config::{Word, Workload};
+use ssd_core::config::Word;
 use ssd_core::host::request::{Request, Source, SourceError, TimedRequest};
 use ssd_core::units::{Nanos, SECTOR_BYTES};
 use std::io::Read;

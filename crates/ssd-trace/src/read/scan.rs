@@ -2,6 +2,7 @@
 //! error.
 
 use crate::read::columnar::Reader;
+use crate::read::formats::TraceFormat;
 use crate::read::formats::{Clock, Cut, Event, Format, Line, ReadAs, Reject};
 use crate::read::input::{self, Step, Watch};
 use crate::read::lines::{Lines, Pieces, Text};
@@ -10,7 +11,6 @@ use crate::read::records::{Part, Records};
 use crate::read::sort::{Entry, Room, Sorter};
 use crate::read::unit::Shape;
 use crate::read::volumes::Volumes;
-use ssd_core::config::TraceFormat;
 use ssd_core::host::request::{Source, SourceError};
 use ssd_core::metrics::numbers::count;
 use std::collections::BTreeMap;

@@ -11,8 +11,10 @@
 //! sectors none is refused or warned about, in bytes all are refused, in pages all but one (lengths of 16 and
 //! 128 pages are frequent in it), which is warned about.
 
+use crate::config::{TraceUnit, Workload};
+use crate::read::formats::TraceFormat;
 use crate::read::formats::{self, Event, Range, Reject};
-use ssd_core::config::{TraceFormat, TraceUnit, Word, Workload};
+use ssd_core::config::Word;
 use ssd_core::host::request::{Op, SourceError};
 use ssd_core::metrics::numbers::{bandwidth, count, duration, size};
 use ssd_core::units::SECTOR_BYTES;

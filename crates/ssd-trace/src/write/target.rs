@@ -3,7 +3,8 @@
 use super::{
     BlockEvent, Columnar, EPOCH_1970, Fio, Mqsim, Msr, Options, TextWriter, TraceWriter, WriteError,
 };
-use ssd_core::config::{TraceFormat, Word};
+use crate::read::formats::TraceFormat;
+use ssd_core::config::Word;
 use std::path::Path;
 
 /// Name of the host, and of the file, if a format requires one. fio's `replay_redirect` names the intended

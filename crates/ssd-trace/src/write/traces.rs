@@ -2,9 +2,9 @@
 //! of them, whatever the length of the trace.
 
 use super::{ConvertError, Counts, Options, Target, TraceWriter, WriteError};
+use crate::config::Workload;
 use crate::read::input::Step;
 use crate::read::raw::{self, Reading, Stopped, VolumesReading};
-use ssd_core::config::Workload;
 use ssd_core::host::request::SourceError;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

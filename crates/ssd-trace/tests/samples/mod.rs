@@ -1,8 +1,8 @@
 //! A small trace of every format, with what it says.
 #![allow(dead_code, reason = "every test file takes what it needs")]
 
-use ssd_core::config::TraceFormat;
 use ssd_core::host::request::Op;
+use ssd_trace::formats::TraceFormat;
 
 /// Time, operation, first sector, sectors.
 pub(crate) type Simple = (u64, Op, u64, u32);

@@ -1,45 +1,18 @@
 //! Workload configurations for the tests.
 
-use ssd_core::config::{
-    Arrival, ArrivalKind, Fit, ParameterSet, SizeShare, TraceFormat, TraceUnit, Workload,
-    WorkloadKind,
-};
 use ssd_core::host::request::{Source, TimedRequest};
+use ssd_trace::config::{Arrival, ArrivalKind, Workload, WorkloadKind};
+use ssd_trace::formats::TraceFormat;
 
 /// A plain workload of this kind: 4 KiB writes every 10 us, addresses as they are.
 pub(crate) fn workload(kind: WorkloadKind) -> Workload {
     Workload {
         kind,
-        trace: None,
         format: TraceFormat::BlockEvent,
-        volume: None,
-        action: 'Q',
-        from_ns: 0,
-        until_ns: None,
-        fit: Fit::None,
-        loops: 1,
-        time_scale: 1.0,
-        unit: TraceUnit::Auto,
-        page_bytes: 4096,
-        sort: false,
-        skip_bad: false,
         max_bad: 1.0,
-        dedup: false,
-        set: ParameterSet::AdaptiveChannel,
-        like: None,
-        msr: None,
-        job: None,
-        seed: None,
         requests: 10_000,
-        sizes: vec![SizeShare { bytes: 4096, weight: 1.0 }],
-        read: 0.0,
-        trim: 0.0,
-        theta: 0.99,
-        hot_space: 0.1,
-        hot_access: 0.9,
-        span: 1.0,
         arrival: Arrival { kind: ArrivalKind::Fixed, interval_ns: 10_000, burst: 4, pause_ns: 0 },
-        warmup_requests: 0,
+        ..Workload::default()
     }
 }
 

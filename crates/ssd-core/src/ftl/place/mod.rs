@@ -1,7 +1,7 @@
 //! Where do writes go? One file per placement: the plane an admitted host write is queued for.
 
 use crate::config::DeviceConfig;
-use crate::plug::{PolicyInfo, PolicySpec};
+use crate::plug::PolicySpec;
 use crate::units::{Lpn, PlaneId};
 
 /// The device as a placement sees it.
@@ -42,58 +42,22 @@ impl Layout {
     }
 }
 
-/// Chooses the plane of an admitted host write.
-pub trait PlacementPolicy: Send {
-    /// The plane for `lpn`. `load(plane)` is the number of operations waiting or running on the busy
-    /// unit of a plane.
-    fn place(&mut self, lpn: Lpn, load: &dyn Fn(PlaneId) -> u32) -> PlaneId;
-}
+crate::plugs! {
+    /// Chooses the plane of an admitted host write.
+    pub trait PlacementPolicy, placement_hooks! {
+        /// The plane for `lpn`. `load(plane)` is the number of operations waiting or running on the busy
+        /// unit of a plane.
+        #[inline(always)]
+        fn place(&mut self, lpn: Lpn, load: &dyn Fn(PlaneId) -> u32) -> PlaneId;
+    }
 
-macro_rules! placements {
-    ($($file:ident $variant:ident),+ $(,)?) => {
-        $(pub mod $file;)+
-
-        /// Every placement, dispatched by `match`.
-        pub enum Placement {
-            $(#[doc = stringify!($file)] $variant($file::Policy),)+
-            /// An external policy (Python).
-            External(Box<dyn PlacementPolicy>),
-        }
-
-        /// Registry entries of all policies, sorted by name.
-        pub const ALL: &[&PolicyInfo] = &[$(&$file::INFO),+];
-
-        impl Placement {
-            /// The policy that `spec` names.
-            ///
-            /// # Panics
-            /// If the name is unknown: the config layer has checked it.
-            #[must_use]
-            pub fn build(spec: &PolicySpec, layout: &Layout) -> Placement {
-                $(if spec.policy == $file::INFO.name {
-                    return Placement::$variant($file::Policy::build(spec, layout));
-                })+
-                panic!("placement {:?} is not in the registry", spec.policy)
-            }
-        }
-
-        impl PlacementPolicy for Placement {
-            #[inline(always)]
-            fn place(&mut self, lpn: Lpn, load: &dyn Fn(PlaneId) -> u32) -> PlaneId {
-                match self {
-                    $(Placement::$variant(p) => p.place(lpn, load),)+
-                    Placement::External(p) => p.place(lpn, load),
-                }
-            }
-        }
-    };
-}
-
-// One line a policy, sorted by file name.
-placements! {
-    least_busy LeastBusy,
-    round_robin RoundRobin,
-    striped Striped,
+    /// Every placement, dispatched by `match`.
+    // One line a policy, sorted by file name.
+    pub enum Placement = "placement", build(spec: &PolicySpec, layout: &Layout) (spec, layout) {
+        least_busy LeastBusy,
+        round_robin RoundRobin,
+        striped Striped,
+    }
 }
 
 #[cfg(test)]

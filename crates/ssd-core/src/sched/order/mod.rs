@@ -1,6 +1,6 @@
 //! The orders of operations on a busy unit, one file each.
 
-use crate::plug::{PolicyInfo, PolicySpec};
+use crate::plug::PolicySpec;
 
 /// Host reads.
 pub const R_HOST: usize = 0;
@@ -76,58 +76,22 @@ impl Heads {
     }
 }
 
-/// Which queue's head starts on an idle busy unit.
-pub trait OrderPolicy: Send {
-    /// Index into `heads` of a queue with a head. At least one head is present.
-    fn pick(&self, heads: &Heads) -> usize;
-}
+crate::plugs! {
+    /// Which queue's head starts on an idle busy unit.
+    pub trait OrderPolicy, order_hooks! {
+        /// Index into `heads` of a queue with a head. At least one head is present.
+        #[inline]
+        fn pick(&self, heads: &Heads) -> usize;
+    }
 
-macro_rules! orders {
-    ($($file:ident $variant:ident),+ $(,)?) => {
-        $(pub mod $file;)+
-
-        /// Every order, dispatched by `match`.
-        pub enum Order {
-            $(#[doc = stringify!($file)] $variant($file::Policy),)+
-            /// An external policy (Python).
-            External(Box<dyn OrderPolicy>),
-        }
-
-        /// Registry entries of all policies, sorted by name.
-        pub const ALL: &[&PolicyInfo] = &[$(&$file::INFO),+];
-
-        impl Order {
-            /// The policy that `spec` names.
-            ///
-            /// # Panics
-            /// If the name is unknown: the config layer has checked it.
-            #[must_use]
-            pub fn build(spec: &PolicySpec) -> Order {
-                $(if spec.policy == $file::INFO.name {
-                    return Order::$variant($file::Policy::build(spec));
-                })+
-                panic!("order {:?} is not in the registry", spec.policy)
-            }
-        }
-
-        impl OrderPolicy for Order {
-            #[inline]
-            fn pick(&self, heads: &Heads) -> usize {
-                match self {
-                    $(Order::$variant(p) => p.pick(heads),)+
-                    Order::External(p) => p.pick(heads),
-                }
-            }
-        }
-    };
-}
-
-// One line a policy, sorted by file name.
-orders! {
-    fifo Fifo,
-    gc_first GcFirst,
-    host_first HostFirst,
-    read_first ReadFirst,
+    /// Every order, dispatched by `match`.
+    // One line a policy, sorted by file name.
+    pub enum Order = "order", build(spec: &PolicySpec) (spec) {
+        fifo Fifo,
+        gc_first GcFirst,
+        host_first HostFirst,
+        read_first ReadFirst,
+    }
 }
 
 #[cfg(test)]

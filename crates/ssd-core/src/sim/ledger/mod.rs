@@ -6,7 +6,7 @@ pub(crate) mod content;
 pub mod log;
 
 use super::front::request::{InFlight, RequestRecord};
-use crate::config::{Config, WorkloadKind};
+use crate::config::Config;
 use crate::ftl::Ftl;
 use crate::host::device::DeviceError;
 use crate::metrics::Measurements;
@@ -40,12 +40,12 @@ impl Ledger {
     pub(crate) fn new(config: &Config, ftl: &Ftl, sequence: u64) -> Ledger {
         let interval = Nanos(config.metrics.interval_ns);
         Ledger {
-            measured: Measurements::new(interval, config.workload.kind == WorkloadKind::Trace),
+            measured: Measurements::new(interval, false),
             content: Content::new(config, ftl),
             operations: config.metrics.op_log.then(OpLog::default),
             requests: config.metrics.request_log.then(Vec::new),
             event_digest: 0xcbf2_9ce4_8422_2325,
-            warmup: config.workload.warmup_requests,
+            warmup: 0,
             next_sample: if interval == Nanos::ZERO { Nanos::NEVER } else { interval },
             pages_before: sequence,
             erases_before: ftl.blocks.erases.clone(),
@@ -78,6 +78,12 @@ impl Ledger {
         self.measured.sample(at, gauges);
         self.next_sample = at + Nanos(interval_ns);
         Ok(())
+    }
+
+    /// Leave `warmup` requests out of the statistics; `split` keeps the latencies of volumes and streams apart.
+    pub(crate) fn measure(&mut self, warmup: u64, split: bool) {
+        self.warmup = warmup;
+        self.measured = Measurements::new(Nanos(self.measured.series.interval_ns), split);
     }
 
     /// Whether the measurement starts with request `id`.

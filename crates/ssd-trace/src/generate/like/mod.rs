@@ -16,11 +16,11 @@
 mod recency;
 mod volume;
 
+use crate::config::{Fit, Workload, WorkloadKind};
 use crate::generate::app::deck::{BLOCK, BLOCK_BYTES};
 use crate::read::fit::Record;
 use crate::read::input::Step;
 use crate::read::replay::TraceSource;
-use ssd_core::config::{Fit, Workload, WorkloadKind};
 use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
 use ssd_core::rng::Stream;
 use ssd_core::units::Nanos;

@@ -1,6 +1,6 @@
 //! Arrival times of a synthetic workload: fixed, Poisson, or bursts of Poisson arrivals.
 
-use ssd_core::config::{Arrival, ArrivalKind, Workload};
+use crate::config::{Arrival, ArrivalKind, Workload};
 use ssd_core::host::request::{Request, Source, SourceError, TimedRequest};
 use ssd_core::rng::Stream;
 use ssd_core::units::Nanos;

@@ -1,7 +1,7 @@
 //! Mixtures of operations and sizes.
 
 use super::check_share;
-use ssd_core::config::{SizeShare, Workload};
+use crate::config::{SizeShare, Workload};
 use ssd_core::host::request::{Op, SourceError, TimedRequest};
 use ssd_core::rng::Stream;
 use ssd_core::units::SECTOR_BYTES;

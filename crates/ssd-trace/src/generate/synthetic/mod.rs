@@ -18,11 +18,12 @@ pub use arrivals::Arriving;
 pub use scatter::Scatter;
 pub use zipf::Zipf;
 
+use crate::config::{Origin, Workload, WorkloadKind};
 use arrivals::Arrivals;
 use hot_cold::HotCold;
 use mixture::{Operations, Sizes};
 use sequential::Sequential;
-use ssd_core::config::{Origin, Word as _, Workload, WorkloadKind};
+use ssd_core::config::Word as _;
 use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
 use ssd_core::rng::Stream;
 use ssd_core::units::SECTOR_BYTES;

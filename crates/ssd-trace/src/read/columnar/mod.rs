@@ -19,8 +19,7 @@ pub use layout::{
 };
 pub use reader::Reader;
 
-use crate::read::formats::{Clock, FormatInfo};
-use ssd_core::config::TraceFormat;
+use crate::read::formats::{Clock, FormatInfo, TraceFormat, UnitRule};
 
 /// Extension of trace files, without the dot.
 pub const EXTENSION: &str = "ssdtrace";
@@ -28,8 +27,12 @@ pub const EXTENSION: &str = "ssdtrace";
 /// Description of the format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::Ssdtrace,
+    name: "ssdtrace",
+    summary: "Trace files of ssdlab.",
     title: "a trace file of ssdlab",
     form: "columns of binary numbers (docs/trace-file.md)",
+    unit: UnitRule::Fixed,
+    actions: false,
     units: "time in ns, address and length in 512 B sectors",
     clock: Clock::File,
     volume: "volume of the request",

@@ -5,14 +5,17 @@
 //! microseconds, opcode R or W. Decided: a time with decimals is another unit: refused.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, in_bytes, is_header};
-use ssd_core::config::TraceFormat;
+use super::{Clock, Format, FormatInfo, Line, Reject, TraceFormat, UnitRule, in_bytes, is_header};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::Alibaba,
+    name: "alibaba",
+    summary: "Alibaba block traces of 2020.",
     title: "an Alibaba block trace",
     form: "`device_id,R|W,offset,length,timestamp`",
+    unit: UnitRule::Fixed,
+    actions: false,
     units: "time in us, offset and length in bytes",
     clock: Clock::FirstRecord,
     volume: "device_id",

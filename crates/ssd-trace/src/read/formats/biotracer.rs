@@ -7,15 +7,18 @@
 //! bits of TYPE describe how the request waited and are not used; two lengths that differ are an error.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, in_sectors};
-use ssd_core::config::TraceFormat;
+use super::{Clock, Format, FormatInfo, Line, Reject, TraceFormat, UnitRule, in_sectors};
 use ssd_core::host::request::Op;
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::Biotracer,
+    name: "biotracer",
+    summary: "BIOtracer, smartphone storage traces.",
     title: "a BIOtracer trace",
     form: "`SECTOR SECTORS BYTES TYPE GENERATED TAKEN SUBMITTED FINISHED`",
+    unit: UnitRule::Fixed,
+    actions: false,
     units: "times in s with up to nine decimals, address in 512 B sectors, length in both",
     clock: Clock::FirstRecord,
     volume: "0, the only one",

@@ -6,15 +6,18 @@
 //! earlier replay, are not used and may be missing.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, in_sectors};
-use ssd_core::config::TraceFormat;
+use super::{Clock, Format, FormatInfo, Line, Reject, TraceFormat, UnitRule, in_sectors};
 use ssd_core::host::request::{Op, flags};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::Blkreplay,
+    name: "blkreplay",
+    summary: "Load files of blkreplay.",
     title: "a blkreplay load file",
     form: "`START ; SECTOR ; SECTORS ; R|W|RA [; DELAY ; DURATION]`",
+    unit: UnitRule::Sectors,
+    actions: false,
     units: "time in s with up to nine decimals, address and length in 512 B sectors",
     clock: Clock::File,
     volume: "0, the only one",

@@ -10,16 +10,20 @@
 
 use super::block_event::{Rwbs, Verb};
 use super::{
-    Clock, Cut, Format, FormatInfo, Line, Range, ReadAs, Reject, big_endian, little_endian,
+    Clock, Cut, Format, FormatInfo, Line, Range, ReadAs, Reject, TraceFormat, UnitRule, big_endian,
+    little_endian,
 };
-use ssd_core::config::TraceFormat;
 use ssd_core::host::request::flags;
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::Blktrace,
+    name: "blktrace",
+    summary: "Binary files of blktrace.",
     title: "a binary file of blktrace",
     form: "records of 48 bytes and a tail, led by the magic number 0x65617407 in either byte order",
+    unit: UnitRule::Fixed,
+    actions: true,
     units: "time in ns, address in 512 B sectors, length in bytes",
     clock: Clock::FirstRecord,
     volume: "MAJOR * 2^32 + MINOR",

@@ -25,9 +25,9 @@
 
 use super::cursor::Cursor;
 use super::{
-    Clock, Event, Format, FormatInfo, Line, MAX_TRANSFER_SECTORS, Range, ReadAs, Reject, in_sectors,
+    Clock, Event, Format, FormatInfo, Line, MAX_TRANSFER_SECTORS, Range, ReadAs, Reject,
+    TraceFormat, UnitRule, in_sectors,
 };
-use ssd_core::config::TraceFormat;
 use ssd_core::host::request::{Op, flags};
 
 /// The form of a line, for error messages.
@@ -36,8 +36,12 @@ const LINE_FORM: &str = "`MAJ,MIN CPU SEQ TIME PID ACTION RWBS SECTOR + N [COMM]
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::BlockEvent,
+    name: "block-event",
+    summary: "Output of blkparse, and the same fields from tracefs.",
     title: "block-event text",
     form: LINE_FORM,
+    unit: UnitRule::Fixed,
+    actions: true,
     units: "time in s with up to nine decimals, SECTOR and N in 512 B sectors",
     clock: Clock::File,
     volume: "MAJ * 2^32 + MIN",

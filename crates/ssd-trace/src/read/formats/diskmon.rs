@@ -5,15 +5,20 @@
 //! DiskMon writes times of day, which restart at midnight: refused.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, in_sectors, is_header};
-use ssd_core::config::TraceFormat;
+use super::{
+    Clock, Format, FormatInfo, Line, Reject, TraceFormat, UnitRule, in_sectors, is_header,
+};
 use ssd_core::host::request::Op;
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::Diskmon,
+    name: "diskmon",
+    summary: "Windows DiskMon.",
     title: "a DiskMon trace",
     form: "`SEQUENCE TIME DURATION DISK Read|Write SECTOR SECTORS`",
+    unit: UnitRule::Sectors,
+    actions: false,
     units: "time in s with up to nine decimals, address and length in 512 B sectors",
     clock: Clock::File,
     volume: "DISK",

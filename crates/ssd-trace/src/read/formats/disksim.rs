@@ -9,16 +9,21 @@
 //! them, but does not read them.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, ascii, in_sectors};
+use super::{
+    Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, UnitRule, ascii, in_sectors,
+};
 use crate::read::unit::Unit;
-use ssd_core::config::TraceFormat;
 use ssd_core::host::request::Op;
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::Disksim,
+    name: "disksim",
+    summary: "DiskSim's ASCII requests, times in ms.",
     title: "a DiskSim trace",
     form: "`TIME_MS DEVICE SECTOR SECTORS FLAGS`",
+    unit: UnitRule::Varies,
+    actions: false,
     units: "time in ms with up to six decimals, address and length in 512 B sectors",
     clock: Clock::File,
     volume: "DEVICE",

@@ -9,17 +9,23 @@
 //! versions have a column CPU before IrpPtr. The columns after DiskNum are not used.
 
 use super::cursor::Cursor;
-use super::{Clock, Event, Format, FormatInfo, Head, Line, Range, Reject, in_bytes, share};
-use ssd_core::config::TraceFormat;
+use super::{
+    Clock, Event, Format, FormatInfo, Head, Line, Range, Reject, TraceFormat, UnitRule, in_bytes,
+    share,
+};
 use ssd_core::host::request::Op;
 use std::collections::BTreeSet;
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::Etw,
+    name: "etw",
+    summary: "Windows disk events (ETW) as CSV, Microsoft's servers.",
     title: "a CSV file of Windows disk events (ETW)",
     form: "`DiskRead|DiskWrite, TimeStamp, Process (PID), ThreadID, [CPU,] IrpPtr, ByteOffset, \
            IOSize, ElapsedTime, DiskNum, ...`",
+    unit: UnitRule::Fixed,
+    actions: false,
     units: "time in us, offset and size in hexadecimal bytes",
     clock: Clock::File,
     volume: "DiskNum",

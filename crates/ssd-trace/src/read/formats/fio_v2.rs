@@ -5,14 +5,17 @@
 //! below 100 us); what follows a wait arrives at its end. Sync and datasync are flushes.
 
 use super::iolog::{Iolog, Version};
-use super::{Clock, FormatInfo};
-use ssd_core::config::TraceFormat;
+use super::{Clock, FormatInfo, TraceFormat, UnitRule};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::FioV2,
+    name: "fio-v2",
+    summary: "I/O log of fio, version 2.",
     title: "an I/O log of fio, version 2",
     form: "`FILE ACTION [OFFSET LENGTH]`",
+    unit: UnitRule::Fixed,
+    actions: false,
     units: "time in us (only `wait` lines have one), offset and length in bytes",
     clock: Clock::File,
     volume: "number of the file, from 0, in the order of the `add` lines",

@@ -5,14 +5,17 @@
 //! (`log_io_u`), so they are read as such. Sync and datasync are flushes.
 
 use super::iolog::{Iolog, Version};
-use super::{Clock, FormatInfo};
-use ssd_core::config::TraceFormat;
+use super::{Clock, FormatInfo, TraceFormat, UnitRule};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::FioV3,
+    name: "fio-v3",
+    summary: "I/O log of fio, version 3.",
     title: "an I/O log of fio, version 3",
     form: "`TIME_US FILE ACTION [OFFSET LENGTH]`",
+    unit: UnitRule::Fixed,
+    actions: false,
     units: "time in us, offset and length in bytes",
     clock: Clock::File,
     volume: "number of the file, from 0, in the order of the `add` lines",

@@ -6,15 +6,18 @@
 //! `homes` of 512 B) must have the form of one and is not used.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, in_sectors};
-use ssd_core::config::TraceFormat;
+use super::{Clock, Format, FormatInfo, Line, Reject, TraceFormat, UnitRule, in_sectors};
 use ssd_core::host::request::Op;
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::Fiu,
+    name: "fiu",
+    summary: "FIU traces (SRCMap, IODedup).",
     title: "an FIU trace",
     form: "`TIME_NS PID PROCESS LBA SECTORS W|R MAJOR MINOR MD5`",
+    unit: UnitRule::Sectors,
+    actions: false,
     units: "time in ns, address and length in 512 B sectors",
     clock: Clock::FirstRecord,
     volume: "MAJOR * 2^32 + MINOR",

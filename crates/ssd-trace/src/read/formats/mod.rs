@@ -10,7 +10,9 @@ mod iolog;
 
 use crate::read::scan::{Refusal, Scan, Tally};
 use crate::read::unit::Unit;
-use ssd_core::config::{TraceFormat, Word};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use ssd_core::config::Word;
 use ssd_core::host::request::{Op, Request, SourceError, TimedRequest};
 use ssd_core::units::Nanos;
 use std::borrow::Cow;
@@ -108,15 +110,34 @@ impl Clock {
     }
 }
 
+/// Whether the unit of addresses and lengths is certain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UnitRule {
+    /// Always the defined one.
+    Fixed,
+    /// Sectors by definition; files in bytes are noticed.
+    Sectors,
+    /// Files may count in units other than the defined one (`workload.unit`).
+    Varies,
+}
+
 /// Description of a format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FormatInfo {
-    /// Its word in the config.
+    /// The format.
     pub format: TraceFormat,
+    /// Its word in the config.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub summary: &'static str,
     /// Its name in messages.
     pub title: &'static str,
     /// Form of a line.
     pub form: &'static str,
+    /// Whether the unit of addresses and lengths is certain.
+    pub unit: UnitRule,
+    /// Whether the events have actions, of which one is chosen.
+    pub actions: bool,
     /// Units of times, addresses and lengths.
     pub units: &'static str,
     /// The meaning of time 0 of a replay.
@@ -129,21 +150,6 @@ pub struct FormatInfo {
     pub source: &'static str,
     /// What is refused or decided, and why.
     pub traps: &'static str,
-}
-
-impl FormatInfo {
-    /// Its word in the config.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.format.word()
-    }
-
-    /// A one-line description, from the config.
-    #[must_use]
-    pub fn summary(&self) -> &'static str {
-        let word = TraceFormat::WORDS.iter().find(|word| word.0 == self.name());
-        word.map_or(self.title, |word| word.1.trim())
-    }
 }
 
 /// How a file is split into the pieces that [`Format::parse`] reads.
@@ -244,8 +250,23 @@ macro_rules! formats {
     ($($file:ident $variant:ident),+ $(,)?) => {
         $(pub mod $file;)+
 
+        /// `workload.format`: a trace format; the file of each describes it.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        #[allow(missing_docs, reason = "INFO in the file of a format describes it")]
+        pub enum TraceFormat {
+            Auto,
+            $($variant,)+
+            Ssdtrace,
+        }
+
         /// Descriptions of the formats: plugs, sorted by name, and ssdlab's trace file.
         pub const ALL: &[&FormatInfo] = &[$(&$file::INFO,)+ &crate::read::columnar::INFO];
+
+        const WORDS: [(&str, &str); 1 + ALL.len()] = sorted([
+            ("auto", "Detected from the first lines."),
+            $(($file::INFO.name, $file::INFO.summary),)+
+            (crate::read::columnar::INFO.name, crate::read::columnar::INFO.summary),
+        ]);
 
         /// [`Format::detect`] of every format.
         #[must_use]
@@ -302,6 +323,61 @@ formats! {
     vscsi Vscsi,
 }
 
+impl Word for TraceFormat {
+    const WORDS: &'static [(&'static str, &'static str)] = &WORDS;
+
+    fn from_word(word: &str) -> Option<TraceFormat> {
+        let named = ALL.iter().find(|info| info.name == word).map(|info| info.format);
+        named.or_else(|| (word == "auto").then_some(TraceFormat::Auto))
+    }
+
+    fn word(self) -> &'static str {
+        info(self).map_or("auto", |info| info.name)
+    }
+}
+
+impl Serialize for TraceFormat {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.word())
+    }
+}
+
+impl<'de> Deserialize<'de> for TraceFormat {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<TraceFormat, D::Error> {
+        let word = Cow::<str>::deserialize(from)?;
+        TraceFormat::from_word(&word)
+            .ok_or_else(|| D::Error::custom(format!("there is no trace format {word:?}")))
+    }
+}
+
+/// `words` after the first, by name.
+const fn sorted<const N: usize>(
+    mut words: [(&'static str, &'static str); N],
+) -> [(&'static str, &'static str); N] {
+    let mut end = 2;
+    while end < N {
+        let mut at = end;
+        while at > 1 && before(words[at].0.as_bytes(), words[at - 1].0.as_bytes()) {
+            (words[at], words[at - 1]) = (words[at - 1], words[at]);
+            at -= 1;
+        }
+        end += 1;
+    }
+    words
+}
+
+/// Whether `a` sorts before `b`.
+const fn before(a: &[u8], b: &[u8]) -> bool {
+    let mut at = 0;
+    while at < a.len() && at < b.len() {
+        if a[at] != b[at] {
+            return a[at] < b[at];
+        }
+        at += 1;
+    }
+    a.len() < b.len()
+}
+
 /// Description of `format`; `None` for `auto`.
 #[must_use]
 pub fn info(format: TraceFormat) -> Option<&'static FormatInfo> {
@@ -310,18 +386,17 @@ pub fn info(format: TraceFormat) -> Option<&'static FormatInfo> {
 
 /// Whether the events of `format` have actions, of which one is chosen.
 pub(crate) fn has_actions(format: TraceFormat) -> bool {
-    matches!(format, TraceFormat::BlockEvent | TraceFormat::Blktrace)
+    info(format).is_some_and(|info| info.actions)
 }
 
 /// Whether files of `format` may count addresses and lengths in units other than the defined one.
 pub(crate) fn unit_varies(format: TraceFormat) -> bool {
-    use TraceFormat::{Disksim, Mqsim, Ssdsim, Tencent};
-    matches!(format, Disksim | Mqsim | Ssdsim | Tencent)
+    info(format).is_some_and(|info| info.unit == UnitRule::Varies)
 }
 
 /// Whether addresses and lengths of `format` are in sectors by definition.
 pub(crate) fn counts_sectors(format: TraceFormat) -> bool {
-    matches!(format, TraceFormat::Blkreplay | TraceFormat::Diskmon | TraceFormat::Fiu)
+    info(format).is_some_and(|info| info.unit == UnitRule::Sectors)
 }
 
 /// A read or write of an address and a length, with the columns of both.

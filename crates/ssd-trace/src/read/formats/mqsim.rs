@@ -6,15 +6,18 @@
 //! taken to be nanoseconds, as in its samples. For another unit set `workload.time_scale`.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, ascii};
+use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, UnitRule, ascii};
 use crate::read::unit::Unit;
-use ssd_core::config::TraceFormat;
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::Mqsim,
+    name: "mqsim",
+    summary: "MQSim's ASCII requests, times in ns.",
     title: "an MQSim trace",
     form: "`TIME_NS DEVICE SECTOR SECTORS 0|1`",
+    unit: UnitRule::Varies,
+    actions: false,
     units: "time in ns (another Time_Unit: workload.time_scale), address and length in 512 B sectors",
     clock: Clock::File,
     volume: "DEVICE",

@@ -6,15 +6,18 @@
 //! a second host is refused, because disk numbers count per host. ResponseTime is not used.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, in_bytes, is_header};
-use ssd_core::config::TraceFormat;
+use super::{Clock, Format, FormatInfo, Line, Reject, TraceFormat, UnitRule, in_bytes, is_header};
 use ssd_core::host::request::Op;
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::Msr,
+    name: "msr",
+    summary: "MSR Cambridge CSV.",
     title: "an MSR Cambridge trace",
     form: "`Timestamp,Hostname,DiskNumber,Read|Write,Offset,Size,ResponseTime`",
+    unit: UnitRule::Fixed,
+    actions: false,
     units: "time in 100 ns since 1601 (FILETIME), offset and size in bytes",
     clock: Clock::FirstRecord,
     volume: "DiskNumber",

@@ -5,14 +5,17 @@
 //! start. Decided: fields after the time, which the specification leaves to the user, are not used.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Range, Reject, in_sectors};
-use ssd_core::config::TraceFormat;
+use super::{Clock, Format, FormatInfo, Line, Range, Reject, TraceFormat, UnitRule, in_sectors};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::Spc,
+    name: "spc",
+    summary: "SPC text, as in the UMass repository.",
     title: "an SPC trace",
     form: "`ASU,LBA,Size,R|W,Timestamp`",
+    unit: UnitRule::Fixed,
+    actions: false,
     units: "time in s with up to nine decimals, LBA in 512 B sectors, size in bytes",
     clock: Clock::File,
     volume: "ASU",

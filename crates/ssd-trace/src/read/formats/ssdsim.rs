@@ -6,15 +6,18 @@
 //! with decimals is refused: it is a file for DiskSim, in milliseconds.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, ascii};
+use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, UnitRule, ascii};
 use crate::read::unit::Unit;
-use ssd_core::config::TraceFormat;
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::Ssdsim,
+    name: "ssdsim",
+    summary: "SSDSim's ASCII requests, times in ns.",
     title: "an SSDSim trace",
     form: "`TIME_NS DEVICE SECTOR SECTORS 0|1 [DIGEST]`",
+    unit: UnitRule::Varies,
+    actions: false,
     units: "time in ns, address and length in 512 B sectors",
     clock: Clock::File,
     volume: "DEVICE",

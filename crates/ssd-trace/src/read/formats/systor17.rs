@@ -5,14 +5,17 @@
 //! Decided: the response time may be empty and is not used.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, in_bytes, is_header};
-use ssd_core::config::TraceFormat;
+use super::{Clock, Format, FormatInfo, Line, Reject, TraceFormat, UnitRule, in_bytes, is_header};
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::Systor17,
+    name: "systor17",
+    summary: "SYSTOR '17 LUN traces.",
     title: "a SYSTOR '17 trace",
     form: "`Timestamp,[Response],R|W,LUN,Offset,Size`",
+    unit: UnitRule::Fixed,
+    actions: false,
     units: "time in s with up to nine decimals, offset and size in bytes",
     clock: Clock::FirstRecord,
     volume: "LUN",

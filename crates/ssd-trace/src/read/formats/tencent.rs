@@ -5,15 +5,20 @@
 //! read and 1 a write. Decided: the units follow existing readers; the data set states none.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, ReadAs, Reject, in_sectors, is_header};
+use super::{
+    Clock, Format, FormatInfo, Line, ReadAs, Reject, TraceFormat, UnitRule, in_sectors, is_header,
+};
 use crate::read::unit::Unit;
-use ssd_core::config::TraceFormat;
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::Tencent,
+    name: "tencent",
+    summary: "Tencent cloud block storage.",
     title: "a Tencent block trace",
     form: "`Timestamp,Offset,Size,0|1,VolumeID`",
+    unit: UnitRule::Varies,
+    actions: false,
     units: "time in s, offset and size in 512 B sectors",
     clock: Clock::FirstRecord,
     volume: "VolumeID",

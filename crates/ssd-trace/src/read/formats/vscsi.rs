@@ -8,15 +8,21 @@
 //! READ(10) and WRITE(10), the only ones seen.
 
 use super::cursor::TOO_LATE;
-use super::{Clock, Cut, Format, FormatInfo, Line, Range, Reject, in_sectors, little_endian};
-use ssd_core::config::TraceFormat;
+use super::{
+    Clock, Cut, Format, FormatInfo, Line, Range, Reject, TraceFormat, UnitRule, in_sectors,
+    little_endian,
+};
 use ssd_core::host::request::Op;
 
 /// The format.
 pub const INFO: FormatInfo = FormatInfo {
     format: TraceFormat::Vscsi,
+    name: "vscsi",
+    summary: "CloudPhysics vscsi traces, versions 1 and 2.",
     title: "a CloudPhysics vscsi trace",
     form: "little-endian records of 32 bytes (version 1) or 40 bytes (version 2)",
+    unit: UnitRule::Fixed,
+    actions: false,
     units: "time in us, address in 512 B sectors, length in bytes",
     clock: Clock::FirstRecord,
     volume: "0, the only one",

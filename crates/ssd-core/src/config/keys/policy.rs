@@ -1,50 +1,48 @@
 //! Policies by name; [`PolicyInfo`] defines the parameters that each accepts.
 
-use super::error::{Errors, did_you_mean, one_of};
-use super::parse::{Node, Said};
-use super::read::{self, Span};
+use crate::config::text::error::{Errors, did_you_mean, one_of};
+use crate::config::text::parse::{Node, Said};
+use crate::config::text::read::{self, Span};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec, Value};
 
 /// One decision with the policies for it.
 #[derive(Clone, Copy)]
-pub(crate) struct Registry {
+pub struct Registry {
     /// "victim policy", for messages.
-    pub(crate) what: &'static str,
+    pub what: &'static str,
     /// The policies, sorted by name.
-    pub(crate) all: &'static [&'static PolicyInfo],
+    pub all: &'static [&'static PolicyInfo],
 }
 
 /// Triggers.
-pub(crate) const TRIGGERS: Registry =
-    Registry { what: "trigger", all: crate::ftl::gc::trigger::ALL };
+pub const TRIGGERS: Registry = Registry { what: "trigger", all: crate::ftl::gc::trigger::ALL };
 /// Victim policies.
-pub(crate) const VICTIMS: Registry =
-    Registry { what: "victim policy", all: crate::ftl::gc::victim::ALL };
+pub const VICTIMS: Registry = Registry { what: "victim policy", all: crate::ftl::gc::victim::ALL };
 /// Concurrency rules.
-pub(crate) const CONCURRENCIES: Registry =
+pub const CONCURRENCIES: Registry =
     Registry { what: "concurrency rule", all: crate::ftl::gc::concurrency::ALL };
 /// Placements.
-pub(crate) const PLACEMENTS: Registry = Registry { what: "placement", all: crate::ftl::place::ALL };
+pub const PLACEMENTS: Registry = Registry { what: "placement", all: crate::ftl::place::ALL };
 /// Orders.
-pub(crate) const ORDERS: Registry = Registry { what: "order", all: crate::sched::order::ALL };
+pub const ORDERS: Registry = Registry { what: "order", all: crate::sched::order::ALL };
 
 /// Longest time of a policy parameter: one year.
 const MAX_TIME: u64 = 365 * 86_400 * 1_000_000_000;
 
 impl Registry {
     /// The policy called `name`.
-    pub(crate) fn find(&self, name: &str) -> Option<&'static PolicyInfo> {
+    pub fn find(&self, name: &str) -> Option<&'static PolicyInfo> {
         self.all.iter().copied().find(|info| info.name == name)
     }
 
     /// All names.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
         self.all.iter().map(|info| info.name)
     }
 
     /// The policy that `node` names, applied to the value set before: the same name keeps the parameters that
     /// are not set again; a different name starts from its defaults.
-    pub(crate) fn read(
+    pub fn read(
         &self,
         errors: &mut Errors,
         path: &str,
@@ -118,7 +116,7 @@ impl Registry {
     }
 
     /// Parameters of `spec` that have no default and were not set.
-    pub(crate) fn missing(&self, spec: &PolicySpec) -> Vec<&'static ParamInfo> {
+    pub fn missing(&self, spec: &PolicySpec) -> Vec<&'static ParamInfo> {
         let params = self.find(&spec.policy).map_or(&[][..], |info| info.params);
         params.iter().filter(|param| !spec.params.contains_key(param.name)).collect()
     }
@@ -149,8 +147,8 @@ fn parameter(param: &ParamInfo, node: &Node) -> Result<Value, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::error::SourcePos;
-    use crate::config::parse::set_value;
+    use crate::config::text::error::SourcePos;
+    use crate::config::text::parse::set_value;
 
     const INFO: PolicyInfo = PolicyInfo {
         name: "sample",
@@ -191,7 +189,7 @@ mod tests {
         let spec = read(text).expect("all parameters fit");
         assert_eq!((spec.int("d"), spec.int("t"), spec.flag("b")), (3, 1_000_000, true));
         assert_eq!((spec.real("r"), spec.word("age")), (1.0, "invalidation"));
-        assert_eq!(read(&crate::config::print::policy(SAMPLES, &spec)), Ok(spec));
+        assert_eq!(read(&crate::config::keys::show::policy(SAMPLES, &spec)), Ok(spec));
     }
 
     #[test]

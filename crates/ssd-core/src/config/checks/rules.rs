@@ -1,10 +1,10 @@
 //! Combinations that cannot work, with the numbers and a remedy. A check is skipped if one of its
 //! keys already has an error.
 
-use super::error::{Errors, SourcePos};
-use super::quantity::show_size;
-use super::resolve::Draft;
-use super::words::*;
+use super::{Check, basis, check};
+use crate::config::tables::*;
+use crate::config::text::quantity::show_size;
+use crate::config::words::Word;
 use crate::ftl::gc::endless;
 use std::cmp::Reverse;
 
@@ -15,44 +15,6 @@ const MAX_RESOURCES: u64 = 4000;
 /// Largest number of pages in an erase unit: valid counts have 16 bits.
 const MAX_UNIT_PAGES: u64 = 32_767;
 
-/// Examines `keys`; an error is reported at the first of them that was set.
-struct Check {
-    keys: &'static [&'static str],
-    run: fn(&Draft) -> Option<String>,
-    /// Later checks assume it and are skipped if it fails.
-    basis: bool,
-}
-
-const fn check(keys: &'static [&'static str], run: fn(&Draft) -> Option<String>) -> Check {
-    Check { keys, run, basis: false }
-}
-
-const fn basis(keys: &'static [&'static str], run: fn(&Draft) -> Option<String>) -> Check {
-    Check { keys, run, basis: true }
-}
-
-/// Run all checks.
-pub(crate) fn all(draft: &Draft, errors: &mut Errors) {
-    let mut found = Vec::new();
-    for check in CHECKS {
-        if check.keys.iter().any(|key| errors.touches(key)) {
-            continue;
-        }
-        if let Some(message) = (check.run)(draft) {
-            let said = draft.first_said(check.keys);
-            let (key, place) = said.unwrap_or((check.keys[0], SourcePos::NOWHERE));
-            if check.basis {
-                errors.add(place, key, message);
-            } else {
-                found.push((place, key, message));
-            }
-        }
-    }
-    for (place, key, message) in found {
-        errors.add(place, key, message);
-    }
-}
-
 const GEOMETRY: &[&str] = &[
     "device.blocks_per_plane",
     "device.pages_per_block",
@@ -61,7 +23,8 @@ const GEOMETRY: &[&str] = &[
     "device.planes_per_chip",
 ];
 
-const CHECKS: &[Check] = &[
+/// The checks of the tables.
+pub(crate) const CHECKS: &[Check<Config>] = &[
     basis(GEOMETRY, too_many_pages),
     basis(&["device.user_capacity", "device.over_provisioning", "device"], capacity),
     check(
@@ -107,18 +70,12 @@ const CHECKS: &[Check] = &[
     check(&["interconnect.rounding"], no_rounding),
     check(&["interconnect.model", "gc.path", "timing.model"], serial_only),
     check(&["wear.factory_bad_blocks", "run.seed", "gc.reserve", "device"], too_many_bad_blocks),
-    check(&["workload.read", "workload.trim"], shares),
-    check(&["workload.kind", "workload.trace", "workload.job"], file_is_named),
-    check(&["workload.arrival", "workload.kind"], arrivals_of_a_model),
-    check(&["workload.until", "workload.from"], window_of_trace),
-    check(&["workload.warmup_requests", "workload.requests", "workload.kind"], warmup),
-    check(&["workload.size", "workload.span", "workload.kind", "device"], sizes),
     check(&["precondition.overwrite", "precondition.fill"], overwrite),
     check(&["run.mode"], without_time),
 ];
 
-fn too_many_pages(draft: &Draft) -> Option<String> {
-    let device = &draft.config.device;
+fn too_many_pages(config: &Config) -> Option<String> {
+    let device = &config.device;
     let pages = device.physical_pages();
     if pages.is_some_and(|pages| pages <= MAX_PAGES) {
         return None;
@@ -137,8 +94,7 @@ fn too_many_pages(draft: &Draft) -> Option<String> {
     ))
 }
 
-fn too_many_units(draft: &Draft) -> Option<String> {
-    let config = &draft.config;
+fn too_many_units(config: &Config) -> Option<String> {
     let (units, channels) = (config.busy_units(), u64::from(config.device.channels));
     (units + channels > MAX_RESOURCES).then(|| {
         format!(
@@ -148,10 +104,10 @@ fn too_many_units(draft: &Draft) -> Option<String> {
     })
 }
 
-fn erase_unit_too_large(draft: &Draft) -> Option<String> {
-    let pages = draft.config.pages_per_unit();
+fn erase_unit_too_large(config: &Config) -> Option<String> {
+    let pages = config.pages_per_unit();
     (pages > MAX_UNIT_PAGES).then(|| {
-        let planes = draft.config.planes_per_pool();
+        let planes = config.planes_per_pool();
         format!(
             "a superblock of {planes} planes has {pages} pages; the maximum is {MAX_UNIT_PAGES}: \
              use a smaller alloc.pool"
@@ -159,14 +115,13 @@ fn erase_unit_too_large(draft: &Draft) -> Option<String> {
     })
 }
 
-fn capacity(draft: &Draft) -> Option<String> {
-    let device = &draft.config.device;
+fn capacity(config: &Config) -> Option<String> {
+    let device = &config.device;
     let physical = device.physical_pages()?;
-    let user = draft.capacity.user_pages(device);
-    if user == Some(0) {
+    if device.user_pages == 0 {
         return Some("the user capacity is less than one page: increase it".to_string());
     }
-    if user.is_some_and(|user| user < physical) {
+    if u128::from(device.user_pages) < physical {
         return None;
     }
     let page = u128::from(device.page_bytes);
@@ -177,8 +132,7 @@ fn capacity(draft: &Draft) -> Option<String> {
     ))
 }
 
-fn reserve_beyond_spare(draft: &Draft) -> Option<String> {
-    let config = &draft.config;
+fn reserve_beyond_spare(config: &Config) -> Option<String> {
     let (spare, units) = (config.spare_units_per_pool(), config.units_per_pool());
     let (reserve, frontiers) = (config.gc.reserve, config.alloc.frontiers.count());
     (u64::from(reserve) > spare).then(|| {
@@ -199,9 +153,9 @@ fn reserve_beyond_spare(draft: &Draft) -> Option<String> {
     })
 }
 
-fn watermark_beyond_pool(draft: &Draft) -> Option<String> {
-    let units = draft.config.units_per_pool();
-    for spec in draft.config.gc.trigger.iter().filter(|spec| spec.policy == "free-blocks") {
+fn watermark_beyond_pool(config: &Config) -> Option<String> {
+    let units = config.units_per_pool();
+    for spec in config.gc.trigger.iter().filter(|spec| spec.policy == "free-blocks") {
         for name in ["soft", "hard"] {
             let level = spec.int(name);
             if level >= units {
@@ -215,19 +169,18 @@ fn watermark_beyond_pool(draft: &Draft) -> Option<String> {
     None
 }
 
-fn collection_without_end(draft: &Draft) -> Option<String> {
-    let config = &draft.config;
+fn collection_without_end(config: &Config) -> Option<String> {
     // A configuration that an earlier check refuses describes no device that could be examined.
     let refused = [reserve_beyond_spare, watermark_beyond_pool, erase_unit_too_large];
-    if refused.iter().any(|check| check(draft).is_some()) {
+    if refused.iter().any(|check| check(config).is_some()) {
         return None;
     }
     let found = endless::of(config).filter(endless::Endless::is_refused)?;
     Some(found.refusal(&config.gc.victim.policy))
 }
 
-fn superblock_placement(draft: &Draft) -> Option<String> {
-    let alloc = &draft.config.alloc;
+fn superblock_placement(config: &Config) -> Option<String> {
+    let alloc = &config.alloc;
     let placement = &alloc.placement.policy;
     (alloc.erase_unit == EraseUnit::Superblock && placement != "round-robin").then(|| {
         format!(
@@ -237,8 +190,7 @@ fn superblock_placement(draft: &Draft) -> Option<String> {
     })
 }
 
-fn multi_plane(draft: &Draft) -> Option<String> {
-    let config = &draft.config;
+fn multi_plane(config: &Config) -> Option<String> {
     if !config.timing.multi_plane {
         return None;
     }
@@ -258,8 +210,7 @@ fn multi_plane(draft: &Draft) -> Option<String> {
     (!needs.is_empty()).then(|| format!("multi-plane programs need {}", needs.join(" and ")))
 }
 
-fn copyback_pool(draft: &Draft) -> Option<String> {
-    let config = &draft.config;
+fn copyback_pool(config: &Config) -> Option<String> {
     (config.gc.path == GcPath::Copyback && config.planes_per_pool() > 1).then(|| {
         "copy-back stays inside a plane, but free blocks are shared among several: set \
          alloc.pool = \"plane\" or gc.path = \"controller\""
@@ -267,8 +218,8 @@ fn copyback_pool(draft: &Draft) -> Option<String> {
     })
 }
 
-fn pages_of_a_block(draft: &Draft) -> Option<String> {
-    let blocking = draft.config.gc.blocking;
+fn pages_of_a_block(config: &Config) -> Option<String> {
+    let blocking = config.gc.blocking;
     (blocking.granularity == Granularity::Page && blocking.scope != BlockingScope::Block).then(|| {
         format!(
             "granularity \"page\" opens a block page by page and needs scope \"block\"; it is {:?}",
@@ -277,8 +228,8 @@ fn pages_of_a_block(draft: &Draft) -> Option<String> {
     })
 }
 
-fn order_of_thetas(draft: &Draft) -> Option<String> {
-    let rule = &draft.config.gc.concurrency;
+fn order_of_thetas(config: &Config) -> Option<String> {
+    let rule = &config.gc.concurrency;
     if rule.policy != "adaptive" {
         return None;
     }
@@ -286,18 +237,17 @@ fn order_of_thetas(draft: &Draft) -> Option<String> {
     (low > high).then(|| format!("theta1 = {low} is more than theta2 = {high}: swap them"))
 }
 
-fn no_slice_time(draft: &Draft) -> Option<String> {
-    (draft.config.interconnect.slice_ns == 0)
+fn no_slice_time(config: &Config) -> Option<String> {
+    (config.interconnect.slice_ns == 0)
         .then(|| "a flit takes at least 1 ns from slice to slice".to_string())
 }
 
-fn no_rounding(draft: &Draft) -> Option<String> {
-    (draft.config.interconnect.rounding_ns == 0)
+fn no_rounding(config: &Config) -> Option<String> {
+    (config.interconnect.rounding_ns == 0)
         .then(|| "times are multiples of at least 1 ns".to_string())
 }
 
-fn serial_only(draft: &Draft) -> Option<String> {
-    let config = &draft.config;
+fn serial_only(config: &Config) -> Option<String> {
     if config.timing.model == TimingModel::Serial {
         return None;
     }
@@ -313,10 +263,9 @@ fn serial_only(draft: &Draft) -> Option<String> {
     ))
 }
 
-fn too_many_bad_blocks(draft: &Draft) -> Option<String> {
-    let config = &draft.config;
+fn too_many_bad_blocks(config: &Config) -> Option<String> {
     // Nothing to check without bad blocks; what `reserve_beyond_spare` refuses has been reported.
-    if config.wear.factory_bad_blocks <= 0.0 || reserve_beyond_spare(draft).is_some() {
+    if config.wear.factory_bad_blocks <= 0.0 || reserve_beyond_spare(config).is_some() {
         return None;
     }
     let bad = config.bad_units_by_pool();
@@ -334,77 +283,14 @@ fn too_many_bad_blocks(draft: &Draft) -> Option<String> {
     })
 }
 
-fn shares(draft: &Draft) -> Option<String> {
-    let workload = &draft.config.workload;
-    let sum = workload.read + workload.trim;
-    // Half a billionth: shares like 0.7 and 0.3 need not add up exactly.
-    (sum > 1.0 + 5e-10).then(|| {
-        format!(
-            "read {} and trim {} add up to more than 1; the rest are writes",
-            workload.read, workload.trim
-        )
-    })
-}
-
-fn file_is_named(draft: &Draft) -> Option<String> {
-    let workload = &draft.config.workload;
-    let nothing = |key: &str| {
-        let kind = workload.kind.word();
-        Some(format!("kind is {kind:?}, but workload.{key} names no file"))
-    };
-    match workload.kind {
-        WorkloadKind::Trace if workload.trace.is_none() => nothing("trace"),
-        WorkloadKind::Fio if workload.job.is_none() => nothing("job"),
-        _ => None,
-    }
-}
-
-fn arrivals_of_a_model(draft: &Draft) -> Option<String> {
-    let workload = &draft.config.workload;
-    let by_itself = !matches!(workload.kind.origin(), Origin::Trace | Origin::Shares);
-    (workload.arrival.kind == ArrivalKind::Model && !by_itself).then(|| {
-        "arrivals of kind \"model\" need an application, a volume or a job file".to_string()
-    })
-}
-
-fn window_of_trace(draft: &Draft) -> Option<String> {
-    let workload = &draft.config.workload;
-    workload
-        .until_ns
-        .filter(|&until| until <= workload.from_ns)
-        .map(|_| "until must be later than from: nothing of the trace would be used".to_string())
-}
-
-fn warmup(draft: &Draft) -> Option<String> {
-    let workload = &draft.config.workload;
-    let (warmup, all) = (workload.warmup_requests, workload.requests);
-    let by_file = matches!(workload.kind.origin(), Origin::Trace | Origin::Jobs);
-    (!by_file && warmup >= all)
-        .then(|| format!("{warmup} of {all} requests are warm-up: none would be left to measure"))
-}
-
-fn sizes(draft: &Draft) -> Option<String> {
-    let (device, workload) = (&draft.config.device, &draft.config.workload);
-    let user = u64::from(device.user_pages) * u64::from(device.page_bytes);
-    let space = (user as f64 * workload.span) as u64;
-    let largest = u64::from(workload.sizes.iter().map(|share| share.bytes).max()?);
-    (workload.kind.origin() == Origin::Shares && largest > space).then(|| {
-        format!(
-            "a request of {} does not fit into the addressed space of {space} bytes: use smaller \
-             requests, a larger device or workload.span",
-            show_size(largest)
-        )
-    })
-}
-
-fn overwrite(draft: &Draft) -> Option<String> {
-    let precondition = &draft.config.precondition;
+fn overwrite(config: &Config) -> Option<String> {
+    let precondition = &config.precondition;
     (precondition.fill <= 0.0 && precondition.overwrite > 0.0)
         .then(|| "there are no filled pages to overwrite: set precondition.fill".to_string())
 }
 
-fn without_time(draft: &Draft) -> Option<String> {
-    let (host, controller) = (&draft.config.host, &draft.config.controller);
+fn without_time(config: &Config) -> Option<String> {
+    let (host, controller) = (&config.host, &config.controller);
     let on = [
         ("host.write_buffer_pages", host.write_buffer_pages > 0),
         ("host.link_rate", host.link_bytes_per_s.is_some()),
@@ -413,7 +299,7 @@ fn without_time(draft: &Draft) -> Option<String> {
         ("controller.retry_growth", controller.retry_growth > 0.0),
     ];
     let on: Vec<&str> = on.iter().filter(|(_, on)| *on).map(|&(key, _)| key).collect();
-    (draft.config.run.mode == Mode::Functional && !on.is_empty()).then(|| {
+    (config.run.mode == Mode::Functional && !on.is_empty()).then(|| {
         format!(
             "functional mode has no time, so {} would have no effect: remove it, or set \
              run.mode = \"timed\"",

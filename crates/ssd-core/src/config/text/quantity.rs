@@ -3,7 +3,7 @@
 
 /// A decimal number that is not negative: `mantissa / 10^scale`, without trailing zeros.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Decimal {
+pub struct Decimal {
     mantissa: u128,
     scale: u32,
 }
@@ -12,12 +12,13 @@ impl Decimal {
     /// Most digits before and after the point together.
     const MAX_DIGITS: usize = 30;
 
-    pub(crate) const fn whole(n: u128) -> Decimal {
+    /// A whole number.
+    pub const fn whole(n: u128) -> Decimal {
         Decimal { mantissa: n, scale: 0 }
     }
 
     /// "12", "0.25", "1_000", "1e-4"; `None` for anything else, signs included.
-    pub(crate) fn parse(text: &str) -> Option<Decimal> {
+    pub fn parse(text: &str) -> Option<Decimal> {
         let (digits, exponent) = match text.split_once(['e', 'E']) {
             Some((digits, exponent)) => (digits, exponent.parse::<i32>().ok()?),
             None => (text, 0),
@@ -50,31 +51,31 @@ impl Decimal {
     }
 
     /// This times `n`, rounded down, and whether nothing was lost; `None` if it is too large.
-    pub(crate) fn times(self, n: u128) -> Option<(u128, bool)> {
+    pub fn times(self, n: u128) -> Option<(u128, bool)> {
         let one = 10u128.pow(self.scale);
         let product = self.mantissa.checked_mul(n)?;
         Some((product / one, product % one == 0))
     }
 
     /// `n / (1 + self)`, rounded down; `None` if it is too large.
-    pub(crate) fn share_without(self, n: u128) -> Option<u128> {
+    pub fn share_without(self, n: u128) -> Option<u128> {
         let one = 10u128.pow(self.scale);
         Some(n.checked_mul(one)? / one.checked_add(self.mantissa)?)
     }
 }
 
 /// A kind of quantity with its units.
-pub(crate) struct Dimension {
+pub struct Dimension {
     /// "a time", "a size" ...
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// An example.
-    pub(crate) example: &'static str,
+    pub example: &'static str,
     /// Units with their size in the base unit.
-    pub(crate) units: &'static [(&'static str, u128)],
+    pub units: &'static [(&'static str, u128)],
 }
 
 /// Times in nanoseconds.
-pub(crate) const TIME: Dimension = Dimension {
+pub const TIME: Dimension = Dimension {
     name: "a time",
     example: "25 us",
     units: &[
@@ -88,7 +89,7 @@ pub(crate) const TIME: Dimension = Dimension {
 };
 
 /// Sizes in bytes.
-pub(crate) const SIZE: Dimension = Dimension {
+pub const SIZE: Dimension = Dimension {
     name: "a size",
     example: "4 KiB",
     units: &[
@@ -105,7 +106,7 @@ pub(crate) const SIZE: Dimension = Dimension {
 };
 
 /// Bus rates in bytes a second; a bus transfers 8 bits at a time.
-pub(crate) const RATE: Dimension = Dimension {
+pub const RATE: Dimension = Dimension {
     name: "a rate",
     example: "333 MB/s",
     units: &[
@@ -121,7 +122,7 @@ pub(crate) const RATE: Dimension = Dimension {
 };
 
 /// Requests a second, in requests per 1000 s (so that "0.5 per s" is exact).
-pub(crate) const FREQUENCY: Dimension = Dimension {
+pub const FREQUENCY: Dimension = Dimension {
     name: "a rate of requests",
     example: "20000 per s",
     units: &[("per s", 1_000), ("/s", 1_000), ("per ms", 1_000_000), ("/ms", 1_000_000)],
@@ -132,7 +133,7 @@ const ALL: [&Dimension; 4] = [&TIME, &SIZE, &RATE, &FREQUENCY];
 
 /// Why a text is not a quantity.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unfit {
+pub enum Unfit {
     /// No number at the front, or a negative one.
     NotANumber,
     /// A number and nothing else.
@@ -147,7 +148,7 @@ pub(crate) enum Unfit {
 
 impl Dimension {
     /// The quantity in base units, rounded down, and whether it is exact.
-    pub(crate) fn read(&self, text: &str) -> Result<(u128, bool), Unfit> {
+    pub fn read(&self, text: &str) -> Result<(u128, bool), Unfit> {
         let (number, unit) = split(text.trim());
         let number = Decimal::parse(number).ok_or(Unfit::NotANumber)?;
         if unit.is_empty() {
@@ -182,7 +183,7 @@ impl Dimension {
     }
 
     /// "ns, us, ms or s".
-    pub(crate) fn unit_names(&self) -> String {
+    pub fn unit_names(&self) -> String {
         let names: Vec<&str> = self.units.iter().map(|&(name, _)| name).collect();
         let (last, rest) = names.split_last().expect("a dimension has units");
         format!("{} or {last}", rest.join(", "))
@@ -210,7 +211,7 @@ fn split(text: &str) -> (&str, &str) {
 }
 
 /// `ns` with the largest unit up to a second that keeps it at 1 or more: "3.8 ms". Exact.
-pub(crate) fn show_time(ns: u64) -> String {
+pub fn show_time(ns: u64) -> String {
     let units = [("s", 1_000_000_000u64, 9usize), ("ms", 1_000_000, 6), ("us", 1_000, 3)];
     for (name, worth, digits) in units {
         if ns >= worth {
@@ -225,7 +226,7 @@ pub(crate) fn show_time(ns: u64) -> String {
 }
 
 /// `bytes` with the largest binary unit that divides them: "4 KiB". Exact.
-pub(crate) fn show_size(bytes: u64) -> String {
+pub fn show_size(bytes: u64) -> String {
     for (name, shift) in [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)] {
         if bytes > 0 && bytes.is_multiple_of(1 << shift) {
             return format!("{} {name}", bytes >> shift);
@@ -236,7 +237,7 @@ pub(crate) fn show_size(bytes: u64) -> String {
 
 /// `rate`, bytes a second, with the largest decimal unit of at least 1 kB/s that divides it, else with
 /// a fraction of 1 kB/s: "600 MB/s". Exact.
-pub(crate) fn show_rate(rate: u64) -> String {
+pub fn show_rate(rate: u64) -> String {
     for (name, worth) in [("GB/s", 1_000_000_000), ("MB/s", 1_000_000), ("kB/s", 1000)] {
         if rate > 0 && rate.is_multiple_of(worth) {
             return format!("{} {name}", rate / worth);

@@ -7,33 +7,39 @@ use super::quantity::{Decimal, Dimension, RATE, SIZE, TIME, Unfit, show_size, sh
 
 /// Allowed numbers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
-    pub(crate) min: f64,
-    pub(crate) max: f64,
+pub struct Span {
+    /// The least.
+    pub min: f64,
+    /// The most.
+    pub max: f64,
     /// `min` itself is not allowed.
-    pub(crate) above: bool,
+    pub above: bool,
     /// `max` itself is not allowed.
-    pub(crate) below: bool,
+    pub below: bool,
 }
 
 impl Span {
-    pub(crate) const fn closed(min: f64, max: f64) -> Span {
+    /// From `min` to `max`.
+    pub const fn closed(min: f64, max: f64) -> Span {
         Span { min, max, above: false, below: false }
     }
-    pub(crate) const fn above(min: f64, max: f64) -> Span {
+    /// Above `min` and up to `max`.
+    pub const fn above(min: f64, max: f64) -> Span {
         Span { min, max, above: true, below: false }
     }
-    pub(crate) const fn inside(min: f64, max: f64) -> Span {
+    /// Above `min` and below `max`.
+    pub const fn inside(min: f64, max: f64) -> Span {
         Span { min, max, above: true, below: true }
     }
 
-    pub(crate) fn contains(&self, x: f64) -> bool {
+    /// Whether `x` is allowed.
+    pub fn contains(&self, x: f64) -> bool {
         (if self.above { x > self.min } else { x >= self.min })
             && (if self.below { x < self.max } else { x <= self.max })
     }
 
     /// "above 0 and up to 1".
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let Span { min, max, .. } = self;
         match (self.above, self.below) {
             (false, false) => format!("from {min} to {max}"),
@@ -48,7 +54,11 @@ fn unfit(node: &Node, expected: &str) -> String {
     format!("found {}; expected {expected}", node.found())
 }
 
-pub(crate) fn int(node: &Node, min: u64, max: u64) -> Result<u64, String> {
+/// A whole number.
+///
+/// # Errors
+/// What was found and what is expected; so do the others.
+pub fn int(node: &Node, min: u64, max: u64) -> Result<u64, String> {
     let n = match &node.said {
         Said::Int(Some(n)) => u64::try_from(*n).ok(),
         _ => None,
@@ -57,7 +67,8 @@ pub(crate) fn int(node: &Node, min: u64, max: u64) -> Result<u64, String> {
         .ok_or_else(|| unfit(node, &format!("a whole number from {min} to {max}")))
 }
 
-pub(crate) fn real(node: &Node, span: Span) -> Result<f64, String> {
+/// A number.
+pub fn real(node: &Node, span: Span) -> Result<f64, String> {
     let x = match &node.said {
         Said::Int(Some(n)) => Some(*n as f64),
         Said::Float(text) => text.parse().ok(),
@@ -69,7 +80,7 @@ pub(crate) fn real(node: &Node, span: Span) -> Result<f64, String> {
 }
 
 /// As `real`, in exact decimals.
-pub(crate) fn decimal(node: &Node, span: Span) -> Result<Decimal, String> {
+pub fn decimal(node: &Node, span: Span) -> Result<Decimal, String> {
     let x = real(node, span)?;
     let text = match &node.said {
         Said::Float(text) => text.clone(),
@@ -79,19 +90,21 @@ pub(crate) fn decimal(node: &Node, span: Span) -> Result<Decimal, String> {
         .ok_or_else(|| unfit(node, &format!("a number {} with at most 30 digits", span.words())))
 }
 
-pub(crate) fn flag(node: &Node) -> Result<bool, String> {
+/// true or false.
+pub fn flag(node: &Node) -> Result<bool, String> {
     match node.said {
         Said::Flag(flag) => Ok(flag),
         _ => Err(unfit(node, "true or false")),
     }
 }
 
-pub(crate) fn text(node: &Node) -> Result<&str, String> {
+/// A string.
+pub fn text(node: &Node) -> Result<&str, String> {
     node.text().ok_or_else(|| unfit(node, "a string in quotes"))
 }
 
 /// One of `words`.
-pub(crate) fn word(
+pub fn word(
     node: &Node,
     words: impl Iterator<Item = &'static str> + Clone,
 ) -> Result<&str, String> {
@@ -104,7 +117,7 @@ pub(crate) fn word(
 }
 
 /// A quantity in base units, rounded down, and whether it is exact.
-pub(crate) fn quantity(node: &Node, dimension: &Dimension) -> Result<(u128, bool), String> {
+pub fn quantity(node: &Node, dimension: &Dimension) -> Result<(u128, bool), String> {
     let Dimension { name, example, .. } = dimension;
     let expected = format!("expected {name} with its unit, such as {example:?}");
     let units = dimension.unit_names();
@@ -126,7 +139,7 @@ pub(crate) fn quantity(node: &Node, dimension: &Dimension) -> Result<(u128, bool
 }
 
 /// A time in whole nanoseconds, at most `max`.
-pub(crate) fn time(node: &Node, max: u64) -> Result<u64, String> {
+pub fn time(node: &Node, max: u64) -> Result<u64, String> {
     let (ns, exact) = quantity(node, &TIME)?;
     if !exact {
         return Err(unfit(node, "a whole number of nanoseconds"));
@@ -138,7 +151,7 @@ pub(crate) fn time(node: &Node, max: u64) -> Result<u64, String> {
 }
 
 /// A size in bytes, rounded down if it has a fraction: a string with unit or an integer of bytes.
-pub(crate) fn bytes(node: &Node) -> Result<(u128, bool), String> {
+pub fn bytes(node: &Node) -> Result<(u128, bool), String> {
     match &node.said {
         Said::Int(Some(n)) if *n >= 0 => Ok((n.unsigned_abs(), true)),
         Said::Text(_) => quantity(node, &SIZE),
@@ -147,7 +160,7 @@ pub(crate) fn bytes(node: &Node) -> Result<(u128, bool), String> {
 }
 
 /// A size in whole bytes within bounds.
-pub(crate) fn size(node: &Node, min: u64, max: u64) -> Result<u64, String> {
+pub fn size(node: &Node, min: u64, max: u64) -> Result<u64, String> {
     let (n, exact) = bytes(node)?;
     let n = u64::try_from(n).ok().filter(|n| (min..=max).contains(n));
     n.filter(|_| exact).ok_or_else(|| {
@@ -157,7 +170,7 @@ pub(crate) fn size(node: &Node, min: u64, max: u64) -> Result<u64, String> {
 }
 
 /// A bus rate in whole bytes a second.
-pub(crate) fn rate(node: &Node) -> Result<u64, String> {
+pub fn rate(node: &Node) -> Result<u64, String> {
     let (n, exact) = quantity(node, &RATE)?;
     u64::try_from(n)
         .ok()

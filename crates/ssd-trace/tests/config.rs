@@ -1,10 +1,11 @@
 //! What may be said, what it means, and what is printed of it.
 
 use ssd_core::config::{
-    Amount, Config, Frontiers, HostMode, Input, Precondition, WorkloadKind, digest, key_paths,
-    load, presets, reference_markdown, schema, to_toml,
+    Amount, Frontiers, HostMode, Input, Precondition, digest, key_paths, load, presets,
+    reference_markdown, schema, to_toml,
 };
 use ssd_core::plug::Value;
+use ssd_trace::config::{RunConfig, WorkloadKind};
 
 fn input(text: &str) -> Input {
     Input { file: Some(("ssd.toml".into(), text.into())), ..Input::default() }
@@ -15,8 +16,8 @@ fn with_sets(text: &str, sets: &[(&str, &str)]) -> Input {
     Input { sets, ..input(text) }
 }
 
-fn ok(input: &Input) -> Config {
-    load(input).unwrap_or_else(|errors| {
+fn ok(input: &Input) -> RunConfig {
+    load::<RunConfig>(input).unwrap_or_else(|errors| {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
         panic!("{}", lines.join("\n"))
     })
@@ -24,8 +25,8 @@ fn ok(input: &Input) -> Config {
 
 #[test]
 fn nothing_said_gives_the_defaults() {
-    assert_eq!(ok(&Input::default()), Config::default());
-    let config = Config::default();
+    assert_eq!(ok(&Input::default()), RunConfig::default());
+    let config = RunConfig::default();
     assert_eq!(config.device.user_pages, (8 * 4 * 256 * 128) * 100 / 115);
     assert_eq!(config.timing.transfer_ns, 12_300);
     assert_eq!(config.workload.page_bytes, 4096, "the unit of traces that count in pages");
@@ -181,7 +182,7 @@ fn every_key_of_the_contract_is_accepted() {
         "workload.msr",
         "workload.job",
     ];
-    for path in key_paths() {
+    for path in key_paths::<RunConfig>() {
         let (table, key) = path.split_once('.').expect("a key stands in a table");
         let is_said = |said: &toml::Table| said.get(table).is_some_and(|t| t.get(key).is_some());
         assert!(
@@ -224,7 +225,7 @@ fn later_layers_win() {
 
 #[test]
 fn a_run_is_called_after_its_file_or_its_preset() {
-    let name = |input: &Input| ok(input).run.name;
+    let name = |input: &Input| ok(input).kernel.run.name;
     assert_eq!(name(&Input::default()), "run");
     let preset = Input { preset: Some("greedy-8ch".into()), ..Input::default() };
     assert_eq!(name(&preset), "greedy-8ch");
@@ -236,23 +237,23 @@ fn a_run_is_called_after_its_file_or_its_preset() {
 #[test]
 fn another_policy_starts_from_its_own_defaults_and_the_same_one_keeps_its_parameters() {
     let text = "[gc]\nconcurrency = { policy = \"fixed\", k = 7 }";
-    let k = |sets: &[(&str, &str)]| ok(&with_sets(text, sets)).gc.concurrency;
+    let k = |sets: &[(&str, &str)]| ok(&with_sets(text, sets)).kernel.gc.concurrency;
     assert_eq!(k(&[("gc.concurrency.policy", "fixed")]).int("k"), 7);
     assert_eq!(k(&[("gc.concurrency.k", "8")]).int("k"), 8);
     assert_eq!(k(&[("gc.concurrency", "half")]).params.len(), 0);
     assert_eq!(k(&[("gc.concurrency", "half"), ("gc.concurrency", "fixed")]).int("k"), 1);
-    let trigger = |value: &str| ok(&with_sets("", &[("gc.trigger", value)])).gc.trigger;
+    let trigger = |value: &str| ok(&with_sets("", &[("gc.trigger", value)])).kernel.gc.trigger;
     assert_eq!(trigger("[{ policy = \"used-space\", at = 1 }, \"idle\"]").len(), 2);
     assert_eq!(trigger("{ policy = \"free-blocks\", soft = 9 }")[0].int("soft"), 9);
     let spec = &trigger("idle")[0];
     assert_eq!(spec.params["after"], Value::Int(0));
-    let soft = ok(&with_sets("", &[("gc.trigger.soft", "6")])).gc.trigger;
+    let soft = ok(&with_sets("", &[("gc.trigger.soft", "6")])).kernel.gc.trigger;
     assert_eq!(soft[0].int("soft"), 6);
 }
 
 #[test]
 fn a_trace_is_replayed_in_the_open_loop_unless_said_otherwise() {
-    let kind = |config: &Config| (config.workload.kind, config.host.mode);
+    let kind = |config: &RunConfig| (config.workload.kind, config.host.mode);
     let config = ok(&with_sets("", &[("workload.trace", "a.trace")]));
     assert_eq!(kind(&config), (WorkloadKind::Trace, HostMode::Open));
     let config = ok(&input("[workload]\ntrace = \"-\"\n[host]\nmode = \"closed\""));
@@ -264,7 +265,7 @@ fn a_trace_is_replayed_in_the_open_loop_unless_said_otherwise() {
 
 /// The messages of what is refused, without the places.
 fn refused(input: &Input) -> Vec<String> {
-    let errors = load(input).expect_err("something is refused");
+    let errors = load::<RunConfig>(input).expect_err("something is refused");
     errors.into_iter().map(|error| format!("{}: {}", error.key, error.message)).collect()
 }
 
@@ -307,14 +308,17 @@ fn keys_without_effect_are_refused_and_say_what_they_need() {
         let begin = format!("{key}: has no effect here: it needs ");
         assert!(message.starts_with(&begin) && message.contains(needed), "{message}");
     }
-    assert!(reference_markdown().contains(" Needs host.link_rate."), "the reference tells");
+    assert!(
+        reference_markdown::<RunConfig>().contains(" Needs host.link_rate."),
+        "the reference tells"
+    );
 }
 
 #[test]
 fn a_key_without_effect_may_say_its_default() {
     assert_eq!(
         ok(&input("[workload]\ntheta = 0.99\nfit = \"none\"")).workload,
-        Config::default().workload
+        RunConfig::default().workload
     );
 }
 
@@ -329,7 +333,7 @@ fn a_later_layer_has_done_with_keys_that_it_leaves_without_effect() {
     // A preset speaks for its own workload and its own start.
     let snapshot = [("precondition.snapshot", "s")];
     let preset = Input { preset: Some("greedy-8ch".into()), ..with_sets("", &snapshot) };
-    let expected = Precondition { snapshot: Some("s".into()), ..Config::default().precondition };
+    let expected = Precondition { snapshot: Some("s".into()), ..RunConfig::default().precondition };
     assert_eq!(ok(&preset).precondition, expected);
 }
 
@@ -366,7 +370,9 @@ fn all_presets_resolve_with_greedy() {
             },
         );
         let config = ok(&input(&text));
-        assert_eq!(ok(&input(&to_toml(&config))), Config { preset: None, ..config });
+        let mut expected = config.clone();
+        expected.preset = None;
+        assert_eq!(ok(&input(&to_toml(&config))), expected);
     }
 }
 
@@ -417,8 +423,8 @@ fn the_digest_leaves_names_out_and_nothing_else() {
 
 #[test]
 fn schema_and_reference_name_every_key_with_its_default() {
-    let (schema, page) = (schema(), reference_markdown());
-    for path in key_paths() {
+    let (schema, page) = (schema::<RunConfig>(), reference_markdown::<RunConfig>());
+    for path in key_paths::<RunConfig>() {
         let (table, key) = path.split_once('.').expect("a key stands in a table");
         let entry = &schema["properties"][table]["properties"][key];
         assert!(entry["description"].as_str().is_some_and(|d| d.len() > 5), "{path}");
@@ -433,7 +439,7 @@ fn schema_and_reference_name_every_key_with_its_default() {
 
 #[test]
 fn the_schema_describes_keys_by_their_form() {
-    let schema = schema();
+    let schema = schema::<RunConfig>();
     let entry = |table: &str, key: &str| schema["properties"][table]["properties"][key].clone();
     let rate = "Rate at which pages cross the bus; in \"333 MT/s\" a transfer is 8 bit. Alternative \
                 to `transfer`. (rate)";

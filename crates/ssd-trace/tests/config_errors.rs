@@ -10,6 +10,7 @@ mod cases;
 use cases::cases;
 use proptest::prelude::*;
 use ssd_core::config::{Input, key_paths, load, presets};
+use ssd_trace::config::RunConfig;
 
 const CASES: &str = include_str!("config_errors.txt");
 
@@ -18,7 +19,7 @@ fn of_text(text: &str) -> Input {
 }
 
 fn messages(input: &Input) -> String {
-    let errors = load(input).err().unwrap_or_default();
+    let errors = load::<RunConfig>(input).err().unwrap_or_default();
     errors.iter().map(|error| format!("{error}\n")).collect()
 }
 
@@ -50,7 +51,7 @@ fn all_errors_are_reported_at_once_in_the_order_of_the_lines() {
                 [workload]\nread = 0.9\ntrim = 0.9\n[host]\nqueue_depth = 1.5";
     let mut input = of_text(text);
     input.sets = vec![("gc.windw".into(), "1".into()), ("run.seed".into(), "x".into())];
-    let errors = load(&input).expect_err("seven errors in the file, two after --set");
+    let errors = load::<RunConfig>(&input).expect_err("seven errors in the file, two after --set");
     let places: Vec<_> = errors.iter().map(|e| (e.source_name.as_deref(), e.line)).collect();
     let file = |line| (Some("ssd.toml"), Some(line));
     let set = (Some("--set"), None);
@@ -60,7 +61,7 @@ fn all_errors_are_reported_at_once_in_the_order_of_the_lines() {
 #[test]
 fn a_flood_of_syntax_errors_is_cut_short() {
     let text = "= 1\n".repeat(10_000);
-    let errors = load(&of_text(&text)).expect_err("no line is TOML");
+    let errors = load::<RunConfig>(&of_text(&text)).expect_err("no line is TOML");
     assert_eq!(errors.len(), 21);
     assert_eq!(errors[0].message, "not TOML: syntax errors on 10000 lines");
 }
@@ -81,11 +82,14 @@ fn deep_nesting_and_huge_numbers_are_errors() {
         let all = messages(&of_text(&text));
         assert!(!all.is_empty(), "{:.60}", text);
         assert!(
-            load(&Input { sets: vec![("gc.victim".into(), text.clone())], ..Input::default() })
-                .is_err()
+            load::<RunConfig>(&Input {
+                sets: vec![("gc.victim".into(), text.clone())],
+                ..Input::default()
+            })
+            .is_err()
         );
         let sets = vec![(text.clone(), "1".into())];
-        assert!(load(&Input { sets, ..Input::default() }).is_err(), "{:.60}", text);
+        assert!(load::<RunConfig>(&Input { sets, ..Input::default() }).is_err(), "{:.60}", text);
     }
 }
 
@@ -131,7 +135,7 @@ const VALUES: &[&str] = &[
 ];
 
 fn key_and_value() -> impl Strategy<Value = (String, String)> {
-    let keys: Vec<&'static str> = key_paths();
+    let keys: Vec<&'static str> = key_paths::<RunConfig>();
     (proptest::sample::select(keys), proptest::sample::select(VALUES.to_vec()))
         .prop_map(|(key, value)| (key.to_string(), value.to_string()))
 }
@@ -141,13 +145,13 @@ proptest! {
 
     #[test]
     fn arbitrary_text_never_panics(text in any::<String>(), key in any::<String>()) {
-        let _ = load(&of_text(&text));
-        let _ = load(&Input { sets: vec![(key, text)], ..Input::default() });
+        let _ = load::<RunConfig>(&of_text(&text));
+        let _ = load::<RunConfig>(&Input { sets: vec![(key, text)], ..Input::default() });
     }
 
     #[test]
     fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-        let _ = load(&of_text(&String::from_utf8_lossy(&bytes)));
+        let _ = load::<RunConfig>(&of_text(&String::from_utf8_lossy(&bytes)));
     }
 
     #[test]
@@ -160,17 +164,17 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        let _ = load(&of_text(&String::from_utf8_lossy(&bytes)));
+        let _ = load::<RunConfig>(&of_text(&String::from_utf8_lossy(&bytes)));
     }
 
     #[test]
     fn any_value_of_any_key_loads_or_says_why(
         pairs in proptest::collection::vec(key_and_value(), 1..12),
     ) {
-        match load(&Input { sets: pairs, ..Input::default() }) {
+        match load::<RunConfig>(&Input { sets: pairs, ..Input::default() }) {
             Ok(config) => {
                 let printed = ssd_core::config::to_toml(&config);
-                let again = load(&of_text(&printed));
+                let again = load::<RunConfig>(&of_text(&printed));
                 prop_assert_eq!(again.as_ref(), Ok(&config), "{}", printed);
             }
             Err(errors) => prop_assert!(errors.iter().all(|e| e.message.len() > 10)),

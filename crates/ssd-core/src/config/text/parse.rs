@@ -7,14 +7,16 @@ use toml::de::{DeTable, DeValue};
 
 /// A value with its position in the source.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub(crate) place: SourcePos,
-    pub(crate) said: Said,
+pub struct Node {
+    /// Where it is written.
+    pub place: SourcePos,
+    /// What is written.
+    pub said: Said,
 }
 
 /// A value as it was written.
 #[derive(Clone, Debug)]
-pub(crate) enum Said {
+pub enum Said {
     /// A string, or a bare word after `--set`.
     Text(String),
     /// An integer; `None` if it does not fit.
@@ -33,7 +35,7 @@ pub(crate) enum Said {
 
 impl Node {
     /// What was found, for a message.
-    pub(crate) fn found(&self) -> String {
+    pub fn found(&self) -> String {
         match &self.said {
             Said::Text(text) if text.chars().count() > 60 => {
                 format!("{:?}...", text.chars().take(60).collect::<String>())
@@ -49,7 +51,7 @@ impl Node {
     }
 
     /// The string, if it is one.
-    pub(crate) fn text(&self) -> Option<&str> {
+    pub fn text(&self) -> Option<&str> {
         match &self.said {
             Said::Text(text) => Some(text),
             _ => None,
@@ -61,7 +63,7 @@ impl Node {
 const MAX_SYNTAX_ERRORS: usize = 20;
 
 /// The tree of a TOML document. Syntax errors are reported; what could be read is returned.
-pub(crate) fn document(layer: u8, text: &str, errors: &mut Errors) -> Vec<(String, Node)> {
+pub fn document(layer: u8, text: &str, errors: &mut Errors) -> Vec<(String, Node)> {
     let lines = Lines::new(layer, text);
     let (table, syntax) = DeTable::parse_recoverable(text);
     let at =
@@ -97,7 +99,7 @@ fn drop_lines(tree: &mut Vec<(String, Node)>, lines: &BTreeSet<u32>) {
 
 /// The tree of one `--set` value: TOML, or else a string without quotes. For a key that takes free
 /// text (`is_text`) only quotes are TOML: a run may be called 2026 or true.
-pub(crate) fn set_value(
+pub fn set_value(
     place: SourcePos,
     path: &str,
     text: &str,

@@ -35,21 +35,21 @@ impl fmt::Display for ConfigError {
 
 /// Where something was set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct SourcePos {
+pub struct SourcePos {
     /// Index into the names of the layers; `NOWHERE` for a default.
-    pub(crate) layer: u8,
+    pub layer: u8,
     /// Line from 1; 0 where there are no lines.
-    pub(crate) line: u32,
+    pub line: u32,
 }
 
 impl SourcePos {
     /// Not set at all: a default.
-    pub(crate) const NOWHERE: SourcePos = SourcePos { layer: u8::MAX, line: 0 };
+    pub const NOWHERE: SourcePos = SourcePos { layer: u8::MAX, line: 0 };
 }
 
 /// All errors found so far, and the keys they belong to.
 #[derive(Default)]
-pub(crate) struct Errors {
+pub struct Errors {
     layers: Vec<String>,
     found: Vec<(SourcePos, ConfigError)>,
     keys: BTreeSet<String>,
@@ -57,13 +57,13 @@ pub(crate) struct Errors {
 
 impl Errors {
     /// A new layer, by the name under which its errors are reported.
-    pub(crate) fn layer(&mut self, name: &str) -> u8 {
+    pub fn layer(&mut self, name: &str) -> u8 {
         self.layers.push(name.to_string());
         (self.layers.len() - 1) as u8
     }
 
     /// Report `message` about `key`.
-    pub(crate) fn add(&mut self, place: SourcePos, key: &str, message: impl Into<String>) {
+    pub fn add(&mut self, place: SourcePos, key: &str, message: impl Into<String>) {
         self.keys.insert(key.to_string());
         let error = ConfigError {
             source_name: self.layers.get(place.layer as usize).cloned(),
@@ -75,7 +75,7 @@ impl Errors {
     }
 
     /// Whether an error belongs to `key`, to its table or to something in it.
-    pub(crate) fn touches(&self, key: &str) -> bool {
+    pub fn touches(&self, key: &str) -> bool {
         let within = |inner: &str, outer: &str| {
             inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
@@ -83,19 +83,19 @@ impl Errors {
     }
 
     /// Number of errors so far.
-    pub(crate) fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.found.len()
     }
 
     /// All of them: by layer, then by line, then as they were found.
-    pub(crate) fn into_sorted(mut self) -> Vec<ConfigError> {
+    pub fn into_sorted(mut self) -> Vec<ConfigError> {
         self.found.sort_by_key(|(place, _)| *place);
         self.found.into_iter().map(|(_, error)| error).collect()
     }
 }
 
 /// `; did you mean "x"?` with the word nearest to `said`, or nothing if none is near.
-pub(crate) fn did_you_mean<'a>(said: &str, words: impl IntoIterator<Item = &'a str>) -> String {
+pub fn did_you_mean<'a>(said: &str, words: impl IntoIterator<Item = &'a str>) -> String {
     match nearest(said, words) {
         Some(word) => format!("; did you mean {word:?}?"),
         None => String::new(),
@@ -123,7 +123,7 @@ pub fn nearest<'a>(said: &str, words: impl IntoIterator<Item = &'a str>) -> Opti
 }
 
 /// `"a", "b" or "c"`.
-pub(crate) fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+pub fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let quoted: Vec<String> = words.into_iter().map(|word| format!("{word:?}")).collect();
     match quoted.split_last() {
         Some((last, [])) => last.clone(),

@@ -1,0 +1,55 @@
+//! What must hold between keys. `needs`: keys that have an effect only with certain values of others. `rules`:
+//! combinations that cannot work, with the numbers and a remedy.
+
+pub mod needs;
+pub(crate) mod rules;
+
+use super::draft::Pending;
+use super::text::error::{Errors, SourcePos};
+
+/// Examines `keys`; an error is reported at the first of them that was set. A check is skipped if one of its
+/// keys already has an error.
+pub struct Check<C> {
+    keys: &'static [&'static str],
+    run: fn(&C) -> Option<String>,
+    /// Later checks assume it and are skipped if it fails.
+    basis: bool,
+}
+
+/// A check of `keys`.
+pub const fn check<C>(keys: &'static [&'static str], run: fn(&C) -> Option<String>) -> Check<C> {
+    Check { keys, run, basis: false }
+}
+
+/// A check of `keys` that later checks assume.
+pub const fn basis<C>(keys: &'static [&'static str], run: fn(&C) -> Option<String>) -> Check<C> {
+    Check { keys, run, basis: true }
+}
+
+/// An error of a check: where, the key, the message.
+pub(crate) type Found = (SourcePos, String, String);
+
+/// Run all of `checks`. Errors of those that others assume are added at once, the rest returned.
+pub(crate) fn all<C>(
+    checks: &[Check<C>],
+    config: &C,
+    pending: &Pending,
+    errors: &mut Errors,
+) -> Vec<Found> {
+    let mut found = Vec::new();
+    for check in checks {
+        if check.keys.iter().any(|key| errors.touches(key)) {
+            continue;
+        }
+        if let Some(message) = (check.run)(config) {
+            let said = pending.first_said(check.keys);
+            let (key, place) = said.unwrap_or((check.keys[0], SourcePos::NOWHERE));
+            if check.basis {
+                errors.add(place, key, message);
+            } else {
+                found.push((place, key.to_string(), message));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,137 @@
+//! Keys that have an effect only with certain values of other keys. Otherwise they have their
+//! defaults, so that equal runs have equal configs, and any other value is an error that states what
+//! the key needs.
+
+use crate::config::draft::Draft;
+use crate::config::keys::Key;
+use crate::config::tables::*;
+use crate::config::text::error::{Errors, SourcePos};
+use crate::config::text::parse;
+
+/// What `keys` need to have an effect.
+pub struct Need<C: 'static> {
+    keys: &'static [&'static str],
+    /// The keys that decide. If one of them is set in a later layer than a key, that key is dropped without
+    /// an error, as an earlier trace is by a later kind of workload.
+    of: &'static [&'static str],
+    met: fn(&C) -> bool,
+    /// "host.link_rate", after "it needs".
+    pub(crate) words: &'static str,
+}
+
+/// `keys` have an effect only if `met`, which depends on the keys `of` and is called `words`.
+pub const fn need<C>(
+    keys: &'static [&'static str],
+    of: &'static [&'static str],
+    met: fn(&C) -> bool,
+    words: &'static str,
+) -> Need<C> {
+    Need { keys, of, met, words }
+}
+
+/// In the order of the keys, except that a key that others need precedes them.
+pub(crate) const NEEDS: &[Need<Config>] = &[
+    need(
+        &[
+            "interconnect.flit_bits",
+            "interconnect.slice_time",
+            "interconnect.columns",
+            "interconnect.rows",
+            "interconnect.mean_path",
+            "interconnect.rounding",
+            "controller.traversals_host",
+        ],
+        &["interconnect.model"],
+        |c| c.interconnect.model != InterconnectModel::None,
+        "an interconnect.model",
+    ),
+    need(
+        &["host.think_every"],
+        &["host.think_time"],
+        |c| c.host.think_time_ns > 0,
+        "host.think_time",
+    ),
+    need(
+        &["host.link_duplex"],
+        &["host.link_rate"],
+        |c| c.host.link_bytes_per_s.is_some(),
+        "host.link_rate",
+    ),
+    need(
+        &["host.write_buffer_threshold"],
+        &["host.write_buffer_pages"],
+        |c| c.host.write_buffer_pages > 0,
+        "host.write_buffer_pages",
+    ),
+    need(
+        &["controller.retry_limit", "controller.retry_factor"],
+        &["controller.retry_probability", "controller.retry_growth"],
+        |c| c.controller.retry_probability > 0.0 || c.controller.retry_growth > 0.0,
+        "controller.retry_probability or controller.retry_growth",
+    ),
+    need(
+        &["wear.endurance_spread"],
+        &["wear.endurance"],
+        |c| c.wear.endurance > 0,
+        "wear.endurance",
+    ),
+    need(
+        &[
+            "precondition.fill",
+            "precondition.order",
+            "precondition.overwrite",
+            "precondition.steady_state",
+        ],
+        &["precondition.snapshot"],
+        |c| c.precondition.snapshot.is_none(),
+        "precondition.snapshot = \"none\"",
+    ),
+    need(
+        &["precondition.order"],
+        &["precondition.steady_state"],
+        |c| c.precondition.steady_state == SteadyStart::None,
+        "precondition.steady_state = \"none\"",
+    ),
+];
+
+/// What `path` needs, in words.
+pub(crate) fn of<C>(needs: &'static [Need<C>], path: &str) -> impl Iterator<Item = &'static str> {
+    needs.iter().filter(move |need| need.keys.contains(&path)).map(|need| need.words)
+}
+
+/// Reset keys without effect to their defaults, and report those that were set for nothing. `find` finds a key.
+pub(crate) fn apply<C: Clone + 'static>(
+    needs: &[Need<C>],
+    find: impl Fn(&str) -> Option<&'static Key<C>>,
+    defaults: &C,
+    draft: &mut Draft<'_, C>,
+    errors: &mut Errors,
+) {
+    for need in needs {
+        if (need.met)(draft.config) || need.of.iter().any(|key| errors.touches(key)) {
+            continue;
+        }
+        for path in need.keys {
+            let key = find(path).expect("a key of the table");
+            if errors.touches(path) || key.show(draft.config) == key.show(defaults) {
+                continue;
+            }
+            match draft.pending.said_in_vain(path, need.of) {
+                Some(place) => {
+                    let words = need.words;
+                    errors.add(place, path, format!("has no effect here: it needs {words}"));
+                }
+                None => reset(key, defaults, draft, errors),
+            }
+        }
+    }
+}
+
+/// Set `key` to its default, as if the input had done so.
+fn reset<C: Clone>(key: &Key<C>, defaults: &C, draft: &mut Draft<'_, C>, errors: &mut Errors) {
+    // A key that shows nothing by default holds a path or a number that may be "none".
+    let text = key.show(defaults).unwrap_or_else(|| "\"none\"".to_string());
+    let node = parse::set_value(SourcePos::NOWHERE, key.path, &text, false, errors);
+    key.apply(draft, errors, &node.expect("a default is TOML"));
+    assert_eq!(key.show(draft.config), key.show(defaults), "{} has its default", key.path);
+}

@@ -1,0 +1,87 @@
+//! A configuration while its layers are applied.
+
+use crate::config::text::error::SourcePos;
+mod derived;
+
+pub(crate) use derived::{BUS_RATE, Capacity, OVER_PROVISIONING, Transfer};
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The configuration so far, and what is known of its input.
+pub struct Draft<'d, C> {
+    /// The configuration.
+    pub config: &'d mut C,
+    /// What else is known.
+    pub pending: &'d mut Pending,
+}
+
+/// What was set, and values that wait for other keys.
+#[derive(Default)]
+pub struct Pending {
+    /// The user capacity as it was set.
+    pub(crate) capacity: Capacity,
+    /// The time of a page on the bus as it was set.
+    pub(crate) transfer: Transfer,
+    /// Where each key was last set, and in which step: 0 is the preset, 1 the file, then each `--set`.
+    said: BTreeMap<String, (SourcePos, u32)>,
+    step: u32,
+    /// Parts of keys that were set, if it matters.
+    parts: BTreeSet<&'static str>,
+}
+
+impl Pending {
+    /// The first of `keys` that was set at all, and where; a table stands for its keys.
+    pub fn first_said<'a>(&'a self, keys: &[&'a str]) -> Option<(&'a str, SourcePos)> {
+        keys.iter().find_map(|key| {
+            let inside = |said: &str| {
+                said.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            let said = self.said.iter().filter(|(said, _)| inside(said));
+            said.max_by_key(|&(_, &(place, step))| (step, place))
+                .map(|(key, (place, _))| (key.as_str(), *place))
+        })
+    }
+
+    /// Where `key` was set by the user although none of the keys `of` was set after it.
+    pub fn said_in_vain(&self, key: &str, of: &[&str]) -> Option<SourcePos> {
+        let &(place, step) = self.said.get(key)?;
+        let later = of.iter().filter_map(|key| self.said.get(*key)).any(|said| said.1 > step);
+        (step > 0 && !later).then_some(place)
+    }
+
+    /// Whether `key` was set.
+    pub fn has_said(&self, key: &str) -> bool {
+        self.said.contains_key(key)
+    }
+
+    /// Note that `key` was set at `place` in `step`.
+    pub fn note(&mut self, key: &str, place: SourcePos, step: u32) {
+        self.said.insert(key.to_string(), (place, step));
+    }
+
+    /// Note that the part `part` of a key was set ("workload.arrival.kind").
+    pub fn note_part(&mut self, part: &'static str) {
+        self.parts.insert(part);
+    }
+
+    /// Whether that part was set.
+    pub fn has_said_part(&self, part: &str) -> bool {
+        self.parts.contains(part)
+    }
+
+    /// The first of the next `n` steps.
+    pub fn take_steps(&mut self, n: u32) -> u32 {
+        self.step += n;
+        self.step - n
+    }
+
+    /// Whether the layer is that of the preset.
+    pub fn in_preset(&self) -> bool {
+        self.step <= 1
+    }
+
+    /// The preset is over: the steps of the user begin.
+    pub fn begin_user(&mut self) {
+        self.step = 1;
+    }
+}

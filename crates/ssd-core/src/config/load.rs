@@ -1,0 +1,236 @@
+//! From input to resolved config: layers are applied in order (default, preset, file, `--set`), then
+//! values that depend on several keys are computed, then the cross checks run. All errors are reported
+//! together.
+
+use super::composed::{self, AnyKey, Composed, tables};
+use super::draft::{Draft, Pending};
+use super::keys::policy::{CONCURRENCIES, ORDERS, PLACEMENTS, TRIGGERS, VICTIMS};
+use super::presets;
+use super::tables::is_folder_name;
+use super::text::error::{ConfigError, Errors, SourcePos, did_you_mean, nearest, one_of};
+use super::text::parse::{self, Node, Said};
+use std::collections::BTreeMap;
+
+/// All input to a run; each part overrides the one before it.
+#[derive(Clone, Default, Debug)]
+pub struct Input {
+    /// Name of a preset to start from; overrides the one that the file names.
+    pub preset: Option<String>,
+    /// A TOML file: its name, for messages, and its text.
+    pub file: Option<(String, String)>,
+    /// Single keys with their values, in order ("gc.victim.policy", "fifo"), as after `--set`.
+    pub sets: Vec<(String, String)>,
+}
+
+/// Alternative keys: one layer may set only one of each pair.
+const EITHER: [(&str, &str); 2] =
+    [("device.over_provisioning", "device.user_capacity"), ("timing.transfer", "timing.bus_rate")];
+
+/// The resolved config of `input`, or everything that is wrong with it.
+///
+/// # Errors
+/// All errors at once, by file and line.
+pub fn load<T: Composed>(input: &Input) -> Result<T, Vec<ConfigError>> {
+    let mut errors = Errors::default();
+    let (mut config, mut pending) = (T::default(), Pending::default());
+    let mut draft = Draft { config: &mut config, pending: &mut pending };
+    let file = input.file.as_ref().map(|(name, text)| {
+        let layer = errors.layer(name);
+        parse::document(layer, text, &mut errors)
+    });
+    let syntax_is_bad = errors.count() > 0;
+    let command_line = errors.layer("--set");
+    let sets = sets::<T>(&input.sets, SourcePos { layer: command_line, line: 0 }, &mut errors);
+    apply_preset(&mut draft, &mut errors, input, file.as_deref().unwrap_or(&[]), &sets);
+    if let Some((name, _)) = &input.file {
+        let stem = name.rsplit(['/', '\\']).next().unwrap_or(name);
+        let stem = stem.strip_suffix(".toml").unwrap_or(stem);
+        if is_folder_name(stem) {
+            draft.config.run.name = stem.to_string();
+        }
+    }
+    draft.pending.begin_user();
+    for trees in [file.into_iter().collect(), sets] {
+        apply_layer(&mut draft, &mut errors, &trees);
+    }
+    if !syntax_is_bad {
+        finish(&mut draft, &mut errors);
+    }
+    if errors.count() == 0 { Ok(config) } else { Err(errors.into_sorted()) }
+}
+
+type Tree = Vec<(String, Node)>;
+
+/// Every `--set` as a separate tree: "a.b" = 1 is { a = { b = 1 } }.
+fn sets<T: Composed>(
+    sets: &[(String, String)],
+    place: SourcePos,
+    errors: &mut Errors,
+) -> Vec<Tree> {
+    let mut trees = Vec::new();
+    for (path, text) in sets {
+        let path = path.trim();
+        let is_text = path == "preset" || AnyKey::<T>::find(path).is_some_and(AnyKey::is_text);
+        let parts: Vec<&str> = path.split('.').map(str::trim).collect();
+        if parts.len() > 8 {
+            errors.add(place, path, unknown::<T>(path));
+            continue;
+        }
+        let Some(mut node) = parse::set_value(place, path, text, is_text, errors) else {
+            continue;
+        };
+        for part in parts[1..].iter().rev() {
+            node = Node { place, said: Said::Table(vec![((*part).to_string(), node)]) };
+        }
+        trees.push(vec![(parts[0].to_string(), node)]);
+    }
+    trees
+}
+
+/// Start from the preset that is named last: by the file, by the caller, by `--set`.
+fn apply_preset<T: Composed>(
+    draft: &mut Draft<'_, T>,
+    errors: &mut Errors,
+    input: &Input,
+    file: &[(String, Node)],
+    sets: &[Tree],
+) {
+    let by_file = said_preset(errors, file);
+    let by_caller = input.preset.clone().map(|preset| (preset, SourcePos::NOWHERE));
+    let by_set = sets.iter().filter_map(|tree| said_preset(errors, tree)).next_back();
+    let Some((name, place)) = by_set.or(by_caller).or(by_file) else {
+        return;
+    };
+    let Some(preset) = presets::find(&name) else {
+        let names = || presets::PRESETS.iter().map(|preset| preset.name);
+        let (near, names) = (did_you_mean(&name, names()), one_of(names()));
+        let message = format!("there is no preset {name:?}; expected {names}{near}");
+        errors.add(place, "preset", message);
+        return;
+    };
+    let layer = errors.layer(&format!("preset {name}"));
+    let tree = parse::document(layer, preset.text, errors);
+    apply_layer(draft, errors, &[tree]);
+    draft.config.preset = Some(name.clone());
+    draft.config.run.name = name;
+}
+
+fn said_preset(errors: &mut Errors, tree: &[(String, Node)]) -> Option<(String, SourcePos)> {
+    let (_, node) = tree.iter().find(|(key, _)| key == "preset")?;
+    if node.text().is_none() {
+        let message = format!("found {}; expected the name of a preset", node.found());
+        errors.add(node.place, "preset", message);
+    }
+    node.text().map(|name| (name.to_string(), node.place))
+}
+
+/// Apply the trees of one layer, which must not contradict one another.
+fn apply_layer<T: Composed>(draft: &mut Draft<'_, T>, errors: &mut Errors, trees: &[Tree]) {
+    let mut said: BTreeMap<String, SourcePos> = BTreeMap::new();
+    let steps = (draft.pending.take_steps(trees.len() as u32)..).zip(trees);
+    for (step, (table, node)) in steps.flat_map(|(step, tree)| tree.iter().map(move |e| (step, e)))
+    {
+        if table == "preset" {
+            continue;
+        }
+        if !tables::<T>().any(|(name, _)| name == table) {
+            if draft.pending.in_preset() && T::TABLES.is_empty() {
+                continue; // of a preset, for those who know it
+            }
+            errors.add(node.place, table, unknown::<T>(table));
+            continue;
+        }
+        let Said::Table(entries) = &node.said else {
+            let message = format!("found {}; expected a table: [{table}]", node.found());
+            errors.add(node.place, table, message);
+            continue;
+        };
+        for (name, value) in entries {
+            let path = format!("{table}.{name}");
+            match AnyKey::find(&path) {
+                Some(key) => {
+                    AnyKey::apply(key, draft, errors, value);
+                    draft.pending.note(&path, value.place, step);
+                    said.insert(path, value.place);
+                }
+                None => errors.add(value.place, &path, unknown::<T>(&path)),
+            }
+        }
+    }
+    for (one, other) in EITHER {
+        if let (Some(&first), Some(&second)) = (said.get(one), said.get(other)) {
+            let (place, key, before) =
+                if second > first { (second, other, one) } else { (first, one, other) };
+            let message = format!("{before} is set as well; keep one of them");
+            errors.add(place, key, message);
+        }
+    }
+    T::imply(draft, errors, &said);
+}
+
+/// Why `path` is not a key, and which key may be meant.
+fn unknown<T: Composed>(path: &str) -> String {
+    let sections = || tables::<T>().map(|(name, _)| name);
+    let (section, name) = path.split_once('.').unwrap_or(("", path));
+    if sections().any(|known| known == section) {
+        let names = || AnyKey::<T>::of_table(section).map(AnyKey::name);
+        if let Some(near) = nearest(name, names()) {
+            return format!("unknown key; did you mean {near:?}?");
+        }
+        return match elsewhere::<T>(name) {
+            Some(other) => format!("unknown key; did you mean {other}?"),
+            None => format!("unknown key; the keys of [{section}] are {}", one_of(names())),
+        };
+    }
+    let table = if section.is_empty() { name } else { section };
+    if let Some(near) = nearest(table, sections()) {
+        return format!("unknown table; did you mean [{near}]?");
+    }
+    match elsewhere::<T>(name) {
+        Some(other) => format!("unknown table or key; did you mean {other}?"),
+        None => format!("unknown table or key; the tables are {}", one_of(sections())),
+    }
+}
+
+/// The key of that name in any table.
+fn elsewhere<T: Composed>(name: &str) -> Option<&'static str> {
+    AnyKey::<T>::all().find(|key| key.name() == name).map(AnyKey::path)
+}
+
+/// What follows from several keys; then the cross checks.
+fn finish<T: Composed>(draft: &mut Draft<'_, T>, errors: &mut Errors) {
+    let Draft { config, pending } = draft.kernel();
+    config.timing.transfer_ns = pending.transfer.of_page(config.device.page_bytes);
+    // A capacity that does not fit is reported by the checks: 0 or more than any device has.
+    let pages = pending
+        .capacity
+        .user_pages(config.device.physical_pages(), config.device.page_bytes)
+        .unwrap_or(u128::MAX);
+    config.device.user_pages = u32::try_from(pages).unwrap_or(u32::MAX);
+    T::follow(draft);
+    missing_parameters(draft, errors);
+    composed::apply_needs(draft, errors);
+    composed::check(draft.config, draft.pending, errors);
+}
+
+fn missing_parameters<T: Composed>(draft: &Draft<'_, T>, errors: &mut Errors) {
+    let gc = &draft.config.gc;
+    let mut policies = vec![
+        ("alloc.placement", PLACEMENTS, &draft.config.alloc.placement),
+        ("sched.order", ORDERS, &draft.config.sched.order),
+        ("gc.victim", VICTIMS, &gc.victim),
+        ("gc.concurrency", CONCURRENCIES, &gc.concurrency),
+    ];
+    policies.extend(gc.trigger.iter().map(|spec| ("gc.trigger", TRIGGERS, spec)));
+    for (path, registry, spec) in policies {
+        let place =
+            draft.pending.first_said(&[path]).map_or(SourcePos::NOWHERE, |(_, place)| place);
+        for param in registry.missing(spec) {
+            let path = format!("{path}.{}", param.name);
+            if !errors.touches(&path) {
+                let message = format!("policy {:?} needs it: {}", spec.policy, param.doc);
+                errors.add(place, &path, message);
+            }
+        }
+    }
+}

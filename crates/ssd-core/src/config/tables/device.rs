@@ -1,0 +1,74 @@
+//! `[device]`: geometry and capacity.
+
+use super::prelude::*;
+
+crate::config_table! {
+    "Geometry and capacity."
+    DeviceConfig: device in Config {
+        channels: int(1, 4096) => channels: u32 = 8,
+            "Channels.";
+        chips_per_channel: int(1, 4096) => chips_per_channel: u32 = 4,
+            "Chips (dies) on each channel.";
+        planes_per_chip: int(1, 64) => planes_per_chip: u32 = 1,
+            "Planes in each chip.";
+        blocks_per_plane: int(4, 1 << 24) => blocks_per_plane: u32 = 256,
+            "Blocks in each plane.";
+        pages_per_block: int(1, 4096) => pages_per_block: u32 = 128,
+            "Pages in each block.";
+        page_size: special(PAGE_SIZE) => page_bytes: u32 = 4096,
+            "Page size: a power of two.";
+        over_provisioning: special(OVER_PROVISIONING),
+            "(physical - user) / user pages. Alternative to `user_capacity`. User pages are rounded \
+            down.";
+        user_capacity: special(USER_CAPACITY) => user_pages: u32 = 0,
+            "Capacity visible to the host, rounded down to whole pages. Alternative to \
+            `over_provisioning`.";
+    }
+}
+
+static PAGE_SIZE: Special<Config> = Special {
+    form: "size, 2 KiB to 64 KiB",
+    default: None,
+    read: |draft, errors, path, node| {
+        let result = read::size(node, 2048, 65_536).and_then(|n| {
+            if !n.is_power_of_two() {
+                let found = node.found();
+                return Err(format!("found {found}; expected 2, 4, 8, 16, 32 or 64 KiB"));
+            }
+            draft.config.device.page_bytes = n as u32;
+            Ok(())
+        });
+        report(errors, path, node, result);
+    },
+    show: |config| Some(quoted(&show_size(u64::from(config.device.page_bytes)))),
+    text: false,
+    types: SIZE_TYPES,
+};
+
+static OVER_PROVISIONING: Special<Config> = Special {
+    form: "number above 0 and up to 100",
+    default: Some(draft::OVER_PROVISIONING),
+    read: |draft, errors, path, node| {
+        let ratio = read::decimal(node, Span::above(0.0, 100.0));
+        let set = ratio.map(|ratio| draft.pending.capacity = Capacity::OverProvisioning(ratio));
+        report(errors, path, node, set);
+    },
+    show: |_| None,
+    text: false,
+    types: &["number"],
+};
+
+static USER_CAPACITY: Special<Config> = Special {
+    form: "size",
+    default: Some("from `over_provisioning`"),
+    read: |draft, errors, path, node| {
+        let set = read::bytes(node).map(|(n, _)| draft.pending.capacity = Capacity::Bytes(n));
+        report(errors, path, node, set);
+    },
+    show: |config| {
+        let device = &config.device;
+        Some(quoted(&show_size(u64::from(device.user_pages) * u64::from(device.page_bytes))))
+    },
+    text: false,
+    types: SIZE_TYPES,
+};

@@ -1,0 +1,26 @@
+//! What the files of the tables need to declare keys.
+
+pub(super) use super::{Config, words::*};
+pub(super) use crate::config::draft::{self, Capacity, Transfer};
+pub(super) use crate::config::keys::policy::{
+    CONCURRENCIES, ORDERS, PLACEMENTS, Registry, TRIGGERS, VICTIMS,
+};
+pub(super) use crate::config::keys::syntax::{SIZE_TYPES, TEXT, entries, quoted, report, set_word};
+pub(super) use crate::config::keys::{Special, show};
+pub(super) use crate::config::text::error::did_you_mean;
+pub(super) use crate::config::text::parse::Said;
+pub(super) use crate::config::text::quantity::{show_rate, show_size, show_time};
+pub(super) use crate::config::text::read::{self, Span};
+pub(super) use crate::config::words::Word;
+pub(super) use crate::plug::PolicySpec;
+pub(super) use serde::{Deserialize, Serialize};
+
+pub(super) const MILLISECOND: u64 = 1_000_000;
+pub(super) const MINUTE: u64 = 60_000_000_000;
+pub(super) const YEAR: u64 = 365 * 24 * 60 * MINUTE;
+pub(super) const SHARE: Span = Span::closed(0.0, 1.0);
+
+/// The policy called `name` with its defaults.
+pub(super) fn named(registry: Registry, name: &str) -> PolicySpec {
+    PolicySpec::with_defaults(registry.find(name).expect("a default policy exists"))
+}

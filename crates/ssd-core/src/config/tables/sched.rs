@@ -1,0 +1,11 @@
+//! `[sched]`: the order of operations on a busy unit.
+
+use super::prelude::*;
+
+crate::config_table! {
+    "The order of operations on a busy unit."
+    Sched: sched in Config {
+        order: policy(ORDERS) => order: PolicySpec = named(ORDERS, "host-first"),
+            "Which queue of a busy unit goes first.";
+    }
+}

@@ -1,0 +1,55 @@
+//! `[timing]`: flash and bus times.
+
+use super::prelude::*;
+
+crate::config_table! {
+    "Flash and bus times."
+    Timing: timing in Config {
+        model: word() => model: TimingModel = TimingModel::Pipelined,
+            "Timing model.";
+        busy_unit: word() => busy_unit: BusyUnit = BusyUnit::Chip,
+            "What one operation occupies.";
+        read: time(MINUTE) => read_ns: u64 = 75_000,
+            "Array read (tR).";
+        program: time(MINUTE) => program_ns: u64 = 750_000,
+            "Array program (tPROG).";
+        erase: time(MINUTE) => erase_ns: u64 = 3_800_000,
+            "Block erase (tBERS).";
+        transfer: special(TRANSFER) => transfer_ns: u64 = 0,
+            "Time of one page on the bus or interconnect. Alternative to `bus_rate`.";
+        bus_rate: special(BUS_RATE),
+            "Rate at which pages cross the bus; in \"333 MT/s\" a transfer is 8 bit. Alternative to \
+            `transfer`.";
+        command: time(MINUTE) => command_ns: u64 = 0,
+            "Command and address cycles on the bus before each operation (pipelined model).";
+        sram: time(MINUTE) => sram_ns: u64 = 0,
+            "Time of one page into or out of the controller's SRAM.";
+        multi_plane: flag() => multi_plane: bool = false,
+            "Program one page on every plane of a chip at once (pipelined model, busy unit chip).";
+    }
+}
+
+static TRANSFER: Special<Config> = Special {
+    form: "time, at most 60 s",
+    default: Some("from `bus_rate`"),
+    read: |draft, errors, path, node| {
+        let set =
+            read::time(node, 60_000_000_000).map(|ns| draft.pending.transfer = Transfer::Time(ns));
+        report(errors, path, node, set);
+    },
+    show: |config| Some(quoted(&show_time(config.timing.transfer_ns))),
+    text: false,
+    types: TEXT,
+};
+
+static BUS_RATE: Special<Config> = Special {
+    form: "rate",
+    default: Some(draft::BUS_RATE),
+    read: |draft, errors, path, node| {
+        let set = read::rate(node).map(|rate| draft.pending.transfer = Transfer::Rate(rate));
+        report(errors, path, node, set);
+    },
+    show: |_| None,
+    text: false,
+    types: TEXT,
+};

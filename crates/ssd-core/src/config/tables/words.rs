@@ -1,0 +1,239 @@
+//! The words of the kernel's keys.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+crate::word_enum! {
+    /// `run.mode`
+    Mode {
+        /// Every operation takes simulated time.
+        Timed = "timed",
+        /// Page decisions only: write amplification, no latency.
+        Functional = "functional",
+    }
+}
+
+crate::word_enum! {
+    /// `host.link_duplex`
+    LinkDuplex {
+        /// Each direction has the full rate, as with PCIe (NVMe).
+        Full = "full",
+        /// Both directions take turns, as with SATA.
+        Half = "half",
+    }
+}
+
+crate::word_enum! {
+    /// `run.data`
+    DataMode {
+        /// No contents.
+        None = "none",
+        /// A 64-bit digest per page; every read is checked.
+        Digest = "digest",
+        /// The bytes themselves; every read is checked.
+        Bytes = "bytes",
+    }
+}
+
+crate::word_enum! {
+    /// `timing.model`
+    TimingModel {
+        /// An operation occupies its busy unit for its whole duration: array, SRAM and transfer.
+        Serial = "serial",
+        /// Command, bus and array phases; the channel is held only while something crosses it.
+        Pipelined = "pipelined",
+    }
+}
+
+crate::word_enum! {
+    /// `interconnect.model`
+    InterconnectModel {
+        /// No interconnect.
+        None = "none",
+        /// Every traversal takes the same time and delays no other.
+        Formula = "formula",
+        /// Pages cross slice by slice and wait for one another.
+        Slices = "slices",
+    }
+}
+
+crate::word_enum! {
+    /// `timing.busy_unit`
+    BusyUnit {
+        /// One plane.
+        Plane = "plane",
+        /// One chip.
+        Chip = "chip",
+        /// One channel.
+        Channel = "channel",
+    }
+}
+
+crate::word_enum! {
+    /// `host.mode`
+    HostMode {
+        /// Requests arrive at the times of the workload.
+        Open = "open",
+        /// A request arrives when another completes.
+        Closed = "closed",
+    }
+}
+
+crate::word_enum! {
+    /// `alloc.pool`
+    PoolScope {
+        /// Each plane.
+        Plane = "plane",
+        /// Each chip.
+        Chip = "chip",
+        /// Each channel.
+        Channel = "channel",
+        /// The device.
+        Device = "device",
+    }
+}
+
+crate::word_enum! {
+    /// `alloc.erase_unit`
+    EraseUnit {
+        /// A flash block.
+        Block = "block",
+        /// One block of every plane of the pool.
+        Superblock = "superblock",
+    }
+}
+
+crate::word_enum! {
+    /// `gc.amount`
+    Amount {
+        /// One block; the trigger is checked again at the next write to the pool.
+        One = "one",
+        /// Block after block until the trigger no longer holds.
+        UntilSatisfied = "until-satisfied",
+        /// All candidate blocks at the time the trigger fires.
+        AllCandidates = "all-candidates",
+    }
+}
+
+crate::word_enum! {
+    /// `gc.path`
+    GcPath {
+        /// To the controller, through its ECC, and back.
+        Controller = "controller",
+        /// Inside the plane: array read, array program, no transfer.
+        Copyback = "copyback",
+        /// From the flash controller's buffer if the ECC engine finds no error in a copy; otherwise as
+        /// `controller` (serial model).
+        Selective = "selective",
+    }
+}
+
+crate::word_enum! {
+    /// `gc.blocking.scope`
+    BlockingScope {
+        /// Nothing: `sched.order` orders host and GC operations.
+        None = "none",
+        /// Reads of pages of the block under collection.
+        Block = "block",
+        /// The planes of the victim.
+        Plane = "plane",
+        /// The channels of the victim.
+        Channel = "channel",
+        /// The whole device.
+        Device = "device",
+    }
+}
+
+crate::word_enum! {
+    /// `gc.blocking.granularity`
+    Granularity {
+        /// From the choice of the victim to the end of its erase; in scope `block` reads of pages that
+        /// have been copied wait, too.
+        Job = "job",
+        /// The same, but a page is open again as soon as it has been copied (scope `block` only).
+        Page = "page",
+        /// During each copy (read to program) and the erase; open in between.
+        Step = "step",
+    }
+}
+
+crate::word_enum! {
+    /// `precondition.steady_state`
+    SteadyStart {
+        /// The device is filled page by page.
+        None = "none",
+        /// Valid pages are distributed as in the mean field of greedy collection under uniform writes.
+        MeanField = "mean-field",
+    }
+}
+
+crate::word_enum! {
+    /// `precondition.order`
+    FillOrder {
+        /// Ascending.
+        Sequential = "sequential",
+        /// A random permutation.
+        Random = "random",
+    }
+}
+
+/// `alloc.frontiers`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Frontiers {
+    /// Host writes and GC copies share one open block.
+    Single,
+    /// One for the host, one for GC.
+    HostGc,
+    /// This many for the host, by request stream, and one for GC ("streams:4").
+    Streams(u8),
+}
+
+impl Frontiers {
+    /// Accepted forms, for messages and the reference.
+    pub const FORMS: &'static str = r#""single", "host+gc" or "streams:N" with N from 1 to 64"#;
+    /// Largest number of host streams.
+    pub const MAX_STREAMS: u8 = 64;
+}
+
+impl fmt::Display for Frontiers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Frontiers::Single => f.write_str("single"),
+            Frontiers::HostGc => f.write_str("host+gc"),
+            Frontiers::Streams(n) => write!(f, "streams:{n}"),
+        }
+    }
+}
+
+impl FromStr for Frontiers {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Frontiers, String> {
+        let streams = |n: &str| -> Option<u8> {
+            n.parse().ok().filter(|n| (1..=Frontiers::MAX_STREAMS).contains(n))
+        };
+        match text {
+            "single" => Ok(Frontiers::Single),
+            "host+gc" => Ok(Frontiers::HostGc),
+            _ => text
+                .strip_prefix("streams:")
+                .and_then(streams)
+                .map(Frontiers::Streams)
+                .ok_or_else(|| format!("expected {}", Frontiers::FORMS)),
+        }
+    }
+}
+
+impl From<Frontiers> for String {
+    fn from(frontiers: Frontiers) -> String {
+        frontiers.to_string()
+    }
+}
+
+impl TryFrom<String> for Frontiers {
+    type Error = String;
+    fn try_from(text: String) -> Result<Frontiers, String> {
+        text.parse()
+    }
+}

@@ -1,0 +1,247 @@
+//! Hooks of the core that an object in Python may answer.
+//!
+//! [`asked`] implements a policy trait for a wrapper from the declaration of its hooks in the core. A hook that
+//! the wrapper has as a method of its own is answered there. Any other goes to the method of the object with
+//! its name, if there is one and its answer can be checked by its type, and has its default otherwise. So a new
+//! hook reaches Python without an edit here; one that names blocks or pools needs a method that checks them.
+
+use super::{Given, Refusal, integer, shown};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyTuple};
+use ssd_core::ftl::blocks::BlockTable;
+use ssd_core::ftl::gc::concurrency::{Counted, DeviceView};
+use ssd_core::ftl::gc::trigger::SpaceView;
+use ssd_core::units::{BlockId, Lpn, Nanos, PoolId};
+
+/// Something that a hook is given.
+pub(super) trait Argument {
+    /// It in Python; `None`: the object does not get it.
+    fn python(&self, py: Python<'_>, rng: &Py<PyAny>) -> PyResult<Option<Py<PyAny>>>;
+}
+
+macro_rules! numbers {
+    ($($type:ty, $this:ident => $number:expr;)+) => {$(
+        impl Argument for $type {
+            fn python(&self, py: Python<'_>, _: &Py<PyAny>) -> PyResult<Option<Py<PyAny>>> {
+                let $this = *self;
+                Ok(Some($number.into_pyobject(py)?.into_any().unbind()))
+            }
+        }
+    )+};
+}
+
+numbers! {
+    u32, it => it;
+    u64, it => it;
+    BlockId, it => it.0;
+    PoolId, it => it.0;
+    Lpn, it => it.0;
+    Nanos, it => it.0;
+}
+
+/// What the object has no use for, or sees through a view.
+macro_rules! left_out {
+    ($($type:ty),+) => {$(
+        impl Argument for $type {
+            fn python(&self, _: Python<'_>, _: &Py<PyAny>) -> PyResult<Option<Py<PyAny>>> {
+                Ok(None)
+            }
+        }
+    )+};
+}
+
+left_out!(&BlockTable, &mut dyn Iterator<Item = PoolId>);
+
+impl Argument for &SpaceView {
+    fn python(&self, py: Python<'_>, rng: &Py<PyAny>) -> PyResult<Option<Py<PyAny>>> {
+        Ok(Some(Py::new(py, super::TriggerView::new(self, rng.clone_ref(py)))?.into_any()))
+    }
+}
+
+impl Argument for &DeviceView {
+    fn python(&self, py: Python<'_>, rng: &Py<PyAny>) -> PyResult<Option<Py<PyAny>>> {
+        Ok(Some(Py::new(py, super::ConcurrencyView::new(self, rng.clone_ref(py)))?.into_any()))
+    }
+}
+
+/// What a hook may answer.
+pub(super) trait Answer: Sized {
+    /// Whether the type says which answers are allowed.
+    const CHECKED: bool = true;
+
+    /// The answer of `hook`.
+    fn of(hook: &str, answer: &Bound<'_, PyAny>) -> Result<Self, Refusal>;
+}
+
+impl Answer for () {
+    fn of(_: &str, _: &Bound<'_, PyAny>) -> Result<(), Refusal> {
+        Ok(())
+    }
+}
+
+impl Answer for bool {
+    /// Of Python or of numpy: what else is true is likely to be a mistake.
+    fn of(hook: &str, answer: &Bound<'_, PyAny>) -> Result<bool, Refusal> {
+        let kind = answer.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+        if answer.is_instance_of::<PyBool>() || kind == "bool" || kind == "bool_" {
+            return answer.is_truthy().map_err(|_| Refusal::Wrong(format!("{hook} has no truth")));
+        }
+        Err(Refusal::Wrong(format!("{hook} gave {}: expected True or False", shown(answer))))
+    }
+}
+
+impl Answer for Option<Nanos> {
+    fn of(hook: &str, answer: &Bound<'_, PyAny>) -> Result<Option<Nanos>, Refusal> {
+        if answer.is_none() {
+            return Ok(None);
+        }
+        let expected = "a number of ns, or None";
+        let ns = integer(hook, answer, expected)?;
+        u64::try_from(ns)
+            .map(|ns| Some(Nanos(ns)))
+            .map_err(|_| Refusal::Wrong(format!("{hook} is {ns}: expected {expected}")))
+    }
+}
+
+impl Answer for Counted {
+    fn of(hook: &str, answer: &Bound<'_, PyAny>) -> Result<Counted, Refusal> {
+        match answer.extract::<String>().as_deref() {
+            Ok("pools") => Ok(Counted::Pools),
+            Ok("channels") => Ok(Counted::Channels),
+            _ => {
+                let found = shown(answer);
+                let what = format!("{hook}() returned {found}: expected \"pools\" or \"channels\"");
+                Err(Refusal::Wrong(what))
+            }
+        }
+    }
+}
+
+/// Blocks and pools: whether one may be named depends on the state of the device.
+macro_rules! unchecked {
+    ($($type:ty),+) => {$(
+        impl Answer for $type {
+            const CHECKED: bool = false;
+
+            fn of(hook: &str, _: &Bound<'_, PyAny>) -> Result<$type, Refusal> {
+                Err(Refusal::Wrong(format!("{hook}() is not asked of Python")))
+            }
+        }
+    )+};
+}
+
+unchecked!(Option<BlockId>, Option<PoolId>, Vec<BlockId>);
+
+/// The answer of the object to `hook`, if it has a method of that name and has not failed.
+pub(super) fn ask<T: Answer>(
+    given: &Given,
+    rng: &Py<PyAny>,
+    hook: &'static str,
+    arguments: &[&dyn Argument],
+) -> Option<T> {
+    if !T::CHECKED || !given.answers(hook) {
+        return None;
+    }
+    given.ask(None, |py| {
+        let raised = |error| Refusal::Raised(hook, error);
+        let mut said = Vec::new();
+        for argument in arguments {
+            said.extend(argument.python(py, rng).map_err(raised)?);
+        }
+        let said = PyTuple::new(py, said).map_err(raised)?;
+        let answer = given.object.bind(py).call_method1(hook, said).map_err(raised)?;
+        T::of(hook, &answer)
+    })
+}
+
+/// `trait_hooks!(asked, { Trait, Wrapper })`: see the head of this file. The trait must not be in scope.
+macro_rules! asked {
+    ({ $Trait:path, $Wrapper:ident } $($hooks:tt)*) => {
+        $crate::policies::hooks::asked! { @next $Wrapper { $Trait } [] [] [] $($hooks)* }
+    };
+    (@next $Wrapper:ident { $Trait:path } [$($default:tt)*] [$($call:tt)*] [$($hook:tt)*]) => {
+        const _: () = {
+            #[allow(unused_imports, reason = "what the hooks of any trait may be given and answer")]
+            use $crate::policies::hooks::types::*;
+            /// Hooks that the wrapper has no method for: methods of the type itself come first.
+            #[allow(dead_code, reason = "the wrapper answers some of them")]
+            trait Default { $($default)* }
+            impl Default for $Wrapper {}
+            // Outside of the implementation, where its methods are not found.
+            $($call)*
+            impl $Trait for $Wrapper { $($hook)* }
+        };
+    };
+    (@next $Wrapper:ident $names:tt [$($default:tt)*] [$($call:tt)*] [$($hook:tt)*] $(#[$meta:meta])*
+     fn $name:ident(&self $(, $arg:ident : $type:ty)* $(,)?) $(-> $answer:ty)? ; $($rest:tt)*) => {
+        $crate::policies::hooks::asked! { @next $Wrapper $names [$($default)*] [$($call)*
+            fn $name(this: &$Wrapper $(, $arg: $type)*) $(-> $answer)? {
+                this.$name($($arg),*)
+            }
+        ] [$($hook)*
+            fn $name(&self $(, $arg: $type)*) $(-> $answer)? { $name(self $(, $arg)*) }
+        ] $($rest)* }
+    };
+    (@next $Wrapper:ident $names:tt [$($default:tt)*] [$($call:tt)*] [$($hook:tt)*] $(#[$meta:meta])*
+     fn $name:ident(&mut self $(, $arg:ident : $type:ty)* $(,)?) $(-> $answer:ty)? ; $($rest:tt)*) => {
+        $crate::policies::hooks::asked! { @next $Wrapper $names [$($default)*] [$($call)*
+            fn $name(this: &mut $Wrapper $(, $arg: $type)*) $(-> $answer)? {
+                this.$name($($arg),*)
+            }
+        ] [$($hook)*
+            fn $name(&mut self $(, $arg: $type)*) $(-> $answer)? { $name(self $(, $arg)*) }
+        ] $($rest)* }
+    };
+    (@next $Wrapper:ident $names:tt [$($default:tt)*] [$($call:tt)*] [$($hook:tt)*] $(#[$meta:meta])*
+     fn $name:ident(&self $(, $arg:ident : $type:ty)* $(,)?) $(-> $answer:ty)? { $($body:tt)* } $($rest:tt)*) => {
+        $crate::policies::hooks::asked! { @next $Wrapper $names [$($default)*
+            fn $name(&self $(, $arg: $type)*) $(-> $answer)?
+            where Self: $crate::policies::hooks::Object
+            {
+                let (given, rng) = $crate::policies::hooks::Object::object(self);
+                let answer = $crate::policies::hooks::ask(given, rng, stringify!($name), &[$(&$arg),*]);
+                answer.unwrap_or_else(|| { $($body)* })
+            }
+        ] [$($call)*
+            fn $name(this: &$Wrapper $(, $arg: $type)*) $(-> $answer)? {
+                this.$name($($arg),*)
+            }
+        ] [$($hook)*
+            fn $name(&self $(, $arg: $type)*) $(-> $answer)? { $name(self $(, $arg)*) }
+        ] $($rest)* }
+    };
+    (@next $Wrapper:ident $names:tt [$($default:tt)*] [$($call:tt)*] [$($hook:tt)*] $(#[$meta:meta])*
+     fn $name:ident(&mut self $(, $arg:ident : $type:ty)* $(,)?) $(-> $answer:ty)? { $($body:tt)* } $($rest:tt)*) => {
+        $crate::policies::hooks::asked! { @next $Wrapper $names [$($default)*
+            fn $name(&mut self $(, $arg: $type)*) $(-> $answer)?
+            where Self: $crate::policies::hooks::Object
+            {
+                let (given, rng) = $crate::policies::hooks::Object::object(self);
+                let answer = $crate::policies::hooks::ask(given, rng, stringify!($name), &[$(&$arg),*]);
+                answer.unwrap_or_else(|| { $($body)* })
+            }
+        ] [$($call)*
+            fn $name(this: &mut $Wrapper $(, $arg: $type)*) $(-> $answer)? {
+                this.$name($($arg),*)
+            }
+        ] [$($hook)*
+            fn $name(&mut self $(, $arg: $type)*) $(-> $answer)? { $name(self $(, $arg)*) }
+        ] $($rest)* }
+    };
+}
+pub(super) use asked;
+
+/// The types in the declarations of the hooks, by the names that the core has for them.
+pub(super) mod types {
+    pub(in crate::policies) use ssd_core::ftl::blocks::BlockTable;
+    pub(in crate::policies) use ssd_core::ftl::gc::concurrency::{Counted, DeviceView};
+    pub(in crate::policies) use ssd_core::ftl::gc::trigger::SpaceView;
+    pub(in crate::policies) use ssd_core::rng::Stream;
+    pub(in crate::policies) use ssd_core::units::*;
+}
+
+/// A wrapper around an object of Python.
+pub(super) trait Object {
+    /// The object, and its own random numbers.
+    fn object(&self) -> (&Given, &Py<PyAny>);
+}

@@ -1,0 +1,176 @@
+//! What must hold between the keys of `[workload]`, and between them and the device.
+
+use super::words::*;
+use super::{RunConfig, Workload};
+use ssd_core::config::Word;
+use ssd_core::config::checks::needs::{Need, need};
+use ssd_core::config::checks::{Check, check};
+use ssd_core::config::text::quantity::show_size;
+
+const KIND: &[&str] = &["workload.kind", "workload.trace", "workload.job"];
+const FILES: &[&str] =
+    &["workload.kind", "workload.trace", "workload.job", "workload.msr", "workload.like"];
+
+/// In the order of the keys, except that a key that others need precedes them.
+pub(super) const NEEDS: &[Need<RunConfig>] = &[
+    need(
+        &["workload.like"],
+        KIND,
+        |c| matches!(c.workload.kind.origin(), Origin::Application(_)),
+        "a workload.kind of \"app:...\"",
+    ),
+    need(
+        &["workload.msr"],
+        KIND,
+        |c| matches!(c.workload.kind.origin(), Origin::Volume(_)),
+        "a workload.kind of \"msr:...\"",
+    ),
+    need(
+        &["workload.format"],
+        FILES,
+        |c| c.workload.kind == WorkloadKind::Trace || c.workload.like.is_some(),
+        "workload.trace or workload.like",
+    ),
+    need(
+        &[
+            "workload.volume",
+            "workload.action",
+            "workload.from",
+            "workload.until",
+            "workload.unit",
+            "workload.sort",
+            "workload.skip_bad",
+            "workload.dedup",
+        ],
+        FILES,
+        |c| replays(&c.workload) || c.workload.like.is_some(),
+        "workload.trace, workload.like or workload.msr",
+    ),
+    need(
+        &["workload.page_size"],
+        &["workload.unit"],
+        |c| c.workload.unit == TraceUnit::Pages,
+        "workload.unit = \"pages\"",
+    ),
+    need(
+        &["workload.max_bad"],
+        &["workload.skip_bad"],
+        |c| c.workload.skip_bad,
+        "workload.skip_bad = true",
+    ),
+    need(
+        &["workload.fit", "workload.loops", "workload.time_scale"],
+        FILES,
+        |c| replays(&c.workload),
+        "workload.trace or workload.msr",
+    ),
+    need(
+        &["workload.set"],
+        FILES,
+        |c| matches!(c.workload.kind.origin(), Origin::Application(_)) && c.workload.like.is_none(),
+        "a workload.kind of \"app:...\" without workload.like",
+    ),
+    need(
+        &["workload.size", "workload.read", "workload.trim"],
+        KIND,
+        |c| matches!(c.workload.kind.origin(), Origin::Shares | Origin::Trace),
+        "a workload.kind of uniform, zipf, hot-cold or sequential",
+    ),
+    need(
+        &["workload.requests"],
+        KIND,
+        |c| c.workload.kind.origin() != Origin::Jobs,
+        "a synthetic workload other than fio",
+    ),
+    need(&["workload.seed"], FILES, |c| !replays(&c.workload), "synthetic requests"),
+    need(
+        &["workload.theta"],
+        KIND,
+        |c| c.workload.kind == WorkloadKind::Zipf,
+        "workload.kind = \"zipf\"",
+    ),
+    need(
+        &["workload.hot_space", "workload.hot_access"],
+        KIND,
+        |c| c.workload.kind == WorkloadKind::HotCold,
+        "workload.kind = \"hot-cold\"",
+    ),
+];
+
+/// Whether recorded requests are replayed.
+fn replays(workload: &Workload) -> bool {
+    workload.kind == WorkloadKind::Trace
+        || (workload.msr.is_some() && matches!(workload.kind.origin(), Origin::Volume(_)))
+}
+
+pub(super) const CHECKS: &[Check<RunConfig>] = &[
+    check(&["workload.read", "workload.trim"], shares),
+    check(&["workload.kind", "workload.trace", "workload.job"], file_is_named),
+    check(&["workload.arrival", "workload.kind"], arrivals_of_a_model),
+    check(&["workload.until", "workload.from"], window_of_trace),
+    check(&["workload.warmup_requests", "workload.requests", "workload.kind"], warmup),
+    check(&["workload.size", "workload.span", "workload.kind", "device"], sizes),
+];
+
+fn shares(config: &RunConfig) -> Option<String> {
+    let workload = &config.workload;
+    let sum = workload.read + workload.trim;
+    // Half a billionth: shares like 0.7 and 0.3 need not add up exactly.
+    (sum > 1.0 + 5e-10).then(|| {
+        format!(
+            "read {} and trim {} add up to more than 1; the rest are writes",
+            workload.read, workload.trim
+        )
+    })
+}
+
+fn file_is_named(config: &RunConfig) -> Option<String> {
+    let workload = &config.workload;
+    let nothing = |key: &str| {
+        let kind = workload.kind.word();
+        Some(format!("kind is {kind:?}, but workload.{key} names no file"))
+    };
+    match workload.kind {
+        WorkloadKind::Trace if workload.trace.is_none() => nothing("trace"),
+        WorkloadKind::Fio if workload.job.is_none() => nothing("job"),
+        _ => None,
+    }
+}
+
+fn arrivals_of_a_model(config: &RunConfig) -> Option<String> {
+    let workload = &config.workload;
+    let by_itself = !matches!(workload.kind.origin(), Origin::Trace | Origin::Shares);
+    (workload.arrival.kind == ArrivalKind::Model && !by_itself).then(|| {
+        "arrivals of kind \"model\" need an application, a volume or a job file".to_string()
+    })
+}
+
+fn window_of_trace(config: &RunConfig) -> Option<String> {
+    let workload = &config.workload;
+    workload
+        .until_ns
+        .filter(|&until| until <= workload.from_ns)
+        .map(|_| "until must be later than from: nothing of the trace would be used".to_string())
+}
+
+fn warmup(config: &RunConfig) -> Option<String> {
+    let workload = &config.workload;
+    let (warmup, all) = (workload.warmup_requests, workload.requests);
+    let by_file = matches!(workload.kind.origin(), Origin::Trace | Origin::Jobs);
+    (!by_file && warmup >= all)
+        .then(|| format!("{warmup} of {all} requests are warm-up: none would be left to measure"))
+}
+
+fn sizes(config: &RunConfig) -> Option<String> {
+    let (device, workload) = (&config.device, &config.workload);
+    let user = u64::from(device.user_pages) * u64::from(device.page_bytes);
+    let space = (user as f64 * workload.span) as u64;
+    let largest = u64::from(workload.sizes.iter().map(|share| share.bytes).max()?);
+    (workload.kind.origin() == Origin::Shares && largest > space).then(|| {
+        format!(
+            "a request of {} does not fit into the addressed space of {space} bytes: use smaller \
+             requests, a larger device or workload.span",
+            show_size(largest)
+        )
+    })
+}

@@ -1,0 +1,132 @@
+//! The configuration of a run: the kernel's tables and `[workload]`, which the kernel does not know.
+//!
+//! A key of the workload is one entry of `table`; a trace format is one file of `read::formats`.
+
+mod checks;
+mod special;
+mod table;
+mod words;
+
+pub use table::{Arrival, SizeShare, Workload};
+pub use words::*;
+
+use serde::{Deserialize, Serialize};
+use ssd_core::config::checks::Check;
+use ssd_core::config::checks::needs::Need;
+use ssd_core::config::draft::Draft;
+use ssd_core::config::keys::Table;
+use ssd_core::config::text::error::{Errors, SourcePos};
+use ssd_core::config::{Composed, Config, HostMode};
+use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
+
+/// Mean time between the requests of an application: a thousand per second, which most devices can serve.
+pub(super) const MODEL_INTERVAL_NS: u64 = 1_000_000;
+/// A complete, checked description of one run.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct RunConfig {
+    /// The device, and how it is driven and measured.
+    #[serde(flatten)]
+    pub kernel: Config,
+    /// The requests.
+    pub workload: Workload,
+}
+
+impl Deref for RunConfig {
+    type Target = Config;
+    fn deref(&self) -> &Config {
+        &self.kernel
+    }
+}
+
+impl DerefMut for RunConfig {
+    fn deref_mut(&mut self) -> &mut Config {
+        &mut self.kernel
+    }
+}
+
+impl RunConfig {
+    /// Seed of the synthetic requests: `workload.seed`, or that of the run.
+    #[must_use]
+    pub fn workload_seed(&self) -> u64 {
+        self.workload.seed.unwrap_or(self.run.seed)
+    }
+
+    /// Whether the statistics keep volumes and streams apart: those of a trace.
+    #[must_use]
+    pub fn splits(&self) -> bool {
+        self.workload.kind == WorkloadKind::Trace
+    }
+}
+
+impl Composed for RunConfig {
+    const TABLES: &'static [Table<RunConfig>] = &[table::TABLE];
+    const NEEDS: &'static [Need<RunConfig>] = checks::NEEDS;
+    const CHECKS: &'static [Check<RunConfig>] = checks::CHECKS;
+    const DEFAULTS: &'static [(&'static str, &'static str)] = &[(
+        "host.mode",
+        "closed for `uniform`, `zipf`, `hot-cold` and `sequential`, set by the job file for `fio`, otherwise open",
+    )];
+
+    /// A trace or a job file implies the kind of the workload.
+    fn imply(
+        draft: &mut Draft<'_, RunConfig>,
+        errors: &mut Errors,
+        said: &BTreeMap<String, SourcePos>,
+    ) {
+        let workload = &mut draft.config.workload;
+        let kind = said.get("workload.kind");
+        let (trace, job) = (said.get("workload.trace"), said.get("workload.job"));
+        if let (Some(_), Some(&place)) = (trace, job) {
+            errors.add(
+                place,
+                "workload.job",
+                "a trace and a job file are both set; keep one of them",
+            );
+        }
+        for (key, file, implied) in [
+            ("workload.trace", trace, WorkloadKind::Trace),
+            ("workload.job", job, WorkloadKind::Fio),
+        ] {
+            match file {
+                Some(&place) if kind.is_some() && workload.kind != implied => {
+                    let what = key.trim_start_matches("workload.");
+                    let message =
+                        format!("a {what} and another kind are both set; keep one of them");
+                    errors.add(place, key, message);
+                }
+                Some(_) => workload.kind = implied,
+                None => {}
+            }
+        }
+        // A later layer with another kind drops the file of an earlier layer.
+        if workload.kind != WorkloadKind::Trace {
+            workload.trace = None;
+        }
+        if workload.kind != WorkloadKind::Fio {
+            workload.job = None;
+        }
+    }
+
+    fn follow(draft: &mut Draft<'_, RunConfig>) {
+        let Draft { config, pending } = draft;
+        let origin = config.workload.kind.origin();
+        if !pending.has_said("host.mode") {
+            config.host.mode = match origin {
+                Origin::Trace | Origin::Application(_) | Origin::Volume(_) => HostMode::Open,
+                Origin::Shares | Origin::Jobs => HostMode::Closed,
+            };
+        }
+        if !matches!(origin, Origin::Trace | Origin::Shares) {
+            let like = config.workload.like.is_some();
+            let arrival = &mut config.workload.arrival;
+            if !pending.has_said_part("workload.arrival.kind") {
+                arrival.kind = ArrivalKind::Model;
+            }
+            if !pending.has_said_part("workload.arrival.interval") {
+                // 0: as recorded.
+                arrival.interval_ns = if like { 0 } else { MODEL_INTERVAL_NS };
+            }
+        }
+    }
+}

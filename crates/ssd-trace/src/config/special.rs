@@ -1,0 +1,249 @@
+//! Keys of `[workload]` with a special syntax.
+
+use super::{Arrival, RunConfig, SizeShare};
+use ssd_core::config::Word;
+use ssd_core::config::draft::Draft;
+use ssd_core::config::keys::Special;
+use ssd_core::config::keys::syntax::{SIZE_TYPES, TEXT, entries, quoted, report, set_word};
+use ssd_core::config::text::error::Errors;
+use ssd_core::config::text::parse::{Node, Said};
+use ssd_core::config::text::quantity::{FREQUENCY, TIME, show_size, show_time};
+use ssd_core::config::text::read::{self, Span};
+
+/// Longest time between or within arrivals: one year.
+const MAX_TIME: u64 = 365 * 86_400 * 1_000_000_000;
+/// Largest request.
+const MAX_REQUEST: u64 = 1 << 30;
+pub(super) static UNIT_PAGE: Special<RunConfig> = Special {
+    form: "size, 512 B to 1 MiB",
+    default: None,
+    read: |draft, errors, path, node| {
+        let result = read::size(node, 512, 1 << 20).and_then(|n| {
+            if !n.is_multiple_of(512) {
+                return Err(format!("found {}; expected a multiple of 512 bytes", node.found()));
+            }
+            draft.config.workload.page_bytes = n as u32;
+            Ok(())
+        });
+        report(errors, path, node, result);
+    },
+    show: |config| Some(quoted(&show_size(u64::from(config.workload.page_bytes)))),
+    text: false,
+    types: SIZE_TYPES,
+};
+
+/// A key that holds a path; with `none`, the word "none" stands for no path.
+macro_rules! path_key {
+    ($name:ident, $field:ident, $expected:literal, none: $none:literal) => {
+        pub(super) static $name: Special<RunConfig> = Special {
+            form: "string",
+            default: Some("none"),
+            read: |draft, errors, path, node| {
+                let set = read::text(node).and_then(|said| {
+                    if said.is_empty() {
+                        return Err(concat!("found \"\"; expected ", $expected).to_string());
+                    }
+                    let none = $none && said == "none";
+                    draft.config.workload.$field = (!none).then(|| said.to_string());
+                    Ok(())
+                });
+                report(errors, path, node, set);
+            },
+            show: |config| config.workload.$field.as_deref().map(quoted),
+            text: true,
+            types: TEXT,
+        };
+    };
+}
+
+path_key!(TRACE, trace, "a path, or \"-\"", none: false);
+path_key!(MSR, msr, "the path of a folder, or \"none\"", none: true);
+path_key!(JOB, job, "a path", none: false);
+path_key!(LIKE, like, "a path, or \"none\"", none: true);
+
+pub(super) static VOLUME: Special<RunConfig> = Special {
+    form: "whole number below 2^63, or \"none\"",
+    default: Some("none: the trace has one volume"),
+    read: |draft, errors, path, node| {
+        if node.text() == Some("none") {
+            draft.config.workload.volume = None;
+            return;
+        }
+        let set = read::int(node, 0, i64::MAX as u64)
+            .map(|volume| draft.config.workload.volume = Some(volume));
+        report(errors, path, node, set);
+    },
+    show: |config| config.workload.volume.map(|volume| volume.to_string()),
+    text: false,
+    types: &["string", "integer"],
+};
+
+pub(super) static WORKLOAD_SEED: Special<RunConfig> = Special {
+    form: "whole number below 2^63, or \"run\"",
+    default: Some("run: that of the run"),
+    read: |draft, errors, path, node| {
+        if node.text() == Some("run") {
+            draft.config.workload.seed = None;
+            return;
+        }
+        let set = read::int(node, 0, i64::MAX as u64)
+            .map_err(|message| format!("{message}, or \"run\""))
+            .map(|seed| draft.config.workload.seed = Some(seed));
+        report(errors, path, node, set);
+    },
+    show: |config| config.workload.seed.map(|seed| seed.to_string()),
+    text: false,
+    types: &["string", "integer"],
+};
+
+pub(super) static ACTION: Special<RunConfig> = Special {
+    form: "\"Q\", \"D\" or \"C\"",
+    default: None,
+    read: |draft, errors, path, node| {
+        let set = read::word(node, ["Q", "D", "C"].into_iter()).map(|word| {
+            draft.config.workload.action = word.chars().next().unwrap_or('Q');
+        });
+        report(errors, path, node, set);
+    },
+    show: |config| Some(quoted(&config.workload.action.to_string())),
+    text: false,
+    types: TEXT,
+};
+
+pub(super) static UNTIL: Special<RunConfig> = Special {
+    form: "time, or \"end\"",
+    default: None,
+    read: |draft, errors, path, node| {
+        if node.text() == Some("end") {
+            draft.config.workload.until_ns = None;
+            return;
+        }
+        let set = read::time(node, 100 * MAX_TIME);
+        let set = set.map(|ns| draft.config.workload.until_ns = Some(ns));
+        report(errors, path, node, set);
+    },
+    show: |config| Some(quoted(&config.workload.until_ns.map_or("end".to_string(), show_time))),
+    text: false,
+    types: TEXT,
+};
+
+pub(super) static SIZES: Special<RunConfig> = Special {
+    form: "size, or a list of { size, weight }",
+    default: None,
+    read: |draft, errors, path, node| {
+        let Said::List(items) = &node.said else {
+            match request_size(node) {
+                Ok(bytes) => {
+                    draft.config.workload.sizes = vec![SizeShare { bytes, weight: 1.0 }];
+                }
+                Err(message) => errors.add(node.place, path, message),
+            }
+            return;
+        };
+        if items.is_empty() {
+            errors.add(node.place, path, "the list is empty; expected at least one size");
+            return;
+        }
+        let before = errors.count();
+        let shares: Vec<_> =
+            items.iter().filter_map(|item| size_share(errors, path, item)).collect();
+        if errors.count() == before {
+            draft.config.workload.sizes = shares;
+        }
+    },
+    show: |config| {
+        let shown = |s: &SizeShare| {
+            let size = show_size(u64::from(s.bytes));
+            format!("{{ size = {size:?}, weight = {:?} }}", s.weight)
+        };
+        match &config.workload.sizes[..] {
+            [SizeShare { bytes, weight }] if weight.to_bits() == 1f64.to_bits() => {
+                Some(quoted(&show_size(u64::from(*bytes))))
+            }
+            all => Some(format!("[{}]", all.iter().map(shown).collect::<Vec<_>>().join(", "))),
+        }
+    },
+    text: false,
+    types: &["string", "integer", "array"],
+};
+
+fn request_size(node: &Node) -> Result<u32, String> {
+    let bytes = read::size(node, 512, MAX_REQUEST)?;
+    if bytes % 512 != 0 {
+        return Err(format!("found {}; expected a multiple of 512 B", node.found()));
+    }
+    Ok(bytes as u32)
+}
+
+fn size_share(errors: &mut Errors, path: &str, node: &Node) -> Option<SizeShare> {
+    let before = errors.count();
+    let mut share = SizeShare { bytes: 0, weight: 1.0 };
+    for (key, value) in entries(errors, path, node, &["size", "weight"]) {
+        let set = match key.as_str() {
+            "size" => request_size(value).map(|bytes| share.bytes = bytes),
+            _ => read::real(value, Span::above(0.0, 1e12)).map(|weight| share.weight = weight),
+        };
+        report(errors, &format!("{path}.{key}"), value, set);
+    }
+    if errors.count() == before && share.bytes == 0 {
+        errors.add(
+            node.place,
+            path,
+            "the size is missing; expected { size = \"4 KiB\", weight = 1 }",
+        );
+    }
+    (errors.count() == before).then_some(share)
+}
+
+pub(super) static ARRIVAL: Special<RunConfig> = Special {
+    form: "kind, or { kind, interval or rate, burst, pause }",
+    default: None,
+    read: |draft, errors, path, node| {
+        let names = ["kind", "interval", "rate", "burst", "pause"];
+        let said = entries(errors, path, node, &names);
+        if ["interval", "rate"].iter().all(|name| said.iter().any(|(key, _)| key == name)) {
+            let message = "both `interval` and `rate` are set; keep one of them";
+            errors.add(node.place, path, message);
+        }
+        for (key, value) in said {
+            let set = set_arrival(draft, &key, value);
+            report(errors, &format!("{path}.{key}"), value, set);
+        }
+    },
+    show: |config| {
+        let Arrival { kind, interval_ns, burst, pause_ns } = config.workload.arrival;
+        let (kind, interval, pause) = (kind.word(), show_time(interval_ns), show_time(pause_ns));
+        Some(format!(
+            "{{ kind = {kind:?}, interval = {interval:?}, burst = {burst}, pause = {pause:?} }}"
+        ))
+    },
+    text: false,
+    types: &["string", "object"],
+};
+
+fn set_arrival(draft: &mut Draft<'_, RunConfig>, key: &str, value: &Node) -> Result<(), String> {
+    let arrival = &mut draft.config.workload.arrival;
+    match key {
+        "kind" => draft.pending.note_part("workload.arrival.kind"),
+        "interval" | "rate" => draft.pending.note_part("workload.arrival.interval"),
+        _ => {}
+    }
+    match key {
+        "kind" => set_word(&mut arrival.kind, value),
+        "interval" => read::time(value, MAX_TIME).map(|ns| arrival.interval_ns = ns),
+        "pause" => read::time(value, MAX_TIME).map(|ns| arrival.pause_ns = ns),
+        "burst" => read::int(value, 1, 1 << 24).map(|n| arrival.burst = n as u32),
+        _ => interval_of(value).map(|ns| arrival.interval_ns = ns),
+    }
+}
+
+/// Mean interval of a rate of requests, to the nearest nanosecond.
+fn interval_of(node: &Node) -> Result<u64, String> {
+    let (per_1000_s, exact) = read::quantity(node, &FREQUENCY)?;
+    if !exact || !(1..=1_000_000_000_000).contains(&per_1000_s) {
+        let expected = "a rate from 0.001 to 1000000000 per s in steps of 0.001";
+        return Err(format!("found {}; expected {expected}", node.found()));
+    }
+    let second = TIME.read("1000 s").map_or(0, |(ns, _)| ns);
+    Ok(((second + per_1000_s / 2) / per_1000_s) as u64)
+}

@@ -1,0 +1,156 @@
+//! `[workload]`: its keys, each once: field, type, default, range and meaning.
+
+use super::RunConfig;
+use super::special::*;
+use super::words::*;
+use crate::read::formats::TraceFormat;
+use serde::{Deserialize, Serialize};
+use ssd_core::config::text::read::Span;
+
+const YEAR: u64 = 365 * 86_400 * 1_000_000_000;
+const SHARE: Span = Span::closed(0.0, 1.0);
+
+ssd_core::config_table! {
+    "The requests: recorded in a trace, or synthetic."
+    Workload: workload in RunConfig {
+        trace: special(TRACE) => trace: Option<String> = None,
+            "Path of a trace; \"-\" reads standard input. Implies `kind = \"trace\"`.";
+        kind: word() => kind: WorkloadKind = WorkloadKind::Uniform,
+            "A trace, or a kind of synthetic requests.";
+        format: word() => format: TraceFormat = TraceFormat::Auto,
+            "Format of the trace.";
+        volume: special(VOLUME) => volume: Option<u64> = None,
+            "Number of the volume (disk, LUN, ASU) to use, if the trace has several.";
+        action: special(ACTION) => action: char = 'Q',
+            "Which action of block-event text is used: queued, dispatched or completed.";
+        from: time(100 * YEAR) => from_ns: u64 = 0,
+            "Start of the part of the trace that is used.";
+        until: special(UNTIL) => until_ns: Option<u64> = None,
+            "End of the part of the trace that is used, exclusive.";
+        fit: word() => fit: Fit = Fit::None,
+            "How the trace's addresses are fitted to the device.";
+        loops: int(1, 1 << 24) => loops: u32 = 1,
+            "Number of times the trace is run.";
+        time_scale: real(Span::above(0.0, 1e9)) => time_scale: f64 = 1.0,
+            "All arrival times of the trace are multiplied by this.";
+        unit: word() =>
+            #[serde(default = "unit", skip_serializing_if = "is_unit")]
+            unit: TraceUnit = unit(),
+            "Unit of addresses and lengths, in the formats whose files differ in it: disksim, mqsim, \
+            ssdsim, tencent.";
+        page_size: special(UNIT_PAGE) =>
+            #[serde(default = "unit_page", skip_serializing_if = "is_unit_page")]
+            page_bytes: u32 = unit_page(),
+            "Size of a page where `unit = \"pages\"`.";
+        sort: flag() =>
+            #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+            sort: bool = false,
+            "Sort the requests of the trace by time (equal times stay in the order of the lines). Large \
+            traces are sorted on disk, below TMPDIR: 40 bytes a request, and at most 64 MiB of memory. \
+            Otherwise a line with an earlier time than the line above is a bad line.";
+        skip_bad: flag() => skip_bad: bool = false,
+            "Count and skip lines that cannot be used, instead of ending the run.";
+        max_bad: real(SHARE) =>
+            #[serde(default = "max_bad", skip_serializing_if = "is_max_bad")]
+            max_bad: f64 = max_bad(),
+            "Largest share of the lines that `skip_bad` may skip; a trace that loses more is refused.";
+        dedup: flag() => dedup: bool = false,
+            "Drop records that repeat an identical one less than 1 ms earlier (logs of stacked devices \
+            contain each request twice).";
+        set: word() => set: ParameterSet = ParameterSet::AdaptiveChannel,
+            "Published statistics that an application (`app:...`) matches.";
+        like: special(LIKE) => like: Option<String> = None,
+            "Trace whose statistics an application matches, instead of `set`. Arrivals are as recorded \
+            unless `arrival.interval` is set.";
+        msr: special(MSR) => msr: Option<String> = None,
+            "Folder of the original MSR Cambridge files (`hm_0.csv.gz` and so on), which replace the \
+            synthetic volumes (`msr:...`).";
+        job: special(JOB) => job: Option<String> = None,
+            "Path of a fio job file. Implies `kind = \"fio\"`. The job file sets the number of \
+            requests and how they reach the device: `host.mode`, `queue_depth`, `think_time`, \
+            `think_every` and `stop_after`.";
+        requests: int(1, 1 << 40) => requests: u64 = 100_000,
+            "Number of requests of a synthetic workload.";
+        seed: special(WORKLOAD_SEED) =>
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            seed: Option<u64> = None,
+            "Seed of the synthetic requests. If it is set, runs with different `run.seed` have the \
+            same requests and differ only in the other random streams.";
+        size: special(SIZES) => sizes: Vec<SizeShare> = vec![SizeShare { bytes: 4096, weight: 1.0 }],
+            "Size of the requests, or a list of { size, weight }: multiples of 512 B up to 1 GiB.";
+        read: real(SHARE) => read: f64 = 0.0,
+            "Share of reads.";
+        trim: real(SHARE) => trim: f64 = 0.0,
+            "Share of TRIMs.";
+        theta: real(Span::closed(0.0, 10.0)) => theta: f64 = 0.99,
+            "Skew of `zipf`: P(rank k) is proportional to k^-theta.";
+        hot_space: real(Span::inside(0.0, 1.0)) => hot_space: f64 = 0.1,
+            "Share of the space that is hot (`hot-cold`).";
+        hot_access: real(Span::inside(0.0, 1.0)) => hot_access: f64 = 0.9,
+            "Share of the requests that go to the hot space (`hot-cold`).";
+        span: real(Span::above(0.0, 1.0)) => span: f64 = 1.0,
+            "Share of the user space that a synthetic workload addresses, from its start.";
+        arrival: special(ARRIVAL) => arrival: Arrival = Arrival::default(),
+            "Arrivals of a synthetic workload in the open loop: { kind, interval or rate, burst, \
+            pause }, or the kind alone.";
+        warmup_requests: int(0, 1 << 40) => warmup_requests: u64 = 0,
+            "Number of initial requests that are simulated but left out of all statistics.";
+    }
+}
+
+// Keys that are newer than the first reports. A configuration that does not set them keeps its digest, so
+// each has a default function.
+
+const fn unit() -> TraceUnit {
+    TraceUnit::Auto
+}
+
+fn is_unit(said: &TraceUnit) -> bool {
+    *said == unit()
+}
+
+const fn unit_page() -> u32 {
+    4096
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_unit_page(said: &u32) -> bool {
+    *said == unit_page()
+}
+
+const fn max_bad() -> f64 {
+    0.01
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_max_bad(said: &f64) -> bool {
+    said.to_bits() == max_bad().to_bits()
+}
+
+/// One request size.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct SizeShare {
+    /// Bytes, a multiple of 512.
+    pub bytes: u32,
+    /// Weight, above 0.
+    pub weight: f64,
+}
+
+/// `workload.arrival`
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Arrival {
+    /// Which process.
+    pub kind: ArrivalKind,
+    /// Mean time between arrivals, nanoseconds (within a burst for `bursty`).
+    pub interval_ns: u64,
+    /// Requests in a burst (`bursty`), at least 1.
+    pub burst: u32,
+    /// Pause between bursts, nanoseconds (`bursty`).
+    pub pause_ns: u64,
+}
+
+impl Default for Arrival {
+    fn default() -> Arrival {
+        Arrival { kind: ArrivalKind::Poisson, interval_ns: 100_000, burst: 1, pause_ns: 0 }
+    }
+}
