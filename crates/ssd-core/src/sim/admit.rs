@@ -1,15 +1,41 @@
 //! Admission: a request arrives and becomes page operations.
 
+use super::array::Array;
 use super::array::event::Timer;
 use super::array::op::{Op, Part, Work};
+use super::collector::Collector;
 use super::front::{byte_range, pages_of};
 use super::join::Join;
 use super::ssd::Ssd;
+use crate::ftl::Ftl;
+use crate::ftl::gc::Demand;
 use crate::ftl::map::Entry;
-use crate::ftl::place::PlacementPolicy;
+use crate::ftl::place::{PlacementPolicy, Planes};
 use crate::host::request::{Op as HostOp, Request};
 use crate::sched::order::{R_HOST, W_HOST};
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, RequestSlot};
+
+/// What a placement sees.
+struct PlanesNow<'a> {
+    ftl: &'a Ftl,
+    array: &'a Array,
+    gc: &'a Collector,
+}
+
+impl Planes for PlanesNow<'_> {
+    #[inline]
+    fn load(&self, plane: PlaneId) -> u32 {
+        self.array.units[self.ftl.geo.unit_of(plane).at()].load
+    }
+
+    fn demand(&self, plane: PlaneId) -> Demand {
+        self.gc.agenda.demand(&self.ftl.space_view(self.ftl.geo.pool_of(plane)))
+    }
+
+    fn collects(&self, plane: PlaneId) -> bool {
+        self.gc.collects(self.ftl.geo.pool_of(plane))
+    }
+}
 
 impl Ssd {
     /// Request `id`, meant to arrive at `at`, arrives; `data` as in [`crate::host::device::Device::submit`].
@@ -133,8 +159,8 @@ impl Ssd {
     /// The plane an admitted write is queued for.
     #[inline]
     pub(crate) fn place(&mut self, lpn: Lpn) -> PlaneId {
-        let (geo, units) = (&self.ftl.geo, &self.array.units);
-        self.front.placement.place(lpn, &|plane| units[geo.unit_of(plane).at()].load)
+        let now = PlanesNow { ftl: &self.ftl, array: &self.array, gc: &self.gc };
+        self.front.placement.place(lpn, &now)
     }
 
     fn trim(&mut self, lpn: Lpn) {

@@ -11,7 +11,7 @@ use crate::ftl::gc::Demand;
 use crate::ftl::gc::agenda::{Agenda, AlwaysItsTurn, Next};
 use crate::ftl::gc::trigger::SpaceView;
 use crate::ftl::immediate::OwnedPages;
-use crate::ftl::place::{Layout, Placement, PlacementPolicy};
+use crate::ftl::place::{AtRest, Layout, Placement, PlacementPolicy};
 use crate::ftl::plugs::Plugs;
 use crate::ftl::snapshot::DeviceSnapshot;
 use crate::ftl::{Choice, Ftl};
@@ -160,7 +160,7 @@ impl Functional {
         assert!(lpn.0 < self.ftl.geo.user_pages, "{:?} is beyond the device", { lpn });
         self.sequence += 1;
         self.tally.host_pages += 1;
-        let planned = self.placement.place(lpn, &|_| 0);
+        let planned = self.placement.place(lpn, &AtRest);
         let stream = self.ftl.space.host_stream(stream);
         if self.plain
             && let Some((old, eventful)) = self.ftl.write_open(planned, stream, lpn)

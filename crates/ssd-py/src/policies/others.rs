@@ -6,6 +6,7 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use ssd_core::ftl::gc::concurrency::DeviceView;
 use ssd_core::ftl::gc::trigger::SpaceView;
+use ssd_core::ftl::place::Planes;
 use ssd_core::units::{Lpn, Nanos, PlaneId};
 
 /// One pool and the device, as a trigger sees them.
@@ -198,9 +199,9 @@ impl Placement {
 }
 
 impl Placement {
-    fn place(&mut self, lpn: Lpn, load: &dyn Fn(PlaneId) -> u32) -> PlaneId {
+    fn place(&mut self, lpn: Lpn, planes: &dyn Planes) -> PlaneId {
         let answer = self.given.ask(None, |py| {
-            let loads = (0..self.planes).map(|p| i64::from(load(PlaneId(p)))).collect();
+            let loads = (0..self.planes).map(|p| i64::from(planes.load(PlaneId(p)))).collect();
             let loads = PyArray1::from_vec(py, loads);
             let answer = self.given.call(py, "place", (lpn.0, loads))?;
             let expected = format!("a plane, 0 to {}", self.planes - 1);

@@ -3,7 +3,7 @@
 //! Source: dynamic allocation by queue length, as in most multi-channel controllers.
 //! Decided: ties are taken in turn, in striping order from the plane after the last choice.
 
-use super::{Layout, PlacementPolicy};
+use super::{Layout, PlacementPolicy, Planes};
 use crate::plug::{PolicyInfo, PolicySpec};
 use crate::units::{Lpn, PlaneId};
 
@@ -28,11 +28,11 @@ impl Policy {
 }
 
 impl PlacementPolicy for Policy {
-    fn place(&mut self, _lpn: Lpn, load: &dyn Fn(PlaneId) -> u32) -> PlaneId {
+    fn place(&mut self, _lpn: Lpn, planes: &dyn Planes) -> PlaneId {
         let n = self.order.len();
         let best = (0..n)
             .map(|i| (self.next + i) % n)
-            .min_by_key(|&i| load(self.order[i]))
+            .min_by_key(|&i| planes.load(self.order[i]))
             .expect("a device has planes");
         self.next = (best + 1) % n;
         self.order[best]

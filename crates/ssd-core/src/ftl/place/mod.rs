@@ -1,5 +1,6 @@
 //! Where do writes go? One file per placement: the plane an admitted host write is queued for.
 
+use super::gc::Demand;
 use crate::config::DeviceConfig;
 use crate::plug::PolicySpec;
 use crate::units::{Lpn, PlaneId};
@@ -42,13 +43,41 @@ impl Layout {
     }
 }
 
+/// The planes at the moment, for whoever chooses one.
+pub trait Planes {
+    /// Operations waiting or running on the busy unit of `plane`.
+    fn load(&self, plane: PlaneId) -> u32;
+
+    /// How much the pool of `plane` wants collection.
+    fn demand(&self, plane: PlaneId) -> Demand;
+
+    /// Whether a block of the pool of `plane` is being collected.
+    fn collects(&self, plane: PlaneId) -> bool;
+}
+
+/// Without time nothing waits, and collection has ended before the next page is placed.
+pub struct AtRest;
+
+impl Planes for AtRest {
+    fn load(&self, _plane: PlaneId) -> u32 {
+        0
+    }
+
+    fn demand(&self, _plane: PlaneId) -> Demand {
+        Demand::None
+    }
+
+    fn collects(&self, _plane: PlaneId) -> bool {
+        false
+    }
+}
+
 crate::plugs! {
     /// Chooses the plane of an admitted host write.
     pub trait PlacementPolicy, placement_hooks! {
-        /// The plane for `lpn`. `load(plane)` is the number of operations waiting or running on the busy
-        /// unit of a plane.
+        /// The plane for `lpn`.
         #[inline(always)]
-        fn place(&mut self, lpn: Lpn, load: &dyn Fn(PlaneId) -> u32) -> PlaneId;
+        fn place(&mut self, lpn: Lpn, planes: &dyn Planes) -> PlaneId;
     }
 
     /// Every placement, dispatched by `match`.
@@ -71,6 +100,22 @@ mod tests {
         assert_eq!(order, [0, 4, 8, 2, 6, 10, 1, 5, 9, 3, 7, 11]);
     }
 
+    struct Loads([u32; 16]);
+
+    impl Planes for Loads {
+        fn load(&self, plane: PlaneId) -> u32 {
+            self.0[plane.at()]
+        }
+
+        fn demand(&self, plane: PlaneId) -> Demand {
+            AtRest.demand(plane)
+        }
+
+        fn collects(&self, plane: PlaneId) -> bool {
+            AtRest.collects(plane)
+        }
+    }
+
     #[test]
     fn every_placement_spreads_equal_load_evenly() {
         let layout = Layout { channels: 4, chips_per_channel: 2, planes_per_chip: 2 };
@@ -78,8 +123,8 @@ mod tests {
             let mut policy = Placement::build(&PolicySpec::with_defaults(info), &layout);
             let mut seen = [0u32; 16];
             for lpn in 0..160 {
-                let now = seen;
-                seen[policy.place(Lpn(lpn), &|p: PlaneId| now[p.at()]).at()] += 1;
+                let now = Loads(seen);
+                seen[policy.place(Lpn(lpn), &now).at()] += 1;
             }
             assert_eq!(seen, [10; 16], "{}", info.name);
         }

@@ -3,7 +3,7 @@
 //! Paper: Tavakkol et al., "MQSim", FAST 2018, section 4.1 (dynamic allocation).
 //! Decided: planes are visited in striping order, channels first.
 
-use super::{Layout, PlacementPolicy};
+use super::{Layout, PlacementPolicy, Planes};
 use crate::plug::{PolicyInfo, PolicySpec};
 use crate::units::{Lpn, PlaneId};
 
@@ -29,7 +29,7 @@ impl Policy {
 
 impl PlacementPolicy for Policy {
     #[inline(always)]
-    fn place(&mut self, _lpn: Lpn, _load: &dyn Fn(PlaneId) -> u32) -> PlaneId {
+    fn place(&mut self, _lpn: Lpn, _planes: &dyn Planes) -> PlaneId {
         let plane = self.order[self.next];
         self.next = if self.next + 1 == self.order.len() { 0 } else { self.next + 1 };
         plane

@@ -4,7 +4,7 @@
 //! plane).
 //! Decided: the config calls it "static", as the field does.
 
-use super::{Layout, PlacementPolicy};
+use super::{Layout, PlacementPolicy, Planes};
 use crate::plug::{PolicyInfo, PolicySpec};
 use crate::units::{Divisor, Lpn, PlaneId};
 
@@ -31,7 +31,7 @@ impl Policy {
 
 impl PlacementPolicy for Policy {
     #[inline(always)]
-    fn place(&mut self, lpn: Lpn, _load: &dyn Fn(PlaneId) -> u32) -> PlaneId {
+    fn place(&mut self, lpn: Lpn, _planes: &dyn Planes) -> PlaneId {
         self.order[self.planes.div_rem(lpn.0).1 as usize]
     }
 }

@@ -101,6 +101,11 @@ impl Collector {
         !self.agenda.is_empty() || self.turns.somebody_waits()
     }
 
+    /// Whether `pool` has a job.
+    pub(crate) fn collects(&self, pool: PoolId) -> bool {
+        self.jobs[pool.at()].is_some()
+    }
+
     /// Jobs running.
     pub(crate) fn active(&self) -> u32 {
         self.jobs.iter().flatten().count() as u32
