@@ -130,10 +130,10 @@ fn without_time_a_run_counts_the_same() {
 
 #[test]
 fn pages_written_before_the_measurement_are_counted_apart() {
-    let mut c = config(0);
+    let c = config(0);
     assert_eq!(with_pages(&c, 40).pages_before(), 40, "preconditioning");
-    c.workload.warmup_requests = 2;
     let mut ssd = with_pages(&c, 40);
+    ssd.measure(2, false);
     for lpn in [3, 8, 20, 21] {
         alone(&mut ssd, whole(Op::Write, lpn, 2));
     }
