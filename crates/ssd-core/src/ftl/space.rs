@@ -39,6 +39,7 @@
 //! frontiers, or on what an erase unit is.
 
 mod at_rest;
+mod free_list;
 
 pub(super) use at_rest::Ground;
 
@@ -46,8 +47,8 @@ use super::blocks::{BlockState, BlockTable};
 use crate::config::{Config, Frontiers};
 use crate::nand::geometry::Geometry;
 use crate::units::{BlockId, Divisor, PlaneId, PoolId};
+use free_list::FreeList;
 use std::cmp::Reverse;
-use std::collections::VecDeque;
 
 const NONE: u32 = u32::MAX;
 
@@ -57,36 +58,6 @@ struct Open {
     block: u32,
     /// Pages left on this plane.
     left: u32,
-}
-
-/// The erased blocks of one home, ascending by key and number. The next key is nearly always the largest.
-#[derive(Clone, Default)]
-struct FreeList(VecDeque<(u32, u32)>);
-
-impl FreeList {
-    #[inline(always)]
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Put a block in; false if it is in it already.
-    fn insert(&mut self, new: (u32, u32)) -> bool {
-        if self.0.back().is_none_or(|&last| last < new) {
-            self.0.push_back(new);
-            return true;
-        }
-        let place = self.0.binary_search(&new);
-        if let Err(at) = place {
-            self.0.insert(at, new);
-        }
-        place.is_err()
-    }
-
-    /// Take a block out; false if it is not in it.
-    fn remove(&mut self, old: (u32, u32)) -> bool {
-        let place = self.0.binary_search(&old);
-        place.is_ok_and(|at| self.0.remove(at).is_some())
-    }
 }
 
 /// Counts of one pool.
@@ -162,7 +133,7 @@ impl Space {
         };
         Space {
             free: (0..homes)
-                .map(|h| FreeList((h * per_home..(h + 1) * per_home).map(|b| (0, b)).collect()))
+                .map(|h| FreeList::new((h * per_home..(h + 1) * per_home).map(|b| (0, b))))
                 .collect(),
             pools: vec![pool; pools],
             good_total: all,
@@ -496,9 +467,9 @@ impl Space {
     fn take_free(&mut self, plane: PlaneId, stream: u32, blocks: &BlockTable) -> BlockId {
         let home = self.home(plane);
         let next = if stream == self.wear_stream() {
-            self.most_worn_at(home, blocks).filter(|&key| self.free[home].remove(key))
+            self.most_worn_at(home, blocks).filter(|key| self.free[home].remove(key))
         } else {
-            self.free[home].0.pop_front()
+            self.free[home].pop_first()
         };
         BlockId(next.expect("the caller has checked for a free block").1)
     }
@@ -506,7 +477,7 @@ impl Space {
     /// The erased block of a home with the most erases, then the lowest number.
     fn most_worn_at(&self, home: usize, blocks: &BlockTable) -> Option<(u32, u32)> {
         let erases = |key: &&(u32, u32)| (blocks.erases[key.1 as usize], Reverse(key.1));
-        self.free[home].0.iter().max_by_key(erases).copied()
+        self.free[home].iter().max_by_key(erases).copied()
     }
 
     /// The erased block of `pool` with the most erases, then the lowest number.
@@ -620,7 +591,7 @@ impl Space {
     /// Take `block`, never used so far and at home on `plane`, out of the free list.
     fn take_unused(&mut self, block: BlockId, plane: PlaneId) {
         let (pool, home) = (self.pool(plane), self.home(plane));
-        assert!(self.free[home].remove((0, block.0)), "{block:?} has been used");
+        assert!(self.free[home].remove(&(0, block.0)), "{block:?} has been used");
         self.pools[pool.at()].free -= 1;
         self.free_total -= 1;
         self.lowest_free = self.lowest_free.min(self.free_total);
@@ -636,7 +607,7 @@ impl Space {
 
     /// The blocks in the free lists, for the audit.
     pub fn free_list(&self) -> impl Iterator<Item = BlockId> + '_ {
-        self.free.iter().flat_map(|list| &list.0).map(|&(_, b)| BlockId(b))
+        self.free.iter().flat_map(FreeList::iter).map(|&(_, b)| BlockId(b))
     }
 
     /// The open blocks with pages left on some plane, for the audit: (plane, stream, block, left).

@@ -129,6 +129,7 @@ impl Media {
         assert!(page < geo.pages_per_flash_block, "program beyond the end of {:?}", { block });
         *programmed += 1;
         let ppn = Ppn(block.0 * geo.pages_per_block + page);
+        debug_assert!(self.is_torn(ppn), "{ppn:?} is programmed twice");
         self.lpn[ppn.at()] = lpn.0;
         // The next line of addresses of this block: written soon.
         prefetch(&self.lpn, ppn.at() + 16);

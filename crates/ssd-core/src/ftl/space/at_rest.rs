@@ -1,6 +1,7 @@
 //! The space of a device at rest as columns, and back.
 
 use super::super::snapshot::columns::Columns;
+use super::free_list::FreeList;
 use super::{NONE, Open, PoolSpace, Space};
 use crate::ftl::blocks::{BlockState, BlockTable};
 use crate::nand::geometry::Geometry;
@@ -23,7 +24,7 @@ impl Space {
     /// Write what does not follow from the blocks into `columns`.
     pub(in crate::ftl) fn save(&self, blocks: usize, columns: &mut Columns) {
         let mut order = vec![0; blocks];
-        let free = self.free.iter().flat_map(|list| &list.0);
+        let free = self.free.iter().flat_map(FreeList::iter);
         free.for_each(|&(key, block)| order[block as usize] = key);
         columns.free_order = order;
         columns.frontiers = self.open.iter().flat_map(|open| [open.block, open.left]).collect();
@@ -77,7 +78,7 @@ impl Space {
     }
 
     fn load_free(&mut self, ground: &Ground<'_>, order: &[u32]) {
-        self.free.iter_mut().for_each(|list| list.0.clear());
+        let mut free = vec![Vec::new(); self.free.len()];
         for pool in &mut self.pools {
             (pool.free, pool.good, pool.used) = (0, 0, 0);
         }
@@ -86,15 +87,13 @@ impl Space {
             let plane = ground.geo.first_plane(block);
             let (home, pool) = (self.home(plane), self.pool(plane).at());
             if state == BlockState::Free {
-                self.free[home].0.push_back((order[at], block.0));
+                free[home].push((order[at], block.0));
                 self.pools[pool].free += 1;
             }
             self.pools[pool].good += u32::from(state != BlockState::Bad);
             self.pools[pool].used += u32::from(ground.blocks.bound[at]);
         }
-        for list in &mut self.free {
-            list.0.make_contiguous().sort_unstable();
-        }
+        self.free = free.into_iter().map(|list| FreeList::new(list.into_iter())).collect();
         let total = |of: fn(&PoolSpace) -> u32| self.pools.iter().map(|p| u64::from(of(p))).sum();
         (self.good_total, self.free_total) = (total(|pool| pool.good), total(|pool| pool.free));
         self.used = total(|pool| pool.used);
