@@ -1,7 +1,7 @@
 //! ssd-core: an exact, fast, deterministic simulator of a solid-state drive.
 //!
 //! The route of a request is the layout of this crate:
-//! `host` (requests, drivers) -> `ftl` (map, place, gc) -> `sched` (order) -> `nand` (timing, media)
+//! `host` (requests, drivers) -> `ftl` (map, place, gc) -> `sched` (order) -> `nand` (timing, flash)
 //! -> `metrics`; `sim` owns all of them and time. The crate does no I/O and reads no clock.
 
 #[cfg(test)]

@@ -319,7 +319,7 @@ fn storm(mut c: Config, side: &Config, seed: u64, pause: u64, data: DataMode) {
             .ftl
             .owners
             .committed(lpn)
-            .map_or(0, |p| storm.ssd.ftl.media.payload(p).digest);
+            .map_or(0, |p| storm.ssd.ftl.flash.payload(p).digest);
         let newest = storm.history.pages[lpn.at()].last().map_or(0, |v| v.digest);
         assert_eq!(digest, newest, "the newest data of {lpn:?} are not on flash");
     }

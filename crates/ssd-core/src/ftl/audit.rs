@@ -19,8 +19,8 @@ impl Ftl {
     /// # Errors
     /// The first violated invariant, with its numbers.
     pub fn audit(&self) -> Result<(), String> {
-        self.media.audit()?;
-        self.owners.audit(|ppn| self.media.lpn(ppn), self.geo.pages)?;
+        self.flash.audit()?;
+        self.owners.audit(|ppn| self.flash.lpn(ppn), self.geo.pages)?;
         self.audit_blocks_and_space()
     }
 
@@ -42,7 +42,7 @@ impl Ftl {
             let (pending, state) = (self.blocks.pending[b], self.blocks.state[b]);
             hold!(valid == usize::from(counted), "block {b}: {valid} valid, counted {counted}");
             let programmed: u32 =
-                self.geo.planes_of_block(block).map(|p| self.media.programmed(block, p)).sum();
+                self.geo.planes_of_block(block).map(|p| self.flash.programmed(block, p)).sum();
             // Members of a superblock are erased one by one.
             let erased_in_part = state == BlockState::Erasing && programmed < u32::from(bound);
             hold!(
@@ -50,8 +50,8 @@ impl Ftl {
                 "block {b}: {programmed} programmed, {bound} bound"
             );
             let torn = self.geo.planes_of_block(block).flat_map(|plane| {
-                let pages = 0..self.media.programmed(block, plane);
-                pages.filter(move |&page| self.media.is_torn(self.geo.page_on(block, plane, page)))
+                let pages = 0..self.flash.programmed(block, plane);
+                pages.filter(move |&page| self.flash.is_torn(self.geo.page_on(block, plane, page)))
             });
             let torn = torn.count();
             hold!(torn == usize::from(pending), "block {b}: {torn} torn pages, {pending} pending");
@@ -81,7 +81,7 @@ impl Ftl {
             listed[block.at()] = true;
         }
         for (plane, stream, block, left) in self.space.open_list() {
-            let programmed = self.media.programmed(block, plane);
+            let programmed = self.flash.programmed(block, plane);
             hold!(
                 programmed + left == self.geo.pages_per_flash_block,
                 "frontier {stream} of plane {}: {programmed} programmed, {left} left",

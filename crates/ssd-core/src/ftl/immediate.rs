@@ -12,7 +12,7 @@ impl Ftl {
         self.clock += 1;
         self.blocks.now = Nanos(self.clock);
         let ppn = self.bind(plane, stream);
-        self.media.end_program(ppn, lpn);
+        self.flash.end_program(ppn, lpn);
         let block = self.geo.block_of(ppn);
         let replaced = self.claim_now(lpn, ppn, block);
         self.settled(block, 1);
@@ -22,7 +22,7 @@ impl Ftl {
     /// Whether [`Ftl::write_open`] may be used.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        self.space.is_plain() && self.geo.members == 1 && !self.media.keeps_contents()
+        self.space.is_plain() && self.geo.members == 1 && !self.flash.keeps_contents()
     }
 
     /// Write `lpn` to the open block of the host frontier `stream` on `plane`, if it has one, of a device that is
@@ -38,7 +38,7 @@ impl Ftl {
         let (block, eventful) = self.space.take_open(plane, stream)?;
         self.clock += 1;
         self.blocks.now = Nanos(self.clock);
-        let ppn = self.media.program_plain(&self.geo, block, lpn);
+        let ppn = self.flash.program_plain(&self.geo, block, lpn);
         // Bound and settled at once, so that nothing is ever pending.
         self.blocks.bound[block.at()] += 1;
         let replaced = self.claim_now(lpn, ppn, block);
@@ -61,13 +61,13 @@ impl Ftl {
         let wanted = sources.pages.len() as u32;
         let (block, count) = self.space.frontier_run(plane, stream, wanted, &mut self.blocks);
         let sources = sources.first(count as usize);
-        let page = self.media.program_run(&self.geo, block, plane, count);
+        let page = self.flash.program_run(&self.geo, block, plane, count);
         let first = self.geo.page_on(block, plane, page);
         // More than one only if pages of a block are consecutive.
-        self.media.set_lpns(first, sources.lpns);
-        if self.media.keeps_contents() {
+        self.flash.set_lpns(first, sources.lpns);
+        if self.flash.keeps_contents() {
             for (&source, target) in sources.pages.iter().zip(first.0..) {
-                self.media.copy(source, Ppn(target));
+                self.flash.copy(source, Ppn(target));
             }
         }
         self.bound(block, plane, count as u16);
@@ -82,7 +82,7 @@ impl Ftl {
         let first = self.geo.first_page(block).at();
         self.owners.prefetch_validity(Ppn(first as u32));
         for line in 0..self.geo.pages_per_block as usize / 16 {
-            prefetch(self.media.lpns(), first + line * 16);
+            prefetch(self.flash.lpns(), first + line * 16);
         }
     }
 }
@@ -124,7 +124,7 @@ impl OwnedPages {
         self.lpns.resize(ftl.geo.pages_per_block as usize, Lpn::NONE);
         let first = ftl.geo.first_page(block);
         let end = Ppn(first.0 + ftl.geo.pages_per_block);
-        let (all, mut count) = (ftl.media.lpns(), 0);
+        let (all, mut count) = (ftl.flash.lpns(), 0);
         for (word, mut bits) in ftl.owners.valid_words(first, end) {
             let (start, more) = (word * 64, bits.count_ones() as usize);
             let carried = &all[start..all.len().min(start + 64)];

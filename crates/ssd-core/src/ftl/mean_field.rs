@@ -13,7 +13,7 @@ use super::Ftl;
 use super::blocks::BlockState;
 use super::gc::victim::VictimPolicy;
 use super::place::Layout;
-use crate::nand::media::{Payload, fill_digest};
+use crate::nand::flash::{Payload, fill_digest};
 use crate::rng::Stream;
 use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
 use std::cmp::Reverse;
@@ -167,14 +167,14 @@ impl Ftl {
             }
             self.space.adopt(block, self.geo.first_plane(block), pages);
             for plane in self.geo.planes_of_block(block) {
-                self.media.program_run(&self.geo, block, plane, self.geo.pages_per_flash_block);
+                self.flash.program_run(&self.geo, block, plane, self.geo.pages_per_flash_block);
             }
             let first = self.geo.first_page(block);
             let mut left = u64::from(count);
             for page in 0..pages {
                 let (ppn, lpn) = (Ppn(first.0 + page), addresses.here());
                 // An invalid page carries the address of data that have been written elsewhere since.
-                self.media.set_lpn(ppn, lpn);
+                self.flash.set_lpn(ppn, lpn);
                 if rng.below(u64::from(pages - page)) < left {
                     left -= 1;
                     self.own(lpn, ppn);
@@ -214,7 +214,7 @@ impl Ftl {
             let plane =
                 in_turn.find(|&&p| self.space.has_page(p, stream)).expect("blocks are left");
             let ppn = self.bind(*plane, stream);
-            self.media.end_program(ppn, addresses.here());
+            self.flash.end_program(ppn, addresses.here());
             self.own(addresses.here(), ppn);
             self.settle(ppn);
             addresses.advance();
@@ -224,10 +224,10 @@ impl Ftl {
     /// `ppn` holds the data of `lpn`.
     fn own(&mut self, lpn: Lpn, ppn: Ppn) {
         self.adopt(lpn, ppn);
-        if self.media.keeps_contents() {
+        if self.flash.keeps_contents() {
             let sequence = self.owners.valid_pages();
             let digest = fill_digest(lpn, sequence);
-            self.media.store(ppn, sequence, &Payload { digest, bytes: None });
+            self.flash.store(ppn, sequence, &Payload { digest, bytes: None });
         }
     }
 }

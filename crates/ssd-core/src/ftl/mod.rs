@@ -1,6 +1,6 @@
 //! Page decisions: where data go, what is valid, which block is collected.
 //!
-//! `Ftl` holds the controller's state and the media, and performs each step of a page's life: *bind*
+//! `Ftl` holds the controller's state and the flash, and performs each step of a page's life: *bind*
 //! (take the next page of a frontier), *commit* (the map switches), *release* (the old page becomes
 //! invalid). Both executors, timed and functional, are built from these steps.
 
@@ -20,8 +20,8 @@ pub mod wear;
 
 use crate::config::Config;
 use crate::memory::prefetch;
+use crate::nand::flash::Flash;
 use crate::nand::geometry::Geometry;
-use crate::nand::media::Media;
 use crate::rng::Stream;
 use crate::units::{BlockId, Lpn, OpSlot, PlaneId, PoolId, Ppn};
 use blocks::{BlockState, BlockTable};
@@ -52,14 +52,14 @@ impl Choice {
     }
 }
 
-/// Maps, blocks, space and media of one device.
+/// Maps, blocks and space of one device (the controller) and its flash.
 pub struct Ftl {
     /// Sizes and relations of ids.
     pub geo: Geometry,
     /// Logical to physical, and which pages hold live data.
     pub owners: Owners,
     /// Cells and out-of-band data.
-    pub media: Media,
+    pub flash: Flash,
     /// State of every erase unit.
     pub blocks: BlockTable,
     /// Erased and open blocks.
@@ -94,7 +94,7 @@ impl Ftl {
         victim.init(&blocks, 0);
         let mut ftl = Ftl {
             owners: Owners::new(geo.user_pages, geo.pages),
-            media: Media::new(&geo, config.run.data, config.metrics.op_log),
+            flash: Flash::new(&geo, config.run.data, config.metrics.op_log),
             space: Space::new(&geo, config),
             wear: Wear::new(config, &geo),
             victim,
@@ -142,7 +142,7 @@ impl Ftl {
     #[inline]
     fn bind(&mut self, plane: PlaneId, stream: u32) -> Ppn {
         let block = self.space.frontier(plane, stream, &mut self.blocks);
-        let ppn = self.media.begin_program(&self.geo, block, plane);
+        let ppn = self.flash.begin_program(&self.geo, block, plane);
         self.bound(block, plane, 1);
         ppn
     }
@@ -298,8 +298,8 @@ impl Ftl {
     /// Erase every flash block of `block` at once.
     pub fn erase_now(&mut self, block: BlockId) {
         for plane in self.geo.planes_of_block(block) {
-            self.media.begin_erase(block, plane);
-            self.media.end_erase(&self.geo, block, plane);
+            self.flash.begin_erase(block, plane);
+            self.flash.end_erase(&self.geo, block, plane);
         }
         self.finish_erase(block);
     }
@@ -310,7 +310,7 @@ impl Ftl {
         assert_eq!(self.blocks.state[at], BlockState::Erasing, "{block:?} is not being erased");
         assert_eq!(self.blocks.valid[at], 0, "{block:?} was erased with valid pages");
         let mut planes = self.geo.planes_of_block(block);
-        debug_assert!(planes.all(|p| self.media.programmed(block, p) == 0), "{block:?} has pages");
+        debug_assert!(planes.all(|p| self.flash.programmed(block, p) == 0), "{block:?} has pages");
         let gives_back = self.gives_back(block);
         self.blocks.state[at] = if gives_back { BlockState::Free } else { BlockState::Bad };
         self.blocks.erases[at] += 1;
@@ -366,9 +366,15 @@ impl Ftl {
         }
     }
 
-    /// Bytes held for maps, media and block state, without host-side structures.
+    /// What a power cut leaves: everything else of the controller is lost.
+    #[must_use]
+    pub fn into_flash(self) -> Flash {
+        self.flash
+    }
+
+    /// Bytes held for maps, flash and block state, without host-side structures.
     #[must_use]
     pub fn bytes_held(&self) -> usize {
-        self.owners.bytes_held() + self.media.bytes_held() + self.blocks.len() * 32
+        self.owners.bytes_held() + self.flash.bytes_held() + self.blocks.len() * 32
     }
 }

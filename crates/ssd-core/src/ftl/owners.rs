@@ -234,7 +234,7 @@ impl Ftl {
     #[inline(always)]
     #[must_use]
     pub fn owner(&self, ppn: Ppn) -> Option<Lpn> {
-        self.owners.is_valid(ppn).then(|| self.media.lpn(ppn))
+        self.owners.is_valid(ppn).then(|| self.flash.lpn(ppn))
     }
 
     /// `slot` holds the newest admitted data of `lpn` from now on. Returns the committed page under it.

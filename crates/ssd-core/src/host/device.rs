@@ -141,7 +141,7 @@ pub trait Device {
     fn run_until(&mut self, limit: Nanos, done: &mut Vec<Completion>)
     -> Result<Nanos, DeviceError>;
 
-    /// The state of the device at rest: media and map, without policies and queues. A device built from it
+    /// The state of the device at rest: flash and map, without policies and queues. A device built from it
     /// continues as this one would, if its policies keep no state beyond that of the blocks.
     ///
     /// # Errors

@@ -1,9 +1,9 @@
-//! The flash: geometry, times, and the media with the legality of operations on them.
+//! The flash: geometry, times, and the flash with the legality of operations on it.
 
 pub mod contents;
+pub mod flash;
 pub mod geometry;
 pub mod interconnect;
-pub mod media;
 pub(crate) mod read_errors;
 pub(crate) mod slices;
 pub mod timing;

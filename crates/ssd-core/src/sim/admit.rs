@@ -141,7 +141,7 @@ impl Ssd {
         let slot = self.array.ops.insert(op);
         if let Some(content) = &mut self.ledger.content {
             self.array.ops.detail(slot).expected = content.expected(lpn);
-            let before = content.before(old, &self.ftl.media);
+            let before = content.before(old, &self.ftl.flash);
             let data = data.map(|d| &d[at..at + range.1 - range.0]);
             let payload = content.compose(lpn, self.front.sequence, range, &before, data);
             content.admit(slot, lpn, payload);

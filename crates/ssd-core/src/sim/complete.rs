@@ -11,7 +11,7 @@ use crate::ftl::owners::Claim;
 use crate::host::device::DeviceError;
 
 use crate::metrics::counters::Parts;
-use crate::nand::media::Payload;
+use crate::nand::flash::Payload;
 use crate::sched::order::W_HOST;
 use crate::units::{Nanos, OpSlot, Ppn, RequestSlot};
 
@@ -100,8 +100,8 @@ impl Ssd {
     #[inline(always)]
     fn program_ends(&mut self, slot: OpSlot) {
         let op = &self.array.ops[slot];
-        self.ftl.media.end_program(op.ppn, op.lpn);
-        if self.ftl.media.keeps_contents() {
+        self.ftl.flash.end_program(op.ppn, op.lpn);
+        if self.ftl.flash.keeps_contents() {
             self.store_contents(slot);
         }
     }
@@ -111,14 +111,14 @@ impl Ssd {
         let op = &self.array.ops[slot];
         match (op.work, &self.ledger.content) {
             (Work::GcWrite(moved) | Work::GcCopyback(moved), _) => {
-                self.ftl.media.copy(moved.source, op.ppn);
+                self.ftl.flash.copy(moved.source, op.ppn);
             }
             (_, Some(content)) => {
-                self.ftl.media.store(op.ppn, op.sequence, content.of_slot(slot));
+                self.ftl.flash.store(op.ppn, op.sequence, content.of_slot(slot));
             }
-            (_, None) => self.ftl.media.store(op.ppn, op.sequence, &Payload::default()),
+            (_, None) => self.ftl.flash.store(op.ppn, op.sequence, &Payload::default()),
         }
-        if let Some(why) = self.ftl.media.failure() {
+        if let Some(why) = self.ftl.flash.failure() {
             self.failure.get_or_insert(DeviceError::Contents(why.to_string()));
         }
     }
@@ -209,7 +209,7 @@ impl Ssd {
         if op.reads_rest() {
             return;
         }
-        let payload = self.ftl.media.payload(op.ppn);
+        let payload = self.ftl.flash.payload(op.ppn);
         if payload.digest != expected {
             self.failure.get_or_insert(DeviceError::Data(format!(
                 "LPN {} read from page {} has digest {:016x}, newest admitted is {:016x}",
@@ -307,9 +307,9 @@ impl Ssd {
         let op = &self.array.ops[slot];
         match op.work {
             Work::HostWrite { .. } => op.sequence,
-            Work::GcWrite(moved) | Work::GcCopyback(moved) => self.ftl.media.sequence(moved.source),
+            Work::GcWrite(moved) | Work::GcCopyback(moved) => self.ftl.flash.sequence(moved.source),
             Work::Erase { .. } => 0,
-            _ => self.ftl.media.sequence(op.ppn),
+            _ => self.ftl.flash.sequence(op.ppn),
         }
     }
 
@@ -389,7 +389,7 @@ impl Ssd {
     fn erase_ends(&mut self, slot: OpSlot) {
         let op = &self.array.ops[slot];
         let (pool, block, plane) = (op.pool(), op.erased_block(&self.ftl.geo), op.plane);
-        self.ftl.media.end_erase(&self.ftl.geo, block, plane);
+        self.ftl.flash.end_erase(&self.ftl.geo, block, plane);
         self.array.ops.remove(slot);
         self.member_erased(pool);
     }

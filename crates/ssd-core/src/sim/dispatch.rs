@@ -249,7 +249,7 @@ impl Ssd {
     fn start_erase(&mut self, slot: OpSlot) -> (u64, u64) {
         let op = &self.array.ops[slot];
         let (pool, cause, plane) = (op.pool(), op.job_cause(), op.plane);
-        self.ftl.media.begin_erase(op.erased_block(&self.ftl.geo), plane);
+        self.ftl.flash.begin_erase(op.erased_block(&self.ftl.geo), plane);
         self.gc.step_begins(pool, &self.ftl.geo, &mut self.array);
         self.ledger.measured.flash.erases[cause.at()] += 1;
         (self.array.times.erase_ns, 0)

@@ -18,8 +18,8 @@ use crate::ftl::{Choice, Ftl};
 use crate::host::ahead::Ahead;
 use crate::host::device::DeviceError;
 use crate::metrics::histogram::Histogram;
-use crate::nand::media::Payload;
-pub use crate::nand::media::fill_digest;
+use crate::nand::flash::Payload;
+pub use crate::nand::flash::fill_digest;
 use crate::rng::Stream;
 use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
 use std::convert::Infallible;
@@ -184,9 +184,9 @@ impl Functional {
         let found = self.plane_for(planned, stream);
         if let Ok(plane) = found {
             let (ppn, old) = self.ftl.write_now(plane, stream, lpn);
-            if self.ftl.media.keeps_contents() {
+            if self.ftl.flash.keeps_contents() {
                 let payload = Payload { digest: fill_digest(lpn, self.sequence), bytes: None };
-                self.ftl.media.store(ppn, self.sequence, &payload);
+                self.ftl.flash.store(ppn, self.sequence, &payload);
             }
             self.page_written(plane, old);
         }

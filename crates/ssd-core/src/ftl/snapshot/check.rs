@@ -5,7 +5,7 @@
 //!
 //! | column | must agree with | where |
 //! |---|---|---|
-//! | `lpn`, `programmed` | each other, `device` | `Media::load` |
+//! | `lpn`, `programmed` | each other, `device` | `Flash::load` |
 //! | `valid` | `lpn`, `device.user_capacity` | `Map::load` |
 //! | `state` | `programmed`, `wear.factory_bad_blocks`, `wear.endurance` | the audit, [`lives`] |
 //! | `erases` | `state`, the counter of releases, `wear.endurance` | [`lives`], [`counters`] |

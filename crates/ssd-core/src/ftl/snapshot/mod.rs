@@ -1,6 +1,6 @@
 //! Snapshots: a device at rest, without the state of any policy.
 //!
-//! A snapshot contains only what cannot be derived: media, which pages are valid, blocks and frontiers. The
+//! A snapshot contains only what cannot be derived: the flash, which pages are valid, blocks and frontiers. The
 //! map is rebuilt from the LPN in every valid page, as a controller would do. Policies build their index from
 //! the block table, so one preconditioned device serves all of them; policies that keep more than the table
 //! does (ages) start afresh, as their files say.
@@ -177,11 +177,11 @@ impl Ftl {
                 return Err(format!("block {b} is {state:?} with work in progress"));
             }
         }
-        let [sequences, digests] = self.media.kept();
+        let [sequences, digests] = self.flash.kept();
         let mut columns = Columns {
-            lpn: self.media.lpns().to_vec(),
+            lpn: self.flash.lpns().to_vec(),
             valid: self.owners.validity().to_vec(),
-            programmed: self.media.programmed_by_flash_block().to_vec(),
+            programmed: self.flash.programmed_by_flash_block().to_vec(),
             state: self.blocks.state.iter().map(|&state| state as u8).collect(),
             erases: self.blocks.erases.clone(),
             seal_order: self.blocks.seal_order.clone(),
@@ -189,13 +189,13 @@ impl Ftl {
             digest: digests.to_vec(),
             ..Columns::default()
         };
-        for (page, bytes) in self.media.pages_with_bytes() {
+        for (page, bytes) in self.flash.pages_with_bytes() {
             columns.contents.extend_from_slice(&page.0.to_le_bytes());
             columns.contents.extend_from_slice(&bytes);
         }
         self.space.save(self.blocks.len(), &mut columns);
         columns.level_due = self.wear.due().iter().map(|&due| u8::from(due)).collect();
-        let [sequence_kept, digest, bytes] = self.media.keeps();
+        let [sequence_kept, digest, bytes] = self.flash.keeps();
         Ok(DeviceSnapshot {
             shape: self.shape.clone(),
             counters: Counters {
@@ -239,7 +239,7 @@ impl Ftl {
         let (c, counters) = (&snapshot.columns, &snapshot.counters);
         snapshot.check_sizes(&self.geo, self.space.frontiers())?;
         check::check(snapshot, config, &self.geo)?;
-        self.media.load(&self.geo, &c.lpn, &c.programmed, [&c.sequence, &c.digest])?;
+        self.flash.load(&self.geo, &c.lpn, &c.programmed, [&c.sequence, &c.digest])?;
         self.load_contents(&c.contents)?;
         self.owners.load(&c.valid, &c.lpn)?;
         let fresh = self.blocks.clone();
@@ -249,7 +249,7 @@ impl Ftl {
             let end = Ppn(first.0 + self.geo.pages_per_block);
             self.blocks.valid[b] = self.owners.count_valid(first, end) as u16;
         }
-        let ground = Ground { geo: &self.geo, blocks: &self.blocks, media: &self.media };
+        let ground = Ground { geo: &self.geo, blocks: &self.blocks, flash: &self.flash };
         self.space.load(&ground, c, counters.releases, counters.lowest_free_blocks)?;
         self.wear.load(c.level_due.iter().map(|&due| due != 0));
         (self.clock, self.seals) = (counters.clock, counters.seals);
@@ -269,11 +269,11 @@ impl Ftl {
             if number >= self.geo.pages {
                 return Err(format!("contents of page {number}, beyond the device"));
             }
-            if number < next || self.media.lpn(Ppn(number)).0 == u32::MAX {
+            if number < next || self.flash.lpn(Ppn(number)).0 == u32::MAX {
                 return Err(format!("contents of page {number}, not programmed or out of order"));
             }
             next = number + 1;
-            self.media.load_bytes(Ppn(number), bytes);
+            self.flash.load_bytes(Ppn(number), bytes);
         }
         Ok(())
     }

@@ -4,15 +4,15 @@ use super::super::snapshot::columns::Columns;
 use super::free_list::FreeList;
 use super::{NONE, Open, PoolSpace, Space};
 use crate::ftl::blocks::{BlockState, BlockTable};
+use crate::nand::flash::Flash;
 use crate::nand::geometry::Geometry;
-use crate::nand::media::Media;
 use crate::units::{BlockId, PlaneId, PoolId};
 
 /// What a space is loaded from, besides its columns.
 pub(in crate::ftl) struct Ground<'a> {
     pub(in crate::ftl) geo: &'a Geometry,
     pub(in crate::ftl) blocks: &'a BlockTable,
-    pub(in crate::ftl) media: &'a Media,
+    pub(in crate::ftl) flash: &'a Flash,
 }
 
 impl Space {
@@ -181,7 +181,7 @@ impl Space {
                 Some(current) if i == current => self.pages_on_plane.checked_sub(open.left),
                 _ => Some(0),
             };
-            Some(ground.media.programmed(block, plane)) == expected
+            Some(ground.flash.programmed(block, plane)) == expected
         });
         (sound && (current.is_some() || open.left == 0)).then_some(())
     }

@@ -1,13 +1,13 @@
 //! Contents in digest and bytes mode: what was written last, and the check of every read.
 //!
-//! `newest` is kept apart from map and media: it knows only the order of admission. A read is compared
+//! `newest` is kept apart from map and flash: it knows only the order of admission. A read is compared
 //! with it at the instant of its translation, which is when it must see the newest admitted data.
 
 use crate::config::{Config, DataMode};
 use crate::ftl::Ftl;
 use crate::ftl::map::Entry;
 use crate::host::request::RequestId;
-use crate::nand::media::{Media, Payload};
+use crate::nand::flash::{Flash, Payload};
 use crate::units::{Lpn, OpSlot};
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ impl Content {
             return None;
         }
         let digest =
-            |lpn: u32| ftl.owners.committed(Lpn(lpn)).map_or(0, |p| ftl.media.payload(p).digest);
+            |lpn: u32| ftl.owners.committed(Lpn(lpn)).map_or(0, |p| ftl.flash.payload(p).digest);
         Some(Content {
             mode,
             page_bytes: config.device.page_bytes as usize,
@@ -48,10 +48,10 @@ impl Content {
     }
 
     /// The newest admitted contents of a page that is at `entry`.
-    pub(crate) fn before(&self, entry: Entry, media: &Media) -> Payload {
+    pub(crate) fn before(&self, entry: Entry, flash: &Flash) -> Payload {
         match entry {
             Entry::Unmapped => Payload::default(),
-            Entry::Page(ppn) => media.payload(ppn),
+            Entry::Page(ppn) => flash.payload(ppn),
             Entry::Slot(slot) => self.of_slot(slot).clone(),
         }
     }

@@ -47,14 +47,14 @@ pub struct StateRow {
 pub fn state_rows(ftl: &Ftl) -> impl Iterator<Item = StateRow> + '_ {
     let mut pages: Vec<_> = (0..ftl.geo.pages)
         .map(Ppn)
-        .filter(|&p| ftl.media.lpn(p).0 != u32::MAX)
+        .filter(|&p| ftl.flash.lpn(p).0 != u32::MAX)
         .map(|p| (ftl.geo.place(p), p))
         .collect();
     pages.sort_unstable();
     pages.into_iter().map(|(place, p)| StateRow {
         place,
-        lpn: ftl.media.lpn(p).0,
-        sequence: ftl.media.sequence(p),
+        lpn: ftl.flash.lpn(p).0,
+        sequence: ftl.flash.sequence(p),
         valid: ftl.owners.is_valid(p),
     })
 }

@@ -1,4 +1,4 @@
-//! The media: the contents of the cells and of their out-of-band area, and which operations are legal.
+//! The flash: the contents of the cells and of their out-of-band area, and which operations are legal.
 //!
 //! Separate from the controller's state (maps, queues), because a power cut preserves the former and
 //! loses the latter. The out-of-band area of a page holds its LPN and, if requested, its sequence number.
@@ -29,7 +29,7 @@ pub fn fill_digest(lpn: Lpn, sequence: u64) -> u64 {
 const TORN: u32 = u32::MAX;
 
 /// Cells and out-of-band data of the device.
-pub struct Media {
+pub struct Flash {
     /// LPN in the out-of-band area of each page, as last programmed.
     lpn: Vec<u32>,
     /// Pages programmed in each flash block, by `plane * blocks per plane + block` (superblocks:
@@ -45,13 +45,13 @@ pub struct Media {
     members: u32,
 }
 
-impl Media {
+impl Flash {
     /// Erased flash.
     #[must_use]
-    pub fn new(geo: &Geometry, data: DataMode, sequences: bool) -> Media {
+    pub fn new(geo: &Geometry, data: DataMode, sequences: bool) -> Flash {
         let pages = geo.pages as usize;
         let flash_blocks = (geo.pools * geo.blocks_per_pool * geo.members) as usize;
-        Media {
+        Flash {
             lpn: huge_vec(pages, TORN),
             programmed: vec![0; flash_blocks],
             erasing: vec![false; flash_blocks],
@@ -136,7 +136,7 @@ impl Media {
         ppn
     }
 
-    /// Program the next `count` pages, whose addresses follow by [`Media::set_lpn`]. Returns the first.
+    /// Program the next `count` pages, whose addresses follow by [`Flash::set_lpn`]. Returns the first.
     pub fn program_run(
         &mut self,
         geo: &Geometry,
@@ -357,10 +357,10 @@ mod tests {
     use super::*;
     use crate::config::Config;
 
-    fn flash() -> (Geometry, Media) {
+    fn flash() -> (Geometry, Flash) {
         let config = Config::default();
         let geo = Geometry::new(&config);
-        let flash = Media::new(&geo, DataMode::None, false);
+        let flash = Flash::new(&geo, DataMode::None, false);
         (geo, flash)
     }
 
