@@ -275,3 +275,30 @@ fn sequential_overwrites_cost_nothing() {
         }
     }
 }
+
+#[test]
+fn the_plain_loop_agrees_with_the_full_one() {
+    for order in ssd_core::sched::order::ALL {
+        for (window, command_ns, partial) in [(1, 0, false), (1, 3, true), (3, 3, true)] {
+            let mut c = device([2, 2, 1], 24, 8, 4 * 24 * 8 * 3 / 4);
+            c.sched.order = named(ssd_core::sched::order::ALL, order.name);
+            (c.gc.reserve, c.gc.trigger, c.gc.window) = (1, vec![free_blocks(3)], window);
+            (c.timing.command_ns, c.timing.sram_ns) = (command_ns, 2);
+            let run = |full: bool| {
+                let mut ssd = filled(&c, |l| l);
+                assert!(!full || ssd.use_full_loop(), "{}: it would be used anyway", order.name);
+                ssd.audit_every(if full { 0 } else { 7 });
+                let mut requests = requests(&c, 4000, 1);
+                for timed in requests.iter_mut().step_by(3) {
+                    timed.request.sectors -= u32::from(partial);
+                }
+                submit_all(&mut ssd, &requests);
+                ssd.quiesce().unwrap();
+                (ssd.event_digest(), ssd.erases(), ssd.measured().clone())
+            };
+            let plain = run(false);
+            assert!(plain.2.gc.calls > 20, "{}: {:?}", order.name, plain.2.gc);
+            assert!(plain == run(true), "{}, window {window}: the loops differ", order.name);
+        }
+    }
+}

@@ -19,11 +19,23 @@ impl<T: Copy> Ahead<T> {
         Ahead { now: batch(), soon: batch(), later: batch(), at: 0 }
     }
 
+    /// The batch in use is exhausted: call [`Ahead::turn`].
+    #[inline(always)]
+    pub(crate) fn must_turn(&self) -> bool {
+        self.at == self.now.len()
+    }
+
     /// The next item; `None`: call [`Ahead::turn`]. With each item, `far` is called with an item that is used
     /// two batches later, `near` with one that is used one batch later.
     #[inline(always)]
     pub(crate) fn next(&mut self, far: impl Fn(&T), near: impl Fn(&T)) -> Option<T> {
-        let item = *self.now.get(self.at)?;
+        self.next_in_place(far, near).copied()
+    }
+
+    /// The same, where it is.
+    #[inline(always)]
+    pub(crate) fn next_in_place(&mut self, far: impl Fn(&T), near: impl Fn(&T)) -> Option<&T> {
+        let item = self.now.get(self.at)?;
         if let Some(later) = self.later.get(self.at) {
             far(later);
         }

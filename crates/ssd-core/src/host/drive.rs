@@ -63,17 +63,15 @@ impl<'a> Feed<'a> {
 
     /// The next request; the device prefetches for some that follow.
     #[inline(always)]
-    fn next<D: Device>(&mut self, device: &D) -> Result<Option<TimedRequest>, SourceError> {
-        loop {
-            let far = |next: &TimedRequest| device.hint(&next.request);
-            let near = |next: &TimedRequest| device.hint_soon(&next.request);
-            if let Some(request) = self.ahead.next(far, near) {
-                return Ok(Some(request));
-            }
-            if !self.ahead.turn(|batch, most| self.source.fill(batch, most))? {
-                return Ok(None);
-            }
+    fn next<D: Device>(&mut self, device: &D) -> Result<Option<&TimedRequest>, SourceError> {
+        if self.ahead.must_turn()
+            && !self.ahead.turn(|batch, most| self.source.fill(batch, most))?
+        {
+            return Ok(None);
         }
+        let far = |next: &TimedRequest| device.hint(&next.request);
+        let near = |next: &TimedRequest| device.hint_soon(&next.request);
+        Ok(self.ahead.next_in_place(far, near))
     }
 }
 
@@ -105,7 +103,7 @@ fn open_loop<D: Device>(
     let mut done = Vec::new();
     let start = device.now();
     let mut p = Progress { submitted: 0, completed: 0, now: start };
-    let mut next = feed.next(device)?;
+    let mut next = feed.next(device)?.copied();
     loop {
         while let Some(request) = next {
             // Distant arrivals wait in the feed, so that a device holds no more than it must.
@@ -116,7 +114,7 @@ fn open_loop<D: Device>(
             }
             device.submit(at, &request.request, None)?;
             p.submitted += 1;
-            next = feed.next(device)?;
+            next = feed.next(device)?.copied();
         }
         if next.is_none() && p.submitted == p.completed {
             break;

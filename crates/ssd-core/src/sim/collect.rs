@@ -4,7 +4,7 @@
 //! start when a pool is considered, which happens at the end of an instant in which something in the pool has
 //! changed.
 
-use super::array::op::{Moved, Op, OpKind, Work};
+use super::array::op::{Moved, Op, Work, job_cause};
 use super::collector::Job;
 use super::collector::turn::InTurn;
 use super::join::Join;
@@ -15,7 +15,7 @@ use crate::ftl::gc::Demand;
 use crate::ftl::gc::agenda::Next;
 use crate::ftl::gc::trigger::SpaceView;
 use crate::sched::order::{R_GC, W_GC, W_HOST};
-use crate::units::{BlockId, Lpn, OpSlot, PoolId, Ppn};
+use crate::units::{BlockId, Lpn, OpSlot, PlaneId, PoolId, UnitId};
 
 impl Ssd {
     /// Consider every pool that has changed, then those that the concurrency rule has kept waiting.
@@ -110,7 +110,7 @@ impl Ssd {
         self.gc.job_begins(pool, &self.ftl.geo, &mut self.array);
         // A job may need less room than has been reserved for any job.
         self.wake_pool(pool);
-        self.advance(pool);
+        self.advance::<true>(pool, None);
     }
 
     fn count_victim(&mut self, choice: Choice, foreground: bool) {
@@ -136,45 +136,76 @@ impl Ssd {
         self.ledger.measured.victim_invalid.record(u64::from(self.ftl.geo.pages_per_block - valid));
     }
 
-    /// The frontier to which the copy in `slot` goes.
+    /// The frontier of copies; `levels`: of those of wear levelling.
     #[inline(always)]
-    pub(crate) fn copy_stream(&self, slot: OpSlot) -> u32 {
+    pub(crate) fn copy_stream(&self, levels: bool) -> u32 {
         let space = &self.ftl.space;
-        if self.array.ops[slot].levels() { space.wear_stream() } else { space.gc_stream() }
+        if levels { space.wear_stream() } else { space.gc_stream() }
     }
 
-    /// Keep the window full; when nothing is left to copy, queue the erase.
-    fn advance(&mut self, pool: PoolId) {
-        loop {
-            let window = self.gc.window;
-            let job = *self.gc.job(pool);
-            let levels = job.levels;
-            if job.in_flight >= window || !job.erases.is_done() {
-                return;
-            }
-            let Some(source) = self.ftl.next_valid(job.victim, job.scan) else {
-                if job.in_flight == 0 {
-                    self.queue_erase(pool, job.victim);
+    /// Keep the window full; when nothing is left to copy, queue the erase. The page in slot `spare` is
+    /// done, and the slot moves the next one.
+    #[inline(always)]
+    fn advance<const FULL: bool>(&mut self, pool: PoolId, mut spare: Option<OpSlot>) {
+        let window = self.gc.window;
+        let mut job = self.gc.jobs[pool.at()].as_mut().expect("the pool has a job");
+        if spare.is_some() {
+            assert!(job.in_flight > 0, "{pool:?} moves no page");
+            job.in_flight -= 1;
+        }
+        while job.in_flight < window && job.erases.is_done() {
+            let (victim, levels) = (job.victim, FULL && job.levels);
+            let Some(source) = self.ftl.next_valid(victim, job.scan) else {
+                let moved_all = job.in_flight == 0;
+                spare.into_iter().for_each(|slot| self.array.ops.remove(slot));
+                if moved_all {
+                    self.queue_erase(pool, victim);
                 }
                 return;
             };
-            let page = source.0 - self.ftl.geo.first_page(job.victim).0;
-            let job = self.gc.job(pool);
-            job.scan = page + 1;
+            job.scan = source.0 - self.ftl.geo.first_page(victim).0 + 1;
             job.in_flight += 1;
+            let last = job.in_flight == window;
             let moved = Moved { pool, source, levels, in_buffer: false };
             let work = match self.gc.path {
-                GcPath::Controller | GcPath::Selective => Work::GcRead(moved),
-                GcPath::Copyback => Work::GcCopyback(moved),
+                GcPath::Copyback if FULL => Work::GcCopyback(moved),
+                _ => Work::GcRead(moved),
             };
-            let lpn = self.ftl.owner(source).expect("a valid page has an owner");
+            let lpn = self.ftl.flash.lpn(source);
             self.ftl.owners.prefetch(lpn);
-            let plane = self.ftl.geo.plane_of(source);
-            let slot = self.array.ops.insert(Op::new(work, lpn, plane, self.array.now));
-            self.enqueue(slot, R_GC);
+            let plane = if FULL { self.ftl.geo.plane_of(source) } else { PlaneId(pool.0) };
+            let slot = match spare.take() {
+                Some(slot) => {
+                    self.array.ops[slot].becomes_next_move(work, lpn, plane);
+                    slot
+                }
+                None => self.array.ops.insert(Op::new(work, lpn, plane, self.array.now)),
+            };
+            self.enqueue_for_job::<FULL>(slot, plane, R_GC);
+            if last {
+                break;
+            }
+            job = self.gc.job(pool);
+        }
+        if let Some(slot) = spare {
+            self.array.ops.remove(slot);
         }
     }
 
+    /// Queue the operation of a job in `slot` on the unit of its plane. In the plain loop that is the unit of
+    /// which an operation has ended at this instant, or which is being dispatched: it is awake.
+    #[inline(always)]
+    fn enqueue_for_job<const FULL: bool>(&mut self, slot: OpSlot, plane: PlaneId, queue: usize) {
+        if FULL {
+            let unit = self.ftl.geo.unit_of(plane);
+            self.array.enqueue_on(unit, slot, queue, false);
+            self.array.wake_if_idle(unit);
+        } else {
+            self.array.enqueue_on(UnitId(plane.0), slot, queue, false);
+        }
+    }
+
+    #[inline(never)]
     fn queue_erase(&mut self, pool: PoolId, victim: BlockId) {
         self.ftl.begin_erase(victim);
         let members = self.ftl.geo.members;
@@ -191,53 +222,44 @@ impl Ssd {
     }
 
     /// A GC page is in the controller and decoded: program it, or drop it if it no longer has an owner.
-    pub(crate) fn gc_decoded(&mut self, slot: OpSlot) {
-        let Moved { source, pool, in_buffer, .. } = *self.array.ops[slot].moved();
-        if !self.ftl.owners.is_valid(source) {
-            let cause = self.array.ops[slot].job_cause();
-            self.ledger.measured.moves(cause).dropped += 1;
-            self.gc.pages_read[cause.at()] -= 1;
-            self.ftl.space.job_pages_done(pool, self.copy_stream(slot), 1);
-            if self.gc.watches_way {
-                self.array.give_buffer(&self.ftl.geo, slot);
-            }
-            self.gc.step_ends(pool, &self.ftl.geo, &mut self.array);
-            self.wake_pool(pool);
-            self.end_page(slot, pool);
-            return;
+    #[inline(always)]
+    pub(crate) fn gc_decoded<const FULL: bool>(&mut self, slot: OpSlot, moved: Moved) {
+        if !self.ftl.owners.is_valid(moved.source) {
+            return self.drop_page(slot, moved);
         }
-        if in_buffer {
+        if FULL && moved.in_buffer {
             self.program_from_buffer(slot);
             return;
         }
-        let home = self.array.ops[slot].plane;
-        debug_assert_eq!(home, self.ftl.geo.plane_of(source));
-        let stream = self.copy_stream(slot);
-        let plane = self.ftl.space.copy_plane(home, stream, &self.ftl.blocks);
-        let plane = plane.expect("the pool keeps room for its job");
+        let stream = self.copy_stream(FULL && moved.levels);
         let op = &mut self.array.ops[slot];
-        op.becomes_gc_write(false);
+        debug_assert_eq!(op.plane, self.ftl.geo.plane_of(moved.source));
+        let plane = self.ftl.space.copy_plane(op.plane, stream, &self.ftl.blocks);
+        let plane = plane.expect("the pool keeps room for its job");
+        op.work = Work::GcWrite(Moved { in_buffer: false, ..moved });
         op.plane = plane;
-        self.enqueue(slot, W_GC);
+        self.enqueue_for_job::<FULL>(slot, plane, W_GC);
     }
 
-    /// A page of the job is done: programmed, or found invalid before its read.
-    #[inline(always)]
-    pub(crate) fn gc_page_ends(&mut self, slot: OpSlot) {
-        let pool = self.array.ops[slot].pool();
-        if self.array.ops[slot].kind() == OpKind::GcWrite || self.array.ops[slot].ppn != Ppn::NONE {
-            self.gc.step_ends(pool, &self.ftl.geo, &mut self.array);
+    /// The page that `slot` has read no longer has an owner.
+    #[inline(never)]
+    fn drop_page(&mut self, slot: OpSlot, Moved { pool, levels, .. }: Moved) {
+        let cause = job_cause(levels);
+        self.ledger.measured.moves(cause).dropped += 1;
+        self.gc.pages_read[cause.at()] -= 1;
+        self.ftl.space.job_pages_done(pool, self.copy_stream(levels), 1);
+        if self.gc.watches_way {
+            self.array.give_buffer(&self.ftl.geo, slot);
         }
-        self.end_page(slot, pool);
+        self.gc.step_ends(pool, &self.ftl.geo, &mut self.array);
+        self.wake_pool(pool);
+        self.end_page::<true>(slot, pool);
     }
 
+    /// A page of the job is done: programmed, or found without an owner before that.
     #[inline(always)]
-    fn end_page(&mut self, slot: OpSlot, pool: PoolId) {
-        self.array.ops.remove(slot);
-        let job = self.gc.job(pool);
-        assert!(job.in_flight > 0, "{pool:?} moves no page");
-        job.in_flight -= 1;
-        self.advance(pool);
+    pub(crate) fn end_page<const FULL: bool>(&mut self, slot: OpSlot, pool: PoolId) {
+        self.advance::<FULL>(pool, Some(slot));
     }
 
     /// One flash block of the victim has been erased.

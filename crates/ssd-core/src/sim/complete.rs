@@ -2,30 +2,29 @@
 
 use super::array::Ended;
 use super::array::event::Timer;
-use super::array::op::{Moved, OpKind, Part, Phases, Work};
+use super::array::op::{Moved, OpKind, Part, Phases, Work, job_cause};
 use super::front::request::RequestRecord;
 use super::ledger::log::{FlashOp, OpRecord, phase_times};
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::ftl::owners::Claim;
 use crate::host::device::DeviceError;
-
-use crate::metrics::counters::Parts;
+use crate::metrics::counters::{Cause, Parts};
 use crate::nand::flash::Payload;
 use crate::sched::order::W_HOST;
-use crate::units::{Nanos, OpSlot, Ppn, RequestSlot};
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RequestSlot};
 
 impl Ssd {
     /// The operation on `unit`, and those that ran with it, end.
-    #[inline(always)]
-    pub(crate) fn operation_ends(&mut self, unit: usize) {
-        let ended = self.array.end(&self.ftl.geo, unit);
-        if self.ledger.operations.is_some() {
-            self.log_operations(&ended);
+    #[inline(never)]
+    pub(crate) fn operation_ends<const FULL: bool>(&mut self, unit: usize) {
+        let ended = self.array.end::<FULL>(&self.ftl.geo, unit);
+        if FULL && self.ledger.operations.is_some() {
+            self.log_operations(ended);
         }
-        self.ended(ended.slot, &ended);
-        if ended.also != OpSlot::NONE {
-            self.others_ended(unit, &ended);
+        self.ended::<FULL>(ended.slot, ended);
+        if FULL && ended.also != OpSlot::NONE {
+            self.others_ended(unit, ended);
         }
         if ended.host {
             self.gc.note_idle(unit, &mut self.array);
@@ -34,46 +33,54 @@ impl Ssd {
 
     /// So have the operations that ran with it.
     #[inline(never)]
-    fn others_ended(&mut self, unit: usize, ended: &Ended) {
+    fn others_ended(&mut self, unit: usize, ended: Ended) {
         let mut also = ended.also;
         while also != OpSlot::NONE {
             let next = self.array.ops[also].next;
             self.array.units[unit].leaves(ended.host);
-            self.ended(also, ended);
+            self.ended::<true>(also, ended);
             also = next;
         }
     }
 
     #[inline(always)]
-    fn ended(&mut self, slot: OpSlot, times: &Ended) {
+    fn ended<const FULL: bool>(&mut self, slot: OpSlot, times: Ended) {
         let op = &self.array.ops[slot];
-        let kind = op.kind();
-        let page = u64::from(op.lpn.0) << 32 | u64::from(op.ppn.0);
-        self.ledger.note(self.array.now, page, kind as u64);
-        match kind {
-            OpKind::GcRead => self.gc_read_ends(slot),
-            OpKind::GcWrite | OpKind::GcCopyback => {
-                self.program_ends(slot);
-                self.commit_copy(slot);
+        let (work, lpn, ppn, plane) = (op.work, op.lpn, op.ppn, op.plane);
+        let page = u64::from(lpn.0) << 32 | u64::from(ppn.0);
+        self.ledger.note(self.array.now, page, op.kind() as u64);
+        match work {
+            Work::GcRead(moved) => self.gc_read_ends::<FULL>(slot, moved),
+            Work::GcWrite(moved) | Work::GcCopyback(moved) => {
+                self.program_ends::<FULL>(slot, lpn, ppn);
+                self.commit_copy::<FULL>(slot, (lpn, ppn), moved);
             }
-            OpKind::Erase => self.erase_ends(slot),
-            OpKind::HostWrite => {
+            Work::Erase { pool, .. } => self.erase_ends(slot, pool),
+            Work::HostWrite { part, .. } => {
                 let parts = self.parts_of(slot, times);
-                self.program_ends(slot);
-                self.commit_host(slot, &parts);
+                self.program_ends::<FULL>(slot, lpn, ppn);
+                self.commit_host::<FULL>(slot, (lpn, ppn, plane));
+                if FULL && self.front.buffer.is_some() {
+                    self.held_is_on_flash(slot, &parts);
+                } else {
+                    self.finish_part_of(part.request, slot, &parts);
+                }
             }
-            OpKind::HostRead => {
-                let parts = self.parts_of(slot, times);
-                self.check_read(slot);
-                self.page_is_read(slot, &parts);
-            }
-            OpKind::RmwRead => self.rmw_read_ends(slot, times),
+            Work::HostRead { .. } => self.host_read_ends(slot, times),
+            Work::RmwRead { .. } => self.rmw_read_ends(slot, times),
         }
+    }
+
+    #[inline(never)]
+    fn host_read_ends(&mut self, slot: OpSlot, times: Ended) {
+        let parts = self.parts_of(slot, times);
+        self.check_read(slot);
+        self.page_is_read(slot, &parts);
     }
 
     /// Where the time of the host operation in `slot`, which has ended, has gone so far.
     #[inline(always)]
-    fn parts_of(&self, slot: OpSlot, times: &Ended) -> Parts {
+    fn parts_of(&self, slot: OpSlot, times: Ended) -> Parts {
         let before = &self.array.ops[slot].parts;
         Parts {
             queue_ns: before.queue_ns + times.waited_ns,
@@ -85,7 +92,7 @@ impl Ssd {
     }
 
     #[inline(never)]
-    fn rmw_read_ends(&mut self, slot: OpSlot, times: &Ended) {
+    fn rmw_read_ends(&mut self, slot: OpSlot, times: Ended) {
         let parts = self.parts_of(slot, times);
         self.check_read(slot);
         self.array.ops[slot].parts = parts;
@@ -98,10 +105,9 @@ impl Ssd {
 
     /// The page of the operation in `slot` is on flash from now on.
     #[inline(always)]
-    fn program_ends(&mut self, slot: OpSlot) {
-        let op = &self.array.ops[slot];
-        self.ftl.flash.end_program(op.ppn, op.lpn);
-        if self.ftl.flash.keeps_contents() {
+    fn program_ends<const FULL: bool>(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) {
+        self.ftl.flash.end_program(ppn, lpn);
+        if FULL && self.ftl.flash.keeps_contents() {
             self.store_contents(slot);
         }
     }
@@ -125,42 +131,47 @@ impl Ssd {
 
     /// The host's page has been programmed: the map switches if it is still the newest admitted write.
     #[inline(always)]
-    fn commit_host(&mut self, slot: OpSlot, parts: &Parts) {
-        let op = &self.array.ops[slot];
-        let (lpn, ppn) = (op.lpn, op.ppn);
+    fn commit_host<const FULL: bool>(
+        &mut self,
+        slot: OpSlot,
+        (lpn, ppn, plane): (Lpn, Ppn, PlaneId),
+    ) {
         if let Claim::Committed(Some(before)) = self.ftl.claim(lpn, slot, ppn) {
             self.page_disowned(before);
         }
         self.settle(ppn);
-        let pool = self.ftl.geo.pool_of(self.array.ops[slot].plane);
+        let pool = if FULL { self.ftl.geo.pool_of(plane) } else { PoolId(plane.0) };
         let opened = self.ftl.space.take_opened(pool);
         self.gc.agenda.page_written(pool, opened);
-        if self.front.buffer.is_none() {
-            self.finish_part(slot, parts);
-        } else {
-            self.held_is_on_flash(slot, parts);
-        }
     }
 
     /// A copy has been programmed: the map switches to it if the page still has its owner.
     #[inline(always)]
-    fn commit_copy(&mut self, slot: OpSlot) {
-        let op = &self.array.ops[slot];
-        let (lpn, target, Moved { source, pool, .. }) = (op.lpn, op.ppn, *op.moved());
-        let cause = op.job_cause();
+    fn commit_copy<const FULL: bool>(
+        &mut self,
+        slot: OpSlot,
+        (lpn, target): (Lpn, Ppn),
+        Moved { source, pool, levels, .. }: Moved,
+    ) {
+        let cause = if FULL { job_cause(levels) } else { Cause::Gc };
         if self.ftl.relocate(source, target, lpn) {
             self.page_disowned(source);
-            self.wake_readers(source);
-            self.gc.held.hold(pool, target);
+            if FULL {
+                self.wake_readers(source);
+                self.gc.held.hold(pool, target);
+            }
             self.ledger.measured.moves(cause).moved += 1;
         } else {
             self.ledger.measured.moves(cause).stale += 1;
         }
         self.settle(target);
-        if self.gc.watches_way && self.array.ops[slot].kind() == OpKind::GcWrite {
-            self.array.give_buffer(&self.ftl.geo, slot);
+        if FULL {
+            if self.gc.watches_way && self.array.ops[slot].kind() == OpKind::GcWrite {
+                self.array.give_buffer(&self.ftl.geo, slot);
+            }
+            self.gc.step_ends(pool, &self.ftl.geo, &mut self.array);
         }
-        self.gc_page_ends(slot);
+        self.end_page::<FULL>(slot, pool);
     }
 
     /// A page has become invalid; pools that found nothing to collect look again.
@@ -262,6 +273,12 @@ impl Ssd {
     #[inline(always)]
     pub(crate) fn finish_part(&mut self, slot: OpSlot, parts: &Parts) {
         let owner = self.array.ops[slot].part().request;
+        self.finish_part_of(owner, slot, parts);
+    }
+
+    /// The same; `owner` is the request.
+    #[inline(always)]
+    fn finish_part_of(&mut self, owner: RequestSlot, slot: OpSlot, parts: &Parts) {
         self.array.ops.remove(slot);
         if self.front.part_ends(owner) {
             self.complete_request(owner, parts);
@@ -292,7 +309,7 @@ impl Ssd {
 
     /// Write the records of the operations that have ended.
     #[inline(never)]
-    fn log_operations(&mut self, ended: &Ended) {
+    fn log_operations(&mut self, ended: Ended) {
         let phases = self.array.ops.detail(ended.slot).phases;
         self.log_operation(ended.slot, ended.since, &phases);
         let mut also = ended.also;
@@ -373,22 +390,22 @@ impl Ssd {
 
     /// A GC page has been read: decode it, then program it.
     #[inline(always)]
-    fn gc_read_ends(&mut self, slot: OpSlot) {
-        if self.gc.watches_way && self.gc_read_is_judged(slot) {
+    fn gc_read_ends<const FULL: bool>(&mut self, slot: OpSlot, moved: Moved) {
+        if FULL && self.gc.watches_way && self.gc_read_is_judged(slot) {
             return;
         }
         let ecc = self.gc.ecc_ns;
-        if ecc == 0 {
-            self.gc_decoded(slot);
+        if !FULL || ecc == 0 {
+            self.gc_decoded::<FULL>(slot, moved);
         } else {
             self.array.set_timer(Nanos(self.array.now.0 + ecc), Timer::Decoded(slot));
         }
     }
 
     #[inline(never)]
-    fn erase_ends(&mut self, slot: OpSlot) {
+    fn erase_ends(&mut self, slot: OpSlot, pool: PoolId) {
         let op = &self.array.ops[slot];
-        let (pool, block, plane) = (op.pool(), op.erased_block(&self.ftl.geo), op.plane);
+        let (block, plane) = (op.erased_block(&self.ftl.geo), op.plane);
         self.ftl.flash.end_erase(&self.ftl.geo, block, plane);
         self.array.ops.remove(slot);
         self.member_erased(pool);
@@ -400,7 +417,7 @@ fn deliver(
     content: &mut super::ledger::content::Content,
     requests: &mut super::front::request::Requests,
     part: Part,
-    lpn: crate::units::Lpn,
+    lpn: Lpn,
     page: &Payload,
     geo: &crate::nand::geometry::Geometry,
 ) {

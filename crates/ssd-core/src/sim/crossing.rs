@@ -44,7 +44,8 @@ impl Ssd {
         if let Work::GcRead(moved) = &mut self.array.ops[slot].work {
             moved.in_buffer = !in_error;
         }
-        self.gc_decoded(slot);
+        let moved = *self.array.ops[slot].moved();
+        self.gc_decoded::<true>(slot, moved);
         true
     }
 
@@ -61,8 +62,7 @@ impl Ssd {
         }
         let unit = self.ftl.geo.unit_of(op.plane).at();
         self.array.units[unit].load += 1;
-        if let Some((array_ns, bus_ns)) = self.start_gc_write(unit, slot) {
-            self.begin(unit, slot, array_ns, bus_ns);
-        }
+        let moved = *self.array.ops[slot].moved();
+        self.start_gc_write::<true>(unit, slot, moved);
     }
 }

@@ -3,13 +3,13 @@
 //! Addresses are bound here and not before: reads are translated, writes get their page, when the
 //! operation starts.
 
-use super::array::op::OpKind;
+use super::array::op::{Moved, OpKind, Work, job_cause};
 use super::ssd::Ssd;
 use crate::ftl::blocks::BlockState;
 use crate::ftl::map::Entry;
 use crate::metrics::counters::Cause;
 use crate::sched::order::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
-use crate::units::{OpSlot, PlaneId, Ppn, UnitId};
+use crate::units::{OpSlot, PlaneId, PoolId, Ppn, UnitId};
 
 /// An operation in a queue with its predecessor.
 #[derive(Clone, Copy)]
@@ -21,49 +21,60 @@ struct Found {
 }
 
 impl Ssd {
-    /// Start operations on `unit` until it is busy or nothing may start.
-    #[inline(always)]
-    pub(crate) fn dispatch(&mut self, unit: usize) {
-        if self.array.units[unit].running != OpSlot::NONE {
-            return;
-        }
-        loop {
-            let waiting = self.array.units[unit].waiting();
-            if waiting == 0 {
-                return;
-            }
+    /// Start operations on `unit`, which is idle, until it is busy or nothing may start.
+    #[inline(never)]
+    pub(crate) fn dispatch<const FULL: bool>(&mut self, unit: usize) {
+        let mut waiting = self.array.units[unit].waiting();
+        while waiting != 0 {
             let queue = waiting.trailing_zeros() as usize;
             let queue = if waiting & (waiting - 1) == 0 {
                 queue
             } else {
-                let Some(chosen) = self.choose_queue(unit, waiting) else { return };
+                let Some(chosen) = self.choose_queue::<FULL>(unit, waiting) else { return };
                 chosen
             };
-            // Searched again after the choice: cheaper than passing the result through memory.
-            let Some(found) = self.first_startable(unit, queue) else { return };
-            self.take(unit, queue, found);
-            if let Some((array_ns, bus_ns)) = self.start(unit, found) {
-                self.begin(unit, found.slot, array_ns, bus_ns);
+            let started = if queue >= R_GC {
+                let (slot, work) = self.array.take_first(unit, queue);
+                self.start_for_job::<FULL>(unit, slot, work)
+            } else {
+                // Searched again after the choice: cheaper than passing the result through memory.
+                let Some(found) = self.first_startable::<FULL>(unit, queue) else { return };
+                self.take(unit, queue, found);
+                if queue == R_HOST {
+                    self.start_host_read::<FULL>(unit, found.slot)
+                } else {
+                    self.start_host_write::<FULL>(unit, found.slot, found.plane)
+                }
+            };
+            if started {
                 return;
             }
+            waiting = self.array.units[unit].waiting();
         }
     }
 
     /// Ask the order which of several waiting queues goes first.
-    #[inline]
-    fn choose_queue(&mut self, unit: usize, waiting: u32) -> Option<usize> {
+    #[inline(always)]
+    fn choose_queue<const FULL: bool>(&mut self, unit: usize, waiting: u32) -> Option<usize> {
         let mut heads = Heads::default();
+        let ages = self.array.order.compares_ages();
         for queue in [R_HOST, W_HOST] {
             if waiting >> queue & 1 == 1
-                && let Some(found) = self.first_startable(unit, queue)
+                && let Some(found) = self.first_startable::<FULL>(unit, queue)
             {
-                heads.set(queue, self.array.ops[found.slot].age, false);
+                let age = if ages { self.array.ops[found.slot].age } else { 0 };
+                heads.set(queue, age, false);
             }
         }
         for queue in [R_GC, W_GC] {
             if waiting >> queue & 1 == 1 {
-                let op = &self.array.ops[self.array.units[unit].head(queue)];
-                heads.set(queue, op.age, self.gc.is_foreground(op.pool()));
+                let (age, pool) = if FULL || ages {
+                    let op = &self.array.ops[self.array.units[unit].head(queue)];
+                    (op.age, op.pool())
+                } else {
+                    (0, PoolId(unit as u32))
+                };
+                heads.set(queue, age, self.gc.is_foreground(pool));
             }
         }
         if heads.is_empty() {
@@ -78,7 +89,7 @@ impl Ssd {
     fn take(&mut self, unit: usize, queue: usize, found: Found) {
         let u = &mut self.array.units[unit];
         if found.before == OpSlot::NONE {
-            u.pop(queue, &self.array.ops);
+            u.pop(queue, self.array.ops[found.slot].next);
         } else {
             u.take(queue, &mut self.array.ops, found.before, found.slot);
         }
@@ -86,15 +97,14 @@ impl Ssd {
 
     /// The first operation of a queue that may start now, looking past those that may not.
     #[inline(always)]
-    fn first_startable(&mut self, unit: usize, queue: usize) -> Option<Found> {
+    fn first_startable<const FULL: bool>(&mut self, unit: usize, queue: usize) -> Option<Found> {
         let head = self.array.units[unit].head(queue);
-        if queue >= R_GC {
+        if !FULL && queue == R_HOST {
             return Some(Found { before: OpSlot::NONE, slot: head, plane: PlaneId::NONE });
         }
-        if queue == W_HOST
-            && self.ftl.geo.planes_per_unit() == 1
-            && self.array.units[unit].closed == 0
-        {
+        let one_open_plane =
+            !FULL || (self.ftl.geo.planes_per_unit() == 1 && self.array.units[unit].closed == 0);
+        if queue == W_HOST && one_open_plane {
             // The common case: one plane, open to the host, and it has room.
             let op = &self.array.ops[head];
             if self.ftl.space.host_may_bind(op.plane, self.ftl.space.host_stream(op.stream())) {
@@ -231,31 +241,33 @@ impl Ssd {
         })
     }
 
-    /// Bind an operation taken from a queue of `unit`; returns its time on array and bus. `None`: it has been
-    /// passed on, or needs no flash.
-    #[inline]
-    fn start(&mut self, unit: usize, found: Found) -> Option<(u64, u64)> {
-        let slot = found.slot;
-        match self.array.ops[slot].kind() {
-            OpKind::HostRead | OpKind::RmwRead => self.start_host_read(unit, slot),
-            OpKind::HostWrite => self.start_host_write(unit, slot, found.plane),
-            OpKind::GcRead | OpKind::GcCopyback => self.start_gc_read(unit, slot),
-            OpKind::GcWrite => self.start_gc_write(unit, slot),
-            OpKind::Erase => Some(self.start_erase(slot)),
+    /// Bind the operation in `slot`, taken from a queue of `unit`, and begin it. False: it has been passed on, or
+    /// needs no flash. The same for the other kinds below.
+    #[inline(always)]
+    fn start_for_job<const FULL: bool>(&mut self, unit: usize, slot: OpSlot, work: Work) -> bool {
+        match work {
+            Work::GcRead(moved) => self.start_gc_read::<FULL>(unit, slot, moved),
+            Work::GcWrite(moved) => self.start_gc_write::<FULL>(unit, slot, moved),
+            Work::Erase { .. } => self.start_erase(unit, slot),
+            Work::GcCopyback(moved) => self.start_copyback(unit, slot, moved),
+            _ => unreachable!("{:?} is queued as if for a job", self.array.ops[slot].kind()),
         }
     }
 
     #[inline(never)]
-    fn start_erase(&mut self, slot: OpSlot) -> (u64, u64) {
+    fn start_erase(&mut self, unit: usize, slot: OpSlot) -> bool {
         let op = &self.array.ops[slot];
         let (pool, cause, plane) = (op.pool(), op.job_cause(), op.plane);
         self.ftl.flash.begin_erase(op.erased_block(&self.ftl.geo), plane);
         self.gc.step_begins(pool, &self.ftl.geo, &mut self.array);
         self.ledger.measured.flash.erases[cause.at()] += 1;
-        (self.array.times.erase_ns, 0)
+        let times = (self.array.times.erase_ns, 0);
+        self.begin::<true>(unit, (slot, OpKind::Erase), times);
+        true
     }
 
-    fn start_host_read(&mut self, unit: usize, slot: OpSlot) -> Option<(u64, u64)> {
+    #[inline(never)]
+    fn start_host_read<const FULL: bool>(&mut self, unit: usize, slot: OpSlot) -> bool {
         let Some(ppn) = self.read_target(slot) else {
             // Overwritten or trimmed while it waited: no flash operation.
             self.leave_queue(unit, slot);
@@ -264,12 +276,12 @@ impl Ssd {
             } else {
                 self.rmw_becomes_write(slot);
             }
-            return None;
+            return false;
         };
         let plane = self.ftl.geo.plane_of(ppn);
         if self.ftl.geo.unit_of(plane).at() != unit {
             self.pass_on(unit, slot, plane, R_HOST);
-            return None;
+            return false;
         }
         if let Some(content) = &self.ledger.content
             && self.array.ops[slot].kind() == OpKind::HostRead
@@ -282,46 +294,52 @@ impl Ssd {
         if self.front.buffer.is_some() && op.kind() == OpKind::HostRead {
             self.note_rest_read(slot);
         }
-        let cause = self.array.ops[slot].cause();
+        let (kind, cause) = (self.array.ops[slot].kind(), self.array.ops[slot].cause());
         self.ledger.measured.flash.reads[cause.at()] += 1;
-        Some((self.array.times.read_ns, self.array.times.host_bus_ns))
+        let times = (self.array.times.read_ns, self.array.times.host_bus_ns);
+        self.begin::<FULL>(unit, (slot, kind), times);
+        true
     }
 
     #[inline(always)]
-    fn start_host_write(
+    fn start_host_write<const FULL: bool>(
         &mut self,
         unit: usize,
         slot: OpSlot,
         target: PlaneId,
-    ) -> Option<(u64, u64)> {
-        if self.ftl.geo.unit_of(target).at() != unit {
+    ) -> bool {
+        if FULL && self.ftl.geo.unit_of(target).at() != unit {
             self.pass_on(unit, slot, target, W_HOST);
-            return None;
+            return false;
         }
-        self.bind_host(slot, target);
+        self.bind_host::<FULL>(slot, target);
         let mut bus_ns = self.array.times.host_bus_ns;
-        if self.array.multi_plane {
+        if FULL && self.array.multi_plane {
             let mut taken = vec![target];
             while let Some((other, plane)) = self.next_for_multi_plane(unit, W_HOST, &taken) {
-                self.bind_host(other, plane);
+                self.bind_host::<FULL>(other, plane);
                 taken.push(plane);
                 bus_ns += self.array.times.host_bus_ns;
                 self.array.units[unit].also.push(&mut self.array.ops, other);
             }
         }
-        Some((self.array.times.program_ns, bus_ns))
+        let times = (self.array.times.program_ns, bus_ns);
+        self.begin::<FULL>(unit, (slot, OpKind::HostWrite), times);
+        true
     }
 
-    fn bind_host(&mut self, slot: OpSlot, plane: PlaneId) {
+    #[inline(always)]
+    fn bind_host<const FULL: bool>(&mut self, slot: OpSlot, plane: PlaneId) {
         let op = &mut self.array.ops[slot];
-        let stream = self.ftl.space.host_stream(op.stream());
+        let (stream, lpn) = (self.ftl.space.host_stream(op.stream()), op.lpn);
         op.plane = plane;
         op.ppn = self.ftl.bind_host(plane, stream);
-        self.wake_movers(self.ftl.geo.pool_of(plane));
-        let op = &self.array.ops[slot];
         // The commit will need them.
-        self.ftl.owners.prefetch(op.lpn);
+        self.ftl.owners.prefetch(lpn);
         self.ftl.prefetch_claim(slot);
+        if FULL {
+            self.wake_movers(self.ftl.geo.pool_of(plane));
+        }
         self.ledger.measured.flash.programs[Cause::Host.at()] += 1;
         self.ledger.measured.note_write();
     }
@@ -341,10 +359,8 @@ impl Ssd {
         let plane = if queue == W_HOST {
             self.write_plane(unit, op.plane, op.stream(), taken)?
         } else {
-            if op.kind() != OpKind::GcWrite {
-                return None;
-            }
-            let stream = self.copy_stream(slot);
+            let Work::GcWrite(moved) = op.work else { return None };
+            let stream = self.copy_stream(moved.levels);
             let mut planes = self.ftl.geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
             planes.find(|p| !taken.contains(p) && self.copy_may_bind(*p, stream))?
         };
@@ -353,63 +369,102 @@ impl Ssd {
     }
 
     #[inline(always)]
-    fn start_gc_read(&mut self, unit: usize, slot: OpSlot) -> Option<(u64, u64)> {
-        let source = self.array.ops[slot].moved().source;
-        if !self.ftl.owners.is_valid(source) {
-            // Overwritten or trimmed while it waited: nothing to copy.
-            self.leave_queue(unit, slot);
-            self.gc_page_ends(slot);
-            return None;
+    fn start_gc_read<const FULL: bool>(&mut self, unit: usize, slot: OpSlot, moved: Moved) -> bool {
+        if !self.source_is_read::<FULL>(unit, slot, moved) {
+            return false;
         }
-        let pool = self.array.ops[slot].pool();
-        self.gc.step_begins(pool, &self.ftl.geo, &mut self.array);
-        let op = &mut self.array.ops[slot];
-        op.ppn = source;
-        let (kind, plane, cause) = (op.kind(), op.plane, op.job_cause());
+        if FULL && self.gc.watches_way {
+            self.gc_read_starts(unit, slot);
+        }
+        let times = (self.array.times.read_ns, self.array.times.gc_read_bus_ns);
+        self.begin::<FULL>(unit, (slot, OpKind::GcRead), times);
+        true
+    }
+
+    /// The read of the page that `slot` moves is about to start on `unit`, unless the page has been overwritten
+    /// or trimmed while it waited: then its move ends.
+    #[inline(always)]
+    fn source_is_read<const FULL: bool>(
+        &mut self,
+        unit: usize,
+        slot: OpSlot,
+        moved: Moved,
+    ) -> bool {
+        let Moved { pool, source, levels, .. } = moved;
+        if !self.ftl.owners.is_valid(source) {
+            self.leave_queue(unit, slot);
+            self.end_page::<FULL>(slot, pool);
+            return false;
+        }
+        if FULL {
+            self.gc.step_begins(pool, &self.ftl.geo, &mut self.array);
+        }
+        self.array.ops[slot].ppn = source;
+        let cause = if FULL { job_cause(levels) } else { Cause::Gc };
         self.ledger.measured.flash.reads[cause.at()] += 1;
         self.gc.pages_read[cause.at()] += 1;
-        if kind == OpKind::GcCopyback {
-            if self.ftl.space.has_page(plane, self.copy_stream(slot)) {
-                self.bind_copy(slot, plane);
-                return Some((self.array.times.read_ns + self.array.times.program_ns, 0));
-            }
-            // The plane has no page left for a copy-back: use the controller path.
-            self.array.ops[slot].becomes_gc_read();
+        true
+    }
+
+    #[inline(never)]
+    fn start_copyback(&mut self, unit: usize, slot: OpSlot, moved: Moved) -> bool {
+        if !self.source_is_read::<true>(unit, slot, moved) {
+            return false;
         }
+        let plane = self.array.ops[slot].plane;
+        if self.ftl.space.has_page(plane, self.copy_stream(moved.levels)) {
+            self.bind_copy::<true>(slot, moved, plane);
+            let times = (self.array.times.read_ns + self.array.times.program_ns, 0);
+            self.begin::<true>(unit, (slot, OpKind::GcCopyback), times);
+            return true;
+        }
+        // The plane has no page left for a copy-back: use the controller path.
+        self.array.ops[slot].becomes_gc_read();
         if self.gc.watches_way {
             self.gc_read_starts(unit, slot);
         }
-        Some((self.array.times.read_ns, self.array.times.gc_read_bus_ns))
+        let times = (self.array.times.read_ns, self.array.times.gc_read_bus_ns);
+        self.begin::<true>(unit, (slot, OpKind::GcRead), times);
+        true
     }
 
     #[inline(always)]
-    pub(crate) fn start_gc_write(&mut self, unit: usize, slot: OpSlot) -> Option<(u64, u64)> {
-        let (own, stream) = (self.array.ops[slot].plane, self.copy_stream(slot));
+    pub(crate) fn start_gc_write<const FULL: bool>(
+        &mut self,
+        unit: usize,
+        slot: OpSlot,
+        moved: Moved,
+    ) -> bool {
+        let own = if FULL { self.array.ops[slot].plane } else { PlaneId(unit as u32) };
+        let stream = self.copy_stream(FULL && moved.levels);
         let plane = if self.copy_may_bind(own, stream) {
             own
         } else {
             let plane = self.other_plane_for_copy(unit, slot, stream);
             if self.ftl.geo.unit_of(plane).at() != unit {
                 self.pass_on(unit, slot, plane, W_GC);
-                return None;
+                return false;
             }
             plane
         };
-        self.bind_copy(slot, plane);
+        self.bind_copy::<FULL>(slot, moved, plane);
         let mut bus_ns = self.array.times.gc_program_bus_ns;
-        if self.gc.watches_way {
+        if FULL && self.gc.watches_way {
             bus_ns = self.copy_bus_ns(slot);
         }
-        if self.array.multi_plane {
+        if FULL && self.array.multi_plane {
             let mut taken = vec![plane];
             while let Some((other, plane)) = self.next_for_multi_plane(unit, W_GC, &taken) {
-                self.bind_copy(other, plane);
+                let moved = *self.array.ops[other].moved();
+                self.bind_copy::<FULL>(other, moved, plane);
                 taken.push(plane);
                 bus_ns += self.array.times.gc_program_bus_ns;
                 self.array.units[unit].also.push(&mut self.array.ops, other);
             }
         }
-        Some((self.array.times.program_ns, bus_ns))
+        let times = (self.array.times.program_ns, bus_ns);
+        self.begin::<FULL>(unit, (slot, OpKind::GcWrite), times);
+        true
     }
 
     /// Where the copy in `slot`, whose plane has no page for it, is bound: on `unit` if possible.
@@ -436,29 +491,41 @@ impl Ssd {
     }
 
     #[inline(always)]
-    fn bind_copy(&mut self, slot: OpSlot, plane: PlaneId) {
-        let stream = self.copy_stream(slot);
+    fn bind_copy<const FULL: bool>(&mut self, slot: OpSlot, moved: Moved, plane: PlaneId) {
+        let Moved { pool, levels, .. } = moved;
+        let (stream, cause) = if FULL {
+            (self.copy_stream(levels), job_cause(levels))
+        } else {
+            (self.ftl.space.gc_stream(), Cause::Gc)
+        };
         let op = &mut self.array.ops[slot];
         op.plane = plane;
         op.ppn = self.ftl.bind_copy(plane, stream);
-        let (pool, cause) = (op.pool(), op.job_cause());
         self.ftl.space.job_pages_done(pool, stream, 1);
-        self.wake_movers(pool);
+        if FULL {
+            self.wake_movers(pool);
+        }
         self.ledger.measured.flash.programs[cause.at()] += 1;
         self.gc.pages_read[cause.at()] -= 1;
     }
 
-    /// The unit takes the operation: array and bus time, and the first phase.
+    /// The unit takes the operation of this slot and kind: array and bus time, and the first phase.
     #[inline(always)]
-    pub(crate) fn begin(&mut self, unit: usize, slot: OpSlot, array_ns: u64, bus_ns: u64) {
-        if self.ledger.operations.is_some() {
-            self.open_rows(unit, slot);
+    fn begin<const FULL: bool>(
+        &mut self,
+        unit: usize,
+        op: (OpSlot, OpKind),
+        (mut array_ns, bus_ns): (u64, u64),
+    ) {
+        if FULL {
+            if self.ledger.operations.is_some() {
+                self.open_rows(unit, op.0);
+            }
+            if self.array.way.read_errors.is_some() && op.1.is_read() {
+                array_ns += self.retries_ns(op.0);
+            }
         }
-        let array_ns = match &self.array.way.read_errors {
-            Some(_) if self.array.ops[slot].kind().is_read() => array_ns + self.retries_ns(slot),
-            _ => array_ns,
-        };
-        self.array.begin(&self.ftl.geo, unit, slot, (array_ns, bus_ns));
+        self.array.begin::<FULL>(&self.ftl.geo, unit, op, (array_ns, bus_ns));
     }
 
     /// Rows in the log for the operation in slot `first` and those that run with it.

@@ -68,7 +68,10 @@ impl Ssd {
         match self.array.ops[slot].kind() {
             OpKind::HostRead => self.page_goes_out(slot, &parts),
             OpKind::RmwRead => self.rmw_becomes_write(slot),
-            _ => self.gc_decoded(slot),
+            _ => {
+                let moved = *self.array.ops[slot].moved();
+                self.gc_decoded::<true>(slot, moved);
+            }
         }
     }
 

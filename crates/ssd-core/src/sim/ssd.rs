@@ -37,6 +37,8 @@ pub struct Ssd {
     audit_every: u64,
     until_audit: u64,
     plugs: Plugs,
+    /// Its configuration needs no more than the plain loop.
+    plain: bool,
 }
 
 impl Ssd {
@@ -62,8 +64,10 @@ impl Ssd {
             audit_every: 0,
             until_audit: 0,
             plugs: plugs.clone(),
+            plain: false,
             ftl,
         };
+        ssd.plain = ssd.is_plain() && config.wear.static_threshold == 0;
         // A unit that the host never uses is idle from the start.
         (0..ssd.array.units.len()).for_each(|unit| ssd.gc.arm_idle_timer(unit, &mut ssd.array));
         ssd
@@ -75,6 +79,22 @@ impl Ssd {
     /// The snapshot does not fit the configuration.
     pub fn restore(config: &Config, snapshot: &DeviceSnapshot) -> Result<Ssd, String> {
         Ok(Ssd::new(config, Ftl::restore(config, snapshot)?, snapshot.counters().sequence))
+    }
+
+    /// Whether the plain loop suffices: it leaves out what only other configurations need (logs, contents,
+    /// link and buffer, closed scopes, several planes in a unit or pool, whatever makes the way of a page longer
+    /// than unit and bus). Methods with a parameter `FULL` are compiled for both.
+    fn is_plain(&self) -> bool {
+        let geo = &self.ftl.geo;
+        let one_plane = geo.planes_per_unit() == 1 && geo.planes_per_pool() == 1;
+        let keeps = self.ledger.keeps_more_than_numbers() || self.ftl.flash.keeps_contents();
+        let own = !self.plugs.any() && self.front.writes_go_straight;
+        one_plane && own && !keeps && self.array.is_plain() && self.gc.is_plain()
+    }
+
+    /// Run the full loop, also where the plain one suffices: the results are equal. Returns whether it does.
+    pub fn use_full_loop(&mut self) -> bool {
+        std::mem::take(&mut self.plain)
     }
 
     /// Recompute all invariants every `n` instants, check after each that no idle unit has been forgotten,
@@ -136,36 +156,66 @@ impl Ssd {
         Some(event.map_or(arrival, |event| event.min(arrival)))
     }
 
-    /// Advance to `t` and process the completions of that instant.
-    #[inline(always)]
-    fn begin_instant(&mut self, t: Nanos) -> Result<(), DeviceError> {
-        assert!(t >= self.array.now, "time runs backwards");
+    /// Advance to `t`, however much is due by then.
+    #[inline(never)]
+    fn advance_to(&mut self, t: Nanos) -> Result<(), DeviceError> {
         while self.ledger.sample_is_due(t) {
             self.sample()?;
         }
         if t > self.array.latest {
             return Err(DeviceError::TimeRange { limit_ns: self.array.latest.0 });
         }
+        self.set_time(t);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn set_time(&mut self, t: Nanos) {
+        assert!(t >= self.array.now, "time runs backwards");
         self.array.now = t;
         self.ftl.blocks.now = t;
-        while let Some(resource) = self.array.events.take_at(t) {
-            if resource < self.array.buses() {
-                self.array.bus_event(resource);
-            } else if resource < self.array.timer_resource() {
-                let unit = resource - self.array.buses();
-                if self.array.unit_event(&self.ftl.geo, unit) {
-                    self.operation_ends(unit);
+    }
+
+    /// The last time up to `limit` to which [`Ssd::set_time`] alone may advance.
+    #[inline]
+    fn quiet_until(&self, limit: Nanos) -> Nanos {
+        limit.min(self.array.latest).min(self.ledger.quiet_until())
+    }
+
+    /// The next instant, if it is not quiet: advance to it, or without any look for an operation that can
+    /// start. False: it is beyond `limit`.
+    #[inline(never)]
+    fn next_instant(&mut self, limit: Nanos) -> Result<bool, DeviceError> {
+        match self.next_time() {
+            Some(t) if t <= limit => self.advance_to(t)?,
+            None if limit == Nanos::NEVER && self.outstanding() > 0 => self.look_further()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The completions of this instant.
+    #[inline(always)]
+    fn begin_instant<const FULL: bool>(&mut self) {
+        let key = self.array.events.key_at(self.array.now);
+        while let Some(resource) = self.array.events.take(key) {
+            // Of a bus it wraps.
+            let unit = resource.wrapping_sub(self.array.buses());
+            if unit < self.array.units.len() {
+                if self.array.unit_event::<FULL>(&self.ftl.geo, unit) {
+                    self.operation_ends::<FULL>(unit);
                 }
+            } else if resource < self.array.buses() {
+                self.array.bus_event(resource);
             } else {
                 self.rare_event(resource);
             }
         }
-        Ok(())
     }
 
     /// The rest of the instant: arrivals, idle timers, collection, dispatch.
     #[inline(always)]
-    fn end_instant(&mut self) {
+    fn end_instant<const FULL: bool>(&mut self) {
         if !self.front.arrivals.is_empty() {
             self.admit_arrivals();
         }
@@ -177,13 +227,16 @@ impl Ssd {
                 self.consider_collection();
             }
             while let Some(unit) = self.array.ready.pop() {
-                self.dispatch(unit as usize);
+                let unit = unit as usize;
+                if self.array.units[unit].running == OpSlot::NONE {
+                    self.dispatch::<FULL>(unit);
+                }
             }
             if self.gc.agenda.is_empty() {
                 break;
             }
         }
-        self.array.grant_buses();
+        self.array.grant_buses::<FULL>();
         if self.audit_every > 0 {
             self.audit_instant()
                 .unwrap_or_else(|e| panic!("audit at {} ns: {e}", self.array.now.0));
@@ -280,8 +333,9 @@ impl Ssd {
     pub fn quiesce(&mut self) -> Result<(), DeviceError> {
         self.array.quiescing = true;
         while let Some(t) = self.array.events.next_time() {
-            self.begin_instant(t)?;
-            self.array.grant_buses();
+            self.advance_to(t)?;
+            self.begin_instant::<true>();
+            self.array.grant_buses::<true>();
             self.mid_instant = true;
         }
         self.array.quiescing = false;
@@ -301,6 +355,43 @@ impl Ssd {
             self.restart_measurement();
         }
         warming
+    }
+
+    /// Run until a request completes (true), or up to `limit`. It, the end of an operation and the dispatch of a
+    /// unit are functions of their own: in one, registers do not suffice for what is used most.
+    #[inline(never)]
+    fn run<const FULL: bool>(&mut self, limit: Nanos) -> Result<bool, DeviceError> {
+        // Not stored while instants follow each other: only submissions between two calls ask.
+        let mut within = std::mem::take(&mut self.mid_instant);
+        let mut quiet = self.quiet_until(limit);
+        loop {
+            if !within {
+                let mut t = self.array.events.first_time();
+                if let Some(arrival) = self.front.arrivals.front() {
+                    t = t.min(arrival.at.max(self.array.now));
+                }
+                if t <= quiet {
+                    self.set_time(t);
+                } else {
+                    if !self.next_instant(limit)? {
+                        return Ok(false);
+                    }
+                    quiet = self.quiet_until(limit);
+                }
+                self.begin_instant::<FULL>();
+                if !self.front.done.is_empty() {
+                    return Ok(true);
+                }
+            }
+            self.end_instant::<FULL>();
+            if self.failure.is_some() || (FULL && self.plugs.any()) {
+                self.heed_failures()?;
+            }
+            if !self.front.done.is_empty() {
+                return Ok(true);
+            }
+            within = false;
+        }
     }
 
     /// Run the next instant; if there is none, check whether there could be one.
@@ -417,29 +508,9 @@ impl Device for Ssd {
         limit: Nanos,
         done: &mut Vec<Completion>,
     ) -> Result<Nanos, DeviceError> {
-        // Not stored while instants follow each other: only submissions between two calls ask.
-        let mut within = std::mem::take(&mut self.mid_instant);
-        loop {
-            if !within {
-                match self.next_time() {
-                    Some(t) if t <= limit => self.begin_instant(t)?,
-                    None if limit == Nanos::NEVER && self.outstanding() > 0 => {
-                        self.look_further()?;
-                    }
-                    _ => return Ok(self.array.now),
-                }
-                if !self.front.done.is_empty() {
-                    break;
-                }
-            }
-            self.end_instant();
-            if self.failure.is_some() || self.plugs.any() {
-                self.heed_failures()?;
-            }
-            if !self.front.done.is_empty() {
-                break;
-            }
-            within = false;
+        let more = if self.plain { self.run::<false>(limit)? } else { self.run::<true>(limit)? };
+        if !more {
+            return Ok(self.array.now);
         }
         self.mid_instant = true;
         if done.is_empty() {

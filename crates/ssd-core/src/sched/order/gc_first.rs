@@ -27,4 +27,8 @@ impl OrderPolicy for Policy {
     fn pick(&self, heads: &Heads) -> usize {
         heads.first_of(&[W_GC, R_GC, R_HOST, W_HOST]).expect("a head is present")
     }
+
+    fn compares_ages(&self) -> bool {
+        false
+    }
 }

@@ -34,4 +34,8 @@ impl OrderPolicy for Policy {
         };
         heads.first_of(&order).expect("a head is present")
     }
+
+    fn compares_ages(&self) -> bool {
+        false
+    }
 }

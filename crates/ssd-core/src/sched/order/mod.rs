@@ -82,6 +82,12 @@ crate::plugs! {
         /// Index into `heads` of a queue with a head. At least one head is present.
         #[inline]
         fn pick(&self, heads: &Heads) -> usize;
+
+        /// Whether it compares the ages of heads. If not, they are 0.
+        #[inline]
+        fn compares_ages(&self) -> bool {
+            true
+        }
     }
 
     /// Every order, dispatched by `match`.

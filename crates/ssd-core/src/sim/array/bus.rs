@@ -13,10 +13,11 @@ use crate::units::Nanos;
 impl Array {
     /// `unit` sends its command (and data) as soon as the bus is free.
     #[inline(always)]
-    pub(super) fn send_command(&mut self, unit: usize) {
+    pub(super) fn send_command<const FULL: bool>(&mut self, unit: usize) {
         let u = &mut self.units[unit];
-        let (wants, channel) = (u.service.wants_ns, u.channel as usize);
+        let wants = u.service.wants_ns;
         if wants > 0 {
+            let channel = u.channel as usize;
             let bus = &mut self.buses[channel];
             if bus.free_at > self.now || !bus.wait_in.is_empty() {
                 u.stage = Stage::WaitIn;
@@ -25,21 +26,30 @@ impl Array {
             }
             bus.carry(self.now, wants);
         }
-        self.goes_in(unit, wants);
+        let (end, lane) = u.goes_in(self.now, wants);
+        self.events.schedule(self.buses.len() + unit, end, lane);
+        if FULL && self.ops.keeps_phases() {
+            self.note_command(unit, Nanos(self.now.0 + wants), end);
+        }
     }
 
     /// The data that `unit` has read go out as soon as the bus is free.
     #[inline(always)]
-    fn send_data(&mut self, unit: usize) {
+    fn send_data<const FULL: bool>(&mut self, unit: usize) {
         let u = &mut self.units[unit];
         u.service.wants_ns = u.service.bus_ns - self.times.command_ns;
         if u.service.wants_ns == 0 {
-            return self.goes_out(unit, 0);
+            return self.goes_out::<FULL>(unit, 0);
         }
         u.stage = Stage::WaitOut;
         let channel = u.channel as usize;
-        self.buses[channel].wait_out.push(&mut self.units, unit as u32);
-        self.wait_for_bus(channel);
+        let bus = &mut self.buses[channel];
+        bus.wait_out.push(&mut self.units, unit as u32);
+        if bus.free_at <= self.now {
+            self.buses_to_grant.insert(channel as u32);
+        } else {
+            self.await_bus(channel);
+        }
     }
 
     #[inline(always)]
@@ -70,23 +80,28 @@ impl Array {
 
     /// Grant the free buses that are waited for.
     #[inline(always)]
-    pub(crate) fn grant_buses(&mut self) {
+    pub(crate) fn grant_buses<const FULL: bool>(&mut self) {
         while let Some(channel) = self.buses_to_grant.pop() {
             let channel = channel as usize;
             let bus = &mut self.buses[channel];
             if bus.free_at <= self.now {
-                if let Some(unit) = bus.wait_in.pop(&self.units) {
-                    let wants = self.units[unit as usize].service.wants_ns;
-                    bus.carry(self.now, wants);
-                    self.goes_in(unit as usize, wants);
+                let (line, goes_in) = if bus.wait_in.is_empty() {
+                    (&mut bus.wait_out, false)
                 } else {
-                    let unit = bus.wait_out.pop(&self.units).expect("a unit waits");
-                    let wants = self.units[unit as usize].service.wants_ns;
-                    bus.carry(self.now, wants);
-                    self.goes_out(unit as usize, wants);
+                    (&mut bus.wait_in, true)
+                };
+                let unit = line.pop(&self.units).expect("a unit waits") as usize;
+                let wants = self.units[unit].service.wants_ns;
+                bus.carry(self.now, wants);
+                if bus.awaited() {
+                    self.await_bus(channel);
                 }
-            }
-            if self.buses[channel].awaited() {
+                if goes_in {
+                    self.goes_in::<FULL>(unit, wants);
+                } else {
+                    self.goes_out::<FULL>(unit, wants);
+                }
+            } else if bus.awaited() {
                 self.await_bus(channel);
             }
         }
@@ -94,12 +109,9 @@ impl Array {
 
     /// `unit` has the bus for its command (and data), `ns` from now on; then its array works.
     #[inline(always)]
-    fn goes_in(&mut self, unit: usize, ns: u64) {
-        let u = &mut self.units[unit];
-        let lane = u.service.lane;
-        let end = Nanos(self.now.0 + ns + u.service.array_ns);
-        u.stage = if lane == Lane::Read { Stage::Reading } else { Stage::Last };
-        if self.ops.keeps_phases() {
+    fn goes_in<const FULL: bool>(&mut self, unit: usize, ns: u64) {
+        let (end, lane) = self.units[unit].goes_in(self.now, ns);
+        if FULL && self.ops.keeps_phases() {
             self.note_command(unit, Nanos(self.now.0 + ns), end);
         }
         self.events.schedule(self.buses.len() + unit, end, lane);
@@ -107,10 +119,10 @@ impl Array {
 
     /// `unit` has the bus for its data, `ns` from now on; then its operation ends.
     #[inline(always)]
-    fn goes_out(&mut self, unit: usize, ns: u64) {
+    fn goes_out<const FULL: bool>(&mut self, unit: usize, ns: u64) {
         let end = Nanos(self.now.0 + ns);
         self.units[unit].stage = Stage::Last;
-        if self.ops.keeps_phases() && end > self.now {
+        if FULL && self.ops.keeps_phases() && end > self.now {
             let phases = &mut self.ops.detail(self.units[unit].running).phases;
             (phases.bus_start, phases.bus_end) = (self.now, end);
         }
@@ -131,11 +143,15 @@ impl Array {
     /// The event of a unit. True: its operation ends. Else its array read has ended, or its page has entered
     /// the interconnect.
     #[inline(always)]
-    pub(crate) fn unit_event(&mut self, geo: &Geometry, unit: usize) -> bool {
-        match self.units[unit].stage {
-            Stage::Last => return true,
-            Stage::Reading => self.send_data(unit),
-            _ => self.page_enters(geo, unit),
+    pub(crate) fn unit_event<const FULL: bool>(&mut self, geo: &Geometry, unit: usize) -> bool {
+        let stage = self.units[unit].stage;
+        if stage == Stage::Last {
+            return true;
+        }
+        if stage == Stage::Reading {
+            self.send_data::<FULL>(unit);
+        } else {
+            self.page_enters(geo, unit);
         }
         false
     }

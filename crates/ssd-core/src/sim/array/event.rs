@@ -20,15 +20,13 @@ pub(crate) enum Lane {
     Bus = 0,
     /// Array reads end.
     Read = 1,
-    /// Array programs end.
+    /// Array programs and copy-backs end.
     Program = 2,
-    /// Longer operations end.
+    /// Erases end, and what is rare: the event of timers and that of the interconnect.
     Long = 3,
-    /// The event of timers and that of the interconnect.
-    Rare = 4,
 }
 
-const LANES: usize = 5;
+const LANES: usize = 4;
 
 /// Keys in ascending order, in a ring. The place behind the last one holds `NEVER`.
 #[derive(Clone)]
@@ -84,24 +82,28 @@ impl Ring {
 /// Next times of all resources.
 pub(crate) struct Events {
     lanes: [Ring; LANES],
-    /// First key of each lane, and the least of them.
+    /// First key of each lane.
     firsts: [u64; LANES],
+    /// The least of them, and its lane.
     first: u64,
-    /// Lane of the event of each resource.
-    lane_of: Vec<u8>,
+    first_lane: usize,
     bits: u32,
+    /// Keys of one time.
+    span: u64,
 }
 
 impl Events {
     /// For `resources` resources without events.
     pub(crate) fn new(resources: usize) -> Events {
         assert!(resources > 0 && resources <= 1 << 16, "{resources} resources");
+        let bits = resources.next_power_of_two().trailing_zeros();
         Events {
             lanes: std::array::from_fn(|_| Ring::new(resources)),
             firsts: [NEVER; LANES],
             first: NEVER,
-            lane_of: vec![0; resources],
-            bits: resources.next_power_of_two().trailing_zeros(),
+            first_lane: 0,
+            bits,
+            span: 1 << bits,
         }
     }
 
@@ -115,49 +117,63 @@ impl Events {
     pub(crate) fn schedule(&mut self, resource: usize, at: Nanos, lane: Lane) {
         debug_assert!(at < self.limit());
         let key = at.0 << self.bits | resource as u64;
-        self.lane_of[resource] = lane as u8;
         if self.lanes[lane as usize].insert(key) {
             self.firsts[lane as usize] = key;
-            self.first = self.first.min(key);
+            if key < self.first {
+                (self.first, self.first_lane) = (key, lane as usize);
+            }
         }
     }
 
     /// The next rare event of `resource` is at `at`, whatever it was before; `NEVER` for none.
     #[inline(never)]
     pub(crate) fn reschedule(&mut self, resource: usize, at: Nanos) {
-        let rare = Lane::Rare as usize;
+        let rare = Lane::Long as usize;
         self.firsts[rare] = self.lanes[rare].remove(resource, (1 << self.bits) - 1);
-        self.first = self.least();
+        self.find_first();
         if at != Nanos::NEVER {
-            self.schedule(resource, at, Lane::Rare);
+            self.schedule(resource, at, Lane::Long);
         }
     }
 
     #[inline(always)]
-    fn least(&self) -> u64 {
-        let [a, b, c, d, e] = self.firsts;
-        a.min(b).min(c.min(d)).min(e)
+    fn find_first(&mut self) {
+        let [a, b, c, d] = self.firsts;
+        let ab = if b < a { (b, 1) } else { (a, 0) };
+        let cd = if d < c { (d, 3) } else { (c, 2) };
+        (self.first, self.first_lane) = if cd.0 < ab.0 { cd } else { ab };
     }
 
     /// Time of the next event.
     #[inline(always)]
     pub(crate) fn next_time(&self) -> Option<Nanos> {
-        (self.first != NEVER).then_some(Nanos(self.first >> self.bits))
+        (self.first != NEVER).then_some(self.first_time())
     }
 
-    /// Take the next event if it is at `now`, before which there is none; returns its resource.
+    /// The same; without an event [`Events::limit`].
     #[inline(always)]
-    pub(crate) fn take_at(&mut self, now: Nanos) -> Option<usize> {
-        let resources = (1 << self.bits) - 1;
-        if self.first > now.0 << self.bits | resources {
+    pub(crate) fn first_time(&self) -> Nanos {
+        Nanos(self.first >> self.bits)
+    }
+
+    /// The least key of events at `now`, for [`Events::take`].
+    #[inline(always)]
+    pub(crate) fn key_at(&self, now: Nanos) -> u64 {
+        now.0 << self.bits
+    }
+
+    /// Take the next event if it is at the time of `key_at`, before which there is none; returns its resource.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, key_at: u64) -> Option<usize> {
+        let resource = self.first.wrapping_sub(key_at);
+        if resource >= self.span {
+            debug_assert!(self.first > key_at, "an event has been missed");
             return None;
         }
-        let resource = (self.first & resources) as usize;
-        debug_assert_eq!(self.first >> self.bits, now.0, "an event has been missed");
-        let lane = usize::from(self.lane_of[resource]);
+        let lane = self.first_lane % LANES;
         self.firsts[lane] = self.lanes[lane].pop();
-        self.first = self.least();
-        Some(resource)
+        self.find_first();
+        Some(resource as usize)
     }
 }
 
@@ -229,8 +245,8 @@ mod tests {
                     let times = naive.iter().enumerate().filter_map(|(i, t)| t.map(|t| (t, i)));
                     let (at, first) = times.min().expect("one is set");
                     assert_eq!(events.next_time(), Some(Nanos(at)));
-                    assert!(at == 0 || events.take_at(Nanos(at - 1)).is_none());
-                    assert_eq!(events.take_at(Nanos(at)), Some(first));
+                    assert!(at == 0 || events.take(events.key_at(Nanos(at - 1))).is_none());
+                    assert_eq!(events.take(events.key_at(Nanos(at))), Some(first));
                     naive[first] = None;
                 } else {
                     assert_eq!(events.next_time(), None);

@@ -16,7 +16,7 @@ use crate::nand::timing::Times;
 use crate::sched::order::Order;
 use crate::units::{Nanos, OpSlot, PlaneId, PoolId, UnitId};
 use event::{Events, Lane, Timer, Timers};
-use op::Slab;
+use op::{OpKind, Slab, Work};
 use unit::{Activity, Bus, Service, Stage, Unit};
 use way::Way;
 
@@ -128,21 +128,45 @@ impl Array {
     /// Queue the operation in `slot` on the unit of its plane.
     #[inline]
     pub(crate) fn enqueue(&mut self, geo: &Geometry, slot: OpSlot, queue: usize) {
+        let op = &self.ops[slot];
+        let (unit, host) = (geo.unit_of(op.plane), op.kind().is_host());
+        self.enqueue_on(unit, slot, queue, host);
+        self.wake_if_idle(unit);
+    }
+
+    /// Dispatch `unit` at this instant if it is idle.
+    #[inline(always)]
+    pub(crate) fn wake_if_idle(&mut self, unit: UnitId) {
+        if self.units[unit.at()].running == OpSlot::NONE {
+            self.ready.insert(unit.0);
+        }
+    }
+
+    /// The same on unit `at`, which is that of the plane, without a wake-up; `host`: of the host.
+    #[inline(always)]
+    pub(crate) fn enqueue_on(&mut self, at: UnitId, slot: OpSlot, queue: usize, host: bool) {
         self.age += 1;
+        let unit = &mut self.units[at.at()];
+        unit.load += 1;
         let op = &mut self.ops[slot];
-        let unit_id = geo.unit_of(op.plane);
-        let unit = &mut self.units[unit_id.at()];
         op.age = self.age;
         op.queued = self.now;
-        unit.load += 1;
-        if op.kind().is_host() {
+        if host {
             op.host_busy_ns = unit.host_busy_ns(self.now);
             unit.host_load += 1;
         }
+        op.next = OpSlot::NONE;
         unit.push(queue, &mut self.ops, slot);
-        if unit.running == OpSlot::NONE {
-            self.ready.insert(unit_id.0);
-        }
+    }
+
+    /// Take the first operation out of `queue` of `unit`, which has one.
+    #[inline(always)]
+    pub(crate) fn take_first(&mut self, unit: usize, queue: usize) -> (OpSlot, Work) {
+        let u = &mut self.units[unit];
+        let slot = u.head(queue);
+        let op = &self.ops[slot];
+        u.pop(queue, op.next);
+        (slot, op.work)
     }
 
     /// Wake the units of `pool`: a host operation may be able to start.
@@ -181,40 +205,50 @@ impl Array {
         host
     }
 
-    /// `unit` takes the operation in `slot`, which has been bound: `array_ns` in its array and `bus_ns` for its
-    /// data on the bus; the first phase begins.
+    /// `unit` takes the operation in `slot`, a `kind`, which has been bound: `array_ns` in its array and `bus_ns`
+    /// for its data on the bus; the first phase begins.
     #[inline(always)]
-    pub(crate) fn begin(
+    pub(crate) fn begin<const FULL: bool>(
         &mut self,
         geo: &Geometry,
         unit: usize,
-        slot: OpSlot,
+        (slot, kind): (OpSlot, OpKind),
         (array_ns, bus_ns): (u64, u64),
     ) {
-        let op = &mut self.ops[slot];
-        let kind = op.kind();
-        let host = kind.is_host();
+        let (now, host, lane) = (self.now, kind.is_host(), kind.lane());
+        debug_assert_eq!(self.ops[slot].kind(), kind);
+        let command_ns = self.times.command_ns;
+        let wants_ns = command_ns + if lane == Lane::Read { 0 } else { bus_ns };
+        let bus_ns = bus_ns + command_ns;
+        let service = Service { since: now, array_ns, bus_ns, wants_ns, lane };
         let u = &mut self.units[unit];
         if host {
-            op.has_waited(self.now, u.host_busy_ns(self.now));
-            if u.also.head() != OpSlot::NONE {
-                self.others_have_waited(unit);
-            }
+            self.ops[slot].has_waited(now, u.host_busy_ns(now));
+        }
+        u.acquire(slot, host, service);
+        if !FULL {
+            return self.send_command::<FULL>(unit);
+        }
+        if host && self.units[unit].also.head() != OpSlot::NONE {
+            self.others_have_waited(unit);
         }
         if self.activity.watched {
             self.activity_begins(geo, slot);
         }
-        let command_ns = self.times.command_ns;
-        let lane = kind.lane();
-        let wants_ns = command_ns + if lane == Lane::Read { 0 } else { bus_ns };
-        let bus_ns = bus_ns + command_ns;
-        let service = Service { since: self.now, array_ns, bus_ns, wants_ns, lane };
-        self.units[unit].acquire(slot, host, service);
         if self.times.serial {
             self.begin_serial(geo, unit, slot);
         } else {
-            self.send_command(unit);
+            self.send_command::<FULL>(unit);
         }
+    }
+
+    /// Whether operations pass through no more than their unit and the bus of its channel, alone.
+    pub(crate) fn is_plain(&self) -> bool {
+        let extras = self.times.serial || self.multi_plane || self.activity.watched;
+        let way = &self.way;
+        let stations = way.slices.is_some() || way.page_buffers.is_some();
+        let errors = way.read_errors.is_some() || way.page_errors.is_some();
+        !(extras || stations || errors || self.ops.keeps_phases())
     }
 
     /// Serial: the operation in `slot`, which has taken `unit`, holds it for its whole duration.
@@ -238,14 +272,14 @@ impl Array {
 
     /// The running operation of `unit` ends, and the unit is idle.
     #[inline(always)]
-    pub(crate) fn end(&mut self, geo: &Geometry, unit: usize) -> Ended {
+    pub(crate) fn end<const FULL: bool>(&mut self, geo: &Geometry, unit: usize) -> Ended {
         let u = &mut self.units[unit];
         let (slot, also, Service { since, array_ns, bus_ns, .. }) =
             (u.running, u.also.head(), u.service);
         let (held_ns, host) = u.vacate(self.now);
         u.leaves(host);
         self.ready.insert(unit as u32);
-        if self.activity.watched {
+        if FULL && self.activity.watched {
             self.activity_ends(geo, slot);
         }
         assert!(held_ns >= array_ns + bus_ns, "an operation was shorter than its phases");

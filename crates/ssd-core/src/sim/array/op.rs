@@ -38,8 +38,8 @@ impl OpKind {
     pub(super) fn lane(self) -> Lane {
         match self {
             OpKind::HostRead | OpKind::RmwRead | OpKind::GcRead => Lane::Read,
-            OpKind::HostWrite | OpKind::GcWrite => Lane::Program,
-            OpKind::GcCopyback | OpKind::Erase => Lane::Long,
+            OpKind::HostWrite | OpKind::GcWrite | OpKind::GcCopyback => Lane::Program,
+            OpKind::Erase => Lane::Long,
         }
     }
 
@@ -246,6 +246,13 @@ impl Op {
         self.work = Work::GcRead(*self.moved());
     }
 
+    /// Its slot moves the next page of the job: `lpn`, on `plane`. Only host operations use the other fields.
+    #[inline(always)]
+    pub(crate) fn becomes_next_move(&mut self, work: Work, lpn: Lpn, plane: PlaneId) {
+        debug_assert!(!self.kind().is_host());
+        (self.work, self.lpn, self.plane, self.ppn) = (work, lpn, plane, Ppn::NONE);
+    }
+
     /// The page that it moves has been read.
     #[inline(always)]
     pub(crate) fn becomes_gc_write(&mut self, in_buffer: bool) {
@@ -274,8 +281,14 @@ impl Op {
     /// Why its job runs.
     #[inline(always)]
     pub(crate) fn job_cause(&self) -> Cause {
-        if self.levels() { Cause::Wear } else { Cause::Gc }
+        job_cause(self.levels())
     }
+}
+
+/// Why a job runs; `levels`: it is one of static wear levelling.
+#[inline(always)]
+pub(crate) const fn job_cause(levels: bool) -> Cause {
+    if levels { Cause::Wear } else { Cause::Gc }
 }
 
 /// What only logs and data modes need to know about an operation, kept apart to keep [`Op`] small.
@@ -368,8 +381,14 @@ impl Queue {
     #[inline]
     pub(crate) fn push(&mut self, slab: &mut Slab, slot: OpSlot) {
         slab[slot].next = OpSlot::NONE;
+        self.append(slab, slot);
+    }
+
+    /// The same; `slot` is followed by none.
+    #[inline(always)]
+    pub(crate) fn append(&mut self, slab: &mut Slab, slot: OpSlot) {
+        debug_assert_eq!(slab[slot].next, OpSlot::NONE);
         if self.tail == OpSlot::NONE {
-            debug_assert_eq!(self.head, OpSlot::NONE);
             self.head = slot;
         } else {
             slab[self.tail].next = slot;
@@ -377,15 +396,14 @@ impl Queue {
         self.tail = slot;
     }
 
-    /// Remove the first operation; returns the one that is first then.
+    /// Remove the first operation, which is followed by `next`.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, slab: &Slab) -> OpSlot {
+    pub(crate) fn pop(&mut self, next: OpSlot) {
         debug_assert_ne!(self.head, OpSlot::NONE, "nothing to take");
-        self.head = slab[self.head].next;
-        if self.head == OpSlot::NONE {
+        self.head = next;
+        if next == OpSlot::NONE {
             self.tail = OpSlot::NONE;
         }
-        self.head
     }
 
     /// Remove `slot`, whose predecessor is `before` (`NONE` for the head).

@@ -124,17 +124,17 @@ impl Unit {
         self.queues[queue].head()
     }
 
-    /// Append the operation in `slot` to `queue`.
+    /// Append the operation in `slot`, which is followed by none, to `queue`.
     #[inline(always)]
     pub(crate) fn push(&mut self, queue: usize, slab: &mut Slab, slot: OpSlot) {
-        self.queues[queue].push(slab, slot);
+        self.queues[queue].append(slab, slot);
         self.waiting |= 1 << queue;
     }
 
-    /// Take the first operation out of `queue`, which has one.
+    /// Take the first operation out of `queue`, which has one, followed by `next`.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, queue: usize, slab: &Slab) {
-        let next = self.queues[queue].pop(slab);
+    pub(crate) fn pop(&mut self, queue: usize, next: OpSlot) {
+        self.queues[queue].pop(next);
         self.waiting &= !(u32::from(next == OpSlot::NONE) << queue);
     }
 
@@ -196,6 +196,15 @@ impl Unit {
             return Err(format!("{has} operations, {host} of the host; {load}, {of_host} counted"));
         }
         Ok(())
+    }
+
+    /// Its command (and data) take the bus for `ns` from `now` on; then its array works. Returns until when,
+    /// and the lane of that event.
+    #[inline(always)]
+    pub(super) fn goes_in(&mut self, now: Nanos, ns: u64) -> (Nanos, Lane) {
+        let lane = self.service.lane;
+        self.stage = if lane == Lane::Read { Stage::Reading } else { Stage::Last };
+        (Nanos(now.0 + ns + self.service.array_ns), lane)
     }
 
     /// An operation takes the unit.

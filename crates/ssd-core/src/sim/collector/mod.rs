@@ -95,6 +95,13 @@ impl Collector {
         }
     }
 
+    /// Whether pages go over the controller, which takes no time beside that of unit and bus, and nothing is
+    /// closed to the host.
+    pub(crate) fn is_plain(&self) -> bool {
+        let over_controller = self.path == GcPath::Controller && !self.watches_way;
+        over_controller && self.ecc_ns == 0 && self.blocking.scope == BlockingScope::None
+    }
+
     /// A pool has changed, or waits for the concurrency rule.
     #[inline(always)]
     pub(crate) fn something_to_consider(&self) -> bool {
@@ -111,6 +118,7 @@ impl Collector {
         self.jobs.iter().flatten().count() as u32
     }
 
+    #[inline(always)]
     pub(crate) fn is_foreground(&self, pool: PoolId) -> bool {
         self.jobs[pool.at()].is_some_and(|j| j.foreground)
     }

@@ -65,6 +65,17 @@ impl Ledger {
         self.next_sample <= t
     }
 
+    /// The last time before a row of the series is due.
+    #[inline(always)]
+    pub(crate) fn quiet_until(&self) -> Nanos {
+        Nanos(self.next_sample.0 - 1)
+    }
+
+    /// Whether it keeps contents, or a log of operations.
+    pub(crate) fn keeps_more_than_numbers(&self) -> bool {
+        self.content.is_some() || self.operations.is_some()
+    }
+
     /// Append the row of the series that is due.
     ///
     /// # Errors
