@@ -73,6 +73,7 @@ pub(crate) fn compare_user(a: &[u8], b: &[u8]) -> Ordering {
             return word(x).cmp(&word(y));
         }
     }
+    // Where all whole words are equal, at most seven bytes and the lengths decide.
     let common = a.len().min(b.len()) & !7;
     a[common..].cmp(&b[common..])
 }
@@ -93,6 +94,7 @@ pub(crate) fn compare(a: &[u8], b: &[u8]) -> Ordering {
 
 /// A short key at least `last` and below `next`, by LevelDB's rule. Both are internal keys.
 pub(crate) fn separator(last: &[u8], next: &[u8]) -> Vec<u8> {
+    debug_assert!(compare(last, next).is_lt(), "nothing lies between keys out of order");
     let (start, limit) = (user(last), user(next));
     let shared = shared_prefix(start, limit);
     if shared < start.len().min(limit.len()) {
@@ -101,7 +103,10 @@ pub(crate) fn separator(last: &[u8], next: &[u8]) -> Vec<u8> {
             let mut short = start[..=shared].to_vec();
             short[shared] += 1;
             if short.len() < start.len() {
-                return internal(&short, Tag::seek(MAX_SEQUENCE));
+                // Before all entries of its user key, so also before those that come later.
+                let short = internal(&short, Tag::seek(MAX_SEQUENCE));
+                assert!(compare(last, &short).is_lt() && compare(&short, next).is_lt(), "between");
+                return short;
             }
         }
     }
@@ -116,7 +121,9 @@ pub(crate) fn successor(last: &[u8]) -> Vec<u8> {
     {
         let mut short = start[..=i].to_vec();
         short[i] += 1;
-        return internal(&short, Tag::seek(MAX_SEQUENCE));
+        let short = internal(&short, Tag::seek(MAX_SEQUENCE));
+        assert!(compare(last, &short).is_lt(), "after the last key");
+        return short;
     }
     last.to_vec()
 }
