@@ -30,6 +30,7 @@ impl Tables {
     /// The table with this number and size in bytes.
     pub(crate) fn table(&self, number: u64, size: u64) -> Result<Arc<Table>> {
         if let Some(table) = memory::locked(&self.open).get((number, 0)) {
+            debug_assert_eq!(table.number(), number, "the table of another number");
             return Ok(table);
         }
         let table = self.open_file(number)?;
