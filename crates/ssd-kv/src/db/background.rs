@@ -32,7 +32,10 @@ impl Db {
             return Ok(false);
         }
         match self.step_unguarded() {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                self.check();
+                Ok(true)
+            }
             Err(error) => Err(self.poison(error)),
         }
     }
@@ -48,6 +51,7 @@ impl Db {
 
     /// After this error the contents of the files are uncertain: refuse further writes.
     pub(super) fn poison(&mut self, error: Error) -> Error {
+        assert!(!self.options.read_only, "a read-only store has no work that could fail");
         self.poisoned = Some(error.clone());
         self.manual = None;
         error
@@ -68,6 +72,7 @@ impl Db {
         }
         let Some(mut compaction) = self.compaction.take() else { return Ok(()) };
         let progress = compaction.step(&mut self.compaction_context());
+        // Back before the error is looked at: its outputs must not be taken for files of nobody.
         self.compaction = Some(compaction);
         if progress? == Progress::More {
             return Ok(());
@@ -103,6 +108,8 @@ impl Db {
     }
 
     fn begin_compaction(&mut self, picked: Picked) -> Result<()> {
+        assert!(self.compaction.is_none(), "one compaction at a time");
+        assert!(self.full.is_none(), "a full memtable comes first");
         let oldest = self.views.oldest().unwrap_or(self.set.last_sequence);
         debug_assert!(oldest <= MAX_SEQUENCE, "sequence numbers have 56 bits");
         self.set.pointers[picked.level] = Some(picked.pointer.clone());
@@ -113,6 +120,7 @@ impl Db {
 
     /// Move the only input to the next level unchanged.
     fn move_down(&mut self, picked: &Picked) -> Result<()> {
+        assert!(picked.inputs[0].len() == 1 && picked.inputs[1].is_empty(), "one table moves");
         let file = &picked.inputs[0][0];
         let edit = Edit {
             compact_pointers: vec![(picked.level, picked.pointer.clone())],
@@ -130,6 +138,7 @@ impl Db {
         let live = self.set.live();
         let mut writing: BTreeSet<u64> = self.flush.iter().map(|f| f.number()).collect();
         writing.extend(self.compaction.iter().flat_map(|c| c.outputs()));
+        assert!(writing.is_disjoint(&live), "a table is complete before it is part of the store");
         for name in self.files.list()? {
             let keep = match names::parse(&name) {
                 Some(FileKind::Log(n)) => n >= self.set.log_number || n == self.set.previous_log,
