@@ -178,6 +178,7 @@ impl Files {
         let length = self.named(name, "measure", reader.file.len())?;
         let mut data = vec![0; usize::try_from(length).map_err(|_| Error::invalid("too long"))?];
         let got = self.named(name, "read", reader.file.read_at(0, &mut data))?;
+        assert!(got <= data.len(), "{name}: {got} bytes in a buffer of {}", data.len());
         data.truncate(got);
         Ok(data)
     }
@@ -187,6 +188,7 @@ impl Files {
     }
 
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<()> {
+        assert_ne!(from, to, "renamed to itself");
         self.named(from, "rename", self.vfs.rename(from, to))
     }
 
@@ -195,7 +197,9 @@ impl Files {
     }
 
     pub(crate) fn list(&self) -> Result<Vec<String>> {
-        self.named("", "list", self.vfs.list())
+        let names = self.named("", "list", self.vfs.list())?;
+        assert!(names.is_sorted_by(|a, b| a < b), "a file layer lists each name once, in order");
+        Ok(names)
     }
 
     /// Whether the directory and this file exist; any other failure is an error.
@@ -280,6 +284,8 @@ impl Writer {
             }
         }
         self.buffer.extend_from_slice(data);
+        debug_assert!(self.buffer.len() <= GATHER, "what is gathered stays small");
+        debug_assert!(self.written >= self.buffer.len() as u64, "all of it is counted");
         Ok(())
     }
 
@@ -339,6 +345,7 @@ impl Reader {
             .file
             .read_at(offset, &mut data)
             .map_err(|e| Error::io(self.name.clone(), "read", e))?;
+        assert!(got <= length, "{}: {got} bytes in a buffer of {length}", self.name);
         if got == length {
             return Ok(data);
         }
