@@ -105,7 +105,9 @@ impl MemTable {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.read().next(START, 0) == START
+        let list = self.read();
+        debug_assert_eq!(list.next(START, 0) == START, list.last() == START, "both ends");
+        list.next(START, 0) == START
     }
 
     /// The newest change of `key` not after `sequence`: a value, or None if the key was deleted.
@@ -268,6 +270,7 @@ impl SkipList {
     }
 
     fn last(&self) -> u32 {
+        debug_assert_eq!(self.next(self.ends[0], 0), START, "nothing follows the last node");
         self.ends[0]
     }
 }

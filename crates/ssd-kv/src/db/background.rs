@@ -9,6 +9,7 @@ use crate::format::names::{self, FileKind};
 use crate::version::pick::{self, Picked};
 use crate::version::set::described;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 impl Db {
     /// Whether `step` has something to do.
@@ -109,6 +110,7 @@ impl Db {
 
     fn begin_compaction(&mut self, picked: Picked) -> Result<()> {
         assert!(self.compaction.is_none(), "one compaction at a time");
+        assert!(Arc::ptr_eq(&picked.version, &self.set.current), "picked from an older version");
         assert!(self.full.is_none(), "a full memtable comes first");
         let oldest = self.views.oldest().unwrap_or(self.set.last_sequence);
         debug_assert!(oldest <= MAX_SEQUENCE, "sequence numbers have 56 bits");
@@ -121,6 +123,7 @@ impl Db {
     /// Move the only input to the next level unchanged.
     fn move_down(&mut self, picked: &Picked) -> Result<()> {
         assert!(picked.inputs[0].len() == 1 && picked.inputs[1].is_empty(), "one table moves");
+        assert!(Arc::ptr_eq(&picked.version, &self.set.current), "picked from an older version");
         let file = &picked.inputs[0][0];
         let edit = Edit {
             compact_pointers: vec![(picked.level, picked.pointer.clone())],

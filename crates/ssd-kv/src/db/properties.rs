@@ -63,6 +63,7 @@ impl Stats {
     }
 
     pub(crate) fn compacted(&mut self, level: usize) {
+        assert!(level > 0, "a compaction writes below what it reads");
         self.levels[level].compactions += 1;
     }
 

@@ -12,7 +12,9 @@ pub(super) struct ReadViews(Mutex<BTreeMap<u64, usize>>);
 impl ReadViews {
     /// The oldest sequence number.
     pub(super) fn oldest(&self) -> Option<u64> {
-        locked(&self.0).keys().next().copied()
+        let held = locked(&self.0);
+        debug_assert!(held.values().all(|&views| views > 0), "what nobody holds is forgotten");
+        held.keys().next().copied()
     }
 }
 

@@ -97,6 +97,7 @@ impl Db {
     }
 
     fn log_batch(&mut self, batch: &WriteBatch, sync: bool) -> Result<()> {
+        assert_eq!(batch.sequence(), self.set.last_sequence + 1, "replay looks for gaps");
         self.log.add(batch.bytes())?;
         if sync {
             self.log.sync()?;

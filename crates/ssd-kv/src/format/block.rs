@@ -79,11 +79,13 @@ impl BlockBuilder {
     pub(crate) fn finish(&mut self) -> &[u8] {
         let restarts = self.entries.div_ceil(self.interval).max(1);
         assert_eq!(self.restarts.len(), restarts, "one at every interval");
+        let size = self.size();
         assert!(self.restarts.is_sorted_by(|a, b| a < b), "offsets have 32 bits, and ascend");
         for restart in &self.restarts {
             self.data.extend_from_slice(&restart.to_le_bytes());
         }
         self.data.extend_from_slice(&(self.restarts.len() as u32).to_le_bytes());
+        assert_eq!(self.data.len(), size, "policies cut blocks by the size that was said");
         &self.data
     }
 

@@ -70,12 +70,16 @@ pub(crate) fn compare_user(a: &[u8], b: &[u8]) -> Ordering {
     for (x, y) in left.by_ref().zip(right.by_ref()) {
         if x != y {
             let word = |s: &[u8]| u64::from_be_bytes(s.try_into().expect("8 bytes"));
-            return word(x).cmp(&word(y));
+            let order = word(x).cmp(&word(y));
+            debug_assert_eq!(order, a.cmp(b), "big-endian words sort like their bytes");
+            return order;
         }
     }
     // Where all whole words are equal, at most seven bytes and the lengths decide.
     let common = a.len().min(b.len()) & !7;
-    a[common..].cmp(&b[common..])
+    let order = a[common..].cmp(&b[common..]);
+    debug_assert_eq!(order, a.cmp(b), "all before is equal");
+    order
 }
 
 /// Length of the common prefix of two keys.
@@ -83,7 +87,10 @@ pub(crate) fn compare_user(a: &[u8], b: &[u8]) -> Ordering {
 pub(crate) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
     let words = a.chunks_exact(8).zip(b.chunks_exact(8)).take_while(|(x, y)| x == y).count();
     let rest = a[words * 8..].iter().zip(&b[words * 8..]).take_while(|(x, y)| x == y).count();
-    words * 8 + rest
+    let shared = words * 8 + rest;
+    debug_assert_eq!(a[..shared], b[..shared], "shared");
+    debug_assert!(a.get(shared) != b.get(shared) || a.len().min(b.len()) == shared, "and no more");
+    shared
 }
 
 /// Order of internal keys.

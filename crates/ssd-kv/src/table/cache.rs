@@ -19,6 +19,7 @@ pub(crate) struct Tables {
 
 impl Tables {
     pub(crate) fn new(files: Files, options: &Options) -> Tables {
+        assert!(options.check().is_ok(), "options are checked where they come in");
         Tables {
             files,
             open: Mutex::new(Lru::new(options.max_open_tables)),

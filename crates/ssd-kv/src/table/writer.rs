@@ -24,6 +24,7 @@ pub(crate) struct TableOptions {
 
 impl TableOptions {
     pub(crate) fn of(options: &Options) -> TableOptions {
+        assert!(options.check().is_ok(), "options are checked where they come in");
         TableOptions {
             block_size: options.block_size,
             restart_interval: options.block_restart_interval,

@@ -142,6 +142,7 @@ impl Version {
         let (mut value, mut looks) = (None, 0);
         let mut first: Option<(usize, File)> = None;
         self.each_candidate(&target, |level, file| {
+            debug_assert!(value.is_none(), "the newest entry ends the search");
             looks += 1;
             if looks == 1 {
                 first = Some((level, file.clone()));
@@ -187,6 +188,7 @@ impl Version {
             }
             Ok(count < 2)
         })?;
+        debug_assert!(count <= 2, "the search goes on after its end");
         if let (Some((level, file)), 2) = (first, count) {
             self.charge(level, &file);
         }

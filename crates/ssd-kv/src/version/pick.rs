@@ -140,6 +140,7 @@ fn with_others(
     if !below.is_empty() {
         let mut more = user_overlap(version, level, &all);
         add_boundary(&version.files[level], &mut more);
+        assert!(more.len() >= inputs.len(), "a wider range has all files of the narrower one");
         if more.len() > inputs.len() && total_size(&below) + total_size(&more) < 25 * max_file_size
         {
             let wider = range(&more);

@@ -68,6 +68,7 @@ impl VersionSet {
         set.replay(manifest)?;
         set.manifest_number = set.next_file;
         set.next_file += 1;
+        set.check();
         Ok(set)
     }
 
@@ -156,6 +157,7 @@ impl VersionSet {
         let numbers = |v: &Version| v.files.iter().flatten().map(|f| f.number).collect::<Vec<_>>();
         let mut live: BTreeSet<u64> = numbers(&self.current).into_iter().collect();
         held.for_each(|v| live.extend(numbers(&v)));
+        assert!(live.last().is_none_or(|&n| n < self.next_file), "a number not yet given");
         live
     }
 
@@ -259,6 +261,7 @@ fn apply(levels: &mut [Vec<File>; LEVELS], edit: &Edit) -> std::result::Result<(
         let Some(at) = levels[level].iter().position(|f| f.number == number) else {
             return Err(format!("table {number} is deleted from level {level}, but not in it"));
         };
+        // Out of order until `sort`: an edit may delete many.
         levels[level].swap_remove(at);
     }
     for new in &edit.added {

@@ -61,7 +61,10 @@ impl State {
     fn check(&self) {
         let mut ids = self.names.values().chain(self.durable_names.values());
         assert!(ids.all(|id| self.contents.contains_key(id)), "a name of no contents");
-        assert!(self.contents.last_key_value().is_none_or(|(&id, _)| id < self.next), "an id given twice");
+        assert!(
+            self.contents.last_key_value().is_none_or(|(&id, _)| id < self.next),
+            "an id given twice"
+        );
         assert!(self.contents.values().all(|f| f.synced <= f.data.len()), "durable, not written");
     }
 

@@ -292,6 +292,7 @@ impl Writer {
     /// Append and pass on at once, without a copy.
     pub(crate) fn append_now(&mut self, data: &[u8]) -> Result<()> {
         self.flush()?;
+        debug_assert!(self.buffer.is_empty(), "bytes in the order in which they were appended");
         self.written += data.len() as u64;
         self.file.append(data).map_err(|e| self.failed("append to", e))
     }
@@ -311,6 +312,7 @@ impl Writer {
 
     pub(crate) fn sync(&mut self) -> Result<()> {
         self.flush()?;
+        debug_assert!(self.buffer.is_empty(), "a sync covers all that was appended");
         self.file.sync().map_err(|e| self.failed("sync", e))
     }
 
