@@ -64,7 +64,9 @@ impl Db {
         }
         if self.compaction.is_none() {
             return match self.next_compaction() {
-                Some(picked) if !picked.manual && self.is_trivial(&picked) => {
+                Some(picked)
+                    if !picked.manual && picked.is_trivial_move(self.options.max_file_size) =>
+                {
                     self.move_down(&picked)
                 }
                 Some(picked) => self.begin_compaction(picked),
@@ -91,10 +93,6 @@ impl Db {
             return self.pick_manual();
         }
         pick::pick(&self.set.current, &self.set.pointers, self.options.max_file_size)
-    }
-
-    fn is_trivial(&self, picked: &Picked) -> bool {
-        picked.is_trivial_move(self.options.max_file_size)
     }
 
     fn compaction_context(&mut self) -> CompactionContext<'_> {

@@ -272,6 +272,7 @@ impl LockedIter<'_> {
     #[allow(clippy::should_implement_trait, reason = "it may fail, and goes both ways")]
     pub fn next(&mut self) -> Result<()> {
         self.walk.check();
+        debug_assert!(self.merge.valid() || !self.walk.forward, "forwards, it stands at the pair");
         let Walk { forward, sequence, until_sample, .. } = &mut *self.walk;
         if *forward && self.merge.next_value_in_memory(*sequence, until_sample) {
             self.walk.valid = self.merge.valid();

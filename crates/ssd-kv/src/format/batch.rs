@@ -91,6 +91,7 @@ impl WriteBatch {
                 let (change, end) = change_at(&self.data, at)
                     .map_err(|d| Error::corrupt("batch", d.offset as u64, d.what))
                     .inspect_err(|_| at = self.data.len())?;
+                debug_assert!(end > at, "reading moves on");
                 at = end;
                 Ok(change)
             })

@@ -103,7 +103,9 @@ impl Edit {
         let mut edit = Edit::default();
         let mut at = 0;
         while at < data.len() {
-            at = edit.field(data, at).map_err(|what| Damage::at(at, what))?;
+            let end = edit.field(data, at).map_err(|what| Damage::at(at, what))?;
+            debug_assert!(end > at && end <= data.len(), "reading moves on, in the record");
+            at = end;
         }
         Ok(edit)
     }

@@ -91,6 +91,7 @@ impl FilterReader {
             return true;
         }
         let place = self.array + index as usize * 4;
+        debug_assert!(place + 8 < self.data.len(), "each offset is followed by another one");
         let start = fixed32(&self.data, place) as usize;
         let end = fixed32(&self.data, place + 4) as usize;
         // Outside of the array it is damaged: then every key may be there.

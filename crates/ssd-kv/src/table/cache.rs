@@ -61,7 +61,7 @@ impl Tables {
             Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
                 // Written before LevelDB 1.14? If not, the new name is what is missing.
                 let old = self.files.open(&names::old_table(number));
-                old.map_err(|_| missing(&self.files, number))
+                old.map_err(|_| Error::Io { file: self.name(number), doing: "open", source })
             }
             other => other,
         }
@@ -81,9 +81,4 @@ impl Tables {
     pub(crate) fn block_bytes(&self) -> usize {
         memory::locked(&self.blocks).weight()
     }
-}
-
-fn missing(files: &Files, number: u64) -> Error {
-    let name = files.describe(&names::table(number));
-    Error::Io { file: name, doing: "open", source: Arc::new(std::io::ErrorKind::NotFound.into()) }
 }

@@ -152,6 +152,7 @@ impl TableWriter {
     }
 
     pub(crate) fn sync(&mut self) -> Result<()> {
+        assert!(self.pending.is_none() && self.data.entries() == 0, "the table is not finished");
         self.file.sync()
     }
 

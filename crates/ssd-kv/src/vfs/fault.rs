@@ -239,6 +239,7 @@ impl VFile for Handle {
     fn append(&mut self, data: &[u8]) -> io::Result<()> {
         let mut state = locked(&self.state);
         let result = state.call(true);
+        assert!(state.contents.contains_key(&self.id), "contents stay, whatever happens to names");
         let written = if result.is_ok() { data } else { &data[..data.len() / 2] };
         if let Some(file) = state.contents.get_mut(&self.id) {
             file.data.extend_from_slice(written);
@@ -260,6 +261,7 @@ impl VFile for Handle {
     fn sync(&mut self) -> io::Result<()> {
         let mut state = locked(&self.state);
         state.call(true)?;
+        assert!(state.contents.contains_key(&self.id), "contents stay, whatever happens to names");
         if let Some(file) = state.contents.get_mut(&self.id) {
             file.synced = file.data.len();
         }

@@ -11,6 +11,7 @@ mod read_only;
 pub(crate) mod region;
 
 use crate::error::{Error, Result};
+use crate::format::names;
 use std::io;
 use std::sync::Arc;
 
@@ -193,6 +194,7 @@ impl Files {
     }
 
     pub(crate) fn remove(&self, name: &str) -> Result<()> {
+        debug_assert!(names::parse(name).is_some(), "{name}: files of others are never removed");
         self.named(name, "remove", self.vfs.remove(name))
     }
 
