@@ -5,8 +5,9 @@ mod watch;
 
 use crate::db::Stats;
 use crate::error::{Error, Result};
-use crate::format::edit::{Edit, NewFile};
-use crate::format::names;
+use crate::format::edit::{Edit, LEVELS, NewFile};
+use crate::format::footer::FOOTER;
+use crate::format::{key, names};
 use crate::merge::{Merge, Source};
 use crate::options::{Options, ReadOptions};
 use crate::policy::Policy;
@@ -65,6 +66,8 @@ impl Compaction {
         oldest_view: u64,
         context: &CompactionContext<'_>,
     ) -> Result<Compaction> {
+        assert!(picked.level + 1 < LEVELS, "the last level is not compacted");
+        assert!(oldest_view <= context.set.last_sequence, "a view sees what was written");
         // Always checked: damage would get a new, right checksum.
         let read = ReadOptions { verify_checksums: true, fill_cache: false };
         let (mut sources, mut levels) = (Vec::new(), Vec::new());
@@ -82,6 +85,8 @@ impl Compaction {
                 levels.push(level);
             }
         }
+        assert_eq!(levels.len(), sources.len(), "watchers are told the level of each source");
+        assert!(!sources.is_empty(), "a compaction has inputs");
         let mut merge = Merge::new(sources);
         merge.first()?;
         Ok(Compaction {
@@ -132,6 +137,7 @@ impl Compaction {
             }
         }
         if self.open.is_some() {
+            // Only this in the step: finishing waits for the medium.
             self.finish_output(context)?;
             return Ok(Progress::More);
         }
@@ -149,6 +155,7 @@ impl Compaction {
             self.open = Some(Output { number, smallest: key.to_vec(), writer });
         }
         let output = self.open.as_mut().expect("opened above");
+        debug_assert!(self.done.iter().all(|f| f.number != output.number), "a number given twice");
         output.writer.add(key, self.merge.value(), context.policy)
     }
 
@@ -161,6 +168,7 @@ impl Compaction {
         let (size, largest) =
             file.as_ref().map_or((0, Vec::new()), |f| (f.size, f.largest.clone()));
         let smallest = file.as_ref().map_or(Vec::new(), |f| f.smallest.clone());
+        assert!(self.done.last().is_none_or(|f| f.number < number), "numbers of outputs ascend");
         self.done.push(NewFile { level, number, size, smallest, largest });
         drop(output.writer);
         file?;
@@ -170,6 +178,7 @@ impl Compaction {
     }
 
     fn install(&mut self, context: &mut CompactionContext<'_>) -> Result<()> {
+        assert!(!self.merge.valid() && self.open.is_none(), "all pairs are in finished tables");
         let level = self.picked.level;
         let mut edit = Edit::default();
         edit.compact_pointers.push((level, self.picked.pointer.clone()));
@@ -178,6 +187,11 @@ impl Compaction {
             context.stats.read(level + 1, files.iter().map(|f| f.size).sum());
         }
         edit.added.clone_from(&self.done);
+        assert!(edit.added.iter().all(|f| f.size > 0), "a table that failed ends the compaction");
+        assert!(
+            edit.added.iter().all(|f| !edit.deleted.contains(&(level, f.number))),
+            "an input that is also an output"
+        );
         context.stats.compacted(level + 1);
         context.set.apply(edit)
     }
@@ -196,5 +210,7 @@ pub(crate) fn finish(
     let largest = writer.last_key().to_vec();
     let size = writer.finish(policy)?;
     writer.sync()?;
+    assert!(key::compare(&smallest, &largest).is_le(), "the first key is the smallest");
+    assert!(size > FOOTER as u64, "a table of {size} bytes");
     Ok(NewFile { level, number, size, smallest, largest })
 }

@@ -30,6 +30,7 @@ impl<V: Clone> Lru<V> {
     }
 
     fn chain_of(&self, key: (u64, u64)) -> usize {
+        debug_assert!(self.chains.len().is_power_of_two(), "the mask below is all ones");
         let mixed = (key.0.rotate_left(32) ^ key.1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> 32) as usize & (self.chains.len() - 1)
     }
@@ -53,13 +54,17 @@ impl<V: Clone> Lru<V> {
             self.unlink(at);
             self.link(at);
         }
+        debug_assert_eq!(self.newest, at, "what is used is the newest");
+        debug_assert!(self.slots[at as usize].value.is_some(), "free slots are in no chain");
         self.slots[at as usize].value.clone()
     }
 
     /// Add an entry, or replace that of `key`; evicts the least recently used ones until the weights fit.
     pub(crate) fn insert(&mut self, key: (u64, u64), value: V, weight: usize) {
         self.remove(key);
+        debug_assert!(self.find(key).is_none(), "a key has one entry");
         let at = self.free.pop().unwrap_or(self.slots.len() as u32);
+        assert!(at != NONE, "slots have 32 bits, and one number means none");
         let slot = Slot { key, value: Some(value), weight, chain: NONE, newer: NONE, older: NONE };
         if at as usize == self.slots.len() {
             self.slots.push(slot);
@@ -77,6 +82,16 @@ impl<V: Clone> Lru<V> {
             let oldest = self.slots[self.oldest as usize].key;
             self.remove(oldest);
         }
+        self.check();
+    }
+
+    /// What must hold between calls, as far as it costs nothing.
+    fn check(&self) {
+        let is_empty = self.slots.len() == self.free.len();
+        assert_eq!(self.oldest == NONE, is_empty, "slots are in use or free");
+        assert_eq!(self.newest == NONE, is_empty, "both ends of the order of use");
+        assert!(!is_empty || self.weight == 0, "{} left of nothing", self.weight);
+        assert!(self.weight <= self.capacity, "{} of {}", self.weight, self.capacity);
     }
 
     pub(crate) fn remove(&mut self, key: (u64, u64)) {
@@ -93,7 +108,9 @@ impl<V: Clone> Lru<V> {
             self.slots[before as usize].chain = next;
         }
         self.unlink(at);
+        assert!(self.weight >= self.slots[at as usize].weight, "an entry was counted");
         self.weight -= self.slots[at as usize].weight;
+        debug_assert!(self.slots[at as usize].value.is_some(), "a slot is freed once");
         self.slots[at as usize].value = None;
         self.free.push(at);
     }
@@ -105,6 +122,7 @@ impl<V: Clone> Lru<V> {
 
     fn enchain(&mut self, at: u32) {
         let chain = self.chain_of(self.slots[at as usize].key);
+        debug_assert_ne!(self.chains[chain], at, "a chain of one slot would be endless");
         self.slots[at as usize].chain = self.chains[chain];
         self.chains[chain] = at;
     }
@@ -116,9 +134,11 @@ impl<V: Clone> Lru<V> {
                 self.enchain(at as u32);
             }
         }
+        assert!(self.slots.len() <= self.chains.len(), "chains are short");
     }
 
     fn link(&mut self, at: u32) {
+        debug_assert_ne!(self.newest, at, "linked twice");
         self.slots[at as usize].older = self.newest;
         self.slots[at as usize].newer = NONE;
         match self.newest {
@@ -130,6 +150,8 @@ impl<V: Clone> Lru<V> {
 
     fn unlink(&mut self, at: u32) {
         let (newer, older) = (self.slots[at as usize].newer, self.slots[at as usize].older);
+        debug_assert!(newer != NONE || self.newest == at, "only the newest has no newer one");
+        debug_assert!(older != NONE || self.oldest == at, "only the oldest has no older one");
         match newer {
             NONE => self.newest = older,
             slot => self.slots[slot as usize].older = older,

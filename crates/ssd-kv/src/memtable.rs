@@ -5,7 +5,7 @@
 //! those of LevelDB (`db/skiplist.h`, `util/arena.cc`, release 1.23), so that equal writes fill equal
 //! tables. The count determines when a table is full; it is not the memory that this one takes.
 
-use crate::format::key::{Tag, ValueKind, compare_user};
+use crate::format::key::{self, Tag, ValueKind, compare_user};
 use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -45,6 +45,7 @@ impl Arena {
     const BLOCK: usize = 4096;
 
     fn allocate(&mut self, bytes: usize) {
+        debug_assert!(bytes > 0, "LevelDB counts no empty pieces");
         if bytes <= self.left {
             self.place += bytes;
             self.left -= bytes;
@@ -55,14 +56,20 @@ impl Arena {
             self.place = bytes;
             self.left = Arena::BLOCK - bytes;
         }
+        // Nothing is open before the first small piece.
+        let open = self.place + self.left;
+        debug_assert!(open == 0 || open == Arena::BLOCK, "the open block is used up to `place`");
+        debug_assert!(self.usage >= open, "the open block is counted");
     }
 
     fn allocate_aligned(&mut self, bytes: usize) {
         let slop = self.place.next_multiple_of(8) - self.place;
         self.allocate(if bytes + slop <= self.left { bytes + slop } else { bytes });
+        debug_assert!(self.place.is_multiple_of(8), "nodes end where the next one can begin");
     }
 
     fn node(&mut self, height: usize) {
+        debug_assert!((1..=MAX_HEIGHT).contains(&height), "a node of {height} links");
         self.allocate_aligned(8 + 8 * height);
     }
 }
@@ -88,6 +95,7 @@ impl MemTable {
     pub(crate) fn add(&self, key: &[u8], tag: Tag, value: &[u8]) {
         let mut list = self.list.write().unwrap_or_else(PoisonError::into_inner);
         list.add(key, tag, value);
+        debug_assert!(list.arena.usage >= self.usage(), "memory is given back only as a whole");
         self.usage.store(list.arena.usage, Relaxed);
     }
 
@@ -97,7 +105,9 @@ impl MemTable {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.read().next(START, 0) == START
+        let list = self.read();
+        debug_assert_eq!(list.next(START, 0) == START, list.last() == START, "both ends");
+        list.next(START, 0) == START
     }
 
     /// The newest change of `key` not after `sequence`: a value, or None if the key was deleted.
@@ -107,6 +117,7 @@ impl MemTable {
         if node == START || list.key(node) != key {
             return None;
         }
+        debug_assert!(list.tag(node).sequence() <= sequence, "a read sees nothing newer");
         match list.tag(node).kind() {
             Some(ValueKind::Value) => Some(Some(list.value(node).to_vec())),
             _ => Some(None),
@@ -117,6 +128,7 @@ impl MemTable {
 impl SkipList {
     #[inline]
     fn next(&self, node: u32, level: usize) -> u32 {
+        debug_assert!(node >= START && level < MAX_HEIGHT, "links lie before a node");
         self.words[node as usize - 1 - level]
     }
 
@@ -127,16 +139,19 @@ impl SkipList {
 
     #[inline]
     fn key(&self, node: u32) -> &[u8] {
+        debug_assert!(node > START, "the start holds no entry");
         self.bytes(node as usize + HEAD, self.words[node as usize] as usize)
     }
 
     #[inline]
     fn value_length(&self, node: u32) -> usize {
+        debug_assert!(node > START, "the start holds no entry");
         self.words[node as usize + 1] as usize
     }
 
     #[inline]
     fn value(&self, node: u32) -> &[u8] {
+        debug_assert!(node > START, "the start holds no entry");
         let key = self.words[node as usize] as usize;
         &self.bytes(node as usize + HEAD, key + self.value_length(node))[key..]
     }
@@ -151,6 +166,7 @@ impl SkipList {
 
     #[inline]
     fn tag(&self, node: u32) -> Tag {
+        debug_assert!(node > START, "the start holds no entry");
         let (low, high) = (self.words[node as usize + 2], self.words[node as usize + 3]);
         Tag(u64::from(high) << 32 | u64::from(low))
     }
@@ -168,6 +184,7 @@ impl SkipList {
     /// The last node of each level before key and tag.
     fn path(&self, key: &[u8], tag: Tag) -> [u32; MAX_HEIGHT] {
         let last = self.ends[0];
+        // Keys often come in order: then the search is one comparison.
         if last != START && self.before(last, key, tag) {
             return self.ends;
         }
@@ -183,6 +200,14 @@ impl SkipList {
             known = next;
             path[level] = node;
             if level == 0 {
+                debug_assert!(
+                    next == START || !self.before(next, key, tag),
+                    "the path ends too early"
+                );
+                debug_assert!(
+                    node == START || self.before(node, key, tag),
+                    "the path ends too late"
+                );
                 return path;
             }
             level -= 1;
@@ -199,10 +224,12 @@ impl SkipList {
         let product = u64::from(self.random) * 16807;
         let folded = (product >> 31) + (product & M);
         self.random = (if folded > M { folded - M } else { folded }) as u32;
+        debug_assert!((1..M).contains(&u64::from(self.random)), "at 0 and M it would stay");
         self.random
     }
 
     fn add(&mut self, key: &[u8], tag: Tag, value: &[u8]) {
+        debug_assert!(tag.kind().is_some(), "whoever reads tags from files refuses unknown kinds");
         let path = self.path(key, tag);
         let mut height = 1;
         while height < MAX_HEIGHT && self.random().is_multiple_of(4) {
@@ -233,9 +260,17 @@ impl SkipList {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut self.words[data..]);
         bytes[..key.len()].copy_from_slice(key);
         bytes[key.len()..key.len() + value.len()].copy_from_slice(value);
+
+        debug_assert!(self.key(node) == key && self.value(node) == value, "as they were given");
+        debug_assert_eq!(self.tag(node), tag, "both halves in their places");
+        let (last, ends) = (self.ends[0], &self.ends[..self.height]);
+        debug_assert!(last == node || !self.before(last, key, tag), "the last key is the largest");
+        debug_assert!(ends.iter().all(|&end| end != START), "a level in use has a last node");
+        debug_assert_eq!(self.next(last, 0), START, "nothing follows the last node");
     }
 
     fn last(&self) -> u32 {
+        debug_assert_eq!(self.next(self.ends[0], 0), START, "nothing follows the last node");
         self.ends[0]
     }
 }
@@ -265,6 +300,10 @@ impl MemTable {
                 return Ok(Some(Cursor(list.next(node, 0))).filter(|p| p.0 != START));
             }
             node = list.next(node, 0);
+            debug_assert!(
+                node == START || !list.before(node, key::user(&key), key::tag(&key)),
+                "nodes ascend"
+            );
         }
         Ok(None)
     }
@@ -298,6 +337,7 @@ impl<'a> Locked<'a> {
 
     #[inline]
     fn list(&self, number: usize) -> &SkipList {
+        debug_assert!(number < self.tables.len(), "a table of another merge");
         let lock = match self.few.get(number) {
             Some(lock) => lock,
             None => {
@@ -334,6 +374,7 @@ impl MemIter {
 
     /// Become one of the tables of a merge.
     pub(crate) fn join(&mut self, tables: &mut Vec<Arc<MemTable>>) {
+        assert!(!self.valid(), "a position, and values at it, are those of one merge");
         self.number = tables.len();
         tables.push(self.table.clone());
     }
@@ -345,27 +386,35 @@ impl MemIter {
 
     #[inline]
     pub(crate) fn key(&self) -> &[u8] {
+        debug_assert!(self.valid(), "no entry");
         &self.key
     }
 
     /// The table must not be in a `Locked` of this thread.
     pub(crate) fn value(&self) -> &[u8] {
+        debug_assert!(self.valid(), "no entry");
         self.value.get_or_init(|| self.table.read().value(self.node).to_vec())
     }
 
     #[inline]
     pub(crate) fn value_length(&self) -> usize {
+        debug_assert!(self.valid(), "no entry");
         self.value_length
     }
 
     #[inline]
     pub(crate) fn spot(&self) -> Spot {
+        debug_assert!(self.valid(), "no entry");
         Spot { table: self.number, node: self.node }
     }
 
     #[inline]
     fn go(&mut self, locked: &Locked<'_>, to: impl FnOnce(&SkipList, u32) -> u32) {
         let list = locked.list(self.number);
+        debug_assert!(
+            Arc::ptr_eq(&locked.tables[self.number], &self.table),
+            "another merge's lock"
+        );
         self.node = to(list, self.node);
         self.value.take();
         if self.node != START {
@@ -383,12 +432,17 @@ impl MemIter {
     }
 
     pub(crate) fn seek(&mut self, locked: &Locked<'_>, target: &[u8]) {
-        let (key, tag) = (crate::format::key::user(target), crate::format::key::tag(target));
-        self.go(locked, |list, _| list.at_or_after(key, tag));
+        let (user, tag) = (key::user(target), key::tag(target));
+        self.go(locked, |list, _| list.at_or_after(user, tag));
+        debug_assert!(
+            !self.valid() || key::compare(&self.key, target).is_ge(),
+            "a seek ends at its target or after it"
+        );
     }
 
     #[inline]
     pub(crate) fn next(&mut self, locked: &Locked<'_>) {
+        debug_assert!(self.valid(), "after the last entry nothing follows");
         self.go(locked, |list, node| list.next(node, 0));
     }
 
@@ -400,6 +454,7 @@ impl MemIter {
         sequence: u64,
         left: &mut usize,
     ) -> bool {
+        debug_assert!(self.valid(), "after the last entry nothing follows");
         let list = locked.list(self.number);
         let (mut skip, mut node, mut rest) = (self.node, self.node, *left);
         loop {
@@ -422,12 +477,17 @@ impl MemIter {
                 None => return false,
             }
         }
+        debug_assert!(
+            node == START || compare_user(list.key(node), list.key(self.node)).is_gt(),
+            "the next key is another one"
+        );
         *left = rest;
         self.go(locked, |_, _| node);
         true
     }
 
     pub(crate) fn prev(&mut self, locked: &Locked<'_>) {
+        debug_assert!(self.valid(), "the entry before none");
         self.go(locked, |list, node| list.path(list.key(node), list.tag(node))[0]);
     }
 }

@@ -44,12 +44,14 @@ impl Source {
     /// The length of the value; the value itself is not read.
     #[inline]
     pub(crate) fn value_length(&self) -> usize {
+        debug_assert!(self.valid(), "no entry");
         each!(self, iter => iter.value_length(), iter.value().len())
     }
 
     /// The value in place, without a copy.
     #[inline]
     fn value_in<'l>(&'l self, locked: &'l Locked<'_>) -> &'l [u8] {
+        debug_assert!(self.valid(), "no entry");
         each!(self, iter => locked.value(iter.spot()), iter.value())
     }
 
@@ -67,10 +69,12 @@ impl Source {
 
     #[inline]
     fn next(&mut self, locked: &Locked<'_>) -> Result<()> {
+        debug_assert!(self.valid(), "a source that has ended goes no further");
         each!(self, iter => { iter.next(locked); Ok(()) }, iter.next())
     }
 
     fn prev(&mut self, locked: &Locked<'_>) -> Result<()> {
+        debug_assert!(self.valid(), "a source that has ended goes no further");
         each!(self, iter => { iter.prev(locked); Ok(()) }, iter.prev())
     }
 
@@ -191,8 +195,16 @@ impl Order {
 
     #[inline]
     fn before(&self, a: u32, b: u32) -> bool {
+        debug_assert_ne!(a, b, "a source is in the heap once");
         let order = key::compare(self.sources[a as usize].key(), self.sources[b as usize].key());
         order.then(a.cmp(&b)) == Ordering::Less
+    }
+
+    /// Whether the place of the heap and its children are in order.
+    fn is_in_order(&self, at: usize) -> bool {
+        let children = [2 * at + 1, 2 * at + 2].into_iter().filter_map(|i| self.heap.get(i));
+        let valid = self.heap.get(at).is_none_or(|&i| self.sources[i as usize].valid());
+        valid && children.into_iter().all(|&child| self.before(self.heap[at], child))
     }
 
     fn sift_down(&mut self, mut at: usize) {
@@ -224,6 +236,7 @@ impl Order {
         for at in (0..self.heap.len() / 2).rev() {
             self.sift_down(at);
         }
+        debug_assert!((0..self.heap.len()).all(|at| self.is_in_order(at)), "no heap");
     }
 
     fn pick_largest(&mut self) {
@@ -232,6 +245,11 @@ impl Order {
         let valid = (0..self.sources.len() as u32).filter(|&i| self.sources[i as usize].valid());
         let largest = valid.reduce(|a, b| if self.before(a, b) { b } else { a });
         self.heap.extend(largest);
+        debug_assert_eq!(
+            self.heap.is_empty(),
+            self.sources.iter().all(|source| !source.valid()),
+            "it ends when all sources have ended"
+        );
     }
 }
 
@@ -303,6 +321,7 @@ impl LockedMerge<'_> {
     /// Go to the next pair. The merge must be valid.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<()> {
+        debug_assert!(self.valid(), "after the last pair nothing follows");
         if !self.order.forward {
             return self.turn_forward();
         }
@@ -317,6 +336,7 @@ impl LockedMerge<'_> {
         if self.order.heap.len() > 1 {
             self.order.sift_down(0);
         }
+        debug_assert!(self.order.is_in_order(0), "the smallest key comes first");
         Ok(())
     }
 
@@ -327,6 +347,11 @@ impl LockedMerge<'_> {
         let (true, &[only]) = (self.order.forward, self.order.heap.as_slice()) else {
             return false;
         };
+        debug_assert_eq!(
+            self.order.sources.iter().filter(|source| source.valid()).count(),
+            1,
+            "what is not in the heap has ended"
+        );
         let Source::Memory(iter) = &mut self.order.sources[only as usize] else { return false };
         if !iter.next_value(&self.locked, sequence, left) {
             return false;
@@ -339,6 +364,7 @@ impl LockedMerge<'_> {
 
     /// Move all other sources after the current key, then advance the current source.
     fn turn_forward(&mut self) -> Result<()> {
+        debug_assert_eq!(self.order.heap.len(), 1, "backwards, only the current source is known");
         let current = self.order.current();
         let at = self.key().to_vec();
         self.order.heap.clear();
@@ -358,6 +384,7 @@ impl LockedMerge<'_> {
 
     /// Go to the previous pair. The merge must be valid.
     pub(crate) fn prev(&mut self) -> Result<()> {
+        debug_assert!(self.valid(), "the pair before none");
         let current = self.order.current();
         if self.order.forward {
             let at = self.key().to_vec();

@@ -78,22 +78,82 @@ fn options_out_of_range() {
     assert_eq!(text, "bloom_bits_per_key = 0: expected 1 to 100");
 }
 
+/// A record of a log or a manifest, with its right checksum.
+fn record(payload: &[u8]) -> Vec<u8> {
+    let mut record = vec![0; 4];
+    record.extend_from_slice(&(payload.len() as u16).to_le_bytes());
+    record.push(1);
+    record.extend_from_slice(payload);
+    let crc = crc32c::crc32c(&record[6..]).rotate_right(15).wrapping_add(0xa282_ead8);
+    record[..4].copy_from_slice(&crc.to_le_bytes());
+    record
+}
+
+/// A store with a table and a log; `payload` is one more record at the end of a file with this beginning or end.
+fn with_record(file: &str, payload: &[u8]) -> Arc<MemoryVfs> {
+    let vfs = MemoryVfs::new();
+    let mut db = Db::open(Arc::new(vfs.clone()), create()).expect("it opens");
+    db.put(b"k", b"v", true).expect("written");
+    db.compact_range(None, None).expect("compacted");
+    db.put(b"l", b"w", true).expect("written");
+    drop(db);
+    let mut files = vfs.snapshot();
+    let named = files.iter_mut().rfind(|(n, _)| n.starts_with(file) || n.ends_with(file));
+    named.expect("a file").1.extend(record(payload));
+    Arc::new(MemoryVfs::of(files))
+}
+
+/// Records whose numbers leave no room for further ones, or are used already: an error, never a panic.
+#[test]
+fn numbers_in_records_at_the_end_of_their_range() {
+    const MAX: &[u8] = b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
+    let new_file = |number: u8, size: &[u8]| {
+        let keys = [8, number, 0, 0, 0, 0, 0, 0, 0].repeat(2);
+        [&[7, 1, number], size, &keys].concat()
+    };
+    let cases: [(Vec<u8>, &str); 7] = [
+        ([b"\x02", MAX].concat(), "a file number with no next one"),
+        ([b"\x03", MAX].concat(), "a file number with no next one"),
+        ([b"\x09", MAX].concat(), "a file number with no next one"),
+        ([b"\x06\x01", MAX].concat(), "a file number with no next one"),
+        ([b"\x04", MAX].concat(), "a sequence of more than 56 bits"),
+        ([b"\x07\x01", MAX, b"\x01", &[0; 18]].concat(), "a file number with no next one"),
+        ([new_file(100, MAX), new_file(101, MAX)].concat(), "the manifest names this file"),
+    ];
+    for (payload, expected) in cases {
+        let text = refused(with_record("MANIFEST", &payload), Options::default());
+        assert!(text.contains(expected), "{payload:?}: {text}");
+    }
+
+    let batch = [MAX[..7].to_vec(), vec![1, 1, 0, 0, 0, 1, 1, b'm', 0]].concat();
+    let vfs = with_record(".log", &batch);
+    let db = Db::open(vfs.clone(), Options::default()).expect("it opens");
+    assert_eq!((db.stats().damaged_log_records, db.read_view().sequence()), (1, 2));
+    let report = repair(with_record(".log", &batch), &create()).expect("repaired");
+    assert!(report.lost[0].contains("a sequence number of more than 56 bits"), "{report:?}");
+}
+
+/// A manifest that counts files too low: no file of the store is written over.
+#[test]
+fn numbers_that_are_given_already() {
+    let vfs = with_record("MANIFEST", &[3, 2]);
+    let mut db = Db::open(vfs, Options::default()).expect("it opens");
+    db.put(b"m", b"x", true).expect("written");
+    db.compact_range(None, None).expect("compacted");
+    for (key, value) in [(b"k", b"v"), (b"l", b"w"), (b"m", b"x")] {
+        assert_eq!(db.get(key, CHECKED, None).expect("read").as_deref(), Some(&value[..]));
+    }
+    db.verify().expect("sound");
+}
+
 #[test]
 fn another_comparator() {
     let vfs = MemoryVfs::new();
     drop(Db::open(Arc::new(vfs.clone()), create()).expect("it opens"));
     let mut files = vfs.snapshot();
     // A manifest of one record that names another order of keys.
-    let mut payload = vec![1, 5];
-    payload.extend_from_slice(b"mine!");
-    let mut record = vec![0; 4];
-    record.extend_from_slice(&(payload.len() as u16).to_le_bytes());
-    record.push(1);
-    record.extend_from_slice(&payload);
-    let crc = crc32c::crc32c(&record[6..]).rotate_right(15).wrapping_add(0xa282_ead8);
-    record[..4].copy_from_slice(&crc.to_le_bytes());
     let manifest = files.keys().find(|n| n.starts_with("MANIFEST")).cloned().expect("a manifest");
-    files.insert(manifest, record);
+    files.insert(manifest, record(b"\x01\x05mine!"));
     for without in ["none", "CURRENT"] {
         files.remove(without);
         let vfs = MemoryVfs::of(files.clone());

@@ -23,6 +23,7 @@ pub(super) struct DropRule {
 
 impl DropRule {
     pub(super) fn new(picked: &Picked, oldest_view: u64) -> DropRule {
+        assert!(oldest_view <= MAX_SEQUENCE, "a sequence number has 56 bits");
         DropRule {
             version: picked.version.clone(),
             below: picked.level + 2,
@@ -52,6 +53,7 @@ impl DropRule {
 
     /// Whether no level below the outputs can hold the key.
     fn is_lowest(&mut self, user: &[u8]) -> bool {
+        debug_assert_eq!(user, self.user, "the key of the pair that is being looked at");
         for level in self.below..LEVELS {
             let files = &self.version.files[level];
             while let Some(file) = files.get(self.passed[level]) {
@@ -80,6 +82,8 @@ pub(super) struct OutputLimit {
 impl OutputLimit {
     pub(super) fn new(picked: &Picked, max_file_size: u64) -> OutputLimit {
         let (grandparents, limit) = (picked.grandparents.clone(), 10 * max_file_size);
+        let ascends = |pair: &[File]| key::compare(&pair[0].largest, &pair[1].smallest).is_lt();
+        assert!(grandparents.windows(2).all(ascends), "each is passed once, in the order of keys");
         OutputLimit { grandparents, at: 0, begun: false, overlapped: 0, limit }
     }
 

@@ -18,9 +18,11 @@ impl Watch {
     }
 
     fn block_of(&self, source: usize, of: &Source) -> Option<InputBlock> {
+        debug_assert!(of.valid(), "only at an entry is there a block");
         let table = of.table()?;
         let handle = table.block();
         let (offset, size) = (handle.offset, handle.size);
+        debug_assert!(size > 0, "a block with an entry");
         Some(InputBlock { level: self.levels[source], file: table.file(), offset, size })
     }
 
@@ -39,6 +41,7 @@ impl Watch {
                 policy.event(block, BlockEvent::Start);
             }
         }
+        debug_assert!(self.inside[source].is_some(), "compactions read tables only");
         if let Some(block) = self.inside[source] {
             let event = if dropped { BlockEvent::KvDropped } else { BlockEvent::KvReserved };
             policy.event(block, event);
@@ -47,6 +50,7 @@ impl Watch {
 
     /// The merge moved on; its last pair came from `source`.
     pub(super) fn after(&mut self, merge: &Merge, source: usize, policy: &mut dyn Policy) {
+        debug_assert_eq!(source, self.last, "the source whose pair was told");
         let Some(block) = self.inside[source] else { return };
         let at = merge.nth(source);
         if !at.valid() || self.block_of(source, at) != Some(block) {

@@ -9,6 +9,7 @@ use crate::format::names::{self, FileKind};
 use crate::version::pick::{self, Picked};
 use crate::version::set::described;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 impl Db {
     /// Whether `step` has something to do.
@@ -32,7 +33,10 @@ impl Db {
             return Ok(false);
         }
         match self.step_unguarded() {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                self.check();
+                Ok(true)
+            }
             Err(error) => Err(self.poison(error)),
         }
     }
@@ -48,6 +52,7 @@ impl Db {
 
     /// After this error the contents of the files are uncertain: refuse further writes.
     pub(super) fn poison(&mut self, error: Error) -> Error {
+        assert!(!self.options.read_only, "a read-only store has no work that could fail");
         self.poisoned = Some(error.clone());
         self.manual = None;
         error
@@ -59,7 +64,9 @@ impl Db {
         }
         if self.compaction.is_none() {
             return match self.next_compaction() {
-                Some(picked) if !picked.manual && self.is_trivial(&picked) => {
+                Some(picked)
+                    if !picked.manual && picked.is_trivial_move(self.options.max_file_size) =>
+                {
                     self.move_down(&picked)
                 }
                 Some(picked) => self.begin_compaction(picked),
@@ -68,6 +75,7 @@ impl Db {
         }
         let Some(mut compaction) = self.compaction.take() else { return Ok(()) };
         let progress = compaction.step(&mut self.compaction_context());
+        // Back before the error is looked at: its outputs must not be taken for files of nobody.
         self.compaction = Some(compaction);
         if progress? == Progress::More {
             return Ok(());
@@ -87,10 +95,6 @@ impl Db {
         pick::pick(&self.set.current, &self.set.pointers, self.options.max_file_size)
     }
 
-    fn is_trivial(&self, picked: &Picked) -> bool {
-        picked.is_trivial_move(self.options.max_file_size)
-    }
-
     fn compaction_context(&mut self) -> CompactionContext<'_> {
         CompactionContext {
             files: &self.files,
@@ -103,6 +107,9 @@ impl Db {
     }
 
     fn begin_compaction(&mut self, picked: Picked) -> Result<()> {
+        assert!(self.compaction.is_none(), "one compaction at a time");
+        assert!(Arc::ptr_eq(&picked.version, &self.set.current), "picked from an older version");
+        assert!(self.full.is_none(), "a full memtable comes first");
         let oldest = self.views.oldest().unwrap_or(self.set.last_sequence);
         debug_assert!(oldest <= MAX_SEQUENCE, "sequence numbers have 56 bits");
         self.set.pointers[picked.level] = Some(picked.pointer.clone());
@@ -113,6 +120,8 @@ impl Db {
 
     /// Move the only input to the next level unchanged.
     fn move_down(&mut self, picked: &Picked) -> Result<()> {
+        assert!(picked.inputs[0].len() == 1 && picked.inputs[1].is_empty(), "one table moves");
+        assert!(Arc::ptr_eq(&picked.version, &self.set.current), "picked from an older version");
         let file = &picked.inputs[0][0];
         let edit = Edit {
             compact_pointers: vec![(picked.level, picked.pointer.clone())],
@@ -130,6 +139,7 @@ impl Db {
         let live = self.set.live();
         let mut writing: BTreeSet<u64> = self.flush.iter().map(|f| f.number()).collect();
         writing.extend(self.compaction.iter().flat_map(|c| c.outputs()));
+        assert!(writing.is_disjoint(&live), "a table is complete before it is part of the store");
         for name in self.files.list()? {
             let keep = match names::parse(&name) {
                 Some(FileKind::Log(n)) => n >= self.set.log_number || n == self.set.previous_log,

@@ -40,6 +40,7 @@ impl Flush {
         let file = files.create(&names::table(number))?;
         let writer = TableWriter::new(file, TableOptions::of(options));
         let cursor = memory.begin();
+        assert!(cursor.is_some(), "a memtable without an entry makes no table");
         Ok(Flush { number, memory, cursor, smallest: Vec::new(), writer })
     }
 
@@ -68,6 +69,7 @@ impl Flush {
                 return Ok(None);
             }
         }
+        assert!(self.writer.entries() > 0 && !self.smallest.is_empty(), "a table of its entries");
         let smallest = std::mem::take(&mut self.smallest);
         let file = finish(&mut self.writer, smallest, (0, self.number), policy)?;
         tables.table(file.number, file.size)?;
@@ -84,11 +86,13 @@ impl Db {
             self.flush = Some(flush);
             return Ok(());
         };
+        assert!(Arc::ptr_eq(&flush.memory, memory), "the flush is that of the full memtable");
         let Some(mut file) = flush.advance(&mut *self.policy, &self.tables)? else {
             return Ok(());
         };
         file.level = level_for(&self.set, &file, self.options.max_file_size);
         self.stats.wrote(file.level, file.size);
+        assert!(self.log_number > self.set.log_number, "the full memtable has a log of its own");
         // All older logs are in tables now.
         let edit = Edit {
             log_number: Some(self.log_number),
@@ -120,5 +124,9 @@ fn level_for(set: &VersionSet, file: &NewFile, max_file_size: u64) -> usize {
         }
         level += 1;
     }
+    debug_assert!(
+        (0..=level).all(|above| level == 0 || !version.overlaps(above, smallest, largest)),
+        "newer entries would lie below older ones"
+    );
     level
 }

@@ -1,7 +1,7 @@
 //! Iterates over the pairs of a store: for each key, the newest visible version, unless it is deleted.
 
 use crate::error::{Error, Result};
-use crate::format::key::{self, Tag, ValueKind};
+use crate::format::key::{self, MAX_SEQUENCE, Tag, ValueKind};
 use crate::memtable::Spot;
 use crate::merge::{LockedMerge, Merge};
 use crate::version::Version;
@@ -37,6 +37,7 @@ struct Walk {
 
 impl DbIter {
     pub(super) fn new(merge: Merge, sequence: u64, version: Arc<Version>) -> DbIter {
+        debug_assert!(sequence <= MAX_SEQUENCE, "a sequence number has 56 bits");
         let walk = Walk {
             sequence,
             version,
@@ -210,6 +211,7 @@ impl LockedIter<'_> {
 
     /// The tag of the entry at which the merge stands; counts the bytes read.
     fn entry(&mut self) -> Result<(Tag, ValueKind)> {
+        debug_assert!(!self.walk.valid, "on the way to a pair, at none");
         let internal = self.merge.key();
         let bytes = internal.len() + self.merge.value_length();
         if bytes < self.walk.until_sample {
@@ -270,9 +272,14 @@ impl LockedIter<'_> {
     #[allow(clippy::should_implement_trait, reason = "it may fail, and goes both ways")]
     pub fn next(&mut self) -> Result<()> {
         self.walk.check();
+        debug_assert!(self.merge.valid() || !self.walk.forward, "forwards, it stands at the pair");
         let Walk { forward, sequence, until_sample, .. } = &mut *self.walk;
         if *forward && self.merge.next_value_in_memory(*sequence, until_sample) {
             self.walk.valid = self.merge.valid();
+            debug_assert!(
+                !self.walk.valid || key::tag(self.merge.key()).sequence() <= self.walk.sequence,
+                "a later write"
+            );
             return Ok(());
         }
         self.walk.valid = false;
@@ -290,6 +297,7 @@ impl LockedIter<'_> {
 
     /// Move forwards from the merge's position to the first key with a value; with `skip`, not `self.walk.key`.
     fn find_next(&mut self, mut skip: bool) -> Result<()> {
+        debug_assert!(self.walk.forward && !self.walk.valid, "forwards, from no pair");
         while self.merge.valid() {
             let (tag, kind) = self.entry()?;
             let user = key::user(self.merge.key());
@@ -319,6 +327,7 @@ impl LockedIter<'_> {
         self.walk.check();
         self.walk.valid = false;
         if self.walk.forward {
+            debug_assert!(self.merge.valid(), "forwards, the merge stands at the pair");
             self.walk.key.clear();
             self.walk.key.extend_from_slice(key::user(self.merge.key()));
             self.walk.forward = false;
@@ -335,6 +344,7 @@ impl LockedIter<'_> {
     /// Move backwards from the merge's position to the first key with a value. Its versions come oldest
     /// first: the last visible one counts.
     fn find_previous(&mut self) -> Result<()> {
+        debug_assert!(!self.walk.forward && !self.walk.valid, "backwards, from no pair");
         let mut shown = ValueKind::Deletion;
         self.walk.copy.take();
         while self.merge.valid() {

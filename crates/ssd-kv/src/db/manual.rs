@@ -40,7 +40,8 @@ impl Db {
     pub fn request_compaction(&mut self, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<u64> {
         self.check_writable()?;
         while self.is_compacting_on_request() {
-            self.step()?;
+            let worked = self.step()?;
+            assert!(worked, "an earlier request waits for ever");
         }
         let version = &self.set.current;
         let overlaps =
@@ -48,6 +49,8 @@ impl Db {
         let end_level = (1..LEVELS).rev().find(overlaps).unwrap_or(1);
         self.flush_memory()?;
         let [begin, end] = [begin, end].map(|bound| bound.map(<[u8]>::to_vec));
+        assert!(self.manual.is_none(), "one request at a time");
+        assert!((1..LEVELS).contains(&end_level), "a last level to compact into");
         self.requests += 1;
         let (number, from) = (self.requests, begin.clone());
         self.manual = Some(Manual { number, level: 0, end_level, begin, end, from });
@@ -81,6 +84,7 @@ impl Db {
     pub(super) fn pick_manual(&mut self) -> Option<Picked> {
         while let Some(manual) = &mut self.manual {
             let (from, end) = (manual.from.as_deref(), manual.end.as_deref());
+            assert!(manual.level < manual.end_level, "a request ends with its last level");
             let size = self.options.max_file_size;
             let picked = pick::pick_range(&self.set.current, manual.level, from, end, size);
             if picked.is_some() {
@@ -100,7 +104,11 @@ impl Db {
         if let (Some(manual), Some(last)) = (&mut self.manual, done.inputs[0].last())
             && manual.level == done.level
         {
-            manual.from = Some(key::user(&last.largest).to_vec());
+            let from = key::user(&last.largest);
+            let before = manual.from.as_deref().unwrap_or_default();
+            // On level 0 the last table need not end last, but all that overlap go together.
+            assert!(manual.level == 0 || from >= before, "a request goes on upwards");
+            manual.from = Some(from.to_vec());
         }
     }
 }

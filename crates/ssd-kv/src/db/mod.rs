@@ -79,6 +79,8 @@ impl Db {
         view: Option<&ReadView>,
     ) -> Result<Option<Vec<u8>>> {
         let sequence = self.sequence_of(view)?;
+        debug_assert!(sequence <= self.set.last_sequence, "a read sees what was written");
+        // Newest first: what the memtable in use holds hides what the full one holds.
         for memory in std::iter::once(&self.memory).chain(&self.full) {
             if let Some(found) = memory.get(key, sequence) {
                 return Ok(found);
@@ -95,6 +97,19 @@ impl Db {
         let sequence = self.sequence_of(view)?;
         let merge = self.merged(options)?;
         Ok(DbIter::new(merge, sequence, self.set.current.clone()))
+    }
+
+    /// What must hold between steps, unless one has failed.
+    fn check(&self) {
+        self.set.check();
+        assert!(self.flush.is_none() || self.full.is_some(), "a flush of no memtable");
+        assert!(self.full.as_ref().is_none_or(|m| !m.is_empty()), "a full memtable has entries");
+        assert!(self.log_number >= self.set.log_number, "the log in use is the newest one");
+        assert!(self.log_number < self.set.next_file, "the number of the log would be given again");
+        let oldest = self.views.oldest().unwrap_or(0);
+        assert!(oldest <= self.set.last_sequence, "a view of what is not yet written");
+        let works = self.flush.is_some() || self.compaction.is_some() || self.manual.is_some();
+        assert!(!works || !self.options.read_only, "a read-only store has no work");
     }
 
     fn merged(&self, options: ReadOptions) -> Result<Merge> {

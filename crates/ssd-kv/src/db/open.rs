@@ -253,6 +253,7 @@ impl Recovery {
         if memory.is_empty() {
             return Ok(());
         }
+        assert!(!self.options.read_only, "a read-only store writes no tables");
         let number = self.set.new_number();
         let mut flush = Flush::begin(memory, number, &self.files, &self.options)?;
         let file = loop {
@@ -262,6 +263,8 @@ impl Recovery {
             }
         };
         self.stats.wrote(0, file.size);
+        let last = self.edit.added.last();
+        assert!(last.is_none_or(|f| f.number < file.number), "later changes, larger numbers");
         self.edit.added.push(file);
         Ok(())
     }
@@ -270,11 +273,15 @@ impl Recovery {
     fn into_reader(mut self, lock: Box<dyn Send + Sync>) -> Db {
         let damaged = self.damaged.iter().map(|&number| self.files.describe(&names::log(number)));
         self.stats.damaged_logs = damaged.collect();
+        assert!(self.edit.added.is_empty(), "what a read-only store recovers stays in memory");
         let log = LogWriter::new(self.files.nowhere(&names::log(self.set.log_number)));
-        self.into_db(log, lock)
+        let db = self.into_db(log, lock);
+        db.check();
+        db
     }
 
     fn into_writer(mut self, lock: Box<dyn Send + Sync>) -> Result<Db> {
+        assert!(self.memory.is_empty(), "what the logs hold is in tables");
         let log_number = self.set.new_number();
         let log = LogWriter::new(self.files.create(&names::log(log_number))?);
         self.edit.log_number = Some(log_number);
@@ -288,6 +295,7 @@ impl Recovery {
         self.memory = Arc::new(MemTable::new(self.options.write_buffer_size));
         let mut db = self.into_db(log, lock);
         db.log_number = log_number;
+        db.check();
         db.remove_obsolete()?;
         // A step that fails makes the store refuse writes and say why; it can still be read.
         while db.options.background == Background::Eager && db.step().unwrap_or(false) {

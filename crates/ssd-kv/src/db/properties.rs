@@ -63,6 +63,7 @@ impl Stats {
     }
 
     pub(crate) fn compacted(&mut self, level: usize) {
+        assert!(level > 0, "a compaction writes below what it reads");
         self.levels[level].compactions += 1;
     }
 
@@ -167,10 +168,10 @@ impl Db {
         let mut sum = 0;
         for file in self.set.current.files.iter().flatten() {
             if key::compare(&file.largest, &target).is_le() {
-                sum += file.size;
+                sum = file.size.saturating_add(sum);
             } else if key::compare(&file.smallest, &target).is_lt() {
                 let table = self.tables.table(file.number, file.size)?;
-                sum += table.approximate_offset(&target)?;
+                sum = table.approximate_offset(&target)?.saturating_add(sum);
             }
         }
         Ok(sum)
@@ -187,6 +188,7 @@ pub(super) fn escaped(bytes: &[u8]) -> String {
             let _ = write!(out, "\\x{byte:02x}");
         }
     }
+    debug_assert!(out.bytes().all(|b| (b' '..=b'~').contains(&b)), "a terminal can show it");
     out
 }
 

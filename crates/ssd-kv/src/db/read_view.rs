@@ -1,5 +1,6 @@
 //! Read views: sequence numbers that compactions must respect.
 
+use crate::format::key::MAX_SEQUENCE;
 use crate::vfs::memory::locked;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,7 +12,9 @@ pub(super) struct ReadViews(Mutex<BTreeMap<u64, usize>>);
 impl ReadViews {
     /// The oldest sequence number.
     pub(super) fn oldest(&self) -> Option<u64> {
-        locked(&self.0).keys().next().copied()
+        let held = locked(&self.0);
+        debug_assert!(held.values().all(|&views| views > 0), "what nobody holds is forgotten");
+        held.keys().next().copied()
     }
 }
 
@@ -23,6 +26,7 @@ pub struct ReadView {
 
 impl ReadView {
     pub(super) fn new(held: &Arc<ReadViews>, sequence: u64) -> ReadView {
+        debug_assert!(sequence <= MAX_SEQUENCE, "a sequence number has 56 bits");
         *locked(&held.0).entry(sequence).or_default() += 1;
         ReadView { held: held.clone(), sequence }
     }
@@ -41,6 +45,7 @@ impl ReadView {
 impl Drop for ReadView {
     fn drop(&mut self) {
         let mut held = locked(&self.held.0);
+        debug_assert!(held.contains_key(&self.sequence), "a view is counted until it is dropped");
         if let Some(count) = held.get_mut(&self.sequence) {
             *count -= 1;
             if *count == 0 {

@@ -72,6 +72,7 @@ pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
     }
     let first = repair.next;
     let edit = repair.merge(sources).inspect_err(|_| repair.remove_from(first))?;
+    assert_eq!(edit.added.len() as u64, repair.found.tables, "the tables that are reported");
     repair.replace(&names, &edit)?;
     Ok(repair.found)
 }
@@ -148,6 +149,7 @@ impl Repair<'_> {
         {
             self.next = self.next.max(n + 1);
         }
+        // A manifest that names all that is there knows what is left over: that may hold deleted data.
         let source = match kind {
             FileKind::Log(n) if known.is_none_or(|k| k.logs.contains(&n)) => self.log(name),
             FileKind::Table(n) if known.is_none_or(|k| k.tables.contains(&n)) => {
@@ -189,6 +191,7 @@ impl Repair<'_> {
 
     /// Remove the tables that were begun; `first` is the smallest of their numbers.
     fn remove_from(&self, first: u64) {
+        debug_assert!(first > 0, "0 is no number of a table");
         for number in first..self.next {
             // What stays is in nobody's way: the next repair reads it like any other table.
             let _ = self.files.remove(&names::table(number));
@@ -316,6 +319,7 @@ impl Repair<'_> {
                 merge.next()?;
                 continue;
             }
+            assert!(last_user.as_deref() < Some(user), "sources are in order, or are put in order");
             last_user = Some(user.to_vec());
             if tag.kind() == Some(ValueKind::Value) {
                 if open.as_ref().is_some_and(|(_, _, w)| w.size() >= self.options.max_file_size) {
@@ -347,6 +351,7 @@ impl Repair<'_> {
         edit: &mut Edit,
     ) -> Result<()> {
         if let Some((number, smallest, mut writer)) = open.take() {
+            assert!(number < self.next, "a table with a number not yet given");
             let at = (LEVELS - 1, number);
             edit.added.push(finish(&mut writer, smallest, at, &mut Stock)?);
             self.found.tables += 1;
@@ -361,6 +366,7 @@ impl Repair<'_> {
         let log = number + 1;
         self.files.create(&names::log(log))?.sync()?;
         let edit = Edit { log_number: Some(log), next_file: Some(log + 1), ..edit.clone() };
+        assert!(edit.added.iter().all(|f| f.number < number), "numbers of files ascend");
         write_manifest(&self.files, number, &edit)?;
         for name in old {
             let kind = names::parse(name);

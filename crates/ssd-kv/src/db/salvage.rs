@@ -55,6 +55,10 @@ pub(super) fn listed(table: &Table, trusted: bool) -> (Vec<Listed>, Option<Damag
     }
     blocks.sort_by_key(|block| (block.handle.offset, block.handle.size));
     blocks.dedup_by_key(|block| block.handle);
+    debug_assert!(
+        trusted || blocks.iter().all(|block| block.after.is_empty() && block.last.is_empty()),
+        "a damaged index bounds nothing"
+    );
     (blocks, damage)
 }
 
@@ -99,6 +103,7 @@ fn drop_disorder(found: &mut [Interval]) {
     for (i, entries) in found.iter().enumerate() {
         let Ok(entries) = entries else { continue };
         let (first, last) = (&entries[0].0, &entries[entries.len() - 1].0);
+        debug_assert!(key::compare(first, last).is_le(), "intervals are in order inside");
         if let Some((j, end)) = before
             && key::compare(end, first).is_ge()
         {

@@ -92,11 +92,12 @@ impl Db {
         let inserted = insert(&self.memory, batch);
         assert!(inserted.is_ok(), "a batch whose changes were read before");
         self.set.last_sequence += u64::from(batch.count());
-        debug_assert!(self.set.last_sequence < MAX_SEQUENCE, "sequence numbers have 56 bits");
+        assert_eq!(self.set.last_sequence, batch.last_sequence(), "a number for each change");
         self.after_write().map_err(|error| Error::Applied(Box::new(error)))
     }
 
     fn log_batch(&mut self, batch: &WriteBatch, sync: bool) -> Result<()> {
+        assert_eq!(batch.sequence(), self.set.last_sequence + 1, "replay looks for gaps");
         self.log.add(batch.bytes())?;
         if sync {
             self.log.sync()?;
@@ -159,7 +160,8 @@ impl Db {
                 }
                 Room::Wait => {
                     self.stats.stalled_steps += 1;
-                    self.step()?;
+                    let worked = self.step()?;
+                    assert!(worked, "a write would wait for ever");
                 }
                 Room::Switch => self.switch_memory()?,
             }
@@ -168,7 +170,9 @@ impl Db {
 
     /// Begin a new memtable with a new log; the full memtable waits to be written to a table.
     pub(super) fn switch_memory(&mut self) -> Result<()> {
+        assert!(self.full.is_none(), "the full memtable would be lost");
         let number = self.set.new_number();
+        assert!(number > self.log_number, "logs are read in the order of their numbers");
         let file = match self.files.create(&names::log(number)) {
             Ok(file) => file,
             Err(error) => {
@@ -191,14 +195,19 @@ impl Db {
 
     /// Write all memtables to tables.
     pub(super) fn flush_memory(&mut self) -> Result<()> {
-        while self.full.is_some() {
-            self.step()?;
-        }
+        self.flush_full()?;
         if !self.memory.is_empty() {
             self.switch_memory()?;
-            while self.full.is_some() {
-                self.step()?;
-            }
+            self.flush_full()?;
+        }
+        assert!(self.memory.is_empty() && self.flush.is_none(), "all is in tables");
+        Ok(())
+    }
+
+    fn flush_full(&mut self) -> Result<()> {
+        while self.full.is_some() {
+            let worked = self.step()?;
+            assert!(worked, "a full memtable waits for ever");
         }
         Ok(())
     }
@@ -206,11 +215,14 @@ impl Db {
 
 /// Add the changes of a batch to a memtable.
 pub(super) fn insert(memory: &MemTable, batch: &WriteBatch) -> Result<()> {
+    let mut next = batch.sequence();
     for (sequence, change) in (batch.sequence()..).zip(batch.changes()) {
+        next = sequence + 1;
         match change? {
             Change::Put(key, value) => memory.add(key, Tag::new(sequence, ValueKind::Value), value),
             Change::Delete(key) => memory.add(key, Tag::new(sequence, ValueKind::Deletion), b""),
         }
     }
+    assert_eq!(next, batch.sequence() + u64::from(batch.count()), "the count is that of changes");
     Ok(())
 }

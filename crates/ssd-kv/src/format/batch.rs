@@ -84,12 +84,14 @@ impl WriteBatch {
     /// # Errors
     /// If the batch was read from a file and its bytes are damaged.
     pub fn changes(&self) -> impl Iterator<Item = Result<Change<'_>>> {
+        debug_assert!(self.data.len() >= HEADER, "even an empty batch has its header");
         let mut at = HEADER;
         std::iter::from_fn(move || {
             (at < self.data.len()).then(|| {
                 let (change, end) = change_at(&self.data, at)
                     .map_err(|d| Error::corrupt("batch", d.offset as u64, d.what))
                     .inspect_err(|_| at = self.data.len())?;
+                debug_assert!(end > at, "reading moves on");
                 at = end;
                 Ok(change)
             })
@@ -110,6 +112,7 @@ impl WriteBatch {
     }
 
     fn set_count(&mut self, count: u32) {
+        assert!(count >= self.count(), "changes are counted in 32 bits");
         self.data[8..HEADER].copy_from_slice(&count.to_le_bytes());
     }
 
@@ -123,6 +126,8 @@ impl WriteBatch {
     }
 
     pub(crate) fn set_sequence(&mut self, sequence: u64) {
+        let next = sequence + u64::from(self.count());
+        assert!(sequence > 0 && next <= MAX_SEQUENCE, "numbers from 1 on, of 56 bits");
         self.data[..8].copy_from_slice(&sequence.to_le_bytes());
     }
 
@@ -134,6 +139,9 @@ impl WriteBatch {
     pub(crate) fn decoded(data: Vec<u8>) -> std::result::Result<WriteBatch, Damage> {
         if data.len() < HEADER {
             return Err(Damage::at(0, "a batch shorter than its header"));
+        }
+        if WriteBatch::numbers(&data).is_none() {
+            return Err(Damage::at(0, "a sequence number of more than 56 bits"));
         }
         let batch = WriteBatch { data };
         let (mut at, mut count) = (HEADER, 0);

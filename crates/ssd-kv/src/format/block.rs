@@ -27,6 +27,7 @@ impl BlockBuilder {
     }
 
     fn shared(&self, key: &[u8]) -> usize {
+        debug_assert!(self.since_restart <= self.interval, "restarts come at every interval");
         if self.since_restart >= self.interval {
             return 0;
         }
@@ -35,6 +36,10 @@ impl BlockBuilder {
 
     /// Append an entry. Keys must come in order.
     pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) {
+        debug_assert!(
+            self.entries == 0 || key::compare(&self.last_key, key).is_lt(),
+            "keys in order, each once"
+        );
         let shared = self.shared(key);
         if self.since_restart >= self.interval {
             self.restarts.push(self.data.len() as u32);
@@ -47,6 +52,7 @@ impl BlockBuilder {
         self.data.extend_from_slice(value);
         self.last_key.truncate(shared);
         self.last_key.extend_from_slice(&key[shared..]);
+        debug_assert_eq!(self.last_key, key, "what readers put together");
         self.since_restart += 1;
         self.entries += 1;
     }
@@ -71,10 +77,15 @@ impl BlockBuilder {
 
     /// Finish the block and return it; `clear` begins the next one.
     pub(crate) fn finish(&mut self) -> &[u8] {
+        let restarts = self.entries.div_ceil(self.interval).max(1);
+        assert_eq!(self.restarts.len(), restarts, "one at every interval");
+        let size = self.size();
+        assert!(self.restarts.is_sorted_by(|a, b| a < b), "offsets have 32 bits, and ascend");
         for restart in &self.restarts {
             self.data.extend_from_slice(&restart.to_le_bytes());
         }
         self.data.extend_from_slice(&(self.restarts.len() as u32).to_le_bytes());
+        assert_eq!(self.data.len(), size, "policies cut blocks by the size that was said");
         &self.data
     }
 
@@ -121,11 +132,13 @@ impl Block {
 
     /// Where the entries that follow a restart end: at the next restart, or at the end of the entries.
     pub(crate) fn interval_end(&self, index: usize) -> Result<usize, Damage> {
+        debug_assert!(index < self.restarts, "restart {index} of {}", self.restarts);
         if index + 1 < self.restarts { self.restart(index + 1) } else { Ok(self.limit) }
     }
 
     /// Where the entry at a restart begins.
     pub(crate) fn restart(&self, index: usize) -> Result<usize, Damage> {
+        debug_assert!(index < self.restarts, "restart {index} of {}", self.restarts);
         let place = self.limit + index * 4;
         let offset = fixed32(&self.data, place) as usize;
         if offset > self.limit {
@@ -137,8 +150,10 @@ impl Block {
     /// The head of the entry at `at`: shared, further and value length, and where the key begins.
     #[inline]
     fn head(&self, at: usize) -> Result<(usize, usize, usize, usize), Damage> {
+        debug_assert!(at <= self.limit, "an entry at {at} of {}", self.limit);
         let data = &self.data[..self.limit];
         let bad = || Damage::at(at, "a bad entry");
+        // Nearly always three lengths below 128: one check for the three.
         let (shared, further, value, start) = match data.get(at..at + 3) {
             Some(&[a, b, c]) if (a | b | c) < 0x80 => (a.into(), b.into(), c.into(), at + 3),
             _ => {
@@ -209,6 +224,7 @@ impl BlockIter {
         self.block = block;
         self.at = self.block.limit;
         self.next = self.at;
+        // The key stays: its memory is used again, its bytes are not, since every move goes to a restart.
     }
 
     #[inline]
@@ -230,6 +246,7 @@ impl BlockIter {
 
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
+        debug_assert!(self.valid(), "no entry");
         &self.block.data[self.value.0..self.value.1]
     }
 
@@ -261,6 +278,8 @@ impl BlockIter {
         self.key.extend_from_slice(&self.block.data[start..middle]);
         self.value = (middle, middle + value);
         self.next = middle + value;
+        debug_assert!(at < self.next && self.next <= self.block.limit, "on, and in the block");
+        debug_assert_eq!(self.key.len(), shared + further, "the lengths of the entry");
         Ok(())
     }
 
@@ -284,6 +303,7 @@ impl BlockIter {
         while self.next < self.block.limit {
             self.parse()?;
         }
+        debug_assert!(!self.valid() || self.next == self.block.limit, "entries follow the last");
         Ok(())
     }
 
@@ -314,6 +334,7 @@ impl BlockIter {
             self.at = self.block.limit;
             return Ok(());
         }
+        debug_assert!(low <= high && high <= self.block.restarts, "restarts {low} to {high}");
         // The last restart whose key is below the target, or the first one.
         let (mut low, mut high) = (low.saturating_sub(1), high.saturating_sub(1));
         while low < high {
@@ -362,6 +383,7 @@ impl BlockIter {
         self.go_to_restart(low - 1)?;
         loop {
             self.parse()?;
+            debug_assert!(self.at < old, "the previous entry begins before");
             if self.next >= old || !self.valid() {
                 return Ok(());
             }

@@ -33,6 +33,7 @@ pub(crate) fn key_hash(user_key: &[u8]) -> u32 {
 pub(crate) fn append(out: &mut Vec<u8>, hashes: &[u32], bits_per_key: u32) {
     let probes = ((f64::from(bits_per_key) * 0.69) as u32).clamp(1, 30);
     let bytes = (hashes.len() * bits_per_key as usize).max(64).div_ceil(8);
+    assert!(bits_per_key > 0, "a filter without bits denies every key");
     let start = out.len();
     out.resize(start + bytes, 0);
     let bits = bytes as u32 * 8;
@@ -45,6 +46,7 @@ pub(crate) fn append(out: &mut Vec<u8>, hashes: &[u32], bits_per_key: u32) {
         }
     }
     out.push(probes as u8);
+    debug_assert!(hashes.iter().all(|&key| may_contain(&out[start..], key)), "a key is denied");
 }
 
 /// Whether the filter may contain a key with this hash; in doubt, true.

@@ -18,6 +18,7 @@ pub(crate) fn put_prefixed(out: &mut Vec<u8>, bytes: &[u8]) {
 
 /// The number of bytes that `put_varint` writes for `value`.
 pub(crate) fn varint_length(value: u64) -> usize {
+    // The number of bits, divided by 7 and rounded up: 64 - zeros + 6.
     (70 - (value | 1).leading_zeros() as usize) / 7
 }
 

@@ -2,6 +2,8 @@
 
 use super::Damage;
 use super::coding::{prefixed, put_prefixed, put_varint, varint32, varint64};
+use super::key::MAX_SEQUENCE;
+use super::names::MAX_NUMBER;
 
 /// The number of levels of a store.
 pub(crate) const LEVELS: usize = 7;
@@ -80,14 +82,30 @@ impl Edit {
             put_prefixed(&mut out, &file.smallest);
             put_prefixed(&mut out, &file.largest);
         }
+        debug_assert!(self.is_read_from(&out), "the manifest would tell something else");
         out
+    }
+
+    /// Whether reading `encoded` gives this edit; the order of deletions does not matter.
+    fn is_read_from(&self, encoded: &[u8]) -> bool {
+        if self.next_file > Some(MAX_NUMBER) {
+            // A file was found whose number has hardly a next one: whoever reads this refuses it.
+            return true;
+        }
+        let Ok(mut read) = Edit::decoded(encoded) else { return false };
+        let mut deleted = self.deleted.clone();
+        deleted.sort_unstable();
+        let in_order = std::mem::replace(&mut read.deleted, self.deleted.clone()) == deleted;
+        in_order && read == *self
     }
 
     pub(crate) fn decoded(data: &[u8]) -> Result<Edit, Damage> {
         let mut edit = Edit::default();
         let mut at = 0;
         while at < data.len() {
-            at = edit.field(data, at).map_err(|what| Damage::at(at, what))?;
+            let end = edit.field(data, at).map_err(|what| Damage::at(at, what))?;
+            debug_assert!(end > at && end <= data.len(), "reading moves on, in the record");
+            at = end;
         }
         Ok(edit)
     }
@@ -96,16 +114,24 @@ impl Edit {
     fn field(&mut self, data: &[u8], at: usize) -> Result<usize, &'static str> {
         let (tag, at) = varint32(data, at).ok_or("bad tag")?;
         let number = |at, what| varint64(data, at).ok_or(what);
+        let file = |at, what| {
+            number(at, what).and_then(|(n, end)| {
+                if n <= MAX_NUMBER { Ok((n, end)) } else { Err("a file number with no next one") }
+            })
+        };
         match tag {
             COMPARATOR_TAG => {
                 let (name, end) = prefixed(data, at).ok_or("bad name of the comparator")?;
                 self.comparator = Some(String::from_utf8_lossy(name).into_owned());
                 Ok(end)
             }
-            LOG_NUMBER => take(&mut self.log_number, number(at, "bad log number")?),
-            PREVIOUS_LOG => take(&mut self.previous_log, number(at, "bad previous log number")?),
-            NEXT_FILE => take(&mut self.next_file, number(at, "bad next file number")?),
-            LAST_SEQUENCE => take(&mut self.last_sequence, number(at, "bad last sequence")?),
+            LOG_NUMBER => take(&mut self.log_number, file(at, "bad log number")?),
+            PREVIOUS_LOG => take(&mut self.previous_log, file(at, "bad previous log number")?),
+            NEXT_FILE => take(&mut self.next_file, file(at, "bad next file number")?),
+            LAST_SEQUENCE => match number(at, "bad last sequence")? {
+                (sequence, _) if sequence > MAX_SEQUENCE => Err("a sequence of more than 56 bits"),
+                last => take(&mut self.last_sequence, last),
+            },
             COMPACT_POINTER => {
                 let (level, at) = level(data, at)?;
                 let (key, end) = internal_key(data, at)?;
@@ -114,13 +140,13 @@ impl Edit {
             }
             DELETED_FILE => {
                 let (level, at) = level(data, at)?;
-                let (number, end) = number(at, "bad number of a deleted file")?;
+                let (number, end) = file(at, "bad number of a deleted file")?;
                 self.deleted.push((level, number));
                 Ok(end)
             }
             NEW_FILE => {
                 let (level, at) = level(data, at)?;
-                let (number, at) = varint64(data, at).ok_or("bad number of a new file")?;
+                let (number, at) = file(at, "bad number of a new file")?;
                 let (size, at) = varint64(data, at).ok_or("bad size of a new file")?;
                 let (smallest, at) = internal_key(data, at)?;
                 let (largest, end) = internal_key(data, at)?;

@@ -19,6 +19,7 @@ pub(crate) struct FilterBuilder {
 
 impl FilterBuilder {
     pub(crate) fn new(bits_per_key: u32) -> FilterBuilder {
+        assert!(bits_per_key > 0, "a filter without bits denies every key");
         let (hashes, result, offsets) = (Vec::new(), Vec::new(), Vec::new());
         FilterBuilder { bits_per_key, hashes, result, offsets }
     }
@@ -40,6 +41,8 @@ impl FilterBuilder {
         if !self.hashes.is_empty() {
             self.generate();
         }
+        assert!(self.hashes.is_empty(), "keys that no filter has");
+        assert!(self.offsets.is_sorted(), "a filter ends where the next one begins");
         let array = self.result.len() as u32;
         for offset in &self.offsets {
             self.result.extend_from_slice(&offset.to_le_bytes());
@@ -88,6 +91,7 @@ impl FilterReader {
             return true;
         }
         let place = self.array + index as usize * 4;
+        debug_assert!(place + 8 < self.data.len(), "each offset is followed by another one");
         let start = fixed32(&self.data, place) as usize;
         let end = fixed32(&self.data, place + 4) as usize;
         // Outside of the array it is damaged: then every key may be there.

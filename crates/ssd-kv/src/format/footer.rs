@@ -42,6 +42,7 @@ impl Footer {
         let mut out = Vec::with_capacity(FOOTER);
         self.metaindex.put(&mut out);
         self.index.put(&mut out);
+        assert!(out.len() <= FOOTER - 8, "two handles leave room for the magic number");
         out.resize(FOOTER - 8, 0);
         out.extend_from_slice(&MAGIC.to_le_bytes());
         out

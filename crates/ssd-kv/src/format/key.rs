@@ -70,11 +70,16 @@ pub(crate) fn compare_user(a: &[u8], b: &[u8]) -> Ordering {
     for (x, y) in left.by_ref().zip(right.by_ref()) {
         if x != y {
             let word = |s: &[u8]| u64::from_be_bytes(s.try_into().expect("8 bytes"));
-            return word(x).cmp(&word(y));
+            let order = word(x).cmp(&word(y));
+            debug_assert_eq!(order, a.cmp(b), "big-endian words sort like their bytes");
+            return order;
         }
     }
+    // Where all whole words are equal, at most seven bytes and the lengths decide.
     let common = a.len().min(b.len()) & !7;
-    a[common..].cmp(&b[common..])
+    let order = a[common..].cmp(&b[common..]);
+    debug_assert_eq!(order, a.cmp(b), "all before is equal");
+    order
 }
 
 /// Length of the common prefix of two keys.
@@ -82,7 +87,10 @@ pub(crate) fn compare_user(a: &[u8], b: &[u8]) -> Ordering {
 pub(crate) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
     let words = a.chunks_exact(8).zip(b.chunks_exact(8)).take_while(|(x, y)| x == y).count();
     let rest = a[words * 8..].iter().zip(&b[words * 8..]).take_while(|(x, y)| x == y).count();
-    words * 8 + rest
+    let shared = words * 8 + rest;
+    debug_assert_eq!(a[..shared], b[..shared], "shared");
+    debug_assert!(a.get(shared) != b.get(shared) || a.len().min(b.len()) == shared, "and no more");
+    shared
 }
 
 /// Order of internal keys.
@@ -93,6 +101,7 @@ pub(crate) fn compare(a: &[u8], b: &[u8]) -> Ordering {
 
 /// A short key at least `last` and below `next`, by LevelDB's rule. Both are internal keys.
 pub(crate) fn separator(last: &[u8], next: &[u8]) -> Vec<u8> {
+    debug_assert!(compare(last, next).is_lt(), "nothing lies between keys out of order");
     let (start, limit) = (user(last), user(next));
     let shared = shared_prefix(start, limit);
     if shared < start.len().min(limit.len()) {
@@ -101,7 +110,10 @@ pub(crate) fn separator(last: &[u8], next: &[u8]) -> Vec<u8> {
             let mut short = start[..=shared].to_vec();
             short[shared] += 1;
             if short.len() < start.len() {
-                return internal(&short, Tag::seek(MAX_SEQUENCE));
+                // Before all entries of its user key, so also before those that come later.
+                let short = internal(&short, Tag::seek(MAX_SEQUENCE));
+                assert!(compare(last, &short).is_lt() && compare(&short, next).is_lt(), "between");
+                return short;
             }
         }
     }
@@ -116,7 +128,9 @@ pub(crate) fn successor(last: &[u8]) -> Vec<u8> {
     {
         let mut short = start[..=i].to_vec();
         short[i] += 1;
-        return internal(&short, Tag::seek(MAX_SEQUENCE));
+        let short = internal(&short, Tag::seek(MAX_SEQUENCE));
+        assert!(compare(last, &short).is_lt(), "after the last key");
+        return short;
     }
     last.to_vec()
 }

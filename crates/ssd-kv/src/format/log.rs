@@ -26,6 +26,7 @@ pub(crate) struct LogWriter {
 
 impl LogWriter {
     pub(crate) fn new(file: Writer) -> LogWriter {
+        assert_eq!(file.written(), 0, "the first block begins with the file");
         LogWriter { file, place: 0, record: Vec::new() }
     }
 
@@ -34,6 +35,7 @@ impl LogWriter {
         self.record.clear();
         let mut first = true;
         loop {
+            debug_assert!(self.place <= BLOCK, "fragments end with their block");
             let left = BLOCK - self.place;
             if left < HEADER {
                 self.record.resize(self.record.len() + left, 0);
@@ -60,7 +62,14 @@ impl LogWriter {
                 break;
             }
         }
-        self.file.append_now(&self.record)
+        assert!(
+            self.place <= BLOCK && self.record.len() >= HEADER,
+            "fragments fill a block at most"
+        );
+        self.file.append_now(&self.record)?;
+        let place = (self.file.written() % BLOCK as u64) as usize;
+        assert_eq!(self.place % BLOCK, place, "readers count blocks from the begin of the file");
+        Ok(())
     }
 
     pub(crate) fn sync(&mut self) -> Result<()> {
@@ -183,6 +192,7 @@ impl<'a> LogReader<'a> {
             let begun = begun.unwrap_or_default();
             Lost { data: self.data, start, end, begun, last }.resume()
         });
+        debug_assert!(self.at > start && self.at <= end, "what is lost lies in the block");
         Fragment::Bad { start, what }
     }
 
@@ -194,7 +204,9 @@ impl<'a> LogReader<'a> {
 
     /// The next record or damage; None at the end.
     pub(crate) fn next_entry(&mut self) -> Option<Entry> {
+        let before = self.at;
         let entry = self.assembled()?;
+        assert!(self.at > before, "reading moves on, whatever the bytes are");
         if let (Some(last), Entry::Record(_, record)) = (&mut self.last, &entry)
             && let Some((_, next)) = WriteBatch::numbers(record)
         {

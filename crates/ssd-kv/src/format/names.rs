@@ -6,7 +6,7 @@ pub(crate) const CURRENT: &str = "CURRENT";
 pub(crate) const LOCK: &str = "LOCK";
 
 /// The largest file number; the number after it still exists.
-const MAX_NUMBER: u64 = u64::MAX >> 1;
+pub(super) const MAX_NUMBER: u64 = u64::MAX >> 1;
 
 /// The kind of a file of a store, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -87,6 +87,7 @@ impl Lost<'_> {
             if sequence != next {
                 return None;
             }
+            debug_assert!(end > at, "a chain goes on");
             (next, at) = (after, end);
         }
         Some(first)

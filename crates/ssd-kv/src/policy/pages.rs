@@ -38,6 +38,8 @@ impl Policy for Pages {
     }
 
     fn padding(&mut self, end: u64) -> u64 {
-        end.next_multiple_of(self.page as u64) - end
+        let zeros = end.next_multiple_of(self.page as u64) - end;
+        debug_assert!(zeros < self.page as u64, "a whole page of zeros");
+        zeros
     }
 }

@@ -19,6 +19,7 @@ pub(crate) struct Tables {
 
 impl Tables {
     pub(crate) fn new(files: Files, options: &Options) -> Tables {
+        assert!(options.check().is_ok(), "options are checked where they come in");
         Tables {
             files,
             open: Mutex::new(Lru::new(options.max_open_tables)),
@@ -30,6 +31,7 @@ impl Tables {
     /// The table with this number and size in bytes.
     pub(crate) fn table(&self, number: u64, size: u64) -> Result<Arc<Table>> {
         if let Some(table) = memory::locked(&self.open).get((number, 0)) {
+            debug_assert_eq!(table.number(), number, "the table of another number");
             return Ok(table);
         }
         let table = self.open_file(number)?;
@@ -59,7 +61,7 @@ impl Tables {
             Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
                 // Written before LevelDB 1.14? If not, the new name is what is missing.
                 let old = self.files.open(&names::old_table(number));
-                old.map_err(|_| missing(&self.files, number))
+                old.map_err(|_| Error::Io { file: self.name(number), doing: "open", source })
             }
             other => other,
         }
@@ -79,9 +81,4 @@ impl Tables {
     pub(crate) fn block_bytes(&self) -> usize {
         memory::locked(&self.blocks).weight()
     }
-}
-
-fn missing(files: &Files, number: u64) -> Error {
-    let name = files.describe(&names::table(number));
-    Error::Io { file: name, doing: "open", source: Arc::new(std::io::ErrorKind::NotFound.into()) }
 }

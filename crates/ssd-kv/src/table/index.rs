@@ -28,6 +28,7 @@ struct Heads {
 
 /// Eight bytes of a user key from offset `skip`, as a number that sorts like the keys.
 fn head(user: &[u8], skip: usize) -> u64 {
+    debug_assert!(skip <= user.len(), "a key with the common prefix");
     let mut bytes = [0; 8];
     let rest = &user[skip..user.len().min(skip + 8)];
     bytes[..rest.len()].copy_from_slice(rest);
@@ -39,6 +40,10 @@ impl Index {
     /// in order): a search in the block then reports what is wrong.
     pub(crate) fn new(block: Block) -> Index {
         let heads = Heads::of(&block).unwrap_or_default();
+        let has_heads = !heads.keys.is_empty();
+        let entries = if has_heads { block.restarts() } else { 0 };
+        assert_eq!(heads.handles.len(), entries, "a handle for each entry, or no heads at all");
+        assert!(!has_heads || heads.keys.len() + 1 == entries, "the last key has no head");
         Index { block, heads }
     }
 
@@ -62,6 +67,7 @@ impl Index {
         } else {
             (keys.len(), keys.len())
         };
+        debug_assert!(low <= high && high <= keys.len(), "a range of heads");
         // Where all heads are passed, the last key may still be below.
         Some((low, if high == keys.len() { high + 1 } else { high }))
     }
@@ -94,6 +100,10 @@ impl Index {
                 high = middle;
             }
         }
+        debug_assert!(
+            low == 0 || key::compare(self.block.restart_key(low - 1)?, target).is_lt(),
+            "the blocks before end before the key"
+        );
         Ok(self.heads.handles.get(low).copied())
     }
 }

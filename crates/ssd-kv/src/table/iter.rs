@@ -30,6 +30,7 @@ impl TableIter {
 
     /// The block of the current entry.
     pub(crate) fn block(&self) -> Handle {
+        debug_assert!(self.valid(), "no entry");
         self.handle.unwrap_or_default()
     }
 
@@ -40,11 +41,13 @@ impl TableIter {
 
     #[inline]
     pub(crate) fn key(&self) -> &[u8] {
+        debug_assert!(self.handle.is_some(), "the keys of the index are none of the table's");
         self.data.key()
     }
 
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
+        debug_assert!(self.valid(), "no entry");
         self.data.value()
     }
 
@@ -55,6 +58,7 @@ impl TableIter {
             return Ok(());
         }
         let handle = self.table.handle(self.index.value())?;
+        // A seek often ends in the block where the last one ended.
         if self.handle != Some(handle) {
             self.handle = None;
             let block: Block = self.table.block(handle, self.options)?;
@@ -114,6 +118,7 @@ impl TableIter {
 
     #[inline]
     pub(crate) fn next(&mut self) -> Result<()> {
+        debug_assert!(self.valid(), "after the last entry nothing follows");
         let result = self.data.next();
         if result.is_ok() && self.data.valid() {
             return Ok(());
@@ -123,6 +128,7 @@ impl TableIter {
     }
 
     pub(crate) fn prev(&mut self) -> Result<()> {
+        debug_assert!(self.valid(), "the entry before none");
         let result = self.data.prev();
         self.moved(result)?;
         self.skip_backward()
@@ -130,6 +136,7 @@ impl TableIter {
 
     fn skip_forward(&mut self) -> Result<()> {
         while self.handle.is_some() && !self.data.valid() {
+            debug_assert!(self.index.valid(), "the index names the block that is loaded");
             let result = self.index.next();
             self.index_moved(result)?;
             if self.handle.is_some() {
@@ -142,6 +149,7 @@ impl TableIter {
 
     fn skip_backward(&mut self) -> Result<()> {
         while self.handle.is_some() && !self.data.valid() {
+            debug_assert!(self.index.valid(), "the index names the block that is loaded");
             let result = self.index.prev();
             self.index_moved(result)?;
             if self.handle.is_some() {

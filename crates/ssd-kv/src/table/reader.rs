@@ -137,6 +137,7 @@ impl Table {
             }
             at = at.max(next.offset.saturating_add(next.size).saturating_add(TRAILER as u64));
         }
+        assert!(found.is_sorted() && found.iter().all(|&at| at < end), "gaps between the blocks");
         Ok(found)
     }
 
@@ -196,6 +197,7 @@ impl Table {
     fn mapped(&self, handle: Handle, verify: bool) -> Result<Option<Piece>> {
         let Some(region) = &self.region else { return Ok(None) };
         let (start, size) = self.extent(handle)?;
+        debug_assert!(start + size + TRAILER <= region.len(), "the mapping has all of the file");
         if region[start + size] != 0 {
             return Ok(None);
         }
@@ -206,6 +208,7 @@ impl Table {
     }
 
     fn check(&self, handle: Handle, raw: &[u8]) -> Result<()> {
+        debug_assert_eq!(raw.len() as u64, handle.size + TRAILER as u64, "a block and its trailer");
         let size = raw.len() - TRAILER;
         if masked(crc32c::crc32c(&raw[..=size])) == fixed32(raw, size + 1) {
             return Ok(());
@@ -253,6 +256,7 @@ impl Table {
         options: ReadOptions,
         found: impl FnOnce(&[u8], &[u8]) -> T,
     ) -> Result<Option<T>> {
+        debug_assert_eq!(hash, bloom::key_hash(crate::format::key::user(target)), "another key's");
         let Some(handle) = self.index.find(target).map_err(|d| self.index_damage(d))? else {
             return Ok(None);
         };

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::format::block::BlockBuilder;
 use crate::format::coding::masked;
 use crate::format::filter::FilterBuilder;
-use crate::format::footer::{Footer, Handle};
+use crate::format::footer::{Footer, Handle, TRAILER};
 use crate::format::key;
 use crate::options::{Compression, Options};
 use crate::policy::{OpenBlock, Policy};
@@ -24,6 +24,7 @@ pub(crate) struct TableOptions {
 
 impl TableOptions {
     pub(crate) fn of(options: &Options) -> TableOptions {
+        assert!(options.check().is_ok(), "options are checked where they come in");
         TableOptions {
             block_size: options.block_size,
             restart_interval: options.block_restart_interval,
@@ -88,6 +89,7 @@ impl TableWriter {
         self.last_key.clear();
         self.last_key.extend_from_slice(key);
         self.entries += 1;
+        debug_assert!(self.pending.is_none(), "the index entry is written before the next block");
         self.data.add(key, value);
         if policy.cut_after(self.data.size(), self.options.block_size) {
             self.end_block(policy)?;
@@ -96,6 +98,7 @@ impl TableWriter {
     }
 
     pub(crate) fn last_key(&self) -> &[u8] {
+        assert!(self.entries > 0, "a table without an entry has no last key");
         &self.last_key
     }
 
@@ -113,6 +116,7 @@ impl TableWriter {
         if self.data.entries() == 0 {
             return Ok(());
         }
+        assert!(self.pending.is_none(), "the index entry of the previous block would be lost");
         self.pending = Some(self.compress_and_write(Which::Data)?);
         let zeros = policy.padding(self.file.written());
         self.file.append(&vec![0; zeros as usize])?;
@@ -132,22 +136,28 @@ impl TableWriter {
             handle.put(&mut value);
             metaindex.add(FILTER_NAME, &value);
         }
+        // In the place of a data block, to be compressed and written like one.
+        assert_eq!(self.data.entries(), 0, "entries that no block has");
         self.data = metaindex;
         let metaindex = self.compress_and_write(Which::Data)?;
         if let Some(handle) = self.pending.take() {
             self.index_entry(&key::successor(&self.last_key), handle);
         }
+        assert!(self.entries == 0 || self.index.entries() > 0, "blocks that nothing leads to");
         let index = self.compress_and_write(Which::Index)?;
+        assert!(metaindex.offset + metaindex.size < index.offset, "in the order of the footer");
         self.file.append(&Footer { metaindex, index }.encoded())?;
         self.file.flush()?;
         Ok(self.file.written())
     }
 
     pub(crate) fn sync(&mut self) -> Result<()> {
+        assert!(self.pending.is_none() && self.data.entries() == 0, "the table is not finished");
         self.file.sync()
     }
 
     fn index_entry(&mut self, key: &[u8], handle: Handle) {
+        debug_assert!(key::compare(&self.last_key, key).is_le(), "seeks would pass the block");
         let mut value = Vec::with_capacity(20);
         handle.put(&mut value);
         self.index.add(key, &value);
@@ -159,6 +169,7 @@ impl TableWriter {
             Which::Index => &mut self.index,
         };
         let raw = builder.finish();
+        assert!(raw.len() >= 4, "a block ends with the number of its restarts");
         let handle = match self.options.compression {
             Compression::None => write_block(&mut self.file, raw, 0)?,
             Compression::Snappy => {
@@ -189,5 +200,6 @@ fn write_block(file: &mut Writer, contents: &[u8], kind: u8) -> Result<Handle> {
     let mut trailer = [kind, 0, 0, 0, 0];
     trailer[1..].copy_from_slice(&masked(crc).to_le_bytes());
     file.append(&trailer)?;
+    assert_eq!(handle.offset + handle.size + TRAILER as u64, file.written(), "where readers look");
     Ok(handle)
 }

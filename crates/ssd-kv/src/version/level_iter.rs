@@ -19,6 +19,10 @@ pub(crate) struct LevelIter {
 
 impl LevelIter {
     pub(crate) fn new(files: Vec<File>, tables: Arc<Tables>, options: ReadOptions) -> LevelIter {
+        debug_assert!(
+            files.windows(2).all(|f| key::compare(&f[0].largest, &f[1].smallest).is_lt()),
+            "tables of a sorted level do not overlap"
+        );
         LevelIter { files, tables, options, at: 0, table: None }
     }
 
@@ -57,7 +61,14 @@ impl LevelIter {
             self.table = Some(TableIter::new(table, self.options));
         }
         self.at = at;
+        debug_assert!(self.is_open(at), "the table is that of its place");
         Ok(self.table.as_mut())
+    }
+
+    /// Whether the table at this place is the one that is open.
+    fn is_open(&self, at: usize) -> bool {
+        let number = self.files.get(at).map(|file| file.number);
+        self.table.as_ref().map(TableIter::file) == number
     }
 
     pub(crate) fn first(&mut self) -> Result<()> {
@@ -75,6 +86,7 @@ impl LevelIter {
     }
 
     pub(crate) fn seek(&mut self, target: &[u8]) -> Result<()> {
+        // Tables that end before the target are not opened.
         let at = self.files.partition_point(|f| key::compare(&f.largest, target) == Ordering::Less);
         if let Some(table) = self.open(at)? {
             table.seek(target)?;
@@ -86,6 +98,7 @@ impl LevelIter {
     /// If the place is not valid.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<()> {
+        debug_assert!(self.valid(), "after the last entry nothing follows");
         self.table.as_mut().expect("a valid place").next()?;
         if self.valid() { Ok(()) } else { self.skip_forward() }
     }
@@ -93,12 +106,14 @@ impl LevelIter {
     /// # Panics
     /// If the place is not valid.
     pub(crate) fn prev(&mut self) -> Result<()> {
+        debug_assert!(self.valid(), "the entry before none");
         self.table.as_mut().expect("a valid place").prev()?;
         self.skip_backward()
     }
 
     fn skip_forward(&mut self) -> Result<()> {
         while self.table.is_some() && !self.valid() {
+            debug_assert!(self.is_open(self.at), "the table is that of its place");
             if let Some(table) = self.open(self.at + 1)? {
                 table.first()?;
             }
@@ -108,6 +123,8 @@ impl LevelIter {
 
     fn skip_backward(&mut self) -> Result<()> {
         while self.table.is_some() && !self.valid() {
+            debug_assert!(self.is_open(self.at), "the table is that of its place");
+            // Before the first table lies `usize::MAX`, where there is none.
             if let Some(table) = self.open(self.at.wrapping_sub(1))? {
                 table.last()?;
             }

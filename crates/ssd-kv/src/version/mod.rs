@@ -34,6 +34,7 @@ pub(crate) struct FileMeta {
 
 impl FileMeta {
     pub(crate) fn new(number: u64, size: u64, smallest: Vec<u8>, largest: Vec<u8>) -> FileMeta {
+        assert!(smallest.len() >= 8 && largest.len() >= 8, "internal keys end in a tag");
         // One look costs about as much as compacting 40 KiB; 16 KiB is on the safe side.
         let allowed_seeks = AtomicI64::new((size / (16 << 10)).max(100) as i64);
         FileMeta { number, size, smallest, largest, allowed_seeks }
@@ -74,7 +75,12 @@ enum Look {
 impl Version {
     /// A version of files that are sorted already.
     pub(crate) fn new(files: [Vec<File>; LEVELS]) -> Version {
+        for files in &files {
+            let order = |f: &File, g: &File| key::compare(&f.smallest, &g.smallest).is_le();
+            assert!(files.is_sorted_by(order), "searches bisect the files of a level");
+        }
         let mut newest_first = files[0].clone();
+        // Numbers ascend with time, so a larger one means newer data.
         newest_first.sort_by_key(|f| std::cmp::Reverse(f.number));
         let mut version = Version { files, newest_first, ..Version::default() };
         for level in 0..LEVELS - 1 {
@@ -93,6 +99,7 @@ impl Version {
 
     /// The only file of a sorted level that may hold `user`: the first that ends at or after the key.
     fn candidate(&self, level: usize, internal: &[u8]) -> Option<&File> {
+        debug_assert!(level > 0, "tables of level 0 overlap: there may be several");
         let files = &self.files[level];
         let at = files.partition_point(|f| key::compare(&f.largest, internal) == Ordering::Less);
         let file = files.get(at)?;
@@ -135,6 +142,7 @@ impl Version {
         let (mut value, mut looks) = (None, 0);
         let mut first: Option<(usize, File)> = None;
         self.each_candidate(&target, |level, file| {
+            debug_assert!(value.is_none(), "the newest entry ends the search");
             looks += 1;
             if looks == 1 {
                 first = Some((level, file.clone()));
@@ -162,6 +170,8 @@ impl Version {
 
     /// Count a read that searched the file in vain.
     fn charge(&self, level: usize, file: &File) {
+        debug_assert!(level + 1 < LEVELS, "below the last level no second look follows");
+        debug_assert!(self.files[level].iter().any(|f| Arc::ptr_eq(f, file)), "another version's");
         if file.allowed_seeks.fetch_sub(1, Relaxed) <= 1 {
             locked(&self.to_compact).get_or_insert_with(|| (level, file.clone()));
             self.seeks_due.store(true, Relaxed);
@@ -178,6 +188,7 @@ impl Version {
             }
             Ok(count < 2)
         })?;
+        debug_assert!(count <= 2, "the search goes on after its end");
         if let (Some((level, file)), 2) = (first, count) {
             self.charge(level, &file);
         }
@@ -185,7 +196,10 @@ impl Version {
     }
 
     pub(crate) fn to_compact(&self) -> Option<(usize, File)> {
-        locked(&self.to_compact).clone()
+        let is_due = self.seeks_due.load(Relaxed);
+        let found = locked(&self.to_compact).clone();
+        assert!(found.is_some() || !is_due, "the table is noted before it is announced");
+        found
     }
 
     /// Whether a compaction is due.
@@ -211,6 +225,7 @@ impl Version {
                 sources.push(Source::Level(Box::new(iter)));
             }
         }
+        debug_assert_eq!(sources.len(), self.ranks().len(), "a rank for each source");
         Ok(sources)
     }
 
@@ -224,11 +239,14 @@ impl Version {
         }
         let lower = self.files[1..].iter().filter(|files| !files.is_empty()).count();
         ranks.extend(ranks.len()..ranks.len() + lower);
+        let places: std::collections::BTreeSet<usize> = ranks.iter().copied().collect();
+        assert!(places.into_iter().eq(0..ranks.len()), "every place of the order is taken once");
         ranks
     }
 
     /// Whether some file of the level overlaps this range of user keys.
     pub(crate) fn overlaps(&self, level: usize, smallest: &[u8], largest: &[u8]) -> bool {
+        assert!(smallest <= largest, "a range of a table, from its first to its last key");
         self.files[level].iter().any(|f| {
             key::compare_user(key::user(&f.largest), smallest) != Ordering::Less
                 && key::compare_user(key::user(&f.smallest), largest) != Ordering::Greater
@@ -260,6 +278,7 @@ impl Version {
 }
 
 fn look_at(user: &[u8], key: &[u8], value: &[u8]) -> Look {
+    debug_assert!(key::user(key) >= user, "a seek ends at its target or after it");
     if key::user(key) != user {
         return Look::Nothing;
     }

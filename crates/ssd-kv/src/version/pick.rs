@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 /// The size limit of a level from 1 on, in bytes.
 pub(crate) fn level_limit(level: usize) -> f64 {
+    debug_assert!((1..LEVELS).contains(&level), "level {level} has no limit of bytes");
     (1..level).fold(10.0 * 1_048_576.0, |limit, _| limit * 10.0)
 }
 
@@ -31,6 +32,30 @@ pub(crate) struct Picked {
 }
 
 impl Picked {
+    /// What a compaction of these files relies on. Were it wrong, an older entry could come to lie above a
+    /// newer one, where gets find it first.
+    fn check(&self) {
+        let Picked { version, level, inputs: [upper, lower], .. } = self;
+        assert!(level + 1 < LEVELS, "the last level is not compacted");
+        assert!(!upper.is_empty(), "a compaction has inputs");
+        let (first, last) = range(upper);
+        assert_eq!(last, self.pointer, "the next compaction goes on where this one ends");
+        let span = (key::user(&first), key::user(&last));
+        let left_out = |level: usize, inputs: &[File]| -> Vec<File> {
+            let is_input = |f: &File| inputs.iter().any(|input| input.number == f.number);
+            version.files[level].iter().filter(|f| !is_input(f)).cloned().collect()
+        };
+        let overlaps =
+            |f: &File| key::user(&f.smallest) <= span.1 && key::user(&f.largest) >= span.0;
+        let stay = left_out(*level, upper);
+        assert_eq!(stay.len() + upper.len(), version.files[*level].len(), "inputs of the level");
+        let stay_below = left_out(level + 1, lower);
+        assert!(!stay_below.iter().any(overlaps), "a table of the next level is left out");
+        let continues = |f: &File| key::compare(&f.smallest, &last).is_gt();
+        let older = |f: &&File| *level == 0 || continues(f);
+        assert!(!stay.iter().filter(older).any(overlaps), "older entries of a key stay above it");
+    }
+
     /// Whether the compaction has one input that can move to the next level unchanged. It cannot if it
     /// overlaps so much of the level after next that compacting it from there would be very expensive.
     pub(crate) fn is_trivial_move(&self, max_file_size: u64) -> bool {
@@ -67,7 +92,9 @@ pub(crate) fn pick(
         let span = range(&inputs);
         inputs = user_overlap(version, 0, &span);
     }
-    Some(with_others(version, level, inputs, max_file_size))
+    let picked = with_others(version, level, inputs, max_file_size);
+    picked.check();
+    Some(picked)
 }
 
 /// A compaction of the files of a level that overlap a range of user keys, or of a part of them.
@@ -93,6 +120,7 @@ pub(crate) fn pick_range(
         return None;
     }
     let mut picked = with_others(version, level, inputs, max_file_size);
+    picked.check();
     picked.manual = true;
     Some(picked)
 }
@@ -112,6 +140,7 @@ fn with_others(
     if !below.is_empty() {
         let mut more = user_overlap(version, level, &all);
         add_boundary(&version.files[level], &mut more);
+        assert!(more.len() >= inputs.len(), "a wider range has all files of the narrower one");
         if more.len() > inputs.len() && total_size(&below) + total_size(&more) < 25 * max_file_size
         {
             let wider = range(&more);

@@ -6,7 +6,8 @@ use std::cmp::Ordering;
 
 /// Total size of these files in bytes.
 pub(crate) fn total_size(files: &[File]) -> u64 {
-    files.iter().map(|f| f.size).sum()
+    // A damaged manifest may state any sizes; that they are wrong shows when the tables are opened.
+    files.iter().fold(0, |sum, f| sum.saturating_add(f.size))
 }
 
 /// Smallest and largest internal key of these files.
@@ -24,7 +25,9 @@ pub(crate) fn range<'a>(files: impl IntoIterator<Item = &'a File>) -> (Vec<u8>, 
         }
     }
     let known = "a range is that of at least one file";
-    (smallest.expect(known).to_vec(), largest.expect(known).to_vec())
+    let (smallest, largest) = (smallest.expect(known), largest.expect(known));
+    debug_assert!(key::compare(smallest, largest).is_le(), "audited files");
+    (smallest.to_vec(), largest.to_vec())
 }
 
 /// Files of the level that overlap a range of user keys; None is no bound. Files of level 0 may
@@ -59,6 +62,7 @@ pub(crate) fn overlapping(
         } else {
             continue;
         }
+        // The range has grown: files that were outside may overlap it now.
         found.clear();
         at = 0;
     }
@@ -80,6 +84,7 @@ pub(crate) fn add_boundary(files: &[File], chosen: &mut Vec<File>) {
         let Some(next) = boundary.min_by(|a, b| key::compare(&a.smallest, &b.smallest)) else {
             return;
         };
+        assert!(key::compare(&next.largest, &largest).is_gt(), "each one found goes further");
         largest.clone_from(&next.largest);
         chosen.push(next.clone());
     }

@@ -4,7 +4,7 @@ use super::pick::Pointers;
 use super::{File, FileMeta, Version};
 use crate::error::{Error, Result};
 use crate::format::edit::{COMPARATOR, Edit, LEVELS, NewFile};
-use crate::format::key;
+use crate::format::key::{self, MAX_SEQUENCE};
 use crate::format::log::{Entry, LogReader, LogWriter};
 use crate::format::names;
 use crate::vfs::Files;
@@ -68,6 +68,7 @@ impl VersionSet {
         set.replay(manifest)?;
         set.manifest_number = set.next_file;
         set.next_file += 1;
+        set.check();
         Ok(set)
     }
 
@@ -106,8 +107,23 @@ impl VersionSet {
         self.use_number(self.log_number);
         self.use_number(self.previous_log);
         sort(&mut levels);
+        for file in levels.iter().flatten() {
+            self.use_number(file.number);
+        }
         self.install(Version::new(levels));
-        self.current.audit().map_err(|what| Error::corrupt(&name, end, what))
+        self.current.audit().map_err(|what| Error::corrupt(&name, end, what))?;
+        self.check();
+        Ok(())
+    }
+
+    /// What must hold between edits.
+    pub(crate) fn check(&self) {
+        let number = self.current.files.iter().flatten().map(|f| f.number).max().unwrap_or(0);
+        assert!(number < self.next_file, "table {number}: a number would be given twice");
+        assert!(self.log_number < self.next_file, "a log with a number not yet given");
+        assert!(self.manifest_number < self.next_file, "a manifest with a number not yet given");
+        assert!(self.previous_log < self.next_file, "a log with a number not yet given");
+        assert!(self.last_sequence <= MAX_SEQUENCE, "sequence numbers have 56 bits");
     }
 
     fn install(&mut self, version: Version) {
@@ -117,12 +133,14 @@ impl VersionSet {
     }
 
     pub(crate) fn new_number(&mut self) -> u64 {
+        assert!(self.next_file > self.manifest_number, "a number is given once");
         self.next_file += 1;
         self.next_file - 1
     }
 
     /// Return a number that was not used, if it is the last one.
     pub(crate) fn reuse_number(&mut self, number: u64) {
+        assert!(number < self.next_file, "a number that was never given");
         if self.next_file == number + 1 {
             self.next_file = number;
         }
@@ -139,6 +157,7 @@ impl VersionSet {
         let numbers = |v: &Version| v.files.iter().flatten().map(|f| f.number).collect::<Vec<_>>();
         let mut live: BTreeSet<u64> = numbers(&self.current).into_iter().collect();
         held.for_each(|v| live.extend(numbers(&v)));
+        assert!(live.last().is_none_or(|&n| n < self.next_file), "a number not yet given");
         live
     }
 
@@ -151,6 +170,9 @@ impl VersionSet {
         for (level, key) in &edit.compact_pointers {
             self.pointers[*level] = Some(key.clone());
         }
+        assert!(edit.log_number >= Some(self.log_number), "logs that are in tables stay there");
+        let numbers = edit.added.iter().map(|f| f.number);
+        assert!(numbers.max() < Some(self.next_file), "a table with a number not yet given");
         let mut levels = self.current.files.clone();
         apply(&mut levels, &edit).map_err(Error::Invalid)?;
         sort(&mut levels);
@@ -177,6 +199,7 @@ impl VersionSet {
         self.install(version);
         self.log_number = edit.log_number.unwrap_or(self.log_number);
         self.previous_log = edit.previous_log.unwrap_or(self.previous_log);
+        self.check();
         Ok(())
     }
 
@@ -213,6 +236,9 @@ pub(crate) fn described(level: usize, file: &FileMeta) -> NewFile {
 
 /// Write a manifest of one edit and point CURRENT to it.
 pub(crate) fn write_manifest(files: &Files, number: u64, edit: &Edit) -> Result<()> {
+    // What `replay` asks of a manifest.
+    assert!(edit.log_number.is_some() && edit.last_sequence.is_some(), "nothing could open it");
+    assert!(edit.next_file > Some(number), "the number of the manifest would be given again");
     let mut manifest = LogWriter::new(files.create(&names::manifest(number))?);
     manifest.add(&edit.encoded())?;
     manifest.sync()?;
@@ -235,6 +261,7 @@ fn apply(levels: &mut [Vec<File>; LEVELS], edit: &Edit) -> std::result::Result<(
         let Some(at) = levels[level].iter().position(|f| f.number == number) else {
             return Err(format!("table {number} is deleted from level {level}, but not in it"));
         };
+        // Out of order until `sort`: an edit may delete many.
         levels[level].swap_remove(at);
     }
     for new in &edit.added {

@@ -57,6 +57,17 @@ struct File {
 }
 
 impl State {
+    /// What must hold between calls.
+    fn check(&self) {
+        let mut ids = self.names.values().chain(self.durable_names.values());
+        assert!(ids.all(|id| self.contents.contains_key(id)), "a name of no contents");
+        assert!(
+            self.contents.last_key_value().is_none_or(|(&id, _)| id < self.next),
+            "an id given twice"
+        );
+        assert!(self.contents.values().all(|f| f.synced <= f.data.len()), "durable, not written");
+    }
+
     /// Count a call; `writes` is true if it changes the medium.
     fn call(&mut self, writes: bool) -> io::Result<()> {
         let number = self.calls;
@@ -88,6 +99,7 @@ impl FaultVfs {
             state.next = id + 1;
         }
         state.durable_names = state.names.clone();
+        state.check();
         FaultVfs { state: Arc::new(Mutex::new(state)) }
     }
 
@@ -121,6 +133,7 @@ impl FaultVfs {
         let mut files = BTreeMap::new();
         for (name, id) in names {
             let file = &state.contents[id];
+            assert!(file.synced <= file.data.len(), "{name}: durable, but not written");
             let loose = (file.data.len() - file.synced) as u64;
             let kept = match reset {
                 Reset::Torn(seed) => {
@@ -142,6 +155,7 @@ impl Vfs for FaultVfs {
         state.next += 1;
         state.contents.insert(id, File::default());
         state.names.insert(name.to_owned(), id);
+        state.check();
         Ok(Box::new(Handle { state: self.state.clone(), id }))
     }
 
@@ -157,6 +171,7 @@ impl Vfs for FaultVfs {
         state.call(true)?;
         let id = state.names.remove(from).ok_or(io::ErrorKind::NotFound)?;
         state.names.insert(to.to_owned(), id);
+        state.check();
         Ok(())
     }
 
@@ -224,6 +239,7 @@ impl VFile for Handle {
     fn append(&mut self, data: &[u8]) -> io::Result<()> {
         let mut state = locked(&self.state);
         let result = state.call(true);
+        assert!(state.contents.contains_key(&self.id), "contents stay, whatever happens to names");
         let written = if result.is_ok() { data } else { &data[..data.len() / 2] };
         if let Some(file) = state.contents.get_mut(&self.id) {
             file.data.extend_from_slice(written);
@@ -234,6 +250,7 @@ impl VFile for Handle {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let mut state = locked(&self.state);
         state.call(false)?;
+        // By its number: an open file can still be read when its name is gone.
         let data = &state.contents[&self.id].data;
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(data.len());
         let length = buffer.len().min(data.len() - start);
@@ -244,6 +261,7 @@ impl VFile for Handle {
     fn sync(&mut self) -> io::Result<()> {
         let mut state = locked(&self.state);
         state.call(true)?;
+        assert!(state.contents.contains_key(&self.id), "contents stay, whatever happens to names");
         if let Some(file) = state.contents.get_mut(&self.id) {
             file.synced = file.data.len();
         }

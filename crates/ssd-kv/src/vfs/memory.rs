@@ -40,12 +40,16 @@ impl SharedLock {
         *self = SharedLock::Shared(match *self {
             SharedLock::Free => 1,
             SharedLock::Held => return Err(io::ErrorKind::WouldBlock.into()),
-            SharedLock::Shared(others) => others + 1,
+            SharedLock::Shared(others) => {
+                assert!(others > 0, "the last holder frees the lock");
+                others + 1
+            }
         });
         Ok(())
     }
 
     pub(super) fn release(&mut self) {
+        assert!(*self != SharedLock::Free, "a lock is released by its holders, each once");
         *self = match *self {
             SharedLock::Shared(holders) if holders > 1 => SharedLock::Shared(holders - 1),
             _ => SharedLock::Free,

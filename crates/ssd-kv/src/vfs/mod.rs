@@ -11,6 +11,7 @@ mod read_only;
 pub(crate) mod region;
 
 use crate::error::{Error, Result};
+use crate::format::names;
 use std::io;
 use std::sync::Arc;
 
@@ -178,6 +179,7 @@ impl Files {
         let length = self.named(name, "measure", reader.file.len())?;
         let mut data = vec![0; usize::try_from(length).map_err(|_| Error::invalid("too long"))?];
         let got = self.named(name, "read", reader.file.read_at(0, &mut data))?;
+        assert!(got <= data.len(), "{name}: {got} bytes in a buffer of {}", data.len());
         data.truncate(got);
         Ok(data)
     }
@@ -187,15 +189,19 @@ impl Files {
     }
 
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<()> {
+        assert_ne!(from, to, "renamed to itself");
         self.named(from, "rename", self.vfs.rename(from, to))
     }
 
     pub(crate) fn remove(&self, name: &str) -> Result<()> {
+        debug_assert!(names::parse(name).is_some(), "{name}: files of others are never removed");
         self.named(name, "remove", self.vfs.remove(name))
     }
 
     pub(crate) fn list(&self) -> Result<Vec<String>> {
-        self.named("", "list", self.vfs.list())
+        let names = self.named("", "list", self.vfs.list())?;
+        assert!(names.is_sorted_by(|a, b| a < b), "a file layer lists each name once, in order");
+        Ok(names)
     }
 
     /// Whether the directory and this file exist; any other failure is an error.
@@ -280,12 +286,15 @@ impl Writer {
             }
         }
         self.buffer.extend_from_slice(data);
+        debug_assert!(self.buffer.len() <= GATHER, "what is gathered stays small");
+        debug_assert!(self.written >= self.buffer.len() as u64, "all of it is counted");
         Ok(())
     }
 
     /// Append and pass on at once, without a copy.
     pub(crate) fn append_now(&mut self, data: &[u8]) -> Result<()> {
         self.flush()?;
+        debug_assert!(self.buffer.is_empty(), "bytes in the order in which they were appended");
         self.written += data.len() as u64;
         self.file.append(data).map_err(|e| self.failed("append to", e))
     }
@@ -305,6 +314,7 @@ impl Writer {
 
     pub(crate) fn sync(&mut self) -> Result<()> {
         self.flush()?;
+        debug_assert!(self.buffer.is_empty(), "a sync covers all that was appended");
         self.file.sync().map_err(|e| self.failed("sync", e))
     }
 
@@ -339,6 +349,7 @@ impl Reader {
             .file
             .read_at(offset, &mut data)
             .map_err(|e| Error::io(self.name.clone(), "read", e))?;
+        assert!(got <= length, "{}: {got} bytes in a buffer of {length}", self.name);
         if got == length {
             return Ok(data);
         }

@@ -127,6 +127,7 @@ impl PosixVfs {
         let mut all = locked(&HELD);
         let (lock, file) = all.entry(folder.clone()).or_default();
         let was_free = *lock == SharedLock::Free;
+        assert!(!was_free || file.is_none(), "a lock of the system that nobody holds");
         take(lock)?;
         // What fails from here on is released again.
         let holder = Box::new(Lock { folder });
@@ -155,6 +156,7 @@ struct Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         let mut all = locked(&HELD);
+        debug_assert!(all.contains_key(&self.folder), "a folder is listed while it is locked");
         if let Some((lock, _)) = all.get_mut(&self.folder) {
             lock.release();
             if *lock == SharedLock::Free {
@@ -199,6 +201,7 @@ impl VFile for Opened {
         while got < buffer.len() {
             match self.file.read_at(&mut buffer[got..], offset + got as u64) {
                 Ok(0) => break,
+                // A system may give less than was asked for, also before the end.
                 Ok(n) => got += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),

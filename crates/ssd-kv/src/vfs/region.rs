@@ -37,6 +37,7 @@ impl Region {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
+        assert!(!start.is_null(), "slices need an address");
         Ok(Region(Backing::Mapped { start: start.cast(), length }))
     }
 }
@@ -66,7 +67,8 @@ impl Drop for Region {
     fn drop(&mut self) {
         if let Backing::Mapped { start, length } = self.0 {
             // SAFETY: made by `map` with this length; nothing borrows from it any more.
-            unsafe { libc::munmap(start.cast_mut().cast(), length) };
+            let result = unsafe { libc::munmap(start.cast_mut().cast(), length) };
+            debug_assert_eq!(result, 0, "the mapping is the one that `map` made");
         }
     }
 }
