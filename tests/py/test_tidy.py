@@ -476,7 +476,7 @@ ASSERTIONS = {
     f"{KV}/compaction": 0.77,
     f"{KV}/db": 0.42,
     f"{KV}/format": 0.42,
-    f"{KV}/memtable.rs": 0.87,
+    f"{KV}/memtable": 0.87,
     f"{KV}/merge.rs": 0.27,
     f"{KV}/table": 0.46,
     f"{KV}/version": 0.69,

@@ -1,5 +1,6 @@
 //! Trace files in: from the bytes of a file to the requests of a device.
 
+mod blkparse_report;
 pub mod columnar;
 mod detect;
 mod digest;
@@ -19,5 +20,6 @@ mod records;
 pub mod replay;
 pub(crate) mod scan;
 mod sort;
+pub(crate) mod tally;
 pub mod unit;
 mod volumes;

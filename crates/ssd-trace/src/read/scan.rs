@@ -1,19 +1,17 @@
 //! A whole trace: every line is an event, a part of the format, a part of blkparse's report, blank, or an
 //! error.
 
+use crate::read::blkparse_report::{has_report, is_report, starts_report};
 use crate::read::columnar::Reader;
-use crate::read::formats::TraceFormat;
-use crate::read::formats::{Clock, Cut, Event, Format, Line, ReadAs, Reject};
+use crate::read::formats::{Clock, Cut, Event, Format, Line, ReadAs, Reject, TraceFormat};
 use crate::read::input::{self, Step, Watch};
 use crate::read::lines::{Lines, Pieces, Text};
 use crate::read::order::{COUNTED, Late, Track, Tracks};
 use crate::read::records::{Part, Records};
 use crate::read::sort::{Entry, Room, Sorter};
-use crate::read::unit::Shape;
-use crate::read::volumes::Volumes;
+use crate::read::tally::Tally;
 use ssd_core::host::request::{Source, SourceError};
 use ssd_core::metrics::numbers::count;
-use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 
@@ -36,56 +34,6 @@ pub(crate) enum Refusal {
     Late(u64),
     /// The trace cannot be used.
     Trace(SourceError),
-}
-
-/// Counts over the whole file.
-#[derive(Default)]
-pub(crate) struct Tally {
-    pub(crate) lines: u64,
-    pub(crate) summary_lines: u64,
-    pub(crate) skipped_lines: u64,
-    pub(crate) first_skipped: Option<String>,
-    pub(crate) dataless: u64,
-    /// First and last time of the chosen action, nanoseconds.
-    pub(crate) times: Option<(u64, u64)>,
-    /// Time of the first record, which [`Clock::FirstRecord`] makes time 0; nanoseconds.
-    pub(crate) base_ns: Option<u64>,
-    /// The volume used, by number and name.
-    pub(crate) volume: Option<(u64, String)>,
-    /// Lines that are part of the format and hold no request.
-    pub(crate) header_lines: u64,
-    /// Records of other volumes than the one chosen.
-    pub(crate) other_volumes: u64,
-    /// Records that repeat an identical one less than 1 ms earlier.
-    pub(crate) doubled: u64,
-    /// With [`Chosen::Each`] the name of every volume.
-    pub(crate) names: BTreeMap<u64, String>,
-    /// Events that are earlier than one above them.
-    pub(crate) late: Late,
-    /// Events that were sorted.
-    pub(crate) sorted: u64,
-    /// Statistics of addresses and lengths.
-    pub(crate) shape: Shape,
-    volumes: Volumes,
-    /// A second volume has been seen, and none was chosen.
-    several: bool,
-    chosen: u64,
-    others: Vec<u64>,
-}
-
-impl Tally {
-    /// Events by action.
-    pub(crate) fn events(&self, action: u8) -> BTreeMap<char, u64> {
-        let mut events: BTreeMap<char, u64> = (0u8..)
-            .zip(self.others.iter().copied())
-            .filter(|&(_, count)| count > 0)
-            .map(|(letter, count)| (char::from(letter), count))
-            .collect();
-        if self.chosen > 0 {
-            events.insert(char::from(action), self.chosen);
-        }
-        events
-    }
 }
 
 /// Which volumes of a trace are used.
@@ -527,11 +475,6 @@ fn late(latest: u64) -> Reject {
     Reject { late: true, ..Reject::new(expected, 0) }
 }
 
-/// Whether blkparse's report about itself may stand in the file.
-fn has_report<P: Format>() -> bool {
-    P::INFO.format == TraceFormat::BlockEvent
-}
-
 /// The message when bytes cannot be read or decompressed.
 #[cold]
 pub(crate) fn unreadable(file: &str, place: &str, error: &io::Error) -> SourceError {
@@ -551,25 +494,4 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
     let head = &bytes[..bytes.len().min(SHOWN)];
     let dots = if head.len() < bytes.len() { "..." } else { "" };
     format!("\"{}{dots}\"", String::from_utf8_lossy(head).escape_debug())
-}
-
-/// The first line of a section of what blkparse and blktrace print about themselves:
-/// `CPU0 (8,0):`, `Total (8,0):`, `Throughput (R/W): ...`, `Input file ...`, `=== sda ===`.
-#[cold]
-fn starts_report(line: &[u8]) -> bool {
-    let line = line.trim_ascii_start();
-    if let Some(rest) = line.strip_prefix(b"CPU") {
-        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        return digits > 0 && rest[digits..].starts_with(b" (");
-    }
-    let starts: [&[u8]; 4] = [b"Total (", b"Throughput (R/W):", b"Input file ", b"=== "];
-    starts.iter().any(|start| line.starts_with(start))
-}
-
-/// Whether a line inside such a section belongs to it; an event, even a bad one, starts with a
-/// digit.
-#[cold]
-fn is_report(text: &Text<'_>) -> bool {
-    let first = text.bytes.trim_ascii_start().first();
-    text.whole && first.is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'=')
 }

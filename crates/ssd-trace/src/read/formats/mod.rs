@@ -8,7 +8,8 @@ mod ascii;
 mod cursor;
 mod iolog;
 
-use crate::read::scan::{Refusal, Scan, Tally};
+use crate::read::scan::{Refusal, Scan};
+use crate::read::tally::Tally;
 use crate::read::unit::Unit;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

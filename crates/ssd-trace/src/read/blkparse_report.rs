@@ -1,0 +1,30 @@
+//! What blkparse and blktrace print about themselves, after the events of a trace.
+
+use crate::read::formats::{Format, TraceFormat};
+use crate::read::lines::Text;
+
+/// Whether blkparse's report about itself may stand in the file.
+pub(super) fn has_report<P: Format>() -> bool {
+    P::INFO.format == TraceFormat::BlockEvent
+}
+
+/// The first line of a section of what blkparse and blktrace print about themselves:
+/// `CPU0 (8,0):`, `Total (8,0):`, `Throughput (R/W): ...`, `Input file ...`, `=== sda ===`.
+#[cold]
+pub(super) fn starts_report(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
+    if let Some(rest) = line.strip_prefix(b"CPU") {
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        return digits > 0 && rest[digits..].starts_with(b" (");
+    }
+    let starts: [&[u8]; 4] = [b"Total (", b"Throughput (R/W):", b"Input file ", b"=== "];
+    starts.iter().any(|start| line.starts_with(start))
+}
+
+/// Whether a line inside such a section belongs to it; an event, even a bad one, starts with a
+/// digit.
+#[cold]
+pub(super) fn is_report(text: &Text<'_>) -> bool {
+    let first = text.bytes.trim_ascii_start().first();
+    text.whole && first.is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'=')
+}

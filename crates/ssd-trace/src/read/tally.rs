@@ -1,0 +1,56 @@
+//! What is counted over a whole trace file.
+
+use crate::read::order::Late;
+use crate::read::unit::Shape;
+use crate::read::volumes::Volumes;
+use std::collections::BTreeMap;
+
+/// Counts over the whole file.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) lines: u64,
+    pub(crate) summary_lines: u64,
+    pub(crate) skipped_lines: u64,
+    pub(crate) first_skipped: Option<String>,
+    pub(crate) dataless: u64,
+    /// First and last time of the chosen action, nanoseconds.
+    pub(crate) times: Option<(u64, u64)>,
+    /// Time of the first record, which [`Clock::FirstRecord`] makes time 0; nanoseconds.
+    pub(crate) base_ns: Option<u64>,
+    /// The volume used, by number and name.
+    pub(crate) volume: Option<(u64, String)>,
+    /// Lines that are part of the format and hold no request.
+    pub(crate) header_lines: u64,
+    /// Records of other volumes than the one chosen.
+    pub(crate) other_volumes: u64,
+    /// Records that repeat an identical one less than 1 ms earlier.
+    pub(crate) doubled: u64,
+    /// With [`Chosen::Each`] the name of every volume.
+    pub(crate) names: BTreeMap<u64, String>,
+    /// Events that are earlier than one above them.
+    pub(crate) late: Late,
+    /// Events that were sorted.
+    pub(crate) sorted: u64,
+    /// Statistics of addresses and lengths.
+    pub(crate) shape: Shape,
+    pub(super) volumes: Volumes,
+    /// A second volume has been seen, and none was chosen.
+    pub(super) several: bool,
+    pub(super) chosen: u64,
+    pub(super) others: Vec<u64>,
+}
+
+impl Tally {
+    /// Events by action.
+    pub(crate) fn events(&self, action: u8) -> BTreeMap<char, u64> {
+        let mut events: BTreeMap<char, u64> = (0u8..)
+            .zip(self.others.iter().copied())
+            .filter(|&(_, count)| count > 0)
+            .map(|(letter, count)| (char::from(letter), count))
+            .collect();
+        if self.chosen > 0 {
+            events.insert(char::from(action), self.chosen);
+        }
+        events
+    }
+}
