@@ -70,7 +70,10 @@ impl SkipList {
         words.resize(MAX_HEIGHT + HEAD, START);
         let mut arena = Arena { usage: 0, place: 0, left: 0 };
         arena.node(MAX_HEIGHT);
-        SkipList { words, height: 1, random: 0x5ead_beef, arena, ends: [START; MAX_HEIGHT] }
+        let ends = [START; MAX_HEIGHT];
+        let list = SkipList { words, height: 1, random: 0x5ead_beef, arena, ends };
+        debug_assert_eq!(list.next(START, 0), list.last(), "an empty list begins where it ends");
+        list
     }
 
     #[inline]
