@@ -28,6 +28,7 @@ mod caller;
 mod compose;
 pub mod excerpt;
 pub mod logs;
+mod page_file;
 mod pull;
 mod push;
 mod report;

@@ -213,3 +213,20 @@ fn a_job_file_sets_the_host() {
     assert_eq!(config.host.queue_depth, 7);
     fs::remove_dir_all(folder).expect("the folder goes");
 }
+
+#[test]
+fn contents_in_a_file_are_those_in_memory() {
+    let done = |data: &str| {
+        let sets = [("run.data", data), ("workload.read", "0.3"), ("precondition.fill", "1.0")];
+        let done = run(config(&sets), Setup::default(), &mut Unattended).expect("it is composed");
+        // Every read is checked against what was written.
+        assert_eq!(done.finished.ending, Ending::Completed, "{data}");
+        let gc = &done.finished.report.gc;
+        assert!(gc.pages_moved > 100, "{data}: collection has moved {} pages", gc.pages_moved);
+        done.finished.event_digest
+    };
+    let digests = ["bytes", "file", "digest"].map(done);
+    // Digests of bytes are not those of a page's stamp.
+    assert_eq!(digests[0], digests[1]);
+    assert_ne!(digests[0], digests[2]);
+}

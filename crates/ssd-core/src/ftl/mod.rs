@@ -18,7 +18,7 @@ pub mod space;
 mod validity;
 pub mod wear;
 
-use crate::config::Config;
+use crate::config::{Config, DataMode};
 use crate::memory::prefetch;
 use crate::nand::flash::Flash;
 use crate::nand::geometry::Geometry;
@@ -94,7 +94,12 @@ impl Ftl {
         victim.init(&blocks, 0);
         let mut ftl = Ftl {
             owners: Owners::new(geo.user_pages, geo.pages),
-            flash: Flash::new(&geo, config.run.data, config.metrics.op_log),
+            flash: Flash::new(
+                &geo,
+                config.run.data,
+                config.metrics.op_log,
+                (config.run.data == DataMode::File).then(|| plugs.page_store()).flatten(),
+            ),
             space: Space::new(&geo, config),
             wear: Wear::new(config, &geo),
             victim,

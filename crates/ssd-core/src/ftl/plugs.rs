@@ -13,6 +13,7 @@ use super::gc::trigger::{Trigger, TriggerPolicy};
 use super::gc::victim::{Victim, VictimPolicy};
 use super::place::{Layout, Placement, PlacementPolicy};
 use crate::config::Gc;
+use crate::nand::contents::PageStore;
 use crate::plug::PolicySpec;
 use crate::units::PoolId;
 use std::collections::BTreeMap;
@@ -72,9 +73,15 @@ pub trait Outside: Send + Sync {
     }
 }
 
-/// The factory of external policies, if there is one.
+/// Makes the store in which the pages of one machine keep their bytes.
+pub type MakePageStore = dyn Fn() -> Box<dyn PageStore> + Send + Sync;
+
+/// What a caller supplies for the machines of a run: a factory of external policies, a store of page contents.
 #[derive(Clone, Default)]
-pub struct Plugs(Option<Arc<dyn Outside>>);
+pub struct Plugs {
+    outside: Option<Arc<dyn Outside>>,
+    page_store: Option<Arc<MakePageStore>>,
+}
 
 impl std::fmt::Debug for Plugs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -86,19 +93,29 @@ impl Plugs {
     /// Policies built by the factory `outside`.
     #[must_use]
     pub fn new(outside: Arc<dyn Outside>) -> Plugs {
-        Plugs(Some(outside))
+        Plugs { outside: Some(outside), page_store: None }
+    }
+
+    /// The same, with a store for `run.data = "file"`.
+    #[must_use]
+    pub fn with_page_store(self, make: Arc<MakePageStore>) -> Plugs {
+        Plugs { page_store: Some(make), ..self }
+    }
+
+    pub(crate) fn page_store(&self) -> Option<Box<dyn PageStore>> {
+        self.page_store.as_ref().map(|make| make())
     }
 
     /// Whether there are external policies.
     #[inline(always)]
     #[must_use]
     pub fn any(&self) -> bool {
-        self.0.is_some()
+        self.outside.is_some()
     }
 
     /// A machine is about to be built.
     pub fn begin(&self) {
-        if let Some(outside) = &self.0 {
+        if let Some(outside) = &self.outside {
             outside.begin();
         }
     }
@@ -106,13 +123,13 @@ impl Plugs {
     /// The first fault of any external policy.
     #[must_use]
     pub fn fault(&self) -> Option<Fault> {
-        self.0.as_ref()?.fault()
+        self.outside.as_ref()?.fault()
     }
 
     /// The external policies by the key that they replace.
     #[must_use]
     pub fn names(&self) -> BTreeMap<String, String> {
-        self.0.as_ref().map(|outside| outside.names()).unwrap_or_default()
+        self.outside.as_ref().map(|outside| outside.names()).unwrap_or_default()
     }
 
     /// The external policies as the end of a sentence; empty without any.
@@ -129,24 +146,24 @@ impl Plugs {
     }
 
     pub(crate) fn victim(&self, spec: &PolicySpec, table: &BlockTable) -> Victim {
-        let outside = self.0.as_ref().and_then(|outside| outside.victim(table));
+        let outside = self.outside.as_ref().and_then(|outside| outside.victim(table));
         outside.map_or_else(|| Victim::build(spec, table), Victim::External)
     }
 
     pub(crate) fn triggers(&self, gc: &Gc) -> Vec<Trigger> {
-        match self.0.as_ref().and_then(|outside| outside.trigger()) {
+        match self.outside.as_ref().and_then(|outside| outside.trigger()) {
             Some(trigger) => vec![Trigger::External(trigger)],
             None => gc.trigger.iter().map(Trigger::build).collect(),
         }
     }
 
     pub(crate) fn concurrency(&self, spec: &PolicySpec) -> Concurrency {
-        let outside = self.0.as_ref().and_then(|outside| outside.concurrency());
+        let outside = self.outside.as_ref().and_then(|outside| outside.concurrency());
         outside.map_or_else(|| Concurrency::build(spec), Concurrency::External)
     }
 
     pub(crate) fn placement(&self, spec: &PolicySpec, layout: &Layout) -> Placement {
-        let outside = self.0.as_ref().and_then(|outside| outside.placement(layout));
+        let outside = self.outside.as_ref().and_then(|outside| outside.placement(layout));
         outside.map_or_else(|| Placement::build(spec, layout), Placement::External)
     }
 }

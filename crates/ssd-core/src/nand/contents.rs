@@ -132,6 +132,11 @@ impl Contents {
         all.filter(|&(_, &slot)| slot != NONE).map(|(page, _)| Ppn(page as u32))
     }
 
+    /// Bytes held to find the slots; what the store holds is its own.
+    pub(super) fn bytes_held(&self) -> usize {
+        (self.slot_of.len() + self.pages_in.len() + self.free.len()) * 4
+    }
+
     /// Why the store has failed.
     pub(super) fn failure(&self) -> Option<&str> {
         self.failure.as_deref()

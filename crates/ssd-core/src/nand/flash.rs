@@ -3,7 +3,7 @@
 //! Separate from the controller's state (maps, queues), because a power cut preserves the former and
 //! loses the latter. The out-of-band area of a page holds its LPN and, if requested, its sequence number.
 
-use super::contents::{Contents, Slabs};
+use super::contents::{Contents, PageStore, Slabs};
 use super::geometry::Geometry;
 use crate::config::DataMode;
 use crate::memory::{huge_vec, prefetch};
@@ -46,9 +46,14 @@ pub struct Flash {
 }
 
 impl Flash {
-    /// Erased flash.
+    /// Erased flash. `store`: where bytes lie, if pages hold them; `None`: in memory.
     #[must_use]
-    pub fn new(geo: &Geometry, data: DataMode, sequences: bool) -> Flash {
+    pub fn new(
+        geo: &Geometry,
+        data: DataMode,
+        sequences: bool,
+        store: Option<Box<dyn PageStore>>,
+    ) -> Flash {
         let pages = geo.pages as usize;
         let flash_blocks = (geo.pools * geo.blocks_per_pool * geo.members) as usize;
         Flash {
@@ -57,8 +62,9 @@ impl Flash {
             erasing: vec![false; flash_blocks],
             sequence: (sequences || data != DataMode::None).then(|| vec![0; pages]),
             digest: (data != DataMode::None).then(|| vec![0; pages]),
-            bytes: (data == DataMode::Bytes).then(|| {
-                Contents::new(geo.pages, 512 << geo.sector_shift, Box::new(Slabs::default()))
+            bytes: data.keeps_bytes().then(|| {
+                let store = store.unwrap_or_else(|| Box::new(Slabs::default()));
+                Contents::new(geo.pages, 512 << geo.sector_shift, store)
             }),
             members: geo.members,
         }
@@ -342,13 +348,14 @@ impl Flash {
         self.bytes.as_ref().map_or(Ok(()), Contents::audit)
     }
 
-    /// Bytes of memory held per physical page, contents included.
+    /// Bytes of memory held, without those that the page store holds.
     #[must_use]
     pub fn bytes_held(&self) -> usize {
         self.lpn.len() * 4
             + self.programmed.len() * 2
             + self.sequence.as_ref().map_or(0, |v| v.len() * 8)
             + self.digest.as_ref().map_or(0, |v| v.len() * 8)
+            + self.bytes.as_ref().map_or(0, Contents::bytes_held)
     }
 }
 
@@ -360,7 +367,7 @@ mod tests {
     fn flash() -> (Geometry, Flash) {
         let config = Config::default();
         let geo = Geometry::new(&config);
-        let flash = Flash::new(&geo, DataMode::None, false);
+        let flash = Flash::new(&geo, DataMode::None, false, None);
         (geo, flash)
     }
 

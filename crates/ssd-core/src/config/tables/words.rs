@@ -33,6 +33,16 @@ crate::word_enum! {
         Digest = "digest",
         /// The bytes themselves; every read is checked.
         Bytes = "bytes",
+        /// The bytes, in a temporary sparse file instead of in memory; every read is checked.
+        File = "file",
+    }
+}
+
+impl DataMode {
+    /// Whether pages hold what the host wrote, byte by byte.
+    #[must_use]
+    pub const fn keeps_bytes(self) -> bool {
+        matches!(self, DataMode::Bytes | DataMode::File)
     }
 }
 

@@ -17,7 +17,7 @@ use super::gc::victim::VictimPolicy;
 use super::plugs::Plugs;
 use super::space::Ground;
 use super::{Ftl, Geometry};
-use crate::config::{Config, DataMode};
+use crate::config::{Config, DataMode, Word as _};
 use crate::units::{BlockId, Ppn};
 use columns::Columns;
 use serde::{Deserialize, Serialize};
@@ -158,7 +158,9 @@ fn fits(shape: &Shape, keeps: Keeps, config: &Config) -> Result<(), String> {
         Err(format!("the snapshot does not hold what {key} needs: make it with the same setting"))
     };
     match mode {
-        DataMode::Bytes if !keeps.bytes => lacks("run.data = \"bytes\""),
+        DataMode::Bytes | DataMode::File if !keeps.bytes => {
+            lacks(&format!("run.data = \"{}\"", mode.word()))
+        }
         DataMode::Digest if !keeps.digest => lacks("run.data = \"digest\""),
         _ if log && !keeps.sequence => lacks("metrics.op_log = true"),
         _ => Ok(()),

@@ -119,7 +119,7 @@ impl Content {
         range: (usize, usize),
         page: &Payload,
     ) {
-        if self.mode != DataMode::Bytes {
+        if !self.mode.keeps_bytes() {
             return;
         }
         let data = self.reads.entry(id).or_insert_with(|| vec![0; size]);
