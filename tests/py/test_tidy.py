@@ -218,12 +218,12 @@ CONFIG_STAGES = [
 ]
 
 
-def _config_paths(name: str, text: str) -> Iterator[tuple[int, str]]:
-    """What a file of the configuration uses of it, from `config` on, with its line."""
+def _paths_within(module: str, name: str, text: str) -> Iterator[tuple[int, str]]:
+    """What a file of `module`, at the root of the crate, uses of that module, with its line."""
     for line, path in _crate_paths(text):
-        if _begins(path, "config"):
-            yield line, path.removeprefix("config").removeprefix("::")
-    here = Path(name).relative_to(CONFIG).with_suffix("").parts
+        if _begins(path, module):
+            yield line, path.removeprefix(module).removeprefix("::")
+    here = Path(name).relative_to(f"{CORE}/{module}").with_suffix("").parts
     here = here[:-1] if here[-1] == "mod" else here
     code = _code_of(text)
     for found in re.finditer(r"\b((?:super::)+)([\w:]*)", code):
@@ -241,9 +241,30 @@ def _stage_complaints(name: str, text: str) -> Iterator[str]:
         yield f"{name}: {own} is not in CONFIG_STAGES"
         return
     allowed = {own}.union(*CONFIG_STAGES[:at])
-    for line, path in _config_paths(name, text):
+    for line, path in _paths_within("config", name, text):
         if path.split("::")[0] not in allowed:
             yield f"{name}:{line}: {own} must not use config::{path}, which is no earlier stage"
+
+
+# Part of the timed machine -> the others that it may use. None knows the machine.
+SIM = f"{CORE}/sim"
+SIM_PARTS: dict[str, set[str]] = {
+    "join": set(),
+    "array": set(),
+    "front": {"join"},
+    "collector": {"array", "join"},
+    "ledger": {"array", "front"},
+}
+
+
+def _part_complaints(name: str, text: str) -> Iterator[str]:
+    part = name.removeprefix(f"{SIM}/").removesuffix(".rs").split("/")[0]
+    if not name.startswith(f"{SIM}/") or part not in SIM_PARTS:
+        return
+    code = text.partition("#[cfg(test)]\nmod tests")[0]
+    for line, path in _paths_within("sim", name, code):
+        if path.split("::")[0] not in {part, *SIM_PARTS[part]}:
+            yield f"{name}:{line}: {part} must not use sim::{path}"
 
 
 # ---------------------------------------------------------------- arrows inside the Python package
@@ -576,6 +597,7 @@ def _adr_complaints() -> Iterator[str]:
 Rule = Callable[[str, str], Iterator[str]]
 TEXT_RULES: list[tuple[Rule, list[str]]] = [
     (_arrow_complaints, RUST),
+    (_part_complaints, RUST),
     (_stage_complaints, RUST),
     (_package_complaints, PYTHON),
     (_trace_complaints, RUST),
@@ -635,6 +657,9 @@ BREAKS: list[tuple[Rule, str, str]] = [
     (_stage_complaints, f"{CONFIG}/tables/words/a.rs", "use super::super::super::load::load;"),
     (_stage_complaints, f"{CONFIG}/keys/mod.rs", "use crate::config::{text, checks};"),
     (_stage_complaints, f"{CONFIG}/text/a.rs", "use crate::config::Config;"),
+    (_part_complaints, f"{SIM}/array/bus.rs", "use super::super::ssd::Ssd;"),
+    (_part_complaints, f"{SIM}/front/mod.rs", "use super::array::Array;"),
+    (_part_complaints, f"{SIM}/ledger/mod.rs", "use crate::sim::collector::Collector;"),
     (_package_complaints, f"{PACKAGE}/novel.py", ""),
     (_package_complaints, f"{PACKAGE}/results.py", ""),
     (_package_complaints, f"{PACKAGE}/novel/a.py", ""),

@@ -65,7 +65,7 @@ impl Content {
         old: &Payload,
         data: Option<&[u8]>,
     ) -> Payload {
-        let stamp = crate::sim::functional::fill_digest(lpn, sequence);
+        let stamp = crate::nand::flash::fill_digest(lpn, sequence);
         let whole = range == (0, self.page_bytes);
         if self.mode == DataMode::Digest {
             let mixed = old.digest ^ stamp ^ (range.0 as u64) << 32 ^ range.1 as u64;
