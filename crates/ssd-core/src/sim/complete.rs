@@ -280,16 +280,14 @@ impl Ssd {
     #[inline(always)]
     fn finish_part_of(&mut self, owner: RequestSlot, slot: OpSlot, parts: &Parts) {
         self.array.ops.remove(slot);
-        if self.front.part_ends(owner) {
-            self.complete_request(owner, parts);
-        }
+        self.part_ends(owner, parts);
     }
 
-    /// The last page operation of a request has finished; `parts` are those of that operation.
-    #[inline]
-    fn complete_request(&mut self, slot: RequestSlot, parts: &Parts) {
+    /// A part of the request in `slot` has ended; if it was the last one, `parts` say where the time went.
+    #[inline(never)]
+    fn part_ends(&mut self, slot: RequestSlot, parts: &Parts) {
         let now = self.array.now;
-        let request = self.front.complete(slot, now);
+        let Some(request) = self.front.part_ends(slot, now) else { return };
         self.ledger.completed(now, request, parts, &self.ftl.geo);
         if self.front.epochs.flush_waits() {
             self.complete_flushes();
@@ -299,11 +297,9 @@ impl Ssd {
     #[inline(never)]
     pub(crate) fn complete_flushes(&mut self) {
         while let Some(slot) = self.front.epochs.next_flush() {
-            if self.front.part_ends(slot) {
-                let waited = self.array.now - self.front.requests.at(slot).arrival;
-                let parts = Parts { queue_ns: waited.0, ..Parts::default() };
-                self.complete_request(slot, &parts);
-            }
+            let waited = self.array.now - self.front.requests.at(slot).arrival;
+            let parts = Parts { queue_ns: waited.0, ..Parts::default() };
+            self.part_ends(slot, &parts);
         }
     }
 

@@ -217,7 +217,7 @@ impl Ssd {
     #[inline(always)]
     fn end_instant<const FULL: bool>(&mut self) {
         if !self.front.arrivals.is_empty() {
-            self.admit_arrivals();
+            self.admit_arrivals::<FULL>();
         }
         if !self.gc.idle_units.is_empty() {
             self.gc.idle_timers(&self.ftl.geo, &mut self.array);
@@ -244,10 +244,10 @@ impl Ssd {
     }
 
     #[inline(never)]
-    fn admit_arrivals(&mut self) {
+    fn admit_arrivals<const FULL: bool>(&mut self) {
         while self.front.arrivals.front().is_some_and(|a| a.at <= self.array.now) {
             let Arrival { at, id, request, data } = self.front.arrivals.pop_front().expect("seen");
-            self.admit(at, id, &request, data.as_deref());
+            self.admit::<FULL>(at, id, &request, data.as_deref());
         }
     }
 
@@ -487,7 +487,11 @@ impl Device for Ssd {
         let id = self.front.number(&self.ftl.geo, at, request)?;
         if self.mid_instant && at <= self.array.now && self.front.arrivals.is_empty() {
             // Arrivals are what comes next in this instant.
-            self.admit(at, id, request, data);
+            if self.plain {
+                self.admit::<false>(at, id, request, data);
+            } else {
+                self.admit::<true>(at, id, request, data);
+            }
         } else {
             let data = data.map(Into::into);
             self.front.arrivals.push_back(Arrival { at, id, request: *request, data });

@@ -16,7 +16,7 @@ use crate::nand::timing::Times;
 use crate::sched::order::Order;
 use crate::units::{Nanos, OpSlot, PlaneId, PoolId, UnitId};
 use event::{Events, Lane, Timer, Timers};
-use op::{OpKind, Slab, Work};
+use op::{Op, OpKind, Slab, Work};
 use unit::{Activity, Bus, Service, Stage, Unit};
 use way::Way;
 
@@ -157,6 +157,22 @@ impl Array {
         }
         op.next = OpSlot::NONE;
         unit.push(queue, &mut self.ops, slot);
+    }
+
+    /// Queue the new host operation `op` on the unit `at`, which is that of its plane.
+    #[inline(always)]
+    pub(crate) fn insert_host(&mut self, at: UnitId, op: Op, queue: usize) -> OpSlot {
+        self.age += 1;
+        let unit = &mut self.units[at.at()];
+        unit.load += 1;
+        unit.host_load += 1;
+        let host_busy_ns = unit.host_busy_ns(self.now);
+        let slot = self.ops.insert(Op { age: self.age, queued: self.now, host_busy_ns, ..op });
+        unit.push(queue, &mut self.ops, slot);
+        if unit.running == OpSlot::NONE {
+            self.ready.insert(at.0);
+        }
+        slot
     }
 
     /// Take the first operation out of `queue` of `unit`, which has one.

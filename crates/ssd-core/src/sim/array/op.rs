@@ -136,6 +136,7 @@ const _: () = assert!(size_of::<Op>() == 104);
 
 impl Op {
     /// An operation that has not been queued.
+    #[inline(always)]
     pub(crate) fn new(work: Work, lpn: Lpn, plane: PlaneId, now: Nanos) -> Op {
         Op {
             next: OpSlot::NONE,
@@ -323,12 +324,18 @@ impl Slab {
     }
 
     /// Insert an operation; returns its slot.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&mut self, op: Op) -> OpSlot {
         if let Some(slot) = self.free.pop() {
             self.ops[slot.at()] = op;
             return slot;
         }
+        self.push(op)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push(&mut self, op: Op) -> OpSlot {
         assert!(self.ops.len() < u32::MAX as usize, "too many operations in flight");
         self.ops.push(op);
         OpSlot((self.ops.len() - 1) as u32)

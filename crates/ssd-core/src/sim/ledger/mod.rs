@@ -122,7 +122,7 @@ impl Ledger {
     }
 
     /// A request completes at `now`; `parts`: where its time went.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn completed(&mut self, now: Nanos, r: &InFlight, parts: &Parts, geo: &Geometry) {
         let latency = now - r.arrival;
         assert_eq!(parts.total(), latency.0, "parts of request {}: {parts:?}", r.id);
