@@ -46,11 +46,25 @@ impl Map {
     /// Where `lpn` is.
     #[inline(always)]
     pub(super) fn get(&self, lpn: Lpn) -> Entry {
-        match self.l2p[lpn.at()] {
+        self.entry(self.l2p[lpn.at()])
+    }
+
+    #[inline(always)]
+    fn entry(&self, value: u32) -> Entry {
+        match value {
             UNMAPPED => Entry::Unmapped,
             v if v < self.pages => Entry::Page(Ppn(v)),
             v => Entry::Slot(OpSlot(v - self.pages)),
         }
+    }
+
+    /// Let `lpn` be in `slot`. Returns where it was.
+    #[inline(always)]
+    pub(super) fn take(&mut self, lpn: Lpn, slot: OpSlot) -> Entry {
+        debug_assert!(slot.0 < self.slots(), "{slot:?} out of range");
+        let here = self.pages + slot.0;
+        let before = std::mem::replace(&mut self.l2p[lpn.at()], here);
+        self.entry(before)
     }
 
     /// Set where `lpn` is.

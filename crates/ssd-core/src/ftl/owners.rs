@@ -220,6 +220,14 @@ impl Owners {
         orphan.map_or(Ok(()), |page| Err(format!("page {page} is valid without an owner")))
     }
 
+    /// For the page under `slot`.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, slot: OpSlot) {
+        assert!(slot.0 < self.slots(), "more writes in flight than the map has slots");
+        self.under.resize(slot.at() + 1, Ppn::NONE);
+    }
+
     #[inline(always)]
     fn mark(&mut self, ppn: Ppn, block: BlockId, blocks: &mut BlockTable) {
         self.validity.mark(ppn);
@@ -238,16 +246,18 @@ impl Ftl {
     }
 
     /// `slot` holds the newest admitted data of `lpn` from now on. Returns the committed page under it.
-    #[inline]
+    #[inline(always)]
     pub fn admit(&mut self, lpn: Lpn, slot: OpSlot) -> Option<Ppn> {
         let owners = &mut self.owners;
-        let committed = owners.committed(lpn);
+        let committed = match owners.map.take(lpn, slot) {
+            Entry::Unmapped => None,
+            Entry::Page(ppn) => Some(ppn),
+            Entry::Slot(older) => owners.under(older),
+        };
         if owners.under.len() <= slot.at() {
-            assert!(slot.0 < owners.slots(), "more writes in flight than the map has slots");
-            owners.under.resize(slot.at() + 1, Ppn::NONE);
+            owners.make_room(slot);
         }
         owners.under[slot.at()] = committed.unwrap_or(Ppn::NONE);
-        owners.map.set(lpn, Entry::Slot(slot));
         committed
     }
 

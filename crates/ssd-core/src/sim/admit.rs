@@ -40,7 +40,7 @@ impl Planes for PlanesNow<'_> {
 
 impl Ssd {
     /// Request `id`, meant to arrive at `at`, arrives; `data` as in [`crate::host::device::Device::submit`].
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn admit<const FULL: bool>(
         &mut self,
         at: Nanos,

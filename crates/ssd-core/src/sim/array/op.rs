@@ -326,18 +326,17 @@ impl Slab {
     /// Insert an operation; returns its slot.
     #[inline(always)]
     pub(crate) fn insert(&mut self, op: Op) -> OpSlot {
-        if let Some(slot) = self.free.pop() {
-            self.ops[slot.at()] = op;
-            return slot;
-        }
-        self.push(op)
+        let slot = self.free.pop().unwrap_or_else(|| self.grow());
+        self.ops[slot.at()] = op;
+        slot
     }
 
     #[cold]
     #[inline(never)]
-    fn push(&mut self, op: Op) -> OpSlot {
+    fn grow(&mut self) -> OpSlot {
         assert!(self.ops.len() < u32::MAX as usize, "too many operations in flight");
-        self.ops.push(op);
+        let work = Work::Erase { pool: PoolId(0), first: Ppn::NONE, levels: false };
+        self.ops.push(Op::new(work, Lpn::NONE, PlaneId::NONE, Nanos::ZERO));
         OpSlot((self.ops.len() - 1) as u32)
     }
 

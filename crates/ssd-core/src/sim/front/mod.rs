@@ -93,6 +93,19 @@ impl Front {
         Ok(id)
     }
 
+    /// Request `id` waits for its time `at`, with a copy of `data`.
+    #[inline(never)]
+    pub(crate) fn arrives_later(
+        &mut self,
+        at: Nanos,
+        id: u64,
+        request: &Request,
+        data: Option<&[u8]>,
+    ) {
+        let data = data.map(Into::into);
+        self.arrivals.push_back(Arrival { at, id, request: *request, data });
+    }
+
     /// A part of the request in `slot` ends at `now`. If it was the last one, the request completes and is
     /// returned: its slot keeps it until the next request is admitted.
     #[inline(always)]

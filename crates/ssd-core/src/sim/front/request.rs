@@ -1,6 +1,6 @@
 //! Requests in the device, and the epochs between flushes.
 
-use crate::host::request::Request;
+use crate::host::request::{Op, Request};
 use crate::metrics::counters::Parts;
 use crate::sim::join::Join;
 use crate::units::{Nanos, RequestSlot};
@@ -57,19 +57,20 @@ impl Requests {
         (id, arrival, request): (u64, Nanos, &Request),
         (parts, epoch): (Join, u64),
     ) -> RequestSlot {
-        let fresh =
-            InFlight { id, arrival, request: *request, parts, digest: 0, epoch, live: true };
-        if let Some(slot) = self.free.pop() {
-            self.slots[slot.at()] = fresh;
-            return slot;
-        }
-        self.push(fresh)
+        let slot = self.free.pop().unwrap_or_else(|| self.grow());
+        // Written where it lies: nothing may branch between its values and the slot.
+        let request = *request;
+        self.slots[slot.at()] =
+            InFlight { id, arrival, request, parts, digest: 0, epoch, live: true };
+        slot
     }
 
     #[cold]
     #[inline(never)]
-    fn push(&mut self, fresh: InFlight) -> RequestSlot {
-        self.slots.push(fresh);
+    fn grow(&mut self) -> RequestSlot {
+        let (parts, request) = (Join::default(), Request::new(Op::Flush, 0, 0));
+        let arrival = Nanos::ZERO;
+        self.slots.push(InFlight { id: 0, arrival, request, parts, digest: 0, epoch: 0, live: false });
         RequestSlot((self.slots.len() - 1) as u32)
     }
 
