@@ -498,9 +498,9 @@ impl Ssd {
         } else {
             (self.ftl.space.gc_stream(), Cause::Gc)
         };
+        let ppn = self.ftl.bind_copy(plane, stream);
         let op = &mut self.array.ops[slot];
-        op.plane = plane;
-        op.ppn = self.ftl.bind_copy(plane, stream);
+        (op.plane, op.ppn) = (plane, ppn);
         self.ftl.space.job_pages_done(pool, stream, 1);
         if FULL {
             self.wake_movers(pool);

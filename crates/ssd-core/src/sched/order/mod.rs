@@ -80,7 +80,7 @@ crate::plugs! {
     /// Which queue's head starts on an idle busy unit.
     pub trait OrderPolicy, order_hooks! {
         /// Index into `heads` of a queue with a head. At least one head is present.
-        #[inline]
+        #[inline(always)]
         fn pick(&self, heads: &Heads) -> usize;
 
         /// Whether it compares the ages of heads. If not, they are 0.

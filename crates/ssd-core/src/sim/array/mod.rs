@@ -130,7 +130,7 @@ impl Array {
     pub(crate) fn enqueue(&mut self, geo: &Geometry, slot: OpSlot, queue: usize) {
         let op = &self.ops[slot];
         let (unit, host) = (geo.unit_of(op.plane), op.kind().is_host());
-        self.enqueue_on(unit, slot, queue, host);
+        self.enqueue_on(unit, slot, queue, host, |_| ());
         self.wake_if_idle(unit);
     }
 
@@ -142,13 +142,22 @@ impl Array {
         }
     }
 
-    /// The same on unit `at`, which is that of the plane, without a wake-up; `host`: of the host.
+    /// The same on unit `at`, which is that of the plane, without a wake-up; `host`: of the host. Before that
+    /// the operation is given to `change`.
     #[inline(always)]
-    pub(crate) fn enqueue_on(&mut self, at: UnitId, slot: OpSlot, queue: usize, host: bool) {
+    pub(crate) fn enqueue_on(
+        &mut self,
+        at: UnitId,
+        slot: OpSlot,
+        queue: usize,
+        host: bool,
+        change: impl FnOnce(&mut Op),
+    ) {
         self.age += 1;
         let unit = &mut self.units[at.at()];
         unit.load += 1;
         let op = &mut self.ops[slot];
+        change(op);
         op.age = self.age;
         op.queued = self.now;
         if host {
@@ -243,7 +252,10 @@ impl Array {
         }
         u.acquire(slot, host, service);
         if !FULL {
-            return self.send_command::<FULL>(unit);
+            return match bus::sends_now(u, &mut self.buses, now) {
+                None => self.waits_for_command(unit),
+                Some((end, lane)) => self.events.schedule(self.buses.len() + unit, end, lane),
+            };
         }
         if host && self.units[unit].also.head() != OpSlot::NONE {
             self.others_have_waited(unit);
@@ -254,7 +266,7 @@ impl Array {
         if self.times.serial {
             self.begin_serial(geo, unit, slot);
         } else {
-            self.send_command::<FULL>(unit);
+            self.send_command(unit);
         }
     }
 
