@@ -147,11 +147,8 @@ fn closed_loop<D: Device>(
         if host.stop_after_ns == 0 { Nanos::NEVER } else { start + Nanos(host.stop_after_ns) };
     let together = host.think_every > 1;
     // Requests left until the next common pause, and the end of that pause.
-    let (most, think_ns) = if together {
-        (u64::from(host.think_every), 0)
-    } else {
-        (u64::MAX, host.think_time_ns)
-    };
+    let (most, think_ns) =
+        if together { (u64::from(host.think_every), 0) } else { (u64::MAX, host.think_time_ns) };
     let (mut left, mut resumed) = (most, start);
     loop {
         if left == 0 && p.submitted == p.completed {

@@ -12,8 +12,8 @@ use crate::ftl::gc::Demand;
 use crate::ftl::map::Entry;
 use crate::ftl::place::{PlacementPolicy, Planes};
 use crate::host::request::{Op as HostOp, Request};
-use crate::sched::order::{R_HOST, W_HOST};
 use crate::metrics::counters::Parts;
+use crate::sched::order::{R_HOST, W_HOST};
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, RequestSlot, UnitId};
 
 /// What a placement sees.

@@ -32,6 +32,14 @@ impl Heads {
         self.age[queue] = age;
     }
 
+    /// Heads of which the ages do not matter: `present` has a bit for each queue that has one. `urgent`: those of GC
+    /// belong to foreground collection.
+    #[inline(always)]
+    #[must_use]
+    pub const fn without_ages(present: u8, urgent: bool) -> Heads {
+        Heads { age: [0; 4], present, urgent: if urgent { present & GC } else { 0 } }
+    }
+
     /// Whether no queue has a head that may start.
     #[inline(always)]
     #[must_use]

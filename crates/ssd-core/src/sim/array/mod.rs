@@ -13,7 +13,7 @@ use crate::config::{BusyUnit, Config, TimingModel};
 use crate::id_set::IdSet;
 use crate::nand::geometry::Geometry;
 use crate::nand::timing::Times;
-use crate::sched::order::Order;
+use crate::sched::order::{Order, OrderPolicy};
 use crate::units::{Nanos, OpSlot, PlaneId, PoolId, UnitId};
 use event::{Events, Lane, Timer, Timers};
 use op::{Op, OpKind, Slab, Work};
@@ -51,6 +51,8 @@ pub(crate) struct Array {
     pub(crate) ready: IdSet,
     buses_to_grant: IdSet,
     pub(crate) order: Order,
+    /// Whether it does, asked once.
+    pub(crate) order_compares_ages: bool,
     pub(crate) multi_plane: bool,
     /// Operations queued so far.
     age: u64,
@@ -80,6 +82,7 @@ impl Array {
     pub(crate) fn new(config: &Config, geo: &Geometry) -> Array {
         let channel_of = |u: u32| geo.channel_of(PlaneId(geo.planes_of_unit(UnitId(u)).start)).0;
         let way = Way::new(config);
+        let order = Order::build(&config.sched.order);
         let resources: u32 = geo.channels + geo.units + 1 + u32::from(way.slices.is_some());
         let events = Events::new(resources as usize);
         Array {
@@ -99,7 +102,8 @@ impl Array {
             ops: Slab::new(config.metrics.op_log),
             ready: IdSet::new(geo.units),
             buses_to_grant: IdSet::new(geo.channels),
-            order: Order::build(&config.sched.order),
+            order_compares_ages: order.compares_ages(),
+            order,
             multi_plane: config.timing.multi_plane,
             age: 0,
             look_ahead: LOOK_AHEAD,

@@ -70,7 +70,15 @@ impl Requests {
     fn grow(&mut self) -> RequestSlot {
         let (parts, request) = (Join::default(), Request::new(Op::Flush, 0, 0));
         let arrival = Nanos::ZERO;
-        self.slots.push(InFlight { id: 0, arrival, request, parts, digest: 0, epoch: 0, live: false });
+        self.slots.push(InFlight {
+            id: 0,
+            arrival,
+            request,
+            parts,
+            digest: 0,
+            epoch: 0,
+            live: false,
+        });
         RequestSlot((self.slots.len() - 1) as u32)
     }
 
@@ -143,7 +151,7 @@ impl Epochs {
         } else {
             &mut self.ended[(epoch - self.first) as usize]
         };
-        assert!(*writes > 0, "epoch {epoch} has no write left");
+        assert!(*writes > 0, "epoch {} has no write left", { epoch });
         *writes -= 1;
     }
 
