@@ -1,22 +1,25 @@
 //! Small sets of ids, as of pools or units that something has happened to.
 
-/// A set of small ids, taken out in ascending order. The first 64, which are all on most devices, need no memory
+/// A set of small ids, taken out in ascending order. The first 63, which are all on most devices, need no memory
 /// beyond the set itself.
 #[derive(Clone, Debug)]
 pub(crate) struct IdSet {
-    /// Ids below 64, as bits.
+    /// Ids below 63, as bits; bit 63: there are others.
     low: u64,
     /// Bit `i`: some of the words from `i << shift` up to those of the next bit are not zero.
     summary: u64,
-    /// Ids from 64 on, as bits.
+    /// Ids from 63 on, as bits.
     words: Vec<u64>,
     shift: u32,
 }
 
+/// Ids in [`IdSet::low`].
+const LOW: u32 = 63;
+
 impl IdSet {
     /// Without ids, of which there are `ids`.
     pub(crate) fn new(ids: u32) -> IdSet {
-        let words = (ids as usize).saturating_sub(64).div_ceil(64);
+        let words = (ids as usize).saturating_sub(LOW as usize).div_ceil(64);
         let shift = words.div_ceil(64).next_power_of_two().trailing_zeros();
         IdSet { low: 0, summary: 0, words: vec![0; words.next_multiple_of(1 << shift)], shift }
     }
@@ -24,33 +27,34 @@ impl IdSet {
     /// Put an id in.
     #[inline(always)]
     pub(crate) fn insert(&mut self, id: u32) {
-        if id < 64 {
+        if id < LOW {
             self.low |= 1 << id;
             return;
         }
-        let word = id as usize / 64 - 1;
-        self.words[word] |= 1 << (id % 64);
+        let word = (id - LOW) as usize / 64;
+        self.low |= 1 << LOW;
+        self.words[word] |= 1 << ((id - LOW) % 64);
         self.summary |= 1 << (word >> self.shift);
     }
 
     /// Whether there is no id in it.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        self.low | self.summary == 0
+        self.low == 0
     }
 
     /// Take the lowest id out.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<u32> {
-        if self.low != 0 {
-            let id = self.low.trailing_zeros();
-            self.low &= self.low - 1;
-            return Some(id);
-        }
-        if self.summary == 0 {
+        if self.low == 0 {
             return None;
         }
-        Some(self.pop_from_words())
+        let id = self.low.trailing_zeros();
+        if id == LOW {
+            return Some(self.pop_from_words());
+        }
+        self.low &= self.low - 1;
+        Some(id)
     }
 
     #[inline(never)]
@@ -61,11 +65,12 @@ impl IdSet {
             at += 1;
         }
         let word = &mut self.words[at];
-        let id = (at as u32 + 1) * 64 + word.trailing_zeros();
+        let id = LOW + at as u32 * 64 + word.trailing_zeros();
         *word &= *word - 1;
         let end = (at | ((1 << self.shift) - 1)) + 1;
         if *word == 0 && self.words[at + 1..end].iter().all(|&w| w == 0) {
             self.summary &= self.summary - 1;
+            self.low &= !(u64::from(self.summary == 0) << LOW);
         }
         id
     }
@@ -79,7 +84,7 @@ mod tests {
 
     #[test]
     fn ids_come_out_as_from_a_sorted_set() {
-        for n in [1u32, 63, 64, 65, 128, 129, 4096, 4097, 4160, 4161, 20_000] {
+        for n in [1u32, 63, 64, 65, 127, 128, 129, 4096, 4097, 4160, 4161, 20_000] {
             let (mut ids, mut naive) = (IdSet::new(n), BTreeSet::new());
             let mut rng = Stream::new(u64::from(n), "ids");
             for _ in 0..3000 {

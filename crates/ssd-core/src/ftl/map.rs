@@ -46,11 +46,44 @@ impl Map {
     /// Where `lpn` is.
     #[inline(always)]
     pub(super) fn get(&self, lpn: Lpn) -> Entry {
-        match self.l2p[lpn.at()] {
+        self.entry(self.l2p[lpn.at()])
+    }
+
+    #[inline(always)]
+    fn entry(&self, value: u32) -> Entry {
+        match value {
             UNMAPPED => Entry::Unmapped,
             v if v < self.pages => Entry::Page(Ppn(v)),
             v => Entry::Slot(OpSlot(v - self.pages)),
         }
+    }
+
+    /// Whether `lpn` is in `slot`.
+    #[inline(always)]
+    pub(super) fn is_in(&self, lpn: Lpn, slot: OpSlot) -> bool {
+        debug_assert!(slot.0 < self.slots(), "{slot:?} out of range");
+        self.l2p[lpn.at()] == self.pages + slot.0
+    }
+
+    /// If `lpn` is on `source`, let it be on `target`. Returns whether it was.
+    #[inline(always)]
+    pub(super) fn moves(&mut self, lpn: Lpn, source: Ppn, target: Ppn) -> bool {
+        debug_assert!(source.0 < self.pages && target.0 < self.pages, "{target:?} is not a page");
+        let here = &mut self.l2p[lpn.at()];
+        let was = *here == source.0;
+        if was {
+            *here = target.0;
+        }
+        was
+    }
+
+    /// Let `lpn` be in `slot`. Returns where it was.
+    #[inline(always)]
+    pub(super) fn take(&mut self, lpn: Lpn, slot: OpSlot) -> Entry {
+        debug_assert!(slot.0 < self.slots(), "{slot:?} out of range");
+        let here = self.pages + slot.0;
+        let before = std::mem::replace(&mut self.l2p[lpn.at()], here);
+        self.entry(before)
     }
 
     /// Set where `lpn` is.

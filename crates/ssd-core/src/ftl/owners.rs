@@ -13,7 +13,7 @@
 //! A page has one owner, whose LPN its out-of-band area carries; that costs no memory.
 
 use super::Ftl;
-use super::blocks::BlockTable;
+use super::blocks::{BlockState, BlockTable};
 use super::gc::victim::VictimPolicy;
 use super::immediate::Owned;
 use super::map::{Entry, Map};
@@ -220,6 +220,27 @@ impl Owners {
         orphan.map_or(Ok(()), |page| Err(format!("page {page} is valid without an owner")))
     }
 
+    /// The committed page of `lpn`, `source`, is under a slot: it moves to `target`.
+    fn moves_under(&mut self, lpn: Lpn, source: Ppn, target: Ppn) {
+        match self.map.get(lpn) {
+            Entry::Page(ppn) => panic!("{lpn:?} is elsewhere: on {ppn:?}, not on {source:?}"),
+            Entry::Slot(newer) => {
+                let under = &mut self.under[newer.at()];
+                assert_eq!(*under, source, "{lpn:?} was committed elsewhere");
+                *under = target;
+            }
+            Entry::Unmapped => panic!("valid page {} of {lpn:?} has no owner", source.0),
+        }
+    }
+
+    /// For the page under `slot`.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, slot: OpSlot) {
+        assert!(slot.0 < self.slots(), "more writes in flight than the map has slots");
+        self.under.resize(slot.at() + 1, Ppn::NONE);
+    }
+
     #[inline(always)]
     fn mark(&mut self, ppn: Ppn, block: BlockId, blocks: &mut BlockTable) {
         self.validity.mark(ppn);
@@ -238,23 +259,25 @@ impl Ftl {
     }
 
     /// `slot` holds the newest admitted data of `lpn` from now on. Returns the committed page under it.
-    #[inline]
+    #[inline(always)]
     pub fn admit(&mut self, lpn: Lpn, slot: OpSlot) -> Option<Ppn> {
         let owners = &mut self.owners;
-        let committed = owners.committed(lpn);
+        let committed = match owners.map.take(lpn, slot) {
+            Entry::Unmapped => None,
+            Entry::Page(ppn) => Some(ppn),
+            Entry::Slot(older) => owners.under(older),
+        };
         if owners.under.len() <= slot.at() {
-            assert!(slot.0 < owners.slots(), "more writes in flight than the map has slots");
-            owners.under.resize(slot.at() + 1, Ppn::NONE);
+            owners.make_room(slot);
         }
         owners.under[slot.at()] = committed.unwrap_or(Ppn::NONE);
-        owners.map.set(lpn, Entry::Slot(slot));
         committed
     }
 
     /// The data of `lpn` in `slot` have been programmed to `ppn`.
     #[inline(always)]
     pub fn claim(&mut self, lpn: Lpn, slot: OpSlot, ppn: Ppn) -> Claim {
-        if !self.owners.is_newest(lpn, slot) {
+        if !self.owners.map.is_in(lpn, slot) {
             self.lost_page(self.geo.block_of(ppn));
             return Claim::Overtaken;
         }
@@ -289,10 +312,10 @@ impl Ftl {
         // (The message gets a copy of the number, which otherwise stays in a register.)
         assert!(*valid > 0, "{:?} has no valid page to release", { block });
         *valid -= 1;
-        if self.blocks.is_candidate(block) {
-            self.victim.on_invalidate(block, &self.blocks, self.clock);
-        } else {
-            self.lost_page(block);
+        match self.blocks.state[block.at()] {
+            BlockState::Sealed => self.victim.on_invalidate(block, &self.blocks, self.clock),
+            BlockState::Open => self.victim.on_invalidate_open(block, &self.blocks, self.clock),
+            _ => {}
         }
     }
 
@@ -315,18 +338,8 @@ impl Ftl {
             self.lost_page(self.geo.block_of(target));
             return false;
         }
-        let owners = &mut self.owners;
-        match owners.map.get(lpn) {
-            Entry::Page(ppn) => {
-                assert_eq!(ppn, source, "{lpn:?} is elsewhere");
-                owners.map.set(lpn, Entry::Page(target));
-            }
-            Entry::Slot(newer) => {
-                let under = &mut owners.under[newer.at()];
-                assert_eq!(*under, source, "{lpn:?} was committed elsewhere");
-                *under = target;
-            }
-            Entry::Unmapped => panic!("valid page {} of {lpn:?} has no owner", source.0),
+        if !self.owners.map.moves(lpn, source, target) {
+            self.owners.moves_under(lpn, source, target);
         }
         self.disown(source);
         self.owners.mark(target, self.geo.block_of(target), &mut self.blocks);

@@ -147,19 +147,16 @@ fn closed_loop<D: Device>(
         if host.stop_after_ns == 0 { Nanos::NEVER } else { start + Nanos(host.stop_after_ns) };
     let together = host.think_every > 1;
     // Requests left until the next common pause, and the end of that pause.
-    let (mut left, mut resumed) = (host.think_every, start);
+    let (most, think_ns) =
+        if together { (u64::from(host.think_every), 0) } else { (u64::MAX, host.think_time_ns) };
+    let (mut left, mut resumed) = (most, start);
     loop {
-        if together && left == 0 && p.submitted == p.completed {
-            (left, resumed) = (host.think_every, Nanos(p.now.0 + host.think_time_ns));
+        if left == 0 && p.submitted == p.completed {
+            (left, resumed) = (most, Nanos(p.now.0 + host.think_time_ns));
         }
-        while slots > 0 && (!together || left > 0) {
-            let at = if together {
-                p.now.max(resumed)
-            } else if p.submitted < u64::from(host.queue_depth) {
-                p.now
-            } else {
-                Nanos(p.now.0 + host.think_time_ns)
-            };
+        while slots > 0 && left > 0 {
+            let thinks = p.submitted >= u64::from(host.queue_depth);
+            let at = Nanos(p.now.0 + if thinks { think_ns } else { 0 }).max(resumed);
             if at >= end {
                 break;
             }
@@ -167,7 +164,7 @@ fn closed_loop<D: Device>(
             device.submit(at, &request.request, None)?;
             p.submitted += 1;
             slots -= 1;
-            left = left.saturating_sub(1);
+            left -= 1;
         }
         if p.submitted == p.completed {
             break;

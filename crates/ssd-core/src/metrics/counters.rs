@@ -116,7 +116,9 @@ pub struct InSystem {
 impl InSystem {
     #[inline(always)]
     fn advance(&mut self, at_ns: u64) {
-        assert!(at_ns >= self.now_ns, "time runs backwards: {at_ns} after {}", self.now_ns);
+        // (The message gets copies of the numbers, which otherwise stay in registers.)
+        let now_ns = self.now_ns;
+        assert!(at_ns >= now_ns, "time runs backwards: {} after {}", { at_ns }, { now_ns });
         self.integral += u128::from(self.current) * u128::from(at_ns - self.now_ns);
         self.now_ns = at_ns;
     }
@@ -142,7 +144,9 @@ impl InSystem {
     #[inline(always)]
     pub fn leave(&mut self, at_ns: u64) {
         self.advance(at_ns);
-        assert!(self.current > 0, "a request completes at {at_ns} ns and none is in the device");
+        assert!(self.current > 0, "a request completes at {} ns and none is in the device", {
+            at_ns
+        });
         self.current -= 1;
     }
     /// Forget the past and measure from here; the requests inside stay inside.

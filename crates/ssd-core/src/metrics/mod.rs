@@ -119,7 +119,7 @@ impl Measurements {
 
     /// `request` completes at `at`, `latency` after its arrival, of which `parts` say where it went
     /// (used for reads and writes).
-    #[inline]
+    #[inline(always)]
     pub fn complete(&mut self, at: Nanos, request: &Request, latency: Nanos, parts: &Parts) {
         self.in_system.leave(at.0);
         self.host.completed[request.op as usize] += 1;

@@ -101,7 +101,7 @@ impl Flash {
         let page = u32::from(self.programmed[at]);
         assert!(page < geo.pages_per_flash_block, "program beyond the end of {:?}", { block });
         let ppn = geo.page_on(block, plane, page);
-        self.programmed[at] += 1;
+        self.programmed[at] = page as u16 + 1;
         // The line of its address, written when the program ends.
         prefetch(&self.lpn, ppn.at());
         ppn

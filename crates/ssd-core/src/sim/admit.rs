@@ -4,7 +4,7 @@ use super::array::Array;
 use super::array::event::Timer;
 use super::array::op::{Op, Part, Work};
 use super::collector::Collector;
-use super::front::{byte_range, pages_of};
+use super::front::{byte_range, is_of_whole_pages, pages_of};
 use super::join::Join;
 use super::ssd::Ssd;
 use crate::ftl::Ftl;
@@ -12,8 +12,9 @@ use crate::ftl::gc::Demand;
 use crate::ftl::map::Entry;
 use crate::ftl::place::{PlacementPolicy, Planes};
 use crate::host::request::{Op as HostOp, Request};
+use crate::metrics::counters::Parts;
 use crate::sched::order::{R_HOST, W_HOST};
-use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, RequestSlot};
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, RequestSlot, UnitId};
 
 /// What a placement sees.
 struct PlanesNow<'a> {
@@ -39,18 +40,25 @@ impl Planes for PlanesNow<'_> {
 
 impl Ssd {
     /// Request `id`, meant to arrive at `at`, arrives; `data` as in [`crate::host::device::Device::submit`].
-    #[inline(never)]
-    pub(crate) fn admit(&mut self, at: Nanos, id: u64, request: &Request, data: Option<&[u8]>) {
+    #[inline(always)]
+    pub(crate) fn admit<const FULL: bool>(
+        &mut self,
+        at: Nanos,
+        id: u64,
+        request: &Request,
+        data: Option<&[u8]>,
+    ) {
         if self.ledger.warmup_ends_with(id) {
             self.restart_measurement();
         }
         self.ledger.measured.arrive(self.array.now, request.op);
-        self.ledger.measured.in_system.waited_outside((self.array.now - at).0);
-        let slot = self.front.requests.insert(id, at, *request);
+        let waited = self.array.now - at;
+        self.ledger.measured.in_system.waited_outside(waited.0);
         let pages = pages_of(&self.ftl.geo, request);
+        let arrived = (id, at, request);
         match request.op {
             HostOp::Read => {
-                self.front.requests.get(slot).parts = Join::of(pages.count);
+                let slot = self.front.requests.insert(arrived, (Join::of(pages.count), 0));
                 self.ledger.measured.host.pages_read += u64::from(pages.count);
                 for part in 0..pages.count {
                     let part = Part { request: slot, number: part };
@@ -58,27 +66,39 @@ impl Ssd {
                 }
             }
             HostOp::Write => {
-                if !self.front.writes_go_straight {
+                let slot = if FULL && !self.front.writes_go_straight {
+                    let slot = self.front.requests.insert(arrived, (Join::default(), 0));
                     self.flush_before(slot, request);
-                }
-                let epoch = self.front.epochs.write_arrives();
-                let inside = self.front.requests.get(slot);
-                inside.parts.add(pages.count);
-                inside.epoch = epoch;
+                    let epoch = self.front.epochs.write_arrives();
+                    let inside = self.front.requests.get(slot);
+                    inside.parts.add(pages.count);
+                    inside.epoch = epoch;
+                    slot
+                } else {
+                    let epoch = self.front.epochs.write_arrives();
+                    self.front.requests.insert(arrived, (Join::of(pages.count), epoch))
+                };
                 self.ledger.measured.host.pages_written += u64::from(pages.count);
+                let whole = is_of_whole_pages(&self.ftl.geo, request);
                 for part in 0..pages.count {
+                    let lpn = Lpn(pages.first + part);
                     let part = Part { request: slot, number: part };
-                    self.admit_write(part, Lpn(pages.first + part.number), request, data);
+                    if FULL || !whole {
+                        self.admit_write(part, lpn, request, data);
+                    } else {
+                        self.admit_whole_page(part, lpn, request.stream, waited);
+                    }
                 }
             }
             HostOp::Trim => {
+                let slot = self.front.requests.insert(arrived, (Join::of(1), 0));
                 for i in 0..pages.count {
                     self.trim(Lpn(pages.first + i));
                 }
                 self.finish_later(slot);
             }
             HostOp::Flush => {
-                self.front.requests.get(slot).parts = Join::of(1);
+                let slot = self.front.requests.insert(arrived, (Join::of(1), 0));
                 self.flush(slot);
             }
         }
@@ -116,6 +136,22 @@ impl Ssd {
         }
     }
 
+    /// A page of a write, in the plain loop, which overwrites all of it and has waited in the host before.
+    #[inline(always)]
+    fn admit_whole_page(&mut self, part: Part, lpn: Lpn, stream: u8, waited: Nanos) {
+        self.front.sequence += 1;
+        let plane = self.place(lpn);
+        let work = Work::HostWrite { part, stream };
+        let op = Op {
+            sequence: self.front.sequence,
+            parts: Parts { queue_ns: waited.0, ..Parts::default() },
+            ..Op::new(work, lpn, plane, self.array.now)
+        };
+        let slot = self.array.insert_host(UnitId(plane.0), op, W_HOST);
+        self.ftl.admit(lpn, slot);
+    }
+
+    #[inline(never)]
     fn admit_write(&mut self, part: Part, lpn: Lpn, request: &Request, data: Option<&[u8]>) {
         let old = self.ftl.owners.newest(lpn);
         let (range, at) = byte_range(&self.ftl.geo, request, lpn);
@@ -197,7 +233,6 @@ impl Ssd {
 
     /// A request without page operations completes after the controller's time.
     fn finish_later(&mut self, request: RequestSlot) {
-        self.front.requests.get(request).parts = Join::of(1);
         let work = Work::HostRead { part: Part { request, number: 0 }, rest: Ppn::NONE };
         let mut op = self.host_op(work, Lpn::NONE, PlaneId(0));
         op.parts.transfer_ns = self.array.times.controller_ns;

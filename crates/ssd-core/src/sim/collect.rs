@@ -174,14 +174,13 @@ impl Ssd {
             let lpn = self.ftl.flash.lpn(source);
             self.ftl.owners.prefetch(lpn);
             let plane = if FULL { self.ftl.geo.plane_of(source) } else { PlaneId(pool.0) };
-            let slot = match spare.take() {
-                Some(slot) => {
-                    self.array.ops[slot].becomes_next_move(work, lpn, plane);
-                    slot
-                }
-                None => self.array.ops.insert(Op::new(work, lpn, plane, self.array.now)),
-            };
-            self.enqueue_for_job::<FULL>(slot, plane, R_GC);
+            if let Some(slot) = spare.take() {
+                let next = |op: &mut Op| op.becomes_next_move(work, lpn, plane);
+                self.enqueue_for_job::<FULL>(slot, plane, R_GC, next);
+            } else {
+                let slot = self.array.ops.insert(Op::new(work, lpn, plane, self.array.now));
+                self.enqueue_for_job::<FULL>(slot, plane, R_GC, |_| ());
+            }
             if last {
                 break;
             }
@@ -193,15 +192,22 @@ impl Ssd {
     }
 
     /// Queue the operation of a job in `slot` on the unit of its plane. In the plain loop that is the unit of
-    /// which an operation has ended at this instant, or which is being dispatched: it is awake.
+    /// which an operation has ended at this instant, or which is being dispatched: it is awake. `change` as in
+    /// [`super::array::Array::enqueue_on`].
     #[inline(always)]
-    fn enqueue_for_job<const FULL: bool>(&mut self, slot: OpSlot, plane: PlaneId, queue: usize) {
+    fn enqueue_for_job<const FULL: bool>(
+        &mut self,
+        slot: OpSlot,
+        plane: PlaneId,
+        queue: usize,
+        change: impl FnOnce(&mut Op),
+    ) {
         if FULL {
             let unit = self.ftl.geo.unit_of(plane);
-            self.array.enqueue_on(unit, slot, queue, false);
+            self.array.enqueue_on(unit, slot, queue, false, change);
             self.array.wake_if_idle(unit);
         } else {
-            self.array.enqueue_on(UnitId(plane.0), slot, queue, false);
+            self.array.enqueue_on(UnitId(plane.0), slot, queue, false, change);
         }
     }
 
@@ -232,13 +238,14 @@ impl Ssd {
             return;
         }
         let stream = self.copy_stream(FULL && moved.levels);
-        let op = &mut self.array.ops[slot];
-        debug_assert_eq!(op.plane, self.ftl.geo.plane_of(moved.source));
-        let plane = self.ftl.space.copy_plane(op.plane, stream, &self.ftl.blocks);
+        let own = self.array.ops[slot].plane;
+        debug_assert_eq!(own, self.ftl.geo.plane_of(moved.source));
+        let plane = self.ftl.space.copy_plane(own, stream, &self.ftl.blocks);
         let plane = plane.expect("the pool keeps room for its job");
-        op.work = Work::GcWrite(Moved { in_buffer: false, ..moved });
-        op.plane = plane;
-        self.enqueue_for_job::<FULL>(slot, plane, W_GC);
+        self.enqueue_for_job::<FULL>(slot, plane, W_GC, |op| {
+            op.work = Work::GcWrite(Moved { in_buffer: false, ..moved });
+            op.plane = plane;
+        });
     }
 
     /// The page that `slot` has read no longer has an owner.

@@ -45,6 +45,8 @@ impl Ssd {
 
     #[inline(always)]
     fn ended<const FULL: bool>(&mut self, slot: OpSlot, times: Ended) {
+        // One by one: in memory they would be written for every operation, and few need them.
+        let Ended { waited_ns, array_ns, bus_ns, .. } = times;
         let op = &self.array.ops[slot];
         let (work, lpn, ppn, plane) = (op.work, op.lpn, op.ppn, op.plane);
         let page = u64::from(lpn.0) << 32 | u64::from(ppn.0);
@@ -57,7 +59,7 @@ impl Ssd {
             }
             Work::Erase { pool, .. } => self.erase_ends(slot, pool),
             Work::HostWrite { part, .. } => {
-                let parts = self.parts_of(slot, times);
+                let parts = self.parts_of(slot, [waited_ns, array_ns, bus_ns]);
                 self.program_ends::<FULL>(slot, lpn, ppn);
                 self.commit_host::<FULL>(slot, (lpn, ppn, plane));
                 if FULL && self.front.buffer.is_some() {
@@ -66,34 +68,34 @@ impl Ssd {
                     self.finish_part_of(part.request, slot, &parts);
                 }
             }
-            Work::HostRead { .. } => self.host_read_ends(slot, times),
-            Work::RmwRead { .. } => self.rmw_read_ends(slot, times),
+            Work::HostRead { .. } => self.host_read_ends(slot, waited_ns, array_ns, bus_ns),
+            Work::RmwRead { .. } => self.rmw_read_ends(slot, waited_ns, array_ns, bus_ns),
         }
     }
 
     #[inline(never)]
-    fn host_read_ends(&mut self, slot: OpSlot, times: Ended) {
-        let parts = self.parts_of(slot, times);
+    fn host_read_ends(&mut self, slot: OpSlot, waited_ns: u64, array_ns: u64, bus_ns: u64) {
+        let parts = self.parts_of(slot, [waited_ns, array_ns, bus_ns]);
         self.check_read(slot);
         self.page_is_read(slot, &parts);
     }
 
     /// Where the time of the host operation in `slot`, which has ended, has gone so far.
     #[inline(always)]
-    fn parts_of(&self, slot: OpSlot, times: Ended) -> Parts {
+    fn parts_of(&self, slot: OpSlot, [waited_ns, array_ns, bus_ns]: [u64; 3]) -> Parts {
         let before = &self.array.ops[slot].parts;
         Parts {
-            queue_ns: before.queue_ns + times.waited_ns,
-            chip_ns: before.chip_ns + times.array_ns,
-            transfer_ns: before.transfer_ns + times.bus_ns,
+            queue_ns: before.queue_ns + waited_ns,
+            chip_ns: before.chip_ns + array_ns,
+            transfer_ns: before.transfer_ns + bus_ns,
             gc_wait_ns: before.gc_wait_ns,
             metadata_ns: before.metadata_ns,
         }
     }
 
     #[inline(never)]
-    fn rmw_read_ends(&mut self, slot: OpSlot, times: Ended) {
-        let parts = self.parts_of(slot, times);
+    fn rmw_read_ends(&mut self, slot: OpSlot, waited_ns: u64, array_ns: u64, bus_ns: u64) {
+        let parts = self.parts_of(slot, [waited_ns, array_ns, bus_ns]);
         self.check_read(slot);
         self.array.ops[slot].parts = parts;
         if self.array.times.host_ecc_ns > 0 {
@@ -136,10 +138,12 @@ impl Ssd {
         slot: OpSlot,
         (lpn, ppn, plane): (Lpn, Ppn, PlaneId),
     ) {
-        if let Claim::Committed(Some(before)) = self.ftl.claim(lpn, slot, ppn) {
-            self.page_disowned(before);
+        let claim = self.ftl.claim(lpn, slot, ppn);
+        self.ftl.settle(ppn);
+        if self.gc.agenda.watches_releases() {
+            let before = if let Claim::Committed(before) = claim { before } else { None };
+            self.released(before, ppn);
         }
-        self.settle(ppn);
         let pool = if FULL { self.ftl.geo.pool_of(plane) } else { PoolId(plane.0) };
         let opened = self.ftl.space.take_opened(pool);
         self.gc.agenda.page_written(pool, opened);
@@ -154,8 +158,8 @@ impl Ssd {
         Moved { source, pool, levels, .. }: Moved,
     ) {
         let cause = if FULL { job_cause(levels) } else { Cause::Gc };
-        if self.ftl.relocate(source, target, lpn) {
-            self.page_disowned(source);
+        let relocated = self.ftl.relocate(source, target, lpn);
+        if relocated {
             if FULL {
                 self.wake_readers(source);
                 self.gc.held.hold(pool, target);
@@ -164,7 +168,10 @@ impl Ssd {
         } else {
             self.ledger.measured.moves(cause).stale += 1;
         }
-        self.settle(target);
+        self.ftl.settle(target);
+        if self.gc.agenda.watches_releases() {
+            self.released(relocated.then_some(source), target);
+        }
         if FULL {
             if self.gc.watches_way && self.array.ops[slot].kind() == OpKind::GcWrite {
                 self.array.give_buffer(&self.ftl.geo, slot);
@@ -182,10 +189,10 @@ impl Ssd {
         }
     }
 
-    #[inline(always)]
-    fn settle(&mut self, ppn: Ppn) {
-        self.ftl.settle(ppn);
-        if self.gc.agenda.watches_releases() {
+    /// A program has ended, which may have sealed the block of `written`, and `disowned` has become invalid by it.
+    #[inline(never)]
+    fn released(&mut self, disowned: Option<Ppn>, written: Ppn) {
+        for ppn in disowned.into_iter().chain([written]) {
             self.gc.agenda.page_released(self.ftl.blocks.pool_of(self.ftl.geo.block_of(ppn)));
         }
     }
@@ -280,16 +287,14 @@ impl Ssd {
     #[inline(always)]
     fn finish_part_of(&mut self, owner: RequestSlot, slot: OpSlot, parts: &Parts) {
         self.array.ops.remove(slot);
-        if self.front.part_ends(owner) {
-            self.complete_request(owner, parts);
-        }
+        self.part_ends(owner, parts);
     }
 
-    /// The last page operation of a request has finished; `parts` are those of that operation.
-    #[inline]
-    fn complete_request(&mut self, slot: RequestSlot, parts: &Parts) {
+    /// A part of the request in `slot` has ended; if it was the last one, `parts` say where the time went.
+    #[inline(never)]
+    fn part_ends(&mut self, slot: RequestSlot, parts: &Parts) {
         let now = self.array.now;
-        let request = self.front.complete(slot, now);
+        let Some(request) = self.front.part_ends(slot, now) else { return };
         self.ledger.completed(now, request, parts, &self.ftl.geo);
         if self.front.epochs.flush_waits() {
             self.complete_flushes();
@@ -299,11 +304,9 @@ impl Ssd {
     #[inline(never)]
     pub(crate) fn complete_flushes(&mut self) {
         while let Some(slot) = self.front.epochs.next_flush() {
-            if self.front.part_ends(slot) {
-                let waited = self.array.now - self.front.requests.at(slot).arrival;
-                let parts = Parts { queue_ns: waited.0, ..Parts::default() };
-                self.complete_request(slot, &parts);
-            }
+            let waited = self.array.now - self.front.requests.at(slot).arrival;
+            let parts = Parts { queue_ns: waited.0, ..Parts::default() };
+            self.part_ends(slot, &parts);
         }
     }
 

@@ -56,8 +56,16 @@ impl Ssd {
     /// Ask the order which of several waiting queues goes first.
     #[inline(always)]
     fn choose_queue<const FULL: bool>(&mut self, unit: usize, waiting: u32) -> Option<usize> {
+        let ages = self.array.order_compares_ages;
+        if !FULL && !ages {
+            let mut present = waiting;
+            if waiting >> W_HOST & 1 == 1 && self.first_startable::<FULL>(unit, W_HOST).is_none() {
+                present &= !(1 << W_HOST);
+            }
+            let urgent = self.gc.is_foreground(PoolId(unit as u32));
+            return self.ask_order(&Heads::without_ages(present as u8, urgent));
+        }
         let mut heads = Heads::default();
-        let ages = self.array.order.compares_ages();
         for queue in [R_HOST, W_HOST] {
             if waiting >> queue & 1 == 1
                 && let Some(found) = self.first_startable::<FULL>(unit, queue)
@@ -68,19 +76,20 @@ impl Ssd {
         }
         for queue in [R_GC, W_GC] {
             if waiting >> queue & 1 == 1 {
-                let (age, pool) = if FULL || ages {
-                    let op = &self.array.ops[self.array.units[unit].head(queue)];
-                    (op.age, op.pool())
-                } else {
-                    (0, PoolId(unit as u32))
-                };
-                heads.set(queue, age, self.gc.is_foreground(pool));
+                let op = &self.array.ops[self.array.units[unit].head(queue)];
+                heads.set(queue, op.age, self.gc.is_foreground(op.pool()));
             }
         }
+        self.ask_order(&heads)
+    }
+
+    /// The queue that the order picks, if one has a head.
+    #[inline(always)]
+    fn ask_order(&self, heads: &Heads) -> Option<usize> {
         if heads.is_empty() {
             return None;
         }
-        let queue = self.array.order.pick(&heads);
+        let queue = self.array.order.pick(heads);
         assert!(heads.has(queue), "the order picked queue {queue}, which has no head");
         Some(queue)
     }
@@ -498,9 +507,9 @@ impl Ssd {
         } else {
             (self.ftl.space.gc_stream(), Cause::Gc)
         };
+        let ppn = self.ftl.bind_copy(plane, stream);
         let op = &mut self.array.ops[slot];
-        op.plane = plane;
-        op.ppn = self.ftl.bind_copy(plane, stream);
+        (op.plane, op.ppn) = (plane, ppn);
         self.ftl.space.job_pages_done(pool, stream, 1);
         if FULL {
             self.wake_movers(pool);

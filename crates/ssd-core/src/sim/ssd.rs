@@ -217,7 +217,7 @@ impl Ssd {
     #[inline(always)]
     fn end_instant<const FULL: bool>(&mut self) {
         if !self.front.arrivals.is_empty() {
-            self.admit_arrivals();
+            self.admit_arrivals::<FULL>();
         }
         if !self.gc.idle_units.is_empty() {
             self.gc.idle_timers(&self.ftl.geo, &mut self.array);
@@ -244,11 +244,16 @@ impl Ssd {
     }
 
     #[inline(never)]
-    fn admit_arrivals(&mut self) {
+    fn admit_arrivals<const FULL: bool>(&mut self) {
         while self.front.arrivals.front().is_some_and(|a| a.at <= self.array.now) {
             let Arrival { at, id, request, data } = self.front.arrivals.pop_front().expect("seen");
-            self.admit(at, id, &request, data.as_deref());
+            self.admit::<FULL>(at, id, &request, data.as_deref());
         }
+    }
+
+    #[inline(never)]
+    fn admit_full(&mut self, at: Nanos, id: u64, request: &Request, data: Option<&[u8]>) {
+        self.admit::<true>(at, id, request, data);
     }
 
     #[inline(never)]
@@ -357,10 +362,14 @@ impl Ssd {
         warming
     }
 
-    /// Run until a request completes (true), or up to `limit`. It, the end of an operation and the dispatch of a
+    /// [`Device::run_until`] in the plain or the full loop. It, the end of an operation and the dispatch of a
     /// unit are functions of their own: in one, registers do not suffice for what is used most.
     #[inline(never)]
-    fn run<const FULL: bool>(&mut self, limit: Nanos) -> Result<bool, DeviceError> {
+    fn run<const FULL: bool>(
+        &mut self,
+        limit: Nanos,
+        done: &mut Vec<Completion>,
+    ) -> Result<Nanos, DeviceError> {
         // Not stored while instants follow each other: only submissions between two calls ask.
         let mut within = std::mem::take(&mut self.mid_instant);
         let mut quiet = self.quiet_until(limit);
@@ -374,13 +383,13 @@ impl Ssd {
                     self.set_time(t);
                 } else {
                     if !self.next_instant(limit)? {
-                        return Ok(false);
+                        return Ok(self.array.now);
                     }
                     quiet = self.quiet_until(limit);
                 }
                 self.begin_instant::<FULL>();
                 if !self.front.done.is_empty() {
-                    return Ok(true);
+                    break;
                 }
             }
             self.end_instant::<FULL>();
@@ -388,10 +397,17 @@ impl Ssd {
                 self.heed_failures()?;
             }
             if !self.front.done.is_empty() {
-                return Ok(true);
+                break;
             }
             within = false;
         }
+        self.mid_instant = true;
+        if done.is_empty() {
+            std::mem::swap(done, &mut self.front.done);
+        } else {
+            done.append(&mut self.front.done);
+        }
+        Ok(self.array.now)
     }
 
     /// Run the next instant; if there is none, check whether there could be one.
@@ -487,10 +503,13 @@ impl Device for Ssd {
         let id = self.front.number(&self.ftl.geo, at, request)?;
         if self.mid_instant && at <= self.array.now && self.front.arrivals.is_empty() {
             // Arrivals are what comes next in this instant.
-            self.admit(at, id, request, data);
+            if self.plain {
+                self.admit::<false>(at, id, request, data);
+            } else {
+                self.admit_full(at, id, request, data);
+            }
         } else {
-            let data = data.map(Into::into);
-            self.front.arrivals.push_back(Arrival { at, id, request: *request, data });
+            self.front.arrives_later(at, id, request, data);
         }
         Ok(RequestId(id))
     }
@@ -508,17 +527,7 @@ impl Device for Ssd {
         limit: Nanos,
         done: &mut Vec<Completion>,
     ) -> Result<Nanos, DeviceError> {
-        let more = if self.plain { self.run::<false>(limit)? } else { self.run::<true>(limit)? };
-        if !more {
-            return Ok(self.array.now);
-        }
-        self.mid_instant = true;
-        if done.is_empty() {
-            std::mem::swap(done, &mut self.front.done);
-        } else {
-            done.append(&mut self.front.done);
-        }
-        Ok(self.array.now)
+        if self.plain { self.run::<false>(limit, done) } else { self.run::<true>(limit, done) }
     }
 
     fn snapshot(&self) -> Result<DeviceSnapshot, DeviceError> {

@@ -25,7 +25,7 @@ impl Policy {
 }
 
 impl OrderPolicy for Policy {
-    #[inline]
+    #[inline(always)]
     fn pick(&self, heads: &Heads) -> usize {
         let order = if heads.gc_is_urgent() {
             [R_HOST, W_GC, R_GC, W_HOST]

@@ -32,6 +32,14 @@ impl Heads {
         self.age[queue] = age;
     }
 
+    /// Heads of which the ages do not matter: `present` has a bit for each queue that has one. `urgent`: those of GC
+    /// belong to foreground collection.
+    #[inline(always)]
+    #[must_use]
+    pub const fn without_ages(present: u8, urgent: bool) -> Heads {
+        Heads { age: [0; 4], present, urgent: if urgent { present & GC } else { 0 } }
+    }
+
     /// Whether no queue has a head that may start.
     #[inline(always)]
     #[must_use]
@@ -80,7 +88,7 @@ crate::plugs! {
     /// Which queue's head starts on an idle busy unit.
     pub trait OrderPolicy, order_hooks! {
         /// Index into `heads` of a queue with a head. At least one head is present.
-        #[inline]
+        #[inline(always)]
         fn pick(&self, heads: &Heads) -> usize;
 
         /// Whether it compares the ages of heads. If not, they are 0.

@@ -6,31 +6,49 @@
 
 use super::Array;
 use super::event::Lane;
-use super::unit::Stage;
+use super::unit::{Bus, Stage, Unit};
 use crate::nand::geometry::Geometry;
 use crate::units::Nanos;
+
+/// `u` sends its command (and data) if its bus is free: its array works until then; the lane of that event.
+#[inline(always)]
+pub(super) fn sends_now(u: &mut Unit, buses: &mut [Bus], now: Nanos) -> Option<(Nanos, Lane)> {
+    let wants = u.service.wants_ns;
+    if wants > 0 {
+        let bus = &mut buses[u.channel as usize];
+        if bus.free_at > now || !bus.wait_in.is_empty() {
+            return None;
+        }
+        bus.carry(now, wants);
+    }
+    Some(u.goes_in(now, wants))
+}
 
 impl Array {
     /// `unit` sends its command (and data) as soon as the bus is free.
     #[inline(always)]
-    pub(super) fn send_command<const FULL: bool>(&mut self, unit: usize) {
+    pub(super) fn send_command(&mut self, unit: usize) {
         let u = &mut self.units[unit];
         let wants = u.service.wants_ns;
-        if wants > 0 {
-            let channel = u.channel as usize;
-            let bus = &mut self.buses[channel];
-            if bus.free_at > self.now || !bus.wait_in.is_empty() {
-                u.stage = Stage::WaitIn;
-                bus.wait_in.push(&mut self.units, unit as u32);
-                return self.wait_for_bus(channel);
+        match sends_now(u, &mut self.buses, self.now) {
+            None => self.waits_for_command(unit),
+            Some((end, lane)) => {
+                self.events.schedule(self.buses.len() + unit, end, lane);
+                if self.ops.keeps_phases() {
+                    self.note_command(unit, Nanos(self.now.0 + wants), end);
+                }
             }
-            bus.carry(self.now, wants);
         }
-        let (end, lane) = u.goes_in(self.now, wants);
-        self.events.schedule(self.buses.len() + unit, end, lane);
-        if FULL && self.ops.keeps_phases() {
-            self.note_command(unit, Nanos(self.now.0 + wants), end);
-        }
+    }
+
+    /// `unit` waits for the bus to send its command.
+    #[inline(never)]
+    pub(super) fn waits_for_command(&mut self, unit: usize) {
+        let u = &mut self.units[unit];
+        u.stage = Stage::WaitIn;
+        let channel = u.channel as usize;
+        self.buses[channel].wait_in.push(&mut self.units, unit as u32);
+        self.wait_for_bus(channel);
     }
 
     /// The data that `unit` has read go out as soon as the bus is free.

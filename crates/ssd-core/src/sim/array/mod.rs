@@ -13,10 +13,10 @@ use crate::config::{BusyUnit, Config, TimingModel};
 use crate::id_set::IdSet;
 use crate::nand::geometry::Geometry;
 use crate::nand::timing::Times;
-use crate::sched::order::Order;
+use crate::sched::order::{Order, OrderPolicy};
 use crate::units::{Nanos, OpSlot, PlaneId, PoolId, UnitId};
 use event::{Events, Lane, Timer, Timers};
-use op::{OpKind, Slab, Work};
+use op::{Op, OpKind, Slab, Work};
 use unit::{Activity, Bus, Service, Stage, Unit};
 use way::Way;
 
@@ -51,6 +51,8 @@ pub(crate) struct Array {
     pub(crate) ready: IdSet,
     buses_to_grant: IdSet,
     pub(crate) order: Order,
+    /// Whether it does, asked once.
+    pub(crate) order_compares_ages: bool,
     pub(crate) multi_plane: bool,
     /// Operations queued so far.
     age: u64,
@@ -80,6 +82,7 @@ impl Array {
     pub(crate) fn new(config: &Config, geo: &Geometry) -> Array {
         let channel_of = |u: u32| geo.channel_of(PlaneId(geo.planes_of_unit(UnitId(u)).start)).0;
         let way = Way::new(config);
+        let order = Order::build(&config.sched.order);
         let resources: u32 = geo.channels + geo.units + 1 + u32::from(way.slices.is_some());
         let events = Events::new(resources as usize);
         Array {
@@ -99,7 +102,8 @@ impl Array {
             ops: Slab::new(config.metrics.op_log),
             ready: IdSet::new(geo.units),
             buses_to_grant: IdSet::new(geo.channels),
-            order: Order::build(&config.sched.order),
+            order_compares_ages: order.compares_ages(),
+            order,
             multi_plane: config.timing.multi_plane,
             age: 0,
             look_ahead: LOOK_AHEAD,
@@ -130,7 +134,7 @@ impl Array {
     pub(crate) fn enqueue(&mut self, geo: &Geometry, slot: OpSlot, queue: usize) {
         let op = &self.ops[slot];
         let (unit, host) = (geo.unit_of(op.plane), op.kind().is_host());
-        self.enqueue_on(unit, slot, queue, host);
+        self.enqueue_on(unit, slot, queue, host, |_| ());
         self.wake_if_idle(unit);
     }
 
@@ -142,13 +146,22 @@ impl Array {
         }
     }
 
-    /// The same on unit `at`, which is that of the plane, without a wake-up; `host`: of the host.
+    /// The same on unit `at`, which is that of the plane, without a wake-up; `host`: of the host. Before that
+    /// the operation is given to `change`.
     #[inline(always)]
-    pub(crate) fn enqueue_on(&mut self, at: UnitId, slot: OpSlot, queue: usize, host: bool) {
+    pub(crate) fn enqueue_on(
+        &mut self,
+        at: UnitId,
+        slot: OpSlot,
+        queue: usize,
+        host: bool,
+        change: impl FnOnce(&mut Op),
+    ) {
         self.age += 1;
         let unit = &mut self.units[at.at()];
         unit.load += 1;
         let op = &mut self.ops[slot];
+        change(op);
         op.age = self.age;
         op.queued = self.now;
         if host {
@@ -157,6 +170,22 @@ impl Array {
         }
         op.next = OpSlot::NONE;
         unit.push(queue, &mut self.ops, slot);
+    }
+
+    /// Queue the new host operation `op` on the unit `at`, which is that of its plane.
+    #[inline(always)]
+    pub(crate) fn insert_host(&mut self, at: UnitId, op: Op, queue: usize) -> OpSlot {
+        self.age += 1;
+        let unit = &mut self.units[at.at()];
+        unit.load += 1;
+        unit.host_load += 1;
+        let host_busy_ns = unit.host_busy_ns(self.now);
+        let slot = self.ops.insert(Op { age: self.age, queued: self.now, host_busy_ns, ..op });
+        unit.push(queue, &mut self.ops, slot);
+        if unit.running == OpSlot::NONE {
+            self.ready.insert(at.0);
+        }
+        slot
     }
 
     /// Take the first operation out of `queue` of `unit`, which has one.
@@ -227,7 +256,10 @@ impl Array {
         }
         u.acquire(slot, host, service);
         if !FULL {
-            return self.send_command::<FULL>(unit);
+            return match bus::sends_now(u, &mut self.buses, now) {
+                None => self.waits_for_command(unit),
+                Some((end, lane)) => self.events.schedule(self.buses.len() + unit, end, lane),
+            };
         }
         if host && self.units[unit].also.head() != OpSlot::NONE {
             self.others_have_waited(unit);
@@ -238,7 +270,7 @@ impl Array {
         if self.times.serial {
             self.begin_serial(geo, unit, slot);
         } else {
-            self.send_command::<FULL>(unit);
+            self.send_command(unit);
         }
     }
 

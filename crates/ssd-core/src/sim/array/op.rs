@@ -136,6 +136,7 @@ const _: () = assert!(size_of::<Op>() == 104);
 
 impl Op {
     /// An operation that has not been queued.
+    #[inline(always)]
     pub(crate) fn new(work: Work, lpn: Lpn, plane: PlaneId, now: Nanos) -> Op {
         Op {
             next: OpSlot::NONE,
@@ -323,14 +324,19 @@ impl Slab {
     }
 
     /// Insert an operation; returns its slot.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&mut self, op: Op) -> OpSlot {
-        if let Some(slot) = self.free.pop() {
-            self.ops[slot.at()] = op;
-            return slot;
-        }
+        let slot = self.free.pop().unwrap_or_else(|| self.grow());
+        self.ops[slot.at()] = op;
+        slot
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) -> OpSlot {
         assert!(self.ops.len() < u32::MAX as usize, "too many operations in flight");
-        self.ops.push(op);
+        let work = Work::Erase { pool: PoolId(0), first: Ppn::NONE, levels: false };
+        self.ops.push(Op::new(work, Lpn::NONE, PlaneId::NONE, Nanos::ZERO));
         OpSlot((self.ops.len() - 1) as u32)
     }
 

@@ -93,16 +93,24 @@ impl Front {
         Ok(id)
     }
 
-    /// One part of the request in `slot` has finished. True if it was the last one.
-    #[inline(always)]
-    pub(crate) fn part_ends(&mut self, slot: RequestSlot) -> bool {
-        self.requests.get(slot).parts.part_ends()
+    /// Request `id` waits for its time `at`, with a copy of `data`.
+    #[inline(never)]
+    pub(crate) fn arrives_later(
+        &mut self,
+        at: Nanos,
+        id: u64,
+        request: &Request,
+        data: Option<&[u8]>,
+    ) {
+        let data = data.map(Into::into);
+        self.arrivals.push_back(Arrival { at, id, request: *request, data });
     }
 
-    /// The request in `slot` completes at `now`. Its slot keeps it until the next request is admitted.
+    /// A part of the request in `slot` ends at `now`. If it was the last one, the request completes and is
+    /// returned: its slot keeps it until the next request is admitted.
     #[inline(always)]
-    pub(crate) fn complete(&mut self, slot: RequestSlot, now: Nanos) -> &InFlight {
-        let r = self.requests.remove(slot);
+    pub(crate) fn part_ends(&mut self, slot: RequestSlot, now: Nanos) -> Option<&InFlight> {
+        let r = self.requests.part_ends(slot)?;
         self.done.push(Completion {
             id: RequestId(r.id),
             arrival: r.arrival,
@@ -113,7 +121,7 @@ impl Front {
         if r.request.op == HostOp::Write {
             self.epochs.write_completes(r.epoch);
         }
-        r
+        Some(r)
     }
 
     /// Pages of writes in the buffer, those on their way to flash included.
@@ -155,6 +163,12 @@ pub(crate) fn pages_of(geo: &Geometry, r: &Request) -> Pages {
     let first = r.sector >> shift;
     let last = (end + (1 << shift) - 1) >> shift;
     Pages { first: first as u32, count: (last - first) as u32 }
+}
+
+/// Whether `r` begins and ends with a page.
+#[inline(always)]
+pub(crate) fn is_of_whole_pages(geo: &Geometry, r: &Request) -> bool {
+    (r.sector | u64::from(r.sectors)) & ((1 << geo.sector_shift) - 1) == 0
 }
 
 /// Bytes `from..to` of page `lpn` that `r` covers, and their position in the request's data.

@@ -1,6 +1,6 @@
 //! Requests in the device, and the epochs between flushes.
 
-use crate::host::request::Request;
+use crate::host::request::{Op, Request};
 use crate::metrics::counters::Parts;
 use crate::sim::join::Join;
 use crate::units::{Nanos, RequestSlot};
@@ -50,33 +50,50 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    #[inline]
-    pub(crate) fn insert(&mut self, id: u64, arrival: Nanos, request: Request) -> RequestSlot {
-        let fresh = InFlight {
-            id,
+    /// A request of so many `parts` arrives; `epoch`: of a write.
+    #[inline(always)]
+    pub(crate) fn insert(
+        &mut self,
+        (id, arrival, request): (u64, Nanos, &Request),
+        (parts, epoch): (Join, u64),
+    ) -> RequestSlot {
+        let slot = self.free.pop().unwrap_or_else(|| self.grow());
+        // Written where it lies: nothing may branch between its values and the slot.
+        let request = *request;
+        self.slots[slot.at()] =
+            InFlight { id, arrival, request, parts, digest: 0, epoch, live: true };
+        slot
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) -> RequestSlot {
+        let (parts, request) = (Join::default(), Request::new(Op::Flush, 0, 0));
+        let arrival = Nanos::ZERO;
+        self.slots.push(InFlight {
+            id: 0,
             arrival,
             request,
-            parts: Join::default(),
+            parts,
             digest: 0,
             epoch: 0,
-            live: true,
-        };
-        if let Some(slot) = self.free.pop() {
-            self.slots[slot.at()] = fresh;
-            return slot;
-        }
-        self.slots.push(fresh);
+            live: false,
+        });
         RequestSlot((self.slots.len() - 1) as u32)
     }
 
-    /// Remove a request; its slot keeps it until the next [`Requests::insert`].
-    #[inline]
-    pub(crate) fn remove(&mut self, slot: RequestSlot) -> &InFlight {
+    /// A part of the request in `slot` has ended. If it was the last one, the request is removed and returned;
+    /// its slot keeps it until the next [`Requests::insert`].
+    #[inline(always)]
+    pub(crate) fn part_ends(&mut self, slot: RequestSlot) -> Option<&InFlight> {
         let request = &mut self.slots[slot.at()];
+        if !request.parts.part_ends() {
+            return None;
+        }
         assert!(request.live, "request {} completes twice", request.id);
         request.live = false;
         self.free.push(slot);
-        request
+        Some(request)
     }
 
     #[inline(always)]
@@ -108,8 +125,12 @@ impl Requests {
 /// earlier ones have no write left.
 #[derive(Default)]
 pub(crate) struct Epochs {
+    /// The first epoch that a flush which waits has ended, and the writes of all such epochs.
     first: u64,
-    writes: VecDeque<u32>,
+    ended: VecDeque<u32>,
+    /// The last epoch, which no flush has ended, and its writes.
+    last: u64,
+    writes: u32,
     /// Flushes by the epoch they end, with their request's slot.
     flushes: VecDeque<(u64, RequestSlot)>,
 }
@@ -118,35 +139,32 @@ impl Epochs {
     /// A write arrives: its epoch.
     #[inline]
     pub(crate) fn write_arrives(&mut self) -> u64 {
-        if self.writes.is_empty() {
-            self.writes.push_back(0);
-        }
-        let last = self.writes.len() - 1;
-        self.writes[last] += 1;
-        self.first + last as u64
+        self.writes += 1;
+        self.last
     }
 
     /// A write of `epoch` completes.
     #[inline]
     pub(crate) fn write_completes(&mut self, epoch: u64) {
-        let at = (epoch - self.first) as usize;
-        assert!(self.writes[at] > 0, "epoch {epoch} has no write left");
-        self.writes[at] -= 1;
+        let writes = if epoch == self.last {
+            &mut self.writes
+        } else {
+            &mut self.ended[(epoch - self.first) as usize]
+        };
+        assert!(*writes > 0, "epoch {} has no write left", { epoch });
+        *writes -= 1;
     }
 
     /// A flush arrives in request slot `slot`: it ends the current epoch.
     pub(crate) fn flush_arrives(&mut self, slot: RequestSlot) {
-        if self.writes.is_empty() {
-            self.writes.push_back(0);
-        }
-        let epoch = self.first + self.writes.len() as u64 - 1;
-        self.flushes.push_back((epoch, slot));
-        self.writes.push_back(0);
+        self.flushes.push_back((self.last, slot));
+        self.ended.push_back(std::mem::take(&mut self.writes));
+        self.last += 1;
     }
 
     /// Whether a flush has arrived after the writes of `epoch`.
     pub(crate) fn ended(&self, epoch: u64) -> bool {
-        epoch + 1 < self.first + self.writes.len() as u64
+        epoch < self.last
     }
 
     /// Whether a flush has arrived and not completed.
@@ -160,10 +178,10 @@ impl Epochs {
     pub(crate) fn next_flush(&mut self) -> Option<RequestSlot> {
         let &(epoch, slot) = self.flushes.front()?;
         while self.first <= epoch {
-            if self.writes.front() != Some(&0) {
+            if self.ended.front() != Some(&0) {
                 return None;
             }
-            self.writes.pop_front();
+            self.ended.pop_front();
             self.first += 1;
         }
         self.flushes.pop_front();

@@ -122,10 +122,19 @@ impl Ledger {
     }
 
     /// A request completes at `now`; `parts`: where its time went.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn completed(&mut self, now: Nanos, r: &InFlight, parts: &Parts, geo: &Geometry) {
         let latency = now - r.arrival;
-        assert_eq!(parts.total(), latency.0, "parts of request {}: {parts:?}", r.id);
+        // (The message gets copies of the numbers, which otherwise stay in registers.)
+        let total = parts.total();
+        assert!(
+            total == latency.0,
+            "parts of request {}: {:?} of {} ns are {} ns",
+            { r.id },
+            { *parts },
+            { latency.0 },
+            { total }
+        );
         if r.id >= self.warmup {
             self.measured.complete(now, &r.request, latency, parts);
         } else {
