@@ -307,7 +307,12 @@ impl Ftl {
     #[inline(always)]
     fn release(&mut self, ppn: Ppn) {
         self.owners.validity.unmark(ppn);
-        let block = self.geo.block_of(ppn);
+        self.lose_valid(self.geo.block_of(ppn));
+    }
+
+    /// A page of `block` has become invalid.
+    #[inline(always)]
+    fn lose_valid(&mut self, block: BlockId) {
         let valid = &mut self.blocks.valid[block.at()];
         // (The message gets a copy of the number, which otherwise stays in a register.)
         assert!(*valid > 0, "{:?} has no valid page to release", { block });
@@ -334,14 +339,15 @@ impl Ftl {
     /// there are none any more: then the copy was never valid.
     #[inline(always)]
     pub fn relocate(&mut self, source: Ppn, target: Ppn, lpn: Lpn) -> bool {
-        if !self.owners.is_valid(source) {
+        if !self.owners.validity.take(source) {
             self.lost_page(self.geo.block_of(target));
             return false;
         }
         if !self.owners.map.moves(lpn, source, target) {
             self.owners.moves_under(lpn, source, target);
         }
-        self.disown(source);
+        self.owners.valid_pages -= 1;
+        self.lose_valid(self.geo.block_of(source));
         self.owners.mark(target, self.geo.block_of(target), &mut self.blocks);
         true
     }

@@ -37,6 +37,15 @@ impl Validity {
         *word ^= bit;
     }
 
+    /// The same of a page that may be invalid already. Returns whether it was valid.
+    #[inline(always)]
+    pub(super) fn take(&mut self, ppn: Ppn) -> bool {
+        let (word, bit) = (&mut self.words[ppn.at() / 64], 1 << (ppn.0 % 64));
+        let was = *word & bit != 0;
+        *word &= !bit;
+        was
+    }
+
     /// Mark `count` pages from `first` on valid.
     pub(super) fn mark_range(&mut self, first: Ppn, count: u32) {
         debug_assert!((first.0..first.0 + count).all(|p| !self.is_valid(Ppn(p))));

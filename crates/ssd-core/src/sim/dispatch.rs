@@ -21,10 +21,14 @@ struct Found {
 }
 
 impl Ssd {
-    /// Start operations on `unit`, which is idle, until it is busy or nothing may start.
+    /// Start operations on `unit` until it is busy or nothing may start.
     #[inline(never)]
     pub(crate) fn dispatch<const FULL: bool>(&mut self, unit: usize) {
-        let mut waiting = self.array.units[unit].waiting();
+        let u = &self.array.units[unit];
+        if u.running != OpSlot::NONE {
+            return;
+        }
+        let mut waiting = u.waiting();
         while waiting != 0 {
             let queue = waiting.trailing_zeros() as usize;
             let queue = if waiting & (waiting - 1) == 0 {

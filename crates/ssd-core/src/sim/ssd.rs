@@ -227,10 +227,7 @@ impl Ssd {
                 self.consider_collection();
             }
             while let Some(unit) = self.array.ready.pop() {
-                let unit = unit as usize;
-                if self.array.units[unit].running == OpSlot::NONE {
-                    self.dispatch::<FULL>(unit);
-                }
+                self.dispatch::<FULL>(unit as usize);
             }
             if self.gc.agenda.is_empty() {
                 break;
