@@ -37,7 +37,9 @@ pub struct Policy {
 
 impl Policy {
     pub(super) fn build(spec: &PolicySpec, table: &BlockTable) -> Policy {
-        Policy { sealed: random::Policy::new(table), d: spec.int("d") }
+        let d = spec.int("d");
+        assert!(d > 0, "nothing would be drawn: the config layer has checked it");
+        Policy { sealed: random::Policy::new(table), d }
     }
 }
 

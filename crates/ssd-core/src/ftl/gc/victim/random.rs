@@ -65,11 +65,15 @@ impl VictimPolicy for Policy {
     }
 
     fn on_seal(&mut self, block: BlockId, table: &BlockTable, _clock: u64) {
-        self.sealed[table.pool_of(block).at()] += 1;
+        let sealed = &mut self.sealed[table.pool_of(block).at()];
+        *sealed += 1;
+        assert!(*sealed <= table.blocks_per_pool(), "{block:?} is sealed twice");
     }
 
     fn on_leave(&mut self, block: BlockId, table: &BlockTable) {
-        self.sealed[table.pool_of(block).at()] -= 1;
+        let sealed = &mut self.sealed[table.pool_of(block).at()];
+        assert!(*sealed > 0, "{block:?} leaves, and none was sealed");
+        *sealed -= 1;
     }
 
     fn select(
