@@ -110,6 +110,7 @@ impl Ftl {
             self.blocks.state[block.at()] = BlockState::Bad;
             self.space.never_good(block, self.geo.first_plane(block));
         }
+        assert_eq!(self.bad_blocks().worn_out, 0, "blocks of a new device are worn out");
     }
 
     /// A block of `pool` has been erased: it may have to be levelled.
@@ -125,6 +126,7 @@ impl Ftl {
         assert!(self.wear.due[pool.at()], "no block of {pool:?} has been erased since");
         self.wear.due[pool.at()] = false;
         let worn = self.blocks.erases[self.space.most_worn(pool, &self.blocks)?.at()];
+        assert!(worn >= self.wear.floor[pool.at()], "{pool:?} has become younger");
         let is_young = |erases: u32| worn.saturating_sub(erases) > self.wear.threshold;
         if !is_young(self.wear.floor[pool.at()]) {
             return None;

@@ -110,11 +110,14 @@ impl Functional {
         plugs.begin();
         let ftl = Ftl::restore_with_plugs(config, snapshot, plugs)?;
         let sequence = snapshot.counters().sequence;
+        assert!(ftl.clock <= sequence, "{} pages were bound, {sequence} admitted", ftl.clock);
         Ok(Functional { sequence, ..Functional::over(config, ftl, plugs) })
     }
 
     fn over(config: &Config, ftl: Ftl, plugs: &Plugs) -> Functional {
         let layout = Layout::new(&config.device);
+        assert_eq!(layout.planes(), ftl.geo.planes, "the device is not of this configuration");
+        assert_eq!(config.device.user_pages, ftl.geo.user_pages, "it has another capacity");
         let agenda = Agenda::new(&config.gc, &ftl, plugs);
         Functional {
             pages: OwnedPages::default(),

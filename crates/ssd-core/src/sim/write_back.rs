@@ -78,6 +78,7 @@ impl Ssd {
         let sequence = self.array.ops[slot].sequence;
         let kept = self.front.buffer.as_mut().is_some_and(|buffer| buffer.forget(sequence));
         if kept {
+            debug_assert_ne!(sequence, 0, "{slot:?} is kept and was never admitted");
             self.drop_held(slot);
         }
         kept
@@ -105,6 +106,7 @@ impl Ssd {
     /// The page in `slot` requests room in the buffer.
     pub(crate) fn page_waits(&mut self, slot: OpSlot) {
         let since = self.array.now;
+        debug_assert!(self.array.ops[slot].sequence > 0, "{slot:?} waits, and is no write");
         self.front.buffer.as_mut().expect("there is a buffer").wait(Waiting { slot, since });
         self.let_in(0);
     }

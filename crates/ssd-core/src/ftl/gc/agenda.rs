@@ -79,6 +79,7 @@ impl Agenda {
     #[must_use]
     pub fn new(gc: &Gc, ftl: &Ftl, plugs: &Plugs) -> Agenda {
         let (demands, pools) = (Demands::new(gc, plugs), ftl.geo.pools);
+        assert_eq!(pools, ftl.blocks.pools(), "pools of another device");
         let (at_once, watches_pages) = (ftl.victim.collects_at_once(), demands.watches_pages());
         Agenda {
             pending: IdSet::new(pools),

@@ -143,6 +143,7 @@ impl Collector {
     /// scope.
     #[inline(always)]
     pub(super) fn step_begins(&mut self, pool: PoolId, geo: &Geometry, array: &mut Array) {
+        debug_assert!(self.collects(pool), "{pool:?} takes a step without a job");
         if self.closes_steps() {
             self.change_closings(pool, true, geo, array);
         }
@@ -151,6 +152,7 @@ impl Collector {
     /// The step ends, and its scope reopens.
     #[inline(always)]
     pub(super) fn step_ends(&mut self, pool: PoolId, geo: &Geometry, array: &mut Array) {
+        debug_assert!(self.collects(pool), "a step of {pool:?} ends without a job");
         if self.closes_steps() {
             self.change_closings(pool, false, geo, array);
         }
@@ -158,6 +160,7 @@ impl Collector {
 
     /// A job of `pool` has begun: it closes its scope, unless its steps do.
     pub(super) fn job_begins(&mut self, pool: PoolId, geo: &Geometry, array: &mut Array) {
+        assert!(self.collects(pool), "{pool:?} has no job that could begin");
         if !self.closes_steps() {
             self.change_closings(pool, true, geo, array);
         }
@@ -209,6 +212,7 @@ impl Collector {
             }
             BlockingScope::Device => (0..geo.planes).collect(),
         };
+        assert!(!planes.is_empty(), "the scope of {pool:?} has no plane");
         change(&mut self.closings);
         for p in planes {
             change(&mut self.closed_planes[p as usize]);

@@ -39,6 +39,7 @@ impl Ledger {
     /// Of the device `ftl`, to which `sequence` pages have been admitted.
     pub(crate) fn new(config: &Config, ftl: &Ftl, sequence: u64) -> Ledger {
         let interval = Nanos(config.metrics.interval_ns);
+        assert!(ftl.clock <= sequence, "{} pages were bound, {sequence} admitted", ftl.clock);
         Ledger {
             measured: Measurements::new(interval, false),
             content: Content::new(config, ftl),
@@ -68,6 +69,7 @@ impl Ledger {
     /// The last time before a row of the series is due.
     #[inline(always)]
     pub(crate) fn quiet_until(&self) -> Nanos {
+        debug_assert!(self.next_sample > Nanos::ZERO, "a row is due before the run begins");
         Nanos(self.next_sample.0 - 1)
     }
 

@@ -229,6 +229,7 @@ impl VictimPolicy for Policy {
     }
 
     fn on_leave(&mut self, block: BlockId, table: &BlockTable) {
+        debug_assert!(!table.is_candidate(block), "{block:?} leaves and is still a candidate");
         self.strike(block, table);
         self.first[block.at()] = NEVER;
     }

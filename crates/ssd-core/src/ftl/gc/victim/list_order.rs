@@ -64,6 +64,7 @@ impl VictimPolicy for Policy {
     }
 
     fn on_leave(&mut self, block: BlockId, table: &BlockTable) {
+        debug_assert!(!table.is_candidate(block), "{block:?} leaves and is still a candidate");
         if self.list.contains(block) {
             self.list.remove(block, table);
         }
@@ -72,11 +73,13 @@ impl VictimPolicy for Policy {
     fn select(
         &mut self,
         pool: PoolId,
-        _table: &BlockTable,
+        table: &BlockTable,
         _clock: u64,
         _rng: &mut Stream,
     ) -> Option<BlockId> {
-        self.list.first(pool)
+        let first = self.list.first(pool);
+        debug_assert!(first.is_none_or(|b| table.valid[b.at()] <= self.most_valid), "{first:?}");
+        first
     }
 
     /// The list, in its order.

@@ -62,6 +62,7 @@ impl VictimPolicy for Policy {
             let sealed = table.of_pool(PoolId(pool)).filter(|&b| table.is_candidate(b)).count();
             self.sealed[pool as usize] = sealed as u32;
         }
+        debug_assert_eq!(self.sealed.len(), table.pools() as usize, "pools of another device");
     }
 
     fn on_seal(&mut self, block: BlockId, table: &BlockTable, _clock: u64) {

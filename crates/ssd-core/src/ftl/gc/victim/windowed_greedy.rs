@@ -86,6 +86,7 @@ impl VictimPolicy for Policy {
     }
 
     fn on_seal(&mut self, block: BlockId, table: &BlockTable, _clock: u64) {
+        debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
         self.sealed.push(block, table);
         if self.count[table.pool_of(block).at()] < self.size {
             self.enter(block, table);
@@ -120,6 +121,7 @@ impl VictimPolicy for Policy {
         if let Some(entering) = entering {
             self.enter(entering, table);
         }
+        debug_assert!(self.count[pool] == 0 || self.last[pool].is_some(), "a window without an end");
     }
 
     fn select(
