@@ -130,18 +130,23 @@ impl BlockTable {
         let at = block.at();
         let (state, valid) = (self.state[at], self.valid[at]);
         let (bound, pending) = (self.bound[at], self.pending[at]);
-        assert!(bound <= self.pages_per_block, "{block:?} has {bound} pages bound");
-        assert!(valid <= bound, "{block:?} has {valid} valid pages of {bound}");
+        debug_assert!(bound <= self.pages_per_block, "{block:?} has {bound} pages bound");
+        debug_assert!(valid <= bound, "{block:?} has {valid} valid pages of {bound}");
         match state {
             BlockState::Free | BlockState::Bad => {
-                assert_eq!(bound, 0, "{block:?} is {state:?} and used");
+                debug_assert_eq!(bound, 0, "{block:?} is {state:?} and used");
             }
-            BlockState::Open => assert!(pending <= bound, "{block:?} programs unbound pages"),
+            BlockState::Open => debug_assert!(pending <= bound, "{block:?} programs unbound pages"),
             BlockState::Sealed | BlockState::Collecting => {
-                assert_eq!(bound, self.pages_per_block, "{block:?} is {state:?} and not full");
-                assert_eq!(pending, 0, "{block:?} is {state:?} and has programs pending");
+                debug_assert_eq!(
+                    bound, self.pages_per_block,
+                    "{block:?} is {state:?} and not full"
+                );
+                debug_assert_eq!(pending, 0, "{block:?} is {state:?} and has programs pending");
             }
-            BlockState::Erasing => assert_eq!(valid, 0, "{block:?} is erased with valid pages"),
+            BlockState::Erasing => {
+                debug_assert_eq!(valid, 0, "{block:?} is erased with valid pages")
+            }
         }
     }
 }

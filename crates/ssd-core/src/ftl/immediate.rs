@@ -68,10 +68,13 @@ impl Ftl {
         stream: u32,
     ) -> usize {
         let wanted = sources.pages.len() as u32;
-        assert_eq!(sources.pages.len(), sources.lpns.len(), "pages without addresses");
-        assert_eq!(self.blocks.state[victim.at()], BlockState::Collecting, "{victim:?} is in use");
+        debug_assert_eq!(sources.pages.len(), sources.lpns.len(), "pages without addresses");
+        debug_assert!(
+            self.blocks.state[victim.at()] == BlockState::Collecting,
+            "{victim:?} is in use"
+        );
         let (block, count) = self.space.frontier_run(plane, stream, wanted, &mut self.blocks);
-        assert!(count > 0 && count <= wanted, "{block:?} takes {count} pages of {wanted}");
+        debug_assert!(count > 0 && count <= wanted, "{block:?} takes {count} pages of {wanted}");
         let sources = sources.first(count as usize);
         let page = self.flash.program_run(&self.geo, block, plane, count);
         let first = self.geo.page_on(block, plane, page);

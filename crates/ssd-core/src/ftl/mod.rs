@@ -131,22 +131,25 @@ impl Ftl {
     }
 
     /// Bind a host page: the next page of the host frontier `stream` on `plane`.
-    #[inline]
+    #[inline(always)]
     pub fn bind_host(&mut self, plane: PlaneId, stream: u32) -> Ppn {
-        debug_assert!(stream < self.space.gc_stream().max(1), "frontier {stream} is not the host's");
+        debug_assert!(
+            stream < self.space.gc_stream().max(1),
+            "frontier {stream} is not the host's"
+        );
         self.clock += 1;
         self.bind(plane, stream)
     }
 
     /// Bind a copy: the next page of frontier `stream` (that of GC or of wear levelling) on `plane`.
-    #[inline]
+    #[inline(always)]
     pub fn bind_copy(&mut self, plane: PlaneId, stream: u32) -> Ppn {
         debug_assert!(stream >= self.space.gc_stream(), "frontier {stream} is the host's");
         self.bind(plane, stream)
     }
 
     /// The program of the page begins.
-    #[inline]
+    #[inline(always)]
     fn bind(&mut self, plane: PlaneId, stream: u32) -> Ppn {
         let block = self.space.frontier(plane, stream, &mut self.blocks);
         let ppn = self.flash.begin_program(&self.geo, block, plane);

@@ -371,8 +371,8 @@ impl Ftl {
         assert_eq!(moved, count, "{victim:?} has other valid pages");
         owners.validity.mark_range(first, count);
         let target = self.geo.block_of(first);
-        assert_ne!(victim, target, "copies stay in their block");
-        assert!(u32::from(self.blocks.valid[victim.at()]) >= count, "{victim:?} has fewer pages");
+        debug_assert_ne!(victim, target, "copies stay in their block");
+        debug_assert!(u32::from(self.blocks.valid[victim.at()]) >= count, "{victim:?} has fewer");
         self.blocks.valid[victim.at()] -= count as u16;
         self.blocks.valid[target.at()] += count as u16;
     }

@@ -279,7 +279,6 @@ impl Space {
         assert_eq!(self.pools[pool.at()].promised, 0, "{pool:?} collects while it levels");
         assert!(u64::from(pages) <= self.gc_room(pool), "no room for a job in {pool:?}");
         self.keep(pool, pages + if gives_back { 0 } else { self.pages_per_block });
-        self.check(pool);
     }
 
     /// Wear levelling is about to move `pages` pages of `pool`, which is above its reserve: an erased block
@@ -323,13 +322,25 @@ impl Space {
     pub(super) fn check(&self, pool: PoolId) {
         let counts = &self.pools[pool.at()];
         let pages = u64::from(counts.good) * u64::from(self.pages_per_block);
-        assert!(counts.free <= counts.good, "{pool:?} has erased blocks that are bad: {counts:?}");
-        assert!(u64::from(counts.used) <= pages, "{pool:?} has used pages that it lacks: {counts:?}");
+        debug_assert!(
+            counts.free <= counts.good,
+            "{pool:?} has erased blocks that are bad: {counts:?}"
+        );
+        debug_assert!(
+            u64::from(counts.used) <= pages,
+            "{pool:?} has used pages that it lacks: {counts:?}"
+        );
         assert!(counts.promised <= counts.free, "{pool:?} broke a promise: {counts:?}");
-        assert!(counts.promised <= 1, "{pool:?} has promised more than one block: {counts:?}");
+        debug_assert!(
+            counts.promised <= 1,
+            "{pool:?} has promised more than one block: {counts:?}"
+        );
         assert!(self.gc_need(pool) <= self.gc_room(pool), "{pool:?} has no room: {counts:?}");
-        assert!(self.lowest_free <= self.free_total, "the lowest number of erased blocks is higher");
-        assert!(self.free_total <= self.good_total, "erased blocks are bad");
+        debug_assert!(
+            self.lowest_free <= self.free_total,
+            "the lowest number of erased blocks is higher"
+        );
+        debug_assert!(self.free_total <= self.good_total, "erased blocks are bad");
     }
 
     fn home(&self, plane: PlaneId) -> usize {
@@ -446,7 +457,10 @@ impl Space {
         blocks: &mut BlockTable,
     ) -> (BlockId, u32) {
         assert!(wanted > 0, "a run of no page");
-        assert!(wanted == 1 || !self.superblock, "pages of a superblock lie on its planes in turn");
+        debug_assert!(
+            wanted == 1 || !self.superblock,
+            "pages of a superblock lie on its planes in turn"
+        );
         let block = self.frontier(plane, stream, blocks);
         let at = self.frontier_at(plane, stream);
         let open = &mut self.open[at];
@@ -466,8 +480,8 @@ impl Space {
             None
         };
         let block = next.unwrap_or_else(|| self.open_block(plane, stream, blocks));
-        assert_eq!(blocks.state[block.at()], BlockState::Open, "{block:?} is not open");
-        assert_eq!(blocks.pool_of(block), self.pool(plane), "{block:?} of another pool");
+        debug_assert_eq!(blocks.state[block.at()], BlockState::Open, "{block:?} is not open");
+        debug_assert_eq!(blocks.pool_of(block), self.pool(plane), "{block:?} of another pool");
         self.open[at] = Open { block: block.0, left: self.pages_on_plane };
     }
 
@@ -506,7 +520,11 @@ impl Space {
             self.free[home].pop_first()
         };
         let block = next.expect("the caller has checked for a free block").1;
-        assert_eq!(block / self.blocks_per_home, home as u32, "block {block} was kept elsewhere");
+        debug_assert_eq!(
+            block / self.blocks_per_home,
+            home as u32,
+            "block {block} was kept elsewhere"
+        );
         BlockId(block)
     }
 
@@ -607,7 +625,11 @@ impl Space {
         let home = self.home(first_plane);
         self.releases += 1;
         let key = if self.dynamic_wear { erases } else { self.releases };
-        assert_eq!(block.0 / self.blocks_per_home, home as u32, "{block:?} is not at home there");
+        debug_assert_eq!(
+            block.0 / self.blocks_per_home,
+            home as u32,
+            "{block:?} is not at home there"
+        );
         assert!(self.free[home].insert((key, block.0)), "{block:?} is erased twice");
         assert!(self.pools[pool.at()].used >= bound, "{pool:?} has used fewer than {bound} pages");
         self.pools[pool.at()].free += 1;

@@ -304,13 +304,20 @@ impl Functional {
         pages.take(&self.ftl, block);
         let mut left = pages.get();
         let moved = left.pages.len() as u64;
-        assert!(moved <= u64::from(self.ftl.geo.pages_per_block), "{moved} pages of {block:?}");
+        debug_assert!(
+            moved <= u64::from(self.ftl.geo.pages_per_block),
+            "{moved} pages of {block:?}"
+        );
         while let Some(&source) = left.pages.first() {
             let home = self.ftl.geo.plane_of(source);
             let plane = self.ftl.space.copy_plane(home, stream, &self.ftl.blocks);
             let plane = plane.expect("the reserve keeps room for every job");
             let pool = self.ftl.geo.pool_of(plane);
-            assert_eq!(pool, self.ftl.geo.pool_of(home), "a page of {block:?} leaves its pool");
+            debug_assert_eq!(
+                pool,
+                self.ftl.geo.pool_of(home),
+                "a page of {block:?} leaves its pool"
+            );
             // Pages of a superblock lie on its planes in turn.
             let run = if self.ftl.geo.members == 1 { left } else { left.first(1) };
             let copied = self.ftl.copy_now(run, block, plane, stream);
@@ -335,8 +342,8 @@ impl Functional {
         let unmet = self.agenda.is_unmet(&self.ftl, pool);
         self.tally.unmet += u64::from(unmet);
         self.tally.decided += u64::from(!unmet && !choice.by_reserve);
-        assert!(self.tally.by_reserve <= self.tally.victims, "{:?}", self.tally);
-        assert!(self.tally.foreground <= self.tally.victims, "{:?}", self.tally);
+        debug_assert!(self.tally.by_reserve <= self.tally.victims, "{:?}", self.tally);
+        debug_assert!(self.tally.foreground <= self.tally.victims, "{:?}", self.tally);
         let valid = u32::from(self.ftl.blocks.valid[choice.block.at()]);
         self.tally.victim_valid += u64::from(valid);
         self.victim_invalid.record(u64::from(self.ftl.geo.pages_per_block - valid));

@@ -244,8 +244,11 @@ impl Agenda {
         if at_once.is_none() {
             self.set_spent(pool, self.demands.amount == Amount::One);
         }
-        assert!(reserve || !choice.by_reserve, "the reserve chooses for {demand:?} of {pool:?}");
-        assert!(ftl.fits(choice.block), "the pages of {choice:?} find no room");
+        debug_assert!(
+            reserve || !choice.by_reserve,
+            "the reserve chooses for {demand:?} of {pool:?}"
+        );
+        debug_assert!(ftl.fits(choice.block), "the pages of {choice:?} find no room");
         check_choice(ftl, pool, choice);
         Next::Collect(choice, demand)
     }
@@ -304,10 +307,10 @@ impl Agenda {
 /// collected gives back a page or, for wear levelling, moves cold data.
 fn check_choice(ftl: &Ftl, pool: PoolId, choice: Choice) {
     let block = choice.block;
-    assert!(ftl.blocks.is_candidate(block), "{choice:?} is not sealed");
-    assert_eq!(ftl.blocks.pool_of(block), pool, "{choice:?} is in another pool");
-    assert_eq!(ftl.space.promised(pool), 0, "{choice:?} while {pool:?} levels wear");
-    assert!(!choice.by_reserve || ftl.blocks.invalid(block) > 0, "{choice:?} gains nothing");
+    debug_assert!(ftl.blocks.is_candidate(block), "{choice:?} is not sealed");
+    debug_assert_eq!(ftl.blocks.pool_of(block), pool, "{choice:?} is in another pool");
+    debug_assert_eq!(ftl.space.promised(pool), 0, "{choice:?} while {pool:?} levels wear");
+    debug_assert!(!choice.by_reserve || ftl.blocks.invalid(block) > 0, "{choice:?} gains nothing");
 }
 
 #[cfg(test)]

@@ -43,7 +43,10 @@ pub(crate) fn of(config: &Config) -> Option<Endless> {
     let good = (config.units_per_pool() * config.pools()).checked_sub(bad.iter().sum())?;
     let pool_live = live / config.pools();
     let free = blocks.checked_sub(pool_live.div_ceil(pages))?;
-    assert!(blocks * config.pools() >= good, "the pool with the most bad blocks is not the smallest");
+    assert!(
+        blocks * config.pools() >= good,
+        "the pool with the most bad blocks is not the smallest"
+    );
     let best = SpaceView {
         pool: PoolId(0),
         clock: 0,

@@ -51,7 +51,11 @@ impl Space {
         releases: u32,
         lowest_free: u64,
     ) -> Result<(), String> {
-        assert_eq!(columns.frontiers.len(), 2 * self.open.len(), "the caller has checked the sizes");
+        assert_eq!(
+            columns.frontiers.len(),
+            2 * self.open.len(),
+            "the caller has checked the sizes"
+        );
         assert_eq!(columns.opened.len(), self.pools.len(), "the caller has checked the sizes");
         self.load_free(ground, &columns.free_order);
         for (open, pair) in self.open.iter_mut().zip(columns.frontiers.as_chunks().0) {

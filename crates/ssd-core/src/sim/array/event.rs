@@ -81,7 +81,6 @@ impl Ring {
             let of = |at: usize| self.keys[at & mask] & resources;
             let more = (self.head..self.tail).any(|at| of(at) == resource as u64);
             debug_assert!(!more, "resource {resource} has two events");
-
         }
         self.keys[self.head & mask]
     }

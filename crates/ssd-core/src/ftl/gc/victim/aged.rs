@@ -122,7 +122,8 @@ impl Aged {
         for pool in 0..self.end.len() {
             self.end[pool] = pool * self.slots_per_pool;
         }
-        let in_order = |&[a, b]: &[BlockId; 2]| table.seal_order[a.at()] <= table.seal_order[b.at()];
+        let in_order =
+            |&[a, b]: &[BlockId; 2]| table.seal_order[a.at()] <= table.seal_order[b.at()];
         debug_assert!(sealed.array_windows().all(in_order), "slots are out of order");
         for block in sealed {
             self.seal(block, table, clock);

@@ -39,7 +39,8 @@ impl Queue {
             .filter(|&b| table.is_candidate(b) && joins(b))
             .collect();
         sealed.sort_unstable_by_key(|&b| (table.seal_order[b.at()], b));
-        let in_order = |&[a, b]: &[BlockId; 2]| table.seal_order[a.at()] <= table.seal_order[b.at()];
+        let in_order =
+            |&[a, b]: &[BlockId; 2]| table.seal_order[a.at()] <= table.seal_order[b.at()];
         debug_assert!(sealed.array_windows().all(in_order), "blocks are queued out of order");
         for block in sealed {
             self.push(block, table);
