@@ -125,7 +125,8 @@ impl BlockTable {
         self.pages_per_block - self.valid[block.at()]
     }
 
-    /// The counts of `block` are those of its state. Called where the state changes, not for each page.
+    /// The counts of `block` are those of its state. (Only with debug assertions: the state changes often
+    /// enough for it to show in the instruction count.)
     pub(super) fn check(&self, block: BlockId) {
         let at = block.at();
         let (state, valid) = (self.state[at], self.valid[at]);

@@ -489,7 +489,7 @@ impl Ssd {
 
     /// Whether a copy to frontier `stream` may be bound on `plane` without a search. Wear
     /// levelling opens a block only where no plane has an open one.
-    #[inline]
+    #[inline(always)]
     fn copy_may_bind(&self, plane: PlaneId, stream: u32) -> bool {
         let space = &self.ftl.space;
         if stream == space.gc_stream() {
