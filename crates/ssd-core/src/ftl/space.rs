@@ -473,7 +473,10 @@ impl Space {
     #[inline(never)]
     fn advance_frontier(&mut self, plane: PlaneId, stream: u32, blocks: &mut BlockTable) {
         let at = self.frontier_at(plane, stream);
-        assert_eq!(self.open[at].left, 0, "frontier {stream} of {plane:?} leaves pages unbound");
+        debug_assert_eq!(
+            self.open[at].left, 0,
+            "frontier {stream} of {plane:?} leaves pages unbound"
+        );
         let next = if self.superblock {
             self.next_super(plane, stream, self.open[at].block)
         } else {
@@ -630,15 +633,14 @@ impl Space {
     pub fn erased(&mut self, block: BlockId, first_plane: PlaneId, bound: u32, erases: u32) {
         let pool = self.pool(first_plane);
         let home = self.home(first_plane);
+        debug_assert!(block.0 / self.blocks_per_home == home as u32, "{block:?} is not at home");
         self.releases += 1;
         let key = if self.dynamic_wear { erases } else { self.releases };
-        debug_assert_eq!(
-            block.0 / self.blocks_per_home,
-            home as u32,
-            "{block:?} is not at home there"
-        );
         assert!(self.free[home].insert((key, block.0)), "{block:?} is erased twice");
-        assert!(self.pools[pool.at()].used >= bound, "{pool:?} has used fewer than {bound} pages");
+        debug_assert!(
+            self.pools[pool.at()].used >= bound,
+            "{pool:?} has used fewer than {bound} pages"
+        );
         self.pools[pool.at()].free += 1;
         self.free_total += 1;
         self.pools[pool.at()].used -= bound;
