@@ -9,7 +9,6 @@ use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::ftl::owners::Claim;
 use crate::host::device::DeviceError;
-use crate::host::request::Op as HostOp;
 use crate::metrics::counters::{Cause, Parts};
 use crate::nand::flash::Payload;
 use crate::sched::order::W_HOST;
@@ -309,6 +308,8 @@ impl Ssd {
     #[inline(never)]
     pub(crate) fn complete_flushes(&mut self) {
         while let Some(slot) = self.front.epochs.next_flush() {
+            let waits = !self.front.requests.at(slot).parts.is_done();
+            assert!(waits, "the request of a flush has completed before it");
             let waited = self.array.now - self.front.requests.at(slot).arrival;
             let parts = Parts { queue_ns: waited.0, ..Parts::default() };
             self.part_ends(slot, &parts);
