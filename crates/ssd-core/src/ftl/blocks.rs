@@ -99,6 +99,7 @@ impl BlockTable {
     #[must_use]
     pub fn of_pool(&self, pool: PoolId) -> impl DoubleEndedIterator<Item = BlockId> + use<> {
         let n = self.blocks_per_pool.get();
+        debug_assert!(((pool.0 + 1) * n) as usize <= self.len(), "there is no {pool:?}");
         (pool.0 * n..(pool.0 + 1) * n).map(BlockId)
     }
 
@@ -120,6 +121,33 @@ impl BlockTable {
     #[inline(always)]
     #[must_use]
     pub fn invalid(&self, block: BlockId) -> u16 {
+        debug_assert!(self.valid[block.at()] <= self.pages_per_block, "{block:?} has more pages");
         self.pages_per_block - self.valid[block.at()]
+    }
+
+    /// The counts of `block` are those of its state. (Only with debug assertions: the state changes often
+    /// enough for it to show in the instruction count.)
+    pub(super) fn check(&self, block: BlockId) {
+        let at = block.at();
+        let (state, valid) = (self.state[at], self.valid[at]);
+        let (bound, pending) = (self.bound[at], self.pending[at]);
+        debug_assert!(bound <= self.pages_per_block, "{block:?} has {bound} pages bound");
+        debug_assert!(valid <= bound, "{block:?} has {valid} valid pages of {bound}");
+        match state {
+            BlockState::Free | BlockState::Bad => {
+                debug_assert_eq!(bound, 0, "{block:?} is {state:?} and used");
+            }
+            BlockState::Open => debug_assert!(pending <= bound, "{block:?} programs unbound pages"),
+            BlockState::Sealed | BlockState::Collecting => {
+                debug_assert_eq!(
+                    bound, self.pages_per_block,
+                    "{block:?} is {state:?} and not full"
+                );
+                debug_assert_eq!(pending, 0, "{block:?} is {state:?} and has programs pending");
+            }
+            BlockState::Erasing => {
+                debug_assert_eq!(valid, 0, "{block:?} is erased with valid pages")
+            }
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! call, with nothing pending in between.
 
 use super::Ftl;
+use super::blocks::BlockState;
 use crate::memory::prefetch;
 use crate::units::{BlockId, Lpn, Nanos, PlaneId, Ppn};
 
@@ -9,6 +10,7 @@ impl Ftl {
     /// Write `lpn` to the host frontier `stream` on `plane`. Returns the page and the one it replaces.
     #[inline]
     pub fn write_now(&mut self, plane: PlaneId, stream: u32, lpn: Lpn) -> (Ppn, Option<Ppn>) {
+        debug_assert!(lpn.0 < self.geo.user_pages, "{lpn:?} is beyond the device");
         self.clock += 1;
         self.blocks.now = Nanos(self.clock);
         let ppn = self.bind(plane, stream);
@@ -36,11 +38,18 @@ impl Ftl {
         lpn: Lpn,
     ) -> Option<(Option<Ppn>, bool)> {
         let (block, eventful) = self.space.take_open(plane, stream)?;
+        debug_assert_eq!(self.geo.first_plane(block), plane, "{block:?} is on another plane");
+        debug_assert!(self.blocks.state[block.at()] == BlockState::Open, "{block:?} is not open");
         self.clock += 1;
         self.blocks.now = Nanos(self.clock);
         let ppn = self.flash.program_plain(&self.geo, block, lpn);
         // Bound and settled at once, so that nothing is ever pending.
         self.blocks.bound[block.at()] += 1;
+        debug_assert!(self.blocks.pending[block.at()] == 0, "{block:?} has programs pending");
+        debug_assert!(
+            eventful || self.blocks.bound[block.at()] < self.blocks.pages_per_block,
+            "{block:?} is full and stays open"
+        );
         let replaced = self.claim_now(lpn, ppn, block);
         if eventful && self.blocks.bound[block.at()] == self.blocks.pages_per_block {
             self.seal(block);
@@ -59,7 +68,13 @@ impl Ftl {
         stream: u32,
     ) -> usize {
         let wanted = sources.pages.len() as u32;
+        debug_assert_eq!(sources.pages.len(), sources.lpns.len(), "pages without addresses");
+        debug_assert!(
+            self.blocks.state[victim.at()] == BlockState::Collecting,
+            "{victim:?} is in use"
+        );
         let (block, count) = self.space.frontier_run(plane, stream, wanted, &mut self.blocks);
+        debug_assert!(count > 0 && count <= wanted, "{block:?} takes {count} pages of {wanted}");
         let sources = sources.first(count as usize);
         let page = self.flash.program_run(&self.geo, block, plane, count);
         let first = self.geo.page_on(block, plane, page);
@@ -140,6 +155,9 @@ impl OwnedPages {
         }
         self.pages.truncate(count);
         self.lpns.truncate(count);
+        let valid = usize::from(ftl.blocks.valid[block.at()]);
+        assert_eq!(count, valid, "{block:?} has other valid pages than counted");
+        debug_assert!(self.lpns.iter().all(|l| l.0 < ftl.geo.user_pages), "a page of no address");
     }
 
     /// The pages.

@@ -30,6 +30,8 @@ struct Addresses {
 
 impl Addresses {
     fn new(columns: Vec<u32>, planes: u32, pages: u32) -> Addresses {
+        assert!(columns.array_windows().all(|[a, b]| a < b), "a plane has two positions");
+        assert!(columns.last().is_some_and(|&last| last < planes), "a position beyond {planes}");
         let count = columns.iter().map(|&c| pages / planes + u32::from(c < pages % planes)).sum();
         let n = u64::from(count).max(1);
         let golden = (n as f64 * 0.618_033_988_749_894_9) as u64;
@@ -85,6 +87,8 @@ fn valid_counts(blocks: usize, pages: u32, valid: u64) -> Option<Vec<u16>> {
         at += 1 + blocks / 7;
     }
     counts.sort_unstable();
+    assert!(counts.last().is_some_and(|&most| u32::from(most) <= pages), "a block overflows");
+    debug_assert_eq!(counts.iter().map(|&c| u64::from(c)).sum::<u64>(), valid, "pages are missing");
     Some(counts)
 }
 
@@ -115,6 +119,7 @@ impl Ftl {
         keep_going: &mut dyn FnMut(u64) -> bool,
     ) -> Result<bool, PoolId> {
         assert_eq!(self.space.used(), 0, "the device has been written");
+        assert_eq!(self.clock, 0, "the device has been written");
         let mut columns = vec![Vec::new(); self.geo.pools as usize];
         for i in 0..layout.planes() {
             columns[self.geo.pool_of(layout.striped(i)).at()].push(i);
@@ -144,6 +149,7 @@ impl Ftl {
         self.seals = sealed.len() as u64;
         self.clock = u64::from(pages);
         assert_eq!(self.owners.valid_pages(), u64::from(pages), "every page is somewhere");
+        (0..self.geo.pools).for_each(|pool| self.space.check(PoolId(pool)));
         self.victim.init(&self.blocks, self.clock);
         Ok(true)
     }
@@ -161,6 +167,7 @@ impl Ftl {
         rng.shuffle(&mut counts);
         let blocks = self.spread_over_planes(pool);
         let pages = self.geo.pages_per_block;
+        assert!(counts.len() <= blocks.len(), "{pool:?} has too few blocks for its data");
         for (i, (&block, &count)) in blocks.iter().zip(&counts).enumerate() {
             if i % BLOCKS_AT_ONCE == 0 && !keep_going(self.owners.valid_pages()) {
                 return false;
@@ -182,8 +189,10 @@ impl Ftl {
                 }
             }
             let at = block.at();
+            assert_eq!(left, 0, "{block:?} lacks valid pages");
             self.blocks.state[at] = BlockState::Sealed;
             self.blocks.bound[at] = pages as u16;
+            self.blocks.check(block);
             assert_eq!(self.blocks.valid[at], count, "{block:?} has other valid pages");
             sealed.push((count, rng.bits(), at));
         }
@@ -196,8 +205,10 @@ impl Ftl {
         let mut after = vec![0; self.geo.planes as usize];
         let mut blocks = Vec::new();
         for block in self.blocks.of_pool(pool).rev().filter(|&b| !self.blocks.is_bad(b)) {
+            assert_eq!(self.blocks.state[block.at()], BlockState::Free, "{block:?} is in use");
             let plane = self.geo.first_plane(block);
             blocks.push((Reverse(after[plane.at()]), plane, block));
+
             after[plane.at()] += 1;
         }
         blocks.sort_unstable();

@@ -131,23 +131,30 @@ impl Ftl {
     }
 
     /// Bind a host page: the next page of the host frontier `stream` on `plane`.
-    #[inline]
+    #[inline(always)]
     pub fn bind_host(&mut self, plane: PlaneId, stream: u32) -> Ppn {
+        debug_assert!(
+            stream < self.space.gc_stream().max(1),
+            "frontier {stream} is not the host's"
+        );
         self.clock += 1;
         self.bind(plane, stream)
     }
 
     /// Bind a copy: the next page of frontier `stream` (that of GC or of wear levelling) on `plane`.
-    #[inline]
+    #[inline(always)]
     pub fn bind_copy(&mut self, plane: PlaneId, stream: u32) -> Ppn {
+        debug_assert!(stream >= self.space.gc_stream(), "frontier {stream} is the host's");
         self.bind(plane, stream)
     }
 
     /// The program of the page begins.
-    #[inline]
+    #[inline(always)]
     fn bind(&mut self, plane: PlaneId, stream: u32) -> Ppn {
         let block = self.space.frontier(plane, stream, &mut self.blocks);
         let ppn = self.flash.begin_program(&self.geo, block, plane);
+        debug_assert_eq!(self.geo.block_of(ppn), block, "{ppn:?} is in another block");
+        debug_assert_eq!(self.geo.plane_of(ppn), plane, "{ppn:?} is on another plane");
         self.bound(block, plane, 1);
         ppn
     }
@@ -159,6 +166,7 @@ impl Ftl {
         debug_assert!(self.blocks.state[at] == BlockState::Open);
         self.blocks.bound[at] += count;
         self.blocks.pending[at] += count;
+        debug_assert!(self.blocks.bound[at] <= self.blocks.pages_per_block, "{block:?} overflows");
         if self.blocks.bound[at] == self.blocks.pages_per_block {
             self.space.fully_bound(block, plane);
         }
@@ -174,6 +182,8 @@ impl Ftl {
     #[inline(always)]
     fn settled(&mut self, block: BlockId, count: u16) {
         let at = block.at();
+        debug_assert!(self.blocks.state[at] == BlockState::Open, "{block:?} is programmed");
+        debug_assert!(self.blocks.pending[at] >= count, "more pages of {block:?} end than began");
         self.blocks.pending[at] -= count;
         if self.blocks.pending[at] == 0 && self.blocks.bound[at] == self.blocks.pages_per_block {
             self.seal(block);
@@ -187,6 +197,7 @@ impl Ftl {
         assert_eq!(self.blocks.state[at], BlockState::Open);
         self.blocks.state[at] = BlockState::Sealed;
         self.blocks.seal_order[at] = self.seals;
+        self.blocks.check(block);
         self.seals += 1;
         self.victim.on_seal(block, &self.blocks, self.clock);
     }
@@ -228,6 +239,7 @@ impl Ftl {
     #[must_use]
     pub fn at_once(&self, pool: PoolId) -> Option<BlockId> {
         let block = self.victim.at_once(pool)?;
+        debug_assert_eq!(self.blocks.pool_of(block), pool, "victim {block:?} of another pool");
         assert!(self.blocks.is_candidate(block), "victim {block:?} is not sealed");
         assert_eq!(self.blocks.valid[block.at()], 0, "{block:?} has valid pages");
         Some(block)
@@ -250,6 +262,10 @@ impl Ftl {
         }
         let all = self.victim.candidates(pool, &self.blocks, self.clock);
         self.policy_declines |= all.is_empty();
+        let sealed = |&b: &BlockId| self.blocks.is_candidate(b);
+        assert!(all.iter().all(sealed), "candidates of {pool:?} that are not sealed: {all:?}");
+        let in_pool = |&b: &BlockId| self.blocks.pool_of(b) == pool;
+        assert!(all.iter().all(in_pool), "candidates of {pool:?} from elsewhere: {all:?}");
         all
     }
 
@@ -269,6 +285,7 @@ impl Ftl {
         assert_eq!(self.blocks.state[at], BlockState::Sealed, "{block:?} is not sealed");
         assert_eq!(self.blocks.pending[at], 0, "{block:?} has programs pending");
         self.blocks.state[at] = BlockState::Collecting;
+        self.blocks.check(block);
         self.victim.on_leave(block, &self.blocks);
         let pages = u32::from(self.blocks.valid[at]);
         if choice.levels {
@@ -287,8 +304,11 @@ impl Ftl {
     #[inline]
     #[must_use]
     pub fn next_valid(&self, block: BlockId, from: u32) -> Option<Ppn> {
+        debug_assert!(from <= self.geo.pages_per_block, "{block:?} has no page {from}");
         let first = self.geo.first_page(block).0;
-        self.owners.next_valid(Ppn(first + from), Ppn(first + self.geo.pages_per_block))
+        let next = self.owners.next_valid(Ppn(first + from), Ppn(first + self.geo.pages_per_block));
+        debug_assert!(next.is_none_or(|ppn| self.geo.block_of(ppn) == block), "page of another");
+        next
     }
 
     /// The victim has no valid page left: its erase is queued.
@@ -297,6 +317,7 @@ impl Ftl {
         assert_eq!(self.blocks.state[at], BlockState::Collecting);
         assert_eq!(self.blocks.valid[at], 0, "erase of {block:?} with valid pages");
         self.blocks.state[at] = BlockState::Erasing;
+        self.blocks.check(block);
         self.space.job_moved_all(self.blocks.pool_of(block), self.gives_back(block));
     }
 
@@ -314,12 +335,15 @@ impl Ftl {
         let at = block.at();
         assert_eq!(self.blocks.state[at], BlockState::Erasing, "{block:?} is not being erased");
         assert_eq!(self.blocks.valid[at], 0, "{block:?} was erased with valid pages");
+        assert_eq!(self.blocks.pending[at], 0, "{block:?} was erased with programs pending");
         let mut planes = self.geo.planes_of_block(block);
         debug_assert!(planes.all(|p| self.flash.programmed(block, p) == 0), "{block:?} has pages");
         let gives_back = self.gives_back(block);
         self.blocks.state[at] = if gives_back { BlockState::Free } else { BlockState::Bad };
         self.blocks.erases[at] += 1;
         let bound = u32::from(std::mem::take(&mut self.blocks.bound[at]));
+        debug_assert_eq!(bound, self.geo.pages_per_block, "{block:?} was erased half full");
+        self.blocks.check(block);
         let plane = self.geo.first_plane(block);
         if gives_back {
             self.space.erased(block, plane, bound, self.blocks.erases[at]);
@@ -332,6 +356,8 @@ impl Ftl {
     /// What triggers see of `pool`.
     #[must_use]
     pub fn space_view(&self, pool: PoolId) -> SpaceView {
+        debug_assert!(pool.0 < self.geo.pools, "there is no {pool:?}");
+        debug_assert!(self.owners.valid_pages() <= self.space.used(), "valid pages are not used");
         SpaceView {
             pool,
             clock: self.clock,

@@ -245,6 +245,7 @@ impl Owners {
     fn mark(&mut self, ppn: Ppn, block: BlockId, blocks: &mut BlockTable) {
         self.validity.mark(ppn);
         blocks.valid[block.at()] += 1;
+        debug_assert!(blocks.valid[block.at()] <= blocks.pages_per_block, "{block:?} overflows");
         self.valid_pages += 1;
     }
 }
@@ -289,6 +290,7 @@ impl Ftl {
     /// `ppn` is the committed page of `lpn` from now on; the one before it, if there was one, loses this owner.
     #[inline(always)]
     fn commit(&mut self, lpn: Lpn, ppn: Ppn, before: Option<Ppn>) {
+        debug_assert_ne!(before, Some(ppn), "{lpn:?} replaces a page with itself");
         self.owners.map.set(lpn, Entry::Page(ppn));
         self.owners.mark(ppn, self.geo.block_of(ppn), &mut self.blocks);
         if let Some(before) = before {
@@ -299,6 +301,7 @@ impl Ftl {
     /// A page loses its owner: it is invalid now.
     #[inline]
     fn disown(&mut self, ppn: Ppn) {
+        debug_assert!(self.owners.valid_pages > 0, "{ppn:?} is valid, and no page is");
         self.owners.valid_pages -= 1;
         self.release(ppn);
     }
@@ -332,6 +335,7 @@ impl Ftl {
             self.disown(ppn);
         }
         self.owners.map.set(lpn, Entry::Unmapped);
+        debug_assert!(committed.is_none_or(|p| !self.owners.is_valid(p)), "{lpn:?} keeps a page");
         (newest, committed)
     }
 
@@ -356,6 +360,7 @@ impl Ftl {
     /// (Of a block under collection policies need not hear.)
     pub(super) fn relocate_run(&mut self, sources: Owned<'_>, first: Ppn) {
         let count = sources.pages.len() as u32;
+        debug_assert!(sources.pages.is_sorted(), "pages of a block are copied in order");
         let owners = &mut self.owners;
         debug_assert!(
             sources
@@ -371,14 +376,19 @@ impl Ftl {
         let moved = owners.validity.unmark_range(from, to);
         assert_eq!(moved, count, "{victim:?} has other valid pages");
         owners.validity.mark_range(first, count);
+        let target = self.geo.block_of(first);
+        debug_assert_ne!(victim, target, "copies stay in their block");
+        debug_assert!(u32::from(self.blocks.valid[victim.at()]) >= count, "{victim:?} has fewer");
         self.blocks.valid[victim.at()] -= count as u16;
-        self.blocks.valid[self.geo.block_of(first).at()] += count as u16;
+        self.blocks.valid[target.at()] += count as u16;
     }
 
     /// `ppn` of `block` has been programmed with the newest data of `lpn`, of which nothing is in flight. Returns
     /// the page that it replaces.
     #[inline(always)]
     pub(super) fn claim_now(&mut self, lpn: Lpn, ppn: Ppn, block: BlockId) -> Option<Ppn> {
+        debug_assert_eq!(self.geo.block_of(ppn), block, "{ppn:?} is in another block");
+        debug_assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
         self.owners.validity.mark(ppn);
         self.blocks.valid[block.at()] += 1;
         let old = self.owners.map.replace(lpn, ppn);

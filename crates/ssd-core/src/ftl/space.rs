@@ -121,6 +121,8 @@ impl Space {
         let per_home = geo.pools * geo.blocks_per_pool / homes;
         let pools = geo.pools as usize;
         let all = u64::from(geo.blocks_per_pool) * pools as u64;
+        assert_eq!(u64::from(per_home) * u64::from(homes), all, "homes of unequal size");
+        assert_eq!(geo.pages_per_block, geo.pages_per_flash_block * geo.members, "pages of a unit");
         let pool = PoolSpace {
             free: geo.blocks_per_pool,
             good: geo.blocks_per_pool,
@@ -178,10 +180,13 @@ impl Space {
 
     #[inline(always)]
     fn frontier_at(&self, plane: PlaneId, stream: u32) -> usize {
+        debug_assert!(stream < self.frontiers, "{plane:?} has no frontier {stream}");
         (plane.0 * self.frontiers + stream) as usize
     }
 
     fn supers_at(&self, pool: PoolId, stream: u32) -> usize {
+        debug_assert!(self.superblock, "{pool:?} has no superblocks");
+        debug_assert!(stream < self.frontiers, "{pool:?} has no frontier {stream}");
         (pool.0 * self.frontiers + stream) as usize
     }
 
@@ -270,6 +275,8 @@ impl Space {
     /// A job is about to move `pages` pages of `pool`; `gives_back`: its block can be used again, so that
     /// no other room need be kept for what comes after it.
     pub fn job_begins(&mut self, pool: PoolId, pages: u32, gives_back: bool) {
+        debug_assert!(pages <= self.pages_per_block, "{pages} pages of one block of {pool:?}");
+        debug_assert_eq!(self.pools[pool.at()].promised, 0, "{pool:?} collects while it levels");
         assert!(u64::from(pages) <= self.gc_room(pool), "no room for a job in {pool:?}");
         self.keep(pool, pages + if gives_back { 0 } else { self.pages_per_block });
     }
@@ -277,10 +284,13 @@ impl Space {
     /// Wear levelling is about to move `pages` pages of `pool`, which is above its reserve: an erased block
     /// is promised to it unless its open blocks suffice, and a block is reserved for collection.
     pub fn levelling_begins(&mut self, pool: PoolId, pages: u32) {
+        assert!(pages <= self.pages_per_block, "{pages} pages of one block of {pool:?}");
+        assert_eq!(self.pools[pool.at()].promised, 0, "{pool:?} levels two blocks at a time");
         assert!(self.pools[pool.at()].free >= 2, "{pool:?} levels at its reserve");
         self.pools[pool.at()].promised = u32::from(pages > self.pools[pool.at()].wear_open);
         self.pools[pool.at()].gc_need = self.pages_per_block;
         assert!(self.gc_room(pool) >= self.gc_need(pool), "{pool:?} levels without room for GC");
+        self.check(pool);
     }
 
     /// Reserve room for this many pages, or as much as there is.
@@ -305,6 +315,32 @@ impl Space {
     pub fn job_moved_all(&mut self, pool: PoolId, gives_back: bool) {
         self.pools[pool.at()].promised = 0;
         self.keep(pool, if gives_back { 0 } else { self.pages_per_block });
+    }
+
+    /// The counts of `pool` fit each other, and the room rule holds. (Only with debug assertions: blocks are
+    /// opened and erased often enough for it to show in the instruction count.)
+    pub(super) fn check(&self, pool: PoolId) {
+        let counts = &self.pools[pool.at()];
+        let pages = u64::from(counts.good) * u64::from(self.pages_per_block);
+        debug_assert!(
+            counts.free <= counts.good,
+            "{pool:?} has erased blocks that are bad: {counts:?}"
+        );
+        debug_assert!(
+            u64::from(counts.used) <= pages,
+            "{pool:?} has used pages that it lacks: {counts:?}"
+        );
+        debug_assert!(counts.promised <= counts.free, "{pool:?} broke a promise: {counts:?}");
+        debug_assert!(
+            counts.promised <= 1,
+            "{pool:?} has promised more than one block: {counts:?}"
+        );
+        debug_assert!(self.gc_need(pool) <= self.gc_room(pool), "{pool:?} has no room: {counts:?}");
+        debug_assert!(
+            self.lowest_free <= self.free_total,
+            "the lowest number of erased blocks is higher"
+        );
+        debug_assert!(self.free_total <= self.good_total, "erased blocks are bad");
     }
 
     fn home(&self, plane: PlaneId) -> usize {
@@ -335,6 +371,7 @@ impl Space {
     #[inline(always)]
     #[must_use]
     pub fn host_may_bind(&self, plane: PlaneId, stream: u32) -> bool {
+        debug_assert!(stream < self.streams.max(2) - 1, "frontier {stream} is not the host's");
         let has_open = self.has_open(plane, stream);
         (has_open && !self.shared) || self.host_may_open(plane, has_open)
     }
@@ -343,6 +380,7 @@ impl Space {
     #[inline(never)]
     fn host_may_open(&self, plane: PlaneId, has_open: bool) -> bool {
         let pool = self.pool(plane);
+        debug_assert!(self.gc_need(pool) <= self.gc_room(pool), "{pool:?} has no room already");
         let may_open = || self.unpromised(pool) > 0 && !self.free[self.home(plane)].is_empty();
         let takes = if self.shared { 1 } else { self.pages_per_block };
         (has_open || may_open()) && self.gc_room(pool) >= self.gc_need(pool) + u64::from(takes)
@@ -375,6 +413,7 @@ impl Space {
     #[inline(always)]
     pub fn take_open(&mut self, plane: PlaneId, stream: u32) -> Option<(BlockId, bool)> {
         debug_assert!(!self.shared && !self.superblock, "room and superblocks are not considered");
+        debug_assert!(stream < self.gc_stream(), "frontier {stream} is not the host's");
         let at = self.frontier_at(plane, stream);
         let pool = self.pool(plane).at();
         let open = &mut self.open[at];
@@ -398,6 +437,10 @@ impl Space {
         self.used += u64::from(pages);
         let pool = &mut self.pools[pool.at()];
         pool.used += pages;
+        debug_assert!(
+            u64::from(pool.used) <= u64::from(pool.good) * u64::from(self.pages_per_block),
+            "more pages are used than there are: {pool:?}"
+        );
         if stream == gc_stream {
             pool.gc_open -= pages;
         } else if stream > gc_stream {
@@ -414,6 +457,10 @@ impl Space {
         blocks: &mut BlockTable,
     ) -> (BlockId, u32) {
         assert!(wanted > 0, "a run of no page");
+        debug_assert!(
+            wanted == 1 || !self.superblock,
+            "pages of a superblock lie on its planes in turn"
+        );
         let block = self.frontier(plane, stream, blocks);
         let at = self.frontier_at(plane, stream);
         let open = &mut self.open[at];
@@ -426,12 +473,18 @@ impl Space {
     #[inline(never)]
     fn advance_frontier(&mut self, plane: PlaneId, stream: u32, blocks: &mut BlockTable) {
         let at = self.frontier_at(plane, stream);
+        debug_assert_eq!(
+            self.open[at].left, 0,
+            "frontier {stream} of {plane:?} leaves pages unbound"
+        );
         let next = if self.superblock {
             self.next_super(plane, stream, self.open[at].block)
         } else {
             None
         };
         let block = next.unwrap_or_else(|| self.open_block(plane, stream, blocks));
+        debug_assert_eq!(blocks.state[block.at()], BlockState::Open, "{block:?} is not open");
+        debug_assert_eq!(blocks.pool_of(block), self.pool(plane), "{block:?} of another pool");
         self.open[at] = Open { block: block.0, left: self.pages_on_plane };
     }
 
@@ -439,6 +492,7 @@ impl Space {
         let (block, pool) = (self.take_free(plane, stream, blocks), self.pool(plane));
         assert_eq!(blocks.state[block.at()], BlockState::Free);
         assert_eq!(blocks.bound[block.at()], 0, "{block:?} is free and programmed");
+        assert_eq!(blocks.valid[block.at()], 0, "{block:?} is free and holds data");
         blocks.state[block.at()] = BlockState::Open;
         self.pools[pool.at()].free -= 1;
         self.free_total -= 1;
@@ -451,10 +505,9 @@ impl Space {
             assert_eq!(self.pools[pool.at()].promised, 1, "{pool:?} levels unasked");
             self.pools[pool.at()].promised = 0;
         }
-        assert!(
-            self.pools[pool.at()].promised <= self.pools[pool.at()].free,
-            "{pool:?} broke a promise"
-        );
+        let PoolSpace { promised, free, .. } = self.pools[pool.at()];
+        assert!(promised <= free, "{pool:?} broke a promise");
+        self.check(pool);
         if self.superblock {
             self.forget_former(pool, stream, block);
             let supers = self.supers_at(pool, stream);
@@ -471,7 +524,13 @@ impl Space {
         } else {
             self.free[home].pop_first()
         };
-        BlockId(next.expect("the caller has checked for a free block").1)
+        let block = next.expect("the caller has checked for a free block").1;
+        debug_assert_eq!(
+            block / self.blocks_per_home,
+            home as u32,
+            "block {block} was kept elsewhere"
+        );
+        BlockId(block)
     }
 
     /// The erased block of a home with the most erases, then the lowest number.
@@ -485,10 +544,13 @@ impl Space {
     pub fn most_worn(&self, pool: PoolId, blocks: &BlockTable) -> Option<BlockId> {
         // The planes of a superblock share their list.
         let planes = self.planes_of(pool).take(if self.superblock { 1 } else { usize::MAX });
-        planes
+        let worn = planes
             .filter_map(|plane| self.most_worn_at(self.home(plane), blocks))
             .map(|(_, id)| BlockId(id))
-            .max_by_key(|b| (blocks.erases[b.at()], Reverse(*b)))
+            .max_by_key(|b| (blocks.erases[b.at()], Reverse(*b)))?;
+        assert_eq!(blocks.state[worn.at()], BlockState::Free, "{worn:?} is not erased");
+        assert_eq!(blocks.pool_of(worn), pool, "{worn:?} of another pool");
+        Some(worn)
     }
 
     /// The plane of the pool of `home` where the next copy to frontier `stream` is bound, `home` first
@@ -496,6 +558,7 @@ impl Space {
     #[inline(always)]
     #[must_use]
     pub fn copy_plane(&self, home: PlaneId, stream: u32, blocks: &BlockTable) -> Option<PlaneId> {
+        debug_assert!(stream >= self.gc_stream(), "frontier {stream} is the host's");
         if stream == self.gc_stream() && self.has_page(home, stream) {
             return Some(home);
         }
@@ -523,7 +586,12 @@ impl Space {
         let open = planes.find(|&p| self.has_open(p, stream));
         open.or_else(|| {
             let block = self.most_worn(pool, blocks)?;
-            Some(if self.superblock { home } else { PlaneId(block.0 / self.blocks_per_home) })
+            if self.superblock {
+                return Some(home);
+            }
+            let plane = PlaneId(block.0 / self.blocks_per_home);
+            assert_eq!(self.pool(plane), pool, "{block:?} is at home in another pool");
+            Some(plane)
         })
     }
 
@@ -544,11 +612,20 @@ impl Space {
     #[inline]
     pub fn fully_bound(&mut self, block: BlockId, plane: PlaneId) {
         if self.superblock {
-            let first = self.supers_at(self.pool(plane), 0);
-            for list in &mut self.open_supers[first..=first + self.streams as usize] {
-                list.retain(|&b| b != block);
-            }
+            self.superblock_is_full(block, plane);
         }
+    }
+
+    #[inline(never)]
+    fn superblock_is_full(&mut self, block: BlockId, plane: PlaneId) {
+        let first = self.supers_at(self.pool(plane), 0);
+        let mut open_in = 0;
+        for list in &mut self.open_supers[first..=first + self.streams as usize] {
+            let before = list.len();
+            list.retain(|&b| b != block);
+            open_in += before - list.len();
+        }
+        assert_eq!(open_in, 1, "{block:?} belonged to other than one frontier");
     }
 
     /// `block`, of which `bound` pages were used, has been erased for the `erases`-th time; its job in
@@ -556,15 +633,21 @@ impl Space {
     pub fn erased(&mut self, block: BlockId, first_plane: PlaneId, bound: u32, erases: u32) {
         let pool = self.pool(first_plane);
         let home = self.home(first_plane);
+        debug_assert!(block.0 / self.blocks_per_home == home as u32, "{block:?} is not at home");
         self.releases += 1;
         let key = if self.dynamic_wear { erases } else { self.releases };
         assert!(self.free[home].insert((key, block.0)), "{block:?} is erased twice");
+        debug_assert!(
+            self.pools[pool.at()].used >= bound,
+            "{pool:?} has used fewer than {bound} pages"
+        );
         self.pools[pool.at()].free += 1;
         self.free_total += 1;
         self.pools[pool.at()].used -= bound;
         self.used -= u64::from(bound);
         self.pools[pool.at()].gc_need = self.pages_per_block;
         assert!(self.gc_room(pool) >= self.gc_need(pool), "a job of {pool:?} used up its room");
+        self.check(pool);
     }
 
     /// A block at home on `plane`, of which `bound` pages were used, has been erased for the last time;
@@ -572,15 +655,18 @@ impl Space {
     pub fn worn_out(&mut self, plane: PlaneId, bound: u32) {
         let pool = self.pool(plane);
         assert!(self.pools[pool.at()].good > self.pools[pool.at()].free, "none was in use");
+        assert!(self.pools[pool.at()].used >= bound, "{pool:?} has used fewer than {bound} pages");
         self.pools[pool.at()].good -= 1;
         self.good_total -= 1;
         self.pools[pool.at()].used -= bound;
         self.used -= u64::from(bound);
         self.keep(pool, self.pages_per_block);
+        self.check(pool);
     }
 
     /// `block`, at home on `plane`, is bad from the factory.
     pub fn never_good(&mut self, block: BlockId, plane: PlaneId) {
+        assert_eq!(self.used, 0, "{block:?} is found bad on a device in use");
         self.take_unused(block, plane);
         let pool = self.pool(plane);
         self.pools[pool.at()].good -= 1;
@@ -599,6 +685,7 @@ impl Space {
 
     /// `block`, never used so far and at home on `plane`, counts as fully programmed from now on.
     pub fn adopt(&mut self, block: BlockId, plane: PlaneId, pages: u32) {
+        assert_eq!(pages, self.pages_per_block, "{block:?} is adopted in part");
         self.take_unused(block, plane);
         let pool = self.pool(plane);
         self.pools[pool.at()].used += pages;

@@ -73,6 +73,7 @@ impl Validity {
     /// The first valid page in `from..end`.
     #[inline]
     pub(super) fn next(&self, from: Ppn, end: Ppn) -> Option<Ppn> {
+        debug_assert!(end.at() <= self.words.len() * 64, "{end:?} is beyond the device");
         let mut word = from.at() / 64;
         let mut bits = if from < end { self.words[word] & (!0 << (from.0 % 64)) } else { 0 };
         loop {
@@ -118,6 +119,7 @@ impl Validity {
 /// The words that hold the bits `from..end`, each with the mask of these.
 #[inline(always)]
 fn words(from: Ppn, end: Ppn) -> impl Iterator<Item = (usize, u64)> {
+    debug_assert!(from <= end, "pages from {from:?} to {end:?}");
     let (first, last) = (from.at() / 64, end.at().div_ceil(64));
     (first..last).map(move |word| {
         let low = if word == first { !0 << (from.0 % 64) } else { !0 };

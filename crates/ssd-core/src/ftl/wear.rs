@@ -89,6 +89,7 @@ fn limits(config: &Config, geo: &Geometry) -> Vec<u32> {
 
 /// The erases that a flash block survives, by its `place` between the weakest, -1, and the best, 1.
 fn life(config: &Config, place: f64) -> u32 {
+    assert!((-1.0..=1.0).contains(&place), "{place} is not between the weakest and the best");
     let (mean, spread) = (f64::from(config.wear.endurance), config.wear.endurance_spread);
     (mean * (1.0 + spread * place)).round().max(1.0) as u32
 }
@@ -109,6 +110,7 @@ impl Ftl {
             self.blocks.state[block.at()] = BlockState::Bad;
             self.space.never_good(block, self.geo.first_plane(block));
         }
+        assert_eq!(self.bad_blocks().worn_out, 0, "blocks of a new device are worn out");
     }
 
     /// A block of `pool` has been erased: it may have to be levelled.
@@ -121,8 +123,10 @@ impl Ftl {
     /// Looked for once after each erase.
     pub fn take_cold(&mut self, pool: PoolId) -> Option<BlockId> {
         assert!(self.wear.threshold > 0, "the caller has checked that levelling is due");
+        assert!(self.wear.due[pool.at()], "no block of {pool:?} has been erased since");
         self.wear.due[pool.at()] = false;
         let worn = self.blocks.erases[self.space.most_worn(pool, &self.blocks)?.at()];
+        assert!(worn >= self.wear.floor[pool.at()], "{pool:?} has become younger");
         let is_young = |erases: u32| worn.saturating_sub(erases) > self.wear.threshold;
         if !is_young(self.wear.floor[pool.at()]) {
             return None;
@@ -142,7 +146,10 @@ impl Ftl {
     #[must_use]
     pub fn worn_out_in(&self, pool: PoolId) -> u32 {
         let lost = |b: &BlockId| self.blocks.is_bad(*b) && self.blocks.erases[b.at()] > 0;
-        self.blocks.of_pool(pool).filter(lost).count() as u32
+        let lost = self.blocks.of_pool(pool).filter(lost).count() as u32;
+        let bad = self.geo.blocks_per_pool - self.space.good_blocks(pool);
+        assert!(lost <= bad, "{pool:?} has lost {lost} blocks, and {bad} are bad");
+        lost
     }
 
     /// Whether `pool` has lost blocks to wear and no page of the host can be bound in it any more, with
@@ -165,6 +172,9 @@ impl Ftl {
             let is_bad = u64::from(state == BlockState::Bad);
             if erases == 0 { bad.factory += is_bad } else { bad.worn_out += is_bad }
         }
+        let good = self.blocks.len() as u64 - bad.factory - bad.worn_out;
+        let pages = good * u64::from(self.geo.pages_per_block);
+        assert_eq!(pages, self.space.good_pages(), "{bad:?} disagree with the space");
         bad
     }
 

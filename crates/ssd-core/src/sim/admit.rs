@@ -196,10 +196,13 @@ impl Ssd {
     #[inline]
     pub(crate) fn place(&mut self, lpn: Lpn) -> PlaneId {
         let now = PlanesNow { ftl: &self.ftl, array: &self.array, gc: &self.gc };
-        self.front.placement.place(lpn, &now)
+        let plane = self.front.placement.place(lpn, &now);
+        debug_assert!(plane.0 < self.ftl.geo.planes, "{lpn:?} goes to {plane:?}");
+        plane
     }
 
     fn trim(&mut self, lpn: Lpn) {
+        debug_assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
         let (old, committed) = self.ftl.trim(lpn);
         if old == Entry::Unmapped {
             return;
@@ -220,6 +223,7 @@ impl Ssd {
     /// Serve a read from the controller: its page is in flight or unmapped.
     pub(crate) fn serve(&mut self, slot: OpSlot) {
         let lpn = self.array.ops[slot].lpn;
+        debug_assert!(self.array.ops[slot].kind().is_read(), "{lpn:?} is not read");
         match self.ftl.owners.newest(lpn) {
             Entry::Unmapped => self.ledger.measured.host.unmapped_pages_read += 1,
             Entry::Slot(_) => self.ledger.measured.host.controller_pages_read += 1,

@@ -11,6 +11,7 @@ use super::join::Join;
 use super::ssd::Ssd;
 use crate::config::GcPath;
 use crate::ftl::Choice;
+use crate::ftl::blocks::BlockState;
 use crate::ftl::gc::Demand;
 use crate::ftl::gc::agenda::Next;
 use crate::ftl::gc::trigger::SpaceView;
@@ -74,6 +75,7 @@ impl Ssd {
     /// A running background job is promoted when its pool falls to the reserve.
     fn promote(&mut self, pool: PoolId, demand: Demand) {
         let job = self.gc.jobs[pool.at()].as_mut().expect("the caller has checked");
+        debug_assert_eq!(self.ftl.blocks.pool_of(job.victim), pool, "a job of another pool");
         if demand >= Demand::Urgent && !job.foreground {
             job.foreground = true;
             self.gc.turns.job_ends(pool);
@@ -87,6 +89,9 @@ impl Ssd {
     fn start_job(&mut self, pool: PoolId, choice: Choice, demand: Demand) {
         let block = choice.block;
         let foreground = demand >= Demand::Urgent;
+        assert!(!self.gc.collects(pool), "{pool:?} has a job already");
+        assert_eq!(self.ftl.blocks.pool_of(block), pool, "{block:?} of another pool");
+        assert!(!(choice.levels && foreground), "wear levelling of {pool:?} goes before the host");
         if choice.levels {
             self.ledger.measured.wear.calls += 1;
         } else {
@@ -153,6 +158,7 @@ impl Ssd {
             assert!(job.in_flight > 0, "{pool:?} moves no page");
             job.in_flight -= 1;
         }
+        debug_assert!(job.in_flight <= window, "{pool:?} moves more pages than its window holds");
         while job.in_flight < window && job.erases.is_done() {
             let (victim, levels) = (job.victim, FULL && job.levels);
             let Some(source) = self.ftl.next_valid(victim, job.scan) else {
@@ -163,6 +169,10 @@ impl Ssd {
                 }
                 return;
             };
+            debug_assert!(
+                self.ftl.blocks.state[victim.at()] == BlockState::Collecting,
+                "{victim:?} is not being collected"
+            );
             job.scan = source.0 - self.ftl.geo.first_page(victim).0 + 1;
             job.in_flight += 1;
             let last = job.in_flight == window;
@@ -216,6 +226,9 @@ impl Ssd {
         self.ftl.begin_erase(victim);
         let members = self.ftl.geo.members;
         let job = self.gc.job(pool);
+        assert_eq!(job.victim, victim, "{pool:?} erases the block of another job");
+        assert_eq!(job.in_flight, 0, "{victim:?} is erased while its pages move");
+        assert!(job.erases.is_done(), "{victim:?} is erased twice");
         job.erases = Join::of(members);
         let levels = job.levels;
         for plane in self.ftl.geo.planes_of_block(victim) {
@@ -252,6 +265,7 @@ impl Ssd {
     #[inline(never)]
     fn drop_page(&mut self, slot: OpSlot, Moved { pool, levels, .. }: Moved) {
         let cause = job_cause(levels);
+        assert!(self.gc.pages_read[cause.at()] > 0, "{pool:?} drops a page that was not read");
         self.ledger.measured.moves(cause).dropped += 1;
         self.gc.pages_read[cause.at()] -= 1;
         self.ftl.space.job_pages_done(pool, self.copy_stream(levels), 1);
@@ -273,6 +287,7 @@ impl Ssd {
     pub(crate) fn member_erased(&mut self, pool: PoolId) {
         self.gc.step_ends(pool, &self.ftl.geo, &mut self.array);
         let job = self.gc.job(pool);
+        assert_eq!(job.in_flight, 0, "{pool:?} erases while pages move");
         if !job.erases.part_ends() {
             return;
         }

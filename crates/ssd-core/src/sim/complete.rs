@@ -37,6 +37,7 @@ impl Ssd {
         let mut also = ended.also;
         while also != OpSlot::NONE {
             let next = self.array.ops[also].next;
+            debug_assert_eq!(self.array.ops[also].kind().is_host(), ended.host, "kinds are mixed");
             self.array.units[unit].leaves(ended.host);
             self.ended::<true>(also, ended);
             also = next;
@@ -145,6 +146,8 @@ impl Ssd {
             self.released(before, ppn);
         }
         let pool = if FULL { self.ftl.geo.pool_of(plane) } else { PoolId(plane.0) };
+        debug_assert_eq!(self.ftl.geo.pool_of(plane), pool, "a pool of several planes");
+        debug_assert_eq!(self.ftl.geo.plane_of(ppn), plane, "{ppn:?} was bound elsewhere");
         let opened = self.ftl.space.take_opened(pool);
         self.gc.agenda.page_written(pool, opened);
     }
@@ -184,6 +187,7 @@ impl Ssd {
     /// A page has become invalid; pools that found nothing to collect look again.
     #[inline(always)]
     pub(crate) fn page_disowned(&mut self, ppn: Ppn) {
+        debug_assert!(!self.ftl.owners.is_valid(ppn), "{ppn:?} still has an owner");
         if self.gc.agenda.watches_releases() {
             self.gc.agenda.page_released(self.ftl.blocks.pool_of(self.ftl.geo.block_of(ppn)));
         }
@@ -304,6 +308,8 @@ impl Ssd {
     #[inline(never)]
     pub(crate) fn complete_flushes(&mut self) {
         while let Some(slot) = self.front.epochs.next_flush() {
+            let waits = !self.front.requests.at(slot).parts.is_done();
+            assert!(waits, "the request of a flush has completed before it");
             let waited = self.array.now - self.front.requests.at(slot).arrival;
             let parts = Parts { queue_ns: waited.0, ..Parts::default() };
             self.part_ends(slot, &parts);
@@ -394,6 +400,7 @@ impl Ssd {
     /// A GC page has been read: decode it, then program it.
     #[inline(always)]
     fn gc_read_ends<const FULL: bool>(&mut self, slot: OpSlot, moved: Moved) {
+        debug_assert_eq!(self.array.ops[slot].ppn, moved.source, "another page was read");
         if FULL && self.gc.watches_way && self.gc_read_is_judged(slot) {
             return;
         }
@@ -409,6 +416,7 @@ impl Ssd {
     fn erase_ends(&mut self, slot: OpSlot, pool: PoolId) {
         let op = &self.array.ops[slot];
         let (block, plane) = (op.erased_block(&self.ftl.geo), op.plane);
+        assert_eq!(self.ftl.geo.pool_of(plane), pool, "{block:?} was erased for another pool");
         self.ftl.flash.end_erase(&self.ftl.geo, block, plane);
         self.array.ops.remove(slot);
         self.member_erased(pool);
@@ -425,6 +433,7 @@ fn deliver(
     geo: &crate::nand::geometry::Geometry,
 ) {
     let request = requests.get(part.request);
+    assert!(!request.parts.is_done(), "data of request {} come after its end", request.id);
     let mixed = (page.digest ^ u64::from(part.number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     request.digest = request.digest.wrapping_add(mixed);
     let r = &request.request;

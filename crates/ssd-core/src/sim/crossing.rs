@@ -11,6 +11,7 @@ impl Ssd {
     /// A GC read starts: it takes a page buffer of its channel, and its page will cross.
     #[inline(never)]
     pub(crate) fn gc_read_starts(&mut self, unit: usize, slot: OpSlot) {
+        debug_assert!(matches!(self.array.ops[slot].work, Work::GcRead(_)), "another kind starts");
         self.array.take_buffer(unit);
         if self.array.times.gc_crosses {
             self.ledger.measured.controller.traversals[self.array.ops[slot].job_cause().at()] += 1;
@@ -20,6 +21,7 @@ impl Ssd {
     /// Bus time of the program of a copy that has been bound.
     #[inline(never)]
     pub(crate) fn copy_bus_ns(&mut self, slot: OpSlot) -> u64 {
+        debug_assert!(matches!(self.array.ops[slot].work, Work::GcWrite(_)), "it is no copy");
         if self.array.ops[slot].moved().in_buffer
             && self.array.stays_on_channel(&self.ftl.geo, slot)
         {
@@ -36,6 +38,7 @@ impl Ssd {
     /// for the verdict, continues with it.
     #[inline(never)]
     pub(crate) fn gc_read_is_judged(&mut self, slot: OpSlot) -> bool {
+        debug_assert!(matches!(self.array.ops[slot].work, Work::GcRead(_)), "no page was read");
         let in_error = self.array.way.page_errors.as_mut().is_some_and(|errors| errors.next());
         self.ledger.measured.controller.in_error += u64::from(in_error);
         if self.gc.path != GcPath::Selective {
@@ -61,6 +64,7 @@ impl Ssd {
             return;
         }
         let unit = self.ftl.geo.unit_of(op.plane).at();
+        assert!(self.array.units[unit].running == OpSlot::NONE, "unit {unit} has another task");
         self.array.units[unit].load += 1;
         let moved = *self.array.ops[slot].moved();
         self.start_gc_write::<true>(unit, slot, moved);

@@ -112,6 +112,7 @@ impl Ssd {
     #[inline(always)]
     fn first_startable<const FULL: bool>(&mut self, unit: usize, queue: usize) -> Option<Found> {
         let head = self.array.units[unit].head(queue);
+        debug_assert_ne!(head, OpSlot::NONE, "queue {queue} of unit {unit} is empty");
         if !FULL && queue == R_HOST {
             return Some(Found { before: OpSlot::NONE, slot: head, plane: PlaneId::NONE });
         }
@@ -202,7 +203,12 @@ impl Ssd {
     pub(crate) fn write_target(&self, unit: usize, slot: OpSlot) -> Option<PlaneId> {
         let op = &self.array.ops[slot];
         let here = self.write_plane(unit, op.plane, op.stream(), &[]);
-        here.or_else(|| self.other_plane(op.plane, op.stream()))
+        let target = here.or_else(|| self.other_plane(op.plane, op.stream()));
+        debug_assert!(
+            target.is_none_or(|p| self.ftl.geo.pool_of(p) == self.ftl.geo.pool_of(op.plane)),
+            "a write would leave its pool"
+        );
+        target
     }
 
     /// A plane of `unit` and of the pool of `plane` where a host write may be bound now, `plane` first,
@@ -217,6 +223,7 @@ impl Ssd {
     ) -> Option<PlaneId> {
         let stream = self.ftl.space.host_stream(stream);
         let geo = &self.ftl.geo;
+        debug_assert_eq!(geo.unit_of(plane).at(), unit, "{plane:?} is on another unit");
         let fits = |p: PlaneId| {
             !self.gc.is_closed(p) && !except.contains(&p) && self.ftl.space.host_may_bind(p, stream)
         };
@@ -271,7 +278,10 @@ impl Ssd {
     fn start_erase(&mut self, unit: usize, slot: OpSlot) -> bool {
         let op = &self.array.ops[slot];
         let (pool, cause, plane) = (op.pool(), op.job_cause(), op.plane);
-        self.ftl.flash.begin_erase(op.erased_block(&self.ftl.geo), plane);
+        let block = op.erased_block(&self.ftl.geo);
+        assert_eq!(self.ftl.blocks.state[block.at()], BlockState::Erasing, "{block:?} is in use");
+        assert_eq!(self.ftl.geo.unit_of(plane).at(), unit, "{block:?} is erased on another unit");
+        self.ftl.flash.begin_erase(block, plane);
         self.gc.step_begins(pool, &self.ftl.geo, &mut self.array);
         self.ledger.measured.flash.erases[cause.at()] += 1;
         let times = (self.array.times.erase_ns, 0);
@@ -292,6 +302,7 @@ impl Ssd {
             return false;
         };
         let plane = self.ftl.geo.plane_of(ppn);
+        debug_assert!(self.ftl.owners.is_valid(ppn), "{ppn:?} is read and holds no live data");
         if self.ftl.geo.unit_of(plane).at() != unit {
             self.pass_on(unit, slot, plane, R_HOST);
             return false;
@@ -345,6 +356,8 @@ impl Ssd {
     fn bind_host<const FULL: bool>(&mut self, slot: OpSlot, plane: PlaneId) {
         let op = &mut self.array.ops[slot];
         let (stream, lpn) = (self.ftl.space.host_stream(op.stream()), op.lpn);
+        debug_assert_eq!(op.kind(), OpKind::HostWrite, "{lpn:?} is bound and not written");
+        debug_assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
         op.plane = plane;
         op.ppn = self.ftl.bind_host(plane, stream);
         // The commit will need them.
@@ -364,6 +377,7 @@ impl Ssd {
         queue: usize,
         taken: &[PlaneId],
     ) -> Option<(OpSlot, PlaneId)> {
+        debug_assert!(!taken.is_empty(), "unit {unit} programs no page yet");
         let slot = self.array.units[unit].head(queue);
         if slot == OpSlot::NONE || taken.len() >= self.ftl.geo.planes_per_unit() as usize {
             return None;
@@ -404,6 +418,9 @@ impl Ssd {
         moved: Moved,
     ) -> bool {
         let Moved { pool, source, levels, .. } = moved;
+        let plane = self.ftl.geo.plane_of(source);
+        debug_assert_eq!(self.ftl.geo.unit_of(plane).at(), unit, "{source:?} is on another unit");
+        debug_assert!(self.gc.collects(pool), "{pool:?} moves {source:?} without a job");
         if !self.ftl.owners.is_valid(source) {
             self.leave_queue(unit, slot);
             self.end_page::<FULL>(slot, pool);
@@ -425,6 +442,11 @@ impl Ssd {
             return false;
         }
         let plane = self.array.ops[slot].plane;
+        debug_assert_eq!(
+            self.ftl.geo.plane_of(moved.source),
+            plane,
+            "a copy-back leaves its plane"
+        );
         if self.ftl.space.has_page(plane, self.copy_stream(moved.levels)) {
             self.bind_copy::<true>(slot, moved, plane);
             let times = (self.array.times.read_ns + self.array.times.program_ns, 0);
@@ -485,15 +507,17 @@ impl Ssd {
     fn other_plane_for_copy(&self, unit: usize, slot: OpSlot, stream: u32) -> PlaneId {
         let (geo, op) = (&self.ftl.geo, &self.array.ops[slot]);
         let mut planes = geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
-        planes
+        let plane = planes
             .find(|&p| geo.pool_of(p) == op.pool() && self.copy_may_bind(p, stream))
             .or_else(|| self.ftl.space.copy_plane(op.plane, stream, &self.ftl.blocks))
-            .expect("the pool keeps room for its job")
+            .expect("the pool keeps room for its job");
+        assert_eq!(geo.pool_of(plane), op.pool(), "a copy leaves its pool");
+        plane
     }
 
     /// Whether a copy to frontier `stream` may be bound on `plane` without a search. Wear
     /// levelling opens a block only where no plane has an open one.
-    #[inline]
+    #[inline(always)]
     fn copy_may_bind(&self, plane: PlaneId, stream: u32) -> bool {
         let space = &self.ftl.space;
         if stream == space.gc_stream() {

@@ -110,11 +110,14 @@ impl Functional {
         plugs.begin();
         let ftl = Ftl::restore_with_plugs(config, snapshot, plugs)?;
         let sequence = snapshot.counters().sequence;
+        assert!(ftl.clock <= sequence, "{} pages were bound, {sequence} admitted", ftl.clock);
         Ok(Functional { sequence, ..Functional::over(config, ftl, plugs) })
     }
 
     fn over(config: &Config, ftl: Ftl, plugs: &Plugs) -> Functional {
         let layout = Layout::new(&config.device);
+        assert_eq!(layout.planes(), ftl.geo.planes, "the device is not of this configuration");
+        assert_eq!(config.device.user_pages, ftl.geo.user_pages, "it has another capacity");
         let agenda = Agenda::new(&config.gc, &ftl, plugs);
         Functional {
             pages: OwnedPages::default(),
@@ -161,6 +164,7 @@ impl Functional {
         self.sequence += 1;
         self.tally.host_pages += 1;
         let planned = self.placement.place(lpn, &AtRest);
+        debug_assert!(planned.0 < self.ftl.geo.planes, "{lpn:?} goes to {planned:?}");
         let stream = self.ftl.space.host_stream(stream);
         if self.plain
             && let Some((old, eventful)) = self.ftl.write_open(planned, stream, lpn)
@@ -183,6 +187,8 @@ impl Functional {
     ) -> Result<(), DeviceError> {
         let found = self.plane_for(planned, stream);
         if let Ok(plane) = found {
+            let (pool, wanted) = (self.ftl.geo.pool_of(plane), self.ftl.geo.pool_of(planned));
+            debug_assert_eq!(pool, wanted, "{lpn:?} is written to another pool");
             let (ppn, old) = self.ftl.write_now(plane, stream, lpn);
             if self.ftl.flash.keeps_contents() {
                 let payload = Payload { digest: fill_digest(lpn, self.sequence), bytes: None };
@@ -200,6 +206,7 @@ impl Functional {
     #[inline(never)]
     fn page_written(&mut self, plane: PlaneId, old: Option<Ppn>) {
         let pool = self.ftl.geo.pool_of(plane);
+        debug_assert!(old.is_none_or(|page| !self.ftl.owners.is_valid(page)), "{old:?} is valid");
         let opened = self.ftl.space.take_opened(pool);
         self.agenda.page_written(pool, opened);
         if self.agenda.watches_releases() {
@@ -225,6 +232,7 @@ impl Functional {
     pub fn trim(&mut self, lpn: Lpn) -> bool {
         assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
         let (_, Some(old)) = self.ftl.trim(lpn) else { return false };
+        debug_assert!(self.ftl.owners.committed(lpn).is_none(), "{lpn:?} is mapped after its TRIM");
         if self.agenda.watches_releases() {
             self.page_released(Some(old));
             self.meet_demands();
@@ -296,10 +304,20 @@ impl Functional {
         pages.take(&self.ftl, block);
         let mut left = pages.get();
         let moved = left.pages.len() as u64;
+        debug_assert!(
+            moved <= u64::from(self.ftl.geo.pages_per_block),
+            "{moved} pages of {block:?}"
+        );
         while let Some(&source) = left.pages.first() {
             let home = self.ftl.geo.plane_of(source);
             let plane = self.ftl.space.copy_plane(home, stream, &self.ftl.blocks);
             let plane = plane.expect("the reserve keeps room for every job");
+            let pool = self.ftl.geo.pool_of(plane);
+            debug_assert_eq!(
+                pool,
+                self.ftl.geo.pool_of(home),
+                "a page of {block:?} leaves its pool"
+            );
             // Pages of a superblock lie on its planes in turn.
             let run = if self.ftl.geo.members == 1 { left } else { left.first(1) };
             let copied = self.ftl.copy_now(run, block, plane, stream);
@@ -324,6 +342,8 @@ impl Functional {
         let unmet = self.agenda.is_unmet(&self.ftl, pool);
         self.tally.unmet += u64::from(unmet);
         self.tally.decided += u64::from(!unmet && !choice.by_reserve);
+        debug_assert!(self.tally.by_reserve <= self.tally.victims, "{:?}", self.tally);
+        debug_assert!(self.tally.foreground <= self.tally.victims, "{:?}", self.tally);
         let valid = u32::from(self.ftl.blocks.valid[choice.block.at()]);
         self.tally.victim_valid += u64::from(valid);
         self.victim_invalid.record(u64::from(self.ftl.geo.pages_per_block - valid));
@@ -341,6 +361,7 @@ impl Functional {
         let p = &config.precondition;
         let pages = (f64::from(self.ftl.geo.user_pages) * p.fill).floor() as u64;
         let overwrites = (pages as f64 * p.overwrite).round() as u64;
+        assert!(pages <= u64::from(self.ftl.geo.user_pages), "{pages} pages are to be filled");
         let mut rng = Stream::new(config.run.seed, "precondition");
         if p.steady_state == SteadyStart::MeanField {
             let mut going = |done| keep_going(done, pages + overwrites);
@@ -350,6 +371,7 @@ impl Functional {
             return self.overwrite(pages, overwrites, rng, keep_going);
         }
         let order = (p.order == FillOrder::Random).then(|| permutation(pages as u32, &mut rng));
+        assert!(order.as_ref().is_none_or(|o| o.len() as u64 == pages), "pages without a place");
         for i in 0..pages {
             if self.is_time_to_look() && !keep_going(i, pages + overwrites) {
                 return Ok(false);
@@ -381,6 +403,7 @@ impl Functional {
         keep_going: &mut dyn FnMut(u64) -> bool,
     ) -> Result<bool, DeviceError> {
         let geo = &self.ftl.geo;
+        assert_eq!(self.sequence, 0, "the device has been written");
         let pages_of = |blocks: u32| u64::from(blocks) * u64::from(geo.pages_per_block);
         let wants = |free_blocks: u32, pool: PoolId| {
             let view = self.ftl.space_view(pool);
@@ -436,6 +459,7 @@ impl Functional {
             };
             self.write(lpn, 0)?;
         }
+        assert_eq!(drawn, overwrites, "pages were drawn and not written");
         Ok(true)
     }
 }
@@ -458,6 +482,7 @@ pub(crate) fn no_space(
 
 /// The end of a device whose `pool` has lost too many blocks.
 pub(crate) fn worn_out(ftl: &Ftl, pool: PoolId) -> DeviceError {
+    assert!(ftl.worn_out_in(pool) > 0, "{pool:?} has lost no block");
     let erases = ftl.blocks.of_pool(pool).map(|b| u64::from(ftl.blocks.erases[b.at()])).sum();
     DeviceError::WornOut {
         pool: pool.0,

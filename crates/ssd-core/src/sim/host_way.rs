@@ -23,6 +23,7 @@ impl Ssd {
         }
         let Some(link) = &mut self.front.link else { return self.page_is_in(slot) };
         let (begin, end) = link.carry(self.array.now, Toward::Device, (range.1 - range.0) as u64);
+        assert!(end >= link.write_from, "a page has crossed before its write began to");
         let op = &mut self.array.ops[slot];
         if op.part().number == 0 {
             link.write_from = begin;
@@ -58,6 +59,8 @@ impl Ssd {
     #[inline(never)]
     pub(crate) fn decode(&mut self, slot: OpSlot, parts: &Parts) {
         let ns = self.array.times.host_ecc_ns;
+        assert!(ns > 0, "there is no decoder");
+        assert!(self.array.ops[slot].kind().is_read(), "a page that was not read is decoded");
         self.array.ops[slot].parts = Parts { transfer_ns: parts.transfer_ns + ns, ..*parts };
         self.array.set_timer(Nanos(self.array.now.0 + ns), Timer::Decoded(slot));
     }
@@ -92,6 +95,7 @@ impl Ssd {
         if request.op != HostOp::Read {
             return self.finish_part(slot, parts);
         }
+        debug_assert_eq!(op.kind(), OpKind::HostRead, "part of a read");
         let (range, _) = byte_range(&self.ftl.geo, request, op.lpn);
         let link = self.front.link.as_mut().expect("the caller has checked");
         let (begin, end) = link.carry(self.array.now, Toward::Host, (range.1 - range.0) as u64);
@@ -107,6 +111,7 @@ impl Ssd {
         let op = &self.array.ops[slot];
         let erases = self.ftl.blocks.erases[self.ftl.geo.block_of(op.ppn).at()];
         let errors = self.array.way.read_errors.as_mut().expect("the caller has checked");
+        debug_assert!(op.kind().is_read(), "{:?} is repeated", op.kind());
         let retries = u64::from(errors.retries(erases));
         self.ledger.measured.flash.retries[op.cause().at()] += retries;
         retries * errors.retry_ns()

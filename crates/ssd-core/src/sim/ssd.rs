@@ -258,6 +258,7 @@ impl Ssd {
         if resource == self.array.timer_resource() {
             self.timer_events();
         } else {
+            debug_assert_eq!(resource, self.array.timer_resource() + 1, "that of the slices");
             self.ledger.measured.controller.wait_ns += self.array.slices_event();
         }
     }
@@ -340,6 +341,7 @@ impl Ssd {
             self.array.grant_buses::<true>();
             self.mid_instant = true;
         }
+        assert!(self.array.timers.next_time().is_none(), "a timer has no event");
         self.array.quiescing = false;
         self.failure.take().map_or(Ok(()), Err)
     }
@@ -347,6 +349,7 @@ impl Ssd {
     /// Before the first request: leave `warmup` requests out of the statistics; `split` keeps the latencies of
     /// volumes and streams apart.
     pub fn measure(&mut self, warmup: u64, split: bool) {
+        assert_eq!(self.front.submitted, 0, "requests have been submitted");
         self.ledger.measure(warmup, split);
     }
 
@@ -423,9 +426,11 @@ impl Ssd {
     /// # Errors
     /// [`Ssd::stalled`] after it has been tried.
     fn look_further(&mut self) -> Result<(), DeviceError> {
+        assert!(self.outstanding() > 0 || self.buffered_pages() > 0, "nothing is to happen");
         if self.array.look_ahead == u32::MAX {
             return Err(self.stalled());
         }
+
         self.array.look_ahead = u32::MAX;
         self.array.wake_all();
         self.mid_instant = true;

@@ -36,6 +36,7 @@ impl Ssd {
 
     /// At the end of an instant no idle unit has an operation that `dispatch` would start.
     pub(crate) fn audit_idle_units(&self) -> Result<(), String> {
+        assert!(self.array.ready.is_empty(), "a unit that was woken has not been dispatched");
         let idle = (0..self.array.units.len())
             .filter(|&unit| self.array.units[unit].running == OpSlot::NONE);
         for unit in idle {

@@ -29,6 +29,7 @@ impl Ssd {
     pub(crate) fn flush_before(&mut self, slot: RequestSlot, request: &Request) {
         if self.front.buffer.is_some() && request.flags & flags::PREFLUSH != 0 {
             // One part for the flush, and one so that the request does not end with the flush.
+            assert!(self.front.requests.get(slot).parts.is_done(), "its pages have been admitted");
             self.front.requests.get(slot).parts = Join::of(2);
             self.flush(slot);
             // The pages of the write are parts, too, and have not been admitted.
@@ -41,6 +42,7 @@ impl Ssd {
         let epoch = self.front.epochs.write_arrives();
         let whole = sectors((0, 512 << self.ftl.geo.sector_shift));
         let op = &self.array.ops[slot];
+        assert!(self.ftl.owners.is_newest(op.lpn, slot), "{slot:?} has not been admitted");
         let request = self.front.requests.at(op.part().request);
         let (number, fua) = (request.id, request.request.flags & flags::FUA != 0);
         let mut here = sectors(range);
@@ -56,6 +58,7 @@ impl Ssd {
         if needs_rest {
             self.array.ops[slot].becomes_rmw_read();
         }
+        assert!(here & !whole == 0, "sectors beyond the page: {here:x}");
         let held = BufferedPage { sectors: here, epoch, request: number, fua };
         self.front.buffer.as_mut().expect("there is a buffer").admit(slot, held);
         if let Entry::Slot(older) = old
@@ -75,6 +78,7 @@ impl Ssd {
         let sequence = self.array.ops[slot].sequence;
         let kept = self.front.buffer.as_mut().is_some_and(|buffer| buffer.forget(sequence));
         if kept {
+            debug_assert_ne!(sequence, 0, "{slot:?} is kept and was never admitted");
             self.drop_held(slot);
         }
         kept
@@ -84,6 +88,8 @@ impl Ssd {
     fn drop_held(&mut self, slot: OpSlot) {
         let epoch = self.held(slot).epoch;
         assert!(!self.front.epochs.ended(epoch), "a flush waits for a page that is dropped");
+        let lpn = self.array.ops[slot].lpn;
+        assert!(!self.ftl.owners.is_newest(lpn, slot), "the newest data of {lpn:?} are dropped");
         self.front.epochs.write_completes(epoch);
         self.array.ops.remove(slot);
     }
@@ -100,6 +106,7 @@ impl Ssd {
     /// The page in `slot` requests room in the buffer.
     pub(crate) fn page_waits(&mut self, slot: OpSlot) {
         let since = self.array.now;
+        debug_assert!(self.array.ops[slot].sequence > 0, "{slot:?} waits, and is no write");
         self.front.buffer.as_mut().expect("there is a buffer").wait(Waiting { slot, since });
         self.let_in(0);
     }
@@ -143,6 +150,7 @@ impl Ssd {
     }
 
     fn count_room_wait(&mut self, page: Waiting, gc_wait_ns: u64) {
+        assert!(page.since <= self.array.now, "{page:?} waits from the future");
         let waited = (self.array.now - page.since).0;
         let for_gc = gc_wait_ns.min(waited);
         let parts = &mut self.array.ops[page.slot].parts;
@@ -154,6 +162,7 @@ impl Ssd {
     /// For its request the page in `slot` is done when it has crossed the SRAM.
     fn acknowledge(&mut self, slot: OpSlot) {
         let mut done = self.array.ops[slot].clone();
+        debug_assert!(!self.held(slot).fua, "the data have to be on flash first");
         self.array.ops[slot].parts = Parts::default();
         done.parts.transfer_ns += self.array.times.controller_ns;
         let done = self.array.ops.insert(done);
@@ -163,9 +172,11 @@ impl Ssd {
 
     /// The page in `slot` goes to flash.
     fn evict(&mut self, slot: OpSlot) {
+        let kind = self.array.ops[slot].kind();
+        assert!(matches!(kind, OpKind::HostWrite | OpKind::RmwRead), "{kind:?} was buffered");
         self.ledger.measured.buffer.evicted += 1;
         let lpn = self.array.ops[slot].lpn;
-        if self.array.ops[slot].kind() == OpKind::RmwRead {
+        if kind == OpKind::RmwRead {
             self.ledger.measured.host.rmw += 1;
             let page = self.ftl.owners.under(slot).expect("the rest of its page is there");
             self.array.ops[slot].plane = self.ftl.geo.plane_of(page);
@@ -188,6 +199,7 @@ impl Ssd {
     #[inline(never)]
     pub(crate) fn held_is_on_flash(&mut self, slot: OpSlot, parts: &Parts) {
         let held = self.held(slot);
+        debug_assert_eq!(self.array.ops[slot].kind(), OpKind::HostWrite, "it was not programmed");
         if held.fua {
             self.finish_part(slot, parts);
         } else {
@@ -220,6 +232,7 @@ impl Ssd {
     /// buffer holds a part. Its data are complete only together with what the buffer holds now.
     pub(crate) fn note_rest_read(&mut self, slot: OpSlot) {
         let (lpn, ppn) = (self.array.ops[slot].lpn, self.array.ops[slot].ppn);
+        debug_assert!(self.ftl.owners.is_valid(ppn), "{lpn:?} is read from {ppn:?}, overwritten");
         if self.ftl.owners.newest(lpn) != Entry::Page(ppn) {
             if let Work::HostRead { rest, .. } = &mut self.array.ops[slot].work {
                 *rest = ppn;
@@ -251,6 +264,7 @@ impl Ssd {
     /// # Errors
     /// As [`crate::host::device::Device::run_until`].
     pub fn empty_buffer(&mut self) -> Result<(), DeviceError> {
+        assert_eq!(self.outstanding(), 0, "requests have not completed");
         self.evict_all();
         while self.buffered_pages() > 0 {
             self.step()?;

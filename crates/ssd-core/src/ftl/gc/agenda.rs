@@ -79,6 +79,7 @@ impl Agenda {
     #[must_use]
     pub fn new(gc: &Gc, ftl: &Ftl, plugs: &Plugs) -> Agenda {
         let (demands, pools) = (Demands::new(gc, plugs), ftl.geo.pools);
+        assert_eq!(pools, ftl.blocks.pools(), "pools of another device");
         let (at_once, watches_pages) = (ftl.victim.collects_at_once(), demands.watches_pages());
         Agenda {
             pending: IdSet::new(pools),
@@ -118,6 +119,7 @@ impl Agenda {
     /// Consider `pool` soon.
     #[inline(always)]
     pub fn consider(&mut self, pool: PoolId) {
+        debug_assert!(pool.at() < self.starved.len(), "there is no {pool:?}");
         self.pending.insert(pool.0);
     }
 
@@ -146,6 +148,7 @@ impl Agenda {
     /// A page of `pool` has become invalid, or a block of it has been sealed; called only if
     /// [`Agenda::watches_releases`].
     pub fn page_released(&mut self, pool: PoolId) {
+        debug_assert!(self.watches_releases(), "nothing waits for a page of {pool:?}");
         if self.starved[pool.at()] || self.at_once {
             self.consider(pool);
         }
@@ -189,6 +192,7 @@ impl Agenda {
     pub fn starved_pool(&self, ftl: &Ftl) -> Option<PoolId> {
         let mut pools = (0..ftl.geo.pools).map(PoolId).filter(|p| self.starved[p.at()]);
         let at_reserve = |p: &PoolId| self.demand(&ftl.space_view(*p)) == Demand::Reserve;
+        assert_eq!(self.starving > 0, self.starved.contains(&true), "starved pools, as counted");
         pools.clone().find(at_reserve).or_else(|| pools.next())
     }
 
@@ -203,6 +207,7 @@ impl Agenda {
     /// the victim policy. At the reserve only the last two count.
     pub fn next(&mut self, ftl: &mut Ftl, view: &SpaceView, turn: &impl Turn) -> Next {
         let pool = view.pool;
+        debug_assert_eq!(view.free_blocks, ftl.space.free_blocks(pool), "the view is out of date");
         let demand = self.demands.of(view);
         let reserve = demand == Demand::Reserve;
         let at_once = if reserve { None } else { ftl.at_once(pool) };
@@ -215,6 +220,7 @@ impl Agenda {
             && let Some(block) = ftl.take_cold(pool)
         {
             let choice = Choice { levels: true, ..Choice::of_policy(block) };
+            check_choice(ftl, pool, choice);
             return Next::Collect(choice, Demand::Background);
         }
         if demand == Demand::None && !named {
@@ -238,6 +244,12 @@ impl Agenda {
         if at_once.is_none() {
             self.set_spent(pool, self.demands.amount == Amount::One);
         }
+        debug_assert!(
+            reserve || !choice.by_reserve,
+            "the reserve chooses for {demand:?} of {pool:?}"
+        );
+        debug_assert!(ftl.fits(choice.block), "the pages of {choice:?} find no room");
+        check_choice(ftl, pool, choice);
         Next::Collect(choice, demand)
     }
 
@@ -248,6 +260,7 @@ impl Agenda {
         while list.front().is_some_and(stale) {
             list.pop_front();
         }
+        debug_assert!(list.iter().all(|&b| ftl.blocks.pool_of(b) == pool), "blocks from elsewhere");
     }
 
     fn choose(&mut self, ftl: &mut Ftl, pool: PoolId, reserve: bool) -> Option<Choice> {
@@ -268,6 +281,7 @@ impl Agenda {
             self.starved[pool.at()] = starved;
             self.starving = if starved { self.starving + 1 } else { self.starving - 1 };
             self.watched = if starved { self.watched + 1 } else { self.watched - 1 };
+            debug_assert!(self.counts_fit(), "starved pools are counted wrongly: {pool:?}");
         }
     }
 
@@ -276,8 +290,27 @@ impl Agenda {
         if self.spent[pool.at()] != spent {
             self.spent[pool.at()] = spent;
             self.watched = if spent { self.watched + 1 } else { self.watched - 1 };
+            debug_assert!(self.counts_fit(), "spent pools are counted wrongly: {pool:?}");
         }
     }
+
+    /// What is counted of starved and spent pools, recounted.
+    fn counts_fit(&self) -> bool {
+        let count = |pools: &[bool]| pools.iter().filter(|&&is| is).count() as u32;
+        let (starved, spent) = (count(&self.starved), count(&self.spent));
+        let always = u32::from(self.at_once) + u32::from(self.watches_pages);
+        self.starving == starved && self.watched == always + starved + spent
+    }
+}
+
+/// What is collected next in `pool` may be: policies and lists name sealed blocks of the pool, and one that is
+/// collected gives back a page or, for wear levelling, moves cold data.
+fn check_choice(ftl: &Ftl, pool: PoolId, choice: Choice) {
+    let block = choice.block;
+    debug_assert!(ftl.blocks.is_candidate(block), "{choice:?} is not sealed");
+    debug_assert_eq!(ftl.blocks.pool_of(block), pool, "{choice:?} is in another pool");
+    debug_assert_eq!(ftl.space.promised(pool), 0, "{choice:?} while {pool:?} levels wear");
+    debug_assert!(!choice.by_reserve || ftl.blocks.invalid(block) > 0, "{choice:?} gains nothing");
 }
 
 #[cfg(test)]

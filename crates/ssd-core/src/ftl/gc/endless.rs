@@ -43,6 +43,10 @@ pub(crate) fn of(config: &Config) -> Option<Endless> {
     let good = (config.units_per_pool() * config.pools()).checked_sub(bad.iter().sum())?;
     let pool_live = live / config.pools();
     let free = blocks.checked_sub(pool_live.div_ceil(pages))?;
+    assert!(
+        blocks * config.pools() >= good,
+        "the pool with the most bad blocks is not the smallest"
+    );
     let best = SpaceView {
         pool: PoolId(0),
         clock: 0,
@@ -86,6 +90,7 @@ fn expected_victims(config: &Config, blocks: u64) -> Option<u64> {
     let tried = blocks.min(TRIED) as u32;
     let taken =
         (0..TRIALS).try_fold(0, |sum, _| Some(sum + one_trial(config, tried, &mut rng)?))?;
+    assert!(taken <= TRIALS * u64::from(tried), "a trial took more blocks than there are");
     Some((taken * blocks / u64::from(tried) / TRIALS).max(1))
 }
 
@@ -102,6 +107,7 @@ fn one_trial(config: &Config, tried: u32, rng: &mut Stream) -> Option<u64> {
     policy.init(&table, 0);
     for (taken, order) in (1..=u64::from(tried)).zip(u64::from(tried)..) {
         let block = policy.select(PoolId(0), &table, 0, rng)?;
+        assert!(table.is_candidate(block), "{block:?} is not sealed");
         if block == target {
             return Some(taken);
         }

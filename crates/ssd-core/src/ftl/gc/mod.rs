@@ -44,6 +44,8 @@ impl Demands {
     /// The present demand of the pool in `view`.
     #[must_use]
     pub fn of(&self, view: &SpaceView) -> Demand {
+        debug_assert!(view.used_pages <= view.pages, "the device overflows: {view:?}");
+        debug_assert!(view.pool_used_pages <= view.pool_pages, "the pool overflows: {view:?}");
         if view.free_blocks <= self.reserve {
             return Demand::Reserve;
         }

@@ -41,6 +41,7 @@ impl Unmet {
     #[inline]
     pub fn at(&mut self, ftl: &Ftl, demands: &Demands, pool: PoolId) -> bool {
         let left = &mut self.left[pool.at()];
+        debug_assert!(*left <= self.every, "{pool:?} is examined too rarely");
         if *left == 0 {
             *left = self.every;
             // On most devices one of the first blocks settles it, and the others are not examined.
@@ -56,6 +57,7 @@ impl Unmet {
 /// What triggers would see of `pool` without the invalid pages of sealed blocks, their valid pages packed
 /// behind those of the open blocks.
 fn best_view(ftl: &Ftl, pool: PoolId) -> SpaceView {
+    assert_eq!(ftl.space.promised(pool), 0, "room of {pool:?} is promised to wear levelling");
     let view = ftl.space_view(pool);
     let (mut sealed, mut live, mut invalid) = (0u32, 0u64, 0u64);
     for block in ftl.blocks.of_pool(pool).filter(|&b| ftl.blocks.is_candidate(b)) {
@@ -66,6 +68,8 @@ fn best_view(ftl: &Ftl, pool: PoolId) -> SpaceView {
     let erased_pages = u64::from(view.free_blocks) * u64::from(ftl.geo.pages_per_block);
     let gc_open = ftl.space.gc_room(pool) - erased_pages;
     let packed = live.saturating_sub(gc_open).div_ceil(u64::from(ftl.geo.pages_per_block));
+    assert!(packed <= u64::from(sealed), "valid pages take more blocks when they are packed");
+    assert!(invalid <= view.pool_used_pages, "more pages of {pool:?} are invalid than used");
     SpaceView {
         free_blocks: (view.free_blocks + sealed).saturating_sub(packed as u32),
         pool_used_pages: view.pool_used_pages - invalid,

@@ -23,13 +23,14 @@ pub struct Policy {
 
 impl Policy {
     pub(super) fn build(_spec: &PolicySpec, layout: &Layout) -> Policy {
-        Policy { order: (0..layout.planes()).map(|i| layout.striped(i)).collect(), next: 0 }
+        Policy { order: layout.order(), next: 0 }
     }
 }
 
 impl PlacementPolicy for Policy {
     fn place(&mut self, _lpn: Lpn, planes: &dyn Planes) -> PlaneId {
         let n = self.order.len();
+        debug_assert!(self.next < n, "the search starts beyond the last plane");
         let best = (0..n)
             .map(|i| (self.next + i) % n)
             .min_by_key(|&i| planes.load(self.order[i]))

@@ -37,9 +37,22 @@ impl Layout {
     #[inline]
     #[must_use]
     pub const fn striped(&self, i: u32) -> PlaneId {
+        debug_assert!(i < self.planes(), "a position beyond the last plane");
         let (channel, rest) = (i % self.channels, i / self.channels);
         let (chip, plane) = (rest % self.chips_per_channel, rest / self.chips_per_channel);
         PlaneId((channel * self.chips_per_channel + chip) * self.planes_per_chip + plane)
+    }
+
+    /// All planes in striping order.
+    pub(super) fn order(&self) -> Vec<PlaneId> {
+        let order: Vec<PlaneId> = (0..self.planes()).map(|i| self.striped(i)).collect();
+        let mut seen = vec![false; order.len()];
+        for plane in &order {
+            let twice = std::mem::replace(&mut seen[plane.at()], true);
+            assert!(!twice, "{plane:?} has two positions in {self:?}");
+        }
+        assert!(!order.is_empty(), "a device without planes: {self:?}");
+        order
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Policy {
 
 impl Policy {
     pub(super) fn build(_spec: &PolicySpec, layout: &Layout) -> Policy {
-        Policy { order: (0..layout.planes()).map(|i| layout.striped(i)).collect(), next: 0 }
+        Policy { order: layout.order(), next: 0 }
     }
 }
 
@@ -32,6 +32,7 @@ impl PlacementPolicy for Policy {
     fn place(&mut self, _lpn: Lpn, _planes: &dyn Planes) -> PlaneId {
         let plane = self.order[self.next];
         self.next = if self.next + 1 == self.order.len() { 0 } else { self.next + 1 };
+        debug_assert!(self.next < self.order.len(), "no plane is next");
         plane
     }
 }

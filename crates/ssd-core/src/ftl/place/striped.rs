@@ -24,8 +24,7 @@ pub struct Policy {
 
 impl Policy {
     pub(super) fn build(_spec: &PolicySpec, layout: &Layout) -> Policy {
-        let order = (0..layout.planes()).map(|i| layout.striped(i)).collect();
-        Policy { order, planes: Divisor::new(layout.planes()) }
+        Policy { order: layout.order(), planes: Divisor::new(layout.planes()) }
     }
 }
 

@@ -41,6 +41,11 @@ pub(super) fn check(
     config: &Config,
     geo: &Geometry,
 ) -> Result<(), String> {
+    let (c, blocks) = (&snapshot.columns, snapshot.columns.state.len());
+    // `zip` would leave out the rest of the longer one.
+    assert_eq!(blocks, (geo.pools * geo.blocks_per_pool) as usize, "states of other blocks");
+    assert_eq!([c.erases.len(), c.free_order.len()], [blocks; 2], "the sizes have been checked");
+    assert_eq!(c.seal_order.len(), blocks, "the sizes have been checked");
     flags("opened", &snapshot.columns.opened)?;
     flags("level_due", &snapshot.columns.level_due)?;
     counters(snapshot)?;

@@ -56,6 +56,7 @@ fn decode<T: Word, E>(bytes: u64, fill: &mut Fill<'_, E>) -> Result<Vec<T>, E> {
         T::get(&buffer[..now], &mut values);
         left -= now as u64;
     }
+    assert_eq!(size_of_val(&values[..]) as u64, bytes, "a column was read in part");
     Ok(values)
 }
 

@@ -122,9 +122,10 @@ impl DeviceSnapshot {
         };
         let json = serde_json::to_vec(&head).expect("a header is plain data");
         assert!(json.len() < MOST_HEAD as usize, "a header is short");
-        let mut hash = XxHash3_64::new();
+        let (mut hash, mut written) = (XxHash3_64::new(), 0);
         let mut hashed = |bytes: &[u8]| {
             hash.write(bytes);
+            written += bytes.len() as u64;
             sink(bytes)
         };
         hashed(MAGIC)?;
@@ -132,6 +133,8 @@ impl DeviceSnapshot {
         hashed(&(json.len() as u32).to_le_bytes())?;
         hashed(&json)?;
         self.columns.encode(&mut hashed)?;
+        let expected = MAGIC.len() as u64 + 8 + json.len() as u64 + self.bytes();
+        assert_eq!(written, expected, "the header lists other columns than are written");
         let digest = hash.finish();
         sink(&digest.to_le_bytes())?;
         Ok(digest)

@@ -18,7 +18,7 @@ use super::plugs::Plugs;
 use super::space::Ground;
 use super::{Ftl, Geometry};
 use crate::config::{Config, DataMode, Word as _};
-use crate::units::{BlockId, Ppn};
+use crate::units::{BlockId, PoolId, Ppn};
 use columns::Columns;
 use serde::{Deserialize, Serialize};
 use shape::Shape;
@@ -132,7 +132,9 @@ impl DeviceSnapshot {
             let members = geo.members as usize;
             let bound =
                 c.programmed[at * members..(at + 1) * members].iter().map(|&n| u32::from(n));
-            table.bound[at] = bound.sum::<u32>() as u16;
+            let bound = bound.sum::<u32>();
+            assert!(bound <= geo.pages_per_block, "the flash has accepted {bound} pages");
+            table.bound[at] = bound as u16;
         }
         table.erases.clone_from(&c.erases);
         table.seal_order.clone_from(&c.seal_order);
@@ -198,7 +200,7 @@ impl Ftl {
         self.space.save(self.blocks.len(), &mut columns);
         columns.level_due = self.wear.due().iter().map(|&due| u8::from(due)).collect();
         let [sequence_kept, digest, bytes] = self.flash.keeps();
-        Ok(DeviceSnapshot {
+        let snapshot = DeviceSnapshot {
             shape: self.shape.clone(),
             counters: Counters {
                 sequence,
@@ -209,7 +211,12 @@ impl Ftl {
             },
             keeps: Keeps { sequence: sequence_kept, digest, bytes },
             columns,
-        })
+        };
+        let sizes = snapshot.check_sizes(&self.geo, self.space.frontiers());
+        assert_eq!(sizes, Ok(()), "the device has other columns than it restores");
+        assert_eq!(snapshot.valid_pages(), self.owners.valid_pages(), "valid pages, as counted");
+        assert_eq!(snapshot.used_pages(), self.space.used(), "used pages, as counted");
+        Ok(snapshot)
     }
 
     /// A device in the state of `snapshot`, under the policies of `config`.
@@ -233,12 +240,18 @@ impl Ftl {
         let mut ftl = Ftl::with_plugs(config, plugs);
         ftl.load(config, snapshot)
             .map_err(|what| format!("the snapshot contradicts itself: {what}"))?;
+        assert_eq!(ftl.owners.valid_pages(), snapshot.valid_pages(), "pages were lost");
+        assert_eq!(ftl.space.used(), snapshot.used_pages(), "used pages were lost");
+        for pool in 0..ftl.geo.pools {
+            ftl.space.check(PoolId(pool));
+        }
         ftl.victim.init(&ftl.blocks, ftl.clock);
         Ok(ftl)
     }
 
     fn load(&mut self, config: &Config, snapshot: &DeviceSnapshot) -> Result<(), String> {
         let (c, counters) = (&snapshot.columns, &snapshot.counters);
+        assert_eq!(self.space.used(), 0, "a snapshot is loaded over data");
         snapshot.check_sizes(&self.geo, self.space.frontiers())?;
         check::check(snapshot, config, &self.geo)?;
         self.flash.load(&self.geo, &c.lpn, &c.programmed, [&c.sequence, &c.digest])?;

@@ -26,6 +26,8 @@ impl Space {
         let mut order = vec![0; blocks];
         let free = self.free.iter().flat_map(FreeList::iter);
         free.for_each(|&(key, block)| order[block as usize] = key);
+        assert_eq!(self.open.len() % self.frontiers as usize, 0, "a plane lacks a frontier");
+        assert!(self.pools.iter().all(|pool| pool.promised == 0), "a device at rest levels wear");
         columns.free_order = order;
         columns.frontiers = self.open.iter().flat_map(|open| [open.block, open.left]).collect();
         if self.superblock {
@@ -49,6 +51,12 @@ impl Space {
         releases: u32,
         lowest_free: u64,
     ) -> Result<(), String> {
+        assert_eq!(
+            columns.frontiers.len(),
+            2 * self.open.len(),
+            "the caller has checked the sizes"
+        );
+        assert_eq!(columns.opened.len(), self.pools.len(), "the caller has checked the sizes");
         self.load_free(ground, &columns.free_order);
         for (open, pair) in self.open.iter_mut().zip(columns.frontiers.as_chunks().0) {
             let &[block, left] = pair;
@@ -79,6 +87,7 @@ impl Space {
 
     fn load_free(&mut self, ground: &Ground<'_>, order: &[u32]) {
         let mut free = vec![Vec::new(); self.free.len()];
+        assert_eq!(order.len(), ground.blocks.len(), "the caller has checked the sizes");
         for pool in &mut self.pools {
             (pool.free, pool.good, pool.used) = (0, 0, 0);
         }
@@ -97,6 +106,7 @@ impl Space {
         let total = |of: fn(&PoolSpace) -> u32| self.pools.iter().map(|p| u64::from(of(p))).sum();
         (self.good_total, self.free_total) = (total(|pool| pool.good), total(|pool| pool.free));
         self.used = total(|pool| pool.used);
+        assert!(self.free_total <= self.good_total, "erased blocks are bad");
     }
 
     fn load_superblocks(&mut self, ground: &Ground<'_>, column: &[u32]) -> Result<(), String> {

@@ -12,6 +12,7 @@ impl FreeList {
     pub(super) fn new(blocks: impl Iterator<Item = (u32, u32)>) -> FreeList {
         let mut list: Vec<(u32, u32)> = blocks.collect();
         list.sort_unstable();
+        debug_assert!(list.array_windows().all(|[a, b]| a < b), "a block is erased twice");
         FreeList(list.into())
     }
 
@@ -34,12 +35,14 @@ impl FreeList {
         if let Err(at) = place {
             self.0.insert(at, new);
         }
+        debug_assert!(self.0.iter().is_sorted(), "{new:?} is out of order");
         place.is_err()
     }
 
     /// Take a block out; false if it is not in it.
     pub(super) fn remove(&mut self, old: &(u32, u32)) -> bool {
         let place = self.0.binary_search(old);
+        debug_assert!(place.is_ok() || !self.0.contains(old), "{old:?} is out of order");
         place.is_ok_and(|at| self.0.remove(at).is_some())
     }
 

@@ -29,6 +29,7 @@ impl Array {
     #[inline(always)]
     pub(super) fn send_command(&mut self, unit: usize) {
         let u = &mut self.units[unit];
+        debug_assert_eq!(u.stage, Stage::Idle, "unit {unit} has sent a command");
         let wants = u.service.wants_ns;
         match sends_now(u, &mut self.buses, self.now) {
             None => self.waits_for_command(unit),
@@ -55,6 +56,7 @@ impl Array {
     #[inline(always)]
     fn send_data<const FULL: bool>(&mut self, unit: usize) {
         let u = &mut self.units[unit];
+        debug_assert_eq!(u.stage, Stage::Reading, "unit {unit} has no data");
         u.service.wants_ns = u.service.bus_ns - self.times.command_ns;
         if u.service.wants_ns == 0 {
             return self.goes_out::<FULL>(unit, 0);
@@ -83,6 +85,8 @@ impl Array {
     #[inline(always)]
     fn await_bus(&mut self, channel: usize) {
         let bus = &mut self.buses[channel];
+        debug_assert!(bus.awaited(), "no unit waits for bus {channel}");
+        debug_assert!(bus.free_at >= self.now, "bus {channel} has been free for some time");
         if !bus.scheduled {
             bus.scheduled = true;
             self.events.schedule(channel, bus.free_at, Lane::Bus);
@@ -92,6 +96,7 @@ impl Array {
     /// The bus is free and a unit waits for it: it is granted at the end of the instant.
     #[inline(always)]
     pub(crate) fn bus_event(&mut self, channel: usize) {
+        debug_assert!(self.buses[channel].scheduled, "bus {channel} has no event");
         self.buses[channel].scheduled = false;
         self.buses_to_grant.insert(channel as u32);
     }
@@ -128,6 +133,7 @@ impl Array {
     /// `unit` has the bus for its command (and data), `ns` from now on; then its array works.
     #[inline(always)]
     fn goes_in<const FULL: bool>(&mut self, unit: usize, ns: u64) {
+        debug_assert_eq!(self.units[unit].stage, Stage::WaitIn, "unit {unit} waits for no bus");
         let (end, lane) = self.units[unit].goes_in(self.now, ns);
         if FULL && self.ops.keeps_phases() {
             self.note_command(unit, Nanos(self.now.0 + ns), end);
@@ -139,6 +145,8 @@ impl Array {
     #[inline(always)]
     fn goes_out<const FULL: bool>(&mut self, unit: usize, ns: u64) {
         let end = Nanos(self.now.0 + ns);
+        let stage = self.units[unit].stage;
+        debug_assert!(matches!(stage, Stage::Reading | Stage::WaitOut), "unit {unit}: {stage:?}");
         self.units[unit].stage = Stage::Last;
         if FULL && self.ops.keeps_phases() && end > self.now {
             let phases = &mut self.ops.detail(self.units[unit].running).phases;
@@ -163,6 +171,10 @@ impl Array {
     #[inline(always)]
     pub(crate) fn unit_event<const FULL: bool>(&mut self, geo: &Geometry, unit: usize) -> bool {
         let stage = self.units[unit].stage;
+        debug_assert!(
+            matches!(stage, Stage::Reading | Stage::Sending | Stage::Last),
+            "unit {unit} has an event and is {stage:?}"
+        );
         if stage == Stage::Last {
             return true;
         }

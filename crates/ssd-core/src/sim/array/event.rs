@@ -55,6 +55,7 @@ impl Ring {
             at -= 1;
         }
         self.keys[at & mask] = key;
+        debug_assert!(at == self.head || self.keys[(at - 1) & mask] < key, "keys ascend");
         at == self.head
     }
 
@@ -62,8 +63,11 @@ impl Ring {
     #[inline(always)]
     fn pop(&mut self) -> u64 {
         debug_assert_ne!(self.head, self.tail, "nothing to take");
+        let popped = self.keys[self.head & (self.keys.len() - 1)];
         self.head += 1;
-        self.keys[self.head & (self.keys.len() - 1)]
+        let first = self.keys[self.head & (self.keys.len() - 1)];
+        debug_assert!(first > popped, "a key stands behind a greater one");
+        first
     }
 
     /// Remove the key of `resource`, if there is one. Returns the one that is first then.
@@ -74,6 +78,9 @@ impl Ring {
             // Up to the place behind the last one, which holds `NEVER`.
             (found..self.tail).for_each(|at| self.keys[at & mask] = self.keys[(at + 1) & mask]);
             self.tail -= 1;
+            let of = |at: usize| self.keys[at & mask] & resources;
+            let more = (self.head..self.tail).any(|at| of(at) == resource as u64);
+            debug_assert!(!more, "resource {resource} has two events");
         }
         self.keys[self.head & mask]
     }
@@ -116,6 +123,7 @@ impl Events {
     #[inline(always)]
     pub(crate) fn schedule(&mut self, resource: usize, at: Nanos, lane: Lane) {
         debug_assert!(at < self.limit());
+        debug_assert!((resource as u64) < self.span, "there is no resource {resource}");
         let key = at.0 << self.bits | resource as u64;
         if self.lanes[lane as usize].insert(key) {
             self.firsts[lane as usize] = key;
@@ -142,6 +150,7 @@ impl Events {
         let ab = if b < a { (b, 1) } else { (a, 0) };
         let cd = if d < c { (d, 3) } else { (c, 2) };
         (self.first, self.first_lane) = if cd.0 < ab.0 { cd } else { ab };
+        debug_assert!(self.firsts.iter().all(|&key| key >= self.first), "an event is missed");
     }
 
     /// Time of the next event.
@@ -171,6 +180,7 @@ impl Events {
             return None;
         }
         let lane = self.first_lane % LANES;
+        debug_assert_eq!(self.firsts[lane], self.first, "the first event is in another lane");
         self.firsts[lane] = self.lanes[lane].pop();
         self.find_first();
         Some(resource as usize)
@@ -211,9 +221,12 @@ impl Timers {
 
     /// Take the next timer if it is at `now`.
     pub(crate) fn take_at(&mut self, now: Nanos) -> Option<Timer> {
-        if self.next_time()? != now {
+        let next = self.next_time()?;
+        assert!(next >= now, "a timer has been missed: it was set for {next:?}");
+        if next != now {
             return None;
         }
+
         self.heap.pop().map(|Reverse((.., timer))| timer)
     }
 }

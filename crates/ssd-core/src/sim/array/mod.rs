@@ -158,6 +158,7 @@ impl Array {
         change: impl FnOnce(&mut Op),
     ) {
         self.age += 1;
+        debug_assert_eq!(self.ops[slot].kind().is_host(), host, "{slot:?} is another's");
         let unit = &mut self.units[at.at()];
         unit.load += 1;
         let op = &mut self.ops[slot];
@@ -193,6 +194,7 @@ impl Array {
     pub(crate) fn take_first(&mut self, unit: usize, queue: usize) -> (OpSlot, Work) {
         let u = &mut self.units[unit];
         let slot = u.head(queue);
+        debug_assert_ne!(slot, OpSlot::NONE, "queue {queue} of unit {unit} is empty");
         let op = &self.ops[slot];
         u.pop(queue, op.next);
         (slot, op.work)
@@ -245,6 +247,8 @@ impl Array {
         (array_ns, bus_ns): (u64, u64),
     ) {
         let (now, host, lane) = (self.now, kind.is_host(), kind.lane());
+        debug_assert!(!self.quiescing, "unit {unit} starts a {kind:?} while the device stops");
+        debug_assert_eq!(geo.unit_of(self.ops[slot].plane).at(), unit, "it is for another unit");
         debug_assert_eq!(self.ops[slot].kind(), kind);
         let command_ns = self.times.command_ns;
         let wants_ns = command_ns + if lane == Lane::Read { 0 } else { bus_ns };
@@ -290,6 +294,7 @@ impl Array {
             return;
         }
         let u = &mut self.units[unit];
+        debug_assert_eq!(u.running, slot, "unit {unit} runs another operation");
         u.stage = Stage::Last;
         let end = Nanos(self.now.0 + u.service.array_ns + u.service.bus_ns);
         let lane = u.service.lane;
@@ -362,6 +367,7 @@ impl Array {
     }
 
     pub(crate) fn set_timer(&mut self, at: Nanos, timer: Timer) {
+        assert!(at >= self.now, "{timer:?} is set for the past");
         // A time that is too late ends the run when it comes; no event can be later.
         self.timers.push(at.min(Nanos(self.latest.0 + 1)), timer);
         self.arm_timers();

@@ -170,6 +170,7 @@ impl Op {
     #[inline(always)]
     pub(super) fn has_waited(&mut self, now: Nanos, host_busy_ns: u64) {
         let waited = (now - self.queued).0;
+        debug_assert!(host_busy_ns >= self.host_busy_ns, "its unit has worked backwards");
         let for_host = (host_busy_ns - self.host_busy_ns).min(waited);
         self.parts.queue_ns += for_host;
         self.parts.gc_wait_ns += waited - for_host;
@@ -232,18 +233,21 @@ impl Op {
 
     /// The read of a read-modify-write has ended, or is not needed: its page is programmed.
     pub(crate) fn becomes_host_write(&mut self) {
+        debug_assert_eq!(self.kind(), OpKind::RmwRead, "it has read nothing");
         let (part, stream) = (self.part(), self.stream());
         self.work = Work::HostWrite { part, stream };
     }
 
     /// A host write that needs the rest of its page first.
     pub(crate) fn becomes_rmw_read(&mut self) {
+        debug_assert_eq!(self.kind(), OpKind::HostWrite, "it writes nothing");
         let (part, stream) = (self.part(), self.stream());
         self.work = Work::RmwRead { part, stream };
     }
 
     /// The page that it moves goes over the controller.
     pub(crate) fn becomes_gc_read(&mut self) {
+        debug_assert_eq!(self.kind(), OpKind::GcCopyback, "it was no copy-back");
         self.work = Work::GcRead(*self.moved());
     }
 
@@ -257,6 +261,7 @@ impl Op {
     /// The page that it moves has been read.
     #[inline(always)]
     pub(crate) fn becomes_gc_write(&mut self, in_buffer: bool) {
+        debug_assert_eq!(self.kind(), OpKind::GcRead, "no page has been read");
         self.work = Work::GcWrite(Moved { in_buffer, ..*self.moved() });
     }
 
@@ -343,6 +348,7 @@ impl Slab {
     /// Remove an operation.
     #[inline]
     pub(crate) fn remove(&mut self, slot: OpSlot) {
+        debug_assert!(self.free.len() < self.ops.len(), "{slot:?} is removed twice");
         self.free.push(slot);
     }
 

@@ -127,6 +127,7 @@ impl Unit {
     /// Append the operation in `slot`, which is followed by none, to `queue`.
     #[inline(always)]
     pub(crate) fn push(&mut self, queue: usize, slab: &mut Slab, slot: OpSlot) {
+        debug_assert_eq!(slab[slot].kind().is_host(), queue < 2, "{slot:?} joins queue {queue}");
         self.queues[queue].append(slab, slot);
         self.waiting |= 1 << queue;
     }
@@ -134,6 +135,7 @@ impl Unit {
     /// Take the first operation out of `queue`, which has one, followed by `next`.
     #[inline(always)]
     pub(crate) fn pop(&mut self, queue: usize, next: OpSlot) {
+        debug_assert!(self.waiting >> queue & 1 == 1, "queue {queue} is empty");
         self.queues[queue].pop(next);
         self.waiting &= !(u32::from(next == OpSlot::NONE) << queue);
     }
@@ -141,6 +143,7 @@ impl Unit {
     /// Take `slot` out of `queue`, where it stands behind `before` (`NONE` for the head).
     #[inline(always)]
     pub(crate) fn take(&mut self, queue: usize, slab: &mut Slab, before: OpSlot, slot: OpSlot) {
+        debug_assert!(self.waiting >> queue & 1 == 1, "queue {queue} is empty");
         self.queues[queue].take(slab, before, slot);
         if self.queues[queue].head() == OpSlot::NONE {
             self.waiting &= !(1 << queue);
@@ -203,6 +206,7 @@ impl Unit {
     #[inline(always)]
     pub(super) fn goes_in(&mut self, now: Nanos, ns: u64) -> (Nanos, Lane) {
         let lane = self.service.lane;
+        debug_assert!(matches!(self.stage, Stage::Idle | Stage::WaitIn), "it is {:?}", self.stage);
         self.stage = if lane == Lane::Read { Stage::Reading } else { Stage::Last };
         (Nanos(now.0 + ns + self.service.array_ns), lane)
     }
@@ -211,6 +215,8 @@ impl Unit {
     #[inline(always)]
     pub(super) fn acquire(&mut self, slot: OpSlot, host: bool, service: Service) {
         assert!(self.running == OpSlot::NONE, "unit is busy");
+        debug_assert_eq!(self.stage, Stage::Idle, "no operation runs");
+        debug_assert!(self.load > 0 && self.host_load >= u32::from(host), "it was not queued");
         self.running = slot;
         self.service = service;
         self.worked.host_now = host;
@@ -221,6 +227,7 @@ impl Unit {
     pub(super) fn vacate(&mut self, now: Nanos) -> (u64, bool) {
         assert!(self.running != OpSlot::NONE, "unit is idle");
         let (held, host) = ((now - self.service.since).0, self.worked.host_now);
+        debug_assert_eq!(self.stage, Stage::Last, "its operation has not ended");
         self.worked.all_ns = self.worked.all_ns.wrapping_add(held);
         if host {
             self.worked.host_ns += held;
@@ -238,6 +245,7 @@ impl Unit {
         assert!(self.load > 0, "the unit has no operation");
         self.load -= 1;
         self.host_load -= u32::from(host);
+        debug_assert!(self.host_load <= self.load, "the host has more operations than all");
     }
 }
 
@@ -260,6 +268,7 @@ impl Activity {
 
     #[inline(always)]
     pub(crate) fn ends(&mut self, now: Nanos) {
+        debug_assert!(self.running > 0, "an operation ends, and none has begun");
         self.running -= 1;
         if self.running == 0 {
             self.busy_ns += (now - self.since).0;
@@ -297,6 +306,7 @@ impl Line {
     #[inline(always)]
     pub(super) fn push(&mut self, units: &mut [Unit], unit: u32) {
         units[unit as usize].next_for_bus = NONE;
+        debug_assert!(units[unit as usize].waits_for_bus(), "unit {unit} does not wait");
         if self.is_empty() {
             self.first = unit;
         } else {
@@ -312,6 +322,7 @@ impl Line {
             return None;
         }
         self.first = units[first as usize].next_for_bus;
+        debug_assert!(self.first != NONE || self.last == first, "the line has lost its end");
         Some(first)
     }
 

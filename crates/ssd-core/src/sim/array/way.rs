@@ -132,6 +132,8 @@ impl Array {
             _ if kind.is_read() => sram_ns,
             _ => local_ns - sram_ns,
         };
+        assert!(after_ns <= local_ns, "{kind:?} has {after_ns} ns left of {local_ns} ns");
+        assert_eq!(u.running, slot, "unit {unit} runs another operation");
         u.service.bus_ns += alone_ns;
         u.service.wants_ns = after_ns;
         u.stage = Stage::Sending;
@@ -145,6 +147,7 @@ impl Array {
     pub(super) fn page_enters(&mut self, geo: &Geometry, unit: usize) {
         let stage = self.units[unit].stage;
         assert_eq!(stage, Stage::Sending, "unit {unit} has an event");
+        assert!(self.units[unit].running != OpSlot::NONE, "unit {unit} has no operation");
         let (from, to) = self.route(geo, self.units[unit].running).expect("it crosses");
         self.units[unit].stage = Stage::Crossing;
         let slices = self.way.slices.as_mut().expect("it crosses them");
@@ -181,6 +184,7 @@ impl Array {
     fn await_slices(&mut self) {
         let next = self.way.slices.as_ref().and_then(|slices| slices.next_time());
         let resource = self.slices_resource();
+        debug_assert!(next.is_none_or(|at| at >= self.now), "a page was to move earlier");
         self.events.reschedule(resource, next.unwrap_or(Nanos::NEVER));
     }
 

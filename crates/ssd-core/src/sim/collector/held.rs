@@ -26,6 +26,7 @@ impl RelocatedPages {
     #[inline(always)]
     pub(crate) fn hold(&mut self, pool: PoolId, target: Ppn) {
         if let Some(moved) = self.moved.get_mut(pool.at()) {
+            debug_assert!(self.bits[target.at() / 64] >> (target.0 % 64) & 1 == 0, "held twice");
             moved.push(target);
             self.bits[target.at() / 64] |= 1 << (target.0 % 64);
         }
@@ -35,6 +36,8 @@ impl RelocatedPages {
     pub(crate) fn let_go(&mut self, pool: PoolId) {
         if let Some(moved) = self.moved.get_mut(pool.at()) {
             for page in moved.drain(..) {
+                let is_held = self.bits[page.at() / 64] >> (page.0 % 64) & 1 == 1;
+                assert!(is_held, "{page:?} is let go twice by {pool:?}");
                 self.bits[page.at() / 64] &= !(1 << (page.0 % 64));
             }
         }

@@ -66,6 +66,7 @@ impl Collector {
     pub(crate) fn new(config: &Config, ftl: &Ftl, plugs: &Plugs) -> Collector {
         let geo = &ftl.geo;
         let pools = geo.pools as usize;
+        assert!(config.gc.window > 0, "no page could be moved: the config layer has checked it");
         let mut agenda = Agenda::new(&config.gc, ftl, plugs);
         agenda.consider_all();
         Collector {
@@ -142,6 +143,7 @@ impl Collector {
     /// scope.
     #[inline(always)]
     pub(super) fn step_begins(&mut self, pool: PoolId, geo: &Geometry, array: &mut Array) {
+        debug_assert!(self.collects(pool), "{pool:?} takes a step without a job");
         if self.closes_steps() {
             self.change_closings(pool, true, geo, array);
         }
@@ -150,6 +152,7 @@ impl Collector {
     /// The step ends, and its scope reopens.
     #[inline(always)]
     pub(super) fn step_ends(&mut self, pool: PoolId, geo: &Geometry, array: &mut Array) {
+        debug_assert!(self.collects(pool), "a step of {pool:?} ends without a job");
         if self.closes_steps() {
             self.change_closings(pool, false, geo, array);
         }
@@ -157,6 +160,7 @@ impl Collector {
 
     /// A job of `pool` has begun: it closes its scope, unless its steps do.
     pub(super) fn job_begins(&mut self, pool: PoolId, geo: &Geometry, array: &mut Array) {
+        assert!(self.collects(pool), "{pool:?} has no job that could begin");
         if !self.closes_steps() {
             self.change_closings(pool, true, geo, array);
         }
@@ -169,7 +173,9 @@ impl Collector {
             self.change_closings(pool, false, geo, array);
         }
         let job = self.jobs[pool.at()].take().expect("the pool has a job");
-        assert!(job.in_flight == 0 && job.erases.is_done(), "{pool:?} has work left: {job:?}");
+        assert_eq!(job.in_flight, 0, "{pool:?} has pages to move: {job:?}");
+        assert!(job.erases.is_done(), "{pool:?} has flash blocks to erase: {job:?}");
+        assert!(job.since <= array.now, "{pool:?} ends its job before it began: {job:?}");
         if !job.foreground {
             self.turns.job_ends(pool);
         }
@@ -184,7 +190,10 @@ impl Collector {
 
     fn change_closings(&mut self, pool: PoolId, close: bool, geo: &Geometry, array: &mut Array) {
         let victim = self.job(pool).victim;
-        let change = |n: &mut u32| if close { *n += 1 } else { *n -= 1 };
+        let change = |n: &mut u32| {
+            assert!(close || *n > 0, "{pool:?} reopens what is not closed");
+            if close { *n += 1 } else { *n -= 1 }
+        };
         let planes: Vec<u32> = match self.blocking.scope {
             BlockingScope::None => return,
             BlockingScope::Block => {
@@ -203,6 +212,7 @@ impl Collector {
             }
             BlockingScope::Device => (0..geo.planes).collect(),
         };
+        assert!(!planes.is_empty(), "the scope of {pool:?} has no plane");
         change(&mut self.closings);
         for p in planes {
             change(&mut self.closed_planes[p as usize]);
@@ -235,6 +245,7 @@ impl Collector {
         if array.units[unit].host_load > 0 {
             return;
         }
+        debug_assert!(array.units[unit].idle_since <= array.now, "unit {unit} is from the future");
         array.units[unit].idle_since = array.now;
         self.arm_idle_timer(unit, array);
     }
@@ -253,6 +264,7 @@ impl Collector {
     pub(super) fn idle_timers(&mut self, geo: &Geometry, array: &mut Array) {
         while let Some(unit) = self.idle_units.pop() {
             let u = &mut array.units[unit as usize];
+            assert!(u.idle_timer, "an idle timer of unit {unit} that was not set has fired");
             u.idle_timer = false;
             if u.host_load > 0 {
                 continue;

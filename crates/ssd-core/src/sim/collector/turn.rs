@@ -47,6 +47,7 @@ impl Turns {
             })
             .collect();
         let groups = group.iter().max().map_or(0, |last| last + 1);
+        assert!(groups > 0 && groups <= geo.pools, "{groups} groups of {} pools", geo.pools);
         Turns {
             rule,
             group,
@@ -63,12 +64,14 @@ impl Turns {
         let jobs = &mut self.jobs[self.group[pool.at()] as usize];
         self.active += u32::from(*jobs == 0);
         *jobs += 1;
+        assert!(self.active as usize <= self.jobs.len(), "more groups are active than there are");
     }
 
     /// The job ends, or counts as foreground from now on.
     pub(crate) fn job_ends(&mut self, pool: PoolId) {
         let jobs = &mut self.jobs[self.group[pool.at()] as usize];
         assert!(*jobs > 0, "{pool:?} has no background job");
+        assert!(self.active > 0, "the job of {pool:?} ends, and no group is active");
         *jobs -= 1;
         self.active -= u32::from(*jobs == 0);
     }
@@ -88,6 +91,7 @@ impl Turns {
             self.waits[pool.at()] = Wait::New;
             self.waiting.push_back(pool);
             self.new += 1;
+            debug_assert!(self.waiting.len() <= self.waits.len(), "{pool:?} waits twice");
         }
     }
 
@@ -96,19 +100,22 @@ impl Turns {
         if self.new == 0 {
             return 0;
         }
-        self.new = 0;
+        let new = u64::from(std::mem::take(&mut self.new));
         let (waits, mut count) = (&mut self.waits, 0);
         for pool in &self.waiting {
             let wait = &mut waits[pool.at()];
             count += u64::from(*wait == Wait::New);
+            debug_assert_ne!(*wait, Wait::No, "{pool:?} is in the queue and does not wait");
             *wait = Wait::Deferred;
         }
+        assert_eq!(count, new, "pools that begin to wait are counted wrongly");
         count
     }
 
     /// Whether a job of `pool` may begin while the rule allows `limit`: other groups count.
     fn allows(&self, pool: PoolId, limit: u32) -> bool {
         let mine = self.jobs[self.group[pool.at()] as usize];
+        debug_assert!(self.active >= u32::from(mine > 0), "a group with a job is not active");
         self.active - u32::from(mine > 0) < limit
     }
 
@@ -167,6 +174,8 @@ impl Turns {
         };
         let pool = first.or_else(|| allowed.next())?;
         let at = self.waiting.iter().position(|&p| p == pool).expect("it waits");
+        assert!(self.allows(pool, limit), "{pool:?} begins against the rule");
+        assert!(self.waits(pool), "{pool:?} begins without having waited");
         self.waiting.remove(at);
         if std::mem::replace(&mut self.waits[pool.at()], Wait::No) == Wait::New {
             self.new -= 1;

@@ -178,6 +178,7 @@ pub(crate) fn byte_range(geo: &Geometry, r: &Request, lpn: Lpn) -> ((usize, usiz
     let from = r.sector.max(page_start);
     let to = (r.sector + u64::from(r.sectors)).min(page_start + page_sectors);
     debug_assert!(from < to, "{lpn:?} is outside {r:?}");
+    debug_assert!(to - from <= page_sectors, "{lpn:?} has fewer sectors than {r:?} has in it");
     let bytes = |sectors: u64| (sectors * 512) as usize;
     ((bytes(from - page_start), bytes(to - page_start)), bytes(from - r.sector))
 }

@@ -66,6 +66,7 @@ impl Content {
         data: Option<&[u8]>,
     ) -> Payload {
         let stamp = crate::nand::flash::fill_digest(lpn, sequence);
+        assert!(range.0 < range.1 && range.1 <= self.page_bytes, "bytes {range:?} of a page");
         let whole = range == (0, self.page_bytes);
         if self.mode == DataMode::Digest {
             let mixed = old.digest ^ stamp ^ (range.0 as u64) << 32 ^ range.1 as u64;
@@ -96,6 +97,7 @@ impl Content {
         if self.payloads.len() <= slot.at() {
             self.payloads.resize(slot.at() + 1, Payload::default());
         }
+        assert_ne!(payload.digest, 0, "{lpn:?} is written and counts as unmapped");
         self.newest[lpn.at()] = payload.digest;
         self.payloads[slot.at()] = payload;
     }
@@ -123,6 +125,8 @@ impl Content {
             return;
         }
         let data = self.reads.entry(id).or_insert_with(|| vec![0; size]);
+        assert_eq!(data.len(), size, "request {id} has another size");
+        assert!(at + range.1 - range.0 <= size, "bytes {range:?} of request {id} at {at}");
         if let Some(bytes) = &page.bytes {
             data[at..at + range.1 - range.0].copy_from_slice(&bytes[range.0..range.1]);
         }

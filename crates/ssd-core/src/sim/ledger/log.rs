@@ -103,6 +103,9 @@ impl OpLog {
 
     /// The operation of `row` has ended.
     pub(crate) fn close(&mut self, row: u64, record: OpRecord) {
+        assert!(row >= self.first, "row {row} is closed after it was drained");
+        assert!(record.queued <= record.start, "row {row} starts before it is queued: {record:?}");
+        assert!(record.start <= record.end, "row {row} ends before it starts: {record:?}");
         let at = (row - self.first) as usize;
         assert!(self.rows[at].is_none(), "row {row} is closed twice");
         self.rows[at] = Some(record);
@@ -114,11 +117,13 @@ impl OpLog {
             out.extend(self.rows.pop_front().flatten());
             self.first += 1;
         }
+        debug_assert!(self.rows.front().is_none_or(Option::is_none), "a record is kept back");
     }
 }
 
 /// The bus and array phases of an operation for its record, `None` where it has none.
 pub(crate) fn phase_times(p: &Phases) -> [Option<(Nanos, Nanos)>; 2] {
+    debug_assert!(p.bus_start <= p.bus_end, "a bus phase ends before it begins: {p:?}");
     let some = |a: Nanos, b: Nanos| (b > a).then_some((a, b));
     [some(p.bus_start, p.bus_end), some(p.array_start, p.array_end)]
 }

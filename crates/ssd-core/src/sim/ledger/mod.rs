@@ -39,6 +39,7 @@ impl Ledger {
     /// Of the device `ftl`, to which `sequence` pages have been admitted.
     pub(crate) fn new(config: &Config, ftl: &Ftl, sequence: u64) -> Ledger {
         let interval = Nanos(config.metrics.interval_ns);
+        assert!(ftl.clock <= sequence, "{} pages were bound, {sequence} admitted", ftl.clock);
         Ledger {
             measured: Measurements::new(interval, false),
             content: Content::new(config, ftl),
@@ -68,6 +69,7 @@ impl Ledger {
     /// The last time before a row of the series is due.
     #[inline(always)]
     pub(crate) fn quiet_until(&self) -> Nanos {
+        debug_assert!(self.next_sample > Nanos::ZERO, "a row is due before the run begins");
         Nanos(self.next_sample.0 - 1)
     }
 
@@ -86,6 +88,7 @@ impl Ledger {
         if self.measured.series.rows.len() >= MAX_SAMPLES {
             return Err(DeviceError::SeriesTooLong { interval_ns, at_ns: at.0 });
         }
+        assert!(interval_ns > 0, "a row is due, and the series has no interval");
         self.measured.sample(at, gauges);
         self.next_sample = at + Nanos(interval_ns);
         Ok(())
@@ -111,12 +114,14 @@ impl Ledger {
     /// Forget what has been measured: the measurement of the device `ftl` starts at `now`.
     pub(crate) fn restart(&mut self, now: Nanos, ftl: &Ftl, sequence: u64) {
         self.measured.restart(now);
+        assert!(self.pages_before <= sequence, "admissions are counted backwards");
         self.pages_before = sequence;
         self.erases_before.clone_from(&ftl.blocks.erases);
     }
 
     /// Erases of each erase unit since the measurement started.
     pub(crate) fn erases(&self, ftl: &Ftl) -> Vec<u32> {
+        assert_eq!(ftl.blocks.len(), self.erases_before.len(), "erases of another device");
         let pairs = ftl.blocks.erases.iter().zip(&self.erases_before);
         pairs.map(|(now, before)| now - before).collect()
     }
@@ -124,6 +129,8 @@ impl Ledger {
     /// A request completes at `now`; `parts`: where its time went.
     #[inline(always)]
     pub(crate) fn completed(&mut self, now: Nanos, r: &InFlight, parts: &Parts, geo: &Geometry) {
+        debug_assert!(r.arrival <= now, "request {} completes before it arrives", r.id);
+        debug_assert!(r.parts.is_done(), "request {} completes with parts left", r.id);
         let latency = now - r.arrival;
         // (The message gets copies of the numbers, which otherwise stay in registers.)
         let total = parts.total();
@@ -149,6 +156,7 @@ impl Ledger {
     #[inline(never)]
     fn log_request(&mut self, now: Nanos, r: &InFlight, parts: &Parts, geo: &Geometry) {
         let pages = super::front::pages_of(geo, &r.request);
+        debug_assert!(pages.first + pages.count <= geo.user_pages, "pages {pages:?}");
         let record = RequestRecord {
             id: r.id,
             request: r.request,

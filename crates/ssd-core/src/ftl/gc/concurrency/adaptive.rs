@@ -70,6 +70,7 @@ impl Policy {
 
 impl ConcurrencyPolicy for Policy {
     fn limit(&self, view: &DeviceView) -> u32 {
+        debug_assert!(view.used_pages <= view.pages, "the device overflows: {view:?}");
         let gmax = if self.gmax == 0 { view.channels.div_ceil(2) } else { self.gmax };
         // All shares in parts per billion of `pages`.
         let (used, pages) = (u128::from(view.used_pages) * ONE, u128::from(view.pages));
@@ -82,6 +83,7 @@ impl ConcurrencyPolicy for Policy {
         let share = u128::from(gmax) * (used - self.theta1 * pages);
         let whole = (self.theta2 - self.theta1) * pages;
         let channels = if self.up { share.div_ceil(whole) } else { share / whole };
+        assert!(channels <= u128::from(gmax), "{channels} channels may collect, at most {gmax}");
         channels as u32
     }
 

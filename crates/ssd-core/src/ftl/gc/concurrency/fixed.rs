@@ -26,7 +26,9 @@ pub struct Policy {
 
 impl Policy {
     pub(super) fn build(spec: &PolicySpec) -> Policy {
-        Policy { k: spec.int("k") as u32 }
+        let k = spec.int("k");
+        assert!(k > 0, "no pool may ever collect: the config layer has checked it");
+        Policy { k: k as u32 }
     }
 }
 

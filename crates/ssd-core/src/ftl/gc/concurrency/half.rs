@@ -26,6 +26,8 @@ impl Policy {
 
 impl ConcurrencyPolicy for Policy {
     fn limit(&self, view: &DeviceView) -> u32 {
-        view.pools.div_ceil(2)
+        let limit = view.pools.div_ceil(2);
+        debug_assert!(limit > 0, "no pool may ever collect: {view:?}");
+        limit
     }
 }

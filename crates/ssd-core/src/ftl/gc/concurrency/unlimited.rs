@@ -25,6 +25,7 @@ impl Policy {
 
 impl ConcurrencyPolicy for Policy {
     fn limit(&self, view: &DeviceView) -> u32 {
+        debug_assert!(view.pools > 0, "no pool may ever collect: {view:?}");
         view.pools
     }
 }

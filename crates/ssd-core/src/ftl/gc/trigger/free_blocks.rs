@@ -43,6 +43,8 @@ impl Policy {
 
 impl TriggerPolicy for Policy {
     fn holds(&self, view: &SpaceView) -> bool {
+        let most = view.pool_pages.max(u64::from(view.blocks));
+        debug_assert!(u64::from(view.free_blocks) <= most, "blocks without pages: {view:?}");
         view.free_blocks <= self.soft
     }
 

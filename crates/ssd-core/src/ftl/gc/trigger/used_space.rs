@@ -36,7 +36,9 @@ pub struct Policy {
 
 impl Policy {
     pub(super) fn build(spec: &PolicySpec) -> Policy {
-        Policy { at_ppb: (spec.real("at") * 1e9 + 0.5) as u64, pool: spec.word("scope") == "pool" }
+        let at_ppb = (spec.real("at") * 1e9 + 0.5) as u64;
+        assert!(at_ppb <= 1_000_000_000, "the config layer has checked the share");
+        Policy { at_ppb, pool: spec.word("scope") == "pool" }
     }
 }
 
@@ -47,6 +49,7 @@ impl TriggerPolicy for Policy {
         } else {
             (view.used_pages, view.pages)
         };
+        debug_assert!(used <= all, "more pages are used than there are: {view:?}");
         u128::from(used) * 1_000_000_000 >= u128::from(all) * u128::from(self.at_ppb)
     }
 

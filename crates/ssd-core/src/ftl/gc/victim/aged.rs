@@ -122,12 +122,16 @@ impl Aged {
         for pool in 0..self.end.len() {
             self.end[pool] = pool * self.slots_per_pool;
         }
+        let in_order =
+            |&[a, b]: &[BlockId; 2]| table.seal_order[a.at()] <= table.seal_order[b.at()];
+        debug_assert!(sealed.array_windows().all(in_order), "slots are out of order");
         for block in sealed {
             self.seal(block, table, clock);
         }
     }
 
     pub(super) fn seal(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
+        debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
         let pool = table.pool_of(block).at();
         if self.end[pool] == (pool + 1) * self.slots_per_pool {
             self.move_up(pool, table);
@@ -137,12 +141,14 @@ impl Aged {
 
     #[inline(always)]
     pub(super) fn invalidate(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
+        let slot = self.slot_of[block.at()] as usize;
+        debug_assert_eq!(self.slots.get(slot), Some(&block.0), "{block:?} is not in its slot");
         if self.since_invalidation {
             // The bound of the group it leaves stays until the group is next examined.
-            self.slots[self.slot_of[block.at()] as usize] = EMPTY;
+            self.slots[slot] = EMPTY;
             self.seal(block, table, clock);
         } else {
-            let bound = &mut self.bounds[self.slot_of[block.at()] as usize / GROUP];
+            let bound = &mut self.bounds[slot / GROUP];
             bound.least = bound.least.min(table.valid[block.at()]);
         }
     }
@@ -150,6 +156,7 @@ impl Aged {
     pub(super) fn leave(&mut self, block: BlockId, table: &BlockTable) {
         debug_assert!(!table.is_candidate(block), "{block:?} leaves and is still a candidate");
         let slot = std::mem::replace(&mut self.slot_of[block.at()], EMPTY) as usize;
+        assert_eq!(self.slots.get(slot), Some(&block.0), "{block:?} is not in its slot");
         self.slots[slot] = EMPTY;
         let blocks = self.blocks(slot / GROUP);
         self.bounds[slot / GROUP] = blocks.fold(NOBODY, |bound, b| self.raised(bound, b, table));
@@ -176,7 +183,9 @@ impl Aged {
                 best = self.best_of(group, table, clock, best);
             }
         }
-        best.map(|(block, _)| BlockId(block as u32))
+        let best = best.map(|(block, _)| BlockId(block as u32))?;
+        assert_eq!(table.pool_of(best), pool, "{best:?} stands among the slots of {pool:?}");
+        Some(best)
     }
 
     /// The sealed blocks of `pool` with an invalid page, best first.
@@ -192,6 +201,8 @@ impl Aged {
 
     fn append(&mut self, block: BlockId, pool: usize, table: &BlockTable, clock: u64) {
         let slot = self.end[pool];
+        debug_assert!(slot < (pool + 1) * self.slots_per_pool, "pool {pool} has no slot left");
+        debug_assert_eq!(self.slots[slot], EMPTY, "a slot for two blocks");
         self.end[pool] += 1;
         self.slots[slot] = block.0;
         self.slot_of[block.at()] = slot as u32;
@@ -211,6 +222,8 @@ impl Aged {
                 self.append(BlockId(block), pool, table, clock);
             }
         }
+        let used = self.end[pool] - pool * self.slots_per_pool;
+        assert!(used <= table.blocks_per_pool() as usize, "a block has two slots");
     }
 
     /// The blocks of `group`, oldest first.
@@ -251,17 +264,21 @@ impl Aged {
     }
 
     fn value(&self, block: usize, table: &BlockTable, clock: u64) -> Value {
+        debug_assert!(clock >= self.stamp[block], "block {block} is from the future");
         let age = clock - self.stamp[block];
         self.value_of(table.valid[block], age, self.weight(block, table))
     }
 
     fn bound(&self, group: usize, clock: u64) -> Option<Value> {
         let Bound { oldest, lightest, least } = self.bounds[group];
+        debug_assert!(least == NONE || clock >= oldest, "group {group} is from the future");
+
         (least != NONE).then(|| self.value_of(least, clock - oldest, lightest))
     }
 
     #[inline(always)]
     fn value_of(&self, valid: u16, age: u64, weight: u64) -> Value {
+        debug_assert!(valid <= self.pages, "{valid} valid pages in a block of {}", self.pages);
         Value {
             valid,
             gain: u64::from(self.pages - valid) * age,

@@ -37,7 +37,9 @@ pub struct Policy {
 
 impl Policy {
     pub(super) fn build(spec: &PolicySpec, table: &BlockTable) -> Policy {
-        Policy { sealed: random::Policy::new(table), d: spec.int("d") }
+        let d = spec.int("d");
+        assert!(d > 0, "nothing would be drawn: the config layer has checked it");
+        Policy { sealed: random::Policy::new(table), d }
     }
 }
 
@@ -64,8 +66,10 @@ impl VictimPolicy for Policy {
         if !self.sealed.any(pool) {
             return None;
         }
-        (0..self.d)
+        let best = (0..self.d)
             .map(|_| self.sealed.draw(pool, table, rng))
-            .min_by_key(|&b| (table.valid[b.at()], b))
+            .min_by_key(|&b| (table.valid[b.at()], b));
+        debug_assert!(best.is_some_and(|b| table.pool_of(b) == pool), "{best:?} was drawn elsewhere");
+        best
     }
 }

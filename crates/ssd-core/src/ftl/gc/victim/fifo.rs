@@ -42,6 +42,7 @@ impl VictimPolicy for Policy {
     }
 
     fn on_leave(&mut self, block: BlockId, table: &BlockTable) {
+        debug_assert!(!table.is_candidate(block), "{block:?} leaves and is still a candidate");
         self.sealed.remove(block, table);
     }
 

@@ -64,11 +64,13 @@ impl VictimPolicy for Policy {
     }
 
     fn on_seal(&mut self, block: BlockId, table: &BlockTable, _clock: u64) {
+        debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
         self.least.lower(block, table);
     }
 
     #[inline(always)]
     fn on_invalidate(&mut self, block: BlockId, table: &BlockTable, _clock: u64) {
+        debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
         self.least.lower(block, table);
     }
 
@@ -85,14 +87,16 @@ impl VictimPolicy for Policy {
     ) -> Option<BlockId> {
         let (state, sealed) = (&table.state, BlockState::Sealed);
         let ties = || self.least.ties(pool, table, state, sealed);
-        match self.ties {
+        let chosen = match self.ties {
             Ties::LowestId => self.least.select(pool, table, state, sealed),
             Ties::Oldest => ties().min_by_key(|&b| table.seal_order[b.at()]),
             Ties::Random => match ties().count() as u64 {
                 0 => None,
                 n => ties().nth(rng.below(n) as usize),
             },
-        }
+        };
+        debug_assert!(chosen.is_none_or(|b| ties().any(|tie| tie == b)), "{chosen:?} is no minimum");
+        chosen
     }
 
     /// Every sealed block with an invalid page, fewest valid pages first, then by the tie rule.

@@ -42,6 +42,7 @@ impl Least {
     #[inline(always)]
     pub(super) fn lower(&mut self, block: BlockId, table: &BlockTable) {
         let group = self.group_of(block, table);
+        debug_assert!(self.blocks(group, table).contains(&block.at()), "{block:?} is elsewhere");
         self.least[group] = self.least[group].min(table.valid[block.at()]);
     }
 
@@ -68,6 +69,7 @@ impl Least {
         let (pool, index) = (group as u32 / self.per_pool, group as u32 % self.per_pool);
         let n = table.blocks_per_pool();
         let start = pool * n + index * GROUP;
+        debug_assert!(start < (pool + 1) * n, "group {group} has no blocks");
         start as usize..(start + GROUP).min((pool + 1) * n) as usize
     }
 
@@ -76,6 +78,7 @@ impl Least {
         M: Copy + PartialEq,
     {
         let blocks = self.blocks(group, table);
+        debug_assert_eq!(member.len(), table.len(), "membership is known of every block");
         let mut least = NONE;
         for (&valid, &is) in table.valid[blocks.clone()].iter().zip(&member[blocks]) {
             least = least.min(if is == yes { valid } else { NONE });
@@ -104,7 +107,9 @@ impl Least {
         let mut all = table.valid[blocks.clone()].iter().zip(&member[blocks.clone()]);
         let first = all.position(|(&valid, &is)| valid == least && is == yes);
         let first = first.expect("the minimum of a group is that of a member");
-        Some(BlockId((blocks.start + first) as u32))
+        let block = BlockId((blocks.start + first) as u32);
+        assert_eq!(table.pool_of(block), pool, "{block:?} stands among the groups of {pool:?}");
+        Some(block)
     }
 
     fn groups(&self, pool: PoolId) -> Range<usize> {

@@ -109,6 +109,8 @@ impl Policy {
     pub(super) fn build(spec: &PolicySpec, table: &BlockTable) -> Policy {
         let ppb = (spec.real("ratio") * 1e9 + 0.5) as u64;
         let invalid = (ppb * u64::from(table.pages_per_block)).div_ceil(1_000_000_000);
+        let most = u64::from(table.pages_per_block);
+        assert!(invalid <= most, "no block reaches {invalid} invalid pages of {most}");
         let fully_invalid = spec.word("fully_invalid");
         Policy {
             least_invalid: invalid.max(1) as u16,
@@ -132,6 +134,7 @@ impl Policy {
     #[inline(always)]
     fn note(&mut self, block: BlockId, now: u64) {
         let first = &mut self.first[block.at()];
+        debug_assert!(*first == NEVER || *first <= now, "{block:?} is from the future");
         *first = now.min(*first);
         self.newest[block.at()] = now;
     }
@@ -139,6 +142,7 @@ impl Policy {
     /// The place of `block` among those with `invalid` invalid pages: the lower the rate, the smaller.
     fn entry(&self, block: BlockId, invalid: u16) -> Entry {
         let (first, newest) = (self.first[block.at()], self.newest[block.at()]);
+        debug_assert!(invalid <= 1 || first <= newest, "{block:?}: {first} to {newest}");
         let place = match invalid {
             // One invalid page: rate 0, whatever the times are.
             1 => 0,
@@ -151,9 +155,11 @@ impl Policy {
     fn enlist(&mut self, block: BlockId, table: &BlockTable) {
         let invalid = table.invalid(block);
         if invalid >= self.least_invalid {
+            debug_assert_eq!(self.listed[block.at()], 0, "{block:?} is listed already");
             self.listed[block.at()] = invalid;
             let entry = self.entry(block, invalid);
-            self.list[table.pool_of(block).at()].insert(entry);
+            let is_new = self.list[table.pool_of(block).at()].insert(entry);
+            assert!(is_new, "{block:?} is listed under {invalid} invalid pages already");
         }
     }
 
@@ -167,6 +173,7 @@ impl Policy {
     }
 
     fn rank(&self, (invalid, _, block): Entry, now: u64) -> Rank {
+        debug_assert_eq!(self.listed[block.at()], invalid, "{block:?} is listed elsewhere");
         let until = if self.until_now { now } else { self.newest[block.at()] };
         let gain = u64::from(invalid) - 1;
         // 0 / 0 is rate 0.
@@ -222,6 +229,7 @@ impl VictimPolicy for Policy {
     }
 
     fn on_leave(&mut self, block: BlockId, table: &BlockTable) {
+        debug_assert!(!table.is_candidate(block), "{block:?} leaves and is still a candidate");
         self.strike(block, table);
         self.first[block.at()] = NEVER;
     }
@@ -268,6 +276,7 @@ impl VictimPolicy for Policy {
     fn at_once(&self, pool: PoolId) -> Option<BlockId> {
         let fully_invalid = (self.pages, 0, BlockId(0))..;
         let found = self.list[pool.at()].range(fully_invalid).next();
+        debug_assert!(found.is_none_or(|entry| entry.0 == self.pages), "{found:?} has valid pages");
         found.filter(|_| self.immediate).map(|&(_, _, block)| block)
     }
 }

@@ -39,6 +39,8 @@ impl Policy {
     pub(super) fn build(spec: &PolicySpec, table: &BlockTable) -> Policy {
         let ppb = (spec.real("ratio") * 1e9 + 0.5) as u64;
         let invalid = (ppb * u64::from(table.pages_per_block)).div_ceil(1_000_000_000);
+        let most = u64::from(table.pages_per_block);
+        assert!(invalid <= most, "no block reaches {invalid} invalid pages of {most}");
         Policy { list: Queue::new(table), most_valid: table.pages_per_block - invalid as u16 }
     }
 }
@@ -55,12 +57,14 @@ impl VictimPolicy for Policy {
 
     #[inline(always)]
     fn on_invalidate(&mut self, block: BlockId, table: &BlockTable, _clock: u64) {
+        debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
         if table.valid[block.at()] <= self.most_valid && !self.list.contains(block) {
             self.list.push(block, table);
         }
     }
 
     fn on_leave(&mut self, block: BlockId, table: &BlockTable) {
+        debug_assert!(!table.is_candidate(block), "{block:?} leaves and is still a candidate");
         if self.list.contains(block) {
             self.list.remove(block, table);
         }
@@ -69,11 +73,13 @@ impl VictimPolicy for Policy {
     fn select(
         &mut self,
         pool: PoolId,
-        _table: &BlockTable,
+        table: &BlockTable,
         _clock: u64,
         _rng: &mut Stream,
     ) -> Option<BlockId> {
-        self.list.first(pool)
+        let first = self.list.first(pool);
+        debug_assert!(first.is_none_or(|b| table.valid[b.at()] <= self.most_valid), "{first:?}");
+        first
     }
 
     /// The list, in its order.

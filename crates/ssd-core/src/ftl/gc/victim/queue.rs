@@ -39,6 +39,9 @@ impl Queue {
             .filter(|&b| table.is_candidate(b) && joins(b))
             .collect();
         sealed.sort_unstable_by_key(|&b| (table.seal_order[b.at()], b));
+        let in_order =
+            |&[a, b]: &[BlockId; 2]| table.seal_order[a.at()] <= table.seal_order[b.at()];
+        debug_assert!(sealed.array_windows().all(in_order), "blocks are queued out of order");
         for block in sealed {
             self.push(block, table);
         }
@@ -54,6 +57,7 @@ impl Queue {
         debug_assert!(!self.contains(block), "{block:?} is queued twice");
         let pool = table.pool_of(block).at();
         let before = std::mem::replace(&mut self.last[pool], block.0);
+        debug_assert_eq!(before == END, self.first[pool] == END, "an end of the queue is lost");
         self.prev[block.at()] = before;
         self.next[block.at()] = END;
         match before {
@@ -68,6 +72,7 @@ impl Queue {
         let pool = table.pool_of(block).at();
         let before = std::mem::replace(&mut self.prev[block.at()], ABSENT);
         let after = std::mem::replace(&mut self.next[block.at()], ABSENT);
+        debug_assert_ne!(before, ABSENT, "{block:?} is linked on one side");
         match before {
             END => self.first[pool] = after,
             _ => self.next[before as usize] = after,
@@ -85,11 +90,13 @@ impl Queue {
 
     /// The block behind queued `at`.
     pub(super) fn after(&self, at: BlockId) -> Option<BlockId> {
+        debug_assert!(self.contains(at), "{at:?} is not queued");
         block(self.next[at.at()])
     }
 
     /// The block before queued `at`.
     pub(super) fn before(&self, at: BlockId) -> Option<BlockId> {
+        debug_assert!(self.contains(at), "{at:?} is not queued");
         block(self.prev[at.at()])
     }
 
@@ -100,5 +107,6 @@ impl Queue {
 }
 
 fn block(link: u32) -> Option<BlockId> {
+    debug_assert_ne!(link, ABSENT, "a queue leads to a block that is not in it");
     (link != END).then_some(BlockId(link))
 }

@@ -62,14 +62,19 @@ impl VictimPolicy for Policy {
             let sealed = table.of_pool(PoolId(pool)).filter(|&b| table.is_candidate(b)).count();
             self.sealed[pool as usize] = sealed as u32;
         }
+        debug_assert_eq!(self.sealed.len(), table.pools() as usize, "pools of another device");
     }
 
     fn on_seal(&mut self, block: BlockId, table: &BlockTable, _clock: u64) {
-        self.sealed[table.pool_of(block).at()] += 1;
+        let sealed = &mut self.sealed[table.pool_of(block).at()];
+        *sealed += 1;
+        assert!(*sealed <= table.blocks_per_pool(), "{block:?} is sealed twice");
     }
 
     fn on_leave(&mut self, block: BlockId, table: &BlockTable) {
-        self.sealed[table.pool_of(block).at()] -= 1;
+        let sealed = &mut self.sealed[table.pool_of(block).at()];
+        assert!(*sealed > 0, "{block:?} leaves, and none was sealed");
+        *sealed -= 1;
     }
 
     fn select(

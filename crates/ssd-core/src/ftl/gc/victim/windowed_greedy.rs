@@ -47,6 +47,7 @@ impl Policy {
     pub(super) fn build(spec: &PolicySpec, table: &BlockTable) -> Policy {
         let ppb = (spec.real("window") * 1e9 + 0.5) as u64;
         let size = (ppb * u64::from(table.blocks_per_pool())).div_ceil(1_000_000_000);
+        assert!(size <= u64::from(table.blocks_per_pool()), "a window of {size} blocks");
         Policy {
             sealed: Queue::new(table),
             inside: vec![false; table.len()],
@@ -59,6 +60,8 @@ impl Policy {
 
     fn enter(&mut self, block: BlockId, table: &BlockTable) {
         let pool = table.pool_of(block).at();
+        assert!(!self.inside[block.at()], "{block:?} enters the window twice");
+        assert!(self.count[pool] < self.size, "{block:?} enters a window that is full");
         self.inside[block.at()] = true;
         self.last[pool] = Some(block);
         self.count[pool] += 1;
@@ -83,6 +86,7 @@ impl VictimPolicy for Policy {
     }
 
     fn on_seal(&mut self, block: BlockId, table: &BlockTable, _clock: u64) {
+        debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
         self.sealed.push(block, table);
         if self.count[table.pool_of(block).at()] < self.size {
             self.enter(block, table);
@@ -103,7 +107,10 @@ impl VictimPolicy for Policy {
         }
         let pool = table.pool_of(block).at();
         let last = self.last[pool].expect("a window with a block has a last one");
+        assert!(self.count[pool] > 0, "{block:?} leaves an empty window");
         let entering = self.sealed.after(last);
+        debug_assert!(entering.is_none_or(|b| !self.inside[b.at()]), "the window ends later");
+
         if last == block {
             self.last[pool] = self.sealed.before(block);
         }
@@ -114,6 +121,7 @@ impl VictimPolicy for Policy {
         if let Some(entering) = entering {
             self.enter(entering, table);
         }
+        debug_assert!(self.count[pool] == 0 || self.last[pool].is_some(), "a window without an end");
     }
 
     fn select(
