@@ -260,7 +260,7 @@ impl Functional {
                 return Ok(plane);
             }
             if !self.collect_next(pool) {
-                return Err(no_space(&self.ftl, pool, &self.plugs, (1, 0), ""));
+                return Err(super::no_room::no_space(&self.ftl, pool, &self.plugs, (1, 0), ""));
             }
         }
     }
@@ -462,54 +462,6 @@ impl Functional {
         assert_eq!(drawn, overwrites, "pages were drawn and not written");
         Ok(true)
     }
-}
-
-/// Why `pool` cannot free a block for the `outstanding` requests, of which `first` is the oldest; `more` is
-/// appended to the reason.
-pub(crate) fn no_space(
-    ftl: &Ftl,
-    pool: PoolId,
-    plugs: &Plugs,
-    (outstanding, first): (u64, u64),
-    more: &str,
-) -> DeviceError {
-    if ftl.worn_out_in(pool) > 0 {
-        return worn_out(ftl, pool);
-    }
-    let reason = no_space_reason(ftl, pool, plugs) + more;
-    DeviceError::NoSpace { pool: pool.0, reason, outstanding, first }
-}
-
-/// The end of a device whose `pool` has lost too many blocks.
-pub(crate) fn worn_out(ftl: &Ftl, pool: PoolId) -> DeviceError {
-    assert!(ftl.worn_out_in(pool) > 0, "{pool:?} has lost no block");
-    let erases = ftl.blocks.of_pool(pool).map(|b| u64::from(ftl.blocks.erases[b.at()])).sum();
-    DeviceError::WornOut {
-        pool: pool.0,
-        worn_out: ftl.worn_out_in(pool),
-        blocks: ftl.geo.blocks_per_pool,
-        good: ftl.space.good_blocks(pool),
-        erases,
-        host_bytes: ftl.host_bytes_written(),
-    }
-}
-
-/// The numbers behind [`DeviceError::NoSpace`], and the remedy.
-fn no_space_reason(ftl: &Ftl, pool: PoolId, plugs: &Plugs) -> String {
-    let view = ftl.space_view(pool);
-    let invalid: u64 = ftl
-        .blocks
-        .of_pool(pool)
-        .filter(|&b| ftl.blocks.is_candidate(b))
-        .map(|b| u64::from(ftl.blocks.invalid(b)))
-        .sum();
-    format!(
-        "{} of {} blocks are erased and its sealed blocks hold {invalid} invalid pages; give the \
-         device more over-provisioning, a smaller reserve or fewer frontiers{}",
-        view.free_blocks,
-        view.blocks,
-        plugs.mention()
-    )
 }
 
 fn permutation(n: u32, rng: &mut Stream) -> Vec<u32> {

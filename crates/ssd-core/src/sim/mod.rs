@@ -12,9 +12,12 @@ mod dispatch;
 pub(crate) mod front;
 pub mod functional;
 mod host_way;
+mod instant;
 mod join;
 mod ledger;
+mod no_room;
 pub mod ssd;
+mod start;
 mod wake;
 mod write_back;
 

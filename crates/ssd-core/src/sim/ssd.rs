@@ -1,12 +1,9 @@
-//! The timed machine: it orders what happens within an instant, and passes its parts to each other.
-//!
-//! At one instant: completions in resource order (operations, then served and decoded pages, then pages in
-//! the slices of the interconnect), then arrivals, then idle timers, then collection is considered, then
-//! units are dispatched in order, then free buses are granted. Nothing else moves time.
+//! The timed machine: it orders what happens within an instant, and passes its parts to each other
+//! (`instant`).
 
 use super::array::Array;
 use super::collector::Collector;
-use super::front::{Arrival, Front};
+use super::front::Front;
 use super::ledger::Ledger;
 use crate::config::Config;
 use crate::ftl::Ftl;
@@ -16,7 +13,6 @@ use crate::host::device::{Device, DeviceError};
 use crate::host::request::{Completion, Op as HostOp, Request, RequestId};
 use crate::metrics::Measurements;
 use crate::metrics::counters::Cause;
-use crate::metrics::series::Gauges;
 use crate::units::{Lpn, Nanos, OpSlot, Ppn};
 
 pub use super::front::MAX_SECTORS;
@@ -33,10 +29,10 @@ pub struct Ssd {
     /// Why the run ends at this instant.
     pub(crate) failure: Option<DeviceError>,
     /// Completions of this instant have been processed, the rest of it has not.
-    mid_instant: bool,
-    audit_every: u64,
-    until_audit: u64,
-    plugs: Plugs,
+    pub(super) mid_instant: bool,
+    pub(super) audit_every: u64,
+    pub(super) until_audit: u64,
+    pub(super) plugs: Plugs,
     /// Its configuration needs no more than the plain loop.
     plain: bool,
 }
@@ -147,141 +143,9 @@ impl Ssd {
         self.front.outstanding()
     }
 
-    /// The time of the next instant, if one comes by itself.
-    #[inline(always)]
-    fn next_time(&self) -> Option<Nanos> {
-        let event = self.array.events.next_time();
-        let Some(arrival) = self.front.arrivals.front() else { return event };
-        let arrival = arrival.at.max(self.array.now);
-        Some(event.map_or(arrival, |event| event.min(arrival)))
-    }
-
-    /// Advance to `t`, however much is due by then.
-    #[inline(never)]
-    fn advance_to(&mut self, t: Nanos) -> Result<(), DeviceError> {
-        while self.ledger.sample_is_due(t) {
-            self.sample()?;
-        }
-        if t > self.array.latest {
-            return Err(DeviceError::TimeRange { limit_ns: self.array.latest.0 });
-        }
-        self.set_time(t);
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn set_time(&mut self, t: Nanos) {
-        assert!(t >= self.array.now, "time runs backwards");
-        self.array.now = t;
-        self.ftl.blocks.now = t;
-    }
-
-    /// The last time up to `limit` to which [`Ssd::set_time`] alone may advance.
-    #[inline]
-    fn quiet_until(&self, limit: Nanos) -> Nanos {
-        limit.min(self.array.latest).min(self.ledger.quiet_until())
-    }
-
-    /// The next instant, if it is not quiet: advance to it, or without any look for an operation that can
-    /// start. False: it is beyond `limit`.
-    #[inline(never)]
-    fn next_instant(&mut self, limit: Nanos) -> Result<bool, DeviceError> {
-        match self.next_time() {
-            Some(t) if t <= limit => self.advance_to(t)?,
-            None if limit == Nanos::NEVER && self.outstanding() > 0 => self.look_further()?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// The completions of this instant.
-    #[inline(always)]
-    fn begin_instant<const FULL: bool>(&mut self) {
-        let key = self.array.events.key_at(self.array.now);
-        while let Some(resource) = self.array.events.take(key) {
-            // Of a bus it wraps.
-            let unit = resource.wrapping_sub(self.array.buses());
-            if unit < self.array.units.len() {
-                if self.array.unit_event::<FULL>(&self.ftl.geo, unit) {
-                    self.operation_ends::<FULL>(unit);
-                }
-            } else if resource < self.array.buses() {
-                self.array.bus_event(resource);
-            } else {
-                self.rare_event(resource);
-            }
-        }
-    }
-
-    /// The rest of the instant: arrivals, idle timers, collection, dispatch.
-    #[inline(always)]
-    fn end_instant<const FULL: bool>(&mut self) {
-        if !self.front.arrivals.is_empty() {
-            self.admit_arrivals::<FULL>();
-        }
-        if !self.gc.idle_units.is_empty() {
-            self.gc.idle_timers(&self.ftl.geo, &mut self.array);
-        }
-        loop {
-            if self.gc.something_to_consider() {
-                self.consider_collection();
-            }
-            while let Some(unit) = self.array.ready.pop() {
-                self.dispatch::<FULL>(unit as usize);
-            }
-            if self.gc.agenda.is_empty() {
-                break;
-            }
-        }
-        self.array.grant_buses::<FULL>();
-        if self.audit_every > 0 {
-            self.audit_instant()
-                .unwrap_or_else(|e| panic!("audit at {} ns: {e}", self.array.now.0));
-        }
-    }
-
-    #[inline(never)]
-    fn admit_arrivals<const FULL: bool>(&mut self) {
-        while self.front.arrivals.front().is_some_and(|a| a.at <= self.array.now) {
-            let Arrival { at, id, request, data } = self.front.arrivals.pop_front().expect("seen");
-            self.admit::<FULL>(at, id, &request, data.as_deref());
-        }
-    }
-
     #[inline(never)]
     fn admit_full(&mut self, at: Nanos, id: u64, request: &Request, data: Option<&[u8]>) {
         self.admit::<true>(at, id, request, data);
-    }
-
-    #[inline(never)]
-    fn rare_event(&mut self, resource: usize) {
-        if resource == self.array.timer_resource() {
-            self.timer_events();
-        } else {
-            debug_assert_eq!(resource, self.array.timer_resource() + 1, "that of the slices");
-            self.ledger.measured.controller.wait_ns += self.array.slices_event();
-        }
-    }
-
-    /// At the end of an instant: check what no later audit would find, and all invariants when they are due.
-    #[inline(never)]
-    fn audit_instant(&mut self) -> Result<(), String> {
-        self.audit_idle_units()?;
-        self.until_audit -= 1;
-        if self.until_audit > 0 {
-            return Ok(());
-        }
-        self.until_audit = self.audit_every;
-        self.audit()
-    }
-
-    #[inline(never)]
-    fn sample(&mut self) -> Result<(), DeviceError> {
-        self.ledger.sample(Gauges {
-            used_pages: self.ftl.space.used(),
-            free_blocks: self.ftl.space.free_blocks_total(),
-            gc_active_pools: u64::from(self.gc.active()),
-        })
     }
 
     /// The measurement starts now.
@@ -362,54 +226,6 @@ impl Ssd {
         warming
     }
 
-    /// [`Device::run_until`] in the plain or the full loop. It, the end of an operation and the dispatch of a
-    /// unit are functions of their own: in one, registers do not suffice for what is used most.
-    #[inline(never)]
-    fn run<const FULL: bool>(
-        &mut self,
-        limit: Nanos,
-        done: &mut Vec<Completion>,
-    ) -> Result<Nanos, DeviceError> {
-        // Not stored while instants follow each other: only submissions between two calls ask.
-        let mut within = std::mem::take(&mut self.mid_instant);
-        let mut quiet = self.quiet_until(limit);
-        loop {
-            if !within {
-                let mut t = self.array.events.first_time();
-                if let Some(arrival) = self.front.arrivals.front() {
-                    t = t.min(arrival.at.max(self.array.now));
-                }
-                if t <= quiet {
-                    self.set_time(t);
-                } else {
-                    if !self.next_instant(limit)? {
-                        return Ok(self.array.now);
-                    }
-                    quiet = self.quiet_until(limit);
-                }
-                self.begin_instant::<FULL>();
-                if !self.front.done.is_empty() {
-                    break;
-                }
-            }
-            self.end_instant::<FULL>();
-            if self.failure.is_some() || (FULL && self.plugs.any()) {
-                self.heed_failures()?;
-            }
-            if !self.front.done.is_empty() {
-                break;
-            }
-            within = false;
-        }
-        self.mid_instant = true;
-        if done.is_empty() {
-            std::mem::swap(done, &mut self.front.done);
-        } else {
-            done.append(&mut self.front.done);
-        }
-        Ok(self.array.now)
-    }
-
     /// Run the next instant; if there is none, check whether there could be one.
     ///
     /// # Errors
@@ -419,22 +235,6 @@ impl Ssd {
             Some(next) => self.run_until(next, &mut Vec::new()).map(drop),
             None => self.look_further(),
         }
-    }
-
-    /// Nothing will happen by itself: perhaps an operation far back in a queue can start.
-    ///
-    /// # Errors
-    /// [`Ssd::stalled`] after it has been tried.
-    fn look_further(&mut self) -> Result<(), DeviceError> {
-        assert!(self.outstanding() > 0 || self.buffered_pages() > 0, "nothing is to happen");
-        if self.array.look_ahead == u32::MAX {
-            return Err(self.stalled());
-        }
-
-        self.array.look_ahead = u32::MAX;
-        self.array.wake_all();
-        self.mid_instant = true;
-        Ok(())
     }
 
     /// Why the requests in the device cannot complete.
@@ -448,7 +248,7 @@ impl Ssd {
         match self.gc.agenda.starved_pool(&self.ftl) {
             Some(pool) => {
                 let waiting = (outstanding, first);
-                super::functional::no_space(&self.ftl, pool, &self.plugs, waiting, &buffered)
+                super::no_room::no_space(&self.ftl, pool, &self.plugs, waiting, &buffered)
             }
             None => DeviceError::Stalled {
                 outstanding,
@@ -458,20 +258,6 @@ impl Ssd {
                     self.array.ops.len()
                 ),
             },
-        }
-    }
-
-    /// End the run if it has failed at this instant, or an external policy has.
-    #[inline(never)]
-    fn heed_failures(&mut self) -> Result<(), DeviceError> {
-        let place = || format!("at {} ns", self.array.now.0);
-        let fault = self.plugs.fault().map(|fault| policy_error(fault, place));
-        match fault.or_else(|| self.failure.take()) {
-            Some(error) => {
-                self.mid_instant = true;
-                Err(error)
-            }
-            None => Ok(()),
         }
     }
 

@@ -67,7 +67,7 @@ impl Ssd {
         std::iter::successors(in_queue(self.array.units[unit].head(queue)), |&slot| {
             in_queue(self.array.ops[slot].next)
         })
-        .take(self.array.look_ahead as usize)
+        .take(self.array.pick.look_ahead as usize)
         .find(may_start)
     }
 }

@@ -34,6 +34,15 @@ pub(crate) struct Activities {
     channels: Vec<Activity>,
 }
 
+/// What decides which operation an idle unit takes.
+pub(crate) struct Pick {
+    pub(crate) order: Order,
+    /// Whether it does, asked once.
+    pub(crate) compares_ages: bool,
+    /// How many operations of a queue are examined when the first ones may not start.
+    pub(crate) look_ahead: u32,
+}
+
 /// Busy units, buses, operations and time.
 pub(crate) struct Array {
     pub(crate) times: Times,
@@ -50,13 +59,10 @@ pub(crate) struct Array {
     /// Idle units that may be able to start an operation.
     pub(crate) ready: IdSet,
     buses_to_grant: IdSet,
-    pub(crate) order: Order,
-    /// Whether it does, asked once.
-    pub(crate) order_compares_ages: bool,
+    pub(crate) pick: Pick,
     pub(crate) multi_plane: bool,
     /// Operations queued so far.
     age: u64,
-    pub(crate) look_ahead: u32,
     pub(crate) way: Way,
     /// Running operations finish, and nothing new starts.
     pub(crate) quiescing: bool,
@@ -102,11 +108,9 @@ impl Array {
             ops: Slab::new(config.metrics.op_log),
             ready: IdSet::new(geo.units),
             buses_to_grant: IdSet::new(geo.channels),
-            order_compares_ages: order.compares_ages(),
-            order,
+            pick: Pick { compares_ages: order.compares_ages(), order, look_ahead: LOOK_AHEAD },
             multi_plane: config.timing.multi_plane,
             age: 0,
-            look_ahead: LOOK_AHEAD,
             way,
             quiescing: false,
         }

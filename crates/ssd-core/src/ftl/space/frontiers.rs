@@ -1,0 +1,305 @@
+//! Frontiers: which block takes the next page of a stream on a plane, and when the next one is opened.
+
+use super::{NONE, Open, PoolSpace, Space};
+use crate::ftl::blocks::{BlockState, BlockTable};
+use crate::units::{BlockId, PlaneId, PoolId};
+use std::cmp::Reverse;
+
+impl Space {
+    /// An already open block of `stream` has an unbound page on `plane`.
+    #[inline(always)]
+    #[must_use]
+    pub fn has_open(&self, plane: PlaneId, stream: u32) -> bool {
+        let open = self.open[self.frontier_at(plane, stream)];
+        open.left > 0 || (self.superblock && self.next_super(plane, stream, open.block).is_some())
+    }
+
+    #[inline(never)]
+    pub(super) fn next_super(&self, plane: PlaneId, stream: u32, current: u32) -> Option<BlockId> {
+        let list = &self.open_supers[self.supers_at(self.pool(plane), stream)];
+        let at = list.iter().position(|b| b.0 == current);
+        // A superblock that left the list is full on every plane, so the oldest one is next.
+        list.get(at.map_or(0, |i| i + 1)).copied()
+    }
+
+    /// Whether a host write of frontier `stream` may bind a page on `plane` now.
+    #[inline(always)]
+    #[must_use]
+    pub fn host_may_bind(&self, plane: PlaneId, stream: u32) -> bool {
+        debug_assert!(stream < self.streams.max(2) - 1, "frontier {stream} is not the host's");
+        let has_open = self.has_open(plane, stream);
+        (has_open && !self.shared) || self.host_may_open(plane, has_open)
+    }
+
+    /// Whether there is room beside what collection and wear levelling need.
+    #[inline(never)]
+    pub(super) fn host_may_open(&self, plane: PlaneId, has_open: bool) -> bool {
+        let pool = self.pool(plane);
+        debug_assert!(self.gc_need(pool) <= self.gc_room(pool), "{pool:?} has no room already");
+        let may_open = || self.unpromised(pool) > 0 && !self.free[self.home(plane)].is_empty();
+        let takes = if self.shared { 1 } else { self.pages_per_block };
+        (has_open || may_open()) && self.gc_room(pool) >= self.gc_need(pool) + u64::from(takes)
+    }
+
+    /// Whether `plane` has a page for frontier `stream`, regardless of other demands.
+    #[inline(always)]
+    #[must_use]
+    pub fn has_page(&self, plane: PlaneId, stream: u32) -> bool {
+        self.has_open(plane, stream) || !self.free[self.home(plane)].is_empty()
+    }
+
+    /// The block in which the next page of `stream` on `plane` is bound, opened if necessary.
+    #[inline(always)]
+    pub fn frontier(&mut self, plane: PlaneId, stream: u32, blocks: &mut BlockTable) -> BlockId {
+        let at = self.frontier_at(plane, stream);
+        if self.open[at].left == 0 {
+            self.advance_frontier(plane, stream, blocks);
+        }
+        let open = &mut self.open[at];
+        open.left -= 1;
+        let block = BlockId(open.block);
+        self.bound(self.pool(plane), stream, 1);
+        block
+    }
+
+    /// Bind a page of the open block of host frontier `stream` on `plane`, if there is one and it may be bound
+    /// whatever collection needs. Returns the block, and whether this was its last page or a block of the pool
+    /// has been opened since [`Space::take_opened`] last asked.
+    #[inline(always)]
+    pub fn take_open(&mut self, plane: PlaneId, stream: u32) -> Option<(BlockId, bool)> {
+        debug_assert!(!self.shared && !self.superblock, "room and superblocks are not considered");
+        debug_assert!(stream < self.gc_stream(), "frontier {stream} is not the host's");
+        let at = self.frontier_at(plane, stream);
+        let pool = self.pool(plane).at();
+        let open = &mut self.open[at];
+        open.left = open.left.checked_sub(1)?;
+        let pool = &mut self.pools[pool];
+        pool.used += 1;
+        self.used += 1;
+        Some((BlockId(open.block), pool.opened | (open.left == 0)))
+    }
+
+    /// Whether a page that the host binds in an open block depends on neither room nor other planes.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        !self.shared && !self.superblock
+    }
+
+    /// This many pages of `pool` are used from now on.
+    #[inline(always)]
+    pub(super) fn bound(&mut self, pool: PoolId, stream: u32, pages: u32) {
+        let gc_stream = self.gc_stream();
+        self.used += u64::from(pages);
+        let pool = &mut self.pools[pool.at()];
+        pool.used += pages;
+        debug_assert!(
+            u64::from(pool.used) <= u64::from(pool.good) * u64::from(self.pages_per_block),
+            "more pages are used than there are: {pool:?}"
+        );
+        if stream == gc_stream {
+            pool.gc_open -= pages;
+        } else if stream > gc_stream {
+            pool.wear_open -= pages;
+        }
+    }
+
+    /// The same for up to `wanted` pages on one plane: the block, and how many it takes.
+    pub fn frontier_run(
+        &mut self,
+        plane: PlaneId,
+        stream: u32,
+        wanted: u32,
+        blocks: &mut BlockTable,
+    ) -> (BlockId, u32) {
+        assert!(wanted > 0, "a run of no page");
+        debug_assert!(
+            wanted == 1 || !self.superblock,
+            "pages of a superblock lie on its planes in turn"
+        );
+        let block = self.frontier(plane, stream, blocks);
+        let at = self.frontier_at(plane, stream);
+        let open = &mut self.open[at];
+        let more = (wanted - 1).min(open.left);
+        open.left -= more;
+        self.bound(self.pool(plane), stream, more);
+        (block, more + 1)
+    }
+
+    #[inline(never)]
+    pub(super) fn advance_frontier(
+        &mut self,
+        plane: PlaneId,
+        stream: u32,
+        blocks: &mut BlockTable,
+    ) {
+        let at = self.frontier_at(plane, stream);
+        debug_assert_eq!(
+            self.open[at].left, 0,
+            "frontier {stream} of {plane:?} leaves pages unbound"
+        );
+        let next = if self.superblock {
+            self.next_super(plane, stream, self.open[at].block)
+        } else {
+            None
+        };
+        let block = next.unwrap_or_else(|| self.open_block(plane, stream, blocks));
+        debug_assert_eq!(blocks.state[block.at()], BlockState::Open, "{block:?} is not open");
+        debug_assert_eq!(blocks.pool_of(block), self.pool(plane), "{block:?} of another pool");
+        self.open[at] = Open { block: block.0, left: self.pages_on_plane };
+    }
+
+    pub(super) fn open_block(
+        &mut self,
+        plane: PlaneId,
+        stream: u32,
+        blocks: &mut BlockTable,
+    ) -> BlockId {
+        let (block, pool) = (self.take_free(plane, stream, blocks), self.pool(plane));
+        assert_eq!(blocks.state[block.at()], BlockState::Free);
+        assert_eq!(blocks.bound[block.at()], 0, "{block:?} is free and programmed");
+        assert_eq!(blocks.valid[block.at()], 0, "{block:?} is free and holds data");
+        blocks.state[block.at()] = BlockState::Open;
+        self.pools[pool.at()].free -= 1;
+        self.free_total -= 1;
+        self.pools[pool.at()].opened = true;
+        self.lowest_free = self.lowest_free.min(self.free_total);
+        if stream == self.gc_stream() {
+            self.pools[pool.at()].gc_open += self.pages_per_block;
+        } else if stream == self.wear_stream() {
+            self.pools[pool.at()].wear_open += self.pages_per_block;
+            assert_eq!(self.pools[pool.at()].promised, 1, "{pool:?} levels unasked");
+            self.pools[pool.at()].promised = 0;
+        }
+        let PoolSpace { promised, free, .. } = self.pools[pool.at()];
+        assert!(promised <= free, "{pool:?} broke a promise");
+        self.check(pool);
+        if self.superblock {
+            self.forget_former(pool, stream, block);
+            let supers = self.supers_at(pool, stream);
+            self.open_supers[supers].push(block);
+        }
+        block
+    }
+
+    /// Take the erased block that `stream` opens next on `plane` out of its list.
+    pub(super) fn take_free(
+        &mut self,
+        plane: PlaneId,
+        stream: u32,
+        blocks: &BlockTable,
+    ) -> BlockId {
+        let home = self.home(plane);
+        let next = if stream == self.wear_stream() {
+            self.most_worn_at(home, blocks).filter(|key| self.free[home].remove(key))
+        } else {
+            self.free[home].pop_first()
+        };
+        let block = next.expect("the caller has checked for a free block").1;
+        debug_assert_eq!(
+            block / self.blocks_per_home,
+            home as u32,
+            "block {block} was kept elsewhere"
+        );
+        BlockId(block)
+    }
+
+    /// The erased block of a home with the most erases, then the lowest number.
+    pub(super) fn most_worn_at(&self, home: usize, blocks: &BlockTable) -> Option<(u32, u32)> {
+        let erases = |key: &&(u32, u32)| (blocks.erases[key.1 as usize], Reverse(key.1));
+        self.free[home].iter().max_by_key(erases).copied()
+    }
+
+    /// The erased block of `pool` with the most erases, then the lowest number.
+    #[must_use]
+    pub fn most_worn(&self, pool: PoolId, blocks: &BlockTable) -> Option<BlockId> {
+        // The planes of a superblock share their list.
+        let planes = self.planes_of(pool).take(if self.superblock { 1 } else { usize::MAX });
+        let worn = planes
+            .filter_map(|plane| self.most_worn_at(self.home(plane), blocks))
+            .map(|(_, id)| BlockId(id))
+            .max_by_key(|b| (blocks.erases[b.at()], Reverse(*b)))?;
+        assert_eq!(blocks.state[worn.at()], BlockState::Free, "{worn:?} is not erased");
+        assert_eq!(blocks.pool_of(worn), pool, "{worn:?} of another pool");
+        Some(worn)
+    }
+
+    /// The plane of the pool of `home` where the next copy to frontier `stream` is bound, `home` first
+    /// where it has a page.
+    #[inline(always)]
+    #[must_use]
+    pub fn copy_plane(&self, home: PlaneId, stream: u32, blocks: &BlockTable) -> Option<PlaneId> {
+        debug_assert!(stream >= self.gc_stream(), "frontier {stream} is the host's");
+        if stream == self.gc_stream() && self.has_page(home, stream) {
+            return Some(home);
+        }
+        self.other_copy_plane(home, stream, blocks)
+    }
+
+    #[inline(never)]
+    pub(super) fn other_copy_plane(
+        &self,
+        home: PlaneId,
+        stream: u32,
+        blocks: &BlockTable,
+    ) -> Option<PlaneId> {
+        if stream == self.wear_stream() {
+            return self.wear_plane(home, blocks);
+        }
+        self.planes_of(self.pool(home)).find(|&p| self.has_page(p, stream))
+    }
+
+    pub(super) fn planes_of(&self, pool: PoolId) -> impl Iterator<Item = PlaneId> + use<> {
+        let planes = self.planes_per_pool.get();
+        (pool.0 * planes..(pool.0 + 1) * planes).map(PlaneId)
+    }
+
+    /// For wear levelling: a plane with a page left in an open block, so that no more blocks are opened than
+    /// necessary; otherwise the plane of the most worn erased block.
+    pub(super) fn wear_plane(&self, home: PlaneId, blocks: &BlockTable) -> Option<PlaneId> {
+        let (stream, pool) = (self.wear_stream(), self.pool(home));
+        let mut planes = std::iter::once(home).chain(self.planes_of(pool));
+        let open = planes.find(|&p| self.has_open(p, stream));
+        open.or_else(|| {
+            let block = self.most_worn(pool, blocks)?;
+            if self.superblock {
+                return Some(home);
+            }
+            let plane = PlaneId(block.0 / self.blocks_per_home);
+            assert_eq!(self.pool(plane), pool, "{block:?} is at home in another pool");
+            Some(plane)
+        })
+    }
+
+    /// Planes that filled superblock `block` before its last erase, and no superblock since, have not begun
+    /// it.
+    pub(super) fn forget_former(&mut self, pool: PoolId, stream: u32, block: BlockId) {
+        for plane in self.planes_of(pool) {
+            let at = self.frontier_at(plane, stream);
+            let open = &mut self.open[at];
+            if open.block == block.0 {
+                assert_eq!(open.left, 0, "{block:?} is opened and open");
+                open.block = NONE;
+            }
+        }
+    }
+
+    /// Every page of an open block has been bound.
+    #[inline]
+    pub fn fully_bound(&mut self, block: BlockId, plane: PlaneId) {
+        if self.superblock {
+            self.superblock_is_full(block, plane);
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn superblock_is_full(&mut self, block: BlockId, plane: PlaneId) {
+        let first = self.supers_at(self.pool(plane), 0);
+        let mut open_in = 0;
+        for list in &mut self.open_supers[first..=first + self.streams as usize] {
+            let before = list.len();
+            list.retain(|&b| b != block);
+            open_in += before - list.len();
+        }
+        assert_eq!(open_in, 1, "{block:?} belonged to other than one frontier");
+    }
+}

@@ -1,0 +1,367 @@
+//! Operations start: their addresses are bound, here and not before, and their unit takes them.
+
+use super::array::op::{Moved, OpKind, Work, job_cause};
+use super::dispatch::Found;
+use super::ssd::Ssd;
+use crate::ftl::blocks::BlockState;
+use crate::metrics::counters::Cause;
+use crate::sched::order::{R_HOST, W_GC, W_HOST};
+use crate::units::{OpSlot, PlaneId, UnitId};
+
+impl Ssd {
+    /// Bind the operation in `slot`, taken from a queue of `unit`, and begin it. False: it has been passed on, or
+    /// needs no flash. The same for the other kinds below.
+    #[inline(always)]
+    pub(super) fn start_for_job<const FULL: bool>(
+        &mut self,
+        unit: usize,
+        slot: OpSlot,
+        work: Work,
+    ) -> bool {
+        match work {
+            Work::GcRead(moved) => self.start_gc_read::<FULL>(unit, slot, moved),
+            Work::GcWrite(moved) => self.start_gc_write::<FULL>(unit, slot, moved),
+            Work::Erase { .. } => self.start_erase(unit, slot),
+            Work::GcCopyback(moved) => self.start_copyback(unit, slot, moved),
+            _ => unreachable!("{:?} is queued as if for a job", self.array.ops[slot].kind()),
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn start_erase(&mut self, unit: usize, slot: OpSlot) -> bool {
+        let op = &self.array.ops[slot];
+        let (pool, cause, plane) = (op.pool(), op.job_cause(), op.plane);
+        let block = op.erased_block(&self.ftl.geo);
+        assert_eq!(self.ftl.blocks.state[block.at()], BlockState::Erasing, "{block:?} is in use");
+        assert_eq!(self.ftl.geo.unit_of(plane).at(), unit, "{block:?} is erased on another unit");
+        self.ftl.flash.begin_erase(block, plane);
+        self.gc.step_begins(pool, &self.ftl.geo, &mut self.array);
+        self.ledger.measured.flash.erases[cause.at()] += 1;
+        let times = (self.array.times.erase_ns, 0);
+        self.begin::<true>(unit, (slot, OpKind::Erase), times);
+        true
+    }
+
+    #[inline(never)]
+    pub(super) fn start_host_read<const FULL: bool>(&mut self, unit: usize, slot: OpSlot) -> bool {
+        let Some(ppn) = self.read_target(slot) else {
+            // Overwritten or trimmed while it waited: no flash operation.
+            self.leave_queue(unit, slot);
+            if self.array.ops[slot].kind() == OpKind::HostRead {
+                self.serve(slot);
+            } else {
+                self.rmw_becomes_write(slot);
+            }
+            return false;
+        };
+        let plane = self.ftl.geo.plane_of(ppn);
+        debug_assert!(self.ftl.owners.is_valid(ppn), "{ppn:?} is read and holds no live data");
+        if self.ftl.geo.unit_of(plane).at() != unit {
+            self.pass_on(unit, slot, plane, R_HOST);
+            return false;
+        }
+        if let Some(content) = &self.ledger.content
+            && self.array.ops[slot].kind() == OpKind::HostRead
+        {
+            let expected = content.expected(self.array.ops[slot].lpn);
+            self.array.ops.detail(slot).expected = expected;
+        }
+        let op = &mut self.array.ops[slot];
+        (op.ppn, op.plane) = (ppn, plane);
+        if self.front.buffer.is_some() && op.kind() == OpKind::HostRead {
+            self.note_rest_read(slot);
+        }
+        let (kind, cause) = (self.array.ops[slot].kind(), self.array.ops[slot].cause());
+        self.ledger.measured.flash.reads[cause.at()] += 1;
+        let times = (self.array.times.read_ns, self.array.times.host_bus_ns);
+        self.begin::<FULL>(unit, (slot, kind), times);
+        true
+    }
+
+    #[inline(always)]
+    pub(super) fn start_host_write<const FULL: bool>(
+        &mut self,
+        unit: usize,
+        slot: OpSlot,
+        target: PlaneId,
+    ) -> bool {
+        if FULL && self.ftl.geo.unit_of(target).at() != unit {
+            self.pass_on(unit, slot, target, W_HOST);
+            return false;
+        }
+        self.bind_host::<FULL>(slot, target);
+        let mut bus_ns = self.array.times.host_bus_ns;
+        if FULL && self.array.multi_plane {
+            let mut taken = vec![target];
+            while let Some((other, plane)) = self.next_for_multi_plane(unit, W_HOST, &taken) {
+                self.bind_host::<FULL>(other, plane);
+                taken.push(plane);
+                bus_ns += self.array.times.host_bus_ns;
+                self.array.units[unit].also.push(&mut self.array.ops, other);
+            }
+        }
+        let times = (self.array.times.program_ns, bus_ns);
+        self.begin::<FULL>(unit, (slot, OpKind::HostWrite), times);
+        true
+    }
+
+    #[inline(always)]
+    pub(super) fn bind_host<const FULL: bool>(&mut self, slot: OpSlot, plane: PlaneId) {
+        let op = &mut self.array.ops[slot];
+        let (stream, lpn) = (self.ftl.space.host_stream(op.stream()), op.lpn);
+        debug_assert_eq!(op.kind(), OpKind::HostWrite, "{lpn:?} is bound and not written");
+        debug_assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
+        op.plane = plane;
+        op.ppn = self.ftl.bind_host(plane, stream);
+        // The commit will need them.
+        self.ftl.owners.prefetch(lpn);
+        self.ftl.prefetch_claim(slot);
+        if FULL {
+            self.wake_movers(self.ftl.geo.pool_of(plane));
+        }
+        self.ledger.measured.flash.programs[Cause::Host.at()] += 1;
+        self.ledger.measured.note_write();
+    }
+
+    /// The head of `queue` and a further plane for it, to be programmed together with `taken`.
+    pub(super) fn next_for_multi_plane(
+        &mut self,
+        unit: usize,
+        queue: usize,
+        taken: &[PlaneId],
+    ) -> Option<(OpSlot, PlaneId)> {
+        debug_assert!(!taken.is_empty(), "unit {unit} programs no page yet");
+        let slot = self.array.units[unit].head(queue);
+        if slot == OpSlot::NONE || taken.len() >= self.ftl.geo.planes_per_unit() as usize {
+            return None;
+        }
+        let op = &self.array.ops[slot];
+        let plane = if queue == W_HOST {
+            self.write_plane(unit, op.plane, op.stream(), taken)?
+        } else {
+            let Work::GcWrite(moved) = op.work else { return None };
+            let stream = self.copy_stream(moved.levels);
+            let mut planes = self.ftl.geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
+            planes.find(|p| !taken.contains(p) && self.copy_may_bind(*p, stream))?
+        };
+        self.take(unit, queue, Found { before: OpSlot::NONE, slot, plane });
+        Some((slot, plane))
+    }
+
+    #[inline(always)]
+    pub(super) fn start_gc_read<const FULL: bool>(
+        &mut self,
+        unit: usize,
+        slot: OpSlot,
+        moved: Moved,
+    ) -> bool {
+        if !self.source_is_read::<FULL>(unit, slot, moved) {
+            return false;
+        }
+        if FULL && self.gc.watches_way {
+            self.gc_read_starts(unit, slot);
+        }
+        let times = (self.array.times.read_ns, self.array.times.gc_read_bus_ns);
+        self.begin::<FULL>(unit, (slot, OpKind::GcRead), times);
+        true
+    }
+
+    /// The read of the page that `slot` moves is about to start on `unit`, unless the page has been overwritten
+    /// or trimmed while it waited: then its move ends.
+    #[inline(always)]
+    pub(super) fn source_is_read<const FULL: bool>(
+        &mut self,
+        unit: usize,
+        slot: OpSlot,
+        moved: Moved,
+    ) -> bool {
+        let Moved { pool, source, levels, .. } = moved;
+        let plane = self.ftl.geo.plane_of(source);
+        debug_assert_eq!(self.ftl.geo.unit_of(plane).at(), unit, "{source:?} is on another unit");
+        debug_assert!(self.gc.collects(pool), "{pool:?} moves {source:?} without a job");
+        if !self.ftl.owners.is_valid(source) {
+            self.leave_queue(unit, slot);
+            self.end_page::<FULL>(slot, pool);
+            return false;
+        }
+        if FULL {
+            self.gc.step_begins(pool, &self.ftl.geo, &mut self.array);
+        }
+        self.array.ops[slot].ppn = source;
+        let cause = if FULL { job_cause(levels) } else { Cause::Gc };
+        self.ledger.measured.flash.reads[cause.at()] += 1;
+        self.gc.pages_read[cause.at()] += 1;
+        true
+    }
+
+    #[inline(never)]
+    pub(super) fn start_copyback(&mut self, unit: usize, slot: OpSlot, moved: Moved) -> bool {
+        if !self.source_is_read::<true>(unit, slot, moved) {
+            return false;
+        }
+        let plane = self.array.ops[slot].plane;
+        debug_assert_eq!(
+            self.ftl.geo.plane_of(moved.source),
+            plane,
+            "a copy-back leaves its plane"
+        );
+        if self.ftl.space.has_page(plane, self.copy_stream(moved.levels)) {
+            self.bind_copy::<true>(slot, moved, plane);
+            let times = (self.array.times.read_ns + self.array.times.program_ns, 0);
+            self.begin::<true>(unit, (slot, OpKind::GcCopyback), times);
+            return true;
+        }
+        // The plane has no page left for a copy-back: use the controller path.
+        self.array.ops[slot].becomes_gc_read();
+        if self.gc.watches_way {
+            self.gc_read_starts(unit, slot);
+        }
+        let times = (self.array.times.read_ns, self.array.times.gc_read_bus_ns);
+        self.begin::<true>(unit, (slot, OpKind::GcRead), times);
+        true
+    }
+
+    #[inline(always)]
+    pub(crate) fn start_gc_write<const FULL: bool>(
+        &mut self,
+        unit: usize,
+        slot: OpSlot,
+        moved: Moved,
+    ) -> bool {
+        let own = if FULL { self.array.ops[slot].plane } else { PlaneId(unit as u32) };
+        let stream = self.copy_stream(FULL && moved.levels);
+        let plane = if self.copy_may_bind(own, stream) {
+            own
+        } else {
+            let plane = self.other_plane_for_copy(unit, slot, stream);
+            if self.ftl.geo.unit_of(plane).at() != unit {
+                self.pass_on(unit, slot, plane, W_GC);
+                return false;
+            }
+            plane
+        };
+        self.bind_copy::<FULL>(slot, moved, plane);
+        let mut bus_ns = self.array.times.gc_program_bus_ns;
+        if FULL && self.gc.watches_way {
+            bus_ns = self.copy_bus_ns(slot);
+        }
+        if FULL && self.array.multi_plane {
+            let mut taken = vec![plane];
+            while let Some((other, plane)) = self.next_for_multi_plane(unit, W_GC, &taken) {
+                let moved = *self.array.ops[other].moved();
+                self.bind_copy::<FULL>(other, moved, plane);
+                taken.push(plane);
+                bus_ns += self.array.times.gc_program_bus_ns;
+                self.array.units[unit].also.push(&mut self.array.ops, other);
+            }
+        }
+        let times = (self.array.times.program_ns, bus_ns);
+        self.begin::<FULL>(unit, (slot, OpKind::GcWrite), times);
+        true
+    }
+
+    /// Where the copy in `slot`, whose plane has no page for it, is bound: on `unit` if possible.
+    #[inline(never)]
+    pub(super) fn other_plane_for_copy(&self, unit: usize, slot: OpSlot, stream: u32) -> PlaneId {
+        let (geo, op) = (&self.ftl.geo, &self.array.ops[slot]);
+        let mut planes = geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
+        let plane = planes
+            .find(|&p| geo.pool_of(p) == op.pool() && self.copy_may_bind(p, stream))
+            .or_else(|| self.ftl.space.copy_plane(op.plane, stream, &self.ftl.blocks))
+            .expect("the pool keeps room for its job");
+        assert_eq!(geo.pool_of(plane), op.pool(), "a copy leaves its pool");
+        plane
+    }
+
+    /// Whether a copy to frontier `stream` may be bound on `plane` without a search. Wear
+    /// levelling opens a block only where no plane has an open one.
+    #[inline(always)]
+    pub(super) fn copy_may_bind(&self, plane: PlaneId, stream: u32) -> bool {
+        let space = &self.ftl.space;
+        if stream == space.gc_stream() {
+            space.has_page(plane, stream)
+        } else {
+            space.has_open(plane, stream)
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn bind_copy<const FULL: bool>(
+        &mut self,
+        slot: OpSlot,
+        moved: Moved,
+        plane: PlaneId,
+    ) {
+        let Moved { pool, levels, .. } = moved;
+        let (stream, cause) = if FULL {
+            (self.copy_stream(levels), job_cause(levels))
+        } else {
+            (self.ftl.space.gc_stream(), Cause::Gc)
+        };
+        let ppn = self.ftl.bind_copy(plane, stream);
+        let op = &mut self.array.ops[slot];
+        (op.plane, op.ppn) = (plane, ppn);
+        self.ftl.space.job_pages_done(pool, stream, 1);
+        if FULL {
+            self.wake_movers(pool);
+        }
+        self.ledger.measured.flash.programs[cause.at()] += 1;
+        self.gc.pages_read[cause.at()] -= 1;
+    }
+
+    /// The unit takes the operation of this slot and kind: array and bus time, and the first phase.
+    #[inline(always)]
+    pub(super) fn begin<const FULL: bool>(
+        &mut self,
+        unit: usize,
+        op: (OpSlot, OpKind),
+        (mut array_ns, bus_ns): (u64, u64),
+    ) {
+        if FULL {
+            if self.ledger.operations.is_some() {
+                self.open_rows(unit, op.0);
+            }
+            if self.array.way.read_errors.is_some() && op.1.is_read() {
+                array_ns += self.retries_ns(op.0);
+            }
+        }
+        self.array.begin::<FULL>(&self.ftl.geo, unit, op, (array_ns, bus_ns));
+    }
+
+    /// Rows in the log for the operation in slot `first` and those that run with it.
+    #[inline(never)]
+    pub(super) fn open_rows(&mut self, unit: usize, first: OpSlot) {
+        let mut next = first;
+        while next != OpSlot::NONE {
+            let slot = next;
+            next = if slot == first {
+                self.array.units[unit].also.head()
+            } else {
+                self.array.ops[slot].next
+            };
+            let copyback = self.array.ops[slot].kind() == OpKind::GcCopyback;
+            let log = self.ledger.operations.as_mut().expect("only with a log");
+            let row = log.open();
+            if copyback {
+                log.open();
+            }
+            let detail = self.array.ops.detail(slot);
+            (detail.row, detail.phases) = (row, super::array::op::Phases::default());
+        }
+    }
+
+    /// Remove an operation from its queue without running it.
+    pub(super) fn leave_queue(&mut self, unit: usize, slot: OpSlot) {
+        if self.array.leave_queue(unit, slot) {
+            self.gc.note_idle(unit, &mut self.array);
+        }
+    }
+
+    /// Move the operation to the unit of `plane`, keeping the time it has waited.
+    pub(super) fn pass_on(&mut self, unit: usize, slot: OpSlot, plane: PlaneId, queue: usize) {
+        debug_assert_ne!(self.ftl.geo.unit_of(plane).at(), unit);
+        self.leave_queue(unit, slot);
+        self.array.ops[slot].plane = plane;
+        self.enqueue(slot, queue);
+    }
+}
