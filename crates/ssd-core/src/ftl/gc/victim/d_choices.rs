@@ -69,7 +69,10 @@ impl VictimPolicy for Policy {
         let best = (0..self.d)
             .map(|_| self.sealed.draw(pool, table, rng))
             .min_by_key(|&b| (table.valid[b.at()], b));
-        debug_assert!(best.is_some_and(|b| table.pool_of(b) == pool), "{best:?} was drawn elsewhere");
+        debug_assert!(
+            best.is_some_and(|b| table.pool_of(b) == pool),
+            "{best:?} was drawn elsewhere"
+        );
         best
     }
 }

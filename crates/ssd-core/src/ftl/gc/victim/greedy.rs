@@ -95,7 +95,10 @@ impl VictimPolicy for Policy {
                 n => ties().nth(rng.below(n) as usize),
             },
         };
-        debug_assert!(chosen.is_none_or(|b| ties().any(|tie| tie == b)), "{chosen:?} is no minimum");
+        debug_assert!(
+            chosen.is_none_or(|b| ties().any(|tie| tie == b)),
+            "{chosen:?} is no minimum"
+        );
         chosen
     }
 

@@ -121,7 +121,10 @@ impl VictimPolicy for Policy {
         if let Some(entering) = entering {
             self.enter(entering, table);
         }
-        debug_assert!(self.count[pool] == 0 || self.last[pool].is_some(), "a window without an end");
+        debug_assert!(
+            self.count[pool] == 0 || self.last[pool].is_some(),
+            "a window without an end"
+        );
     }
 
     fn select(
