@@ -44,7 +44,7 @@ pub(crate) fn of(config: &Config) -> Option<Endless> {
     let pool_live = live / config.pools();
     let free = blocks.checked_sub(pool_live.div_ceil(pages))?;
     assert!(
-        blocks * config.pools() >= good,
+        blocks * config.pools() <= good,
         "the pool with the most bad blocks is not the smallest"
     );
     let best = SpaceView {
