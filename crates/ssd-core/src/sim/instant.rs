@@ -201,10 +201,8 @@ impl Ssd {
         if self.array.pick.look_ahead == u32::MAX {
             return Err(self.stalled());
         }
-
         self.array.pick.look_ahead = u32::MAX;
         self.array.wake_all();
-        self.mid_instant = true;
         Ok(())
     }
 

@@ -233,7 +233,11 @@ impl Ssd {
     pub(crate) fn step(&mut self) -> Result<(), DeviceError> {
         match self.next_event() {
             Some(next) => self.run_until(next, &mut Vec::new()).map(drop),
-            None => self.look_further(),
+            None => {
+                self.look_further()?;
+                self.mid_instant = true;
+                Ok(())
+            }
         }
     }
 
