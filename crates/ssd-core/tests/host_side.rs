@@ -11,12 +11,17 @@ use rig::{PAGE, alone, closed, device, finish, free_blocks, named, whole};
 use ssd_core::config::{BusyUnit, Config, DataMode, Frontiers, LinkDuplex, TimingModel};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::map::Entry;
+use ssd_core::ftl::plugs::Plugs;
 use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::request::{Op, Request, flags};
 use ssd_core::metrics::counters::Cause;
+use ssd_core::nand::contents::{PageStore, Slabs};
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, Nanos};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Serial chips, with 2 KiB pages: read 50 + 20, program 500 + 20, into or out of the SRAM 3 each.
 fn chips(count: u32) -> Config {
@@ -45,6 +50,46 @@ fn fresh(c: &Config) -> Ssd {
 
 fn programs(ssd: &Ssd) -> u64 {
     ssd.measured().flash.programs[Cause::Host.at()]
+}
+
+/// Keeps pages until they are lost.
+#[derive(Default)]
+struct Losing {
+    slabs: Slabs,
+    lost: Arc<AtomicBool>,
+}
+
+impl PageStore for Losing {
+    fn write(&mut self, slot: u32, bytes: &[u8]) -> Result<(), String> {
+        self.slabs.write(slot, bytes)
+    }
+
+    fn read(&self, slot: u32, bytes: &mut [u8]) -> Result<(), String> {
+        if self.lost.load(Relaxed) {
+            return Err("the disk is gone".to_string());
+        }
+        self.slabs.read(slot, bytes)
+    }
+}
+
+#[test]
+fn contents_that_cannot_be_read_end_the_run() {
+    let mut c = chips(2);
+    c.run.data = DataMode::File;
+    let lost = Arc::new(AtomicBool::new(false));
+    let switch = lost.clone();
+    let plugs = Plugs::default().with_page_store(Arc::new(move || {
+        Box::new(Losing { lost: lost.clone(), ..Losing::default() })
+    }));
+    let mut ssd = Ssd::with_plugs(&c, Ftl::with_plugs(&c, &plugs), 0, &plugs);
+    alone(&mut ssd, whole(Op::Write, 0, 1));
+    alone(&mut ssd, whole(Op::Read, 0, 1));
+    ssd.snapshot().expect("all of it can be read");
+    switch.store(true, Relaxed);
+    let gone = DeviceError::Contents("the disk is gone".to_string());
+    assert_eq!(ssd.snapshot().err(), Some(gone.clone()));
+    ssd.submit(ssd.now(), &whole(Op::Read, 0, 1), None).expect("it is inside");
+    assert_eq!(finish(&mut ssd), Err(gone));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! no bytes. Where the slots are is the store's affair: memory here, a file where the caller has one.
 
 use crate::units::Ppn;
+use std::sync::OnceLock;
 
 const NONE: u32 = u32::MAX;
 
@@ -58,7 +59,7 @@ pub(super) struct Contents {
     page_bytes: usize,
     store: Box<dyn PageStore>,
     /// The store's first error: from then on contents are wrong.
-    failure: Option<String>,
+    failure: OnceLock<String>,
 }
 
 impl Contents {
@@ -71,19 +72,24 @@ impl Contents {
             free: Vec::new(),
             page_bytes,
             store,
-            failure: None,
+            failure: OnceLock::new(),
         }
     }
 
-    /// The bytes of `page`.
+    /// The bytes of `page`; none if the store fails.
     pub(super) fn get(&self, page: Ppn) -> Option<Box<[u8]>> {
         let slot = self.slot_of[page.at()];
         if slot == NONE {
             return None;
         }
         let mut bytes = vec![0; self.page_bytes].into_boxed_slice();
-        // What cannot be read is not what was written: its digest will tell.
-        self.store.read(slot, &mut bytes).is_ok().then_some(bytes)
+        match self.store.read(slot, &mut bytes) {
+            Ok(()) => Some(bytes),
+            Err(why) => {
+                self.failure.get_or_init(|| why);
+                None
+            }
+        }
     }
 
     /// `page` holds these bytes, or none, from now on.
@@ -96,7 +102,7 @@ impl Contents {
             self.pages_in.len() as u32 - 1
         });
         if let Err(why) = self.store.write(slot, bytes) {
-            self.failure.get_or_insert(why);
+            self.failure.get_or_init(|| why);
         }
         self.pages_in[slot as usize] = 1;
         self.slot_of[page.at()] = slot;
@@ -139,7 +145,7 @@ impl Contents {
 
     /// Why the store has failed.
     pub(super) fn failure(&self) -> Option<&str> {
-        self.failure.as_deref()
+        self.failure.get().map(String::as_str)
     }
 
     /// Every slot counts the pages that name it.

@@ -210,11 +210,17 @@ impl Flash {
         [self.sequence.is_some(), self.digest.is_some(), self.bytes.is_some()]
     }
 
+    /// The digest of a page; 0 where none is kept.
+    #[must_use]
+    pub fn digest(&self, ppn: Ppn) -> u64 {
+        self.digest.as_ref().map_or(0, |all| all[ppn.at()])
+    }
+
     /// The contents of a page.
     #[must_use]
     pub fn payload(&self, ppn: Ppn) -> Payload {
         Payload {
-            digest: self.digest.as_ref().map_or(0, |all| all[ppn.at()]),
+            digest: self.digest(ppn),
             bytes: self.bytes.as_ref().and_then(|all| all.get(ppn)),
         }
     }

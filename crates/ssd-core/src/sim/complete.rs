@@ -127,6 +127,11 @@ impl Ssd {
             }
             (_, None) => self.ftl.flash.store(op.ppn, op.sequence, &Payload::default()),
         }
+        self.check_contents();
+    }
+
+    /// The run ends if the store of page contents has failed.
+    fn check_contents(&mut self) {
         if let Some(why) = self.ftl.flash.failure() {
             self.failure.get_or_insert(DeviceError::Contents(why.to_string()));
         }
@@ -231,16 +236,18 @@ impl Ssd {
         if op.reads_rest() {
             return;
         }
-        let payload = self.ftl.flash.payload(op.ppn);
-        if payload.digest != expected {
+        let digest = self.ftl.flash.digest(op.ppn);
+        if digest != expected {
             self.failure.get_or_insert(DeviceError::Data(format!(
                 "LPN {} read from page {} has digest {:016x}, newest admitted is {:016x}",
-                op.lpn.0, op.ppn.0, payload.digest, expected
+                op.lpn.0, op.ppn.0, digest, expected
             )));
         }
         if op.kind() == OpKind::HostRead {
             let (part, lpn) = (op.part(), op.lpn);
+            let payload = self.ftl.flash.payload(op.ppn);
             deliver(content, &mut self.front.requests, part, lpn, &payload, &self.ftl.geo);
+            self.check_contents();
         }
     }
 

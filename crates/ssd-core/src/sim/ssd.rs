@@ -329,7 +329,11 @@ impl Device for Ssd {
                 "{requests} requests and {operations} flash operations are under way"
             )));
         }
-        self.ftl.snapshot(self.front.sequence).map_err(DeviceError::Busy)
+        let snapshot = self.ftl.snapshot(self.front.sequence).map_err(DeviceError::Busy)?;
+        match self.ftl.flash.failure() {
+            Some(why) => Err(DeviceError::Contents(why.to_string())),
+            None => Ok(snapshot),
+        }
     }
 
     fn hint(&self, request: &Request) {

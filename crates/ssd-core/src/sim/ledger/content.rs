@@ -36,8 +36,7 @@ impl Content {
         if mode == DataMode::None {
             return None;
         }
-        let digest =
-            |lpn: u32| ftl.owners.committed(Lpn(lpn)).map_or(0, |p| ftl.flash.payload(p).digest);
+        let digest = |lpn: u32| ftl.owners.committed(Lpn(lpn)).map_or(0, |p| ftl.flash.digest(p));
         Some(Content {
             mode,
             page_bytes: config.device.page_bytes as usize,
