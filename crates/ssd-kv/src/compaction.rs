@@ -85,7 +85,7 @@ impl Compaction {
                 levels.push(level);
             }
         }
-        assert_eq!(levels.len(), sources.len(), "watchers are told the level of each source");
+        assert_eq!(levels.len(), sources.len(), "watchers get a level for each source");
         assert!(!sources.is_empty(), "a compaction has inputs");
         let mut merge = Merge::new(sources);
         merge.first()?;

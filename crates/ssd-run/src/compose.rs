@@ -1,7 +1,7 @@
 //! A whole run: open the workload, find the starting state, drive, report.
 
 use crate::caller::Caller;
-use crate::page_file::PageFile;
+use crate::page_file::in_files;
 use crate::pull::PullDriver;
 use crate::report::{Circumstances, Ending, Finished};
 use crate::start;
@@ -10,7 +10,6 @@ use ssd_core::ftl::plugs::Plugs;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_trace::TraceFacts;
 use ssd_trace::config::RunConfig;
-use std::sync::Arc;
 
 /// What belongs to a run besides its configuration.
 #[derive(Default)]
@@ -58,7 +57,7 @@ pub fn run(mut config: RunConfig, setup: Setup, caller: &mut dyn Caller) -> Resu
     let opened = open_workload(&mut config, caller)?;
     let mut log = caller.log(&config.metrics).map_err(RunError::Log)?;
     let Setup { commit, audit_every, plugs, device } = setup;
-    let plugs = plugs.with_page_store(Arc::new(|| Box::new(PageFile::default())));
+    let plugs = in_files(plugs);
     let start = start::device(&config, device.as_ref(), &plugs, caller)?;
     drop(device);
     let facts = opened.facts;

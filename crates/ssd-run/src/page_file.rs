@@ -1,17 +1,24 @@
 //! Contents of pages in a file, for devices that hold more than memory does (`run.data = "file"`).
 
+use ssd_core::ftl::plugs::Plugs;
 use ssd_core::nand::contents::PageStore;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A sparse file in the folder for temporary files. It has no name, so that nothing is left of it after the run,
 /// however that ends.
 #[derive(Default)]
-pub(crate) struct PageFile {
+struct PageFile {
     /// Created with the first page.
     file: Option<File>,
+}
+
+/// `plugs` for machines that keep the contents of pages in such a file.
+pub(crate) fn in_files(plugs: Plugs) -> Plugs {
+    plugs.with_page_store(Arc::new(|| Box::new(PageFile::default())))
 }
 
 impl PageFile {

@@ -1,7 +1,7 @@
 //! The push driver: a client submits requests at given times and gets their completions.
 
 use crate::caller::{Caller, Stage};
-use crate::page_file::PageFile;
+use crate::page_file::in_files;
 use crate::report::{self, Circumstances, Ending, Finished};
 use crate::start::load_snapshot;
 use crate::submission::Submission;
@@ -17,7 +17,6 @@ use ssd_trace::config::RunConfig;
 use ssd_trace::snapshots::{self, LoadError, SaveError};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Instants between two calls of the caller.
 const WATCH_EVERY: u64 = 4096;
@@ -75,7 +74,7 @@ impl PushDriver {
     pub fn new(given: RunConfig, plugs: Plugs) -> PushDriver {
         let mut config = given.clone();
         config.metrics.request_log = true;
-        let plugs = plugs.with_page_store(Arc::new(|| Box::new(PageFile::default())));
+        let plugs = in_files(plugs);
         let (ssd, snapshot_digest, stuck) = (None, None, None);
         PushDriver { given, config, ssd, plugs, snapshot_digest, last_ns: 0, stuck }
     }

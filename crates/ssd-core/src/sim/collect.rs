@@ -65,10 +65,8 @@ impl Ssd {
     /// Whether a write of the host waits for room in `pool`.
     fn host_waits_for(&self, pool: PoolId) -> bool {
         self.ftl.geo.units_of_pool(pool).any(|unit| {
-            let first = self.array.units[unit as usize].head(W_HOST);
-            let waiting = |slot: OpSlot| (slot != OpSlot::NONE).then_some(slot);
-            std::iter::successors(waiting(first), |&slot| waiting(self.array.ops[slot].next))
-                .any(|slot| self.ftl.geo.pool_of(self.array.ops[slot].plane) == pool)
+            let mut queued = self.array.ops.linked(self.array.units[unit as usize].head(W_HOST));
+            queued.any(|slot| self.ftl.geo.pool_of(self.array.ops[slot].plane) == pool)
         })
     }
 
@@ -80,9 +78,7 @@ impl Ssd {
             job.foreground = true;
             self.gc.turns.job_ends(pool);
             self.ledger.measured.gc.reserve_promotions += u64::from(demand == Demand::Reserve);
-            for unit in self.ftl.geo.units_of_pool(pool) {
-                self.array.ready.insert(unit);
-            }
+            self.wake_pool(pool);
         }
     }
 

@@ -63,11 +63,7 @@ impl Ssd {
             W_HOST => self.write_target(unit, slot).is_some(),
             _ => true,
         };
-        let in_queue = |slot: OpSlot| (slot != OpSlot::NONE).then_some(slot);
-        std::iter::successors(in_queue(self.array.units[unit].head(queue)), |&slot| {
-            in_queue(self.array.ops[slot].next)
-        })
-        .take(self.array.pick.look_ahead as usize)
-        .find(may_start)
+        let queued = self.array.ops.linked(self.array.units[unit].head(queue));
+        queued.take(self.array.pick.look_ahead as usize).find(may_start)
     }
 }

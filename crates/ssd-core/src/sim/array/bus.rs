@@ -63,13 +63,8 @@ impl Array {
         }
         u.stage = Stage::WaitOut;
         let channel = u.channel as usize;
-        let bus = &mut self.buses[channel];
-        bus.wait_out.push(&mut self.units, unit as u32);
-        if bus.free_at <= self.now {
-            self.buses_to_grant.insert(channel as u32);
-        } else {
-            self.await_bus(channel);
-        }
+        self.buses[channel].wait_out.push(&mut self.units, unit as u32);
+        self.wait_for_bus(channel);
     }
 
     #[inline(always)]

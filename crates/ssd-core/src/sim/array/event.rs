@@ -29,7 +29,6 @@ pub(crate) enum Lane {
 const LANES: usize = 4;
 
 /// Keys in ascending order, in a ring. The place behind the last one holds `NEVER`.
-#[derive(Clone)]
 struct Ring {
     keys: Box<[u64]>,
     head: usize,
@@ -226,7 +225,6 @@ impl Timers {
         if next != now {
             return None;
         }
-
         self.heap.pop().map(|Reverse((.., timer))| timer)
     }
 }

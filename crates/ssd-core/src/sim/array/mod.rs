@@ -150,8 +150,8 @@ impl Array {
         }
     }
 
-    /// The same on unit `at`, which is that of the plane, without a wake-up; `host`: of the host. Before that
-    /// the operation is given to `change`.
+    /// Queue the operation in `slot` on the unit `at`, which is that of its plane, without waking that; `host`:
+    /// of the host. Before that the operation is given to `change`.
     #[inline(always)]
     pub(crate) fn enqueue_on(
         &mut self,
@@ -187,9 +187,7 @@ impl Array {
         let host_busy_ns = unit.host_busy_ns(self.now);
         let slot = self.ops.insert(Op { age: self.age, queued: self.now, host_busy_ns, ..op });
         unit.push(queue, &mut self.ops, slot);
-        if unit.running == OpSlot::NONE {
-            self.ready.insert(at.0);
-        }
+        self.wake_if_idle(at);
         slot
     }
 

@@ -360,6 +360,12 @@ impl Slab {
         &mut self.details[slot.at()]
     }
 
+    /// The operations linked from `first` on, which may be `NONE`.
+    pub(crate) fn linked(&self, first: OpSlot) -> impl Iterator<Item = OpSlot> {
+        let some = |slot: OpSlot| (slot != OpSlot::NONE).then_some(slot);
+        std::iter::successors(some(first), move |&slot| some(self[slot].next))
+    }
+
     /// Number of operations.
     pub(crate) fn len(&self) -> usize {
         self.ops.len() - self.free.len()

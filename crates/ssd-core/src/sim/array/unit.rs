@@ -177,21 +177,16 @@ impl Unit {
 
     /// Its counts agree with its queues and its running operations.
     pub(super) fn audit(&self, ops: &Slab) -> Result<(), String> {
-        let chain = |first: OpSlot| {
-            let some = |slot: OpSlot| (slot != OpSlot::NONE).then_some(slot);
-            std::iter::successors(some(first), move |&slot| some(ops[slot].next))
-        };
         for (queue, slots) in self.queues.iter().enumerate() {
             if (slots.head() != OpSlot::NONE) != (self.waiting >> queue & 1 == 1) {
                 return Err(format!("queue {queue} is not as its bit says"));
             }
         }
-        let running = (self.running != OpSlot::NONE).then_some(self.running);
-        if running.is_none() != (self.stage == Stage::Idle) {
-            return Err(format!("it runs {running:?} and is {:?}", self.stage));
+        if (self.running == OpSlot::NONE) != (self.stage == Stage::Idle) {
+            return Err(format!("it runs {:?} and is {:?}", self.running, self.stage));
         }
-        let queued = self.queues.iter().flat_map(|queue| chain(queue.head()));
-        let all: Vec<OpSlot> = queued.chain(running).chain(chain(self.also.head())).collect();
+        let queued = self.queues.iter().flat_map(|queue| ops.linked(queue.head()));
+        let all: Vec<OpSlot> = queued.chain(self.executed(ops)).collect();
         let host = all.iter().filter(|&&slot| ops[slot].kind().is_host()).count();
         if all.len() != self.load as usize || host != self.host_load as usize {
             let (load, of_host) = (self.load, self.host_load);
@@ -199,6 +194,12 @@ impl Unit {
             return Err(format!("{has} operations, {host} of the host; {load}, {of_host} counted"));
         }
         Ok(())
+    }
+
+    /// The running operation and those that run with it.
+    pub(super) fn executed(&self, ops: &Slab) -> impl Iterator<Item = OpSlot> {
+        let running = (self.running != OpSlot::NONE).then_some(self.running);
+        running.into_iter().chain(ops.linked(self.also.head()))
     }
 
     /// Its command (and data) take the bus for `ns` from `now` on; then its array works. Returns until when,

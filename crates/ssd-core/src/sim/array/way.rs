@@ -199,12 +199,8 @@ impl Array {
         let Some(buffers) = &self.way.page_buffers else { return Ok(()) };
         let mut held = pages_read;
         for unit in &self.units {
-            let mut slot = unit.running;
-            while slot != OpSlot::NONE {
-                held += u64::from(self.ops[slot].kind() == OpKind::GcWrite);
-                let also = slot == unit.running;
-                slot = if also { unit.also.head() } else { self.ops[slot].next };
-            }
+            let programs = |&slot: &OpSlot| self.ops[slot].kind() == OpKind::GcWrite;
+            held += unit.executed(&self.ops).filter(programs).count() as u64;
             let none_left = buffers.free[unit.channel as usize] == 0;
             if unit.shuts(R_GC) != none_left {
                 return Err(format!("GC reads of channel {}: the gate is wrong", unit.channel));

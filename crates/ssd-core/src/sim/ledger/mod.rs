@@ -1,6 +1,6 @@
 //! The ledger: what has been measured, the logs, the digest of all events, and what every read must return.
 //!
-//! It is told what has happened and decides nothing.
+//! It counts what happens and decides nothing.
 
 pub(crate) mod content;
 pub mod log;
