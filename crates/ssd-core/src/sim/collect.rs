@@ -58,7 +58,7 @@ impl Ssd {
         let at_its_end = self.gc.agenda.is_starved(pool) && self.ftl.is_worn_out(pool);
         if at_its_end && at_reserve() && self.host_waits_for(pool) {
             let end = super::no_room::worn_out(&self.ftl, pool);
-            self.failure.get_or_insert(end);
+            self.fails(end);
         }
     }
 

@@ -47,7 +47,7 @@ impl Ssd {
     #[inline(always)]
     fn ended<const FULL: bool>(&mut self, slot: OpSlot, times: Ended) {
         // One by one: in memory they would be written for every operation, and few need them.
-        let Ended { waited_ns, array_ns, bus_ns, .. } = times;
+        let Ended { held_ns, array_ns, bus_ns, .. } = times;
         let op = &self.array.ops[slot];
         let (work, lpn, ppn, plane) = (op.work, op.lpn, op.ppn, op.plane);
         let page = u64::from(lpn.0) << 32 | u64::from(ppn.0);
@@ -60,7 +60,7 @@ impl Ssd {
             }
             Work::Erase { pool, .. } => self.erase_ends(slot, pool),
             Work::HostWrite { part, .. } => {
-                let parts = self.parts_of(slot, [waited_ns, array_ns, bus_ns]);
+                let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
                 self.program_ends::<FULL>(slot, lpn, ppn);
                 self.commit_host::<FULL>(slot, (lpn, ppn, plane));
                 if FULL && self.front.buffer.is_some() {
@@ -69,24 +69,26 @@ impl Ssd {
                     self.finish_part_of(part.request, slot, &parts);
                 }
             }
-            Work::HostRead { .. } => self.host_read_ends(slot, waited_ns, array_ns, bus_ns),
-            Work::RmwRead { .. } => self.rmw_read_ends(slot, waited_ns, array_ns, bus_ns),
+            Work::HostRead { .. } => self.host_read_ends(slot, held_ns, array_ns, bus_ns),
+            Work::RmwRead { .. } => self.rmw_read_ends(slot, held_ns, array_ns, bus_ns),
         }
     }
 
     #[inline(never)]
-    fn host_read_ends(&mut self, slot: OpSlot, waited_ns: u64, array_ns: u64, bus_ns: u64) {
-        let parts = self.parts_of(slot, [waited_ns, array_ns, bus_ns]);
+    fn host_read_ends(&mut self, slot: OpSlot, held_ns: u64, array_ns: u64, bus_ns: u64) {
+        let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
         self.check_read(slot);
         self.page_is_read(slot, &parts);
     }
 
-    /// Where the time of the host operation in `slot`, which has ended, has gone so far.
+    /// Where the time of the host operation in `slot`, which has ended, has gone so far. It has held its unit for
+    /// longer than it took on array and bus: it waited for bus or interconnect.
     #[inline(always)]
-    fn parts_of(&self, slot: OpSlot, [waited_ns, array_ns, bus_ns]: [u64; 3]) -> Parts {
+    fn parts_of(&self, slot: OpSlot, [held_ns, array_ns, bus_ns]: [u64; 3]) -> Parts {
         let before = &self.array.ops[slot].parts;
+        assert!(held_ns >= array_ns + bus_ns, "an operation was shorter than its phases");
         Parts {
-            queue_ns: before.queue_ns + waited_ns,
+            queue_ns: before.queue_ns + (held_ns - array_ns - bus_ns),
             chip_ns: before.chip_ns + array_ns,
             transfer_ns: before.transfer_ns + bus_ns,
             gc_wait_ns: before.gc_wait_ns,
@@ -95,8 +97,8 @@ impl Ssd {
     }
 
     #[inline(never)]
-    fn rmw_read_ends(&mut self, slot: OpSlot, waited_ns: u64, array_ns: u64, bus_ns: u64) {
-        let parts = self.parts_of(slot, [waited_ns, array_ns, bus_ns]);
+    fn rmw_read_ends(&mut self, slot: OpSlot, held_ns: u64, array_ns: u64, bus_ns: u64) {
+        let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
         self.check_read(slot);
         self.array.ops[slot].parts = parts;
         if self.array.times.host_ecc_ns > 0 {
@@ -133,7 +135,8 @@ impl Ssd {
     /// The run ends if the store of page contents has failed.
     fn check_contents(&mut self) {
         if let Some(why) = self.ftl.flash.failure() {
-            self.failure.get_or_insert(DeviceError::Contents(why.to_string()));
+            let error = DeviceError::Contents(why.to_string());
+            self.fails(error);
         }
     }
 
@@ -238,10 +241,11 @@ impl Ssd {
         }
         let digest = self.ftl.flash.digest(op.ppn);
         if digest != expected {
-            self.failure.get_or_insert(DeviceError::Data(format!(
+            let error = DeviceError::Data(format!(
                 "LPN {} read from page {} has digest {:016x}, newest admitted is {:016x}",
                 op.lpn.0, op.ppn.0, digest, expected
-            )));
+            ));
+            self.failure.get_or_insert_with(|| Box::new(error));
         }
         if op.kind() == OpKind::HostRead {
             let (part, lpn) = (op.part(), op.lpn);
@@ -260,10 +264,9 @@ impl Ssd {
             _ => Payload::default(),
         };
         if payload.digest != content.expected(lpn) {
-            self.failure.get_or_insert(DeviceError::Data(format!(
-                "LPN {} served by the controller is not the newest admitted",
-                lpn.0
-            )));
+            let error =
+                format!("LPN {} served by the controller is not the newest admitted", lpn.0);
+            self.failure.get_or_insert_with(|| Box::new(DeviceError::Data(error)));
         }
         deliver(content, &mut self.front.requests, part, lpn, &payload, &self.ftl.geo);
     }

@@ -20,65 +20,72 @@ pub(super) struct Found {
 }
 
 impl Ssd {
-    /// Start operations on `unit` until it is busy or nothing may start.
+    /// Start an operation on `unit` if it is idle and one may start. False: try again, since the one chosen needed no
+    /// flash or went to another unit.
     #[inline(never)]
-    pub(crate) fn dispatch<const FULL: bool>(&mut self, unit: usize) {
+    pub(crate) fn dispatch<const FULL: bool>(&mut self, unit: usize) -> bool {
         let u = &self.array.units[unit];
-        if u.running != OpSlot::NONE {
-            return;
-        }
         let mut waiting = u.waiting();
-        while waiting != 0 {
-            let queue = waiting.trailing_zeros() as usize;
+        if waiting == 0 || u.running != OpSlot::NONE {
+            return true;
+        }
+        let (queue, found) = loop {
             let queue = if waiting & (waiting - 1) == 0 {
-                queue
+                waiting.trailing_zeros() as usize
+            } else if let Some(choices) = &self.array.pick.choices {
+                choices.pick(waiting, self.collection_is_urgent::<FULL>(unit, waiting))
             } else {
-                let Some(chosen) = self.choose_queue::<FULL>(unit, waiting) else { return };
+                let Some(chosen) = self.choose_by_age::<FULL>(unit, waiting) else { return true };
                 chosen
             };
-            let started = if queue >= R_GC {
+            if queue >= R_GC {
                 let (slot, work) = self.array.take_first(unit, queue);
-                self.start_for_job::<FULL>(unit, slot, work)
-            } else {
-                // Searched again after the choice: cheaper than passing the result through memory.
-                let Some(found) = self.first_startable::<FULL>(unit, queue) else { return };
-                self.take(unit, queue, found);
-                if queue == R_HOST {
-                    self.start_host_read::<FULL>(unit, found.slot)
-                } else {
-                    self.start_host_write::<FULL>(unit, found.slot, found.plane)
-                }
-            };
-            if started {
-                return;
+                return self.start_for_job::<FULL>(unit, slot, work);
             }
-            waiting = self.array.units[unit].waiting();
+            if let Some(found) = self.first_startable::<FULL>(unit, queue) {
+                break (queue, found);
+            }
+            waiting &= !(1 << queue);
+            if waiting == 0 {
+                return true;
+            }
+        };
+        self.take(unit, queue, found);
+        if queue == R_HOST {
+            self.start_host_read::<FULL>(unit, found.slot)
+        } else {
+            self.start_host_write::<FULL>(unit, found.slot, found.plane)
         }
     }
 
-    /// Ask the order which of several waiting queues goes first.
+    /// Whether an operation of collection that waits at the head of a queue of `unit` is of foreground
+    /// collection.
     #[inline(always)]
-    pub(super) fn choose_queue<const FULL: bool>(
+    pub(super) fn collection_is_urgent<const FULL: bool>(&self, unit: usize, waiting: u32) -> bool {
+        if !FULL {
+            return self.gc.is_foreground(PoolId(unit as u32));
+        }
+        let heads = [R_GC, W_GC].into_iter().filter(|queue| waiting >> queue & 1 == 1);
+        let mut pools = heads.map(|queue| {
+            let head = self.array.units[unit].head(queue);
+            self.array.ops[head].pool()
+        });
+        pools.any(|pool| self.gc.is_foreground(pool))
+    }
+
+    /// Ask an order that compares ages which of several waiting queues goes first.
+    #[inline(never)]
+    pub(super) fn choose_by_age<const FULL: bool>(
         &mut self,
         unit: usize,
         waiting: u32,
     ) -> Option<usize> {
-        let ages = self.array.pick.compares_ages;
-        if !FULL && !ages {
-            let mut present = waiting;
-            if waiting >> W_HOST & 1 == 1 && self.first_startable::<FULL>(unit, W_HOST).is_none() {
-                present &= !(1 << W_HOST);
-            }
-            let urgent = self.gc.is_foreground(PoolId(unit as u32));
-            return self.ask_order(&Heads::without_ages(present as u8, urgent));
-        }
         let mut heads = Heads::default();
         for queue in [R_HOST, W_HOST] {
             if waiting >> queue & 1 == 1
                 && let Some(found) = self.first_startable::<FULL>(unit, queue)
             {
-                let age = if ages { self.array.ops[found.slot].age } else { 0 };
-                heads.set(queue, age, false);
+                heads.set(queue, self.array.ops[found.slot].age, false);
             }
         }
         for queue in [R_GC, W_GC] {
@@ -87,16 +94,10 @@ impl Ssd {
                 heads.set(queue, op.age, self.gc.is_foreground(op.pool()));
             }
         }
-        self.ask_order(&heads)
-    }
-
-    /// The queue that the order picks, if one has a head.
-    #[inline(always)]
-    pub(super) fn ask_order(&self, heads: &Heads) -> Option<usize> {
         if heads.is_empty() {
             return None;
         }
-        let queue = self.array.pick.order.pick(heads);
+        let queue = self.array.pick.order.pick(&heads);
         assert!(heads.has(queue), "the order picked queue {queue}, which has no head");
         Some(queue)
     }

@@ -4,6 +4,7 @@
 //! the slices of the interconnect), then arrivals, then idle timers, then collection is considered, then
 //! units are dispatched in order, then free buses are granted. Nothing else moves time.
 
+use super::array::unit::Stage;
 use super::front::Arrival;
 use super::ssd::{Ssd, policy_error};
 use crate::host::device::DeviceError;
@@ -59,16 +60,24 @@ impl Ssd {
         Ok(true)
     }
 
-    /// The completions of this instant.
+    /// The completions of this instant. True: nothing else happens at it.
     #[inline(always)]
-    pub(super) fn begin_instant<const FULL: bool>(&mut self) {
+    pub(super) fn begin_instant<const FULL: bool>(&mut self) -> bool {
         let key = self.array.events.key_at(self.array.now);
         while let Some(resource) = self.array.events.take(key) {
             // Of a bus it wraps.
             let unit = resource.wrapping_sub(self.array.buses());
             if unit < self.array.units.len() {
-                if self.array.unit_event::<FULL>(&self.ftl.geo, unit) {
-                    self.operation_ends::<FULL>(unit);
+                match self.array.units[unit].stage() {
+                    Stage::Last => self.operation_ends::<FULL>(unit),
+                    Stage::Reading => {
+                        // More than a quarter of all instants are no more than this.
+                        if !FULL && self.is_quiet(key) && self.array.sends_data_at_once(unit) {
+                            return true;
+                        }
+                        self.array.send_data::<FULL>(unit);
+                    }
+                    _ => self.array.page_enters(&self.ftl.geo, unit),
                 }
             } else if resource < self.array.buses() {
                 self.array.bus_event(resource);
@@ -76,6 +85,17 @@ impl Ssd {
                 self.rare_event(resource);
             }
         }
+        false
+    }
+
+    /// Whether nothing is left to happen at this instant, whose events have `key`.
+    #[inline(always)]
+    pub(super) fn is_quiet(&self, key: u64) -> bool {
+        !self.array.events.is_due(key)
+            && self.array.is_quiet()
+            && !self.gc.something_to_consider()
+            && self.gc.idle_units.is_empty()
+            && self.front.arrivals.front().is_none_or(|a| a.at > self.array.now)
     }
 
     /// The rest of the instant: arrivals, idle timers, collection, dispatch.
@@ -87,22 +107,19 @@ impl Ssd {
         if !self.gc.idle_units.is_empty() {
             self.gc.idle_timers(&self.ftl.geo, &mut self.array);
         }
+        if self.gc.something_to_consider() {
+            self.consider_collection();
+        }
         loop {
-            if self.gc.something_to_consider() {
-                self.consider_collection();
-            }
             while let Some(unit) = self.array.ready.pop() {
-                self.dispatch::<FULL>(unit as usize);
+                while !self.dispatch::<FULL>(unit as usize) {}
             }
             if self.gc.agenda.is_empty() {
                 break;
             }
+            self.consider_collection();
         }
         self.array.grant_buses::<FULL>();
-        if self.audit_every > 0 {
-            self.audit_instant()
-                .unwrap_or_else(|e| panic!("audit at {} ns: {e}", self.array.now.0));
-        }
     }
 
     #[inline(never)]
@@ -125,14 +142,15 @@ impl Ssd {
 
     /// At the end of an instant: check what no later audit would find, and all invariants when they are due.
     #[inline(never)]
-    pub(super) fn audit_instant(&mut self) -> Result<(), String> {
-        self.audit_idle_units()?;
+    pub(super) fn audit_instant(&mut self) {
+        assert!(self.until_audit > 0, "no audit is wanted");
         self.until_audit -= 1;
-        if self.until_audit > 0 {
-            return Ok(());
+        let due = self.until_audit == 0;
+        let found = self.audit_idle_units().and_then(|()| if due { self.audit() } else { Ok(()) });
+        found.unwrap_or_else(|e| panic!("audit at {} ns: {e}", self.array.now.0));
+        if due {
+            self.until_audit = self.audit_every;
         }
-        self.until_audit = self.audit_every;
-        self.audit()
     }
 
     #[inline(never)]
@@ -169,12 +187,21 @@ impl Ssd {
                     }
                     quiet = self.quiet_until(limit);
                 }
-                self.begin_instant::<FULL>();
+                let over = self.begin_instant::<FULL>();
                 if !self.front.done.is_empty() {
                     break;
                 }
+                if over {
+                    if self.audit_every > 0 {
+                        self.audit_instant();
+                    }
+                    continue;
+                }
             }
             self.end_instant::<FULL>();
+            if self.audit_every > 0 {
+                self.audit_instant();
+            }
             if self.failure.is_some() || (FULL && self.plugs.any()) {
                 self.heed_failures()?;
             }
@@ -206,12 +233,18 @@ impl Ssd {
         Ok(())
     }
 
+    /// The run ends at this instant, with the first error of all.
+    #[cold]
+    pub(super) fn fails(&mut self, error: DeviceError) {
+        self.failure.get_or_insert_with(|| Box::new(error));
+    }
+
     /// End the run if it has failed at this instant, or an external policy has.
     #[inline(never)]
     pub(super) fn heed_failures(&mut self) -> Result<(), DeviceError> {
         let place = || format!("at {} ns", self.array.now.0);
         let fault = self.plugs.fault().map(|fault| policy_error(fault, place));
-        match fault.or_else(|| self.failure.take()) {
+        match fault.or_else(|| self.failure.take().map(|error| *error)) {
             Some(error) => {
                 self.mid_instant = true;
                 Err(error)

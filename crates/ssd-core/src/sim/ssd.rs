@@ -27,7 +27,7 @@ pub struct Ssd {
     pub(crate) gc: Collector,
     pub(crate) ledger: Ledger,
     /// Why the run ends at this instant.
-    pub(crate) failure: Option<DeviceError>,
+    pub(crate) failure: Option<Box<DeviceError>>,
     /// Completions of this instant have been processed, the rest of it has not.
     pub(super) mid_instant: bool,
     pub(super) audit_every: u64,
@@ -207,7 +207,7 @@ impl Ssd {
         }
         assert!(self.array.timers.next_time().is_none(), "a timer has no event");
         self.array.quiescing = false;
-        self.failure.take().map_or(Ok(()), Err)
+        self.failure.take().map_or(Ok(()), |error| Err(*error))
     }
 
     /// Before the first request: leave `warmup` requests out of the statistics; `split` keeps the latencies of

@@ -7,7 +7,6 @@
 use super::Array;
 use super::event::Lane;
 use super::unit::{Bus, Stage, Unit};
-use crate::nand::geometry::Geometry;
 use crate::units::Nanos;
 
 /// `u` sends its command (and data) if its bus is free: its array works until then; the lane of that event.
@@ -52,9 +51,27 @@ impl Array {
         self.wait_for_bus(channel);
     }
 
+    /// The array read of `unit` ends, and nothing else is left to happen at this instant: its data go out now,
+    /// if its bus is free. False: it is not, and nothing has changed.
+    #[inline(always)]
+    pub(crate) fn sends_data_at_once(&mut self, unit: usize) -> bool {
+        let u = &mut self.units[unit];
+        let bus = &mut self.buses[u.channel as usize];
+        debug_assert_eq!(u.stage, Stage::Reading, "unit {unit} has no data");
+        if bus.free_at > self.now || bus.awaited() {
+            return false;
+        }
+        u.service.wants_ns = u.service.bus_ns - self.times.command_ns;
+        bus.carry(self.now, u.service.wants_ns);
+        u.stage = Stage::Last;
+        let end = bus.free_at;
+        self.events.schedule(self.buses.len() + unit, end, Lane::Bus);
+        true
+    }
+
     /// The data that `unit` has read go out as soon as the bus is free.
     #[inline(always)]
-    fn send_data<const FULL: bool>(&mut self, unit: usize) {
+    pub(crate) fn send_data<const FULL: bool>(&mut self, unit: usize) {
         let u = &mut self.units[unit];
         debug_assert_eq!(u.stage, Stage::Reading, "unit {unit} has no data");
         u.service.wants_ns = u.service.bus_ns - self.times.command_ns;
@@ -159,25 +176,5 @@ impl Array {
             (phases.bus_start, phases.bus_end) = (data, bus_end);
         }
         (phases.array_start, phases.array_end) = (bus_end, end);
-    }
-
-    /// The event of a unit. True: its operation ends. Else its array read has ended, or its page has entered
-    /// the interconnect.
-    #[inline(always)]
-    pub(crate) fn unit_event<const FULL: bool>(&mut self, geo: &Geometry, unit: usize) -> bool {
-        let stage = self.units[unit].stage;
-        debug_assert!(
-            matches!(stage, Stage::Reading | Stage::Sending | Stage::Last),
-            "unit {unit} has an event and is {stage:?}"
-        );
-        if stage == Stage::Last {
-            return true;
-        }
-        if stage == Stage::Reading {
-            self.send_data::<FULL>(unit);
-        } else {
-            self.page_enters(geo, unit);
-        }
-        false
     }
 }

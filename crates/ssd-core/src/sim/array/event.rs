@@ -1,10 +1,10 @@
 //! Events: at most one outstanding per resource, in lanes of ascending times.
 //!
-//! The key of resource `r` at time `t` is `t << bits | r`, so that equal times come out in resource
-//! order and the whole order is total. Operations of one kind take about equally long, so their events are
-//! scheduled in about the order in which they happen: a lane for each kind is a queue to which events are
-//! appended, nearly always behind the last one, and the next event is the first of some lane. Timers (delayed
-//! completions, idle timers) wait in a small heap behind one resource.
+//! The key of resource `r` at time `t` is `(t << bits | r) << 2 | lane`, so that equal times come out in resource
+//! order, the whole order is total, and a key tells its lane. Operations of one kind take about equally long, so
+//! their events are scheduled in about the order in which they happen: a lane for each kind is a queue to which
+//! events are appended, nearly always behind the last one, and the next event is the first of some lane. Timers
+//! (delayed completions, idle timers) wait in a small heap behind one resource.
 
 use crate::units::{Nanos, OpSlot};
 use std::cmp::Reverse;
@@ -26,7 +26,9 @@ pub(crate) enum Lane {
     Long = 3,
 }
 
-const LANES: usize = 4;
+/// Bits of the lane in a key.
+const LANE_BITS: u32 = 2;
+const LANES: usize = 1 << LANE_BITS;
 
 /// Keys in ascending order, in a ring. The place behind the last one holds `NEVER`.
 struct Ring {
@@ -46,7 +48,7 @@ impl Ring {
     fn insert(&mut self, key: u64) -> bool {
         let mask = self.keys.len() - 1;
         let mut at = self.tail;
-        self.tail += 1;
+        self.tail = at + 1;
         debug_assert!(self.tail - self.head <= mask, "a resource has two events");
         self.keys[self.tail & mask] = NEVER;
         while at != self.head && self.keys[(at - 1) & mask] > key {
@@ -72,12 +74,12 @@ impl Ring {
     /// Remove the key of `resource`, if there is one. Returns the one that is first then.
     fn remove(&mut self, resource: usize, resources: u64) -> u64 {
         let mask = self.keys.len() - 1;
-        let is_it = |at: &usize| self.keys[at & mask] & resources == resource as u64;
-        if let Some(found) = (self.head..self.tail).find(is_it) {
+        let of = |at: usize| self.keys[at & mask] >> LANE_BITS & resources;
+        if let Some(found) = (self.head..self.tail).find(|&at| of(at) == resource as u64) {
             // Up to the place behind the last one, which holds `NEVER`.
             (found..self.tail).for_each(|at| self.keys[at & mask] = self.keys[(at + 1) & mask]);
             self.tail -= 1;
-            let of = |at: usize| self.keys[at & mask] & resources;
+            let of = |at: usize| self.keys[at & mask] >> LANE_BITS & resources;
             let more = (self.head..self.tail).any(|at| of(at) == resource as u64);
             debug_assert!(!more, "resource {resource} has two events");
         }
@@ -90,9 +92,9 @@ pub(crate) struct Events {
     lanes: [Ring; LANES],
     /// First key of each lane.
     firsts: [u64; LANES],
-    /// The least of them, and its lane.
+    /// The least of them.
     first: u64,
-    first_lane: usize,
+    /// Of resource and lane in a key.
     bits: u32,
     /// Keys of one time.
     span: u64,
@@ -102,12 +104,11 @@ impl Events {
     /// For `resources` resources without events.
     pub(crate) fn new(resources: usize) -> Events {
         assert!(resources > 0 && resources <= 1 << 16, "{resources} resources");
-        let bits = resources.next_power_of_two().trailing_zeros();
+        let bits = resources.next_power_of_two().trailing_zeros() + LANE_BITS;
         Events {
             lanes: std::array::from_fn(|_| Ring::new(resources)),
             firsts: [NEVER; LANES],
             first: NEVER,
-            first_lane: 0,
             bits,
             span: 1 << bits,
         }
@@ -122,13 +123,12 @@ impl Events {
     #[inline(always)]
     pub(crate) fn schedule(&mut self, resource: usize, at: Nanos, lane: Lane) {
         debug_assert!(at < self.limit());
-        debug_assert!((resource as u64) < self.span, "there is no resource {resource}");
-        let key = at.0 << self.bits | resource as u64;
+        let low = (resource as u64) << LANE_BITS | lane as u64;
+        debug_assert!(low < self.span, "there is no resource {resource}");
+        let key = at.0 << self.bits | low;
         if self.lanes[lane as usize].insert(key) {
             self.firsts[lane as usize] = key;
-            if key < self.first {
-                (self.first, self.first_lane) = (key, lane as usize);
-            }
+            self.first = self.first.min(key);
         }
     }
 
@@ -136,7 +136,7 @@ impl Events {
     #[inline(never)]
     pub(crate) fn reschedule(&mut self, resource: usize, at: Nanos) {
         let rare = Lane::Long as usize;
-        self.firsts[rare] = self.lanes[rare].remove(resource, (1 << self.bits) - 1);
+        self.firsts[rare] = self.lanes[rare].remove(resource, (self.span >> LANE_BITS) - 1);
         self.find_first();
         if at != Nanos::NEVER {
             self.schedule(resource, at, Lane::Long);
@@ -146,9 +146,7 @@ impl Events {
     #[inline(always)]
     fn find_first(&mut self) {
         let [a, b, c, d] = self.firsts;
-        let ab = if b < a { (b, 1) } else { (a, 0) };
-        let cd = if d < c { (d, 3) } else { (c, 2) };
-        (self.first, self.first_lane) = if cd.0 < ab.0 { cd } else { ab };
+        self.first = a.min(b).min(c.min(d));
         debug_assert!(self.firsts.iter().all(|&key| key >= self.first), "an event is missed");
     }
 
@@ -170,19 +168,26 @@ impl Events {
         now.0 << self.bits
     }
 
+    /// Whether the next event is at the time of `key_at`, before which there is none.
+    #[inline(always)]
+    pub(crate) fn is_due(&self, key_at: u64) -> bool {
+        debug_assert!(self.first >= key_at, "an event has been missed");
+        self.first.wrapping_sub(key_at) < self.span
+    }
+
     /// Take the next event if it is at the time of `key_at`, before which there is none; returns its resource.
     #[inline(always)]
     pub(crate) fn take(&mut self, key_at: u64) -> Option<usize> {
-        let resource = self.first.wrapping_sub(key_at);
-        if resource >= self.span {
+        let low = self.first.wrapping_sub(key_at);
+        if low >= self.span {
             debug_assert!(self.first > key_at, "an event has been missed");
             return None;
         }
-        let lane = self.first_lane % LANES;
+        let lane = low as usize % LANES;
         debug_assert_eq!(self.firsts[lane], self.first, "the first event is in another lane");
         self.firsts[lane] = self.lanes[lane].pop();
         self.find_first();
-        Some(resource as usize)
+        Some((low >> LANE_BITS) as usize)
     }
 }
 

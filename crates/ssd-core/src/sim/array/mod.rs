@@ -13,9 +13,9 @@ use crate::config::{BusyUnit, Config, TimingModel};
 use crate::id_set::IdSet;
 use crate::nand::geometry::Geometry;
 use crate::nand::timing::Times;
-use crate::sched::order::{Order, OrderPolicy};
+use crate::sched::order::{Choices, Order};
 use crate::units::{Nanos, OpSlot, PlaneId, PoolId, UnitId};
-use event::{Events, Lane, Timer, Timers};
+use event::{Events, Timer, Timers};
 use op::{Op, OpKind, Slab, Work};
 use unit::{Activity, Bus, Service, Stage, Unit};
 use way::Way;
@@ -37,8 +37,8 @@ pub(crate) struct Activities {
 /// What decides which operation an idle unit takes.
 pub(crate) struct Pick {
     pub(crate) order: Order,
-    /// Whether it does, asked once.
-    pub(crate) compares_ages: bool,
+    /// What it picks, unless it compares ages.
+    pub(crate) choices: Option<Choices>,
     /// How many operations of a queue are examined when the first ones may not start.
     pub(crate) look_ahead: u32,
 }
@@ -79,8 +79,8 @@ pub(crate) struct Ended {
     pub(crate) since: Nanos,
     pub(crate) array_ns: u64,
     pub(crate) bus_ns: u64,
-    /// Its unit held it for longer than these two: it waited for bus or interconnect.
-    pub(crate) waited_ns: u64,
+    /// How long it has held its unit.
+    pub(crate) held_ns: u64,
 }
 
 impl Array {
@@ -108,7 +108,7 @@ impl Array {
             ops: Slab::new(config.metrics.op_log),
             ready: IdSet::new(geo.units),
             buses_to_grant: IdSet::new(geo.channels),
-            pick: Pick { compares_ages: order.compares_ages(), order, look_ahead: LOOK_AHEAD },
+            pick: Pick { choices: Choices::of(&order), order, look_ahead: LOOK_AHEAD },
             multi_plane: config.timing.multi_plane,
             age: 0,
             way,
@@ -191,6 +191,12 @@ impl Array {
         slot
     }
 
+    /// Whether no unit and no bus waits for the end of this instant.
+    #[inline(always)]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.ready.is_empty() && self.buses_to_grant.is_empty()
+    }
+
     /// Take the first operation out of `queue` of `unit`, which has one.
     #[inline(always)]
     pub(crate) fn take_first(&mut self, unit: usize, queue: usize) -> (OpSlot, Work) {
@@ -248,19 +254,19 @@ impl Array {
         (slot, kind): (OpSlot, OpKind),
         (array_ns, bus_ns): (u64, u64),
     ) {
-        let (now, host, lane) = (self.now, kind.is_host(), kind.lane());
+        let (now, host) = (self.now, kind.is_host());
         debug_assert!(!self.quiescing, "unit {unit} starts a {kind:?} while the device stops");
         debug_assert_eq!(geo.unit_of(self.ops[slot].plane).at(), unit, "it is for another unit");
         debug_assert_eq!(self.ops[slot].kind(), kind);
         let command_ns = self.times.command_ns;
-        let wants_ns = command_ns + if lane == Lane::Read { 0 } else { bus_ns };
+        let wants_ns = command_ns + if kind.is_read() { 0 } else { bus_ns };
         let bus_ns = bus_ns + command_ns;
-        let service = Service { since: now, array_ns, bus_ns, wants_ns, lane };
+        let service = Service { since: now, array_ns, bus_ns, wants_ns };
         let u = &mut self.units[unit];
         if host {
             self.ops[slot].has_waited(now, u.host_busy_ns(now));
         }
-        u.acquire(slot, host, service);
+        u.acquire(slot, kind, service);
         if !FULL {
             return match bus::sends_now(u, &mut self.buses, now) {
                 None => self.waits_for_command(unit),
@@ -299,7 +305,7 @@ impl Array {
         debug_assert_eq!(u.running, slot, "unit {unit} runs another operation");
         u.stage = Stage::Last;
         let end = Nanos(self.now.0 + u.service.array_ns + u.service.bus_ns);
-        let lane = u.service.lane;
+        let lane = u.lane;
         if self.ops.keeps_phases() {
             let start = self.now;
             let phases = &mut self.ops.detail(slot).phases;
@@ -321,8 +327,8 @@ impl Array {
         if FULL && self.activity.watched {
             self.activity_ends(geo, slot);
         }
-        assert!(held_ns >= array_ns + bus_ns, "an operation was shorter than its phases");
-        Ended { slot, also, host, since, array_ns, bus_ns, waited_ns: held_ns - array_ns - bus_ns }
+        debug_assert!(held_ns >= array_ns + bus_ns, "an operation was shorter than its phases");
+        Ended { slot, also, host, since, array_ns, bus_ns, held_ns }
     }
 
     #[inline(never)]

@@ -1,12 +1,12 @@
 //! Busy units and buses.
 
 use super::event::Lane;
-use super::op::{Queue, Slab};
+use super::op::{OpKind, Queue, Slab};
 use crate::units::{Nanos, OpSlot};
 
 /// What the next event of a unit means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stage {
+pub(crate) enum Stage {
     /// It has no operation.
     Idle,
     /// It waits for the bus to take its command (and data).
@@ -33,15 +33,11 @@ pub(super) struct Service {
     pub(super) bus_ns: u64,
     /// Bus time of the next bus phase, or service time after the slices of the interconnect.
     pub(super) wants_ns: u64,
-    /// Of the event at which its array phase ends.
-    pub(super) lane: Lane,
 }
 
 /// How long a unit has worked.
 #[derive(Clone, Copy, Debug)]
 struct Worked {
-    /// The running operation is the host's.
-    host_now: bool,
     /// Time held by operations of the host that have ended.
     host_ns: u64,
     /// Time held by operations that have ended, excluding the time before the measurement.
@@ -54,9 +50,11 @@ struct Worked {
 pub(crate) struct Unit {
     queues: [Queue; 4],
     /// The queues with an operation, as bits.
-    waiting: u32,
+    waiting: u8,
     /// The queues that are open, as bits: GC reads are shut out while there is no buffer for their page.
-    gate: u32,
+    gate: u8,
+    /// The running operation is the host's.
+    host_now: bool,
     /// Operations waiting or running.
     pub(crate) load: u32,
     /// Of these, the host's.
@@ -68,6 +66,8 @@ pub(crate) struct Unit {
     /// Planes of the unit that are closed to the host, counted with multiplicity.
     pub(crate) closed: u32,
     pub(super) service: Service,
+    /// Of the event at which the array phase of the running operation ends.
+    pub(super) lane: Lane,
     pub(super) stage: Stage,
     /// The unit that waits for the bus behind it.
     next_for_bus: u32,
@@ -78,7 +78,7 @@ pub(crate) struct Unit {
     pub(crate) idle_timer: bool,
 }
 
-const _: () = assert!(size_of::<Unit>() <= 192);
+const _: () = assert!(size_of::<Unit>() == 128);
 
 impl Unit {
     pub(crate) fn new(channel: u32) -> Unit {
@@ -86,17 +86,19 @@ impl Unit {
         Unit {
             queues: [Queue::EMPTY; 4],
             waiting: 0,
-            gate: u32::MAX,
+            gate: u8::MAX,
+            host_now: false,
             load: 0,
             host_load: 0,
             running: OpSlot::NONE,
             also: Queue::EMPTY,
             channel,
             closed: 0,
-            service: Service { since, array_ns: 0, bus_ns: 0, wants_ns: 0, lane: Lane::Bus },
+            service: Service { since, array_ns: 0, bus_ns: 0, wants_ns: 0 },
+            lane: Lane::Bus,
             stage: Stage::Idle,
             next_for_bus: NONE,
-            worked: Worked { host_now: false, host_ns: 0, all_ns: 0 },
+            worked: Worked { host_ns: 0, all_ns: 0 },
             idle_since: Nanos::ZERO,
             idle_timer: false,
         }
@@ -105,7 +107,13 @@ impl Unit {
     /// The open queues with an operation, as bits.
     #[inline(always)]
     pub(crate) fn waiting(&self) -> u32 {
-        self.waiting & self.gate
+        u32::from(self.waiting & self.gate)
+    }
+
+    /// What its next event means.
+    #[inline(always)]
+    pub(crate) fn stage(&self) -> Stage {
+        self.stage
     }
 
     /// Whether `queue` is shut.
@@ -115,7 +123,7 @@ impl Unit {
 
     /// Open or shut `queue`.
     pub(crate) fn set_open(&mut self, queue: usize, open: bool) {
-        self.gate = self.gate & !(1 << queue) | u32::from(open) << queue;
+        self.gate = self.gate & !(1 << queue) | u8::from(open) << queue;
     }
 
     /// The first operation of `queue`; `NONE` if it is empty.
@@ -137,7 +145,7 @@ impl Unit {
     pub(crate) fn pop(&mut self, queue: usize, next: OpSlot) {
         debug_assert!(self.waiting >> queue & 1 == 1, "queue {queue} is empty");
         self.queues[queue].pop(next);
-        self.waiting &= !(u32::from(next == OpSlot::NONE) << queue);
+        self.waiting &= !(u8::from(next == OpSlot::NONE) << queue);
     }
 
     /// Take `slot` out of `queue`, where it stands behind `before` (`NONE` for the head).
@@ -153,7 +161,7 @@ impl Unit {
     /// Time that the unit has worked for the host up to `now`.
     #[inline(always)]
     pub(crate) fn host_busy_ns(&self, now: Nanos) -> u64 {
-        let running = if self.worked.host_now { (now - self.service.since).0 } else { 0 };
+        let running = if self.host_now { (now - self.service.since).0 } else { 0 };
         self.worked.host_ns + running
     }
 
@@ -206,7 +214,7 @@ impl Unit {
     /// and the lane of that event.
     #[inline(always)]
     pub(super) fn goes_in(&mut self, now: Nanos, ns: u64) -> (Nanos, Lane) {
-        let lane = self.service.lane;
+        let lane = self.lane;
         debug_assert!(matches!(self.stage, Stage::Idle | Stage::WaitIn), "it is {:?}", self.stage);
         self.stage = if lane == Lane::Read { Stage::Reading } else { Stage::Last };
         (Nanos(now.0 + ns + self.service.array_ns), lane)
@@ -214,25 +222,27 @@ impl Unit {
 
     /// An operation takes the unit.
     #[inline(always)]
-    pub(super) fn acquire(&mut self, slot: OpSlot, host: bool, service: Service) {
+    pub(super) fn acquire(&mut self, slot: OpSlot, kind: OpKind, service: Service) {
+        let host = kind.is_host();
         assert!(self.running == OpSlot::NONE, "unit is busy");
         debug_assert_eq!(self.stage, Stage::Idle, "no operation runs");
         debug_assert!(self.load > 0 && self.host_load >= u32::from(host), "it was not queued");
         self.running = slot;
         self.service = service;
-        self.worked.host_now = host;
+        self.lane = kind.lane();
+        self.host_now = host;
     }
 
     /// The operation leaves it. Returns how long it has held the unit, and whether it was the host's.
     #[inline(always)]
     pub(super) fn vacate(&mut self, now: Nanos) -> (u64, bool) {
         assert!(self.running != OpSlot::NONE, "unit is idle");
-        let (held, host) = ((now - self.service.since).0, self.worked.host_now);
+        let (held, host) = ((now - self.service.since).0, self.host_now);
         debug_assert_eq!(self.stage, Stage::Last, "its operation has not ended");
         self.worked.all_ns = self.worked.all_ns.wrapping_add(held);
         if host {
             self.worked.host_ns += held;
-            self.worked.host_now = false;
+            self.host_now = false;
         }
         self.running = OpSlot::NONE;
         self.also = Queue::EMPTY;

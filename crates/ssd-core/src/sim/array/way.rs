@@ -144,7 +144,7 @@ impl Array {
 
     /// The page of the operation on `unit` enters the slices.
     #[inline(never)]
-    pub(super) fn page_enters(&mut self, geo: &Geometry, unit: usize) {
+    pub(crate) fn page_enters(&mut self, geo: &Geometry, unit: usize) {
         let stage = self.units[unit].stage;
         assert_eq!(stage, Stage::Sending, "unit {unit} has an event");
         assert!(self.units[unit].running != OpSlot::NONE, "unit {unit} has no operation");
