@@ -1,7 +1,7 @@
 //! The audit: every invariant of maps, blocks and space, recomputed from scratch.
 
 use super::Ftl;
-use super::blocks::BlockState;
+use super::blocks::{BlockState, BlockTable};
 use crate::units::{BlockId, PoolId, Ppn};
 
 /// Fail with a message unless `condition` holds.
@@ -19,6 +19,7 @@ impl Ftl {
     /// # Errors
     /// The first violated invariant, with its numbers.
     pub fn audit(&self) -> Result<(), String> {
+        assert_eq!(self.owners.user_pages(), self.geo.user_pages, "the map of another device");
         self.flash.audit()?;
         self.owners.audit(|ppn| self.flash.lpn(ppn), self.geo.pages)?;
         self.audit_blocks_and_space()
@@ -26,12 +27,17 @@ impl Ftl {
 
     /// For a device at rest: recompute what does not follow from the map alone.
     pub(super) fn audit_blocks_and_space(&self) -> Result<(), String> {
+        let blocks = self.geo.pools * self.geo.blocks_per_pool;
+        assert_eq!(self.blocks.len(), blocks as usize, "the block table of another device");
         self.audit_blocks()?;
         self.audit_space()
     }
 
     /// Counts, states and programmed pages of every block agree.
     fn audit_blocks(&self) -> Result<(), String> {
+        let BlockTable { bound, pending, state, erases, seal_order, .. } = &self.blocks;
+        let lengths = [bound.len(), pending.len(), state.len(), erases.len(), seal_order.len()];
+        assert_eq!(lengths, [self.blocks.len(); 5], "columns of the block table of unequal length");
         for b in 0..self.blocks.len() {
             let block = BlockId(b as u32);
             let first = self.geo.first_page(block).0;
@@ -77,10 +83,12 @@ impl Ftl {
     fn audit_space(&self) -> Result<(), String> {
         let mut listed = vec![false; self.blocks.len()];
         for block in self.space.free_list() {
+            assert!(block.at() < listed.len(), "{block:?} is erased and beyond the device");
             hold!(!listed[block.at()], "block {} is in two free lists", block.0);
             listed[block.at()] = true;
         }
         for (plane, stream, block, left) in self.space.open_list() {
+            assert!(block.at() < listed.len(), "{block:?} is open and beyond the device");
             let programmed = self.flash.programmed(block, plane);
             hold!(
                 programmed + left == self.geo.pages_per_flash_block,
@@ -139,6 +147,11 @@ impl Ftl {
     fn audit_wear_frontiers(&self) -> Result<(), String> {
         for p in 0..self.geo.pools {
             let pool = PoolId(p);
+            let is_open = |b: &BlockId| self.blocks.state[b.at()] == BlockState::Open;
+            assert!(
+                self.space.wear_blocks(pool).iter().all(is_open),
+                "{pool:?} levels into blocks that are not open"
+            );
             let open: u32 = self
                 .space
                 .wear_blocks(pool)

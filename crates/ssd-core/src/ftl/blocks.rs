@@ -49,6 +49,8 @@ impl BlockTable {
     #[must_use]
     pub fn new(pools: u32, blocks_per_pool: u32, pages_per_block: u16) -> BlockTable {
         assert!(pools > 0 && blocks_per_pool > 0 && pages_per_block > 0, "an empty device");
+        let ids = u64::from(pools) * u64::from(blocks_per_pool);
+        assert!(ids < u64::from(u32::MAX), "{ids} blocks have no ids of 32 bits");
         let n = pools as usize * blocks_per_pool as usize;
         BlockTable {
             valid: vec![0; n],
@@ -85,6 +87,7 @@ impl BlockTable {
     /// Pools of the device.
     #[must_use]
     pub fn pools(&self) -> u32 {
+        debug_assert!((self.len() as u32).is_multiple_of(self.blocks_per_pool()), "half a pool");
         self.blocks_per_pool.div(self.len() as u32)
     }
 
@@ -92,6 +95,7 @@ impl BlockTable {
     #[inline(always)]
     #[must_use]
     pub fn pool_of(&self, block: BlockId) -> PoolId {
+        debug_assert!(block.at() < self.len(), "there is no {block:?}");
         PoolId(self.blocks_per_pool.div(block.0))
     }
 
@@ -107,6 +111,10 @@ impl BlockTable {
     #[inline(always)]
     #[must_use]
     pub fn is_candidate(&self, block: BlockId) -> bool {
+        debug_assert!(
+            self.state[block.at()] != BlockState::Sealed || self.pending[block.at()] == 0,
+            "{block:?} is sealed and has programs pending"
+        );
         self.state[block.at()] == BlockState::Sealed
     }
 
@@ -132,10 +140,15 @@ impl BlockTable {
         let (state, valid) = (self.state[at], self.valid[at]);
         let (bound, pending) = (self.bound[at], self.pending[at]);
         debug_assert!(bound <= self.pages_per_block, "{block:?} has {bound} pages bound");
+        debug_assert!(
+            u32::from(valid) + u32::from(pending) <= u32::from(bound),
+            "{block:?}: {valid} valid and {pending} pending pages of {bound}"
+        );
         debug_assert!(valid <= bound, "{block:?} has {valid} valid pages of {bound}");
         match state {
             BlockState::Free | BlockState::Bad => {
                 debug_assert_eq!(bound, 0, "{block:?} is {state:?} and used");
+                debug_assert_eq!(pending, 0, "{block:?} is {state:?} and has programs pending");
             }
             BlockState::Open => debug_assert!(pending <= bound, "{block:?} programs unbound pages"),
             BlockState::Sealed | BlockState::Collecting => {
@@ -146,7 +159,8 @@ impl BlockTable {
                 debug_assert_eq!(pending, 0, "{block:?} is {state:?} and has programs pending");
             }
             BlockState::Erasing => {
-                debug_assert_eq!(valid, 0, "{block:?} is erased with valid pages")
+                debug_assert_eq!(valid, 0, "{block:?} is erased with valid pages");
+                debug_assert_eq!(pending, 0, "{block:?} is erased with programs pending");
             }
         }
     }

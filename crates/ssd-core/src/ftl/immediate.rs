@@ -11,6 +11,10 @@ impl Ftl {
     #[inline]
     pub fn write_now(&mut self, plane: PlaneId, stream: u32, lpn: Lpn) -> (Ppn, Option<Ppn>) {
         debug_assert!(lpn.0 < self.geo.user_pages, "{lpn:?} is beyond the device");
+        debug_assert!(
+            stream < self.space.gc_stream().max(1),
+            "frontier {stream} is not the host's"
+        );
         self.clock += 1;
         self.blocks.now = Nanos(self.clock);
         let ppn = self.bind(plane, stream);
@@ -18,6 +22,12 @@ impl Ftl {
         let block = self.geo.block_of(ppn);
         let replaced = self.claim_now(lpn, ppn, block);
         self.settled(block, 1);
+        debug_assert_eq!(self.blocks.pending[block.at()], 0, "{block:?} has programs pending");
+        debug_assert_eq!(
+            self.owners.newest(lpn),
+            super::map::Entry::Page(ppn),
+            "{lpn:?} is elsewhere"
+        );
         (ppn, replaced)
     }
 
@@ -37,6 +47,7 @@ impl Ftl {
         stream: u32,
         lpn: Lpn,
     ) -> Option<(Option<Ppn>, bool)> {
+        debug_assert!(self.is_plain(), "a page of this device has more than one step");
         let (block, eventful) = self.space.take_open(plane, stream)?;
         debug_assert_eq!(self.geo.first_plane(block), plane, "{block:?} is on another plane");
         debug_assert!(self.blocks.state[block.at()] == BlockState::Open, "{block:?} is not open");
@@ -68,6 +79,7 @@ impl Ftl {
         stream: u32,
     ) -> usize {
         let wanted = sources.pages.len() as u32;
+        debug_assert!(stream >= self.space.gc_stream(), "frontier {stream} is the host's");
         debug_assert_eq!(sources.pages.len(), sources.lpns.len(), "pages without addresses");
         debug_assert!(
             self.blocks.state[victim.at()] == BlockState::Collecting,
@@ -75,6 +87,7 @@ impl Ftl {
         );
         let (block, count) = self.space.frontier_run(plane, stream, wanted, &mut self.blocks);
         debug_assert!(count > 0 && count <= wanted, "{block:?} takes {count} pages of {wanted}");
+        debug_assert_ne!(block, victim, "copies stay in their block");
         let sources = sources.first(count as usize);
         let page = self.flash.program_run(&self.geo, block, plane, count);
         let first = self.geo.page_on(block, plane, page);
@@ -88,12 +101,14 @@ impl Ftl {
         self.bound(block, plane, count as u16);
         self.relocate_run(sources, first);
         self.settled(block, count as u16);
+        debug_assert_eq!(self.blocks.pending[block.at()], 0, "{block:?} has programs pending");
         self.space.job_pages_done(self.blocks.pool_of(victim), stream, count);
         count as usize
     }
 
     /// Prefetch the validity of the pages of `block` and the addresses in them, ahead of its collection.
     pub fn prefetch_block(&self, block: BlockId) {
+        debug_assert!(block.at() < self.blocks.len(), "there is no {block:?}");
         let first = self.geo.first_page(block).at();
         self.owners.prefetch_validity(Ppn(first as u32));
         for line in 0..self.geo.pages_per_block as usize / 16 {
@@ -115,12 +130,14 @@ impl<'a> Owned<'a> {
     /// The first `count` of them.
     #[must_use]
     pub fn first(self, count: usize) -> Owned<'a> {
+        debug_assert_eq!(self.pages.len(), self.lpns.len(), "pages without addresses");
         Owned { pages: &self.pages[..count], lpns: &self.lpns[..count] }
     }
 
     /// Those after the first `count`.
     #[must_use]
     pub fn after(self, count: usize) -> Owned<'a> {
+        debug_assert_eq!(self.pages.len(), self.lpns.len(), "pages without addresses");
         Owned { pages: &self.pages[count..], lpns: &self.lpns[count..] }
     }
 }
@@ -135,6 +152,10 @@ pub struct OwnedPages {
 impl OwnedPages {
     /// Take the valid pages of `block`; the map entries of their owners are fetched ahead of their copying.
     pub fn take(&mut self, ftl: &Ftl, block: BlockId) {
+        debug_assert!(
+            ftl.blocks.state[block.at()] == BlockState::Collecting,
+            "{block:?} is not collected"
+        );
         self.pages.resize(ftl.geo.pages_per_block as usize, Ppn::NONE);
         self.lpns.resize(ftl.geo.pages_per_block as usize, Lpn::NONE);
         let first = ftl.geo.first_page(block);
@@ -157,12 +178,14 @@ impl OwnedPages {
         self.lpns.truncate(count);
         let valid = usize::from(ftl.blocks.valid[block.at()]);
         assert_eq!(count, valid, "{block:?} has other valid pages than counted");
+        debug_assert!(self.pages.is_sorted(), "pages of {block:?} are out of order");
         debug_assert!(self.lpns.iter().all(|l| l.0 < ftl.geo.user_pages), "a page of no address");
     }
 
     /// The pages.
     #[must_use]
     pub fn get(&self) -> Owned<'_> {
+        debug_assert_eq!(self.pages.len(), self.lpns.len(), "pages without addresses");
         Owned { pages: &self.pages, lpns: &self.lpns }
     }
 }

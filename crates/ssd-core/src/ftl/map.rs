@@ -69,6 +69,7 @@ impl Map {
     #[inline(always)]
     pub(super) fn moves(&mut self, lpn: Lpn, source: Ppn, target: Ppn) -> bool {
         debug_assert!(source.0 < self.pages && target.0 < self.pages, "{target:?} is not a page");
+        debug_assert_ne!(source, target, "{lpn:?} moves to where it is");
         let here = &mut self.l2p[lpn.at()];
         let was = *here == source.0;
         if was {
@@ -83,6 +84,7 @@ impl Map {
         debug_assert!(slot.0 < self.slots(), "{slot:?} out of range");
         let here = self.pages + slot.0;
         let before = std::mem::replace(&mut self.l2p[lpn.at()], here);
+        debug_assert_ne!(before, here, "{lpn:?} is admitted to {slot:?} twice");
         self.entry(before)
     }
 
@@ -107,6 +109,7 @@ impl Map {
     pub(super) fn replace(&mut self, lpn: Lpn, page: Ppn) -> Option<Ppn> {
         debug_assert!(page.0 < self.pages, "{page:?} is not a page");
         let before = std::mem::replace(&mut self.l2p[lpn.at()], page.0);
+        debug_assert_ne!(before, page.0, "{lpn:?} replaces a page with itself");
         if before < self.pages {
             return Some(Ppn(before));
         }

@@ -41,12 +41,14 @@ impl Addresses {
 
     /// The next address.
     fn here(&self) -> Lpn {
+        debug_assert!(self.at < u64::from(self.count).max(1), "{} is beyond the last", self.at);
         let (row, column) =
             (self.at / self.columns.len() as u64, self.at % self.columns.len() as u64);
         Lpn(row as u32 * self.planes + self.columns[column as usize])
     }
 
     fn advance(&mut self) {
+        debug_assert!(self.count > 0, "a pool without addresses");
         self.at = (self.at + self.step) % u64::from(self.count);
     }
 }
@@ -120,6 +122,7 @@ impl Ftl {
     ) -> Result<bool, PoolId> {
         assert_eq!(self.space.used(), 0, "the device has been written");
         assert_eq!(self.clock, 0, "the device has been written");
+        assert!(pages <= self.geo.user_pages, "{pages} pages are more than the device has");
         let mut columns = vec![Vec::new(); self.geo.pools as usize];
         for i in 0..layout.planes() {
             columns[self.geo.pool_of(layout.striped(i)).at()].push(i);
@@ -212,12 +215,15 @@ impl Ftl {
             after[plane.at()] += 1;
         }
         blocks.sort_unstable();
+        let good = self.space.good_blocks(pool) as usize;
+        assert_eq!(blocks.len(), good, "good blocks of {pool:?}, as counted");
         blocks.into_iter().map(|(_, _, block)| block).collect()
     }
 
     /// The rest of the pool's pages, in open blocks of all frontiers.
     fn fill_open(&mut self, planes: &[PlaneId], open: u64, addresses: &mut Addresses) {
         let streams = u64::from(self.space.streams());
+        assert!(!planes.is_empty(), "a pool without planes");
         for i in 0..open {
             let (turn, stream) = ((i / streams) as usize, (i % streams) as u32);
             // A plane may have lost too many blocks.
@@ -234,6 +240,7 @@ impl Ftl {
 
     /// `ppn` holds the data of `lpn`.
     fn own(&mut self, lpn: Lpn, ppn: Ppn) {
+        debug_assert!(lpn.0 < self.geo.user_pages, "{lpn:?} is beyond the device");
         self.adopt(lpn, ppn);
         if self.flash.keeps_contents() {
             let sequence = self.owners.valid_pages();

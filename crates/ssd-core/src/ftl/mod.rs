@@ -88,6 +88,7 @@ impl Ftl {
     #[must_use]
     pub fn with_plugs(config: &Config, plugs: &Plugs) -> Ftl {
         let geo = Geometry::new(config);
+        assert!(geo.user_pages <= geo.pages, "more logical pages than physical ones");
         let pages = u16::try_from(geo.pages_per_block).expect("checked by the config layer");
         let blocks = BlockTable::new(geo.pools, geo.blocks_per_pool, pages);
         let mut victim = plugs.victim(&config.gc.victim, &blocks);
@@ -163,6 +164,7 @@ impl Ftl {
     #[inline(always)]
     fn bound(&mut self, block: BlockId, plane: PlaneId, count: u16) {
         let at = block.at();
+        debug_assert!(count > 0, "no page of {block:?} is bound");
         debug_assert!(self.blocks.state[at] == BlockState::Open);
         self.blocks.bound[at] += count;
         self.blocks.pending[at] += count;
@@ -184,6 +186,7 @@ impl Ftl {
         let at = block.at();
         debug_assert!(self.blocks.state[at] == BlockState::Open, "{block:?} is programmed");
         debug_assert!(self.blocks.pending[at] >= count, "more pages of {block:?} end than began");
+        debug_assert!(self.blocks.bound[at] >= count, "unbound pages of {block:?} are programmed");
         self.blocks.pending[at] -= count;
         if self.blocks.pending[at] == 0 && self.blocks.bound[at] == self.blocks.pages_per_block {
             self.seal(block);
@@ -205,6 +208,7 @@ impl Ftl {
     /// A programmed page, or one still being programmed, of a block that is not a candidate becomes invalid.
     #[inline]
     fn lost_page(&mut self, block: BlockId) {
+        debug_assert!(!self.blocks.is_candidate(block), "{block:?} was programmed after its seal");
         if self.blocks.state[block.at()] == BlockState::Open {
             self.victim.on_invalidate_open(block, &self.blocks, self.clock);
         }
@@ -213,6 +217,7 @@ impl Ftl {
     /// The victim of `pool`: the policy's choice or, where that makes no progress and `must_progress`
     /// is set (foreground), the block with the fewest valid pages. `None`: nothing to gain.
     pub fn choose(&mut self, pool: PoolId, must_progress: bool) -> Option<Choice> {
+        debug_assert_eq!(self.space.promised(pool), 0, "{pool:?} collects while it levels");
         let chosen = self.victim.select(pool, &self.blocks, self.clock, &mut self.rng);
         if let Some(block) = chosen {
             assert!(self.blocks.is_candidate(block), "victim {block:?} is not sealed");
@@ -257,6 +262,7 @@ impl Ftl {
     /// none where no block has an invalid page.
     #[must_use]
     pub fn candidates(&mut self, pool: PoolId) -> Vec<BlockId> {
+        debug_assert_eq!(self.space.promised(pool), 0, "{pool:?} collects while it levels");
         if self.fewest_valid(pool).is_none() {
             return Vec::new();
         }
@@ -293,10 +299,13 @@ impl Ftl {
         } else {
             self.space.job_begins(pool, pages, self.gives_back(block));
         }
+        let (need, room) = (self.space.gc_need(pool), self.space.gc_room(pool));
+        assert!(need <= room, "{pool:?} needs {need} pages for {block:?} and has room for {room}");
     }
 
     /// Whether `block` can be used again after its next erase.
     fn gives_back(&self, block: BlockId) -> bool {
+        debug_assert!(!self.blocks.is_bad(block), "{block:?} is bad already");
         !self.wear.ends(block, self.blocks.erases[block.at()] + 1)
     }
 
@@ -316,6 +325,7 @@ impl Ftl {
         let at = block.at();
         assert_eq!(self.blocks.state[at], BlockState::Collecting);
         assert_eq!(self.blocks.valid[at], 0, "erase of {block:?} with valid pages");
+        assert_eq!(self.next_valid(block, 0), None, "erase of {block:?} with an owned page");
         self.blocks.state[at] = BlockState::Erasing;
         self.blocks.check(block);
         self.space.job_moved_all(self.blocks.pool_of(block), self.gives_back(block));
@@ -323,6 +333,8 @@ impl Ftl {
 
     /// Erase every flash block of `block` at once.
     pub fn erase_now(&mut self, block: BlockId) {
+        let state = self.blocks.state[block.at()];
+        assert_eq!(state, BlockState::Erasing, "{block:?} is not to be erased");
         for plane in self.geo.planes_of_block(block) {
             self.flash.begin_erase(block, plane);
             self.flash.end_erase(&self.geo, block, plane);
@@ -336,6 +348,7 @@ impl Ftl {
         assert_eq!(self.blocks.state[at], BlockState::Erasing, "{block:?} is not being erased");
         assert_eq!(self.blocks.valid[at], 0, "{block:?} was erased with valid pages");
         assert_eq!(self.blocks.pending[at], 0, "{block:?} was erased with programs pending");
+        debug_assert_eq!(self.next_valid(block, 0), None, "a page of {block:?} has an owner");
         let mut planes = self.geo.planes_of_block(block);
         debug_assert!(planes.all(|p| self.flash.programmed(block, p) == 0), "{block:?} has pages");
         let gives_back = self.gives_back(block);
@@ -383,6 +396,7 @@ impl Ftl {
     /// Prefetch the state of the block of `ppn`.
     #[inline(always)]
     fn prefetch_counts(&self, ppn: Ppn) {
+        debug_assert!(ppn.0 < self.geo.pages, "{ppn:?} is beyond the device");
         let block = self.geo.block_of(ppn).at();
         prefetch(&self.blocks.valid, block);
         prefetch(&self.blocks.state, block);

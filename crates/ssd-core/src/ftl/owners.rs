@@ -43,6 +43,7 @@ impl Owners {
     /// Of an erased device.
     #[must_use]
     pub fn new(user_pages: u32, pages: u32) -> Owners {
+        assert!(user_pages > 0, "a device without logical pages");
         Owners {
             map: Map::new(user_pages, pages),
             validity: Validity::new(pages),
@@ -167,6 +168,7 @@ impl Owners {
     /// # Errors
     /// A valid page beyond the device, of an LPN beyond the device, or of one that has another.
     pub(super) fn load(&mut self, valid: &[u64], lpns: &[u32]) -> Result<(), String> {
+        assert!(self.under.is_empty(), "validity is loaded while writes are in flight");
         assert!(valid.len() == self.validity.words().len() && self.valid_pages == 0);
         for (word, &all) in valid.iter().enumerate() {
             let mut bits = all;
@@ -194,6 +196,7 @@ impl Owners {
     /// The map is a bijection between owned logical and valid physical pages; `carried` is the LPN in the
     /// out-of-band area of a page.
     pub(super) fn audit(&self, carried: impl Fn(Ppn) -> Lpn, pages: u32) -> Result<(), String> {
+        assert_eq!(self.validity().len(), pages.div_ceil(64) as usize, "pages of another device");
         let mut owned = vec![false; pages as usize];
         let mut count = 0u64;
         for lpn in (0..self.map.len()).map(Lpn) {
@@ -238,6 +241,7 @@ impl Owners {
     #[inline(never)]
     fn make_room(&mut self, slot: OpSlot) {
         assert!(slot.0 < self.slots(), "more writes in flight than the map has slots");
+        assert!(slot.at() >= self.under.len(), "{slot:?} has room, and what is above it is in use");
         self.under.resize(slot.at() + 1, Ppn::NONE);
     }
 
@@ -256,7 +260,9 @@ impl Ftl {
     #[inline(always)]
     #[must_use]
     pub fn owner(&self, ppn: Ppn) -> Option<Lpn> {
-        self.owners.is_valid(ppn).then(|| self.flash.lpn(ppn))
+        let owner = self.owners.is_valid(ppn).then(|| self.flash.lpn(ppn));
+        debug_assert!(owner.is_none_or(|l| l.0 < self.geo.user_pages), "{ppn:?} carries {owner:?}");
+        owner
     }
 
     /// `slot` holds the newest admitted data of `lpn` from now on. Returns the committed page under it.
@@ -268,6 +274,10 @@ impl Ftl {
             Entry::Page(ppn) => Some(ppn),
             Entry::Slot(older) => owners.under(older),
         };
+        debug_assert!(
+            committed.is_none_or(|ppn| owners.validity.is_valid(ppn)),
+            "{lpn:?} was committed to an invalid page"
+        );
         if owners.under.len() <= slot.at() {
             owners.make_room(slot);
         }
@@ -278,7 +288,13 @@ impl Ftl {
     /// The data of `lpn` in `slot` have been programmed to `ppn`.
     #[inline(always)]
     pub fn claim(&mut self, lpn: Lpn, slot: OpSlot, ppn: Ppn) -> Claim {
+        debug_assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
+        debug_assert!(
+            self.blocks.state[self.geo.block_of(ppn).at()] == BlockState::Open,
+            "{ppn:?} was programmed in a block that is not open"
+        );
         if !self.owners.map.is_in(lpn, slot) {
+            debug_assert!(!self.owners.is_valid(ppn), "{ppn:?} is overtaken and valid");
             self.lost_page(self.geo.block_of(ppn));
             return Claim::Overtaken;
         }
@@ -296,6 +312,10 @@ impl Ftl {
         if let Some(before) = before {
             self.disown(before);
         }
+        debug_assert!(
+            self.owners.valid_pages <= u64::from(self.owners.user_pages()),
+            "more pages are valid than addresses exist"
+        );
     }
 
     /// A page loses its owner: it is invalid now.
@@ -343,7 +363,18 @@ impl Ftl {
     /// there are none any more: then the copy was never valid.
     #[inline(always)]
     pub fn relocate(&mut self, source: Ppn, target: Ppn, lpn: Lpn) -> bool {
+        debug_assert_eq!(self.flash.lpn(target), lpn, "{target:?} carries another address");
+        debug_assert_ne!(
+            self.geo.block_of(source),
+            self.geo.block_of(target),
+            "a copy stays in its block"
+        );
+        debug_assert!(
+            self.blocks.state[self.geo.block_of(target).at()] == BlockState::Open,
+            "{target:?} was programmed in a block that is not open"
+        );
         if !self.owners.validity.take(source) {
+            debug_assert!(!self.owners.is_valid(target), "{target:?} is valid before its commit");
             self.lost_page(self.geo.block_of(target));
             return false;
         }
@@ -360,6 +391,8 @@ impl Ftl {
     /// (Of a block under collection policies need not hear.)
     pub(super) fn relocate_run(&mut self, sources: Owned<'_>, first: Ppn) {
         let count = sources.pages.len() as u32;
+        assert!(count > 0, "a run of no page");
+        debug_assert_eq!(sources.pages.len(), sources.lpns.len(), "pages without addresses");
         debug_assert!(sources.pages.is_sorted(), "pages of a block are copied in order");
         let owners = &mut self.owners;
         debug_assert!(
@@ -378,9 +411,18 @@ impl Ftl {
         owners.validity.mark_range(first, count);
         let target = self.geo.block_of(first);
         debug_assert_ne!(victim, target, "copies stay in their block");
+        debug_assert!(
+            self.blocks.state[victim.at()] == BlockState::Collecting,
+            "{victim:?} is not collected"
+        );
+        debug_assert!(self.blocks.state[target.at()] == BlockState::Open, "{target:?} is not open");
         debug_assert!(u32::from(self.blocks.valid[victim.at()]) >= count, "{victim:?} has fewer");
         self.blocks.valid[victim.at()] -= count as u16;
         self.blocks.valid[target.at()] += count as u16;
+        debug_assert!(
+            self.blocks.valid[target.at()] <= self.blocks.bound[target.at()],
+            "unbound pages of {target:?} are valid"
+        );
     }
 
     /// `ppn` of `block` has been programmed with the newest data of `lpn`, of which nothing is in flight. Returns
@@ -389,13 +431,22 @@ impl Ftl {
     pub(super) fn claim_now(&mut self, lpn: Lpn, ppn: Ppn, block: BlockId) -> Option<Ppn> {
         debug_assert_eq!(self.geo.block_of(ppn), block, "{ppn:?} is in another block");
         debug_assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
+        debug_assert!(self.blocks.state[block.at()] == BlockState::Open, "{block:?} is not open");
         self.owners.validity.mark(ppn);
         self.blocks.valid[block.at()] += 1;
+        debug_assert!(
+            self.blocks.valid[block.at()] <= self.blocks.bound[block.at()],
+            "unbound pages of {block:?} are valid"
+        );
         let old = self.owners.map.replace(lpn, ppn);
         match old {
             Some(old) => self.release(old),
             None => self.owners.valid_pages += 1,
         }
+        debug_assert!(
+            self.owners.valid_pages <= u64::from(self.owners.user_pages()),
+            "more pages are valid than addresses exist"
+        );
         old
     }
 
@@ -403,6 +454,7 @@ impl Ftl {
     #[inline]
     pub(super) fn adopt(&mut self, lpn: Lpn, ppn: Ppn) {
         debug_assert_eq!(self.owners.newest(lpn), Entry::Unmapped, "{lpn:?} is given out twice");
+        debug_assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
         self.commit(lpn, ppn, None);
     }
 }

@@ -99,6 +99,7 @@ impl Plugs {
     /// The same, with a store for `run.data = "file"`.
     #[must_use]
     pub fn with_page_store(self, make: Arc<MakePageStore>) -> Plugs {
+        assert!(self.page_store.is_none(), "two stores for the same pages");
         Plugs { page_store: Some(make), ..self }
     }
 
@@ -129,7 +130,9 @@ impl Plugs {
     /// The external policies by the key that they replace.
     #[must_use]
     pub fn names(&self) -> BTreeMap<String, String> {
-        self.outside.as_ref().map(|outside| outside.names()).unwrap_or_default()
+        let names = self.outside.as_ref().map(|outside| outside.names()).unwrap_or_default();
+        debug_assert!(names.keys().all(|key| key.contains('.')), "{names:?}: not by their keys");
+        names
     }
 
     /// The external policies as the end of a sentence; empty without any.
@@ -146,11 +149,14 @@ impl Plugs {
     }
 
     pub(crate) fn victim(&self, spec: &PolicySpec, table: &BlockTable) -> Victim {
+        assert!(!table.is_empty(), "a victim policy without blocks");
         let outside = self.outside.as_ref().and_then(|outside| outside.victim(table));
         outside.map_or_else(|| Victim::build(spec, table), Victim::External)
     }
 
     pub(crate) fn triggers(&self, gc: &Gc) -> Vec<Trigger> {
+        // All triggers must hold, and of none all do: collection would never stop.
+        assert!(!gc.trigger.is_empty(), "no trigger is configured");
         match self.outside.as_ref().and_then(|outside| outside.trigger()) {
             Some(trigger) => vec![Trigger::External(trigger)],
             None => gc.trigger.iter().map(Trigger::build).collect(),

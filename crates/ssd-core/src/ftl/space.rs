@@ -122,6 +122,8 @@ impl Space {
         let all = u64::from(geo.blocks_per_pool) * pools as u64;
         assert_eq!(u64::from(per_home) * u64::from(homes), all, "homes of unequal size");
         assert_eq!(geo.pages_per_block, geo.pages_per_flash_block * geo.members, "pages of a unit");
+        let most = u64::from(geo.blocks_per_pool) * u64::from(geo.pages_per_block);
+        assert!(most <= u64::from(u32::MAX), "pages of a pool are counted in 32 bits");
         let pool = PoolSpace {
             free: geo.blocks_per_pool,
             good: geo.blocks_per_pool,
@@ -160,7 +162,9 @@ impl Space {
     #[inline(always)]
     #[must_use]
     pub fn host_stream(&self, stream: u8) -> u32 {
-        if self.streams <= 2 { 0 } else { u32::from(stream) % (self.streams - 1) }
+        let host = if self.streams <= 2 { 0 } else { u32::from(stream) % (self.streams - 1) };
+        debug_assert!(host < self.gc_stream().max(1), "frontier {host} is not the host's");
+        host
     }
 
     /// The frontier of GC copies.
@@ -180,7 +184,9 @@ impl Space {
     #[inline(always)]
     fn frontier_at(&self, plane: PlaneId, stream: u32) -> usize {
         debug_assert!(stream < self.frontiers, "{plane:?} has no frontier {stream}");
-        (plane.0 * self.frontiers + stream) as usize
+        let at = (plane.0 * self.frontiers + stream) as usize;
+        debug_assert!(at < self.open.len(), "there is no {plane:?}");
+        at
     }
 
     fn supers_at(&self, pool: PoolId, stream: u32) -> usize {
@@ -200,7 +206,9 @@ impl Space {
     #[inline(always)]
     #[must_use]
     pub fn good_pages(&self) -> u64 {
-        self.good_total * u64::from(self.pages_per_block)
+        let pages = self.good_total * u64::from(self.pages_per_block);
+        debug_assert!(self.used <= pages, "{} of {pages} pages are used", self.used);
+        pages
     }
 
     /// Erased blocks of a pool.
@@ -219,23 +227,30 @@ impl Space {
     /// Erased blocks of the device.
     #[must_use]
     pub fn free_blocks_total(&self) -> u64 {
+        debug_assert!(self.free_total <= self.good_total, "erased blocks are bad");
         self.free_total
     }
 
     /// The fewest erased blocks of the device since the last [`Space::restart_lowest`].
     #[must_use]
     pub fn lowest_free_blocks(&self) -> u64 {
+        debug_assert!(self.lowest_free <= self.free_total, "fewer blocks are erased now");
         self.lowest_free
     }
 
     /// Forget the lowest number of erased blocks so far.
     pub fn restart_lowest(&mut self) {
+        debug_assert!(self.lowest_free <= self.free_total, "fewer blocks are erased now");
         self.lowest_free = self.free_total;
     }
 
     /// Pages of a pool that are not erased.
     #[must_use]
     pub fn used_in_pool(&self, pool: PoolId) -> u64 {
+        debug_assert!(
+            u64::from(self.pools[pool.at()].used) <= self.used,
+            "{pool:?} uses more than all"
+        );
         u64::from(self.pools[pool.at()].used)
     }
 
@@ -255,7 +270,9 @@ impl Space {
     /// Erased blocks of a pool that are not promised to wear levelling.
     #[inline(always)]
     fn unpromised(&self, pool: PoolId) -> u32 {
-        self.pools[pool.at()].free - self.pools[pool.at()].promised
+        let PoolSpace { free, promised, .. } = self.pools[pool.at()];
+        debug_assert!(promised <= free, "{pool:?} broke a promise: {promised} of {free}");
+        free - promised
     }
 
     /// Pages that GC may still bind in a pool.
@@ -294,12 +311,17 @@ impl Space {
 
     /// Reserve room for this many pages, or as much as there is.
     fn keep(&mut self, pool: PoolId, pages: u32) {
+        debug_assert!(
+            pages <= 2 * self.pages_per_block,
+            "{pool:?} keeps {pages} pages for one job"
+        );
         self.pools[pool.at()].gc_need = self.gc_room(pool).min(u64::from(pages)) as u32;
     }
 
     /// This many pages of the job, bound on frontier `stream` or dropped, no longer need room. Those of wear
     /// levelling have room in its open blocks.
     pub fn job_pages_done(&mut self, pool: PoolId, stream: u32, pages: u32) {
+        debug_assert!(stream >= self.gc_stream(), "a job of {pool:?} fills frontier {stream}");
         if stream == self.wear_stream() {
             return;
         }
@@ -340,14 +362,25 @@ impl Space {
             "the lowest number of erased blocks is higher"
         );
         debug_assert!(self.free_total <= self.good_total, "erased blocks are bad");
+        let erased = u64::from(counts.free) * u64::from(self.pages_per_block);
+        let open = u64::from(counts.gc_open) + u64::from(counts.wear_open);
+        debug_assert!(
+            u64::from(counts.used) + erased + open <= pages,
+            "{pool:?} counts pages twice: {counts:?}"
+        );
     }
 
     fn home(&self, plane: PlaneId) -> usize {
-        if self.superblock { self.planes_per_pool.div(plane.0) as usize } else { plane.at() }
+        let home =
+            if self.superblock { self.planes_per_pool.div(plane.0) as usize } else { plane.at() };
+        debug_assert!(home < self.free.len(), "{plane:?} has no list of erased blocks");
+        home
     }
 
     fn pool(&self, plane: PlaneId) -> PoolId {
-        PoolId(self.planes_per_pool.div(plane.0))
+        let pool = PoolId(self.planes_per_pool.div(plane.0));
+        debug_assert!(pool.at() < self.pools.len(), "{plane:?} is in no pool");
+        pool
     }
 
     /// `block`, of which `bound` pages were used, has been erased for the `erases`-th time; its job in
@@ -356,6 +389,10 @@ impl Space {
         let pool = self.pool(first_plane);
         let home = self.home(first_plane);
         debug_assert!(block.0 / self.blocks_per_home == home as u32, "{block:?} is not at home");
+        debug_assert!(
+            self.free[home].iter().all(|&(_, erased)| erased != block.0),
+            "{block:?} is erased twice"
+        );
         self.releases += 1;
         let key = if self.dynamic_wear { erases } else { self.releases };
         assert!(self.free[home].insert((key, block.0)), "{block:?} is erased twice");
@@ -363,6 +400,9 @@ impl Space {
             self.pools[pool.at()].used >= bound,
             "{pool:?} has used fewer than {bound} pages"
         );
+        let PoolSpace { free, good, .. } = self.pools[pool.at()];
+        assert!(free < good, "{block:?} is erased, and all {good} blocks of {pool:?} were");
+        debug_assert_eq!(self.pools[pool.at()].promised, 0, "{pool:?} has pages left to level");
         self.pools[pool.at()].free += 1;
         self.free_total += 1;
         self.pools[pool.at()].used -= bound;
@@ -376,6 +416,7 @@ impl Space {
     /// its job is over.
     pub fn worn_out(&mut self, plane: PlaneId, bound: u32) {
         let pool = self.pool(plane);
+        debug_assert_eq!(self.pools[pool.at()].promised, 0, "{pool:?} has pages left to level");
         assert!(self.pools[pool.at()].good > self.pools[pool.at()].free, "none was in use");
         assert!(self.pools[pool.at()].used >= bound, "{pool:?} has used fewer than {bound} pages");
         self.pools[pool.at()].good -= 1;
@@ -391,6 +432,7 @@ impl Space {
         assert_eq!(self.used, 0, "{block:?} is found bad on a device in use");
         self.take_unused(block, plane);
         let pool = self.pool(plane);
+        assert!(self.pools[pool.at()].good > 0, "{pool:?} has no good block left");
         self.pools[pool.at()].good -= 1;
         self.good_total -= 1;
         self.keep(pool, self.pages_per_block);
@@ -412,6 +454,11 @@ impl Space {
         let pool = self.pool(plane);
         self.pools[pool.at()].used += pages;
         self.used += u64::from(pages);
+        let PoolSpace { used, good, .. } = self.pools[pool.at()];
+        assert!(
+            u64::from(used) <= u64::from(good) * u64::from(self.pages_per_block),
+            "{pool:?} has fewer than {used} pages"
+        );
     }
 
     /// The blocks in the free lists, for the audit.

@@ -73,6 +73,7 @@ impl Validity {
     /// The first valid page in `from..end`.
     #[inline]
     pub(super) fn next(&self, from: Ppn, end: Ppn) -> Option<Ppn> {
+        debug_assert!(from <= end, "pages from {from:?} to {end:?}");
         debug_assert!(end.at() <= self.words.len() * 64, "{end:?} is beyond the device");
         let mut word = from.at() / 64;
         let mut bits = if from < end { self.words[word] & (!0 << (from.0 % 64)) } else { 0 };
@@ -91,6 +92,7 @@ impl Validity {
 
     /// Valid pages in `from..end`.
     pub(super) fn count(&self, from: Ppn, end: Ppn) -> u32 {
+        debug_assert!(end.at() <= self.words.len() * 64, "{end:?} is beyond the device");
         words(from, end).map(|(word, mask)| (self.words[word] & mask).count_ones()).sum()
     }
 
@@ -101,6 +103,7 @@ impl Validity {
 
     /// Take over the validity of all pages.
     pub(super) fn load(&mut self, words: &[u64]) {
+        debug_assert!(self.words.iter().all(|&word| word == 0), "validity is loaded over data");
         self.words.copy_from_slice(words);
     }
 

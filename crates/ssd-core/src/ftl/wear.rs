@@ -52,6 +52,7 @@ impl Wear {
 
     /// Pools in which a block has been erased since they were levelled.
     pub(super) fn due(&self) -> &[bool] {
+        debug_assert!(self.threshold > 0 || !self.due.contains(&true), "wear is not levelled");
         &self.due
     }
 
@@ -65,19 +66,29 @@ impl Wear {
 
     /// The fewest and the most erases that an erase unit survives; `None`: any number.
     pub(super) fn lives(config: &Config) -> Option<RangeInclusive<u32>> {
-        (config.wear.endurance > 0).then(|| life(config, -1.0)..=life(config, 1.0))
+        let lives = (config.wear.endurance > 0).then(|| life(config, -1.0)..=life(config, 1.0));
+        debug_assert!(
+            lives.as_ref().is_none_or(|all| !all.is_empty()),
+            "the weakest lives longest"
+        );
+        lives
     }
 
     /// Whether `block` is worn out by its `erases`-th erase.
     #[inline]
     #[must_use]
     pub fn ends(&self, block: BlockId, erases: u32) -> bool {
+        debug_assert!(
+            self.limits.is_empty() || block.at() < self.limits.len(),
+            "{block:?} has no endurance"
+        );
         self.limits.get(block.at()).is_some_and(|&limit| erases >= limit)
     }
 }
 
 /// The erases that each erase unit survives: as many as the weakest of its flash blocks.
 fn limits(config: &Config, geo: &Geometry) -> Vec<u32> {
+    assert!(config.wear.endurance > 0, "blocks do not wear out");
     let units = geo.pools * geo.blocks_per_pool;
     if config.wear.endurance_spread <= 0.0 {
         return vec![config.wear.endurance; units as usize];
@@ -91,6 +102,7 @@ fn limits(config: &Config, geo: &Geometry) -> Vec<u32> {
 fn life(config: &Config, place: f64) -> u32 {
     assert!((-1.0..=1.0).contains(&place), "{place} is not between the weakest and the best");
     let (mean, spread) = (f64::from(config.wear.endurance), config.wear.endurance_spread);
+    assert!((0.0..=1.0).contains(&spread), "the config layer has checked the spread");
     (mean * (1.0 + spread * place)).round().max(1.0) as u32
 }
 
@@ -107,6 +119,7 @@ impl Ftl {
     /// Mark the blocks that are bad from the factory.
     pub(super) fn begin_life(&mut self, config: &Config) {
         for block in config.factory_bad_units().into_iter().map(BlockId) {
+            assert!(!self.blocks.is_bad(block), "{block:?} is bad twice");
             self.blocks.state[block.at()] = BlockState::Bad;
             self.space.never_good(block, self.geo.first_plane(block));
         }
@@ -124,6 +137,7 @@ impl Ftl {
     pub fn take_cold(&mut self, pool: PoolId) -> Option<BlockId> {
         assert!(self.wear.threshold > 0, "the caller has checked that levelling is due");
         assert!(self.wear.due[pool.at()], "no block of {pool:?} has been erased since");
+        assert_eq!(self.space.promised(pool), 0, "{pool:?} levels already");
         self.wear.due[pool.at()] = false;
         let worn = self.blocks.erases[self.space.most_worn(pool, &self.blocks)?.at()];
         assert!(worn >= self.wear.floor[pool.at()], "{pool:?} has become younger");
@@ -147,6 +161,10 @@ impl Ftl {
     pub fn worn_out_in(&self, pool: PoolId) -> u32 {
         let lost = |b: &BlockId| self.blocks.is_bad(*b) && self.blocks.erases[b.at()] > 0;
         let lost = self.blocks.of_pool(pool).filter(lost).count() as u32;
+        assert!(
+            self.space.good_blocks(pool) <= self.geo.blocks_per_pool,
+            "{pool:?} has more good blocks than blocks"
+        );
         let bad = self.geo.blocks_per_pool - self.space.good_blocks(pool);
         assert!(lost <= bad, "{pool:?} has lost {lost} blocks, and {bad} are bad");
         lost
@@ -184,7 +202,10 @@ impl Ftl {
         let lived =
             |&(&state, &erases): &(&BlockState, &u32)| state != BlockState::Bad || erases > 0;
         let blocks = self.blocks.state.iter().zip(&self.blocks.erases);
-        blocks.filter(lived).map(|(_, &erases)| erases).collect()
+        let lives: Vec<u32> = blocks.filter(lived).map(|(_, &erases)| erases).collect();
+        let never = self.bad_blocks().factory;
+        assert_eq!(lives.len() as u64 + never, self.blocks.len() as u64, "a block is not counted");
+        lives
     }
 
     /// Bytes that the host has written to the flash since the device was new, in whole pages.

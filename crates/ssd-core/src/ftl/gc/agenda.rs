@@ -80,6 +80,8 @@ impl Agenda {
     pub fn new(gc: &Gc, ftl: &Ftl, plugs: &Plugs) -> Agenda {
         let (demands, pools) = (Demands::new(gc, plugs), ftl.geo.pools);
         assert_eq!(pools, ftl.blocks.pools(), "pools of another device");
+        let per_pool = ftl.blocks.blocks_per_pool();
+        assert_eq!(per_pool, ftl.geo.blocks_per_pool, "blocks of another device");
         let (at_once, watches_pages) = (ftl.victim.collects_at_once(), demands.watches_pages());
         Agenda {
             pending: IdSet::new(pools),
@@ -101,6 +103,7 @@ impl Agenda {
     #[inline]
     #[must_use]
     pub fn demand(&self, view: &SpaceView) -> Demand {
+        debug_assert!(view.pool.at() < self.starved.len(), "there is no {:?}", view.pool);
         self.demands.of(view)
     }
 
@@ -132,6 +135,7 @@ impl Agenda {
     /// collect again.
     #[inline(always)]
     pub fn page_written(&mut self, pool: PoolId, opened: bool) {
+        debug_assert!(pool.at() < self.spent.len(), "there is no {pool:?}");
         if opened || self.watches_pages || self.spent[pool.at()] {
             self.set_spent(pool, false);
             self.consider(pool);
@@ -142,6 +146,7 @@ impl Agenda {
     #[inline(always)]
     #[must_use]
     pub fn watches_releases(&self) -> bool {
+        debug_assert!(self.starving as usize <= self.starved.len(), "more pools starve than exist");
         self.starving > 0 || self.at_once
     }
 
@@ -159,6 +164,7 @@ impl Agenda {
     #[inline(always)]
     #[must_use]
     pub fn is_quiet(&self) -> bool {
+        debug_assert!(self.watched >= self.starving, "starved pools are not watched");
         self.watched == 0 && self.pending.is_empty()
     }
 
@@ -172,7 +178,9 @@ impl Agenda {
     /// The next pending pool, in order of their numbers.
     #[inline]
     pub fn pop(&mut self) -> Option<PoolId> {
-        self.pending.pop().map(PoolId)
+        let next = self.pending.pop().map(PoolId);
+        debug_assert!(next.is_none_or(|p| p.at() < self.starved.len()), "{next:?} does not exist");
+        next
     }
 
     /// When a trigger over the device begins to hold, every pool is considered.
@@ -180,6 +188,7 @@ impl Agenda {
         if !self.watches_device {
             return;
         }
+        debug_assert_eq!(ftl.geo.pools as usize, self.starved.len(), "pools of another device");
         let held = self.demands.device_holds(&ftl.space_view(PoolId(0)));
         if held && !self.device_held {
             self.consider_all();
@@ -193,12 +202,15 @@ impl Agenda {
         let mut pools = (0..ftl.geo.pools).map(PoolId).filter(|p| self.starved[p.at()]);
         let at_reserve = |p: &PoolId| self.demand(&ftl.space_view(*p)) == Demand::Reserve;
         assert_eq!(self.starving > 0, self.starved.contains(&true), "starved pools, as counted");
-        pools.clone().find(at_reserve).or_else(|| pools.next())
+        let found = pools.clone().find(at_reserve).or_else(|| pools.next());
+        assert_eq!(found.is_some(), self.starving > 0, "{found:?} of {} starved", self.starving);
+        found
     }
 
     /// Whether the demand of `pool` found nothing to collect when it was last considered.
     #[must_use]
     pub fn is_starved(&self, pool: PoolId) -> bool {
+        debug_assert!(!self.starved[pool.at()] || self.starving > 0, "{pool:?} is not counted");
         self.starved[pool.at()]
     }
 
@@ -208,6 +220,9 @@ impl Agenda {
     pub fn next(&mut self, ftl: &mut Ftl, view: &SpaceView, turn: &impl Turn) -> Next {
         let pool = view.pool;
         debug_assert_eq!(view.free_blocks, ftl.space.free_blocks(pool), "the view is out of date");
+        let used = ftl.space.used_in_pool(pool);
+        debug_assert_eq!(view.pool_used_pages, used, "the view is out of date");
+        debug_assert_eq!(view.clock, ftl.clock, "the view is out of date");
         let demand = self.demands.of(view);
         let reserve = demand == Demand::Reserve;
         let at_once = if reserve { None } else { ftl.at_once(pool) };
@@ -265,6 +280,10 @@ impl Agenda {
 
     fn choose(&mut self, ftl: &mut Ftl, pool: PoolId, reserve: bool) -> Option<Choice> {
         let list = &mut self.lists[pool.at()];
+        debug_assert!(
+            list.is_empty() || self.demands.amount == Amount::AllCandidates,
+            "{pool:?} has a list, and one block is chosen at a time"
+        );
         if let Some(block) = list.pop_front() {
             return Some(Choice::of_policy(block));
         }
@@ -311,6 +330,8 @@ fn check_choice(ftl: &Ftl, pool: PoolId, choice: Choice) {
     debug_assert_eq!(ftl.blocks.pool_of(block), pool, "{choice:?} is in another pool");
     debug_assert_eq!(ftl.space.promised(pool), 0, "{choice:?} while {pool:?} levels wear");
     debug_assert!(!choice.by_reserve || ftl.blocks.invalid(block) > 0, "{choice:?} gains nothing");
+    debug_assert!(!(choice.by_reserve && choice.levels), "{choice:?} has two reasons");
+    debug_assert_eq!(ftl.blocks.pending[block.at()], 0, "{choice:?} has programs pending");
 }
 
 #[cfg(test)]

@@ -43,6 +43,7 @@ pub(crate) fn of(config: &Config) -> Option<Endless> {
     let good = (config.units_per_pool() * config.pools()).checked_sub(bad.iter().sum())?;
     let pool_live = live / config.pools();
     let free = blocks.checked_sub(pool_live.div_ceil(pages))?;
+    assert!(free <= blocks && blocks > 0, "{free} of {blocks} blocks are erased");
     assert!(
         blocks * config.pools() <= good,
         "the pool with the most bad blocks is not the smallest"
@@ -123,11 +124,18 @@ fn one_trial(config: &Config, tried: u32, rng: &mut Stream) -> Option<u64> {
 impl Endless {
     /// Whether it costs more than any device would.
     pub(crate) fn is_refused(&self) -> bool {
+        debug_assert!(self.copies >= self.pages, "a victim is less than a block: {}", self.copies);
         self.copies > MOST_COPIES.max(self.pages)
     }
 
     /// Why the triggers hold.
     fn cause(&self) -> String {
+        debug_assert!(
+            self.free <= self.blocks,
+            "{} of {} blocks are erased",
+            self.free,
+            self.blocks
+        );
         format!(
             "the data of precondition.fill are {:.1} % of the pages and leave at most {} of {} blocks of a \
              pool erased, so that the triggers hold even when nothing is left to collect",
@@ -139,6 +147,7 @@ impl Endless {
 
     /// Why it is refused.
     pub(crate) fn refusal(&self, victim: &str) -> String {
+        debug_assert!(self.is_refused(), "{} copies a page are no reason to refuse", self.copies);
         format!(
             "collection would never end: {}, and gc.victim = {victim:?} takes blocks without invalid pages, \
              about {} page copies for each page the host writes; use a trigger that can be met, another \

@@ -46,6 +46,8 @@ impl Demands {
     pub fn of(&self, view: &SpaceView) -> Demand {
         debug_assert!(view.used_pages <= view.pages, "the device overflows: {view:?}");
         debug_assert!(view.pool_used_pages <= view.pool_pages, "the pool overflows: {view:?}");
+        debug_assert!(view.free_blocks <= view.blocks, "bad blocks are erased: {view:?}");
+        debug_assert!(view.pool_used_pages <= view.used_pages, "a pool exceeds all: {view:?}");
         if view.free_blocks <= self.reserve {
             return Demand::Reserve;
         }
@@ -64,6 +66,7 @@ impl Demands {
     /// policy) is assumed to end.
     #[must_use]
     pub fn outlast(&self, best: &SpaceView) -> bool {
+        debug_assert!(best.free_blocks <= best.blocks, "bad blocks are erased: {best:?}");
         best.free_blocks <= self.reserve || self.triggers.iter().all(|t| t.outlasts(best))
     }
 
@@ -82,6 +85,7 @@ impl Demands {
     /// Whether all triggers on the whole device hold, and there is one.
     #[must_use]
     pub fn device_holds(&self, view: &SpaceView) -> bool {
+        debug_assert!(view.used_pages <= view.pages, "the device overflows: {view:?}");
         let mut watching = self.triggers.iter().filter(|t| t.watches_device()).peekable();
         watching.peek().is_some() && watching.all(|t| t.holds(view))
     }

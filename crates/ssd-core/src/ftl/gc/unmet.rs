@@ -31,6 +31,7 @@ impl Unmet {
     /// Nothing found yet in pools of `blocks_per_pool` blocks.
     #[must_use]
     pub fn new(pools: u32, blocks_per_pool: u32) -> Unmet {
+        assert!(pools > 0 && blocks_per_pool > 0, "an empty device");
         let every = (blocks_per_pool / LOOKS_PER_TURN).max(1);
         Unmet { every, left: vec![0; pools as usize], found: vec![false; pools as usize] }
     }
@@ -40,6 +41,7 @@ impl Unmet {
     /// decides itself when to stop.
     #[inline]
     pub fn at(&mut self, ftl: &Ftl, demands: &Demands, pool: PoolId) -> bool {
+        debug_assert_eq!(self.left.len(), ftl.geo.pools as usize, "pools of another device");
         let left = &mut self.left[pool.at()];
         debug_assert!(*left <= self.every, "{pool:?} is examined too rarely");
         if *left == 0 {
@@ -66,6 +68,7 @@ fn best_view(ftl: &Ftl, pool: PoolId) -> SpaceView {
         invalid += u64::from(ftl.blocks.invalid(block));
     }
     let erased_pages = u64::from(view.free_blocks) * u64::from(ftl.geo.pages_per_block);
+    assert!(ftl.space.gc_room(pool) >= erased_pages, "GC may not use erased pages of {pool:?}");
     let gc_open = ftl.space.gc_room(pool) - erased_pages;
     let packed = live.saturating_sub(gc_open).div_ceil(u64::from(ftl.geo.pages_per_block));
     assert!(packed <= u64::from(sealed), "valid pages take more blocks when they are packed");

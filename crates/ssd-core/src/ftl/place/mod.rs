@@ -20,6 +20,10 @@ impl Layout {
     /// The layout of a configured device.
     #[must_use]
     pub const fn new(device: &DeviceConfig) -> Layout {
+        assert!(
+            device.channels > 0 && device.chips_per_channel > 0 && device.planes_per_chip > 0,
+            "a device without planes"
+        );
         Layout {
             channels: device.channels,
             chips_per_channel: device.chips_per_channel,
@@ -40,7 +44,9 @@ impl Layout {
         debug_assert!(i < self.planes(), "a position beyond the last plane");
         let (channel, rest) = (i % self.channels, i / self.channels);
         let (chip, plane) = (rest % self.chips_per_channel, rest / self.chips_per_channel);
-        PlaneId((channel * self.chips_per_channel + chip) * self.planes_per_chip + plane)
+        let at = (channel * self.chips_per_channel + chip) * self.planes_per_chip + plane;
+        debug_assert!(at < self.planes(), "a plane beyond the last one");
+        PlaneId(at)
     }
 
     /// All planes in striping order.

@@ -169,6 +169,7 @@ fn data(snapshot: &DeviceSnapshot) -> Result<(), String> {
         return Err(format!("page {page} holds admission {sequence} of {admitted}"));
     }
     let valid = |page: usize| c.valid[page / 64] >> (page % 64) & 1 == 1;
+    assert!(c.digest.len() <= c.valid.len() * 64, "the sizes have been checked");
     match (0..c.digest.len()).find(|&page| c.digest[page] == 0 && valid(page)) {
         Some(page) => Err(format!("page {page} is valid and has no digest")),
         None => Ok(()),

@@ -48,6 +48,7 @@ fn encode<T: Word, E>(values: &[T], sink: &mut Sink<'_, E>) -> Result<(), E> {
 
 /// The next `bytes` bytes as values. Memory grows with what there is, whatever `bytes` claims.
 fn decode<T: Word, E>(bytes: u64, fill: &mut Fill<'_, E>) -> Result<Vec<T>, E> {
+    assert!(bytes.is_multiple_of(size_of::<T>() as u64), "a column of {bytes} bytes");
     let (mut values, mut left) = (Vec::new(), bytes);
     let mut buffer = vec![0; PIECE * size_of::<T>()];
     while left > 0 {

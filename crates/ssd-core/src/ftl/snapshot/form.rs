@@ -179,6 +179,9 @@ impl DeviceSnapshot {
                 ))
             })?;
         }
+        let listed: u64 = head.columns.iter().map(|(_, bytes)| bytes).sum();
+        let read: u64 = columns.sizes().iter().map(|(_, bytes)| bytes).sum();
+        assert_eq!(read, listed, "columns of other sizes than the header lists");
         let expected = reader.hash.finish();
         let mut digest = [0; 8];
         reader.fill(&mut digest)?;

@@ -117,6 +117,9 @@ impl DeviceSnapshot {
     /// The block table of the snapshot.
     fn blocks(&self, geo: &Geometry, mut table: BlockTable) -> Result<BlockTable, String> {
         let c = &self.columns;
+        assert_eq!(c.state.len(), table.len(), "the caller has checked the sizes");
+        let flash_blocks = c.state.len() * geo.members as usize;
+        assert_eq!(c.programmed.len(), flash_blocks, "the caller has checked the sizes");
         for (at, &state) in c.state.iter().enumerate() {
             table.state[at] = match state {
                 0 => BlockState::Free,
@@ -216,6 +219,12 @@ impl Ftl {
         assert_eq!(sizes, Ok(()), "the device has other columns than it restores");
         assert_eq!(snapshot.valid_pages(), self.owners.valid_pages(), "valid pages, as counted");
         assert_eq!(snapshot.used_pages(), self.space.used(), "used pages, as counted");
+        assert!(self.clock <= sequence, "more host pages were bound than admitted");
+        let sealed = self.blocks.state.iter().zip(&self.blocks.seal_order);
+        assert!(
+            sealed.into_iter().all(|(&s, &order)| s != BlockState::Sealed || order < self.seals),
+            "a block was sealed after the last seal"
+        );
         Ok(snapshot)
     }
 
@@ -252,6 +261,7 @@ impl Ftl {
     fn load(&mut self, config: &Config, snapshot: &DeviceSnapshot) -> Result<(), String> {
         let (c, counters) = (&snapshot.columns, &snapshot.counters);
         assert_eq!(self.space.used(), 0, "a snapshot is loaded over data");
+        assert_eq!(self.clock, 0, "a snapshot is loaded over data");
         snapshot.check_sizes(&self.geo, self.space.frontiers())?;
         check::check(snapshot, config, &self.geo)?;
         self.flash.load(&self.geo, &c.lpn, &c.programmed, [&c.sequence, &c.digest])?;
@@ -264,6 +274,8 @@ impl Ftl {
             let end = Ppn(first.0 + self.geo.pages_per_block);
             self.blocks.valid[b] = self.owners.count_valid(first, end) as u16;
         }
+        let valid: u64 = self.blocks.valid.iter().map(|&valid| u64::from(valid)).sum();
+        assert_eq!(valid, self.owners.valid_pages(), "valid pages of the blocks, as counted");
         let ground = Ground { geo: &self.geo, blocks: &self.blocks, flash: &self.flash };
         self.space.load(&ground, c, counters.releases, counters.lowest_free_blocks)?;
         self.wear.load(c.level_due.iter().map(|&due| due != 0));

@@ -27,6 +27,8 @@ impl Space {
         let free = self.free.iter().flat_map(FreeList::iter);
         free.for_each(|&(key, block)| order[block as usize] = key);
         assert_eq!(self.open.len() % self.frontiers as usize, 0, "a plane lacks a frontier");
+        let listed = self.free.iter().flat_map(FreeList::iter).count() as u64;
+        assert_eq!(listed, self.free_total, "erased blocks, as counted");
         assert!(self.pools.iter().all(|pool| pool.promised == 0), "a device at rest levels wear");
         columns.free_order = order;
         columns.frontiers = self.open.iter().flat_map(|open| [open.block, open.left]).collect();
@@ -82,6 +84,7 @@ impl Space {
             pool.opened = opened != 0;
         }
         (self.releases, self.lowest_free) = (releases, lowest_free);
+        assert!(lowest_free <= self.free_total, "the caller has checked the counters");
         Ok(())
     }
 
@@ -107,6 +110,8 @@ impl Space {
         (self.good_total, self.free_total) = (total(|pool| pool.good), total(|pool| pool.free));
         self.used = total(|pool| pool.used);
         assert!(self.free_total <= self.good_total, "erased blocks are bad");
+        let listed = self.free.iter().flat_map(FreeList::iter).count() as u64;
+        assert_eq!(listed, self.free_total, "erased blocks, as counted");
     }
 
     fn load_superblocks(&mut self, ground: &Ground<'_>, column: &[u32]) -> Result<(), String> {
@@ -119,6 +124,11 @@ impl Space {
             };
         }
         let (mut rest, mut listed) = (column, vec![false; ground.blocks.len()]);
+        assert_eq!(
+            self.open_supers.len(),
+            self.pools.len() * self.frontiers as usize,
+            "a pool lacks a frontier"
+        );
         for (at, list) in self.open_supers.iter_mut().enumerate() {
             let short = || "the list of open superblocks ends early".to_string();
             let (&count, tail) = rest.split_first().ok_or_else(short)?;
@@ -198,6 +208,7 @@ impl Space {
 
     /// Unbound pages in the open blocks of a frontier.
     fn count_open(&self, ground: &Ground<'_>, pool: PoolId, stream: u32) -> u32 {
+        debug_assert!(stream >= self.gc_stream(), "pages of host frontier {stream} are no room");
         if self.superblock {
             let unbound =
                 |block: &BlockId| self.pages_per_block - u32::from(ground.blocks.bound[block.at()]);

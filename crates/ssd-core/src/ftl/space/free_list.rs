@@ -48,7 +48,12 @@ impl FreeList {
 
     /// Take the first block out.
     pub(super) fn pop_first(&mut self) -> Option<(u32, u32)> {
-        self.0.pop_front()
+        let first = self.0.pop_front();
+        debug_assert!(
+            self.0.front().is_none_or(|next| Some(*next) > first),
+            "{first:?} is not first"
+        );
+        first
     }
 }
 

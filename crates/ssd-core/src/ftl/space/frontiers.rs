@@ -11,6 +11,7 @@ impl Space {
     #[must_use]
     pub fn has_open(&self, plane: PlaneId, stream: u32) -> bool {
         let open = self.open[self.frontier_at(plane, stream)];
+        debug_assert!(open.left <= self.pages_on_plane, "{open:?} on {plane:?}");
         open.left > 0 || (self.superblock && self.next_super(plane, stream, open.block).is_some())
     }
 
@@ -56,6 +57,8 @@ impl Space {
             self.advance_frontier(plane, stream, blocks);
         }
         let open = &mut self.open[at];
+        debug_assert_ne!(open.block, NONE, "frontier {stream} of {plane:?} has no block");
+        debug_assert!(open.left > 0, "frontier {stream} of {plane:?} has no page");
         open.left -= 1;
         let block = BlockId(open.block);
         self.bound(self.pool(plane), stream, 1);
@@ -73,6 +76,7 @@ impl Space {
         let pool = self.pool(plane).at();
         let open = &mut self.open[at];
         open.left = open.left.checked_sub(1)?;
+        debug_assert_ne!(open.block, NONE, "frontier {stream} of {plane:?} has no block");
         let pool = &mut self.pools[pool];
         pool.used += 1;
         self.used += 1;
@@ -97,6 +101,14 @@ impl Space {
             "more pages are used than there are: {pool:?}"
         );
         if stream == gc_stream {
+            debug_assert!(
+                stream != gc_stream || pool.gc_open >= pages,
+                "GC has no such page: {pool:?}"
+            );
+            debug_assert!(
+                stream <= gc_stream || pool.wear_open >= pages,
+                "wear levelling has no such page: {pool:?}"
+            );
             pool.gc_open -= pages;
         } else if stream > gc_stream {
             pool.wear_open -= pages;
@@ -145,6 +157,10 @@ impl Space {
         let block = next.unwrap_or_else(|| self.open_block(plane, stream, blocks));
         debug_assert_eq!(blocks.state[block.at()], BlockState::Open, "{block:?} is not open");
         debug_assert_eq!(blocks.pool_of(block), self.pool(plane), "{block:?} of another pool");
+        debug_assert!(
+            u32::from(blocks.bound[block.at()]) < self.pages_per_block,
+            "{block:?} is open and full"
+        );
         self.open[at] = Open { block: block.0, left: self.pages_on_plane };
     }
 
@@ -158,6 +174,7 @@ impl Space {
         assert_eq!(blocks.state[block.at()], BlockState::Free);
         assert_eq!(blocks.bound[block.at()], 0, "{block:?} is free and programmed");
         assert_eq!(blocks.valid[block.at()], 0, "{block:?} is free and holds data");
+        assert!(self.pools[pool.at()].free > 0, "{block:?} is erased and not counted");
         blocks.state[block.at()] = BlockState::Open;
         self.pools[pool.at()].free -= 1;
         self.free_total -= 1;
@@ -245,10 +262,12 @@ impl Space {
         if stream == self.wear_stream() {
             return self.wear_plane(home, blocks);
         }
+        debug_assert_eq!(stream, self.gc_stream(), "frontier {stream} takes no copies");
         self.planes_of(self.pool(home)).find(|&p| self.has_page(p, stream))
     }
 
     pub(super) fn planes_of(&self, pool: PoolId) -> impl Iterator<Item = PlaneId> + use<> {
+        debug_assert!(pool.at() < self.pools.len(), "there is no {pool:?}");
         let planes = self.planes_per_pool.get();
         (pool.0 * planes..(pool.0 + 1) * planes).map(PlaneId)
     }

@@ -58,19 +58,19 @@ pub struct Policy {
 
 impl Policy {
     pub(super) fn build(spec: &PolicySpec) -> Policy {
-        let ppb = |key| (spec.real(key) * 1e9 + 0.5) as u128;
-        Policy {
-            theta1: ppb("theta1"),
-            theta2: ppb("theta2"),
-            gmax: spec.int("gmax") as u32,
-            up: spec.word("rounding") == "ceil",
-        }
+let ppb = |key| (spec.real(key) * 1e9 + 0.5) as u128;
+let (theta1, theta2) = (ppb("theta1"), ppb("theta2"));
+assert!(theta1 <= theta2, "the config layer has checked the order of the thresholds");
+assert!(theta2 <= ONE, "the config layer has checked the shares");
+let up = spec.word("rounding") == "ceil";
+Policy { theta1, theta2, gmax: spec.int("gmax") as u32, up }
     }
 }
 
 impl ConcurrencyPolicy for Policy {
     fn limit(&self, view: &DeviceView) -> u32 {
         debug_assert!(view.used_pages <= view.pages, "the device overflows: {view:?}");
+debug_assert!(view.channels > 0, "no channel may ever collect: {view:?}");
         let gmax = if self.gmax == 0 { view.channels.div_ceil(2) } else { self.gmax };
         // All shares in parts per billion of `pages`.
         let (used, pages) = (u128::from(view.used_pages) * ONE, u128::from(view.pages));
@@ -82,6 +82,7 @@ impl ConcurrencyPolicy for Policy {
         }
         let share = u128::from(gmax) * (used - self.theta1 * pages);
         let whole = (self.theta2 - self.theta1) * pages;
+        debug_assert!(whole > 0, "a step has no pages between its thresholds: {view:?}");
         let channels = if self.up { share.div_ceil(whole) } else { share / whole };
         assert!(channels <= u128::from(gmax), "{channels} channels may collect, at most {gmax}");
         channels as u32

@@ -43,6 +43,7 @@ struct Value {
 
 impl Value {
     fn better(&self, other: &Value) -> Ordering {
+        debug_assert!(self.cost > 0 && other.cost > 0, "a block costs nothing");
         (self.valid == 0)
             .cmp(&(other.valid == 0))
             .then_with(|| {
@@ -65,6 +66,7 @@ const NOBODY: Bound = Bound { oldest: u64::MAX, lightest: u64::MAX, least: NONE 
 
 impl Bound {
     fn with(self, stamp: u64, weight: u64, valid: u16) -> Bound {
+        debug_assert!(valid != NONE && weight > 0, "{valid} valid pages of weight {weight}");
         Bound {
             oldest: self.oldest.min(stamp),
             lightest: self.lightest.min(weight),
@@ -113,6 +115,8 @@ impl Aged {
 
     /// The table keeps no clocks: the age of every block counts from now.
     pub(super) fn init(&mut self, table: &BlockTable, clock: u64) {
+        assert_eq!(self.slot_of.len(), table.len(), "blocks of another table");
+        assert_eq!(self.pages, table.pages_per_block, "blocks of another size");
         self.slots.fill(EMPTY);
         self.slot_of.fill(EMPTY);
         self.bounds.fill(NOBODY);
@@ -159,7 +163,12 @@ impl Aged {
         assert_eq!(self.slots.get(slot), Some(&block.0), "{block:?} is not in its slot");
         self.slots[slot] = EMPTY;
         let blocks = self.blocks(slot / GROUP);
+        let before = self.bounds[slot / GROUP].least;
         self.bounds[slot / GROUP] = blocks.fold(NOBODY, |bound, b| self.raised(bound, b, table));
+        debug_assert!(
+            self.bounds[slot / GROUP].least >= before,
+            "the bound was too low: {block:?}"
+        );
     }
 
     pub(super) fn select(
@@ -185,6 +194,7 @@ impl Aged {
         }
         let best = best.map(|(block, _)| BlockId(block as u32))?;
         assert_eq!(table.pool_of(best), pool, "{best:?} stands among the slots of {pool:?}");
+        debug_assert!(table.is_candidate(best), "{best:?} is not sealed");
         Some(best)
     }
 
@@ -203,6 +213,7 @@ impl Aged {
         let slot = self.end[pool];
         debug_assert!(slot < (pool + 1) * self.slots_per_pool, "pool {pool} has no slot left");
         debug_assert_eq!(self.slots[slot], EMPTY, "a slot for two blocks");
+        debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
         self.end[pool] += 1;
         self.slots[slot] = block.0;
         self.slot_of[block.at()] = slot as u32;
@@ -213,6 +224,7 @@ impl Aged {
     /// Close the gaps between the blocks of `pool`.
     fn move_up(&mut self, pool: usize, table: &BlockTable) {
         let all = pool * self.slots_per_pool..(pool + 1) * self.slots_per_pool;
+        assert_eq!(self.end[pool], all.end, "pool {pool} has slots left");
         self.bounds[all.start / GROUP..all.end / GROUP].fill(NOBODY);
         self.end[pool] = all.start;
         for slot in all {
@@ -248,6 +260,12 @@ impl Aged {
                 best = Some(this);
             }
         }
+        let former = self.bounds[group];
+        debug_assert!(
+            former.oldest <= bound.oldest && former.lightest <= bound.lightest,
+            "the bound of group {group} was too low"
+        );
+        debug_assert!(former.least <= bound.least, "the bound of group {group} was too low");
         self.bounds[group] = bound;
         best
     }
@@ -265,6 +283,7 @@ impl Aged {
 
     fn value(&self, block: usize, table: &BlockTable, clock: u64) -> Value {
         debug_assert!(clock >= self.stamp[block], "block {block} is from the future");
+        debug_assert!(table.is_candidate(BlockId(block as u32)), "block {block} is not sealed");
         let age = clock - self.stamp[block];
         self.value_of(table.valid[block], age, self.weight(block, table))
     }
@@ -279,6 +298,7 @@ impl Aged {
     #[inline(always)]
     fn value_of(&self, valid: u16, age: u64, weight: u64) -> Value {
         debug_assert!(valid <= self.pages, "{valid} valid pages in a block of {}", self.pages);
+        debug_assert!(weight > 0, "a block without weight is better than any other");
         Value {
             valid,
             gain: u64::from(self.pages - valid) * age,

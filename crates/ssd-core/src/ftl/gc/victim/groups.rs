@@ -33,6 +33,8 @@ impl Least {
 
     /// Build from the table and the members.
     pub(super) fn init<M: Copy + PartialEq>(&mut self, table: &BlockTable, member: &[M], yes: M) {
+        let groups = (self.per_pool * table.pools()) as usize;
+        assert_eq!(self.least.len(), groups, "groups of another table");
         for group in 0..self.least.len() {
             self.rescan(group, table, member, yes);
         }
@@ -43,6 +45,7 @@ impl Least {
     pub(super) fn lower(&mut self, block: BlockId, table: &BlockTable) {
         let group = self.group_of(block, table);
         debug_assert!(self.blocks(group, table).contains(&block.at()), "{block:?} is elsewhere");
+        debug_assert!(table.valid[block.at()] <= table.pages_per_block, "{block:?} overflows");
         self.least[group] = self.least[group].min(table.valid[block.at()]);
     }
 
@@ -52,12 +55,16 @@ impl Least {
         M: Copy + PartialEq,
     {
         debug_assert!(member[block.at()] != yes, "{block:?} leaves and is still a member");
-        self.rescan(self.group_of(block, table), table, member, yes);
+        let group = self.group_of(block, table);
+        let before = self.least[group];
+        self.rescan(group, table, member, yes);
+        debug_assert!(self.least[group] >= before, "{block:?}: the minimum was not the least");
     }
 
     #[inline(always)]
     fn group_of(&self, block: BlockId, table: &BlockTable) -> usize {
         if self.aligned {
+            debug_assert!(table.blocks_per_pool().is_multiple_of(GROUP), "groups of another table");
             return (block.0 / GROUP) as usize;
         }
         let pool = table.pool_of(block).0;
@@ -114,6 +121,7 @@ impl Least {
 
     fn groups(&self, pool: PoolId) -> Range<usize> {
         let first = pool.at() * self.per_pool as usize;
+        debug_assert!(first + self.per_pool as usize <= self.least.len(), "there is no {pool:?}");
         first..first + self.per_pool as usize
     }
 

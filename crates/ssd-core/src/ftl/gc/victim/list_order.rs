@@ -65,6 +65,8 @@ impl VictimPolicy for Policy {
 
     fn on_leave(&mut self, block: BlockId, table: &BlockTable) {
         debug_assert!(!table.is_candidate(block), "{block:?} leaves and is still a candidate");
+        let belongs = table.valid[block.at()] <= self.most_valid;
+        debug_assert_eq!(self.list.contains(block), belongs, "{block:?} and the ratio disagree");
         if self.list.contains(block) {
             self.list.remove(block, table);
         }
@@ -79,11 +81,14 @@ impl VictimPolicy for Policy {
     ) -> Option<BlockId> {
         let first = self.list.first(pool);
         debug_assert!(first.is_none_or(|b| table.valid[b.at()] <= self.most_valid), "{first:?}");
+debug_assert!(first.is_none_or(|b| table.is_candidate(b)), "{first:?} is not sealed");
         first
     }
 
     /// The list, in its order.
-    fn candidates(&self, pool: PoolId, _table: &BlockTable, _clock: u64) -> Vec<BlockId> {
-        self.list.iter(pool).collect()
+fn candidates(&self, pool: PoolId, table: &BlockTable, _clock: u64) -> Vec<BlockId> {
+    let list: Vec<BlockId> = self.list.iter(pool).collect();
+    debug_assert!(list.iter().all(|&b| table.is_candidate(b)), "{list:?} are not sealed");
+    list
     }
 }

@@ -55,6 +55,7 @@ impl Queue {
     /// Append `block` to the queue of its pool.
     pub(super) fn push(&mut self, block: BlockId, table: &BlockTable) {
         debug_assert!(!self.contains(block), "{block:?} is queued twice");
+        debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
         let pool = table.pool_of(block).at();
         let before = std::mem::replace(&mut self.last[pool], block.0);
         debug_assert_eq!(before == END, self.first[pool] == END, "an end of the queue is lost");
@@ -81,6 +82,7 @@ impl Queue {
             END => self.last[pool] = before,
             _ => self.prev[after as usize] = before,
         }
+        debug_assert_eq!(self.first[pool] == END, self.last[pool] == END, "an end is lost");
     }
 
     /// The first block of `pool`.
@@ -91,13 +93,20 @@ impl Queue {
     /// The block behind queued `at`.
     pub(super) fn after(&self, at: BlockId) -> Option<BlockId> {
         debug_assert!(self.contains(at), "{at:?} is not queued");
-        block(self.next[at.at()])
+        let after = block(self.next[at.at()]);
+        debug_assert!(after.is_none_or(|b| self.prev[b.at()] == at.0), "{after:?} has lost {at:?}");
+        after
     }
 
     /// The block before queued `at`.
     pub(super) fn before(&self, at: BlockId) -> Option<BlockId> {
         debug_assert!(self.contains(at), "{at:?} is not queued");
-        block(self.prev[at.at()])
+        let before = block(self.prev[at.at()]);
+        debug_assert!(
+            before.is_none_or(|b| self.next[b.at()] == at.0),
+            "{before:?} has lost {at:?}"
+        );
+        before
     }
 
     /// The queue of `pool`, first to last.

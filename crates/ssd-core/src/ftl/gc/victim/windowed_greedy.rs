@@ -60,6 +60,7 @@ impl Policy {
 
     fn enter(&mut self, block: BlockId, table: &BlockTable) {
         let pool = table.pool_of(block).at();
+debug_assert!(self.sealed.contains(block), "{block:?} enters the window and is not sealed");
         assert!(!self.inside[block.at()], "{block:?} enters the window twice");
         assert!(self.count[pool] < self.size, "{block:?} enters a window that is full");
         self.inside[block.at()] = true;
@@ -95,12 +96,14 @@ impl VictimPolicy for Policy {
 
     #[inline(always)]
     fn on_invalidate(&mut self, block: BlockId, table: &BlockTable, _clock: u64) {
+debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
         if self.inside[block.at()] {
             self.least.lower(block, table);
         }
     }
 
     fn on_leave(&mut self, block: BlockId, table: &BlockTable) {
+debug_assert!(!table.is_candidate(block), "{block:?} leaves and is still a candidate");
         if !self.inside[block.at()] {
             self.sealed.remove(block, table);
             return;
@@ -108,6 +111,7 @@ impl VictimPolicy for Policy {
         let pool = table.pool_of(block).at();
         let last = self.last[pool].expect("a window with a block has a last one");
         assert!(self.count[pool] > 0, "{block:?} leaves an empty window");
+debug_assert!(self.inside[last.at()], "the window ends with {last:?}, which is outside");
         let entering = self.sealed.after(last);
         debug_assert!(entering.is_none_or(|b| !self.inside[b.at()]), "the window ends later");
 
@@ -121,6 +125,7 @@ impl VictimPolicy for Policy {
         if let Some(entering) = entering {
             self.enter(entering, table);
         }
+debug_assert_ne!(self.last[pool], Some(block), "the window ends with a block that left");
         debug_assert!(
             self.count[pool] == 0 || self.last[pool].is_some(),
             "a window without an end"
@@ -134,7 +139,9 @@ impl VictimPolicy for Policy {
         _clock: u64,
         _rng: &mut Stream,
     ) -> Option<BlockId> {
-        self.least.select(pool, table, &self.inside, true)
+let chosen = self.least.select(pool, table, &self.inside, true);
+debug_assert!(chosen.is_none_or(|b| table.is_candidate(b)), "{chosen:?} is not sealed");
+chosen
     }
 
     /// The blocks with an invalid page in the order in which they would be chosen while the window
@@ -149,6 +156,7 @@ impl VictimPolicy for Policy {
             }
             window.extend(queue.next());
         }
+        debug_assert!(queue.next().is_none(), "a sealed block never enters the window");
         chosen
     }
 }
