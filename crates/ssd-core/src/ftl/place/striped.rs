@@ -31,7 +31,7 @@ impl Policy {
 impl PlacementPolicy for Policy {
     #[inline(always)]
     fn place(&mut self, lpn: Lpn, _planes: &dyn Planes) -> PlaneId {
-debug_assert!(lpn != Lpn::NONE, "a page without an address has no plane");
+        debug_assert!(lpn != Lpn::NONE, "a page without an address has no plane");
         self.order[self.planes.div_rem(lpn.0).1 as usize]
     }
 }

@@ -58,19 +58,19 @@ pub struct Policy {
 
 impl Policy {
     pub(super) fn build(spec: &PolicySpec) -> Policy {
-let ppb = |key| (spec.real(key) * 1e9 + 0.5) as u128;
-let (theta1, theta2) = (ppb("theta1"), ppb("theta2"));
-assert!(theta1 <= theta2, "the config layer has checked the order of the thresholds");
-assert!(theta2 <= ONE, "the config layer has checked the shares");
-let up = spec.word("rounding") == "ceil";
-Policy { theta1, theta2, gmax: spec.int("gmax") as u32, up }
+        let ppb = |key| (spec.real(key) * 1e9 + 0.5) as u128;
+        let (theta1, theta2) = (ppb("theta1"), ppb("theta2"));
+        assert!(theta1 <= theta2, "the config layer has checked the order of the thresholds");
+        assert!(theta2 <= ONE, "the config layer has checked the shares");
+        let up = spec.word("rounding") == "ceil";
+        Policy { theta1, theta2, gmax: spec.int("gmax") as u32, up }
     }
 }
 
 impl ConcurrencyPolicy for Policy {
     fn limit(&self, view: &DeviceView) -> u32 {
         debug_assert!(view.used_pages <= view.pages, "the device overflows: {view:?}");
-debug_assert!(view.channels > 0, "no channel may ever collect: {view:?}");
+        debug_assert!(view.channels > 0, "no channel may ever collect: {view:?}");
         let gmax = if self.gmax == 0 { view.channels.div_ceil(2) } else { self.gmax };
         // All shares in parts per billion of `pages`.
         let (used, pages) = (u128::from(view.used_pages) * ONE, u128::from(view.pages));

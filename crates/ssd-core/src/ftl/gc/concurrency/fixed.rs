@@ -28,7 +28,7 @@ impl Policy {
     pub(super) fn build(spec: &PolicySpec) -> Policy {
         let k = spec.int("k");
         assert!(k > 0, "no pool may ever collect: the config layer has checked it");
-assert!(k <= u64::from(u32::MAX), "{k} pools are more than a device can have");
+        assert!(k <= u64::from(u32::MAX), "{k} pools are more than a device can have");
         Policy { k: k as u32 }
     }
 }

@@ -28,7 +28,7 @@ impl ConcurrencyPolicy for Policy {
     fn limit(&self, view: &DeviceView) -> u32 {
         let limit = view.pools.div_ceil(2);
         debug_assert!(limit > 0, "no pool may ever collect: {view:?}");
-debug_assert!(limit <= view.pools, "more pools may collect than there are: {view:?}");
+        debug_assert!(limit <= view.pools, "more pools may collect than there are: {view:?}");
         limit
     }
 }

@@ -37,9 +37,9 @@ pub struct Policy {
 
 impl Policy {
     pub(super) fn build(spec: &PolicySpec) -> Policy {
-let (soft, hard) = (spec.int("soft"), spec.int("hard"));
-assert!(soft.max(hard) <= u64::from(u32::MAX), "the config layer has checked both");
-Policy { soft: soft as u32, hard: hard as u32 }
+        let (soft, hard) = (spec.int("soft"), spec.int("hard"));
+        assert!(soft.max(hard) <= u64::from(u32::MAX), "the config layer has checked both");
+        Policy { soft: soft as u32, hard: hard as u32 }
     }
 }
 

@@ -38,7 +38,7 @@ impl VictimPolicy for Policy {
     }
 
     fn on_seal(&mut self, block: BlockId, table: &BlockTable, _clock: u64) {
-debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
+        debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
         self.sealed.push(block, table);
     }
 
@@ -50,16 +50,16 @@ debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
     fn select(
         &mut self,
         pool: PoolId,
-    table: &BlockTable,
-    _clock: u64,
-    _rng: &mut Stream,
-) -> Option<BlockId> {
-    let first = self.sealed.first(pool);
-    debug_assert!(first.is_none_or(|b| table.is_candidate(b)), "{first:?} is not sealed");
-    let order = |b: BlockId| table.seal_order[b.at()];
-    let next = first.and_then(|b| self.sealed.after(b));
-    debug_assert!(next.map(order) >= next.and(first).map(order), "{next:?} is older");
-    first
+        table: &BlockTable,
+        _clock: u64,
+        _rng: &mut Stream,
+    ) -> Option<BlockId> {
+        let first = self.sealed.first(pool);
+        debug_assert!(first.is_none_or(|b| table.is_candidate(b)), "{first:?} is not sealed");
+        let order = |b: BlockId| table.seal_order[b.at()];
+        let next = first.and_then(|b| self.sealed.after(b));
+        debug_assert!(next.map(order) >= next.and(first).map(order), "{next:?} is older");
+        first
     }
 
     /// Every sealed block with an invalid page, earliest sealed first.

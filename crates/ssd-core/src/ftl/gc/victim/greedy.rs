@@ -52,10 +52,10 @@ impl Policy {
         let ties = match spec.word("ties") {
             "lowest-id" => Ties::LowestId,
             "oldest" => Ties::Oldest,
-random => {
-    assert_eq!(random, "random", "greedy has no such rule for ties");
-    Ties::Random
-}
+            random => {
+                assert_eq!(random, "random", "greedy has no such rule for ties");
+                Ties::Random
+            }
         };
         Policy { least: Least::new(table), ties }
     }

@@ -78,7 +78,7 @@ struct Rank {
 impl Rank {
     /// Whether `self` is collected before `other`.
     fn order(&self, other: &Rank) -> Ordering {
-debug_assert!(self.gain > 0 || self.span > 0, "{:?} has the rate 0 / 0", self.block);
+        debug_assert!(self.gain > 0 || self.span > 0, "{:?} has the rate 0 / 0", self.block);
         let product = |gain: u64, span: u64| u128::from(gain) * u128::from(span);
         other
             .head
@@ -134,18 +134,21 @@ impl Policy {
     /// A page of `block` becomes invalid at `now`.
     #[inline(always)]
     fn note(&mut self, block: BlockId, now: u64) {
-debug_assert_ne!(now, NEVER, "{block:?} loses a page at no time");
+        debug_assert_ne!(now, NEVER, "{block:?} loses a page at no time");
         let first = &mut self.first[block.at()];
         debug_assert!(*first == NEVER || *first <= now, "{block:?} is from the future");
-let newest = self.newest[block.at()];
-debug_assert!(*first == NEVER || newest <= now, "{block:?} is from the future");
+        let newest = self.newest[block.at()];
+        debug_assert!(*first == NEVER || newest <= now, "{block:?} is from the future");
         *first = now.min(*first);
         self.newest[block.at()] = now;
     }
 
     /// The place of `block` among those with `invalid` invalid pages: the lower the rate, the smaller.
     fn entry(&self, block: BlockId, invalid: u16) -> Entry {
-debug_assert!(invalid > 0 && invalid <= self.pages, "{block:?} has {invalid} invalid pages");
+        debug_assert!(
+            invalid > 0 && invalid <= self.pages,
+            "{block:?} has {invalid} invalid pages"
+        );
         let (first, newest) = (self.first[block.at()], self.newest[block.at()]);
         debug_assert!(invalid <= 1 || first <= newest, "{block:?}: {first} to {newest}");
         let place = match invalid {
@@ -161,7 +164,7 @@ debug_assert!(invalid > 0 && invalid <= self.pages, "{block:?} has {invalid} inv
         let invalid = table.invalid(block);
         if invalid >= self.least_invalid {
             debug_assert_eq!(self.listed[block.at()], 0, "{block:?} is listed already");
-debug_assert_ne!(self.first[block.at()], NEVER, "{block:?} has lost no page");
+            debug_assert_ne!(self.first[block.at()], NEVER, "{block:?} has lost no page");
             self.listed[block.at()] = invalid;
             let entry = self.entry(block, invalid);
             let is_new = self.list[table.pool_of(block).at()].insert(entry);
@@ -182,7 +185,7 @@ debug_assert_ne!(self.first[block.at()], NEVER, "{block:?} has lost no page");
         debug_assert_eq!(self.listed[block.at()], invalid, "{block:?} is listed elsewhere");
         let until = if self.until_now { now } else { self.newest[block.at()] };
         let gain = u64::from(invalid) - 1;
-debug_assert!(gain == 0 || until >= self.first[block.at()], "{block:?} is from the future");
+        debug_assert!(gain == 0 || until >= self.first[block.at()], "{block:?} is from the future");
         // 0 / 0 is rate 0.
         let span = if gain == 0 { 1 } else { until - self.first[block.at()] };
         Rank { head: invalid == self.pages && !self.by_rate, gain, span, block }
@@ -194,7 +197,7 @@ debug_assert!(gain == 0 || until >= self.first[block.at()], "{block:?} is from t
         let mut from = 0;
         let firsts = std::iter::from_fn(|| {
             let entry = *list.range((from, 0, BlockId(0))..).next()?;
-debug_assert!(entry.0 <= self.pages, "{entry:?} has more invalid pages than pages");
+            debug_assert!(entry.0 <= self.pages, "{entry:?} has more invalid pages than pages");
             from = entry.0 + 1;
             Some(self.rank(entry, now))
         });
@@ -204,7 +207,7 @@ debug_assert!(entry.0 <= self.pages, "{entry:?} has more invalid pages than page
 
 impl VictimPolicy for Policy {
     fn init(&mut self, table: &BlockTable, clock: u64) {
-assert_eq!(self.listed.len(), table.len(), "blocks of another table");
+        assert_eq!(self.listed.len(), table.len(), "blocks of another table");
         self.first.fill(NEVER);
         self.newest.fill(NEVER);
         self.listed.fill(0);
@@ -215,7 +218,7 @@ assert_eq!(self.listed.len(), table.len(), "blocks of another table");
     }
 
     fn on_seal(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
-debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
+        debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
         if self.first[block.at()] == NEVER && table.invalid(block) > 0 {
             self.note(block, self.now(table, clock));
         }
@@ -224,8 +227,8 @@ debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
 
     #[inline(always)]
     fn on_invalidate(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
-debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
-debug_assert!(table.invalid(block) > 0, "{block:?} has lost no page");
+        debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
+        debug_assert!(table.invalid(block) > 0, "{block:?} has lost no page");
         let now = self.now(table, clock);
         if table.invalid(block) < self.least_invalid {
             self.note(block, now);
@@ -237,7 +240,7 @@ debug_assert!(table.invalid(block) > 0, "{block:?} has lost no page");
     }
 
     fn on_invalidate_open(&mut self, block: BlockId, table: &BlockTable, clock: u64) {
-debug_assert!(!table.is_candidate(block), "{block:?} is sealed");
+        debug_assert!(!table.is_candidate(block), "{block:?} is sealed");
         self.note(block, self.now(table, clock));
     }
 
@@ -256,9 +259,9 @@ debug_assert!(!table.is_candidate(block), "{block:?} is sealed");
         clock: u64,
         _rng: &mut Stream,
     ) -> Option<BlockId> {
-let best = self.best(pool, self.now(table, clock)).map(|rank| rank.block);
-debug_assert!(best.is_none_or(|b| table.is_candidate(b)), "{best:?} is not sealed");
-best
+        let best = self.best(pool, self.now(table, clock)).map(|rank| rank.block);
+        debug_assert!(best.is_none_or(|b| table.is_candidate(b)), "{best:?} is not sealed");
+        best
     }
 
     /// The list, sorted.
@@ -267,8 +270,8 @@ best
         let mut ranks: Vec<Rank> =
             self.list[pool.at()].iter().map(|&entry| self.rank(entry, now)).collect();
         ranks.sort_by(Rank::order);
-let sealed = |rank: &Rank| table.is_candidate(rank.block);
-debug_assert!(ranks.iter().all(sealed), "a block of the list of {pool:?} is not sealed");
+        let sealed = |rank: &Rank| table.is_candidate(rank.block);
+        debug_assert!(ranks.iter().all(sealed), "a block of the list of {pool:?} is not sealed");
         ranks.iter().map(|rank| rank.block).collect()
     }
 

@@ -81,14 +81,14 @@ impl VictimPolicy for Policy {
     ) -> Option<BlockId> {
         let first = self.list.first(pool);
         debug_assert!(first.is_none_or(|b| table.valid[b.at()] <= self.most_valid), "{first:?}");
-debug_assert!(first.is_none_or(|b| table.is_candidate(b)), "{first:?} is not sealed");
+        debug_assert!(first.is_none_or(|b| table.is_candidate(b)), "{first:?} is not sealed");
         first
     }
 
     /// The list, in its order.
-fn candidates(&self, pool: PoolId, table: &BlockTable, _clock: u64) -> Vec<BlockId> {
-    let list: Vec<BlockId> = self.list.iter(pool).collect();
-    debug_assert!(list.iter().all(|&b| table.is_candidate(b)), "{list:?} are not sealed");
-    list
+    fn candidates(&self, pool: PoolId, table: &BlockTable, _clock: u64) -> Vec<BlockId> {
+        let list: Vec<BlockId> = self.list.iter(pool).collect();
+        debug_assert!(list.iter().all(|&b| table.is_candidate(b)), "{list:?} are not sealed");
+        list
     }
 }

@@ -47,10 +47,10 @@ impl Policy {
     pub(super) fn draw(&self, pool: PoolId, table: &BlockTable, rng: &mut Stream) -> BlockId {
         debug_assert!(self.any(pool), "{pool:?} has no sealed block to draw");
         let n = table.blocks_per_pool();
-debug_assert!(
-    table.of_pool(pool).any(|b| table.is_candidate(b)),
-    "a draw in {pool:?} would never end"
-);
+        debug_assert!(
+            table.of_pool(pool).any(|b| table.is_candidate(b)),
+            "a draw in {pool:?} would never end"
+        );
         loop {
             let block = BlockId(pool.0 * n + rng.below(u64::from(n)) as u32);
             if table.is_candidate(block) {
@@ -70,14 +70,14 @@ impl VictimPolicy for Policy {
     }
 
     fn on_seal(&mut self, block: BlockId, table: &BlockTable, _clock: u64) {
-debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
+        debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
         let sealed = &mut self.sealed[table.pool_of(block).at()];
         *sealed += 1;
         assert!(*sealed <= table.blocks_per_pool(), "{block:?} is sealed twice");
     }
 
     fn on_leave(&mut self, block: BlockId, table: &BlockTable) {
-debug_assert!(!table.is_candidate(block), "{block:?} leaves and is still a candidate");
+        debug_assert!(!table.is_candidate(block), "{block:?} leaves and is still a candidate");
         let sealed = &mut self.sealed[table.pool_of(block).at()];
         assert!(*sealed > 0, "{block:?} leaves, and none was sealed");
         *sealed -= 1;

@@ -60,7 +60,7 @@ impl Policy {
 
     fn enter(&mut self, block: BlockId, table: &BlockTable) {
         let pool = table.pool_of(block).at();
-debug_assert!(self.sealed.contains(block), "{block:?} enters the window and is not sealed");
+        debug_assert!(self.sealed.contains(block), "{block:?} enters the window and is not sealed");
         assert!(!self.inside[block.at()], "{block:?} enters the window twice");
         assert!(self.count[pool] < self.size, "{block:?} enters a window that is full");
         self.inside[block.at()] = true;
@@ -96,14 +96,14 @@ impl VictimPolicy for Policy {
 
     #[inline(always)]
     fn on_invalidate(&mut self, block: BlockId, table: &BlockTable, _clock: u64) {
-debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
+        debug_assert!(table.is_candidate(block), "{block:?} is not sealed");
         if self.inside[block.at()] {
             self.least.lower(block, table);
         }
     }
 
     fn on_leave(&mut self, block: BlockId, table: &BlockTable) {
-debug_assert!(!table.is_candidate(block), "{block:?} leaves and is still a candidate");
+        debug_assert!(!table.is_candidate(block), "{block:?} leaves and is still a candidate");
         if !self.inside[block.at()] {
             self.sealed.remove(block, table);
             return;
@@ -111,7 +111,7 @@ debug_assert!(!table.is_candidate(block), "{block:?} leaves and is still a candi
         let pool = table.pool_of(block).at();
         let last = self.last[pool].expect("a window with a block has a last one");
         assert!(self.count[pool] > 0, "{block:?} leaves an empty window");
-debug_assert!(self.inside[last.at()], "the window ends with {last:?}, which is outside");
+        debug_assert!(self.inside[last.at()], "the window ends with {last:?}, which is outside");
         let entering = self.sealed.after(last);
         debug_assert!(entering.is_none_or(|b| !self.inside[b.at()]), "the window ends later");
 
@@ -125,7 +125,7 @@ debug_assert!(self.inside[last.at()], "the window ends with {last:?}, which is o
         if let Some(entering) = entering {
             self.enter(entering, table);
         }
-debug_assert_ne!(self.last[pool], Some(block), "the window ends with a block that left");
+        debug_assert_ne!(self.last[pool], Some(block), "the window ends with a block that left");
         debug_assert!(
             self.count[pool] == 0 || self.last[pool].is_some(),
             "a window without an end"
@@ -139,9 +139,9 @@ debug_assert_ne!(self.last[pool], Some(block), "the window ends with a block tha
         _clock: u64,
         _rng: &mut Stream,
     ) -> Option<BlockId> {
-let chosen = self.least.select(pool, table, &self.inside, true);
-debug_assert!(chosen.is_none_or(|b| table.is_candidate(b)), "{chosen:?} is not sealed");
-chosen
+        let chosen = self.least.select(pool, table, &self.inside, true);
+        debug_assert!(chosen.is_none_or(|b| table.is_candidate(b)), "{chosen:?} is not sealed");
+        chosen
     }
 
     /// The blocks with an invalid page in the order in which they would be chosen while the window
