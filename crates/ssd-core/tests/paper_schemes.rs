@@ -9,7 +9,7 @@ use algorithm_1::Algorithm1;
 use rig::{closed, finish};
 use ssd_core::config::{Config, Input, Kernel, load};
 use ssd_core::ftl::Ftl;
-use ssd_core::ftl::blocks::{BlockState, BlockTable};
+use ssd_core::ftl::blocks::{BlockState, BlockTable, Fill};
 use ssd_core::ftl::gc::victim::{ALL, Victim, VictimPolicy};
 use ssd_core::ftl::plugs::{Outside, Plugs};
 use ssd_core::host::device::Device;
@@ -69,7 +69,7 @@ const TIMES: [&[u64]; 4] = [
 fn lists(spec: &PolicySpec, times: [&[u64]; 4], now: u64) -> [Vec<u32>; 2] {
     let mut table = BlockTable::new(2, 2, 10);
     table.valid.fill(10);
-    table.bound.fill(10);
+    table.fill.fill(Fill { bound: 10, pending: 0 });
     table.state.fill(BlockState::Sealed);
     let mut policy = Victim::build(spec, &table);
     policy.init(&table, 0);
@@ -123,7 +123,7 @@ fn a_page_lost_before_the_seal_counts_from_then() {
     let mut policy = Victim::build(&rates(&[]), &table);
     policy.init(&table, 0);
     for (block, lost) in [(0usize, 10), (1, 40)] {
-        (table.valid[block], table.bound[block]) = (9, 9);
+        (table.valid[block], table.fill[block].bound) = (9, 9);
         table.state[block] = BlockState::Open;
         table.now = Nanos(lost);
         table.valid[block] -= 1;

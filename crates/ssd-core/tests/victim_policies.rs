@@ -107,7 +107,7 @@ impl World {
     fn fill(&mut self, b: usize) {
         let pages = self.table.pages_per_block;
         let lost = if self.rng.chance(0.5) { 0 } else { self.rng.below(u64::from(pages) + 1) };
-        self.table.bound[b] = pages;
+        self.table.fill[b].bound = pages;
         self.table.valid[b] = pages - lost as u16;
         self.table.state[b] = BlockState::Sealed;
         self.table.seal_order[b] = self.seals;
@@ -218,7 +218,7 @@ impl World {
         let Some(b) = self.pick(BlockState::Collecting) else { return };
         self.table.state[b.at()] = BlockState::Free;
         self.table.valid[b.at()] = 0;
-        self.table.bound[b.at()] = 0;
+        self.table.fill[b.at()].bound = 0;
         self.table.erases[b.at()] += 1;
     }
 
@@ -613,8 +613,8 @@ impl Drive {
 
     fn program(&mut self, lpn: usize) {
         let slot = self.frontier * usize::from(self.table.pages_per_block);
-        let ppn = slot + usize::from(self.table.bound[self.frontier]);
-        self.table.bound[self.frontier] += 1;
+        let ppn = slot + usize::from(self.table.fill[self.frontier].bound);
+        self.table.fill[self.frontier].bound += 1;
         self.table.valid[self.frontier] += 1;
         self.map[lpn] = ppn as u32;
         self.reverse[ppn] = lpn as u32;
@@ -634,7 +634,7 @@ impl Drive {
     }
 
     fn full(&self) -> bool {
-        self.table.bound[self.frontier] == self.table.pages_per_block
+        self.table.fill[self.frontier].bound == self.table.pages_per_block
     }
 
     fn tell(&mut self) {
@@ -668,7 +668,7 @@ impl Drive {
             .collect();
         assert_eq!(valid.len(), usize::from(self.table.valid[block.at()]));
         self.table.valid[block.at()] = 0;
-        self.table.bound[block.at()] = 0;
+        self.table.fill[block.at()].bound = 0;
         self.table.erases[block.at()] += 1;
         self.table.state[block.at()] = BlockState::Open;
         self.frontier = block.at();

@@ -35,17 +35,17 @@ impl Ftl {
 
     /// Counts, states and programmed pages of every block agree.
     fn audit_blocks(&self) -> Result<(), String> {
-        let BlockTable { bound, pending, state, erases, seal_order, .. } = &self.blocks;
-        let lengths = [bound.len(), pending.len(), state.len(), erases.len(), seal_order.len()];
-        assert_eq!(lengths, [self.blocks.len(); 5], "columns of the block table of unequal length");
+        let BlockTable { fill, state, erases, seal_order, .. } = &self.blocks;
+        let lengths = [fill.len(), state.len(), erases.len(), seal_order.len()];
+        assert_eq!(lengths, [self.blocks.len(); 4], "columns of the block table of unequal length");
         for b in 0..self.blocks.len() {
             let block = BlockId(b as u32);
             let first = self.geo.first_page(block).0;
             let valid = (first..first + self.geo.pages_per_block)
                 .filter(|&p| self.owners.is_valid(Ppn(p)))
                 .count();
-            let (counted, bound) = (self.blocks.valid[b], self.blocks.bound[b]);
-            let (pending, state) = (self.blocks.pending[b], self.blocks.state[b]);
+            let (counted, bound) = (self.blocks.valid[b], self.blocks.fill[b].bound);
+            let (pending, state) = (self.blocks.fill[b].pending, self.blocks.state[b]);
             hold!(valid == usize::from(counted), "block {b}: {valid} valid, counted {counted}");
             let programmed: u32 =
                 self.geo.planes_of_block(block).map(|p| self.flash.programmed(block, p)).sum();
@@ -117,7 +117,7 @@ impl Ftl {
                 hold!(is_free == listed[b.at()], "block {} is lost or not free", b.0);
             }
             let used: u64 =
-                self.blocks.of_pool(pool).map(|b| u64::from(self.blocks.bound[b.at()])).sum();
+                self.blocks.of_pool(pool).map(|b| u64::from(self.blocks.fill[b.at()].bound)).sum();
             hold!(used == self.space.used_in_pool(pool), "pool {p}: {used} pages used");
             used_total += used;
             hold!(
@@ -156,7 +156,7 @@ impl Ftl {
                 .space
                 .wear_blocks(pool)
                 .iter()
-                .map(|b| u32::from(self.blocks.pages_per_block - self.blocks.bound[b.at()]))
+                .map(|b| u32::from(self.blocks.pages_per_block - self.blocks.fill[b.at()].bound))
                 .sum();
             hold!(
                 open == self.space.wear_open(pool),

@@ -20,6 +20,15 @@ pub enum BlockState {
     Bad = 5,
 }
 
+/// How far an erase unit is filled. Together, since a program changes both.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Fill {
+    /// Pages bound (programmed or being programmed) since the last erase.
+    pub bound: u16,
+    /// Programs bound and not yet completed.
+    pub pending: u16,
+}
+
 /// State of every erase unit. 19 bytes a unit.
 ///
 /// The units of a pool are a contiguous range of ids.
@@ -27,10 +36,8 @@ pub enum BlockState {
 pub struct BlockTable {
     /// Valid pages.
     pub valid: Vec<u16>,
-    /// Pages bound (programmed or being programmed) since the last erase.
-    pub bound: Vec<u16>,
-    /// Programs bound and not yet completed.
-    pub pending: Vec<u16>,
+    /// Pages bound and programs under way.
+    pub fill: Vec<Fill>,
     /// State.
     pub state: Vec<BlockState>,
     /// Erases so far.
@@ -54,8 +61,7 @@ impl BlockTable {
         let n = pools as usize * blocks_per_pool as usize;
         BlockTable {
             valid: vec![0; n],
-            bound: vec![0; n],
-            pending: vec![0; n],
+            fill: vec![Fill::default(); n],
             state: vec![BlockState::Free; n],
             erases: vec![0; n],
             seal_order: vec![0; n],
@@ -112,7 +118,7 @@ impl BlockTable {
     #[must_use]
     pub fn is_candidate(&self, block: BlockId) -> bool {
         debug_assert!(
-            self.state[block.at()] != BlockState::Sealed || self.pending[block.at()] == 0,
+            self.state[block.at()] != BlockState::Sealed || self.fill[block.at()].pending == 0,
             "{block:?} is sealed and has programs pending"
         );
         self.state[block.at()] == BlockState::Sealed
@@ -138,7 +144,7 @@ impl BlockTable {
     pub(super) fn check(&self, block: BlockId) {
         let at = block.at();
         let (state, valid) = (self.state[at], self.valid[at]);
-        let (bound, pending) = (self.bound[at], self.pending[at]);
+        let (bound, pending) = (self.fill[at].bound, self.fill[at].pending);
         debug_assert!(bound <= self.pages_per_block, "{block:?} has {bound} pages bound");
         debug_assert!(
             u32::from(valid) + u32::from(pending) <= u32::from(bound),

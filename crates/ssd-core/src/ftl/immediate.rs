@@ -22,7 +22,7 @@ impl Ftl {
         let block = self.geo.block_of(ppn);
         let replaced = self.claim_now(lpn, ppn, block);
         self.settled(block, 1);
-        debug_assert_eq!(self.blocks.pending[block.at()], 0, "{block:?} has programs pending");
+        debug_assert_eq!(self.blocks.fill[block.at()].pending, 0, "{block:?} has programs pending");
         debug_assert_eq!(
             self.owners.newest(lpn),
             super::map::Entry::Page(ppn),
@@ -55,14 +55,14 @@ impl Ftl {
         self.blocks.now = Nanos(self.clock);
         let ppn = self.flash.program_plain(&self.geo, block, lpn);
         // Bound and settled at once, so that nothing is ever pending.
-        self.blocks.bound[block.at()] += 1;
-        debug_assert!(self.blocks.pending[block.at()] == 0, "{block:?} has programs pending");
+        self.blocks.fill[block.at()].bound += 1;
+        debug_assert!(self.blocks.fill[block.at()].pending == 0, "{block:?} has programs pending");
         debug_assert!(
-            eventful || self.blocks.bound[block.at()] < self.blocks.pages_per_block,
+            eventful || self.blocks.fill[block.at()].bound < self.blocks.pages_per_block,
             "{block:?} is full and stays open"
         );
         let replaced = self.claim_now(lpn, ppn, block);
-        if eventful && self.blocks.bound[block.at()] == self.blocks.pages_per_block {
+        if eventful && self.blocks.fill[block.at()].bound == self.blocks.pages_per_block {
             self.seal(block);
         }
         Some((replaced, eventful))
@@ -101,7 +101,7 @@ impl Ftl {
         self.bound(block, plane, count as u16);
         self.relocate_run(sources, first);
         self.settled(block, count as u16);
-        debug_assert_eq!(self.blocks.pending[block.at()], 0, "{block:?} has programs pending");
+        debug_assert_eq!(self.blocks.fill[block.at()].pending, 0, "{block:?} has programs pending");
         self.space.job_pages_done(self.blocks.pool_of(victim), stream, count);
         count as usize
     }

@@ -194,7 +194,7 @@ impl Ftl {
             let at = block.at();
             assert_eq!(left, 0, "{block:?} lacks valid pages");
             self.blocks.state[at] = BlockState::Sealed;
-            self.blocks.bound[at] = pages as u16;
+            self.blocks.fill[at].bound = pages as u16;
             self.blocks.check(block);
             assert_eq!(self.blocks.valid[at], count, "{block:?} has other valid pages");
             sealed.push((count, rng.bits(), at));

@@ -166,10 +166,11 @@ impl Ftl {
         let at = block.at();
         debug_assert!(count > 0, "no page of {block:?} is bound");
         debug_assert!(self.blocks.state[at] == BlockState::Open);
-        self.blocks.bound[at] += count;
-        self.blocks.pending[at] += count;
-        debug_assert!(self.blocks.bound[at] <= self.blocks.pages_per_block, "{block:?} overflows");
-        if self.blocks.bound[at] == self.blocks.pages_per_block {
+        let fill = &mut self.blocks.fill[at];
+        fill.bound += count;
+        fill.pending += count;
+        debug_assert!(fill.bound <= self.blocks.pages_per_block, "{block:?} overflows");
+        if fill.bound == self.blocks.pages_per_block {
             self.space.fully_bound(block, plane);
         }
     }
@@ -185,10 +186,11 @@ impl Ftl {
     fn settled(&mut self, block: BlockId, count: u16) {
         let at = block.at();
         debug_assert!(self.blocks.state[at] == BlockState::Open, "{block:?} is programmed");
-        debug_assert!(self.blocks.pending[at] >= count, "more pages of {block:?} end than began");
-        debug_assert!(self.blocks.bound[at] >= count, "unbound pages of {block:?} are programmed");
-        self.blocks.pending[at] -= count;
-        if self.blocks.pending[at] == 0 && self.blocks.bound[at] == self.blocks.pages_per_block {
+        let fill = &mut self.blocks.fill[at];
+        debug_assert!(fill.pending >= count, "more pages of {block:?} end than began");
+        debug_assert!(fill.bound >= count, "unbound pages of {block:?} are programmed");
+        fill.pending -= count;
+        if fill.pending == 0 && fill.bound == self.blocks.pages_per_block {
             self.seal(block);
         }
     }
@@ -289,7 +291,7 @@ impl Ftl {
         let block = choice.block;
         let (at, pool) = (block.at(), self.blocks.pool_of(block));
         assert_eq!(self.blocks.state[at], BlockState::Sealed, "{block:?} is not sealed");
-        assert_eq!(self.blocks.pending[at], 0, "{block:?} has programs pending");
+        assert_eq!(self.blocks.fill[at].pending, 0, "{block:?} has programs pending");
         self.blocks.state[at] = BlockState::Collecting;
         self.blocks.check(block);
         self.victim.on_leave(block, &self.blocks);
@@ -347,14 +349,14 @@ impl Ftl {
         let at = block.at();
         assert_eq!(self.blocks.state[at], BlockState::Erasing, "{block:?} is not being erased");
         assert_eq!(self.blocks.valid[at], 0, "{block:?} was erased with valid pages");
-        assert_eq!(self.blocks.pending[at], 0, "{block:?} was erased with programs pending");
+        assert_eq!(self.blocks.fill[at].pending, 0, "{block:?} was erased with programs pending");
         debug_assert_eq!(self.next_valid(block, 0), None, "a page of {block:?} has an owner");
         let mut planes = self.geo.planes_of_block(block);
         debug_assert!(planes.all(|p| self.flash.programmed(block, p) == 0), "{block:?} has pages");
         let gives_back = self.gives_back(block);
         self.blocks.state[at] = if gives_back { BlockState::Free } else { BlockState::Bad };
         self.blocks.erases[at] += 1;
-        let bound = u32::from(std::mem::take(&mut self.blocks.bound[at]));
+        let bound = u32::from(std::mem::take(&mut self.blocks.fill[at].bound));
         debug_assert_eq!(bound, self.geo.pages_per_block, "{block:?} was erased half full");
         self.blocks.check(block);
         let plane = self.geo.first_plane(block);

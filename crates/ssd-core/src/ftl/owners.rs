@@ -250,7 +250,6 @@ impl Owners {
         self.validity.mark(ppn);
         blocks.valid[block.at()] += 1;
         debug_assert!(blocks.valid[block.at()] <= blocks.pages_per_block, "{block:?} overflows");
-        self.valid_pages += 1;
     }
 }
 
@@ -309,8 +308,9 @@ impl Ftl {
         debug_assert_ne!(before, Some(ppn), "{lpn:?} replaces a page with itself");
         self.owners.map.set(lpn, Entry::Page(ppn));
         self.owners.mark(ppn, self.geo.block_of(ppn), &mut self.blocks);
-        if let Some(before) = before {
-            self.disown(before);
+        match before {
+            Some(before) => self.release(before),
+            None => self.owners.valid_pages += 1,
         }
         debug_assert!(
             self.owners.valid_pages <= u64::from(self.owners.user_pages()),
@@ -381,9 +381,13 @@ impl Ftl {
         if !self.owners.map.moves(lpn, source, target) {
             self.owners.moves_under(lpn, source, target);
         }
-        self.owners.valid_pages -= 1;
-        self.lose_valid(self.geo.block_of(source));
-        self.owners.mark(target, self.geo.block_of(target), &mut self.blocks);
+        // As many pages are valid as before, and of a block under collection policies need not hear.
+        let (from, to) = (self.geo.block_of(source), self.geo.block_of(target));
+        debug_assert!(self.blocks.state[from.at()] == BlockState::Collecting, "{from:?} is in use");
+        let left = &mut self.blocks.valid[from.at()];
+        assert!(*left > 0, "{from:?} has no valid page to move");
+        *left -= 1;
+        self.owners.mark(target, to, &mut self.blocks);
         true
     }
 
@@ -420,7 +424,7 @@ impl Ftl {
         self.blocks.valid[victim.at()] -= count as u16;
         self.blocks.valid[target.at()] += count as u16;
         debug_assert!(
-            self.blocks.valid[target.at()] <= self.blocks.bound[target.at()],
+            self.blocks.valid[target.at()] <= self.blocks.fill[target.at()].bound,
             "unbound pages of {target:?} are valid"
         );
     }
@@ -435,7 +439,7 @@ impl Ftl {
         self.owners.validity.mark(ppn);
         self.blocks.valid[block.at()] += 1;
         debug_assert!(
-            self.blocks.valid[block.at()] <= self.blocks.bound[block.at()],
+            self.blocks.valid[block.at()] <= self.blocks.fill[block.at()].bound,
             "unbound pages of {block:?} are valid"
         );
         let old = self.owners.map.replace(lpn, ppn);

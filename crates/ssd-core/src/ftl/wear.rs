@@ -174,7 +174,7 @@ impl Ftl {
     /// nothing under way in it that could change that.
     #[must_use]
     pub fn is_worn_out(&self, pool: PoolId) -> bool {
-        let idle = |b: BlockId| self.blocks.pending[b.at()] == 0;
+        let idle = |b: BlockId| self.blocks.fill[b.at()].pending == 0;
         let streams = 0..self.space.streams().max(2) - 1;
         let full = |p: PlaneId| streams.clone().all(|s| !self.space.host_may_bind(p, s));
         self.worn_out_in(pool) > 0

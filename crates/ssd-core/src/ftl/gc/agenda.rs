@@ -331,7 +331,7 @@ fn check_choice(ftl: &Ftl, pool: PoolId, choice: Choice) {
     debug_assert_eq!(ftl.space.promised(pool), 0, "{choice:?} while {pool:?} levels wear");
     debug_assert!(!choice.by_reserve || ftl.blocks.invalid(block) > 0, "{choice:?} gains nothing");
     debug_assert!(!(choice.by_reserve && choice.levels), "{choice:?} has two reasons");
-    debug_assert_eq!(ftl.blocks.pending[block.at()], 0, "{choice:?} has programs pending");
+    debug_assert_eq!(ftl.blocks.fill[block.at()].pending, 0, "{choice:?} has programs pending");
 }
 
 #[cfg(test)]

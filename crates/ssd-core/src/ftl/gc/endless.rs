@@ -99,7 +99,7 @@ fn one_trial(config: &Config, tried: u32, rng: &mut Stream) -> Option<u64> {
     let mut table = BlockTable::new(1, tried, config.pages_per_unit() as u16);
     let pages = table.pages_per_block;
     for block in 0..tried as usize {
-        (table.valid[block], table.bound[block]) = (pages, pages);
+        (table.valid[block], table.fill[block].bound) = (pages, pages);
         (table.state[block], table.seal_order[block]) = (BlockState::Sealed, block as u64);
     }
     let target = BlockId(tried / 2);

@@ -137,7 +137,7 @@ impl DeviceSnapshot {
                 c.programmed[at * members..(at + 1) * members].iter().map(|&n| u32::from(n));
             let bound = bound.sum::<u32>();
             assert!(bound <= geo.pages_per_block, "the flash has accepted {bound} pages");
-            table.bound[at] = bound as u16;
+            table.fill[at].bound = bound as u16;
         }
         table.erases.clone_from(&c.erases);
         table.seal_order.clone_from(&c.seal_order);
@@ -180,7 +180,7 @@ impl Ftl {
     pub fn snapshot(&self, sequence: u64) -> Result<DeviceSnapshot, String> {
         for (b, &state) in self.blocks.state.iter().enumerate() {
             let busy = matches!(state, BlockState::Collecting | BlockState::Erasing);
-            if busy || self.blocks.pending[b] > 0 {
+            if busy || self.blocks.fill[b].pending > 0 {
                 return Err(format!("block {b} is {state:?} with work in progress"));
             }
         }

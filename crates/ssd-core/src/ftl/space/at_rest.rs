@@ -103,7 +103,7 @@ impl Space {
                 self.pools[pool].free += 1;
             }
             self.pools[pool].good += u32::from(state != BlockState::Bad);
-            self.pools[pool].used += u32::from(ground.blocks.bound[at]);
+            self.pools[pool].used += u32::from(ground.blocks.fill[at].bound);
         }
         self.free = free.into_iter().map(|list| FreeList::new(list.into_iter())).collect();
         let total = |of: fn(&PoolSpace) -> u32| self.pools.iter().map(|p| u64::from(of(p))).sum();
@@ -169,7 +169,7 @@ impl Space {
             } else if open.left > 0 {
                 let block = BlockId(open.block);
                 let is_open = ground.blocks.state[block.at()] == BlockState::Open;
-                let left = self.pages_on_plane - u32::from(ground.blocks.bound[block.at()]);
+                let left = self.pages_on_plane - u32::from(ground.blocks.fill[block.at()].bound);
                 let here = ground.geo.first_plane(block) == PlaneId(plane);
                 let twice = std::mem::replace(&mut taken[block.at()], true);
                 if twice || !(is_open && here && left == open.left) {
@@ -210,8 +210,9 @@ impl Space {
     fn count_open(&self, ground: &Ground<'_>, pool: PoolId, stream: u32) -> u32 {
         debug_assert!(stream >= self.gc_stream(), "pages of host frontier {stream} are no room");
         if self.superblock {
-            let unbound =
-                |block: &BlockId| self.pages_per_block - u32::from(ground.blocks.bound[block.at()]);
+            let unbound = |block: &BlockId| {
+                self.pages_per_block - u32::from(ground.blocks.fill[block.at()].bound)
+            };
             return self.open_supers[self.supers_at(pool, stream)].iter().map(unbound).sum();
         }
         let left = |plane: u32| self.open[self.frontier_at(PlaneId(plane), stream)].left;

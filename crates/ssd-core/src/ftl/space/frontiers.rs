@@ -158,7 +158,7 @@ impl Space {
         debug_assert_eq!(blocks.state[block.at()], BlockState::Open, "{block:?} is not open");
         debug_assert_eq!(blocks.pool_of(block), self.pool(plane), "{block:?} of another pool");
         debug_assert!(
-            u32::from(blocks.bound[block.at()]) < self.pages_per_block,
+            u32::from(blocks.fill[block.at()].bound) < self.pages_per_block,
             "{block:?} is open and full"
         );
         self.open[at] = Open { block: block.0, left: self.pages_on_plane };
@@ -172,7 +172,7 @@ impl Space {
     ) -> BlockId {
         let (block, pool) = (self.take_free(plane, stream, blocks), self.pool(plane));
         assert_eq!(blocks.state[block.at()], BlockState::Free);
-        assert_eq!(blocks.bound[block.at()], 0, "{block:?} is free and programmed");
+        assert_eq!(blocks.fill[block.at()].bound, 0, "{block:?} is free and programmed");
         assert_eq!(blocks.valid[block.at()], 0, "{block:?} is free and holds data");
         assert!(self.pools[pool.at()].free > 0, "{block:?} is erased and not counted");
         blocks.state[block.at()] = BlockState::Open;
