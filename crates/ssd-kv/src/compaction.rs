@@ -100,6 +100,21 @@ impl Compaction {
         })
     }
 
+    /// What must hold between steps.
+    fn check(&self, next_file: u64) {
+        let level = self.picked.level + 1;
+        assert!(self.done.is_sorted_by(|a, b| a.number < b.number), "numbers of outputs ascend");
+        assert!(self.done.iter().all(|f| f.level == level), "outputs go to one level");
+        assert!(self.done.iter().all(|f| f.size > FOOTER as u64), "an output that is no table");
+        assert!(self.outputs().all(|n| n < next_file), "an output with a number not yet given");
+        let Some(open) = &self.open else { return };
+        assert!(open.writer.entries() > 0, "an output is opened for an entry");
+        assert!(open.smallest.len() >= 8, "internal keys end in a tag");
+        let last = open.writer.last_key();
+        assert!(key::compare(&open.smallest, last).is_le(), "the first key is the smallest");
+        assert!(self.done.last().is_none_or(|f| f.number < open.number), "the last output is open");
+    }
+
     /// Numbers of the tables that it writes.
     pub(crate) fn outputs(&self) -> impl Iterator<Item = u64> {
         let open = self.open.iter().map(|o| o.number);
@@ -108,6 +123,7 @@ impl Compaction {
 
     /// Do a step: merge more pairs, finish a table, or make the outputs the new version.
     pub(crate) fn step(&mut self, context: &mut CompactionContext<'_>) -> Result<Progress> {
+        self.check(context.set.next_file);
         let mut bytes = 0;
         while self.merge.valid() {
             if bytes >= STEP {
@@ -150,6 +166,7 @@ impl Compaction {
         let key = self.merge.key();
         if self.open.is_none() {
             let number = context.set.new_number();
+            debug_assert!(!context.set.live().contains(&number), "table {number} is in use");
             let file = context.files.create(&names::table(number))?;
             let writer = TableWriter::new(file, TableOptions::of(context.options));
             self.open = Some(Output { number, smallest: key.to_vec(), writer });
@@ -162,6 +179,7 @@ impl Compaction {
     fn finish_output(&mut self, context: &mut CompactionContext<'_>) -> Result<()> {
         let Some(mut output) = self.open.take() else { return Ok(()) };
         let level = self.picked.level + 1;
+        assert!(output.writer.entries() > 0, "an output is opened for an entry");
         let number = output.number;
         let file = finish(&mut output.writer, output.smallest, (level, number), context.policy);
         // Remembered even if it failed, so that `outputs` lists it until the error is reported.
@@ -187,6 +205,9 @@ impl Compaction {
             context.stats.read(level + 1, files.iter().map(|f| f.size).sum());
         }
         edit.added.clone_from(&self.done);
+        assert!(!edit.deleted.is_empty(), "a compaction without inputs");
+        let inputs = self.picked.inputs.iter().map(Vec::len).sum::<usize>();
+        assert_eq!(edit.deleted.len(), inputs, "each input is deleted once");
         assert!(edit.added.iter().all(|f| f.size > 0), "a table that failed ends the compaction");
         assert!(
             edit.added.iter().all(|f| !edit.deleted.contains(&(level, f.number))),
@@ -204,6 +225,8 @@ pub(crate) fn finish(
     (level, number): (usize, u64),
     policy: &mut dyn Policy,
 ) -> Result<NewFile> {
+    assert!(level < LEVELS, "a table of level {level}");
+    assert!(number > 0, "0 is no number of a table");
     if writer.entries() == 0 {
         return Err(Error::invalid("a table without an entry"));
     }

@@ -69,6 +69,7 @@ impl<V: Clone> Lru<V> {
         if at as usize == self.slots.len() {
             self.slots.push(slot);
         } else {
+            debug_assert!(self.slots[at as usize].value.is_none(), "a slot in use is given again");
             self.slots[at as usize] = slot;
         }
         self.weight += weight;
@@ -87,6 +88,18 @@ impl<V: Clone> Lru<V> {
 
     /// What must hold between calls, as far as it costs nothing.
     fn check(&self) {
+        assert!(self.chains.len().is_power_of_two(), "the mask is all ones");
+        assert!(self.slots.len() <= self.chains.len(), "chains are short");
+        assert!(self.free.len() <= self.slots.len(), "a slot is free twice");
+        let end = |at: u32| self.slots.get(at as usize);
+        assert!(
+            end(self.newest).is_none_or(|slot| slot.newer == NONE),
+            "the newest has a newer one"
+        );
+        assert!(
+            end(self.oldest).is_none_or(|slot| slot.older == NONE),
+            "the oldest has an older one"
+        );
         let is_empty = self.slots.len() == self.free.len();
         assert_eq!(self.oldest == NONE, is_empty, "slots are in use or free");
         assert_eq!(self.newest == NONE, is_empty, "both ends of the order of use");

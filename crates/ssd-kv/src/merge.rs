@@ -33,11 +33,13 @@ impl Source {
 
     #[inline]
     pub(crate) fn key(&self) -> &[u8] {
+        debug_assert!(self.valid(), "no entry");
         each!(self, iter => iter.key(), iter.key())
     }
 
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
+        debug_assert!(self.valid(), "no entry");
         each!(self, iter => iter.value(), iter.value())
     }
 
@@ -185,11 +187,13 @@ impl Order {
 
     #[inline]
     fn current(&self) -> usize {
+        debug_assert!(self.valid(), "no pair");
         self.heap[0] as usize
     }
 
     #[inline]
     fn source(&self) -> &Source {
+        debug_assert!(self.valid(), "no pair");
         &self.sources[self.heap[0] as usize]
     }
 
@@ -208,6 +212,7 @@ impl Order {
     }
 
     fn sift_down(&mut self, mut at: usize) {
+        debug_assert!(at < self.heap.len(), "place {at} of {}", self.heap.len());
         loop {
             let left = 2 * at + 1;
             if left >= self.heap.len() {
@@ -227,6 +232,19 @@ impl Order {
             at = child;
         }
     }
+    /// What must hold between moves.
+    fn check(&self) {
+        let most = if self.forward { self.sources.len() } else { 1 };
+        debug_assert!(self.heap.len() <= most, "{} sources in a heap", self.heap.len());
+        debug_assert!(
+            self.heap.iter().all(|&i| self.sources[i as usize].valid()),
+            "a source that has ended is in the heap"
+        );
+        debug_assert!(
+            !self.forward || self.heap.len() == self.sources.iter().filter(|s| s.valid()).count(),
+            "a source is not in the heap"
+        );
+    }
 
     fn build_heap(&mut self) {
         self.forward = true;
@@ -237,6 +255,7 @@ impl Order {
             self.sift_down(at);
         }
         debug_assert!((0..self.heap.len()).all(|at| self.is_in_order(at)), "no heap");
+        self.check();
     }
 
     fn pick_largest(&mut self) {
@@ -245,6 +264,7 @@ impl Order {
         let valid = (0..self.sources.len() as u32).filter(|&i| self.sources[i as usize].valid());
         let largest = valid.reduce(|a, b| if self.before(a, b) { b } else { a });
         self.heap.extend(largest);
+        self.check();
         debug_assert_eq!(
             self.heap.is_empty(),
             self.sources.iter().all(|source| !source.valid()),
@@ -337,6 +357,7 @@ impl LockedMerge<'_> {
             self.order.sift_down(0);
         }
         debug_assert!(self.order.is_in_order(0), "the smallest key comes first");
+        self.order.check();
         Ok(())
     }
 
@@ -359,6 +380,7 @@ impl LockedMerge<'_> {
         if !iter.valid() {
             self.order.heap.clear();
         }
+        self.order.check();
         true
     }
 
@@ -366,6 +388,7 @@ impl LockedMerge<'_> {
     fn turn_forward(&mut self) -> Result<()> {
         debug_assert_eq!(self.order.heap.len(), 1, "backwards, only the current source is known");
         let current = self.order.current();
+        debug_assert!(!self.order.forward, "a merge turns once");
         let at = self.key().to_vec();
         self.order.heap.clear();
         for (i, source) in self.order.sources.iter_mut().enumerate() {

@@ -92,6 +92,7 @@ impl Options {
             self.max_file_size,
             self.bloom_bits_per_key.unwrap_or(10).into(),
         ];
+        assert_eq!(values.len(), RANGES.len(), "a setting without a range");
         for ((name, least, most), value) in RANGES.into_iter().zip(values) {
             if !(least..=most).contains(&value) {
                 return Err(Error::invalid(format!(

@@ -23,6 +23,7 @@ pub(super) struct DropRule {
 
 impl DropRule {
     pub(super) fn new(picked: &Picked, oldest_view: u64) -> DropRule {
+        assert!(picked.level + 1 < LEVELS, "the last level is not compacted");
         assert!(oldest_view <= MAX_SEQUENCE, "a sequence number has 56 bits");
         DropRule {
             version: picked.version.clone(),
@@ -37,6 +38,7 @@ impl DropRule {
     /// Whether the pair with this key is dropped. Keys must come in order.
     #[inline]
     pub(super) fn drops(&mut self, internal: &[u8]) -> bool {
+        debug_assert!(internal.len() >= 8, "an internal key ends in a tag");
         let (user, tag) = (key::user(internal), key::tag(internal));
         if self.newer.is_none() || user != self.user.as_slice() {
             self.user.clear();
@@ -66,6 +68,10 @@ impl DropRule {
                 self.passed[level] += 1;
             }
         }
+        debug_assert!(
+            (self.below..LEVELS).all(|level| self.passed[level] <= self.version.files[level].len()),
+            "more files are passed than there are"
+        );
         true
     }
 }
@@ -81,6 +87,7 @@ pub(super) struct OutputLimit {
 
 impl OutputLimit {
     pub(super) fn new(picked: &Picked, max_file_size: u64) -> OutputLimit {
+        assert!(max_file_size > 0, "every output would overlap too much");
         let (grandparents, limit) = (picked.grandparents.clone(), 10 * max_file_size);
         let ascends = |pair: &[File]| key::compare(&pair[0].largest, &pair[1].smallest).is_lt();
         assert!(grandparents.windows(2).all(ascends), "each is passed once, in the order of keys");
@@ -89,6 +96,11 @@ impl OutputLimit {
 
     #[inline]
     pub(super) fn stops_before(&mut self, internal: &[u8]) -> bool {
+        debug_assert!(self.at <= self.grandparents.len(), "more files are passed than there are");
+        debug_assert!(
+            self.begun || self.overlapped == 0,
+            "nothing is overlapped before the first key"
+        );
         while let Some(file) = self.grandparents.get(self.at)
             && key::compare(internal, &file.largest) == Ordering::Greater
         {

@@ -14,6 +14,7 @@ pub(super) struct Watch {
 
 impl Watch {
     pub(super) fn new(levels: Vec<usize>) -> Watch {
+        assert!(!levels.is_empty(), "a merge without sources is not watched");
         Watch { inside: vec![None; levels.len()], levels, last: 0 }
     }
 
@@ -28,6 +29,8 @@ impl Watch {
 
     /// The current pair of the merge is kept or dropped.
     pub(super) fn pair(&mut self, merge: &Merge, dropped: bool, policy: &mut dyn Policy) {
+        debug_assert!(merge.valid(), "a pair of a merge that has ended");
+        debug_assert_eq!(self.inside.len(), self.levels.len(), "a block for each source");
         let source = merge.current();
         if source != self.last
             && let Some(interrupted) = self.inside[self.last]
@@ -35,6 +38,10 @@ impl Watch {
             policy.event(interrupted, BlockEvent::Switch);
         }
         self.last = source;
+        debug_assert!(
+            self.inside[source].is_none_or(|block| block.level == self.levels[source]),
+            "a source changes its level"
+        );
         if self.inside[source].is_none() {
             self.inside[source] = self.block_of(source, merge.source());
             if let Some(block) = self.inside[source] {
@@ -51,6 +58,7 @@ impl Watch {
     /// The merge moved on; its last pair came from `source`.
     pub(super) fn after(&mut self, merge: &Merge, source: usize, policy: &mut dyn Policy) {
         debug_assert_eq!(source, self.last, "the source whose pair was told");
+        debug_assert!(self.inside[source].is_some(), "a pair is told before its end");
         let Some(block) = self.inside[source] else { return };
         let at = merge.nth(source);
         if !at.valid() || self.block_of(source, at) != Some(block) {

@@ -52,6 +52,7 @@ impl Db {
 
     /// After this error the contents of the files are uncertain: refuse further writes.
     pub(super) fn poison(&mut self, error: Error) -> Error {
+        debug_assert!(self.poisoned.is_none(), "the first failure is the one that counts");
         assert!(!self.options.read_only, "a read-only store has no work that could fail");
         self.poisoned = Some(error.clone());
         self.manual = None;
@@ -62,6 +63,7 @@ impl Db {
         if let Some(full) = self.full.clone() {
             return self.step_flush(&full);
         }
+        assert!(self.flush.is_none(), "a flush of no memtable");
         if self.compaction.is_none() {
             return match self.next_compaction() {
                 Some(picked)
@@ -89,6 +91,7 @@ impl Db {
     }
 
     fn next_compaction(&mut self) -> Option<Picked> {
+        debug_assert!(self.compaction.is_none(), "one compaction at a time");
         if self.manual.is_some() {
             return self.pick_manual();
         }
@@ -113,6 +116,7 @@ impl Db {
         let oldest = self.views.oldest().unwrap_or(self.set.last_sequence);
         debug_assert!(oldest <= MAX_SEQUENCE, "sequence numbers have 56 bits");
         self.set.pointers[picked.level] = Some(picked.pointer.clone());
+        assert!(oldest <= self.set.last_sequence, "a view sees what was written");
         let compaction = Compaction::begin(picked, oldest, &self.compaction_context())?;
         self.compaction = Some(Box::new(compaction));
         Ok(())
@@ -120,6 +124,8 @@ impl Db {
 
     /// Move the only input to the next level unchanged.
     fn move_down(&mut self, picked: &Picked) -> Result<()> {
+        assert!(self.compaction.is_none(), "one compaction at a time");
+        assert!(picked.level + 1 < LEVELS, "the last level is not compacted");
         assert!(picked.inputs[0].len() == 1 && picked.inputs[1].is_empty(), "one table moves");
         assert!(Arc::ptr_eq(&picked.version, &self.set.current), "picked from an older version");
         let file = &picked.inputs[0][0];
@@ -136,10 +142,13 @@ impl Db {
 
     /// Remove files that are no longer needed. Files that do not belong to the store stay.
     pub(super) fn remove_obsolete(&mut self) -> Result<()> {
+        assert!(!self.options.read_only, "a read-only store removes no files");
         let live = self.set.live();
         let mut writing: BTreeSet<u64> = self.flush.iter().map(|f| f.number()).collect();
         writing.extend(self.compaction.iter().flat_map(|c| c.outputs()));
         assert!(writing.is_disjoint(&live), "a table is complete before it is part of the store");
+        let next = self.set.next_file;
+        assert!(writing.last().is_none_or(|&n| n < next), "an output with a number not yet given");
         for name in self.files.list()? {
             let keep = match names::parse(&name) {
                 Some(FileKind::Log(n)) => n >= self.set.log_number || n == self.set.previous_log,

@@ -20,6 +20,7 @@ pub fn destroy(vfs: Arc<dyn Vfs>) -> Result<()> {
     if files.exists(names::CURRENT)? {
         files.remove(names::CURRENT)?;
     }
+
     for name in files.list()? {
         if names::parse(&name).is_some() && name != names::LOCK {
             files.remove(&name)?;

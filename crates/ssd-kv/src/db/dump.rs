@@ -67,6 +67,7 @@ fn records(
             }
             Entry::Damaged(offset, what) => (offset, Err(what)),
         };
+        debug_assert!(offset < data.len() as u64, "a record at {offset} of {} bytes", data.len());
         match result {
             Ok(lines) => {
                 line(format!("--- offset {offset}")).map_err(stopped)?;
@@ -82,12 +83,14 @@ fn records(
 fn batch_lines(record: Vec<u8>) -> std::result::Result<Vec<String>, &'static str> {
     let batch = WriteBatch::decoded(record).map_err(|d| d.what)?;
     let numbered = (batch.sequence()..).zip(batch.changes().flatten());
-    Ok(numbered
+    let lines: Vec<String> = numbered
         .map(|(sequence, change)| match change {
             Change::Put(k, v) => format!("{sequence}: put '{}' '{}'", escaped(k), escaped(v)),
             Change::Delete(k) => format!("{sequence}: del '{}'", escaped(k)),
         })
-        .collect())
+        .collect();
+    debug_assert_eq!(lines.len(), batch.count() as usize, "a line for each change");
+    Ok(lines)
 }
 
 fn edit_lines(record: Vec<u8>) -> std::result::Result<Vec<String>, &'static str> {
@@ -129,6 +132,8 @@ fn table(files: &Files, name: &str, number: u64, line: Line<'_>) -> Result<()> {
         work.of(iter.key().len() + iter.value().len())?;
         if block != Some(iter.block()) {
             let handle = iter.block();
+            debug_assert!(handle.offset + handle.size <= size, "a block beyond the file");
+            debug_assert_eq!(iter.file(), number, "entries of another table");
             line(format!("--- block at {} of {} bytes", handle.offset, handle.size))
                 .map_err(stopped)?;
             block = Some(handle);

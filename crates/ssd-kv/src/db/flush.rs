@@ -37,6 +37,7 @@ impl Flush {
         files: &Files,
         options: &Options,
     ) -> Result<Flush> {
+        assert!(number > 0, "0 is no number of a table");
         let file = files.create(&names::table(number))?;
         let writer = TableWriter::new(file, TableOptions::of(options));
         let cursor = memory.begin();
@@ -54,6 +55,9 @@ impl Flush {
         policy: &mut dyn Policy,
         tables: &Tables,
     ) -> Result<Option<NewFile>> {
+        let is_begun = self.writer.entries() > 0;
+        debug_assert_eq!(is_begun, !self.smallest.is_empty(), "the first key is that of the table");
+        debug_assert!(is_begun || self.cursor.is_some(), "an empty flush is not at its end");
         if let Some(cursor) = self.cursor {
             let mut bytes = 0;
             let (writer, smallest) = (&mut self.writer, &mut self.smallest);
@@ -80,6 +84,8 @@ impl Flush {
 impl Db {
     /// Do a step for the full memtable: write entries, or make the table part of the store.
     pub(super) fn step_flush(&mut self, memory: &Arc<MemTable>) -> Result<()> {
+        let full = self.full.as_ref();
+        assert!(full.is_some_and(|full| Arc::ptr_eq(full, memory)), "a memtable in use is flushed");
         let Some(flush) = &mut self.flush else {
             let number = self.set.new_number();
             let flush = Flush::begin(memory.clone(), number, &self.files, &self.options)?;
@@ -90,6 +96,7 @@ impl Db {
         let Some(mut file) = flush.advance(&mut *self.policy, &self.tables)? else {
             return Ok(());
         };
+        assert_eq!(file.level, 0, "a memtable is newer than every table");
         file.level = level_for(&self.set, &file, self.options.max_file_size);
         self.stats.wrote(file.level, file.size);
         assert!(self.log_number > self.set.log_number, "the full memtable has a log of its own");
@@ -112,6 +119,7 @@ impl Db {
 fn level_for(set: &VersionSet, file: &NewFile, max_file_size: u64) -> usize {
     let version: &Version = &set.current;
     let (smallest, largest) = (key::user(&file.smallest), key::user(&file.largest));
+    assert!(smallest <= largest, "a range of a table, from its first to its last key");
     if version.overlaps(0, smallest, largest) {
         return 0;
     }
@@ -124,6 +132,7 @@ fn level_for(set: &VersionSet, file: &NewFile, max_file_size: u64) -> usize {
         }
         level += 1;
     }
+    debug_assert!(level <= LOWEST, "level {level} is hard to reclaim");
     debug_assert!(
         (0..=level).all(|above| level == 0 || !version.overlaps(above, smallest, largest)),
         "newer entries would lie below older ones"

@@ -38,6 +38,7 @@ struct Walk {
 impl DbIter {
     pub(super) fn new(merge: Merge, sequence: u64, version: Arc<Version>) -> DbIter {
         debug_assert!(sequence <= MAX_SEQUENCE, "a sequence number has 56 bits");
+        debug_assert!(!merge.valid(), "an iterator begins at no pair");
         let walk = Walk {
             sequence,
             version,
@@ -80,6 +81,7 @@ impl DbIter {
     #[must_use]
     pub fn key(&self) -> &[u8] {
         self.walk.check();
+        debug_assert!(!self.walk.forward || self.merge.valid(), "forwards, it stands at the pair");
         if self.walk.forward { key::user(self.merge.key()) } else { &self.walk.key }
     }
 
@@ -90,6 +92,7 @@ impl DbIter {
     #[must_use]
     pub fn value(&self) -> &[u8] {
         self.walk.check();
+        debug_assert!(!self.walk.forward || self.merge.valid(), "forwards, it stands at the pair");
         match self.walk.spot {
             _ if self.walk.is_value_in_merge() => self.merge.value(),
             Some(spot) => self.walk.copy.get_or_init(|| self.merge.copied(spot)),
@@ -191,6 +194,7 @@ impl LockedIter<'_> {
     #[inline]
     pub fn key(&self) -> &[u8] {
         self.walk.check();
+        debug_assert!(!self.walk.forward || self.merge.valid(), "forwards, it stands at the pair");
         if self.walk.forward { key::user(self.merge.key()) } else { &self.walk.key }
     }
 
@@ -202,6 +206,7 @@ impl LockedIter<'_> {
     #[inline]
     pub fn value(&self) -> &[u8] {
         self.walk.check();
+        debug_assert!(!self.walk.forward || self.merge.valid(), "forwards, it stands at the pair");
         match self.walk.spot {
             _ if self.walk.is_value_in_merge() => self.merge.value(),
             Some(spot) => self.merge.value_at(spot),
@@ -212,6 +217,8 @@ impl LockedIter<'_> {
     /// The tag of the entry at which the merge stands; counts the bytes read.
     fn entry(&mut self) -> Result<(Tag, ValueKind)> {
         debug_assert!(!self.walk.valid, "on the way to a pair, at none");
+        debug_assert!(self.merge.valid(), "an entry of a merge that has ended");
+        debug_assert!(self.walk.until_sample <= SAMPLE, "samples come too rarely");
         let internal = self.merge.key();
         let bytes = internal.len() + self.merge.value_length();
         if bytes < self.walk.until_sample {
@@ -329,6 +336,10 @@ impl LockedIter<'_> {
         if self.walk.forward {
             debug_assert!(self.merge.valid(), "forwards, the merge stands at the pair");
             self.walk.key.clear();
+            debug_assert!(
+                key::tag(self.merge.key()).sequence() <= self.walk.sequence,
+                "a later write"
+            );
             self.walk.key.extend_from_slice(key::user(self.merge.key()));
             self.walk.forward = false;
             loop {

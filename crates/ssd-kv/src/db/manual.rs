@@ -63,6 +63,7 @@ impl Db {
     /// As `step`. If another step or write has failed, the request is dropped.
     pub fn step_request(&mut self, request: u64) -> Result<bool> {
         self.check_writable()?;
+        debug_assert!(request <= self.requests, "request {request} was never made");
         if self.manual.as_ref().is_none_or(|manual| manual.number != request) {
             return Ok(false);
         }
@@ -84,6 +85,8 @@ impl Db {
     pub(super) fn pick_manual(&mut self) -> Option<Picked> {
         while let Some(manual) = &mut self.manual {
             let (from, end) = (manual.from.as_deref(), manual.end.as_deref());
+            assert!(manual.end_level < LEVELS, "the last level is not compacted");
+            assert!(self.compaction.is_none(), "one compaction at a time");
             assert!(manual.level < manual.end_level, "a request ends with its last level");
             let size = self.options.max_file_size;
             let picked = pick::pick_range(&self.set.current, manual.level, from, end, size);
@@ -101,6 +104,7 @@ impl Db {
 
     /// Note that a part of the request is done.
     pub(super) fn manual_went_on(&mut self, done: &Picked) {
+        debug_assert!(done.manual, "a compaction that nobody requested");
         if let (Some(manual), Some(last)) = (&mut self.manual, done.inputs[0].last())
             && manual.level == done.level
         {

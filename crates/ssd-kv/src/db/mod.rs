@@ -96,15 +96,44 @@ impl Db {
     pub fn iter(&self, options: ReadOptions, view: Option<&ReadView>) -> Result<DbIter> {
         let sequence = self.sequence_of(view)?;
         let merge = self.merged(options)?;
+        debug_assert!(sequence <= self.set.last_sequence, "a read sees what was written");
         Ok(DbIter::new(merge, sequence, self.set.current.clone()))
     }
 
     /// What must hold between steps, unless one has failed.
     fn check(&self) {
         self.set.check();
+        assert!(self.poisoned.is_none(), "a step that failed is followed by none");
         assert!(self.flush.is_none() || self.full.is_some(), "a flush of no memtable");
         assert!(self.full.as_ref().is_none_or(|m| !m.is_empty()), "a full memtable has entries");
         assert!(self.log_number >= self.set.log_number, "the log in use is the newest one");
+        let full = self.full.as_ref();
+        assert!(
+            full.is_none() || self.log_number > self.set.log_number,
+            "no log of the full memtable"
+        );
+        assert!(
+            full.is_none_or(|m| !Arc::ptr_eq(m, &self.memory)),
+            "a full memtable is written to"
+        );
+        assert!(full.is_none() || !self.options.read_only, "a read-only store fills no memtable");
+        let flushed = self.flush.as_ref().map(|f| f.number());
+        assert!(flushed < Some(self.set.next_file), "a flush with a number not yet given");
+        debug_assert!(
+            flushed.is_none_or(|n| !self.set.live().contains(&n)),
+            "table {flushed:?} is live"
+        );
+        let mut outputs = self.compaction.iter().flat_map(|c| c.outputs());
+        assert!(outputs.all(|n| Some(n) != flushed), "one number for a flush and a compaction");
+        if let Some(compaction) = &self.compaction {
+            let picked = &compaction.picked;
+            for (level, inputs) in (picked.level..).zip(&picked.inputs) {
+                let there = |f: &crate::version::File| {
+                    self.set.current.files[level].iter().any(|other| other.number == f.number)
+                };
+                debug_assert!(inputs.iter().all(there), "an input of level {level} is gone");
+            }
+        }
         assert!(self.log_number < self.set.next_file, "the number of the log would be given again");
         let oldest = self.views.oldest().unwrap_or(0);
         assert!(oldest <= self.set.last_sequence, "a view of what is not yet written");
@@ -117,6 +146,7 @@ impl Db {
         let iter = |m: &Arc<MemTable>| Source::Memory(crate::memtable::MemIter::new(m.clone()));
         let mut sources: Vec<Source> = memories.map(iter).collect();
         sources.extend(self.set.current.sources(&self.tables, options)?);
+        debug_assert!(!sources.is_empty(), "a store has a memtable");
         Ok(Merge::new(sources))
     }
 

@@ -6,6 +6,7 @@ use super::{Db, Stats, write};
 use crate::error::{Error, Result};
 use crate::format::batch::WriteBatch;
 use crate::format::edit::Edit;
+use crate::format::key::MAX_SEQUENCE;
 use crate::format::log::{Entry, LogReader, LogWriter};
 use crate::format::names::{self, FileKind};
 use crate::memtable::MemTable;
@@ -67,6 +68,7 @@ impl Db {
         let lock = files.lock(names::LOCK)?;
         if !exists {
             VersionSet::create(&files)?;
+            assert!(!options.read_only, "a read-only store is not created");
         }
         let tables = Arc::new(Tables::new(files.clone(), &options));
         let set = VersionSet::recover(files.clone())?;
@@ -164,6 +166,10 @@ impl Recovery {
     /// Write the changes in the logs that the manifest does not cover to tables of level 0.
     fn logs(&mut self) -> Result<()> {
         for number in logs_of(&self.set, &self.files)? {
+            assert!(
+                self.options.read_only || self.memory.is_empty(),
+                "what earlier logs hold is in tables"
+            );
             let damaged = self.stats.damaged_log_records;
             self.replay(number)?;
             if self.stats.damaged_log_records > damaged {
@@ -171,6 +177,11 @@ impl Recovery {
             }
             self.set.use_number(number);
         }
+        assert!(self.damaged.is_sorted(), "logs are read in the order of their numbers");
+        let damaged = self.damaged.len() as u64;
+        assert!(self.stats.damaged_log_records >= damaged, "a damaged log without damage");
+        assert!(self.edit.added.iter().all(|f| f.level == 0), "logs are newer than every table");
+        assert!(self.set.last_sequence <= MAX_SEQUENCE, "sequence numbers have 56 bits");
         Ok(())
     }
 
@@ -221,6 +232,7 @@ impl Recovery {
     }
 
     fn check_fits(&self, memory: &MemTable) -> Result<()> {
+        debug_assert!(self.options.read_only, "only readers keep the logs in memory");
         if memory.usage() <= MOST_IN_MEMORY {
             return Ok(());
         }
@@ -234,6 +246,10 @@ impl Recovery {
     /// Part of a log cannot be recovered.
     fn damaged(&mut self, name: &str, offset: u64, what: &str) -> Result<()> {
         if self.options.paranoid_checks {
+            debug_assert!(
+                !name.is_empty() && !what.is_empty(),
+                "damage without a place or a reason"
+            );
             return Err(Error::corrupt(name, offset, what));
         }
         self.stats.damaged_log_records += 1;
@@ -243,6 +259,7 @@ impl Recovery {
     /// Sequence numbers have no gaps, unless damage that was already reported has made one.
     fn check_gap(&mut self, name: &str, offset: u64, batch: &WriteBatch) -> Result<()> {
         let missing = batch.sequence().saturating_sub(self.set.last_sequence).saturating_sub(1);
+        debug_assert!(batch.sequence() <= MAX_SEQUENCE, "a checked batch");
         if missing == 0 || self.stats.damaged_log_records > 0 {
             return Ok(());
         }
@@ -262,6 +279,7 @@ impl Recovery {
                 break file;
             }
         };
+        assert_eq!((file.level, file.number), (0, number), "the table that was begun");
         self.stats.wrote(0, file.size);
         let last = self.edit.added.last();
         assert!(last.is_none_or(|f| f.number < file.number), "later changes, larger numbers");
@@ -272,6 +290,7 @@ impl Recovery {
     /// Open a read-only store: its files are not changed.
     fn into_reader(mut self, lock: Box<dyn Send + Sync>) -> Db {
         let damaged = self.damaged.iter().map(|&number| self.files.describe(&names::log(number)));
+        assert!(self.options.read_only, "a store that writes has a log");
         self.stats.damaged_logs = damaged.collect();
         assert!(self.edit.added.is_empty(), "what a read-only store recovers stays in memory");
         let log = LogWriter::new(self.files.nowhere(&names::log(self.set.log_number)));
@@ -282,7 +301,13 @@ impl Recovery {
 
     fn into_writer(mut self, lock: Box<dyn Send + Sync>) -> Result<Db> {
         assert!(self.memory.is_empty(), "what the logs hold is in tables");
+        assert!(!self.options.read_only, "a read-only store has no log to write");
         let log_number = self.set.new_number();
+        assert!(self.damaged.iter().all(|&n| n < log_number), "logs have numbers of their own");
+        assert!(
+            self.edit.added.iter().all(|f| f.number < log_number),
+            "the log comes after tables"
+        );
         let log = LogWriter::new(self.files.create(&names::log(log_number))?);
         self.edit.log_number = Some(log_number);
         self.edit.previous_log = Some(0);
@@ -295,6 +320,7 @@ impl Recovery {
         self.memory = Arc::new(MemTable::new(self.options.write_buffer_size));
         let mut db = self.into_db(log, lock);
         db.log_number = log_number;
+        assert_eq!(db.set.log_number, log_number, "the manifest names the log in use");
         db.check();
         db.remove_obsolete()?;
         // A step that fails makes the store refuse writes and say why; it can still be read.
@@ -305,6 +331,7 @@ impl Recovery {
     }
 
     fn into_db(self, log: LogWriter, lock: Box<dyn Send + Sync>) -> Db {
+        assert!(self.edit.added.is_empty(), "tables that no manifest names");
         Db {
             options: self.options,
             files: self.files,

@@ -55,10 +55,12 @@ pub struct TableInfo {
 
 impl Stats {
     pub(crate) fn wrote(&mut self, level: usize, bytes: u64) {
+        debug_assert!(bytes > 0, "a table of no bytes on level {level}");
         self.levels[level].bytes_written += bytes;
     }
 
     pub(crate) fn read(&mut self, level: usize, bytes: u64) {
+        debug_assert!(level > 0, "a compaction writes below what it reads");
         self.levels[level].bytes_read += bytes;
     }
 
@@ -194,6 +196,7 @@ pub(super) fn escaped(bytes: &[u8]) -> String {
 
 /// An internal key as text.
 pub(super) fn shown(internal: &[u8]) -> String {
+    debug_assert!(internal.len() >= 8, "an internal key ends in a tag");
     let tag = key::tag(internal);
     format!("'{}' @ {} : {}", escaped(key::user(internal)), tag.sequence(), tag.0 & 0xff)
 }

@@ -47,6 +47,7 @@ impl Drop for ReadView {
         let mut held = locked(&self.held.0);
         debug_assert!(held.contains_key(&self.sequence), "a view is counted until it is dropped");
         if let Some(count) = held.get_mut(&self.sequence) {
+            debug_assert!(*count > 0, "a view is released once");
             *count -= 1;
             if *count == 0 {
                 held.remove(&self.sequence);

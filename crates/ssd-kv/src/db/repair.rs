@@ -10,7 +10,7 @@ use crate::compaction::finish;
 use crate::error::{Error, Result};
 use crate::format::batch::WriteBatch;
 use crate::format::edit::{COMPARATOR, Edit, LEVELS};
-use crate::format::key::{self, ValueKind};
+use crate::format::key::{self, MAX_SEQUENCE, ValueKind};
 use crate::format::log::{Entry, LogReader};
 use crate::format::names::{self, FileKind};
 use crate::memtable::{MemIter, MemTable};
@@ -72,6 +72,10 @@ pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
     }
     let first = repair.next;
     let edit = repair.merge(sources).inspect_err(|_| repair.remove_from(first))?;
+
+    let above = |f: &crate::format::edit::NewFile| (first..repair.next).contains(&f.number);
+    assert!(edit.added.iter().all(above), "a new table has the number of an old file");
+    assert_eq!(edit.added.is_empty(), repair.found.pairs == 0, "tables hold the pairs");
     assert_eq!(edit.added.len() as u64, repair.found.tables, "the tables that are reported");
     repair.replace(&names, &edit)?;
     Ok(repair.found)
@@ -226,7 +230,9 @@ impl Repair<'_> {
 
     /// Report a gap in the sequence numbers, unless a loss that is already reported explains it.
     fn check_gap(&mut self, path: &str, offset: u64, batch: &WriteBatch) {
+        debug_assert!(batch.last_sequence() <= MAX_SEQUENCE, "a checked batch");
         let (first, last) = (batch.sequence(), batch.last_sequence());
+
         if let Some(before) = self.last
             && first > before + 1
             && self.found.lost.is_empty()
@@ -256,6 +262,7 @@ impl Repair<'_> {
 
     /// Whether every entry of a table can be read and comes after the previous one.
     fn is_in_order(&mut self, table: &Arc<Table>) -> Result<bool> {
+        debug_assert!(self.next > table.number(), "the number of a table would be given again");
         let mut iter = TableIter::new(table.clone(), READ);
         let mut result = iter.first();
         let mut last = Vec::new();
@@ -270,6 +277,7 @@ impl Repair<'_> {
 
     /// Take the pairs that the blocks of a damaged table prove; `index` is the damage of its index or filter.
     fn good_blocks(&mut self, table: &Table, index: Option<Error>) -> Result<Source> {
+        debug_assert!(self.next > table.number(), "the number of a table would be given again");
         let memory = MemTable::new(self.options.max_file_size as usize);
         let (blocks, damage) = listed(table, index.is_none());
         let index = index.or(damage.map(|damage| table.index_damage(damage)));
@@ -306,6 +314,8 @@ impl Repair<'_> {
 
     /// Write the newest version of every key to new tables. Returns the edit for the manifest.
     fn merge(&mut self, sources: Vec<Source>) -> Result<Edit> {
+        assert_eq!(self.found.pairs, 0, "a repair merges once");
+        assert_eq!(self.found.tables, 0, "a repair merges once");
         let mut merge = Merge::new(sources);
         let (mut last_user, mut last_sequence): (Option<Vec<u8>>, u64) = (None, 0);
         let mut edit = Edit::default();
@@ -353,6 +363,12 @@ impl Repair<'_> {
         if let Some((number, smallest, mut writer)) = open.take() {
             assert!(number < self.next, "a table with a number not yet given");
             let at = (LEVELS - 1, number);
+            let last = edit.added.last();
+            assert!(last.is_none_or(|f| f.number < number), "numbers of tables ascend");
+            assert!(
+                last.is_none_or(|f| key::compare(&f.largest, &smallest).is_lt()),
+                "tables of a sorted level do not overlap"
+            );
             edit.added.push(finish(&mut writer, smallest, at, &mut Stock)?);
             self.found.tables += 1;
         }
@@ -361,6 +377,7 @@ impl Repair<'_> {
 
     /// Make the new tables the store. Old logs and tables are kept under other names.
     fn replace(&mut self, old: &[String], edit: &Edit) -> Result<()> {
+        assert!(old.iter().all(|name| names::parse(name).is_some()), "files of others stay");
         let number = self.next;
         // An empty log, so that no old one is replayed if the renaming below is cut short.
         let log = number + 1;

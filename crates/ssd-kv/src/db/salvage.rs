@@ -102,6 +102,7 @@ fn drop_disorder(found: &mut [Interval]) {
     let mut before: Option<(usize, &[u8])> = None;
     for (i, entries) in found.iter().enumerate() {
         let Ok(entries) = entries else { continue };
+        debug_assert!(!entries.is_empty(), "an interval without entries is left out");
         let (first, last) = (&entries[0].0, &entries[entries.len() - 1].0);
         debug_assert!(key::compare(first, last).is_le(), "intervals are in order inside");
         if let Some((j, end)) = before
@@ -119,6 +120,7 @@ fn drop_disorder(found: &mut [Interval]) {
 /// The entries from a restart to the next one, all whole and in order.
 fn interval(block: &Block, restart: usize) -> Interval {
     let (start, end) = (block.restart(restart)?, block.interval_end(restart)?);
+    debug_assert!(start <= block.size() && end <= block.size(), "an interval beyond the block");
     let mut entries = Entries::new();
     let mut iter = BlockIter::new(block.clone());
     if start == end {

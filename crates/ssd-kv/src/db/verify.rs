@@ -47,6 +47,7 @@ impl Db {
             found.tables += 1;
             found.bytes += file.size;
         }
+        debug_assert!(found.entries >= found.tables, "a table without an entry");
         self.verify_precedence(&mut work)?;
         Ok(found)
     }
@@ -62,6 +63,7 @@ impl Db {
         let mut newer: Option<(Vec<u8>, usize, u64)> = None;
         merge.first()?;
         while merge.valid() {
+            debug_assert!(merge.current() < ranks.len(), "a source without a rank");
             work.of(merge.key().len() + merge.value().len())?;
             let rank = ranks[merge.current()];
             // 0 is no number of a table.
@@ -103,6 +105,7 @@ fn verify_table(
     last_sequence: u64,
     work: &mut Work,
 ) -> Result<u64> {
+    debug_assert_eq!(table.number(), file.number, "another table is verified");
     let mut iter = TableIter::new(table.clone(), CHECKED);
     let (mut count, mut last) = (0, Vec::new());
     iter.first()?;

@@ -38,6 +38,7 @@ impl Db {
         let mut batch = std::mem::take(&mut self.scratch);
         batch.clear();
         batch.put(key, value);
+        debug_assert_eq!(batch.count(), 1, "a put is a batch of one change");
         let result = self.write_own(&mut batch, sync);
         self.scratch = batch;
         result
@@ -52,6 +53,7 @@ impl Db {
         let mut batch = std::mem::take(&mut self.scratch);
         batch.clear();
         batch.delete(key);
+        debug_assert_eq!(batch.count(), 1, "a deletion is a batch of one change");
         let result = self.write_own(&mut batch, sync);
         self.scratch = batch;
         result
@@ -91,6 +93,7 @@ impl Db {
         }
         let inserted = insert(&self.memory, batch);
         assert!(inserted.is_ok(), "a batch whose changes were read before");
+        debug_assert!(batch.count() == 0 || !self.memory.is_empty(), "the changes are elsewhere");
         self.set.last_sequence += u64::from(batch.count());
         assert_eq!(self.set.last_sequence, batch.last_sequence(), "a number for each change");
         self.after_write().map_err(|error| Error::Applied(Box::new(error)))
@@ -98,6 +101,8 @@ impl Db {
 
     fn log_batch(&mut self, batch: &WriteBatch, sync: bool) -> Result<()> {
         assert_eq!(batch.sequence(), self.set.last_sequence + 1, "replay looks for gaps");
+        assert!(self.poisoned.is_none(), "a log whose contents are uncertain");
+        debug_assert!(!self.options.read_only, "the log of a read-only store takes no data");
         self.log.add(batch.bytes())?;
         if sync {
             self.log.sync()?;
@@ -171,6 +176,8 @@ impl Db {
     /// Begin a new memtable with a new log; the full memtable waits to be written to a table.
     pub(super) fn switch_memory(&mut self) -> Result<()> {
         assert!(self.full.is_none(), "the full memtable would be lost");
+        assert!(!self.memory.is_empty(), "a memtable without an entry makes no table");
+        assert!(self.flush.is_none(), "a flush of no memtable");
         let number = self.set.new_number();
         assert!(number > self.log_number, "logs are read in the order of their numbers");
         let file = match self.files.create(&names::log(number)) {
@@ -195,6 +202,7 @@ impl Db {
 
     /// Write all memtables to tables.
     pub(super) fn flush_memory(&mut self) -> Result<()> {
+        debug_assert!(!self.options.read_only, "a read-only store writes no tables");
         self.flush_full()?;
         if !self.memory.is_empty() {
             self.switch_memory()?;
@@ -216,6 +224,7 @@ impl Db {
 /// Add the changes of a batch to a memtable.
 pub(super) fn insert(memory: &MemTable, batch: &WriteBatch) -> Result<()> {
     let mut next = batch.sequence();
+
     for (sequence, change) in (batch.sequence()..).zip(batch.changes()) {
         next = sequence + 1;
         match change? {

@@ -42,29 +42,46 @@ impl WriteBatch {
 
     /// Set the value of `key`. Both may be empty.
     pub fn put(&mut self, key: &[u8], value: &[u8]) {
+        let start = self.data.len();
         self.data.push(ValueKind::Value as u8);
         put_prefixed(&mut self.data, key);
         put_prefixed(&mut self.data, value);
         self.set_count(self.count() + 1);
+        let put = Change::Put(key, value);
+        debug_assert!(self.ends_with(start, put), "readers find another change");
     }
 
     /// Delete `key`, whether or not it has a value.
     pub fn delete(&mut self, key: &[u8]) {
+        let start = self.data.len();
         self.data.push(ValueKind::Deletion as u8);
         put_prefixed(&mut self.data, key);
         self.set_count(self.count() + 1);
+        debug_assert!(self.ends_with(start, Change::Delete(key)), "readers find another change");
+    }
+
+    /// Whether `change` takes the bytes from `start` on, as readers see them.
+    fn ends_with(&self, start: usize, change: Change<'_>) -> bool {
+        debug_assert!(start >= HEADER, "a change in the header");
+        change_at(&self.data, start).is_ok_and(|found| found == (change, self.data.len()))
     }
 
     /// Remove all changes.
     pub fn clear(&mut self) {
         self.data.clear();
         self.data.resize(HEADER, 0);
+        debug_assert_eq!(self.count(), 0, "a header of zeros has no changes");
     }
 
     /// Append the changes of another batch.
     pub fn extend(&mut self, other: &WriteBatch) {
+        debug_assert!(other.data.len() >= HEADER, "even an empty batch has its header");
         self.data.extend_from_slice(&other.data[HEADER..]);
         self.set_count(self.count() + other.count());
+        debug_assert!(
+            self.count() as usize <= (self.data.len() - HEADER) / 2,
+            "a change takes two bytes at least"
+        );
     }
 
     /// The number of changes.
@@ -122,6 +139,7 @@ impl WriteBatch {
 
     /// The sequence number of the last change; of an empty batch, the number before its first.
     pub(crate) fn last_sequence(&self) -> u64 {
+        debug_assert!(self.sequence() <= MAX_SEQUENCE, "a sequence number has 56 bits");
         (self.sequence() + u64::from(self.count())).saturating_sub(1)
     }
 
@@ -152,6 +170,7 @@ impl WriteBatch {
         if count != batch.count() {
             return Err(Damage::at(8, "a batch with a wrong count"));
         }
+        debug_assert!(batch.last_sequence() <= MAX_SEQUENCE, "a sequence number has 56 bits");
         Ok(batch)
     }
 

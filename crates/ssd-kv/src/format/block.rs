@@ -41,6 +41,7 @@ impl BlockBuilder {
             "keys in order, each once"
         );
         let shared = self.shared(key);
+        let expected = cfg!(debug_assertions).then(|| self.size_with(key, value));
         if self.since_restart >= self.interval {
             self.restarts.push(self.data.len() as u32);
             self.since_restart = 0;
@@ -55,6 +56,20 @@ impl BlockBuilder {
         debug_assert_eq!(self.last_key, key, "what readers put together");
         self.since_restart += 1;
         self.entries += 1;
+        debug_assert!(expected.is_none_or(|n| n == self.size()), "blocks are cut by this size");
+        self.check();
+    }
+
+    /// What must hold between calls.
+    fn check(&self) {
+        debug_assert_eq!(self.restarts.first(), Some(&0), "the first key of a block is whole");
+        debug_assert!(self.since_restart <= self.interval, "restarts come at every interval");
+        debug_assert_eq!(self.entries == 0, self.data.is_empty(), "bytes without an entry");
+        let (count, last) = (self.restarts.len(), self.restarts.last());
+        debug_assert!(last.is_some_and(|&at| at as usize <= self.data.len()), "beyond entries");
+        let intervals = self.entries.div_ceil(self.interval);
+        debug_assert_eq!(count, intervals.max(1), "a restart at every interval");
+        debug_assert!(self.since_restart <= self.entries, "entries are counted since a restart");
     }
 
     /// Size of the block in bytes, if it ended here.
@@ -77,6 +92,8 @@ impl BlockBuilder {
 
     /// Finish the block and return it; `clear` begins the next one.
     pub(crate) fn finish(&mut self) -> &[u8] {
+        self.check();
+        assert!(self.data.len() <= u32::MAX as usize, "offsets of restarts have 32 bits");
         let restarts = self.entries.div_ceil(self.interval).max(1);
         assert_eq!(self.restarts.len(), restarts, "one at every interval");
         let size = self.size();
@@ -96,6 +113,7 @@ impl BlockBuilder {
         self.since_restart = 0;
         self.entries = 0;
         self.last_key.clear();
+        self.check();
     }
 }
 
@@ -163,6 +181,7 @@ impl Block {
                 (shared, further, value, next)
             }
         };
+        debug_assert!(start <= self.limit, "a head beyond the entries");
         let (shared, further, value) = (shared as usize, further as usize, value as usize);
         if self.limit - start < further + value {
             return Err(bad());
@@ -189,6 +208,7 @@ impl Block {
     /// Whether the entry at a restart is the only one before the next restart.
     pub(crate) fn is_alone(&self, index: usize) -> bool {
         let next = self.interval_end(index);
+
         let end = self.restart(index).and_then(|at| self.head(at));
         end.map(|(_, further, value, start)| start + further + value) == next
     }
@@ -229,6 +249,7 @@ impl BlockIter {
 
     #[inline]
     pub(crate) fn valid(&self) -> bool {
+        debug_assert!(self.at <= self.block.limit, "a place beyond the block");
         self.at < self.block.limit
     }
 
@@ -247,6 +268,7 @@ impl BlockIter {
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
         debug_assert!(self.valid(), "no entry");
+        debug_assert!(self.value.1 == self.next, "an entry ends with its value");
         &self.block.data[self.value.0..self.value.1]
     }
 
@@ -280,6 +302,7 @@ impl BlockIter {
         self.next = middle + value;
         debug_assert!(at < self.next && self.next <= self.block.limit, "on, and in the block");
         debug_assert_eq!(self.key.len(), shared + further, "the lengths of the entry");
+
         Ok(())
     }
 
@@ -335,6 +358,7 @@ impl BlockIter {
             return Ok(());
         }
         debug_assert!(low <= high && high <= self.block.restarts, "restarts {low} to {high}");
+        debug_assert_eq!(self.least, 8, "only internal keys can be searched");
         // The last restart whose key is below the target, or the first one.
         let (mut low, mut high) = (low.saturating_sub(1), high.saturating_sub(1));
         while low < high {

@@ -35,8 +35,10 @@ pub(crate) fn append(out: &mut Vec<u8>, hashes: &[u32], bits_per_key: u32) {
     let bytes = (hashes.len() * bits_per_key as usize).max(64).div_ceil(8);
     assert!(bits_per_key > 0, "a filter without bits denies every key");
     let start = out.len();
+    assert!(bytes < 1 << 29, "positions of bits have 32 bits");
     out.resize(start + bytes, 0);
     let bits = bytes as u32 * 8;
+
     for &key in hashes {
         let (mut h, delta) = (key, key.rotate_right(17));
         for _ in 0..probes {
@@ -59,6 +61,7 @@ pub(crate) fn may_contain(filter: &[u8], key: u32) -> bool {
         return true; // kept for encodings to come
     }
     let bits = array.len() as u32 * 8;
+
     let (mut h, delta) = (key, key.rotate_right(17));
     (0..probes).all(|_| {
         let bit = h % bits;

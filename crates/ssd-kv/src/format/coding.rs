@@ -3,15 +3,18 @@
 /// Append `value` in groups of 7 bits, lowest first.
 #[inline]
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    let (start, whole) = (out.len(), value);
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
     }
     out.push(value as u8);
+    debug_assert_eq!(out.len() - start, varint_length(whole), "sizes are computed ahead");
 }
 
 /// Append the length of `bytes`, then `bytes`.
 pub(crate) fn put_prefixed(out: &mut Vec<u8>, bytes: &[u8]) {
+    debug_assert!(u32::try_from(bytes.len()).is_ok(), "lengths are read as 32 bits");
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
@@ -19,7 +22,9 @@ pub(crate) fn put_prefixed(out: &mut Vec<u8>, bytes: &[u8]) {
 /// The number of bytes that `put_varint` writes for `value`.
 pub(crate) fn varint_length(value: u64) -> usize {
     // The number of bits, divided by 7 and rounded up: 64 - zeros + 6.
-    (70 - (value | 1).leading_zeros() as usize) / 7
+    let length = (70 - (value | 1).leading_zeros() as usize) / 7;
+    debug_assert!((1..=10).contains(&length), "{length} bytes of a varint");
+    length
 }
 
 /// A varint of at most 32 bits at `at`, and where it ends.

@@ -46,6 +46,13 @@ pub(crate) struct Edit {
 impl Edit {
     pub(crate) fn encoded(&self) -> Vec<u8> {
         let mut out = Vec::new();
+        assert!(self.deleted.iter().all(|&(level, _)| level < LEVELS), "readers refuse the level");
+        assert!(self.added.iter().all(|f| f.level < LEVELS), "readers refuse the level");
+        assert!(self.last_sequence <= Some(MAX_SEQUENCE), "readers refuse the sequence number");
+        let keys = self.added.iter().flat_map(|f| [&f.smallest, &f.largest]);
+        assert!(keys.into_iter().all(|key| key.len() >= 8), "readers refuse the key");
+        let pointers = self.compact_pointers.iter();
+        assert!(pointers.into_iter().all(|(_, key)| key.len() >= 8), "readers refuse the key");
         if let Some(name) = &self.comparator {
             put_varint(&mut out, COMPARATOR_TAG.into());
             put_prefixed(&mut out, name.as_bytes());

@@ -44,6 +44,7 @@ impl FilterBuilder {
         assert!(self.hashes.is_empty(), "keys that no filter has");
         assert!(self.offsets.is_sorted(), "a filter ends where the next one begins");
         let array = self.result.len() as u32;
+        assert!(self.result.len() <= u32::MAX as usize, "offsets have 32 bits");
         for offset in &self.offsets {
             self.result.extend_from_slice(&offset.to_le_bytes());
         }
@@ -54,6 +55,8 @@ impl FilterBuilder {
 
     fn generate(&mut self) {
         self.offsets.push(self.result.len() as u32);
+        debug_assert!(u32::try_from(self.result.len()).is_ok(), "offsets have 32 bits");
+        debug_assert_eq!(self.offsets.first(), Some(&0), "the first filter comes first");
         if !self.hashes.is_empty() {
             bloom::append(&mut self.result, &self.hashes, self.bits_per_key);
             self.hashes.clear();

@@ -45,6 +45,11 @@ impl Footer {
         assert!(out.len() <= FOOTER - 8, "two handles leave room for the magic number");
         out.resize(FOOTER - 8, 0);
         out.extend_from_slice(&MAGIC.to_le_bytes());
+        let read = Footer::decoded(&out);
+        assert!(
+            read.is_ok_and(|f| f.metaindex == self.metaindex && f.index == self.index),
+            "readers find other blocks"
+        );
         out
     }
 

@@ -48,17 +48,20 @@ pub(crate) fn internal(user: &[u8], tag: Tag) -> Vec<u8> {
     let mut key = Vec::with_capacity(user.len() + 8);
     key.extend_from_slice(user);
     key.extend_from_slice(&tag.0.to_le_bytes());
+    debug_assert_eq!(self::tag(&key), tag, "readers find another tag");
     key
 }
 
 /// The user key of an internal key. Readers refuse keys that are too short.
 #[inline]
 pub(crate) fn user(internal: &[u8]) -> &[u8] {
+    debug_assert!(internal.len() >= 8, "an internal key ends in a tag");
     &internal[..internal.len() - 8]
 }
 
 #[inline]
 pub(crate) fn tag(internal: &[u8]) -> Tag {
+    debug_assert!(internal.len() >= 8, "an internal key ends in a tag");
     Tag(fixed64(internal, internal.len() - 8))
 }
 

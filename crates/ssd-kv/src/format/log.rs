@@ -43,6 +43,7 @@ impl LogWriter {
                 continue;
             }
             let length = payload.len().min(left - HEADER);
+            debug_assert!(length <= usize::from(u16::MAX), "a length of 16 bits");
             let (fragment, rest) = payload.split_at(length);
             let kind = match (first, rest.is_empty()) {
                 (true, true) => FULL,
@@ -73,6 +74,8 @@ impl LogWriter {
     }
 
     pub(crate) fn sync(&mut self) -> Result<()> {
+        let place = (self.file.written() % BLOCK as u64) as usize;
+        debug_assert_eq!(self.place % BLOCK, place, "a record was appended in part");
         self.file.sync()
     }
 }
@@ -110,6 +113,7 @@ pub(super) fn whole_at(data: &[u8], at: usize, end: usize) -> Option<(u8, &[u8])
 
 /// The length of a fragment as given in its header.
 pub(super) fn length_of(header: &[u8]) -> usize {
+    debug_assert!(header.len() >= HEADER, "a header of {} bytes", header.len());
     usize::from(header[4]) | usize::from(header[5]) << 8
 }
 
@@ -121,6 +125,7 @@ enum Fragment<'a> {
 impl<'a> LogReader<'a> {
     pub(crate) fn new(data: &'a [u8]) -> LogReader<'a> {
         let zeros_from = data.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+
         LogReader { data, at: 0, zeros_from, torn: None, last: None }
     }
 
@@ -154,6 +159,7 @@ impl<'a> LogReader<'a> {
                 return None;
             }
             let header = &self.data[start..start + HEADER];
+
             let (length, kind) = (length_of(header), header[6]);
             let stop = start + HEADER + length;
             if stop > end {
@@ -199,12 +205,14 @@ impl<'a> LogReader<'a> {
     /// Whether a whole record lies somewhere in `start + 1..end`. If so, the bytes before it were not
     /// torn by a crash, since records are written in order.
     fn record_after(&self, start: usize, end: usize) -> bool {
+        debug_assert!(start < end && end <= self.data.len(), "a place in the log");
         (start + 1..end).any(|at| whole_at(self.data, at, end).is_some())
     }
 
     /// The next record or damage; None at the end.
     pub(crate) fn next_entry(&mut self) -> Option<Entry> {
         let before = self.at;
+        debug_assert!(self.torn.is_none(), "the log has ended");
         let entry = self.assembled()?;
         assert!(self.at > before, "reading moves on, whatever the bytes are");
         if let (Some(last), Entry::Record(_, record)) = (&mut self.last, &entry)

@@ -44,7 +44,10 @@ pub(crate) fn temp(number: u64) -> String {
 
 /// The new name of a file that was only partly recovered. It does not belong to the store.
 pub(crate) fn kept(name: &str) -> String {
-    format!("{name}.lost")
+    debug_assert!(parse(name).is_some(), "{name}: files of others keep their names");
+    let kept = format!("{name}.lost");
+    debug_assert!(parse(&kept).is_none(), "{kept} would belong to the store");
+    kept
 }
 
 /// The kind of a file with this name; None if it is not a store's file.

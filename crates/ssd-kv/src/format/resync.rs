@@ -68,11 +68,14 @@ impl Lost<'_> {
         let here = self.data.get(self.start + HEADER..self.end)?;
         let (length, next) = WriteBatch::extent(&[self.begun, here].concat())?;
         let at = self.start + HEADER + length.checked_sub(self.begun.len())?;
+        debug_assert!(at <= self.end, "contents that end beyond the block");
         Some((at, next))
     }
 
     /// Whether the block has no room for a fragment after the damaged one, by header or contents.
     fn is_the_last(&self, by_length: Option<usize>, by_contents: Option<(usize, u64)>) -> bool {
+        debug_assert!(by_length.is_none_or(|at| at <= self.end), "an end beyond the block");
+        debug_assert!(by_contents.is_none_or(|(at, _)| at <= self.end), "an end beyond the block");
         let at_end = |at: usize| self.end - at < HEADER;
         let kind = self.data.get(self.start + HEADER - 1);
         kind.is_some_and(|kind| [FIRST, MIDDLE].contains(kind))
@@ -97,6 +100,7 @@ impl Lost<'_> {
     fn begin_at(&self, at: usize) -> Option<(u64, u64, usize)> {
         let (kind, payload) = whole_at(self.data, at, self.end)?;
         let end = at + HEADER + payload.len();
+        debug_assert!(end <= self.end, "a whole fragment lies in its block");
         let (sequence, next) = match kind {
             FULL => WriteBatch::numbers(payload)?,
             // The head of the batch may go on in the next block.
@@ -108,6 +112,7 @@ impl Lost<'_> {
             }
             _ => return None,
         };
+        debug_assert!(sequence <= next, "sequence numbers ascend");
         Some((sequence, next, end))
     }
 }

@@ -115,6 +115,7 @@ impl MemIter {
         self.node = to(list, self.node);
         self.value.take();
         if self.node != START {
+            debug_assert!(self.node > START, "a node before the first");
             list.put_key(self.node, &mut self.key);
             self.value_length = list.value_length(self.node);
         }
@@ -140,7 +141,10 @@ impl MemIter {
     #[inline]
     pub(crate) fn next(&mut self, locked: &Locked<'_>) {
         debug_assert!(self.valid(), "after the last entry nothing follows");
+        let before = cfg!(debug_assertions).then(|| self.key.clone());
         self.go(locked, |list, node| list.next(node, 0));
+        let ascends = |key: &Vec<u8>| key::compare(key, &self.key).is_lt();
+        debug_assert!(!self.valid() || before.as_ref().is_none_or(ascends), "entries ascend");
     }
 
     /// Go to the next key with a value at `sequence`, as far as the entries passed take less than `left`
@@ -185,7 +189,10 @@ impl MemIter {
 
     pub(crate) fn prev(&mut self, locked: &Locked<'_>) {
         debug_assert!(self.valid(), "the entry before none");
+        let after = cfg!(debug_assertions).then(|| self.key.clone());
         self.go(locked, |list, node| list.path(list.key(node), list.tag(node))[0]);
+        let descends = |key: &Vec<u8>| key::compare(key, &self.key).is_gt();
+        debug_assert!(!self.valid() || after.as_ref().is_none_or(descends), "entries ascend");
     }
 }
 

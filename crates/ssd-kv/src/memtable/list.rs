@@ -138,6 +138,7 @@ impl SkipList {
         if last != START && self.before(last, key, tag) {
             return self.ends;
         }
+        debug_assert!((1..=MAX_HEIGHT).contains(&self.height), "a list of {} levels", self.height);
         let mut path = [START; MAX_HEIGHT];
         let (mut node, mut level, mut known) = (START, self.height - 1, START);
         loop {
@@ -181,11 +182,21 @@ impl SkipList {
     pub(super) fn add(&mut self, key: &[u8], tag: Tag, value: &[u8]) {
         debug_assert!(tag.kind().is_some(), "whoever reads tags from files refuses unknown kinds");
         let path = self.path(key, tag);
+        debug_assert!(
+            path[0] == START || self.before(path[0], key, tag),
+            "the place of a key comes after smaller ones"
+        );
+        let at = self.next(path[0], 0);
+        debug_assert!(
+            at == START || self.key(at) != key || self.tag(at) != tag,
+            "a change is added once"
+        );
         let mut height = 1;
         while height < MAX_HEIGHT && self.random().is_multiple_of(4) {
             height += 1;
         }
         self.height = self.height.max(height);
+
         let length = |n: usize| crate::format::coding::varint_length(n as u64) + n;
         self.arena.allocate(length(key.len() + 8) + length(value.len()));
         self.arena.node(height);

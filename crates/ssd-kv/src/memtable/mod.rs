@@ -71,7 +71,9 @@ pub(crate) struct Cursor(u32);
 impl MemTable {
     /// A cursor before the first change; None if there are no changes.
     pub(crate) fn begin(&self) -> Option<Cursor> {
-        Some(Cursor(self.read().next(START, 0))).filter(|p| p.0 != START)
+        let first = self.read().next(START, 0);
+        debug_assert!(first >= START, "a link before the first node");
+        Some(Cursor(first)).filter(|p| p.0 != START)
     }
 
     /// Pass changes from `cursor` on to `f`, as internal key and value, until it breaks. Returns the cursor
@@ -83,6 +85,7 @@ impl MemTable {
     ) -> Result<Option<Cursor>, E> {
         let list = self.read();
         let (mut node, mut key) = (cursor.0, Vec::new());
+        debug_assert!(cursor.0 > START, "a cursor at no entry");
         while node != START {
             list.put_key(node, &mut key);
             if !f(&key, list.value(node))? {

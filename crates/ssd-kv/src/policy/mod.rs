@@ -66,7 +66,9 @@ impl OpenBlock<'_> {
     /// Size of the block before compression in bytes, if it ended after the next pair.
     #[must_use]
     pub fn size_with_next(&self) -> usize {
-        self.builder.size_with(self.key, self.value)
+        let size = self.builder.size_with(self.key, self.value);
+        debug_assert!(size > self.builder.size(), "a pair takes bytes");
+        size
     }
 }
 
@@ -84,7 +86,7 @@ pub trait Policy: Send + Sync {
 
     /// Whether the open block ends before the next pair. The block is not empty.
     fn cut_before(&mut self, open: &OpenBlock<'_>) -> bool {
-        let _ = open;
+        debug_assert!(open.entries() > 0, "an empty block does not end");
         false
     }
 

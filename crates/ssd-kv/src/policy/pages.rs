@@ -30,6 +30,7 @@ impl Pages {
 
 impl Policy for Pages {
     fn cut_before(&mut self, open: &OpenBlock<'_>) -> bool {
+        debug_assert!(open.entries() > 0, "an empty block does not end");
         open.size_with_next() + TRAILER > self.page * self.pages
     }
 

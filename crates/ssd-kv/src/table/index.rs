@@ -44,6 +44,7 @@ impl Index {
         let entries = if has_heads { block.restarts() } else { 0 };
         assert_eq!(heads.handles.len(), entries, "a handle for each entry, or no heads at all");
         assert!(!has_heads || heads.keys.len() + 1 == entries, "the last key has no head");
+        assert!(heads.keys.is_sorted(), "searches bisect the heads");
         Index { block, heads }
     }
 
@@ -127,6 +128,7 @@ impl Heads {
             }
         }
         let in_order = keys.is_sorted() && end <= user(last)?;
+        debug_assert_eq!(keys.len() + 1, handles.len(), "the last key has no head");
         in_order.then_some(Heads { common, keys, handles })
     }
 }

@@ -83,7 +83,12 @@ impl TableIter {
             self.handle = None;
             self.table.index_damage(damage)
         })?;
-        self.load()
+        let loaded = self.load();
+        debug_assert!(
+            loaded.is_err() || self.handle.is_some() == self.index.valid(),
+            "the block is that of the index"
+        );
+        loaded
     }
 
     pub(crate) fn first(&mut self) -> Result<()> {
@@ -118,6 +123,7 @@ impl TableIter {
 
     #[inline]
     pub(crate) fn next(&mut self) -> Result<()> {
+        debug_assert!(self.index.valid(), "the index names the block that is loaded");
         debug_assert!(self.valid(), "after the last entry nothing follows");
         let result = self.data.next();
         if result.is_ok() && self.data.valid() {
@@ -128,6 +134,7 @@ impl TableIter {
     }
 
     pub(crate) fn prev(&mut self) -> Result<()> {
+        debug_assert!(self.index.valid(), "the index names the block that is loaded");
         debug_assert!(self.valid(), "the entry before none");
         let result = self.data.prev();
         self.moved(result)?;

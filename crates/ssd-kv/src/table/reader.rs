@@ -70,6 +70,8 @@ impl Table {
         let index = table.block_of(footer.index, table.read(footer.index, verify)?)?;
         table.index = Index::new(index);
         table.read_filter(verify)?;
+        debug_assert!(table.filter.is_none() || table.filter_at.is_some(), "a filter of no offset");
+        debug_assert_eq!(table.size, length, "a table is as long as its file");
         Ok(table)
     }
 
@@ -173,6 +175,7 @@ impl Table {
             return Ok(block);
         }
         let block = self.block_of(handle, self.read(handle, options.verify_checksums)?)?;
+
         if options.fill_cache {
             memory::locked(&self.cache).insert(key, block.clone(), block.size());
         }
@@ -230,6 +233,7 @@ impl Table {
             &owned[..]
         };
         if verify {
+            debug_assert!(size + TRAILER <= raw.len(), "a block without its trailer");
             self.check(handle, raw)?;
         }
         let bad = |what| Error::corrupt(self.file.name(), handle.offset, what);
@@ -265,6 +269,10 @@ impl Table {
         }
         let mut entries = BlockIter::new(self.block(handle, options)?);
         entries.seek(target).map_err(|d| self.damage(handle, d))?;
+        debug_assert!(
+            !entries.valid() || crate::format::key::compare(entries.key(), target).is_ge(),
+            "a seek ends at its target or after it"
+        );
         Ok(entries.valid().then(|| found(entries.key(), entries.value())))
     }
 

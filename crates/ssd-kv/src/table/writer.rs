@@ -51,6 +51,7 @@ pub(crate) struct TableWriter {
 
 impl TableWriter {
     pub(crate) fn new(file: Writer, options: TableOptions) -> TableWriter {
+        assert_eq!(file.written(), 0, "a table begins with its file");
         let mut filter = options.bloom_bits_per_key.map(FilterBuilder::new);
         if let Some(filter) = &mut filter {
             filter.start_block(0);
@@ -68,9 +69,24 @@ impl TableWriter {
             compressed: Vec::new(),
         }
     }
+    /// What must hold between calls.
+    fn check(&self) {
+        debug_assert_eq!(self.entries == 0, self.last_key.is_empty(), "the key of the last entry");
+        debug_assert!(
+            self.pending.is_none() || self.data.entries() == 0,
+            "an index entry is written before the next block"
+        );
+        debug_assert!(self.data.entries() as u64 <= self.entries, "an entry is not counted");
+        debug_assert!(self.index.entries() as u64 <= self.entries, "a block without an entry");
+        debug_assert!(
+            self.pending.is_none_or(|at| at.offset + at.size < self.file.written()),
+            "a block that is not written"
+        );
+    }
 
     /// Append a pair. Internal keys must come in order.
     pub(crate) fn add(&mut self, key: &[u8], value: &[u8], policy: &mut dyn Policy) -> Result<()> {
+        self.check();
         if self.entries > 0 && key::compare(&self.last_key, key).is_ge() {
             let what = "keys out of order: what this table is made from is damaged";
             return Err(Error::corrupt(self.file.name(), self.file.written(), what));
@@ -113,6 +129,7 @@ impl TableWriter {
 
     /// End the open data block, if it has an entry.
     pub(crate) fn end_block(&mut self, policy: &mut dyn Policy) -> Result<()> {
+        self.check();
         if self.data.entries() == 0 {
             return Ok(());
         }
@@ -123,11 +140,13 @@ impl TableWriter {
         if let Some(filter) = &mut self.filter {
             filter.start_block(self.file.written());
         }
+        debug_assert_eq!(self.data.entries(), 0, "entries that no block has");
         Ok(())
     }
 
     /// Write the rest of the table; the file is then complete, but not synced. Returns its size in bytes.
     pub(crate) fn finish(&mut self, policy: &mut dyn Policy) -> Result<u64> {
+        assert!(self.index.entries() as u64 <= self.entries, "a block without an entry");
         self.end_block(policy)?;
         let mut metaindex = BlockBuilder::new(self.options.restart_interval);
         if let Some(filter) = self.filter.take() {
@@ -159,6 +178,7 @@ impl TableWriter {
     fn index_entry(&mut self, key: &[u8], handle: Handle) {
         debug_assert!(key::compare(&self.last_key, key).is_le(), "seeks would pass the block");
         let mut value = Vec::with_capacity(20);
+        debug_assert!(handle.offset < self.file.written(), "a block that is not written");
         handle.put(&mut value);
         self.index.add(key, &value);
     }
@@ -194,6 +214,7 @@ enum Which {
 }
 
 fn write_block(file: &mut Writer, contents: &[u8], kind: u8) -> Result<Handle> {
+    assert!(kind <= 1, "readers know no such compression");
     let handle = Handle { offset: file.written(), size: contents.len() as u64 };
     file.append(contents)?;
     let crc = crc32c::crc32c_append(crc32c::crc32c(contents), &[kind]);

@@ -19,6 +19,7 @@ pub(crate) struct LevelIter {
 
 impl LevelIter {
     pub(crate) fn new(files: Vec<File>, tables: Arc<Tables>, options: ReadOptions) -> LevelIter {
+        debug_assert!(!files.is_empty(), "a level without files has no iterator");
         debug_assert!(
             files.windows(2).all(|f| key::compare(&f[0].largest, &f[1].smallest).is_lt()),
             "tables of a sorted level do not overlap"
@@ -51,6 +52,11 @@ impl LevelIter {
 
     /// Switch to the file at `at`; beyond the last one there is no table.
     fn open(&mut self, at: usize) -> Result<Option<&mut TableIter>> {
+        debug_assert!(
+            at <= self.files.len() || at == usize::MAX,
+            "place {at} of {}",
+            self.files.len()
+        );
         let Some(file) = self.files.get(at) else {
             self.table = None;
             return Ok(None);
@@ -99,6 +105,7 @@ impl LevelIter {
     #[inline]
     pub(crate) fn next(&mut self) -> Result<()> {
         debug_assert!(self.valid(), "after the last entry nothing follows");
+        debug_assert!(self.is_open(self.at), "the table is that of its place");
         self.table.as_mut().expect("a valid place").next()?;
         if self.valid() { Ok(()) } else { self.skip_forward() }
     }
@@ -107,6 +114,7 @@ impl LevelIter {
     /// If the place is not valid.
     pub(crate) fn prev(&mut self) -> Result<()> {
         debug_assert!(self.valid(), "the entry before none");
+        debug_assert!(self.is_open(self.at), "the table is that of its place");
         self.table.as_mut().expect("a valid place").prev()?;
         self.skip_backward()
     }

@@ -41,6 +41,7 @@ impl FileMeta {
     }
 
     fn may_hold(&self, user: &[u8]) -> bool {
+        debug_assert!(self.smallest.len() >= 8, "internal keys end in a tag");
         key::compare_user(user, key::user(&self.smallest)) != Ordering::Less
             && key::compare_user(user, key::user(&self.largest)) != Ordering::Greater
     }
@@ -94,6 +95,9 @@ impl Version {
                 (version.score, version.score_level) = (score, level);
             }
         }
+        assert!(version.score_level + 1 < LEVELS, "the last level is not compacted");
+        assert!(version.score.is_finite(), "a level without a limit");
+
         version
     }
 
@@ -114,6 +118,8 @@ impl Version {
         internal: &[u8],
         mut f: impl FnMut(usize, &File) -> Result<bool>,
     ) -> Result<()> {
+        debug_assert!(internal.len() >= 8, "an internal key ends in a tag");
+        debug_assert_eq!(self.newest_first.len(), self.files[0].len(), "level 0 in two orders");
         for file in self.newest_first.iter().filter(|f| f.may_hold(key::user(internal))) {
             if !f(0, file)? {
                 return Ok(());
@@ -199,11 +205,16 @@ impl Version {
         let is_due = self.seeks_due.load(Relaxed);
         let found = locked(&self.to_compact).clone();
         assert!(found.is_some() || !is_due, "the table is noted before it is announced");
+        assert!(
+            found.as_ref().is_none_or(|(level, _)| level + 1 < LEVELS),
+            "the last level is not compacted"
+        );
         found
     }
 
     /// Whether a compaction is due.
     pub(crate) fn needs_compaction(&self) -> bool {
+        debug_assert!(self.score_level + 1 < LEVELS, "the last level is not compacted");
         self.score >= 1.0 || self.seeks_due.load(Relaxed)
     }
 
@@ -247,6 +258,7 @@ impl Version {
     /// Whether some file of the level overlaps this range of user keys.
     pub(crate) fn overlaps(&self, level: usize, smallest: &[u8], largest: &[u8]) -> bool {
         assert!(smallest <= largest, "a range of a table, from its first to its last key");
+        debug_assert!(level < LEVELS, "level {level}");
         self.files[level].iter().any(|f| {
             key::compare_user(key::user(&f.largest), smallest) != Ordering::Less
                 && key::compare_user(key::user(&f.smallest), largest) != Ordering::Greater

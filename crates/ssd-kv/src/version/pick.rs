@@ -36,6 +36,14 @@ impl Picked {
     /// newer one, where gets find it first.
     fn check(&self) {
         let Picked { version, level, inputs: [upper, lower], .. } = self;
+        assert!(
+            lower.is_sorted_by(|f, g| key::compare(&f.largest, &g.smallest).is_lt()),
+            "tables of the next level overlap"
+        );
+        assert!(
+            upper.iter().all(|f| lower.iter().all(|g| f.number != g.number)),
+            "a table is on two levels"
+        );
         assert!(level + 1 < LEVELS, "the last level is not compacted");
         assert!(!upper.is_empty(), "a compaction has inputs");
         let (first, last) = range(upper);
@@ -54,11 +62,14 @@ impl Picked {
         let continues = |f: &File| key::compare(&f.smallest, &last).is_gt();
         let older = |f: &&File| *level == 0 || continues(f);
         assert!(!stay.iter().filter(older).any(overlaps), "older entries of a key stay above it");
+        let deeper = version.files.get(level + 2).map_or(0, Vec::len);
+        assert!(self.grandparents.len() <= deeper, "files of the level after next");
     }
 
     /// Whether the compaction has one input that can move to the next level unchanged. It cannot if it
     /// overlaps so much of the level after next that compacting it from there would be very expensive.
     pub(crate) fn is_trivial_move(&self, max_file_size: u64) -> bool {
+        debug_assert!(!self.inputs[0].is_empty(), "a compaction has inputs");
         self.inputs[0].len() == 1
             && self.inputs[1].is_empty()
             && total_size(&self.grandparents) <= 10 * max_file_size
@@ -78,6 +89,7 @@ pub(crate) fn pick(
     let (level, file) = if version.score >= 1.0 {
         let level = version.score_level;
         let files = &version.files[level];
+        assert!(!files.is_empty(), "level {level} is full of nothing");
         let after = |f: &&File| {
             let pointer = pointers[level].as_ref();
             pointer.is_none_or(|p| key::compare(&f.largest, p) == Ordering::Greater)
@@ -91,6 +103,7 @@ pub(crate) fn pick(
     if level == 0 {
         let span = range(&inputs);
         inputs = user_overlap(version, 0, &span);
+        assert!(!inputs.is_empty(), "a table overlaps its own range");
     }
     let picked = with_others(version, level, inputs, max_file_size);
     picked.check();
@@ -132,6 +145,7 @@ fn with_others(
     mut inputs: Vec<File>,
     max_file_size: u64,
 ) -> Picked {
+    assert!(level + 1 < LEVELS, "the last level is not compacted");
     add_boundary(&version.files[level], &mut inputs);
     let mut span = range(&inputs);
     let mut below = user_overlap(version, level + 1, &span);

@@ -66,6 +66,7 @@ pub(crate) fn overlapping(
         found.clear();
         at = 0;
     }
+    debug_assert!(found.len() <= files.len(), "a file is found twice");
     found
 }
 

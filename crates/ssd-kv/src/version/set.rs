@@ -73,6 +73,7 @@ impl VersionSet {
     }
 
     fn replay(&mut self, manifest: &str) -> Result<()> {
+        assert!(self.manifest.is_none(), "a manifest is read before it is continued");
         let data = self.files.read(manifest)?;
         let name = self.files.describe(manifest);
         let mut levels: [Vec<File>; LEVELS] = Default::default();
@@ -124,6 +125,9 @@ impl VersionSet {
         assert!(self.manifest_number < self.next_file, "a manifest with a number not yet given");
         assert!(self.previous_log < self.next_file, "a log with a number not yet given");
         assert!(self.last_sequence <= MAX_SEQUENCE, "sequence numbers have 56 bits");
+        let pointers = self.pointers.iter().flatten();
+        assert!(pointers.into_iter().all(|key| key.len() >= 8), "internal keys end in a tag");
+        assert!(self.manifest.is_none() || self.manifest_number > 0, "the manifest has a number");
     }
 
     fn install(&mut self, version: Version) {
@@ -141,6 +145,7 @@ impl VersionSet {
     /// Return a number that was not used, if it is the last one.
     pub(crate) fn reuse_number(&mut self, number: u64) {
         assert!(number < self.next_file, "a number that was never given");
+        debug_assert!(!self.live().contains(&number), "table {number} is in use");
         if self.next_file == number + 1 {
             self.next_file = number;
         }
@@ -148,6 +153,7 @@ impl VersionSet {
 
     /// Note that a file with this number exists.
     pub(crate) fn use_number(&mut self, number: u64) {
+        debug_assert!(number < u64::MAX, "a number with no next one");
         self.next_file = self.next_file.max(number + 1);
     }
 
@@ -163,6 +169,8 @@ impl VersionSet {
 
     /// Make a change durable, then current. The files that it adds must be durable already.
     pub(crate) fn apply(&mut self, mut edit: Edit) -> Result<()> {
+        assert!(edit.comparator.is_none(), "the order of keys is in the first record");
+        assert!(edit.next_file.is_none(), "the set gives the numbers");
         edit.log_number.get_or_insert(self.log_number);
         edit.previous_log.get_or_insert(self.previous_log);
         edit.next_file = Some(self.next_file);
@@ -205,6 +213,7 @@ impl VersionSet {
 
     /// The current state as one edit.
     fn snapshot(&self) -> Edit {
+        debug_assert!(self.manifest.is_none(), "a manifest begins with the state");
         let pointers = self.pointers.iter().enumerate();
         let mut edit = Edit {
             comparator: Some(COMPARATOR.to_owned()),
@@ -214,6 +223,7 @@ impl VersionSet {
         for (level, files) in self.current.files.iter().enumerate() {
             edit.added.extend(files.iter().map(|f| described(level, f)));
         }
+        debug_assert!(edit.added.len() < self.next_file as usize, "more tables than numbers");
         edit
     }
 }
@@ -230,6 +240,7 @@ pub(crate) fn check_order(name: &str, edit: &Edit) -> Result<()> {
 
 /// The description of a file in an edit.
 pub(crate) fn described(level: usize, file: &FileMeta) -> NewFile {
+    debug_assert!(level < LEVELS, "a table of level {level}");
     let (smallest, largest) = (file.smallest.clone(), file.largest.clone());
     NewFile { level, number: file.number, size: file.size, smallest, largest }
 }
@@ -239,6 +250,7 @@ pub(crate) fn write_manifest(files: &Files, number: u64, edit: &Edit) -> Result<
     // What `replay` asks of a manifest.
     assert!(edit.log_number.is_some() && edit.last_sequence.is_some(), "nothing could open it");
     assert!(edit.next_file > Some(number), "the number of the manifest would be given again");
+    assert!(edit.comparator.is_some(), "the order of keys is in the first record");
     let mut manifest = LogWriter::new(files.create(&names::manifest(number))?);
     manifest.add(&edit.encoded())?;
     manifest.sync()?;
@@ -248,6 +260,7 @@ pub(crate) fn write_manifest(files: &Files, number: u64, edit: &Edit) -> Result<
 
 /// Replace CURRENT by renaming a new file, so that a complete one exists at any time.
 fn point_current_to(files: &Files, number: u64) -> Result<()> {
+    assert!(number > 0, "0 is no number of a manifest");
     let temp = names::temp(number);
     let mut file = files.create(&temp)?;
     file.append(format!("{}\n", names::manifest(number)).as_bytes())?;

@@ -66,6 +66,12 @@ impl State {
             "an id given twice"
         );
         assert!(self.contents.values().all(|f| f.synced <= f.data.len()), "durable, not written");
+        let mut ids: Vec<u64> = self.names.values().copied().collect();
+        ids.sort_unstable();
+        assert!(ids.array_windows().all(|[a, b]| a < b), "two names of a file");
+        let mut ids: Vec<u64> = self.durable_names.values().copied().collect();
+        ids.sort_unstable();
+        assert!(ids.array_windows().all(|[a, b]| a < b), "two durable names of a file");
     }
 
     /// Count a call; `writes` is true if it changes the medium.
@@ -141,6 +147,7 @@ impl FaultVfs {
                 }
                 _ => 0,
             };
+            assert!(kept <= loose, "{name}: more is kept than was written");
             files.insert(name.clone(), file.data[..file.synced + kept as usize].to_vec());
         }
         MemoryVfs::of(files)
@@ -153,6 +160,7 @@ impl Vfs for FaultVfs {
         state.call(true)?;
         let id = state.next;
         state.next += 1;
+        assert!(!state.contents.contains_key(&id), "an id given twice");
         state.contents.insert(id, File::default());
         state.names.insert(name.to_owned(), id);
         state.check();
@@ -163,6 +171,7 @@ impl Vfs for FaultVfs {
         let mut state = locked(&self.state);
         state.call(false)?;
         let id = *state.names.get(name).ok_or(io::ErrorKind::NotFound)?;
+        assert!(state.contents.contains_key(&id), "{name}: a name of no contents");
         Ok(Arc::new(Handle { state: self.state.clone(), id }))
     }
 
@@ -179,6 +188,7 @@ impl Vfs for FaultVfs {
         let mut state = locked(&self.state);
         state.call(true)?;
         state.names.remove(name).ok_or(io::ErrorKind::NotFound)?;
+        state.check();
         Ok(())
     }
 
@@ -192,6 +202,7 @@ impl Vfs for FaultVfs {
         let mut state = locked(&self.state);
         state.call(true)?;
         state.durable_names = state.names.clone();
+        state.check();
         Ok(())
     }
 
@@ -226,6 +237,7 @@ struct Lock(Arc<Mutex<State>>);
 
 impl Drop for Lock {
     fn drop(&mut self) {
+        debug_assert!(locked(&self.0).lock != SharedLock::Free, "a lock is released once");
         locked(&self.0).lock.release();
     }
 }
@@ -243,6 +255,7 @@ impl VFile for Handle {
         let written = if result.is_ok() { data } else { &data[..data.len() / 2] };
         if let Some(file) = state.contents.get_mut(&self.id) {
             file.data.extend_from_slice(written);
+            debug_assert!(file.synced <= file.data.len(), "durable, not written");
         }
         result
     }
@@ -250,6 +263,7 @@ impl VFile for Handle {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let mut state = locked(&self.state);
         state.call(false)?;
+        assert!(state.contents.contains_key(&self.id), "contents stay, whatever happens to names");
         // By its number: an open file can still be read when its name is gone.
         let data = &state.contents[&self.id].data;
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(data.len());
@@ -271,6 +285,7 @@ impl VFile for Handle {
     fn len(&self) -> io::Result<u64> {
         let mut state = locked(&self.state);
         state.call(false)?;
+        assert!(state.contents.contains_key(&self.id), "contents stay, whatever happens to names");
         Ok(state.contents[&self.id].data.len() as u64)
     }
 }

@@ -29,6 +29,7 @@ pub(super) enum SharedLock {
 
 impl SharedLock {
     pub(super) fn take(&mut self) -> io::Result<()> {
+        debug_assert!(*self != SharedLock::Shared(0), "the last holder frees the lock");
         if *self != SharedLock::Free {
             return Err(io::ErrorKind::WouldBlock.into());
         }
@@ -80,6 +81,7 @@ impl MemoryVfs {
     /// A directory with these files.
     #[must_use]
     pub fn of(files: BTreeMap<String, Vec<u8>>) -> MemoryVfs {
+        debug_assert!(files.keys().all(|name| !name.is_empty()), "a file without a name");
         let held = files.into_iter().map(|(name, data)| (name, Arc::new(Mutex::new(data))));
         let inner = Inner { files: held.collect(), lock: SharedLock::Free };
         MemoryVfs { inner: Arc::new(Mutex::new(inner)) }
@@ -101,6 +103,7 @@ impl Vfs for MemoryVfs {
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut inner = locked(&self.inner);
+
         let content = inner.files.remove(from).ok_or(io::ErrorKind::NotFound)?;
         inner.files.insert(to.to_owned(), content);
         Ok(())
@@ -144,6 +147,7 @@ struct Lock(Arc<Mutex<Inner>>);
 
 impl Drop for Lock {
     fn drop(&mut self) {
+        debug_assert!(locked(&self.0).lock != SharedLock::Free, "a lock is released once");
         locked(&self.0).lock.release();
     }
 }

@@ -159,17 +159,21 @@ impl Files {
     }
 
     pub(crate) fn create(&self, name: &str) -> Result<Writer> {
+        debug_assert!(names::parse(name).is_some(), "{name}: a store creates its own files only");
         let file = self.named(name, "create", self.vfs.create(name))?;
         Ok(Writer { file, name: self.describe(name), buffer: Vec::new(), written: 0 })
     }
 
     /// A file that does not exist and accepts no data.
     pub(crate) fn nowhere(&self, name: &str) -> Writer {
+        let is_log = matches!(names::parse(name), Some(names::FileKind::Log(_)));
+        debug_assert!(is_log, "{name}: only the log of a read-only store is nowhere");
         let file = Box::new(read_only::Nowhere);
         Writer { file, name: self.describe(name), buffer: Vec::new(), written: 0 }
     }
 
     pub(crate) fn open(&self, name: &str) -> Result<Reader> {
+        debug_assert!(names::parse(name).is_some(), "{name}: a store reads its own files only");
         let file = self.named(name, "open", self.vfs.open(name))?;
         Ok(Reader { file, name: self.describe(name) })
     }
@@ -190,6 +194,7 @@ impl Files {
 
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<()> {
         assert_ne!(from, to, "renamed to itself");
+        debug_assert!(names::parse(from).is_some(), "{from}: files of others keep their names");
         self.named(from, "rename", self.vfs.rename(from, to))
     }
 
@@ -231,6 +236,7 @@ impl Files {
     }
 
     pub(crate) fn lock(&self, name: &str) -> Result<Box<dyn Send + Sync>> {
+        debug_assert_eq!(names::parse(name), Some(names::FileKind::Lock), "{name} is no lock");
         self.vfs.lock(name).map_err(|e| match e.kind() {
             io::ErrorKind::WouldBlock => Error::Locked(self.describe("")),
             _ => Error::io(self.describe(name), "lock", e),
@@ -252,6 +258,7 @@ impl Work {
     /// Count `bytes` of work that come next or are done.
     #[inline]
     pub(crate) fn of(&mut self, bytes: usize) -> Result<()> {
+        debug_assert!(self.until_asked <= 1 << 20, "the caller is asked too rarely");
         if bytes < self.until_asked {
             self.until_asked -= bytes;
             return Ok(());
@@ -305,6 +312,7 @@ impl Writer {
     }
 
     pub(crate) fn flush(&mut self) -> Result<()> {
+        debug_assert!(self.written >= self.buffer.len() as u64, "all of it is counted");
         if !self.buffer.is_empty() {
             self.file.append(&self.buffer).map_err(|e| self.failed("append to", e))?;
             self.buffer.clear();

@@ -29,10 +29,12 @@ impl PosixVfs {
     /// As `new`; `go_on` decides whether long work continues.
     #[must_use]
     pub fn asking(self, go_on: impl Fn() -> io::Result<()> + Send + Sync + 'static) -> PosixVfs {
+        assert!(self.go_on.is_none(), "two answers to one question");
         PosixVfs { go_on: Some(Box::new(go_on)), ..self }
     }
 
     fn path(&self, name: &str) -> PathBuf {
+        assert!(!name.is_empty() && !name.contains(['/', '\0']), "{name:?} is no flat name");
         self.folder.join(name)
     }
 }
@@ -47,6 +49,8 @@ impl Vfs for PosixVfs {
         let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
         // A file system that cannot map is read instead.
         let region = Region::map(file.as_raw_fd(), length).ok().map(Arc::new);
+        let mapped = region.as_ref().map_or(length, |region| region.len());
+        assert_eq!(mapped, length, "a mapping has all of the file");
         Ok(Arc::new(Opened { file, region }))
     }
 
@@ -129,6 +133,7 @@ impl PosixVfs {
         let was_free = *lock == SharedLock::Free;
         assert!(!was_free || file.is_none(), "a lock of the system that nobody holds");
         take(lock)?;
+        assert!(*lock != SharedLock::Free, "a lock that was taken is held");
         // What fails from here on is released again.
         let holder = Box::new(Lock { folder });
         if was_free {

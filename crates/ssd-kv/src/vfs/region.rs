@@ -27,6 +27,7 @@ impl Region {
     /// # Errors
     /// The error of the operating system.
     pub(crate) fn map(fd: RawFd, length: usize) -> io::Result<Region> {
+        debug_assert!(fd >= 0, "a mapping of no file");
         if length == 0 {
             return Ok(Region(Backing::Heap(Vec::new())));
         }
@@ -38,6 +39,7 @@ impl Region {
             return Err(io::Error::last_os_error());
         }
         assert!(!start.is_null(), "slices need an address");
+        assert!(length <= isize::MAX as usize, "slices are not longer");
         Ok(Region(Backing::Mapped { start: start.cast(), length }))
     }
 }
@@ -53,6 +55,9 @@ impl Deref for Region {
 
     #[inline]
     fn deref(&self) -> &[u8] {
+        if let Backing::Mapped { start, length } = &self.0 {
+            debug_assert!(!start.is_null() && *length > 0, "a mapping of nothing");
+        }
         match &self.0 {
             Backing::Heap(data) => data,
             // SAFETY: `map` made it with this length, and it lives until `drop`.
@@ -78,6 +83,7 @@ impl Drop for Region {
 /// # Errors
 /// `WouldBlock` if another process holds a conflicting lock.
 pub(crate) fn lock_file(fd: RawFd, to_write: bool) -> io::Result<()> {
+    debug_assert!(fd >= 0, "a lock of no file");
     // SAFETY: all fields of `flock` may be zero.
     let mut wanted: libc::flock = unsafe { std::mem::zeroed() };
     let kind = if to_write { libc::F_WRLCK } else { libc::F_RDLCK };
