@@ -26,6 +26,7 @@ struct PlanesNow<'a> {
 impl Planes for PlanesNow<'_> {
     #[inline]
     fn load(&self, plane: PlaneId) -> u32 {
+        debug_assert!(plane.0 < self.ftl.geo.planes, "there is no {plane:?}");
         self.array.units[self.ftl.geo.unit_of(plane).at()].load
     }
 
@@ -53,8 +54,14 @@ impl Ssd {
         }
         self.ledger.measured.arrive(self.array.now, request.op);
         let waited = self.array.now - at;
+        debug_assert!(at <= self.array.now, "request {id} arrives before its time");
+        debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
         self.ledger.measured.in_system.waited_outside(waited.0);
         let pages = pages_of(&self.ftl.geo, request);
+        debug_assert!(
+            request.op == HostOp::Flush || pages.first + pages.count <= self.ftl.geo.user_pages,
+            "request {id} reaches beyond the device: {pages:?}"
+        );
         let arrived = (id, at, request);
         match request.op {
             HostOp::Read => {
@@ -107,6 +114,10 @@ impl Ssd {
     /// One part of the request in `slot` completes when every write admitted so far is on flash.
     #[inline(never)]
     pub(crate) fn flush(&mut self, slot: RequestSlot) {
+        debug_assert!(
+            !self.front.requests.at(slot).parts.is_done(),
+            "a flush that nobody waits for"
+        );
         self.front.epochs.flush_arrives(slot);
         self.evict_all();
         self.complete_flushes();
@@ -115,12 +126,15 @@ impl Ssd {
     /// An operation for a request, which may have waited in the host.
     fn host_op(&self, work: Work, lpn: Lpn, plane: PlaneId) -> Op {
         let mut op = Op::new(work, lpn, plane, self.array.now);
+        let arrival = self.front.requests.at(op.part().request).arrival;
+        debug_assert!(arrival <= self.array.now, "an operation of a request that has not arrived");
         let waited = self.array.now - self.front.requests.at(op.part().request).arrival;
         op.parts.queue_ns = waited.0;
         op
     }
 
     fn admit_read(&mut self, part: Part, lpn: Lpn) {
+        debug_assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
         let on_flash = match self.ftl.owners.newest(lpn) {
             Entry::Page(ppn) => Some(ppn),
             Entry::Slot(newest) => self.rest_on_flash(newest, part.request, lpn),
@@ -139,8 +153,10 @@ impl Ssd {
     /// A page of a write, in the plain loop, which overwrites all of it and has waited in the host before.
     #[inline(always)]
     fn admit_whole_page(&mut self, part: Part, lpn: Lpn, stream: u8, waited: Nanos) {
+        debug_assert!(self.front.writes_go_straight, "{lpn:?} passes link or buffer first");
         self.front.sequence += 1;
         let plane = self.place(lpn);
+        debug_assert_eq!(self.ftl.geo.unit_of(plane), UnitId(plane.0), "a unit of several planes");
         let work = Work::HostWrite { part, stream };
         let op = Op {
             sequence: self.front.sequence,
@@ -149,6 +165,7 @@ impl Ssd {
         };
         let slot = self.array.insert_host(UnitId(plane.0), op, W_HOST);
         self.ftl.admit(lpn, slot);
+        debug_assert!(self.ftl.owners.is_newest(lpn, slot), "{lpn:?} is not admitted");
     }
 
     #[inline(never)]
@@ -183,6 +200,7 @@ impl Ssd {
             content.admit(slot, lpn, payload);
         }
         if let Some(page) = self.ftl.admit(lpn, slot) {
+            debug_assert!(self.ftl.owners.is_newest(lpn, slot), "{lpn:?} is not admitted");
             self.wake_readers(page);
         }
         if self.front.writes_go_straight {
@@ -207,6 +225,7 @@ impl Ssd {
         if old == Entry::Unmapped {
             return;
         }
+        debug_assert_eq!(self.ftl.owners.newest(lpn), Entry::Unmapped, "{lpn:?} has been trimmed");
         self.ledger.measured.host.pages_trimmed += 1;
         if let Some(page) = committed {
             self.page_disowned(page);
@@ -224,6 +243,7 @@ impl Ssd {
     pub(crate) fn serve(&mut self, slot: OpSlot) {
         let lpn = self.array.ops[slot].lpn;
         debug_assert!(self.array.ops[slot].kind().is_read(), "{lpn:?} is not read");
+        debug_assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{lpn:?} has been read from flash");
         match self.ftl.owners.newest(lpn) {
             Entry::Unmapped => self.ledger.measured.host.unmapped_pages_read += 1,
             Entry::Slot(_) => self.ledger.measured.host.controller_pages_read += 1,
@@ -237,6 +257,7 @@ impl Ssd {
 
     /// A request without page operations completes after the controller's time.
     fn finish_later(&mut self, request: RequestSlot) {
+        debug_assert!(!self.front.requests.at(request).parts.is_done(), "it has no part to end");
         let work = Work::HostRead { part: Part { request, number: 0 }, rest: Ppn::NONE };
         let mut op = self.host_op(work, Lpn::NONE, PlaneId(0));
         op.parts.transfer_ns = self.array.times.controller_ns;

@@ -30,6 +30,7 @@ impl Ssd {
             let Some(pool) = self.gc.turns.next_in_turn(&mut self.ftl) else { break };
             self.consider(pool, true);
         }
+        debug_assert!(self.gc.turns.waiting() <= self.gc.jobs.len(), "a pool waits twice");
         self.ledger.measured.gc.deferred += self.gc.turns.count_deferred();
     }
 
@@ -39,6 +40,7 @@ impl Ssd {
             idle_for: self.gc.idle_for(pool, &self.ftl.geo, &self.array),
             ..self.ftl.space_view(pool)
         };
+        debug_assert!(view.idle_for.is_none_or(|idle| idle <= self.array.now), "{view:?}");
         if self.gc.jobs[pool.at()].is_some() {
             self.promote(pool, self.gc.agenda.demand(&view));
             return;
@@ -97,6 +99,11 @@ impl Ssd {
             self.gc.turns.job_begins(pool);
         }
         self.ftl.begin_collection(choice);
+        assert_eq!(
+            self.ftl.blocks.state[block.at()],
+            BlockState::Collecting,
+            "{block:?} is in use"
+        );
         self.ftl.prefetch_block(block);
         self.ledger.note(self.array.now, u64::from(block.0), u64::from(pool.0) << 32 | 0xc0);
         self.gc.jobs[pool.at()] = Some(Job {
@@ -125,13 +132,20 @@ impl Ssd {
         } else {
             gc.background += 1
         }
+        debug_assert_eq!(gc.calls, gc.foreground + gc.background, "a victim of neither kind");
         if choice.by_reserve {
             gc.victims.reserve_greedy += 1
         } else {
             gc.victims.policy += 1;
             gc.victims.decided += u64::from(!unmet);
         }
+        debug_assert_eq!(
+            gc.calls,
+            gc.victims.policy + gc.victims.reserve_greedy,
+            "nobody chose it"
+        );
         let valid = u32::from(self.ftl.blocks.valid[choice.block.at()]);
+        debug_assert!(valid <= self.ftl.geo.pages_per_block, "{choice:?} has {valid} valid pages");
         gc.victim_valid_sum += u64::from(valid);
         gc.victim_pages_sum += u64::from(self.ftl.geo.pages_per_block);
         self.ledger.measured.victim_invalid.record(u64::from(self.ftl.geo.pages_per_block - valid));
@@ -155,6 +169,7 @@ impl Ssd {
             job.in_flight -= 1;
         }
         debug_assert!(job.in_flight <= window, "{pool:?} moves more pages than its window holds");
+        debug_assert!(job.scan <= self.ftl.geo.pages_per_block, "{pool:?} scans another block");
         while job.in_flight < window && job.erases.is_done() {
             let (victim, levels) = (job.victim, FULL && job.levels);
             let Some(source) = self.ftl.next_valid(victim, job.scan) else {
@@ -213,6 +228,11 @@ impl Ssd {
             self.array.enqueue_on(unit, slot, queue, false, change);
             self.array.wake_if_idle(unit);
         } else {
+            debug_assert_eq!(
+                self.ftl.geo.unit_of(plane),
+                UnitId(plane.0),
+                "a unit of several planes"
+            );
             self.array.enqueue_on(UnitId(plane.0), slot, queue, false, change);
         }
     }
@@ -239,6 +259,7 @@ impl Ssd {
     /// A GC page is in the controller and decoded: program it, or drop it if it no longer has an owner.
     #[inline(always)]
     pub(crate) fn gc_decoded<const FULL: bool>(&mut self, slot: OpSlot, moved: Moved) {
+        debug_assert!(self.gc.collects(moved.pool), "{moved:?} has no job");
         if !self.ftl.owners.is_valid(moved.source) {
             return self.drop_page(slot, moved);
         }
@@ -251,6 +272,7 @@ impl Ssd {
         debug_assert_eq!(own, self.ftl.geo.plane_of(moved.source));
         let plane = self.ftl.space.copy_plane(own, stream, &self.ftl.blocks);
         let plane = plane.expect("the pool keeps room for its job");
+        debug_assert_eq!(self.ftl.geo.pool_of(plane), moved.pool, "a copy leaves its pool");
         self.enqueue_for_job::<FULL>(slot, plane, W_GC, |op| {
             op.work = Work::GcWrite(Moved { in_buffer: false, ..moved });
             op.plane = plane;
@@ -276,6 +298,7 @@ impl Ssd {
     /// A page of the job is done: programmed, or found without an owner before that.
     #[inline(always)]
     pub(crate) fn end_page<const FULL: bool>(&mut self, slot: OpSlot, pool: PoolId) {
+        debug_assert!(self.gc.collects(pool), "{slot:?} moves a page of {pool:?} without a job");
         self.advance::<FULL>(pool, Some(slot));
     }
 

@@ -19,6 +19,8 @@ impl Ssd {
     #[inline(never)]
     pub(crate) fn operation_ends<const FULL: bool>(&mut self, unit: usize) {
         let ended = self.array.end::<FULL>(&self.ftl.geo, unit);
+        debug_assert!(ended.also == OpSlot::NONE || self.array.multi_plane, "two operations ran");
+        debug_assert!(ended.since <= self.array.now, "an operation ends before it began");
         if FULL && self.ledger.operations.is_some() {
             self.log_operations(ended);
         }
@@ -76,6 +78,7 @@ impl Ssd {
 
     #[inline(never)]
     fn host_read_ends(&mut self, slot: OpSlot, held_ns: u64, array_ns: u64, bus_ns: u64) {
+        debug_assert!(self.array.ops[slot].ppn != Ppn::NONE, "{slot:?} has read no page");
         let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
         self.check_read(slot);
         self.page_is_read(slot, &parts);
@@ -85,6 +88,7 @@ impl Ssd {
     /// longer than it took on array and bus: it waited for bus or interconnect.
     #[inline(always)]
     fn parts_of(&self, slot: OpSlot, [held_ns, array_ns, bus_ns]: [u64; 3]) -> Parts {
+        debug_assert!(self.array.ops[slot].kind().is_host(), "nobody waits for {slot:?}");
         let before = &self.array.ops[slot].parts;
         assert!(held_ns >= array_ns + bus_ns, "an operation was shorter than its phases");
         Parts {
@@ -98,6 +102,7 @@ impl Ssd {
 
     #[inline(never)]
     fn rmw_read_ends(&mut self, slot: OpSlot, held_ns: u64, array_ns: u64, bus_ns: u64) {
+        debug_assert!(self.array.ops[slot].ppn != Ppn::NONE, "{slot:?} has read no page");
         let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
         self.check_read(slot);
         self.array.ops[slot].parts = parts;
@@ -111,6 +116,7 @@ impl Ssd {
     /// The page of the operation in `slot` is on flash from now on.
     #[inline(always)]
     fn program_ends<const FULL: bool>(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) {
+        debug_assert!(self.ftl.flash.is_torn(ppn), "{ppn:?} is not being programmed");
         self.ftl.flash.end_program(ppn, lpn);
         if FULL && self.ftl.flash.keeps_contents() {
             self.store_contents(slot);
@@ -119,6 +125,7 @@ impl Ssd {
 
     #[inline(never)]
     fn store_contents(&mut self, slot: OpSlot) {
+        debug_assert!(self.ftl.flash.keeps_contents(), "contents are not kept");
         let op = &self.array.ops[slot];
         match (op.work, &self.ledger.content) {
             (Work::GcWrite(moved) | Work::GcCopyback(moved), _) => {
@@ -147,6 +154,7 @@ impl Ssd {
         slot: OpSlot,
         (lpn, ppn, plane): (Lpn, Ppn, PlaneId),
     ) {
+        debug_assert_eq!(self.array.ops[slot].kind(), OpKind::HostWrite, "{lpn:?} was not written");
         let claim = self.ftl.claim(lpn, slot, ppn);
         self.ftl.settle(ppn);
         if self.gc.agenda.watches_releases() {
@@ -168,6 +176,12 @@ impl Ssd {
         (lpn, target): (Lpn, Ppn),
         Moved { source, pool, levels, .. }: Moved,
     ) {
+        debug_assert!(self.gc.collects(pool), "{source:?} has moved without a job");
+        debug_assert_eq!(
+            self.ftl.geo.pool_of(self.ftl.geo.plane_of(target)),
+            pool,
+            "it left its pool"
+        );
         let cause = if FULL { job_cause(levels) } else { Cause::Gc };
         let relocated = self.ftl.relocate(source, target, lpn);
         if relocated {
@@ -204,6 +218,7 @@ impl Ssd {
     /// A program has ended, which may have sealed the block of `written`, and `disowned` has become invalid by it.
     #[inline(never)]
     fn released(&mut self, disowned: Option<Ppn>, written: Ppn) {
+        debug_assert!(self.gc.agenda.watches_releases(), "no pool waits for a page");
         for ppn in disowned.into_iter().chain([written]) {
             self.gc.agenda.page_released(self.ftl.blocks.pool_of(self.ftl.geo.block_of(ppn)));
         }
@@ -211,6 +226,7 @@ impl Ssd {
 
     /// The page of a partial write has been read (or need not be): program it.
     pub(crate) fn rmw_becomes_write(&mut self, slot: OpSlot) {
+        debug_assert!(self.array.ops[slot].sequence > 0, "{slot:?} has not been admitted");
         let lpn = self.array.ops[slot].lpn;
         let plane = self.place(lpn);
         let op = &mut self.array.ops[slot];
@@ -236,6 +252,7 @@ impl Ssd {
         let Some(content) = &mut self.ledger.content else { return };
         let expected = self.array.ops.detail(slot).expected;
         let op = &self.array.ops[slot];
+        debug_assert!(op.kind().is_read(), "{:?} has read nothing", op.kind());
         if op.reads_rest() {
             return;
         }
@@ -258,6 +275,7 @@ impl Ssd {
     /// The controller serves a read: check that its data are the newest admitted.
     pub(crate) fn check_served(&mut self, slot: OpSlot) {
         let Some(content) = &mut self.ledger.content else { return };
+        debug_assert!(self.array.ops[slot].kind().is_read(), "{slot:?} reads nothing");
         let (lpn, part) = (self.array.ops[slot].lpn, self.array.ops[slot].part());
         let payload = match self.ftl.owners.newest(lpn) {
             Entry::Slot(newer) => content.of_slot(newer).clone(),
@@ -300,6 +318,7 @@ impl Ssd {
     /// The same; `owner` is the request.
     #[inline(always)]
     fn finish_part_of(&mut self, owner: RequestSlot, slot: OpSlot, parts: &Parts) {
+        debug_assert_eq!(self.array.ops[slot].part().request, owner, "a part of another request");
         self.array.ops.remove(slot);
         self.part_ends(owner, parts);
     }
@@ -308,6 +327,7 @@ impl Ssd {
     #[inline(never)]
     fn part_ends(&mut self, slot: RequestSlot, parts: &Parts) {
         let now = self.array.now;
+        debug_assert!(!self.front.requests.at(slot).parts.is_done(), "it has no part left");
         let Some(request) = self.front.part_ends(slot, now) else { return };
         self.ledger.completed(now, request, parts, &self.ftl.geo);
         if self.front.epochs.flush_waits() {
@@ -350,6 +370,7 @@ impl Ssd {
     }
 
     fn log_operation(&mut self, slot: OpSlot, start: Nanos, phases: &Phases) {
+        debug_assert!(start <= self.array.now, "an operation ends before it began");
         let row = self.array.ops.detail(slot).row;
         let op = &self.array.ops[slot];
         let [bus, array] = phase_times(phases);
@@ -380,6 +401,10 @@ impl Ssd {
         let log = self.ledger.operations.as_mut().expect("only with a log");
         if let Work::GcCopyback(Moved { source, .. }) = work {
             // A copy-back is a read and a program on one plane, one after the other.
+            debug_assert!(
+                self.array.now.0 >= self.array.times.program_ns,
+                "its program began before time"
+            );
             let between = Nanos(self.array.now.0 - self.array.times.program_ns);
             let place = self.ftl.geo.place(source);
             let first = record.array.map(|(start, _)| (start, between));
@@ -424,6 +449,7 @@ impl Ssd {
 
     #[inline(never)]
     fn erase_ends(&mut self, slot: OpSlot, pool: PoolId) {
+        debug_assert!(self.gc.collects(pool), "{pool:?} has erased a block without a job");
         let op = &self.array.ops[slot];
         let (block, plane) = (op.erased_block(&self.ftl.geo), op.plane);
         assert_eq!(self.ftl.geo.pool_of(plane), pool, "{block:?} was erased for another pool");

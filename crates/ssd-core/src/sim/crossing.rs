@@ -11,6 +11,7 @@ impl Ssd {
     /// A GC read starts: it takes a page buffer of its channel, and its page will cross.
     #[inline(never)]
     pub(crate) fn gc_read_starts(&mut self, unit: usize, slot: OpSlot) {
+        debug_assert!(self.gc.watches_way, "a page on its way meets nothing");
         debug_assert!(matches!(self.array.ops[slot].work, Work::GcRead(_)), "another kind starts");
         self.array.take_buffer(unit);
         if self.array.times.gc_crosses {
@@ -21,6 +22,7 @@ impl Ssd {
     /// Bus time of the program of a copy that has been bound.
     #[inline(never)]
     pub(crate) fn copy_bus_ns(&mut self, slot: OpSlot) -> u64 {
+        debug_assert!(self.gc.watches_way, "a page on its way meets nothing");
         debug_assert!(matches!(self.array.ops[slot].work, Work::GcWrite(_)), "it is no copy");
         if self.array.ops[slot].moved().in_buffer
             && self.array.stays_on_channel(&self.ftl.geo, slot)
@@ -38,6 +40,7 @@ impl Ssd {
     /// for the verdict, continues with it.
     #[inline(never)]
     pub(crate) fn gc_read_is_judged(&mut self, slot: OpSlot) -> bool {
+        debug_assert!(self.gc.watches_way, "a page on its way meets nothing");
         debug_assert!(matches!(self.array.ops[slot].work, Work::GcRead(_)), "no page was read");
         let in_error = self.array.way.page_errors.as_mut().is_some_and(|errors| errors.next());
         self.ledger.measured.controller.in_error += u64::from(in_error);
@@ -56,6 +59,11 @@ impl Ssd {
     /// copy has to go to another unit or no new operation may start.
     #[inline(never)]
     pub(crate) fn program_from_buffer(&mut self, slot: OpSlot) {
+        let source = self.array.ops[slot].moved().source;
+        debug_assert!(
+            self.ftl.owners.is_valid(source),
+            "{source:?} is programmed without an owner"
+        );
         let op = &mut self.array.ops[slot];
         op.becomes_gc_write(true);
         op.queued = self.array.now;

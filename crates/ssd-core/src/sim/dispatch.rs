@@ -141,6 +141,7 @@ impl Ssd {
     /// The same, by a search.
     #[inline(never)]
     pub(super) fn search(&mut self, unit: usize, queue: usize) -> Option<Found> {
+        debug_assert!(queue == R_HOST || queue == W_HOST, "queue {queue} is not the host's");
         let head = self.array.units[unit].head(queue);
         let mut found = Found { before: OpSlot::NONE, slot: head, plane: PlaneId::NONE };
         for _ in 0..self.array.pick.look_ahead {
@@ -164,6 +165,7 @@ impl Ssd {
     /// unit, the read moves there, closed or not: it waits where it is woken.
     #[inline]
     pub(crate) fn read_may_start(&self, unit: usize, slot: OpSlot) -> bool {
+        debug_assert!(self.array.ops[slot].kind().is_read(), "{slot:?} reads nothing");
         if self.array.units[unit].closed == 0 && self.gc.closed_blocks == 0 {
             return true;
         }
@@ -186,6 +188,7 @@ impl Ssd {
     /// The page that a host read or the read of a read-modify-write would read now.
     pub(super) fn read_target(&self, slot: OpSlot) -> Option<Ppn> {
         let op = &self.array.ops[slot];
+        debug_assert!(matches!(op.kind(), OpKind::HostRead | OpKind::RmwRead), "it reads nothing");
         match self.ftl.owners.newest(op.lpn) {
             Entry::Page(ppn) if op.kind() == OpKind::HostRead => Some(ppn),
             Entry::Slot(s) if s == slot => self.ftl.owners.under(slot),
@@ -212,6 +215,7 @@ impl Ssd {
     #[inline]
     pub(crate) fn write_target(&self, unit: usize, slot: OpSlot) -> Option<PlaneId> {
         let op = &self.array.ops[slot];
+        debug_assert_eq!(op.kind(), OpKind::HostWrite, "it writes nothing");
         let here = self.write_plane(unit, op.plane, op.stream(), &[]);
         let target = here.or_else(|| self.other_plane(op.plane, op.stream()));
         debug_assert!(
@@ -243,6 +247,7 @@ impl Ssd {
         let (a, b) =
             (geo.planes_of_unit(UnitId(unit as u32)), geo.planes_of_pool(geo.pool_of(plane)));
         let (start, end) = (a.start.max(b.start), a.end.min(b.end));
+        debug_assert!(start < end, "no plane of the pool of {plane:?} is on unit {unit}");
         if start + 1 == end {
             return fits(plane).then_some(plane);
         }

@@ -7,6 +7,7 @@
 
 use super::ssd::policy_error;
 use crate::config::{Config, FillOrder, SteadyStart};
+use crate::ftl::blocks::BlockState;
 use crate::ftl::gc::Demand;
 use crate::ftl::gc::agenda::{Agenda, AlwaysItsTurn, Next};
 use crate::ftl::gc::trigger::SpaceView;
@@ -208,6 +209,10 @@ impl Functional {
         let pool = self.ftl.geo.pool_of(plane);
         debug_assert!(old.is_none_or(|page| !self.ftl.owners.is_valid(page)), "{old:?} is valid");
         let opened = self.ftl.space.take_opened(pool);
+        debug_assert!(
+            self.tally.host_pages <= self.sequence,
+            "more pages are counted than admitted"
+        );
         self.agenda.page_written(pool, opened);
         if self.agenda.watches_releases() {
             self.agenda.page_released(pool);
@@ -242,6 +247,7 @@ impl Functional {
 
     /// A page has become invalid, if there is one.
     fn page_released(&mut self, page: Option<Ppn>) {
+        debug_assert!(page.is_none_or(|page| !self.ftl.owners.is_valid(page)), "{page:?} is valid");
         if let Some(page) = page {
             self.agenda.page_released(self.ftl.geo.pool_of(self.ftl.geo.plane_of(page)));
         }
@@ -250,6 +256,10 @@ impl Functional {
     /// The plane where a page planned for `planned` can be bound, collecting until there is one.
     #[inline]
     fn plane_for(&mut self, planned: PlaneId, stream: u32) -> Result<PlaneId, DeviceError> {
+        debug_assert!(
+            stream < self.ftl.space.gc_stream().max(1),
+            "frontier {stream} is not the host's"
+        );
         loop {
             if self.ftl.space.host_may_bind(planned, stream) {
                 return Ok(planned);
@@ -276,6 +286,7 @@ impl Functional {
 
     /// Collect the block of `pool` that is next; false if there is none.
     fn collect_next(&mut self, pool: PoolId) -> bool {
+        debug_assert_eq!(self.ftl.space.promised(pool), 0, "{pool:?} levels wear already");
         let view = self.ftl.space_view(pool);
         match self.agenda.next(&mut self.ftl, &view, &AlwaysItsTurn) {
             Next::Collect(choice, demand) => self.collect(choice, demand >= Demand::Urgent),
@@ -323,6 +334,7 @@ impl Functional {
             let copied = self.ftl.copy_now(run, block, plane, stream);
             left = left.after(copied);
         }
+        debug_assert_eq!(self.ftl.blocks.valid[block.at()], 0, "{block:?} keeps pages");
         let copies =
             if choice.levels { &mut self.tally.wear_pages } else { &mut self.tally.gc_pages };
         *copies += moved;
@@ -330,6 +342,10 @@ impl Functional {
         self.pages = pages;
         self.ftl.begin_erase(block);
         self.ftl.erase_now(block);
+        debug_assert!(
+            matches!(self.ftl.blocks.state[block.at()], BlockState::Free | BlockState::Bad),
+            "{block:?} is still collected"
+        );
         self.agenda.watch_device(&self.ftl);
     }
 
@@ -344,7 +360,13 @@ impl Functional {
         self.tally.decided += u64::from(!unmet && !choice.by_reserve);
         debug_assert!(self.tally.by_reserve <= self.tally.victims, "{:?}", self.tally);
         debug_assert!(self.tally.foreground <= self.tally.victims, "{:?}", self.tally);
+        debug_assert!(
+            self.tally.unmet + self.tally.decided <= self.tally.victims,
+            "{:?}",
+            self.tally
+        );
         let valid = u32::from(self.ftl.blocks.valid[choice.block.at()]);
+        debug_assert!(valid <= self.ftl.geo.pages_per_block, "{choice:?} has {valid} valid pages");
         self.tally.victim_valid += u64::from(valid);
         self.victim_invalid.record(u64::from(self.ftl.geo.pages_per_block - valid));
     }
@@ -403,6 +425,7 @@ impl Functional {
         keep_going: &mut dyn FnMut(u64) -> bool,
     ) -> Result<bool, DeviceError> {
         let geo = &self.ftl.geo;
+        assert!(pages <= geo.user_pages, "{pages} pages are more than the device has");
         assert_eq!(self.sequence, 0, "the device has been written");
         let pages_of = |blocks: u32| u64::from(blocks) * u64::from(geo.pages_per_block);
         let wants = |free_blocks: u32, pool: PoolId| {
@@ -438,6 +461,7 @@ impl Functional {
         mut rng: Stream,
         keep_going: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<bool, DeviceError> {
+        assert!(pages > 0 || overwrites == 0, "no page can be overwritten");
         let (mut ahead, mut drawn) = (Ahead::new(), 0);
         for i in 0..overwrites {
             if self.is_time_to_look() && !keep_going(pages + i, pages + overwrites) {

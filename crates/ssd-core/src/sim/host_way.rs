@@ -15,6 +15,7 @@ impl Ssd {
     /// The page of a write in `slot` has been admitted over `old`.
     #[inline(never)]
     pub(crate) fn page_comes_in(&mut self, slot: OpSlot, old: Entry) {
+        debug_assert!(!self.front.writes_go_straight, "a page passes neither link nor buffer");
         let op = &self.array.ops[slot];
         let request = &self.front.requests.at(op.part().request).request;
         let (range, _) = byte_range(&self.ftl.geo, request, op.lpn);
@@ -36,6 +37,8 @@ impl Ssd {
 
     /// The page in `slot` has crossed the link.
     pub(crate) fn page_is_in(&mut self, slot: OpSlot) {
+        let kind = self.array.ops[slot].kind();
+        debug_assert!(matches!(kind, OpKind::HostWrite | OpKind::RmwRead), "a {kind:?} comes in");
         if self.front.buffer.is_some() {
             self.page_waits(slot);
         } else {
@@ -48,6 +51,7 @@ impl Ssd {
     /// the host.
     #[inline(always)]
     pub(crate) fn page_is_read(&mut self, slot: OpSlot, parts: &Parts) {
+        debug_assert!(self.array.ops[slot].kind().is_read(), "{slot:?} has read nothing");
         if self.array.times.host_ecc_ns > 0 {
             self.decode(slot, parts);
         } else {
@@ -67,6 +71,7 @@ impl Ssd {
 
     /// The page in `slot` leaves the decoder.
     pub(crate) fn page_is_decoded(&mut self, slot: OpSlot) {
+        debug_assert!(self.array.ops[slot].kind().is_read(), "{slot:?} has read nothing");
         let parts = self.array.ops[slot].parts;
         match self.array.ops[slot].kind() {
             OpKind::HostRead => self.page_goes_out(slot, &parts),
@@ -81,6 +86,7 @@ impl Ssd {
     /// The page in `slot` is complete for its request; if it belongs to a read, it crosses the link.
     #[inline(always)]
     pub(crate) fn page_goes_out(&mut self, slot: OpSlot, parts: &Parts) {
+        debug_assert!(self.array.ops[slot].kind().is_host(), "{slot:?} serves no request");
         if self.front.link.is_none() {
             self.finish_part(slot, parts);
         } else {
@@ -99,6 +105,7 @@ impl Ssd {
         let (range, _) = byte_range(&self.ftl.geo, request, op.lpn);
         let link = self.front.link.as_mut().expect("the caller has checked");
         let (begin, end) = link.carry(self.array.now, Toward::Host, (range.1 - range.0) as u64);
+        debug_assert!(self.array.now <= begin && begin <= end, "a page crosses before it is read");
         op.parts = *parts;
         op.parts.queue_ns += (begin - self.array.now).0;
         op.parts.transfer_ns += (end - begin).0;

@@ -25,6 +25,7 @@ impl Ssd {
     /// Advance to `t`, however much is due by then.
     #[inline(never)]
     pub(super) fn advance_to(&mut self, t: Nanos) -> Result<(), DeviceError> {
+        debug_assert_ne!(t, Nanos::NEVER, "an instant that never comes");
         while self.ledger.sample_is_due(t) {
             self.sample()?;
         }
@@ -119,6 +120,8 @@ impl Ssd {
             }
             self.consider_collection();
         }
+        debug_assert!(self.array.ready.is_empty(), "a unit that was woken has not been dispatched");
+        debug_assert!(self.gc.idle_units.is_empty(), "an idle timer was not heeded");
         self.array.grant_buses::<FULL>();
     }
 
@@ -126,6 +129,7 @@ impl Ssd {
     pub(super) fn admit_arrivals<const FULL: bool>(&mut self) {
         while self.front.arrivals.front().is_some_and(|a| a.at <= self.array.now) {
             let Arrival { at, id, request, data } = self.front.arrivals.pop_front().expect("seen");
+            debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
             self.admit::<FULL>(at, id, &request, data.as_deref());
         }
     }
@@ -216,6 +220,8 @@ impl Ssd {
         } else {
             done.append(&mut self.front.done);
         }
+        debug_assert!(done.iter().all(|c| c.at <= self.array.now), "it completes in the future");
+        debug_assert!(self.front.done.is_empty(), "a completion is kept back");
         Ok(self.array.now)
     }
 

@@ -44,6 +44,7 @@ fn no_space_reason(ftl: &Ftl, pool: PoolId, plugs: &Plugs) -> String {
         .filter(|&b| ftl.blocks.is_candidate(b))
         .map(|b| u64::from(ftl.blocks.invalid(b)))
         .sum();
+    debug_assert!(invalid <= view.pool_used_pages, "more pages are invalid than used: {view:?}");
     format!(
         "{} of {} blocks are erased and its sealed blocks hold {invalid} invalid pages; give the \
          device more over-provisioning, a smaller reserve or fewer frontiers{}",

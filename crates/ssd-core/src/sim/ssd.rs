@@ -105,6 +105,8 @@ impl Ssd {
     /// # Errors
     /// The first violated one.
     pub fn audit(&self) -> Result<(), String> {
+        assert_eq!(self.ftl.blocks.now, self.array.now, "policies have another clock");
+        assert_eq!(self.array.units.len(), self.ftl.geo.units as usize, "units of another device");
         self.ftl.audit()?;
         self.front.audit()?;
         self.array.audit()?;
@@ -145,6 +147,7 @@ impl Ssd {
 
     #[inline(never)]
     fn admit_full(&mut self, at: Nanos, id: u64, request: &Request, data: Option<&[u8]>) {
+        debug_assert!(!self.plain, "the plain loop admits its requests itself");
         self.admit::<true>(at, id, request, data);
     }
 
@@ -189,6 +192,10 @@ impl Ssd {
     /// Whether no flash operation is queued or running.
     #[must_use]
     pub fn at_rest(&self) -> bool {
+        debug_assert!(
+            self.array.ops.len() > 0 || self.array.units.iter().all(|unit| unit.load == 0),
+            "a unit has an operation that does not exist"
+        );
         self.array.ops.len() == 0
     }
 
@@ -206,6 +213,10 @@ impl Ssd {
             self.mid_instant = true;
         }
         assert!(self.array.timers.next_time().is_none(), "a timer has no event");
+        debug_assert!(
+            self.array.units.iter().all(|unit| unit.running == OpSlot::NONE),
+            "an operation runs and has no event"
+        );
         self.array.quiescing = false;
         self.failure.take().map_or(Ok(()), |error| Err(*error))
     }
@@ -244,6 +255,7 @@ impl Ssd {
     /// Why the requests in the device cannot complete.
     #[must_use]
     pub fn stalled(&self) -> DeviceError {
+        debug_assert!(self.array.events.next_time().is_none(), "an event may still come");
         let (outstanding, first) = (self.outstanding(), self.front.requests.oldest().unwrap_or(0));
         let buffered = match self.buffered_pages() {
             0 => String::new(),
@@ -293,6 +305,10 @@ impl Device for Ssd {
         data: Option<&[u8]>,
     ) -> Result<RequestId, DeviceError> {
         let id = self.front.number(&self.ftl.geo, at, request)?;
+        debug_assert!(
+            data.is_none_or(|data| data.len() as u64 == u64::from(request.sectors) * 512),
+            "request {id} has data of another length"
+        );
         if self.mid_instant && at <= self.array.now && self.front.arrivals.is_empty() {
             // Arrivals are what comes next in this instant.
             if self.plain {
@@ -330,6 +346,7 @@ impl Device for Ssd {
             )));
         }
         let snapshot = self.ftl.snapshot(self.front.sequence).map_err(DeviceError::Busy)?;
+        debug_assert_eq!(self.gc.active(), 0, "a job runs without an operation");
         match self.ftl.flash.failure() {
             Some(why) => Err(DeviceError::Contents(why.to_string())),
             None => Ok(snapshot),

@@ -38,6 +38,7 @@ impl Ssd {
         self.gc.step_begins(pool, &self.ftl.geo, &mut self.array);
         self.ledger.measured.flash.erases[cause.at()] += 1;
         let times = (self.array.times.erase_ns, 0);
+        debug_assert_eq!(self.ftl.blocks.valid[block.at()], 0, "{block:?} holds live data");
         self.begin::<true>(unit, (slot, OpKind::Erase), times);
         true
     }
@@ -85,6 +86,11 @@ impl Ssd {
         slot: OpSlot,
         target: PlaneId,
     ) -> bool {
+        debug_assert_eq!(
+            self.ftl.geo.pool_of(target),
+            self.ftl.geo.pool_of(self.array.ops[slot].plane),
+            "a write leaves its pool"
+        );
         if FULL && self.ftl.geo.unit_of(target).at() != unit {
             self.pass_on(unit, slot, target, W_HOST);
             return false;
@@ -131,6 +137,7 @@ impl Ssd {
         taken: &[PlaneId],
     ) -> Option<(OpSlot, PlaneId)> {
         debug_assert!(!taken.is_empty(), "unit {unit} programs no page yet");
+        debug_assert!(self.array.multi_plane, "unit {unit} programs one page at a time");
         let slot = self.array.units[unit].head(queue);
         if slot == OpSlot::NONE || taken.len() >= self.ftl.geo.planes_per_unit() as usize {
             return None;
@@ -155,6 +162,7 @@ impl Ssd {
         slot: OpSlot,
         moved: Moved,
     ) -> bool {
+        debug_assert_eq!(self.array.ops[slot].kind(), OpKind::GcRead, "{slot:?} moves no page");
         if !self.source_is_read::<FULL>(unit, slot, moved) {
             return false;
         }
@@ -196,6 +204,11 @@ impl Ssd {
 
     #[inline(never)]
     pub(super) fn start_copyback(&mut self, unit: usize, slot: OpSlot, moved: Moved) -> bool {
+        debug_assert_eq!(
+            self.array.ops[slot].kind(),
+            OpKind::GcCopyback,
+            "{slot:?} is no copy-back"
+        );
         if !self.source_is_read::<true>(unit, slot, moved) {
             return false;
         }
@@ -228,6 +241,7 @@ impl Ssd {
         slot: OpSlot,
         moved: Moved,
     ) -> bool {
+        debug_assert!(self.gc.collects(moved.pool), "{moved:?} has no job");
         let own = if FULL { self.array.ops[slot].plane } else { PlaneId(unit as u32) };
         let stream = self.copy_stream(FULL && moved.levels);
         let plane = if self.copy_may_bind(own, stream) {
@@ -277,6 +291,7 @@ impl Ssd {
     /// levelling opens a block only where no plane has an open one.
     #[inline(always)]
     pub(super) fn copy_may_bind(&self, plane: PlaneId, stream: u32) -> bool {
+        debug_assert!(stream >= self.ftl.space.gc_stream(), "frontier {stream} takes no copies");
         let space = &self.ftl.space;
         if stream == space.gc_stream() {
             space.has_page(plane, stream)
@@ -298,6 +313,11 @@ impl Ssd {
         } else {
             (self.ftl.space.gc_stream(), Cause::Gc)
         };
+        debug_assert!(
+            self.gc.pages_read[cause.at()] > 0,
+            "{pool:?} programs a page that it has not read"
+        );
+        debug_assert_eq!(self.ftl.geo.pool_of(plane), pool, "a copy leaves its pool");
         let ppn = self.ftl.bind_copy(plane, stream);
         let op = &mut self.array.ops[slot];
         (op.plane, op.ppn) = (plane, ppn);
@@ -317,6 +337,7 @@ impl Ssd {
         op: (OpSlot, OpKind),
         (mut array_ns, bus_ns): (u64, u64),
     ) {
+        debug_assert_eq!(self.array.ops[op.0].kind(), op.1, "another kind begins");
         if FULL {
             if self.ledger.operations.is_some() {
                 self.open_rows(unit, op.0);
@@ -332,6 +353,7 @@ impl Ssd {
     #[inline(never)]
     pub(super) fn open_rows(&mut self, unit: usize, first: OpSlot) {
         let mut next = first;
+        debug_assert!(self.ledger.operations.is_some(), "there is no log");
         while next != OpSlot::NONE {
             let slot = next;
             next = if slot == first {
@@ -360,6 +382,11 @@ impl Ssd {
     /// Move the operation to the unit of `plane`, keeping the time it has waited.
     pub(super) fn pass_on(&mut self, unit: usize, slot: OpSlot, plane: PlaneId, queue: usize) {
         debug_assert_ne!(self.ftl.geo.unit_of(plane).at(), unit);
+        debug_assert!(
+            queue == R_HOST
+                || self.ftl.geo.pool_of(plane) == self.ftl.geo.pool_of(self.array.ops[slot].plane),
+            "{slot:?} leaves its pool"
+        );
         self.leave_queue(unit, slot);
         self.array.ops[slot].plane = plane;
         self.enqueue(slot, queue);

@@ -18,6 +18,7 @@ impl Ssd {
     /// collection has closed it may no longer need to wait.
     #[inline(always)]
     pub(crate) fn wake_readers(&mut self, page: Ppn) {
+        debug_assert!(page.0 < self.ftl.geo.pages, "{page:?} is beyond the device");
         if self.gc.closings > 0 {
             let plane = self.ftl.geo.plane_of(page);
             self.array.ready.insert(self.ftl.geo.unit_of(plane).0);
@@ -28,6 +29,7 @@ impl Ssd {
     /// room, and this may have taken the last room.
     #[inline(always)]
     pub(crate) fn wake_movers(&mut self, pool: PoolId) {
+        debug_assert!(self.gc.closed_blocks <= self.gc.closings, "a block is closed by no job");
         let planes_close = self.gc.closings > 0 && self.gc.closed_blocks == 0;
         if planes_close && self.ftl.geo.planes_per_pool() > self.ftl.geo.planes_per_unit() {
             self.wake_pool(pool);
@@ -58,6 +60,7 @@ impl Ssd {
 
     /// The first operation of `queue` that could start now.
     fn missed(&self, unit: usize, queue: usize) -> Option<OpSlot> {
+        debug_assert_eq!(self.array.units[unit].running, OpSlot::NONE, "unit {unit} is busy");
         let may_start = |&slot: &OpSlot| match queue {
             R_HOST => self.read_may_start(unit, slot),
             W_HOST => self.write_target(unit, slot).is_some(),

@@ -161,6 +161,10 @@ impl Ssd {
 
     /// For its request the page in `slot` is done when it has crossed the SRAM.
     fn acknowledge(&mut self, slot: OpSlot) {
+        debug_assert!(
+            self.array.ops[slot].sequence > 0,
+            "{slot:?} is acknowledged, and is no write"
+        );
         let mut done = self.array.ops[slot].clone();
         debug_assert!(!self.held(slot).fua, "the data have to be on flash first");
         self.array.ops[slot].parts = Parts::default();
@@ -172,6 +176,7 @@ impl Ssd {
 
     /// The page in `slot` goes to flash.
     fn evict(&mut self, slot: OpSlot) {
+        debug_assert!(self.front.buffer.is_some(), "{slot:?} is evicted from no buffer");
         let kind = self.array.ops[slot].kind();
         assert!(matches!(kind, OpKind::HostWrite | OpKind::RmwRead), "{kind:?} was buffered");
         self.ledger.measured.buffer.evicted += 1;
@@ -199,6 +204,7 @@ impl Ssd {
     #[inline(never)]
     pub(crate) fn held_is_on_flash(&mut self, slot: OpSlot, parts: &Parts) {
         let held = self.held(slot);
+        debug_assert!(!self.ftl.flash.is_torn(self.array.ops[slot].ppn), "{slot:?} is programmed");
         debug_assert_eq!(self.array.ops[slot].kind(), OpKind::HostWrite, "it was not programmed");
         if held.fua {
             self.finish_part(slot, parts);
@@ -217,6 +223,7 @@ impl Ssd {
     #[inline(never)]
     pub(crate) fn rest_on_flash(&self, slot: OpSlot, owner: RequestSlot, lpn: Lpn) -> Option<Ppn> {
         let buffer = self.front.buffer.as_ref()?;
+        debug_assert!(self.ftl.owners.is_newest(lpn, slot), "{slot:?} holds old data of {lpn:?}");
         if self.array.ops[slot].kind() != OpKind::RmwRead {
             return None;
         }
@@ -231,6 +238,7 @@ impl Ssd {
     /// The read in `slot` is about to read its page from flash, perhaps only the rest of a page of which the
     /// buffer holds a part. Its data are complete only together with what the buffer holds now.
     pub(crate) fn note_rest_read(&mut self, slot: OpSlot) {
+        debug_assert_eq!(self.array.ops[slot].kind(), OpKind::HostRead, "{slot:?} serves no read");
         let (lpn, ppn) = (self.array.ops[slot].lpn, self.array.ops[slot].ppn);
         debug_assert!(self.ftl.owners.is_valid(ppn), "{lpn:?} is read from {ppn:?}, overwritten");
         if self.ftl.owners.newest(lpn) != Entry::Page(ppn) {
@@ -245,6 +253,7 @@ impl Ssd {
     #[inline(never)]
     pub(crate) fn request_of(&self, slot: OpSlot) -> u64 {
         let op = &self.array.ops[slot];
+        debug_assert!(op.kind().is_host(), "{:?} serves no request", op.kind());
         match &self.front.buffer {
             Some(buffer) if matches!(op.kind(), OpKind::HostWrite | OpKind::RmwRead) => {
                 buffer.held(slot).request
@@ -266,6 +275,7 @@ impl Ssd {
     pub fn empty_buffer(&mut self) -> Result<(), DeviceError> {
         assert_eq!(self.outstanding(), 0, "requests have not completed");
         self.evict_all();
+        debug_assert!(self.front.arrivals.is_empty(), "requests are still to arrive");
         while self.buffered_pages() > 0 {
             self.step()?;
         }

@@ -7,11 +7,13 @@
 use super::Array;
 use super::event::Lane;
 use super::unit::{Bus, Stage, Unit};
-use crate::units::Nanos;
+use crate::units::{Nanos, OpSlot};
 
 /// `u` sends its command (and data) if its bus is free: its array works until then; the lane of that event.
 #[inline(always)]
 pub(super) fn sends_now(u: &mut Unit, buses: &mut [Bus], now: Nanos) -> Option<(Nanos, Lane)> {
+    debug_assert_eq!(u.stage, Stage::Idle, "a command is sent twice");
+    debug_assert_ne!(u.running, OpSlot::NONE, "a command of no operation");
     let wants = u.service.wants_ns;
     if wants > 0 {
         let bus = &mut buses[u.channel as usize];
@@ -45,6 +47,7 @@ impl Array {
     #[inline(never)]
     pub(super) fn waits_for_command(&mut self, unit: usize) {
         let u = &mut self.units[unit];
+        debug_assert!(u.service.wants_ns > 0, "unit {unit} needs no bus");
         u.stage = Stage::WaitIn;
         let channel = u.channel as usize;
         self.buses[channel].wait_in.push(&mut self.units, unit as u32);
@@ -74,6 +77,7 @@ impl Array {
     pub(crate) fn send_data<const FULL: bool>(&mut self, unit: usize) {
         let u = &mut self.units[unit];
         debug_assert_eq!(u.stage, Stage::Reading, "unit {unit} has no data");
+        debug_assert!(u.service.bus_ns >= self.times.command_ns, "unit {unit} has sent no command");
         u.service.wants_ns = u.service.bus_ns - self.times.command_ns;
         if u.service.wants_ns == 0 {
             return self.goes_out::<FULL>(unit, 0);
@@ -86,6 +90,7 @@ impl Array {
 
     #[inline(always)]
     fn wait_for_bus(&mut self, channel: usize) {
+        debug_assert!(self.buses[channel].awaited(), "no unit waits for bus {channel}");
         if self.buses[channel].free_at <= self.now {
             self.buses_to_grant.insert(channel as u32);
         } else {
@@ -109,6 +114,7 @@ impl Array {
     #[inline(always)]
     pub(crate) fn bus_event(&mut self, channel: usize) {
         debug_assert!(self.buses[channel].scheduled, "bus {channel} has no event");
+        debug_assert!(self.buses[channel].free_at <= self.now, "bus {channel} is busy");
         self.buses[channel].scheduled = false;
         self.buses_to_grant.insert(channel as u32);
     }
@@ -126,6 +132,10 @@ impl Array {
                     (&mut bus.wait_in, true)
                 };
                 let unit = line.pop(&self.units).expect("a unit waits") as usize;
+                debug_assert_eq!(
+                    self.units[unit].channel as usize, channel,
+                    "unit {unit} is elsewhere"
+                );
                 let wants = self.units[unit].service.wants_ns;
                 bus.carry(self.now, wants);
                 if bus.awaited() {
@@ -158,6 +168,7 @@ impl Array {
     fn goes_out<const FULL: bool>(&mut self, unit: usize, ns: u64) {
         let end = Nanos(self.now.0 + ns);
         let stage = self.units[unit].stage;
+        debug_assert_ne!(self.units[unit].running, OpSlot::NONE, "unit {unit} has no operation");
         debug_assert!(matches!(stage, Stage::Reading | Stage::WaitOut), "unit {unit}: {stage:?}");
         self.units[unit].stage = Stage::Last;
         if FULL && self.ops.keeps_phases() && end > self.now {
@@ -170,6 +181,7 @@ impl Array {
     /// For the log: the transfer of data, without the command before it, and the array phase.
     #[inline(never)]
     fn note_command(&mut self, unit: usize, bus_end: Nanos, end: Nanos) {
+        debug_assert!(bus_end <= end, "the array of unit {unit} ends before it begins");
         let data = Nanos(self.now.0 + self.times.command_ns);
         let phases = &mut self.ops.detail(self.units[unit].running).phases;
         if bus_end > data {

@@ -46,6 +46,7 @@ impl Ring {
     /// Insert a key. Returns whether it is the first one now.
     #[inline(always)]
     fn insert(&mut self, key: u64) -> bool {
+        debug_assert_ne!(key, NEVER, "an event that never happens");
         let mask = self.keys.len() - 1;
         let mut at = self.tail;
         self.tail = at + 1;
@@ -65,6 +66,7 @@ impl Ring {
     fn pop(&mut self) -> u64 {
         debug_assert_ne!(self.head, self.tail, "nothing to take");
         let popped = self.keys[self.head & (self.keys.len() - 1)];
+        debug_assert_ne!(popped, NEVER, "an event that never happens");
         self.head += 1;
         let first = self.keys[self.head & (self.keys.len() - 1)];
         debug_assert!(first > popped, "a key stands behind a greater one");
@@ -129,6 +131,7 @@ impl Events {
         if self.lanes[lane as usize].insert(key) {
             self.firsts[lane as usize] = key;
             self.first = self.first.min(key);
+            debug_assert!(self.first <= key, "an event is missed");
         }
     }
 
@@ -165,6 +168,7 @@ impl Events {
     /// The least key of events at `now`, for [`Events::take`].
     #[inline(always)]
     pub(crate) fn key_at(&self, now: Nanos) -> u64 {
+        debug_assert!(now < self.limit(), "no event can be so late");
         now.0 << self.bits
     }
 
@@ -215,6 +219,7 @@ pub(crate) struct Timers {
 
 impl Timers {
     pub(crate) fn push(&mut self, at: Nanos, timer: Timer) {
+        debug_assert_ne!(at, Nanos::NEVER, "{timer:?} never fires");
         self.set += 1;
         self.heap.push(Reverse((at, self.set, timer)));
     }

@@ -86,6 +86,8 @@ pub(crate) struct Ended {
 impl Array {
     /// Idle.
     pub(crate) fn new(config: &Config, geo: &Geometry) -> Array {
+        assert!(geo.channels > 0 && geo.units > 0, "an array without units");
+        assert!(geo.units.is_multiple_of(geo.channels), "channels of unequal size");
         let channel_of = |u: u32| geo.channel_of(PlaneId(geo.planes_of_unit(UnitId(u)).start)).0;
         let way = Way::new(config);
         let order = Order::build(&config.sched.order);
@@ -125,17 +127,20 @@ impl Array {
     }
 
     fn slices_resource(&self) -> usize {
+        debug_assert!(self.way.slices.is_some(), "there are no slices");
         self.timer_resource() + 1
     }
 
     #[inline(always)]
     fn unit_resource(&self, unit: usize) -> usize {
+        debug_assert!(unit < self.units.len(), "there is no unit {unit}");
         self.buses.len() + unit
     }
 
     /// Queue the operation in `slot` on the unit of its plane.
     #[inline]
     pub(crate) fn enqueue(&mut self, geo: &Geometry, slot: OpSlot, queue: usize) {
+        debug_assert!(self.ops[slot].plane.0 < geo.planes, "{slot:?} is for no plane");
         let op = &self.ops[slot];
         let (unit, host) = (geo.unit_of(op.plane), op.kind().is_host());
         self.enqueue_on(unit, slot, queue, host, |_| ());
@@ -165,6 +170,7 @@ impl Array {
         debug_assert_eq!(self.ops[slot].kind().is_host(), host, "{slot:?} is another's");
         let unit = &mut self.units[at.at()];
         unit.load += 1;
+        debug_assert!(unit.host_load < unit.load, "the host has more operations than all");
         let op = &mut self.ops[slot];
         change(op);
         op.age = self.age;
@@ -180,6 +186,7 @@ impl Array {
     /// Queue the new host operation `op` on the unit `at`, which is that of its plane.
     #[inline(always)]
     pub(crate) fn insert_host(&mut self, at: UnitId, op: Op, queue: usize) -> OpSlot {
+        debug_assert!(op.kind().is_host(), "{:?} is not the host's", op.kind());
         self.age += 1;
         let unit = &mut self.units[at.at()];
         unit.load += 1;
@@ -201,6 +208,7 @@ impl Array {
     #[inline(always)]
     pub(crate) fn take_first(&mut self, unit: usize, queue: usize) -> (OpSlot, Work) {
         let u = &mut self.units[unit];
+        debug_assert_eq!(u.running, OpSlot::NONE, "unit {unit} is busy");
         let slot = u.head(queue);
         debug_assert_ne!(slot, OpSlot::NONE, "queue {queue} of unit {unit} is empty");
         let op = &self.ops[slot];
@@ -220,6 +228,7 @@ impl Array {
 
     /// The host operation in `slot` has waited on `unit` since it was queued.
     fn count_waiting(&mut self, unit: usize, slot: OpSlot) {
+        debug_assert!(self.ops[slot].kind().is_host(), "nobody waits for {slot:?}");
         self.ops[slot].has_waited(self.now, self.units[unit].host_busy_ns(self.now));
     }
 
@@ -236,6 +245,7 @@ impl Array {
     /// The operation in `slot` leaves its queue on `unit` without running. Returns whether the host had queued
     /// it.
     pub(crate) fn leave_queue(&mut self, unit: usize, slot: OpSlot) -> bool {
+        debug_assert_ne!(self.units[unit].running, slot, "{slot:?} runs");
         let host = self.ops[slot].kind().is_host();
         if host {
             self.count_waiting(unit, slot);
@@ -298,6 +308,7 @@ impl Array {
     /// Serial: the operation in `slot`, which has taken `unit`, holds it for its whole duration.
     #[inline(never)]
     fn begin_serial(&mut self, geo: &Geometry, unit: usize, slot: OpSlot) {
+        debug_assert!(self.times.serial, "unit {unit} has phases");
         if self.way.slices.is_some() && self.begin_on_slices(geo, unit, slot) {
             return;
         }
@@ -333,6 +344,7 @@ impl Array {
 
     #[inline(never)]
     fn activity_begins(&mut self, geo: &Geometry, slot: OpSlot) {
+        debug_assert!(self.activity.watched, "nobody counts operations");
         let plane = self.ops[slot].plane;
         self.activity.chips[geo.chip_of(plane) as usize].begins(self.now);
         self.activity.channels[geo.channel_of(plane).at()].begins(self.now);
@@ -340,6 +352,7 @@ impl Array {
 
     #[inline(never)]
     fn activity_ends(&mut self, geo: &Geometry, slot: OpSlot) {
+        debug_assert!(self.activity.watched, "nobody counts operations");
         let plane = self.ops[slot].plane;
         self.activity.chips[geo.chip_of(plane) as usize].ends(self.now);
         self.activity.channels[geo.channel_of(plane).at()].ends(self.now);
@@ -363,7 +376,12 @@ impl Array {
             return self.activity.channels.iter().map(|a| a.busy_ns(self.now)).collect();
         }
         // The future part of a transfer was counted at its grant.
-        self.buses.iter().map(|b| b.busy_ns - b.free_at.0.saturating_sub(self.now.0)).collect()
+        let busy = |b: &Bus| {
+            let ahead = b.free_at.0.saturating_sub(self.now.0);
+            debug_assert!(b.busy_ns >= ahead, "a transfer was not counted: {b:?}");
+            b.busy_ns - ahead
+        };
+        self.buses.iter().map(busy).collect()
     }
 
     /// Time that each chip has had an operation since the measurement started.
@@ -384,6 +402,7 @@ impl Array {
     pub(crate) fn arm_timers(&mut self) {
         let resource = self.timer_resource();
         let next = self.timers.next_time().unwrap_or(Nanos::NEVER);
+        debug_assert!(next >= self.now, "a timer has been missed: it was set for {next:?}");
         self.events.reschedule(resource, next);
     }
 

@@ -169,6 +169,8 @@ impl Op {
     /// `host_busy_ns` in all, or for collection.
     #[inline(always)]
     pub(super) fn has_waited(&mut self, now: Nanos, host_busy_ns: u64) {
+        debug_assert!(self.kind().is_host(), "nobody waits for {:?}", self.kind());
+        debug_assert!(now >= self.queued, "it is queued in the future");
         let waited = (now - self.queued).0;
         debug_assert!(host_busy_ns >= self.host_busy_ns, "its unit has worked backwards");
         let for_host = (host_busy_ns - self.host_busy_ns).min(waited);
@@ -248,12 +250,17 @@ impl Op {
     /// The page that it moves goes over the controller.
     pub(crate) fn becomes_gc_read(&mut self) {
         debug_assert_eq!(self.kind(), OpKind::GcCopyback, "it was no copy-back");
+        debug_assert_eq!(self.ppn, self.moved().source, "another page is to be read");
         self.work = Work::GcRead(*self.moved());
     }
 
     /// Its slot moves the next page of the job: `lpn`, on `plane`. Only host operations use the other fields.
     #[inline(always)]
     pub(crate) fn becomes_next_move(&mut self, work: Work, lpn: Lpn, plane: PlaneId) {
+        debug_assert!(
+            matches!(work, Work::GcRead(_) | Work::GcCopyback(_)),
+            "a move begins with a read: {work:?}"
+        );
         debug_assert!(!self.kind().is_host());
         (self.work, self.lpn, self.plane, self.ppn) = (work, lpn, plane, Ppn::NONE);
     }
@@ -262,6 +269,7 @@ impl Op {
     #[inline(always)]
     pub(crate) fn becomes_gc_write(&mut self, in_buffer: bool) {
         debug_assert_eq!(self.kind(), OpKind::GcRead, "no page has been read");
+        debug_assert_eq!(self.ppn, self.moved().source, "another page has been read");
         self.work = Work::GcWrite(Moved { in_buffer, ..*self.moved() });
     }
 
@@ -349,11 +357,14 @@ impl Slab {
     #[inline]
     pub(crate) fn remove(&mut self, slot: OpSlot) {
         debug_assert!(self.free.len() < self.ops.len(), "{slot:?} is removed twice");
+        debug_assert!(slot.at() < self.ops.len(), "{slot:?} is no operation");
+        debug_assert!(!self.free.contains(&slot), "{slot:?} is removed twice");
         self.free.push(slot);
     }
 
     /// What logs and data modes know about the operation in `slot`.
     pub(crate) fn detail(&mut self, slot: OpSlot) -> &mut Detail {
+        debug_assert!(slot.at() < self.ops.len(), "{slot:?} is no operation");
         if self.details.len() <= slot.at() {
             self.details.resize(self.ops.len(), Detail::default());
         }
@@ -368,6 +379,7 @@ impl Slab {
 
     /// Number of operations.
     pub(crate) fn len(&self) -> usize {
+        debug_assert!(self.free.len() <= self.ops.len(), "a slot is free twice");
         self.ops.len() - self.free.len()
     }
 }
@@ -406,6 +418,8 @@ impl Queue {
     #[inline(always)]
     pub(crate) fn append(&mut self, slab: &mut Slab, slot: OpSlot) {
         debug_assert_eq!(slab[slot].next, OpSlot::NONE);
+        debug_assert_eq!(self.head == OpSlot::NONE, self.tail == OpSlot::NONE, "an end is lost");
+        debug_assert_ne!(self.tail, slot, "{slot:?} would follow itself");
         if self.tail == OpSlot::NONE {
             self.head = slot;
         } else {
@@ -418,6 +432,7 @@ impl Queue {
     #[inline(always)]
     pub(crate) fn pop(&mut self, next: OpSlot) {
         debug_assert_ne!(self.head, OpSlot::NONE, "nothing to take");
+        debug_assert_eq!(next == OpSlot::NONE, self.head == self.tail, "an end is lost");
         self.head = next;
         if next == OpSlot::NONE {
             self.tail = OpSlot::NONE;
@@ -427,6 +442,7 @@ impl Queue {
     /// Remove `slot`, whose predecessor is `before` (`NONE` for the head).
     #[inline]
     pub(crate) fn take(&mut self, slab: &mut Slab, before: OpSlot, slot: OpSlot) {
+        debug_assert_ne!(self.head, OpSlot::NONE, "nothing to take");
         let next = slab[slot].next;
         if self.tail == slot {
             self.tail = before;
@@ -438,6 +454,7 @@ impl Queue {
             debug_assert_eq!(slab[before].next, slot);
             slab[before].next = next;
         }
+        debug_assert_eq!(self.head == OpSlot::NONE, self.tail == OpSlot::NONE, "an end is lost");
     }
 
     /// The first operation; `NONE` if the queue is empty.

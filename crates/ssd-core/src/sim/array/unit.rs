@@ -107,6 +107,7 @@ impl Unit {
     /// The open queues with an operation, as bits.
     #[inline(always)]
     pub(crate) fn waiting(&self) -> u32 {
+        debug_assert!(self.waiting < 16, "a queue that no unit has: {:b}", self.waiting);
         u32::from(self.waiting & self.gate)
     }
 
@@ -118,17 +119,24 @@ impl Unit {
 
     /// Whether `queue` is shut.
     pub(crate) fn shuts(&self, queue: usize) -> bool {
+        debug_assert!(queue < 4, "there is no queue {queue}");
         self.gate >> queue & 1 == 0
     }
 
     /// Open or shut `queue`.
     pub(crate) fn set_open(&mut self, queue: usize, open: bool) {
+        debug_assert!(queue < 4, "there is no queue {queue}");
         self.gate = self.gate & !(1 << queue) | u8::from(open) << queue;
     }
 
     /// The first operation of `queue`; `NONE` if it is empty.
     #[inline(always)]
     pub(crate) fn head(&self, queue: usize) -> OpSlot {
+        debug_assert_eq!(
+            self.queues[queue].head() != OpSlot::NONE,
+            self.waiting >> queue & 1 == 1,
+            "queue {queue} is not as its bit says"
+        );
         self.queues[queue].head()
     }
 
@@ -161,13 +169,17 @@ impl Unit {
     /// Time that the unit has worked for the host up to `now`.
     #[inline(always)]
     pub(crate) fn host_busy_ns(&self, now: Nanos) -> u64 {
+        debug_assert!(!self.host_now || now >= self.service.since, "it began in the future");
         let running = if self.host_now { (now - self.service.since).0 } else { 0 };
         self.worked.host_ns + running
     }
 
     /// Time held within the measurement, up to `now`.
     pub(crate) fn busy_ns(&self, now: Nanos) -> u64 {
-        self.worked.all_ns.wrapping_add(self.held_ns(now))
+        // It wraps: `restart` begins below zero by what has been held before.
+        let busy = self.worked.all_ns.wrapping_add(self.held_ns(now));
+        debug_assert!(busy <= now.0, "it has worked for {busy} of {} ns", now.0);
+        busy
     }
 
     /// The measurement starts at `now`: what the running operation has held before does not count.
@@ -176,6 +188,7 @@ impl Unit {
     }
 
     fn held_ns(&self, now: Nanos) -> u64 {
+        debug_assert!(self.running == OpSlot::NONE || now >= self.service.since, "in the future");
         if self.running == OpSlot::NONE { 0 } else { (now - self.service.since).0 }
     }
 
@@ -214,6 +227,7 @@ impl Unit {
     /// and the lane of that event.
     #[inline(always)]
     pub(super) fn goes_in(&mut self, now: Nanos, ns: u64) -> (Nanos, Lane) {
+        debug_assert_ne!(self.running, OpSlot::NONE, "a command of no operation");
         let lane = self.lane;
         debug_assert!(matches!(self.stage, Stage::Idle | Stage::WaitIn), "it is {:?}", self.stage);
         self.stage = if lane == Lane::Read { Stage::Reading } else { Stage::Last };
@@ -237,6 +251,7 @@ impl Unit {
     #[inline(always)]
     pub(super) fn vacate(&mut self, now: Nanos) -> (u64, bool) {
         assert!(self.running != OpSlot::NONE, "unit is idle");
+        debug_assert!(now >= self.service.since, "it ends before it began");
         let (held, host) = ((now - self.service.since).0, self.host_now);
         debug_assert_eq!(self.stage, Stage::Last, "its operation has not ended");
         self.worked.all_ns = self.worked.all_ns.wrapping_add(held);
@@ -254,6 +269,7 @@ impl Unit {
     #[inline(always)]
     pub(crate) fn leaves(&mut self, host: bool) {
         assert!(self.load > 0, "the unit has no operation");
+        debug_assert!(self.host_load >= u32::from(host), "the host has no operation here");
         self.load -= 1;
         self.host_load -= u32::from(host);
         debug_assert!(self.host_load <= self.load, "the host has more operations than all");
@@ -271,6 +287,7 @@ pub(crate) struct Activity {
 impl Activity {
     #[inline(always)]
     pub(crate) fn begins(&mut self, now: Nanos) {
+        debug_assert!(now >= self.since, "time runs backwards");
         if self.running == 0 {
             self.since = now;
         }
@@ -279,6 +296,7 @@ impl Activity {
 
     #[inline(always)]
     pub(crate) fn ends(&mut self, now: Nanos) {
+        debug_assert!(now >= self.since, "an operation ends before it began");
         debug_assert!(self.running > 0, "an operation ends, and none has begun");
         self.running -= 1;
         if self.running == 0 {
@@ -288,6 +306,7 @@ impl Activity {
 
     /// Time busy up to `now`.
     pub(crate) fn busy_ns(&self, now: Nanos) -> u64 {
+        debug_assert!(now >= self.since, "an operation began in the future");
         self.busy_ns + if self.running > 0 { (now - self.since).0 } else { 0 }
     }
 
@@ -318,6 +337,7 @@ impl Line {
     pub(super) fn push(&mut self, units: &mut [Unit], unit: u32) {
         units[unit as usize].next_for_bus = NONE;
         debug_assert!(units[unit as usize].waits_for_bus(), "unit {unit} does not wait");
+        debug_assert!(self.is_empty() || self.last != unit, "unit {unit} waits twice");
         if self.is_empty() {
             self.first = unit;
         } else {
@@ -332,6 +352,7 @@ impl Line {
         if first == NONE {
             return None;
         }
+        debug_assert!(units[first as usize].waits_for_bus(), "unit {first} does not wait");
         self.first = units[first as usize].next_for_bus;
         debug_assert!(self.first != NONE || self.last == first, "the line has lost its end");
         Some(first)
@@ -370,6 +391,7 @@ impl Bus {
     #[inline(always)]
     pub(super) fn carry(&mut self, now: Nanos, ns: u64) {
         debug_assert!(self.free_at <= now, "the bus is busy");
+        debug_assert!(ns > 0, "the bus carries nothing");
         self.free_at = Nanos(now.0 + ns);
         self.busy_ns += ns;
     }

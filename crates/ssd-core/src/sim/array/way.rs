@@ -47,6 +47,7 @@ impl PageBuffers {
     /// From a resolved config; `None` if their number is unlimited.
     fn new(config: &Config) -> Option<PageBuffers> {
         let slots = config.controller.buffers?;
+        assert!(slots > 0, "no GC read could start");
         Some(PageBuffers { slots, free: vec![slots; config.device.channels as usize] })
     }
 }
@@ -61,6 +62,7 @@ impl Array {
     /// A GC read on `unit` takes a page buffer of its channel, if there are buffers.
     pub(crate) fn take_buffer(&mut self, unit: usize) {
         let channel = self.units[unit].channel;
+        debug_assert!((channel as usize) < self.buses.len(), "there is no channel {channel}");
         let Some(buffers) = &mut self.way.page_buffers else { return };
         let free = &mut buffers.free[channel as usize];
         assert!(*free > 0, "a GC read has started without a buffer");
@@ -87,6 +89,10 @@ impl Array {
     /// Allow or forbid GC reads on the units of `channel` to start.
     fn set_gates(&mut self, channel: u32, open: bool) {
         let units = self.units.len() / self.buses.len();
+        debug_assert!(
+            self.units.len().is_multiple_of(self.buses.len()),
+            "channels of unequal size"
+        );
         for unit in channel as usize * units..(channel as usize + 1) * units {
             debug_assert_eq!(self.units[unit].channel, channel);
             self.units[unit].set_open(R_GC, open);
@@ -98,6 +104,7 @@ impl Array {
 
     /// The ports between which the page of the operation in `slot` crosses; `None` if it does not.
     fn route(&self, geo: &Geometry, slot: OpSlot) -> Option<(Port, Port)> {
+        debug_assert!(self.way.slices.is_some(), "there are no slices");
         let op = &self.ops[slot];
         let channel = geo.channel_of(op.plane).0;
         let here = Port::Controller(channel);
@@ -125,6 +132,7 @@ impl Array {
         let alone_ns = self.way.slices.as_ref().expect("the caller has checked").alone_ns(from, to);
         let kind = self.ops[slot].kind();
         let u = &mut self.units[unit];
+        debug_assert_eq!(u.stage, Stage::Idle, "unit {unit} has begun");
         let local_ns = u.service.array_ns + u.service.bus_ns;
         let sram_ns = if kind.is_host() { self.times.sram_ns } else { 0 };
         let after_ns = match kind {
@@ -197,6 +205,7 @@ impl Array {
             return Err(format!("{packets} pages in the slices, {crossing} units wait for one"));
         }
         let Some(buffers) = &self.way.page_buffers else { return Ok(()) };
+        assert!(buffers.free.iter().all(|&free| free <= buffers.slots), "a buffer is free twice");
         let mut held = pages_read;
         for unit in &self.units {
             let programs = |&slot: &OpSlot| self.ops[slot].kind() == OpKind::GcWrite;

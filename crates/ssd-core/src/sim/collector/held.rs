@@ -25,6 +25,10 @@ impl RelocatedPages {
     /// The job of `pool` has moved a page to `target`.
     #[inline(always)]
     pub(crate) fn hold(&mut self, pool: PoolId, target: Ppn) {
+        debug_assert!(
+            self.moved.is_empty() || pool.at() < self.moved.len(),
+            "there is no {pool:?}"
+        );
         if let Some(moved) = self.moved.get_mut(pool.at()) {
             debug_assert!(self.bits[target.at() / 64] >> (target.0 % 64) & 1 == 0, "held twice");
             moved.push(target);
@@ -34,6 +38,10 @@ impl RelocatedPages {
 
     /// The job of `pool` has ended.
     pub(crate) fn let_go(&mut self, pool: PoolId) {
+        debug_assert!(
+            self.moved.is_empty() || pool.at() < self.moved.len(),
+            "there is no {pool:?}"
+        );
         if let Some(moved) = self.moved.get_mut(pool.at()) {
             for page in moved.drain(..) {
                 let is_held = self.bits[page.at() / 64] >> (page.0 % 64) & 1 == 1;
@@ -46,6 +54,10 @@ impl RelocatedPages {
     /// Whether `page` is held.
     #[inline(always)]
     pub(crate) fn holds(&self, page: Ppn) -> bool {
+        debug_assert!(
+            self.bits.is_empty() || page.at() / 64 < self.bits.len(),
+            "{page:?} is beyond the device"
+        );
         self.bits.get(page.at() / 64).is_some_and(|bits| bits >> (page.0 % 64) & 1 == 1)
     }
 

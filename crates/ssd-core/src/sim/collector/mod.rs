@@ -126,11 +126,16 @@ impl Collector {
 
     #[inline(always)]
     pub(crate) fn is_closed(&self, plane: PlaneId) -> bool {
+        debug_assert!(
+            self.closed_planes[plane.at()] <= self.closings,
+            "{plane:?} is closed by no job"
+        );
         self.closed_planes[plane.at()] > 0
     }
 
     /// Whether the block of `ppn`, which is being collected, is closed to host reads now.
     pub(crate) fn closes_block(&self, ppn: Ppn, geo: &Geometry) -> bool {
+        debug_assert!(self.closed_blocks <= self.closings, "a block is closed by no job");
         self.block_closings[geo.pool_of(geo.plane_of(ppn)).at()] > 0
     }
 
@@ -161,6 +166,7 @@ impl Collector {
     /// A job of `pool` has begun: it closes its scope, unless its steps do.
     pub(super) fn job_begins(&mut self, pool: PoolId, geo: &Geometry, array: &mut Array) {
         assert!(self.collects(pool), "{pool:?} has no job that could begin");
+        debug_assert_eq!(self.job(pool).in_flight, 0, "{pool:?} has moved pages already");
         if !self.closes_steps() {
             self.change_closings(pool, true, geo, array);
         }
@@ -200,6 +206,7 @@ impl Collector {
                 change(&mut self.closings);
                 change(&mut self.closed_blocks);
                 change(&mut self.block_closings[pool.at()]);
+                assert!(self.closed_blocks <= self.closings, "a block is closed by no job");
                 if !close {
                     array.wake_pool(geo, pool);
                 }
@@ -234,6 +241,7 @@ impl Collector {
         geo.units_of_pool(pool)
             .map(|u| {
                 let unit = &array.units[u as usize];
+                debug_assert!(unit.idle_since <= array.now, "unit {u} is idle in the future");
                 (unit.host_load == 0).then(|| array.now - unit.idle_since)
             })
             .min()
@@ -294,6 +302,8 @@ impl Collector {
 
     /// Jobs and blocks under collection agree.
     pub(super) fn audit(&self, ftl: &Ftl) -> Result<(), String> {
+        assert_eq!(self.jobs.len(), ftl.geo.pools as usize, "jobs of another device");
+        assert_eq!(self.closed_planes.len(), ftl.geo.planes as usize, "planes of another device");
         use crate::ftl::blocks::BlockState;
         for p in 0..ftl.geo.pools {
             let collected: Vec<BlockId> = ftl

@@ -64,6 +64,7 @@ impl Turns {
         let jobs = &mut self.jobs[self.group[pool.at()] as usize];
         self.active += u32::from(*jobs == 0);
         *jobs += 1;
+        debug_assert!(*jobs as usize <= self.group.len(), "{pool:?} has two background jobs");
         assert!(self.active as usize <= self.jobs.len(), "more groups are active than there are");
     }
 
@@ -88,6 +89,7 @@ impl Turns {
     /// `pool` waits for its turn.
     pub(crate) fn wait(&mut self, pool: PoolId) {
         if self.waits[pool.at()] == Wait::No {
+            debug_assert!(!self.waiting.contains(&pool), "{pool:?} waits twice");
             self.waits[pool.at()] = Wait::New;
             self.waiting.push_back(pool);
             self.new += 1;
@@ -154,6 +156,7 @@ impl Turns {
 
     /// Pools that wait now.
     pub(crate) fn waiting(&self) -> usize {
+        debug_assert!(self.new as usize <= self.waiting.len(), "pools that wait no longer are new");
         self.waiting.len()
     }
 

@@ -68,7 +68,9 @@ impl Front {
 
     /// Requests submitted and not completed.
     pub(crate) fn outstanding(&self) -> u64 {
-        self.requests.len() as u64 + self.arrivals.len() as u64
+        let under_way = self.requests.len() as u64 + self.arrivals.len() as u64;
+        debug_assert!(under_way <= self.submitted, "{under_way} of {} requests", self.submitted);
+        under_way
     }
 
     /// `request`, which is to arrive at `at`, gets its number.
@@ -102,6 +104,10 @@ impl Front {
         request: &Request,
         data: Option<&[u8]>,
     ) {
+        debug_assert!(
+            self.arrivals.back().is_none_or(|last| last.at <= at && last.id < id),
+            "request {id} overtakes another"
+        );
         let data = data.map(Into::into);
         self.arrivals.push_back(Arrival { at, id, request: *request, data });
     }
@@ -111,6 +117,8 @@ impl Front {
     #[inline(always)]
     pub(crate) fn part_ends(&mut self, slot: RequestSlot, now: Nanos) -> Option<&InFlight> {
         let r = self.requests.part_ends(slot)?;
+        debug_assert!(r.arrival <= now, "request {} completes before it arrives", r.id);
+        debug_assert!(r.id < self.submitted, "request {} has not been submitted", r.id);
         self.done.push(Completion {
             id: RequestId(r.id),
             arrival: r.arrival,
@@ -162,6 +170,7 @@ pub(crate) fn pages_of(geo: &Geometry, r: &Request) -> Pages {
     }
     let first = r.sector >> shift;
     let last = (end + (1 << shift) - 1) >> shift;
+    debug_assert!(last > first || r.sectors == 0, "{r:?} touches no page");
     Pages { first: first as u32, count: (last - first) as u32 }
 }
 
@@ -194,6 +203,7 @@ pub(crate) fn check(geo: &Geometry, id: u64, r: &Request) -> Result<(), DeviceEr
 
 #[cold]
 fn refuse(capacity: u64, id: u64, r: &Request) -> Result<(), DeviceError> {
+    debug_assert_ne!(r.op, HostOp::Flush, "a flush has no sectors");
     let bad = |reason: String| Err(DeviceError::BadRequest { id, reason });
     if r.sectors == 0 {
         return bad(format!("a {} of zero length", r.op.name()));

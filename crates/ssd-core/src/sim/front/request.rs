@@ -58,6 +58,7 @@ impl Requests {
         (parts, epoch): (Join, u64),
     ) -> RequestSlot {
         let slot = self.free.pop().unwrap_or_else(|| self.grow());
+        debug_assert!(!self.slots[slot.at()].live, "{slot:?} holds a request");
         // Written where it lies: nothing may branch between its values and the slot.
         let request = *request;
         self.slots[slot.at()] =
@@ -68,6 +69,7 @@ impl Requests {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) -> RequestSlot {
+        assert!(self.slots.len() < u32::MAX as usize, "too many requests in the device");
         let (parts, request) = (Join::default(), Request::new(Op::Flush, 0, 0));
         let arrival = Nanos::ZERO;
         self.slots.push(InFlight {
@@ -91,6 +93,7 @@ impl Requests {
             return None;
         }
         assert!(request.live, "request {} completes twice", request.id);
+        debug_assert!(!self.free.contains(&slot), "{slot:?} is free already");
         request.live = false;
         self.free.push(slot);
         Some(request)
@@ -98,15 +101,18 @@ impl Requests {
 
     #[inline(always)]
     pub(crate) fn get(&mut self, slot: RequestSlot) -> &mut InFlight {
+        debug_assert!(self.slots[slot.at()].live, "{slot:?} holds no request");
         &mut self.slots[slot.at()]
     }
 
     #[inline(always)]
     pub(crate) fn at(&self, slot: RequestSlot) -> &InFlight {
+        debug_assert!(self.slots[slot.at()].live, "{slot:?} holds no request");
         &self.slots[slot.at()]
     }
 
     pub(crate) fn len(&self) -> usize {
+        debug_assert!(self.free.len() <= self.slots.len(), "a slot is free twice");
         self.slots.len() - self.free.len()
     }
 
@@ -146,6 +152,8 @@ impl Epochs {
     /// A write of `epoch` completes.
     #[inline]
     pub(crate) fn write_completes(&mut self, epoch: u64) {
+        debug_assert!(epoch <= self.last, "epoch {epoch} has not begun");
+        debug_assert!(epoch == self.last || epoch >= self.first, "epoch {epoch} is over");
         let writes = if epoch == self.last {
             &mut self.writes
         } else {
@@ -160,6 +168,7 @@ impl Epochs {
         self.flushes.push_back((self.last, slot));
         self.ended.push_back(std::mem::take(&mut self.writes));
         self.last += 1;
+        debug_assert_eq!(self.ended.len() as u64, self.last - self.first, "an epoch is lost");
     }
 
     /// Whether a flush has arrived after the writes of `epoch`.
@@ -170,6 +179,7 @@ impl Epochs {
     /// Whether a flush has arrived and not completed.
     #[inline(always)]
     pub(crate) fn flush_waits(&self) -> bool {
+        debug_assert_eq!(self.flushes.len(), self.ended.len(), "a flush ends an epoch");
         !self.flushes.is_empty()
     }
 
@@ -177,6 +187,7 @@ impl Epochs {
     #[inline]
     pub(crate) fn next_flush(&mut self) -> Option<RequestSlot> {
         let &(epoch, slot) = self.flushes.front()?;
+        debug_assert_eq!(epoch, self.first, "flushes complete in the order of arrival");
         while self.first <= epoch {
             if self.ended.front() != Some(&0) {
                 return None;

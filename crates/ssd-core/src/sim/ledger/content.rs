@@ -37,10 +37,13 @@ impl Content {
             return None;
         }
         let digest = |lpn: u32| ftl.owners.committed(Lpn(lpn)).map_or(0, |p| ftl.flash.digest(p));
+        let newest: Vec<u64> = (0..ftl.geo.user_pages).map(digest).collect();
+        let mapped = newest.iter().filter(|&&digest| digest != 0).count() as u64;
+        debug_assert_eq!(mapped, ftl.owners.valid_pages(), "a valid page has no digest");
         Some(Content {
             mode,
             page_bytes: config.device.page_bytes as usize,
-            newest: (0..ftl.geo.user_pages).map(digest).collect(),
+            newest,
             payloads: Vec::new(),
             reads: BTreeMap::new(),
         })
@@ -66,6 +69,10 @@ impl Content {
     ) -> Payload {
         let stamp = crate::nand::flash::fill_digest(lpn, sequence);
         assert!(range.0 < range.1 && range.1 <= self.page_bytes, "bytes {range:?} of a page");
+        debug_assert!(
+            data.is_none_or(|d| d.len() == range.1 - range.0),
+            "data for bytes {range:?}"
+        );
         let whole = range == (0, self.page_bytes);
         if self.mode == DataMode::Digest {
             let mixed = old.digest ^ stamp ^ (range.0 as u64) << 32 ^ range.1 as u64;
@@ -97,12 +104,14 @@ impl Content {
             self.payloads.resize(slot.at() + 1, Payload::default());
         }
         assert_ne!(payload.digest, 0, "{lpn:?} is written and counts as unmapped");
+        assert_eq!(self.mode.keeps_bytes(), payload.bytes.is_some(), "{lpn:?} in another mode");
         self.newest[lpn.at()] = payload.digest;
         self.payloads[slot.at()] = payload;
     }
 
     /// `lpn` is unmapped from now on.
     pub(crate) fn trim(&mut self, lpn: Lpn) {
+        debug_assert_ne!(self.newest[lpn.at()], 0, "{lpn:?} has no data to trim");
         self.newest[lpn.at()] = 0;
     }
 
@@ -123,6 +132,7 @@ impl Content {
         if !self.mode.keeps_bytes() {
             return;
         }
+        assert!(range.0 < range.1 && range.1 <= self.page_bytes, "bytes {range:?} of a page");
         let data = self.reads.entry(id).or_insert_with(|| vec![0; size]);
         assert_eq!(data.len(), size, "request {id} has another size");
         assert!(at + range.1 - range.0 <= size, "bytes {range:?} of request {id} at {at}");

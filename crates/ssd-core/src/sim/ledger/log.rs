@@ -124,6 +124,7 @@ impl OpLog {
 /// The bus and array phases of an operation for its record, `None` where it has none.
 pub(crate) fn phase_times(p: &Phases) -> [Option<(Nanos, Nanos)>; 2] {
     debug_assert!(p.bus_start <= p.bus_end, "a bus phase ends before it begins: {p:?}");
+    debug_assert!(p.array_start <= p.array_end, "an array phase ends before it begins: {p:?}");
     let some = |a: Nanos, b: Nanos| (b > a).then_some((a, b));
     [some(p.bus_start, p.bus_end), some(p.array_start, p.array_end)]
 }

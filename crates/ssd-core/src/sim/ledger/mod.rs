@@ -96,6 +96,7 @@ impl Ledger {
 
     /// Leave `warmup` requests out of the statistics; `split` keeps the latencies of volumes and streams apart.
     pub(crate) fn measure(&mut self, warmup: u64, split: bool) {
+        assert!(self.requests.as_ref().is_none_or(Vec::is_empty), "requests have completed");
         self.warmup = warmup;
         self.measured = Measurements::new(Nanos(self.measured.series.interval_ns), split);
     }
@@ -113,6 +114,7 @@ impl Ledger {
 
     /// Forget what has been measured: the measurement of the device `ftl` starts at `now`.
     pub(crate) fn restart(&mut self, now: Nanos, ftl: &Ftl, sequence: u64) {
+        assert_eq!(ftl.blocks.len(), self.erases_before.len(), "erases of another device");
         self.measured.restart(now);
         assert!(self.pages_before <= sequence, "admissions are counted backwards");
         self.pages_before = sequence;
@@ -123,6 +125,7 @@ impl Ledger {
     pub(crate) fn erases(&self, ftl: &Ftl) -> Vec<u32> {
         assert_eq!(ftl.blocks.len(), self.erases_before.len(), "erases of another device");
         let pairs = ftl.blocks.erases.iter().zip(&self.erases_before);
+        let pairs = pairs.inspect(|(now, before)| debug_assert!(now >= before, "erases are lost"));
         pairs.map(|(now, before)| now - before).collect()
     }
 
