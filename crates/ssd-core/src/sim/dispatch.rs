@@ -33,7 +33,10 @@ impl Ssd {
             let queue = if waiting & (waiting - 1) == 0 {
                 waiting.trailing_zeros() as usize
             } else if let Some(choices) = &self.array.pick.choices {
-                choices.pick(waiting, self.collection_is_urgent::<FULL>(unit, waiting))
+                let urgent = self.collection_is_urgent::<FULL>(unit, waiting);
+                let queue = choices.pick(waiting, urgent);
+                debug_assert!(waiting >> queue & 1 == 1, "queue {queue} is empty: {waiting:b}");
+                queue
             } else {
                 let Some(chosen) = self.choose_by_age::<FULL>(unit, waiting) else { return true };
                 chosen
@@ -51,11 +54,14 @@ impl Ssd {
             }
         };
         self.take(unit, queue, found);
-        if queue == R_HOST {
+        let started = if queue == R_HOST {
             self.start_host_read::<FULL>(unit, found.slot)
         } else {
             self.start_host_write::<FULL>(unit, found.slot, found.plane)
-        }
+        };
+        let runs = self.array.units[unit].running != OpSlot::NONE;
+        debug_assert_eq!(started, runs, "unit {unit} is not as it was said");
+        started
     }
 
     /// Whether an operation of collection that waits at the head of a queue of `unit` is of foreground
@@ -63,6 +69,8 @@ impl Ssd {
     #[inline(always)]
     pub(super) fn collection_is_urgent<const FULL: bool>(&self, unit: usize, waiting: u32) -> bool {
         if !FULL {
+            let own = self.ftl.geo.unit_of(PlaneId(unit as u32));
+            debug_assert_eq!(own.at(), unit, "a unit of several planes");
             return self.gc.is_foreground(PoolId(unit as u32));
         }
         let heads = [R_GC, W_GC].into_iter().filter(|queue| waiting >> queue & 1 == 1);
@@ -80,6 +88,8 @@ impl Ssd {
         unit: usize,
         waiting: u32,
     ) -> Option<usize> {
+        debug_assert!(waiting.count_ones() > 1, "there is no choice: {waiting:b}");
+        debug_assert!(self.array.pick.choices.is_none(), "the order compares no ages");
         let mut heads = Heads::default();
         for queue in [R_HOST, W_HOST] {
             if waiting >> queue & 1 == 1

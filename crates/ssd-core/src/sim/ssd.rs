@@ -118,7 +118,9 @@ impl Ssd {
     /// The flash page with the newest data of `lpn` on flash; newer data may be in the controller.
     #[must_use]
     pub fn page_on_flash(&self, lpn: Lpn) -> Option<Ppn> {
-        self.ftl.owners.committed(lpn)
+        let found = self.ftl.owners.committed(lpn);
+        debug_assert!(found.is_none_or(|ppn| self.ftl.owners.is_valid(ppn)), "{lpn:?} is lost");
+        found
     }
 
     /// What has been measured.
@@ -205,6 +207,7 @@ impl Ssd {
     /// # Errors
     /// As [`Device::run_until`].
     pub fn quiesce(&mut self) -> Result<(), DeviceError> {
+        assert!(!self.array.quiescing, "the device stops already");
         self.array.quiescing = true;
         while let Some(t) = self.array.events.next_time() {
             self.advance_to(t)?;
@@ -225,6 +228,7 @@ impl Ssd {
     /// volumes and streams apart.
     pub fn measure(&mut self, warmup: u64, split: bool) {
         assert_eq!(self.front.submitted, 0, "requests have been submitted");
+        assert_eq!(self.array.now, Nanos::ZERO, "time has passed");
         self.ledger.measure(warmup, split);
     }
 
@@ -280,6 +284,7 @@ impl Ssd {
     /// Queue the operation in `slot` on the unit of its plane.
     #[inline]
     pub(crate) fn enqueue(&mut self, slot: OpSlot, queue: usize) {
+        debug_assert!(queue < 4, "there is no queue {queue}");
         self.array.enqueue(&self.ftl.geo, slot, queue);
     }
 }
@@ -335,6 +340,7 @@ impl Device for Ssd {
         limit: Nanos,
         done: &mut Vec<Completion>,
     ) -> Result<Nanos, DeviceError> {
+        debug_assert!(!self.plain || self.is_plain(), "the plain loop leaves something out");
         if self.plain { self.run::<false>(limit, done) } else { self.run::<true>(limit, done) }
     }
 

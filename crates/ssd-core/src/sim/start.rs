@@ -6,7 +6,7 @@ use super::ssd::Ssd;
 use crate::ftl::blocks::BlockState;
 use crate::metrics::counters::Cause;
 use crate::sched::order::{R_HOST, W_GC, W_HOST};
-use crate::units::{OpSlot, PlaneId, UnitId};
+use crate::units::{OpSlot, PlaneId, Ppn, UnitId};
 
 impl Ssd {
     /// Bind the operation in `slot`, taken from a queue of `unit`, and begin it. False: it has been passed on, or
@@ -45,6 +45,7 @@ impl Ssd {
 
     #[inline(never)]
     pub(super) fn start_host_read<const FULL: bool>(&mut self, unit: usize, slot: OpSlot) -> bool {
+        debug_assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{slot:?} has read its page");
         let Some(ppn) = self.read_target(slot) else {
             // Overwritten or trimmed while it waited: no flash operation.
             self.leave_queue(unit, slot);
@@ -242,6 +243,7 @@ impl Ssd {
         moved: Moved,
     ) -> bool {
         debug_assert!(self.gc.collects(moved.pool), "{moved:?} has no job");
+        debug_assert_eq!(self.array.ops[slot].kind(), OpKind::GcWrite, "{slot:?} is no copy");
         let own = if FULL { self.array.ops[slot].plane } else { PlaneId(unit as u32) };
         let stream = self.copy_stream(FULL && moved.levels);
         let plane = if self.copy_may_bind(own, stream) {
@@ -374,6 +376,7 @@ impl Ssd {
 
     /// Remove an operation from its queue without running it.
     pub(super) fn leave_queue(&mut self, unit: usize, slot: OpSlot) {
+        debug_assert_eq!(self.array.units[unit].running, OpSlot::NONE, "unit {unit} is busy");
         if self.array.leave_queue(unit, slot) {
             self.gc.note_idle(unit, &mut self.array);
         }

@@ -61,6 +61,9 @@ impl Array {
         let u = &mut self.units[unit];
         let bus = &mut self.buses[u.channel as usize];
         debug_assert_eq!(u.stage, Stage::Reading, "unit {unit} has no data");
+        debug_assert_ne!(u.running, OpSlot::NONE, "unit {unit} has no operation");
+        debug_assert!(!self.ops.keeps_phases(), "the log needs the phases of unit {unit}");
+        debug_assert!(u.service.bus_ns >= self.times.command_ns, "unit {unit} sent no command");
         if bus.free_at > self.now || bus.awaited() {
             return false;
         }
@@ -137,6 +140,7 @@ impl Array {
                     "unit {unit} is elsewhere"
                 );
                 let wants = self.units[unit].service.wants_ns;
+                debug_assert!(wants > 0, "unit {unit} waits for a bus that it does not need");
                 bus.carry(self.now, wants);
                 if bus.awaited() {
                     self.await_bus(channel);
@@ -182,6 +186,7 @@ impl Array {
     #[inline(never)]
     fn note_command(&mut self, unit: usize, bus_end: Nanos, end: Nanos) {
         debug_assert!(bus_end <= end, "the array of unit {unit} ends before it begins");
+        debug_assert!(self.ops.keeps_phases(), "nobody wants the phases of unit {unit}");
         let data = Nanos(self.now.0 + self.times.command_ns);
         let phases = &mut self.ops.detail(self.units[unit].running).phases;
         if bus_end > data {

@@ -389,7 +389,9 @@ impl Array {
         if self.activity.watched {
             return self.activity.chips.iter().map(|a| a.busy_ns(self.now)).collect();
         }
-        self.units.iter().map(|u| u.busy_ns(self.now)).collect()
+        let all: Vec<u64> = self.units.iter().map(|u| u.busy_ns(self.now)).collect();
+        debug_assert!(all.iter().all(|&ns| ns <= self.now.0), "a chip worked before time began");
+        all
     }
 
     pub(crate) fn set_timer(&mut self, at: Nanos, timer: Timer) {

@@ -239,6 +239,7 @@ impl Unit {
     pub(super) fn acquire(&mut self, slot: OpSlot, kind: OpKind, service: Service) {
         let host = kind.is_host();
         assert!(self.running == OpSlot::NONE, "unit is busy");
+        debug_assert_ne!(slot, OpSlot::NONE, "no operation takes the unit");
         debug_assert_eq!(self.stage, Stage::Idle, "no operation runs");
         debug_assert!(self.load > 0 && self.host_load >= u32::from(host), "it was not queued");
         self.running = slot;

@@ -261,6 +261,7 @@ impl Collector {
     /// One timer per unit: if it fires too early, it is set again.
     pub(super) fn arm_idle_timer(&self, unit: usize, array: &mut Array) {
         let Some(after) = self.agenda.idle_after() else { return };
+        debug_assert_eq!(array.units[unit].host_load, 0, "unit {unit} works for the host");
         if !array.units[unit].idle_timer {
             array.units[unit].idle_timer = true;
             let at = Nanos(array.units[unit].idle_since.0 + after.0);
