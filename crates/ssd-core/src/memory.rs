@@ -5,10 +5,17 @@
 /// are accessed at random, and fewer TLB misses make that 1.2 to 2 times faster.
 #[must_use]
 pub fn huge_vec<T: Copy>(n: usize, value: T) -> Vec<T> {
-    let mut v: Vec<T> = Vec::with_capacity(n);
-    advise_huge(v.as_mut_ptr().cast(), n * size_of::<T>());
+    let mut v = huge_capacity(n);
     v.resize(n, value);
     assert_eq!(v.len(), n);
+    v
+}
+
+/// An empty vector with room for `n` values in memory that asks for huge pages, as `huge_vec`.
+#[must_use]
+pub fn huge_capacity<T: Copy>(n: usize) -> Vec<T> {
+    let mut v: Vec<T> = Vec::with_capacity(n);
+    advise_huge(v.as_mut_ptr().cast(), n * size_of::<T>());
     v
 }
 

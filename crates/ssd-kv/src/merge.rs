@@ -305,6 +305,14 @@ impl LockedMerge<'_> {
         }
     }
 
+    /// Bring the first bytes of the value towards the cache, if they are in a memtable.
+    #[inline]
+    pub(crate) fn prefetch_value(&self) {
+        if let Source::Memory(iter) = self.order.source() {
+            iter.prefetch_value(&self.locked);
+        }
+    }
+
     /// The value of the entry at `spot`.
     #[inline]
     pub(crate) fn value_at(&self, spot: Spot) -> &[u8] {
@@ -364,7 +372,12 @@ impl LockedMerge<'_> {
     /// Go to the next key with a value, as `MemIter::next_value`, if only a memtable has any entries left:
     /// its keys need not be copied to be compared. False otherwise: nothing has changed.
     #[inline]
-    pub(crate) fn next_value_in_memory(&mut self, sequence: u64, left: &mut usize) -> bool {
+    pub(crate) fn next_value_in_memory(
+        &mut self,
+        sequence: u64,
+        left: &mut usize,
+        prefetch: bool,
+    ) -> bool {
         let (true, &[only]) = (self.order.forward, self.order.heap.as_slice()) else {
             return false;
         };
@@ -374,7 +387,7 @@ impl LockedMerge<'_> {
             "what is not in the heap has ended"
         );
         let Source::Memory(iter) = &mut self.order.sources[only as usize] else { return false };
-        if !iter.next_value(&self.locked, sequence, left) {
+        if !iter.next_value(&self.locked, sequence, left, prefetch) {
             return false;
         }
         if !iter.valid() {

@@ -214,6 +214,14 @@ impl LockedIter<'_> {
         }
     }
 
+    /// Let the value of the entry at which the merge stands arrive while its key is copied.
+    #[inline]
+    fn prefetch_value(&self) {
+        if self.walk.values {
+            self.merge.prefetch_value();
+        }
+    }
+
     /// The tag of the entry at which the merge stands; counts the bytes read.
     fn entry(&mut self) -> Result<(Tag, ValueKind)> {
         debug_assert!(!self.walk.valid, "on the way to a pair, at none");
@@ -280,8 +288,8 @@ impl LockedIter<'_> {
     pub fn next(&mut self) -> Result<()> {
         self.walk.check();
         debug_assert!(self.merge.valid() || !self.walk.forward, "forwards, it stands at the pair");
-        let Walk { forward, sequence, until_sample, .. } = &mut *self.walk;
-        if *forward && self.merge.next_value_in_memory(*sequence, until_sample) {
+        let Walk { forward, sequence, until_sample, values, .. } = &mut *self.walk;
+        if *forward && self.merge.next_value_in_memory(*sequence, until_sample, *values) {
             self.walk.valid = self.merge.valid();
             debug_assert!(
                 !self.walk.valid || key::tag(self.merge.key()).sequence() <= self.walk.sequence,
@@ -311,6 +319,7 @@ impl LockedIter<'_> {
             if tag.sequence() <= self.walk.sequence && !(skip && user <= self.walk.key.as_slice()) {
                 if kind == ValueKind::Value {
                     self.walk.valid = true;
+                    self.prefetch_value();
                     return Ok(());
                 }
                 // Deleted: so are all older versions.
@@ -370,6 +379,7 @@ impl LockedIter<'_> {
                     self.walk.key.clear();
                     self.walk.key.extend_from_slice(user);
                     self.walk.spot = self.merge.spot().filter(|_| self.walk.values);
+                    self.prefetch_value();
                     if self.walk.values && self.walk.spot.is_none() {
                         self.walk.value.clear();
                         self.walk.value.extend_from_slice(self.merge.value());

@@ -1,7 +1,7 @@
 //! Reading memtables in order.
 
 use super::MemTable;
-use super::list::{START, SkipList};
+use super::list::{LONG, START, SkipList};
 use crate::format::key::{self, ValueKind, compare_user};
 use std::cell::OnceCell;
 use std::sync::{Arc, OnceLock, RwLockReadGuard};
@@ -99,6 +99,14 @@ impl MemIter {
         self.value_length
     }
 
+    /// Bring the first bytes of a long value towards the cache. A short one arrives with its key.
+    #[inline]
+    pub(crate) fn prefetch_value(&self, locked: &Locked<'_>) {
+        if self.value_length() >= LONG {
+            locked.list(self.number).prefetch_value(self.node);
+        }
+    }
+
     #[inline]
     pub(crate) fn spot(&self) -> Spot {
         debug_assert!(self.valid(), "no entry");
@@ -148,12 +156,14 @@ impl MemIter {
     }
 
     /// Go to the next key with a value at `sequence`, as far as the entries passed take less than `left`
-    /// bytes, which are then counted. False if they take more, or are damaged: nothing has changed.
+    /// bytes, which are then counted, and prefetch the value if `prefetch`. False if they take more, or are
+    /// damaged: nothing has changed.
     pub(crate) fn next_value(
         &mut self,
         locked: &Locked<'_>,
         sequence: u64,
         left: &mut usize,
+        prefetch: bool,
     ) -> bool {
         debug_assert!(self.valid(), "after the last entry nothing follows");
         let list = locked.list(self.number);
@@ -184,6 +194,9 @@ impl MemIter {
         );
         *left = rest;
         self.go(locked, |_, _| node);
+        if prefetch && node != START {
+            self.prefetch_value(locked);
+        }
         true
     }
 
@@ -234,9 +247,9 @@ mod tests {
                 assert_eq!(iter.value_length(), locked.value(iter.spot()).len());
                 let (node, before) = (iter.node, left);
                 let mut none = 9;
-                if !iter.next_value(&locked, sequence, &mut none) {
+                if !iter.next_value(&locked, sequence, &mut none, true) {
                     assert_eq!((iter.node, none), (node, 9), "nothing has changed");
-                    assert!(iter.next_value(&locked, sequence, &mut left) && left < before);
+                    assert!(iter.next_value(&locked, sequence, &mut left, true) && left < before);
                 }
             }
             assert_eq!(keys.join(" "), expected, "at sequence number {sequence}");

@@ -1,10 +1,12 @@
 //! The skip list of a memtable: Pugh, "Skip Lists: A Probabilistic Alternative to Balanced Trees", CACM 1990.
 //!
-//! Nodes lie in one vector of 32-bit words, key and value next to the links. Heights and the count of memory are
-//! those of LevelDB (`db/skiplist.h`, `util/arena.cc`, release 1.23), so that equal writes fill equal tables. The
-//! count determines when a table is full; it is not the memory that this one takes.
+//! Nodes lie in one vector of 32-bit words, key and short value next to the links. Long values lie in a second
+//! vector: the nodes of a search then share cache lines and pages. Heights and the count of memory are those of
+//! LevelDB (`db/skiplist.h`, `util/arena.cc`, release 1.23), so that equal writes fill equal tables. The count
+//! determines when a table is full; it is not the memory that this one takes.
 
 use crate::format::key::{Tag, compare_user};
+use ssd_core::memory::{huge_capacity, prefetch};
 use std::cmp::Ordering;
 
 const MAX_HEIGHT: usize = 12;
@@ -14,8 +16,16 @@ const HEAD: usize = 4;
 /// The node before all others; as a link, it means that no node follows.
 pub(super) const START: u32 = MAX_HEIGHT as u32;
 
+/// A value of at least this many bytes is long: behind its key, the node has the position in `long_values` (2 words,
+/// low one first) instead of the value.
+pub(super) const LONG: usize = 512;
+/// Bytes of a long value to prefetch; the processor detects the rest by itself.
+const PREFETCHED: usize = 1024;
+const CACHE_LINE: usize = 64;
+
 pub(super) struct SkipList {
     words: Vec<u32>,
+    long_values: Vec<u8>,
     height: usize,
     random: u32,
     pub(super) arena: Arena,
@@ -71,7 +81,8 @@ impl SkipList {
         let mut arena = Arena { usage: 0, place: 0, left: 0 };
         arena.node(MAX_HEIGHT);
         let ends = [START; MAX_HEIGHT];
-        let list = SkipList { words, height: 1, random: 0x5ead_beef, arena, ends };
+        let long_values = Vec::new();
+        let list = SkipList { words, long_values, height: 1, random: 0x5ead_beef, arena, ends };
         debug_assert_eq!(list.next(START, 0), list.last(), "an empty list begins where it ends");
         list
     }
@@ -102,8 +113,23 @@ impl SkipList {
     #[inline]
     pub(super) fn value(&self, node: u32) -> &[u8] {
         debug_assert!(node > START, "the start holds no entry");
-        let key = self.words[node as usize] as usize;
-        &self.bytes(node as usize + HEAD, key + self.value_length(node))[key..]
+        let (key, length) = (self.words[node as usize] as usize, self.value_length(node));
+        let data = node as usize + HEAD;
+        if length < LONG {
+            return &self.bytes(data, key + length)[key..];
+        }
+        let position = data + key.div_ceil(4);
+        let (low, high) = (self.words[position], self.words[position + 1]);
+        let begin = (u64::from(high) << 32 | u64::from(low)) as usize;
+        &self.long_values[begin..begin + length]
+    }
+
+    /// Bring the first bytes of the value towards the cache.
+    pub(super) fn prefetch_value(&self, node: u32) {
+        let value = self.value(node);
+        for at in (0..value.len().min(PREFETCHED)).step_by(CACHE_LINE) {
+            prefetch(value, at);
+        }
     }
 
     /// Replace the contents of `out` by the internal key.
@@ -216,11 +242,22 @@ impl SkipList {
                 self.ends[level] = node;
             }
         }
+        let is_long = value.len() >= LONG;
+        let inside = if is_long { &[] } else { value };
         let data = self.words.len();
-        self.words.resize(data + (key.len() + value.len()).div_ceil(4), 0);
+        self.words.resize(data + (key.len() + inside.len()).div_ceil(4), 0);
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut self.words[data..]);
         bytes[..key.len()].copy_from_slice(key);
-        bytes[key.len()..key.len() + value.len()].copy_from_slice(value);
+        bytes[key.len()..key.len() + inside.len()].copy_from_slice(inside);
+        if is_long {
+            if self.long_values.is_empty() {
+                // All that the table may need: memory that is not touched costs nothing, to grow costs a copy.
+                self.long_values = huge_capacity(4 * self.words.capacity());
+            }
+            let begin = self.long_values.len() as u64;
+            self.words.extend_from_slice(&[begin as u32, (begin >> 32) as u32]);
+            self.long_values.extend_from_slice(value);
+        }
 
         debug_assert!(self.key(node) == key && self.value(node) == value, "as they were given");
         debug_assert_eq!(self.tag(node), tag, "both halves in their places");
@@ -228,6 +265,11 @@ impl SkipList {
         debug_assert!(last == node || !self.before(last, key, tag), "the last key is the largest");
         debug_assert!(ends.iter().all(|&end| end != START), "a level in use has a last node");
         debug_assert_eq!(self.next(last, 0), START, "nothing follows the last node");
+    }
+
+    #[cfg(test)]
+    pub(super) fn words_in_use(&self) -> usize {
+        self.words.len()
     }
 
     pub(super) fn last(&self) -> u32 {
