@@ -332,3 +332,20 @@ def test_the_bench_of_walks(tmp_path: Path) -> None:
     assert len(cells) == 2 * 4 * 2 * 3
     assert len(iterate.table(cells).splitlines()) == 1 + 48 + 2 * (cells[0].ratio is not None)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_bench_of_walks_is_fair(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A side is faster right after itself: its pairs are in the cache. Equal sides are equal."""
+    before: list[object] = []
+
+    def spent(read: object, _times: int) -> float:
+        before.append(read)
+        return 1.0 if before[-2:] == [read, read] else 2.0
+
+    monkeypatch.setattr(iterate, "_spent", spent)
+    monkeypatch.setattr(iterate, "_reader", lambda db, *_: lambda take: take([db]))
+    way = ("seek", "forward", "both")
+    for turns in range(1, 6):
+        before.clear()
+        mine, other, ratio = iterate._cell(["pairs", "pairs"], [b"k"], way, turns)
+        assert (mine, other, ratio) == (1.5e9, 1.5e9, 1.0), turns

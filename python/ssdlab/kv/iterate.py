@@ -2,7 +2,9 @@
 
 Both modules run the same calls in one process, in turns, on stores of the same pairs. A cell is a
 size of keys and values, where the pairs lie, a span, a direction, and what of a pair is shown. Its
-ratio is the median over the turns, so that what else runs on the machine meets both alike.
+ratio is the median over the turns, so that what else runs on the machine meets both alike. In a
+turn, each side reads twice: once right after itself, with its pairs in the cache, and once after
+the other side.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ class Cell:
     plyvel_ns: float | None
     """The same of plyvel."""
     ratio: float | None
-    """The median of the ratios of neighbouring turns."""
+    """The median of the ratios of the turns."""
 
 
 def theirs() -> ModuleType | None:
@@ -141,10 +143,13 @@ def _cell(
         raise KvError(f"{span}, {direction}, {shown}: plyvel reads something else")
     times = max(len(keys) // max(pairs, 1), 1)
     spent: list[list[float]] = []
-    for turn in range(turns):
-        order = 1 if turn % 2 == 0 else -1
-        seconds = [_spent(read, times) for read in readers[::order]][::order]
-        spent.append([each / (times * pairs) * 1e9 for each in seconds])
+    # The first turn begins as all others do: after a read of the first side.
+    _spent(readers[0], times)
+    for _ in range(turns):
+        there = [_spent(read, times) for read in readers]
+        back = [_spent(read, times) for read in reversed(readers)][::-1]
+        both = zip(there, back, strict=True)
+        spent.append([sum(each) / (2 * times * pairs) * 1e9 for each in both])
     mine, *other = (statistics.median(side) for side in zip(*spent, strict=True))
     if not other:
         return mine, None, None
