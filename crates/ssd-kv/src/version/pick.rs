@@ -46,6 +46,9 @@ impl Picked {
         );
         assert!(level + 1 < LEVELS, "the last level is not compacted");
         assert!(!upper.is_empty(), "a compaction has inputs");
+        let is_new = |(i, f): (usize, &File)| upper[..i].iter().all(|g| g.number != f.number);
+        assert!(upper.iter().enumerate().all(is_new), "a table is an input twice");
+        assert!(self.pointer.len() >= 8, "internal keys end in a tag");
         let (first, last) = range(upper);
         assert_eq!(last, self.pointer, "the next compaction goes on where this one ends");
         let span = (key::user(&first), key::user(&last));
@@ -99,6 +102,8 @@ pub(crate) fn pick(
     } else {
         version.to_compact()?
     };
+    let is_it = |other: &File| Arc::ptr_eq(other, &file);
+    assert!(version.files[level].iter().any(is_it), "a table of another version");
     let mut inputs = vec![file];
     if level == 0 {
         let span = range(&inputs);

@@ -111,8 +111,9 @@ impl VersionSet {
         for file in levels.iter().flatten() {
             self.use_number(file.number);
         }
-        self.install(Version::new(levels));
-        self.current.audit().map_err(|what| Error::corrupt(&name, end, what))?;
+        let version = Version::new(levels);
+        version.audit().map_err(|what| Error::corrupt(&name, end, what))?;
+        self.install(version);
         self.check();
         Ok(())
     }
@@ -126,11 +127,20 @@ impl VersionSet {
         assert!(self.previous_log < self.next_file, "a log with a number not yet given");
         assert!(self.last_sequence <= MAX_SEQUENCE, "sequence numbers have 56 bits");
         let pointers = self.pointers.iter().flatten();
+        let held = self.held.iter().filter_map(Weak::upgrade);
+        let is_current = |version: &Arc<Version>| Arc::ptr_eq(version, &self.current);
+        assert!(!held.into_iter().any(|v| is_current(&v)), "the current version is an old one");
+        // Until the manifest has a number, it is 0.
+        assert!(
+            self.manifest_number == 0 || self.manifest_number > number,
+            "table {number} is younger than the manifest"
+        );
         assert!(pointers.into_iter().all(|key| key.len() >= 8), "internal keys end in a tag");
         assert!(self.manifest.is_none() || self.manifest_number > 0, "the manifest has a number");
     }
 
     fn install(&mut self, version: Version) {
+        debug_assert_eq!(version.audit(), Ok(()), "a version that cannot be read is installed");
         self.held.retain(|v| v.strong_count() > 0);
         self.held.push(Arc::downgrade(&self.current));
         self.current = Arc::new(version);

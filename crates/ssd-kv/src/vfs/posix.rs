@@ -129,6 +129,10 @@ impl PosixVfs {
     ) -> io::Result<Box<dyn Send + Sync>> {
         let folder = self.folder.canonicalize()?;
         let mut all = locked(&HELD);
+        assert!(
+            all.values().all(|(lock, _)| *lock != SharedLock::Free),
+            "a folder is listed while it is locked"
+        );
         let (lock, file) = all.entry(folder.clone()).or_default();
         let was_free = *lock == SharedLock::Free;
         assert!(!was_free || file.is_none(), "a lock of the system that nobody holds");
