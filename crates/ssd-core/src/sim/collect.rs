@@ -40,7 +40,8 @@ impl Ssd {
             idle_for: self.gc.idle_for(pool, &self.ftl.geo, &self.array),
             ..self.ftl.space_view(pool)
         };
-        debug_assert!(view.idle_for.is_none_or(|idle| idle <= self.array.now), "{view:?}");
+        let idle = view.idle_for.unwrap_or_default();
+        debug_assert!(idle <= self.array.now, "{pool:?} was idle before time began");
         if self.gc.jobs[pool.at()].is_some() {
             self.promote(pool, self.gc.agenda.demand(&view));
             return;

@@ -208,6 +208,8 @@ impl TableWriter {
             }
         };
         builder.clear();
+        let end = handle.offset + handle.size + TRAILER as u64;
+        debug_assert_eq!(end, self.file.written(), "something follows the block");
         Ok(handle)
     }
 }

@@ -65,8 +65,15 @@ impl Picked {
         let continues = |f: &File| key::compare(&f.smallest, &last).is_gt();
         let older = |f: &&File| *level == 0 || continues(f);
         assert!(!stay.iter().filter(older).any(overlaps), "older entries of a key stay above it");
-        let deeper = version.files.get(level + 2).map_or(0, Vec::len);
-        assert!(self.grandparents.len() <= deeper, "files of the level after next");
+        let deeper = version.files.get(level + 2).map_or(&[][..], Vec::as_slice);
+        let is_there = |f: &File| deeper.iter().any(|other| Arc::ptr_eq(other, f));
+        assert!(self.grandparents.iter().all(is_there), "files of the level after next");
+        let all = range(upper.iter().chain(lower));
+        let all = (key::user(&all.0), key::user(&all.1));
+        let meets = |f: &File| key::user(&f.smallest) <= all.1 && key::user(&f.largest) >= all.0;
+        assert!(self.grandparents.iter().all(meets), "a grandparent beyond the range");
+        let left_out = deeper.iter().filter(|f| meets(f)).count() - self.grandparents.len();
+        assert_eq!(left_out, 0, "a grandparent is left out");
     }
 
     /// Whether the compaction has one input that can move to the next level unchanged. It cannot if it
