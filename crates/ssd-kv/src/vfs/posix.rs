@@ -114,7 +114,8 @@ impl Vfs for PosixVfs {
     }
 
     fn describe(&self, name: &str) -> String {
-        let path = if name.is_empty() { self.folder.clone() } else { self.path(name) };
+        // Messages also name what no store would open.
+        let path = if name.is_empty() { self.folder.clone() } else { self.folder.join(name) };
         path.display().to_string()
     }
 }
