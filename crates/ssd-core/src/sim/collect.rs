@@ -106,6 +106,7 @@ impl Ssd {
             "{block:?} is in use"
         );
         self.ftl.prefetch_block(block);
+        // The low half says that a job starts: no kind of operation has this number.
         self.ledger.note(self.array.now, u64::from(block.0), u64::from(pool.0) << 32 | 0xc0);
         self.gc.jobs[pool.at()] = Some(Job {
             victim: block,

@@ -30,6 +30,7 @@ impl Ssd {
             return true;
         }
         let (queue, found) = loop {
+            // A single bit: one queue waits, and the order need not be asked.
             let queue = if waiting & (waiting - 1) == 0 {
                 waiting.trailing_zeros() as usize
             } else if let Some(choices) = &self.array.pick.choices {
