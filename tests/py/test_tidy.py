@@ -491,19 +491,20 @@ def _weight_complaints() -> Iterator[str]:
 
 # Folder or file -> assertions for each function, at least. A floor is what was reached: it shows
 # where a folder falls back, not that it has enough. Accessors, and calls that only forward, have
-# nothing to assert.
+# nothing to assert: others make up for them. In `vfs` most functions are of that kind, and the
+# store as a whole does not reach 1; its engine, which is all but `vfs`, has 1.08.
 ASSERTIONS = {
-    "crates/ssd-core/src/ftl": 0.55,
-    "crates/ssd-core/src/sim": 0.47,
-    KV: 0.43,
-    f"{KV}/compaction": 0.77,
-    f"{KV}/db": 0.42,
-    f"{KV}/format": 0.42,
-    f"{KV}/memtable": 0.87,
-    f"{KV}/merge.rs": 0.27,
-    f"{KV}/table": 0.46,
-    f"{KV}/version": 0.69,
-    f"{KV}/vfs": 0.15,
+    "crates/ssd-core/src/ftl": 1.0,
+    "crates/ssd-core/src/sim": 1.0,
+    KV: 0.92,
+    f"{KV}/compaction": 2.0,
+    f"{KV}/db": 1.15,
+    f"{KV}/format": 0.92,
+    f"{KV}/memtable": 1.1,
+    f"{KV}/merge.rs": 0.5,
+    f"{KV}/table": 0.84,
+    f"{KV}/version": 1.4,
+    f"{KV}/vfs": 0.36,
 }
 # Code that measures others.
 NOT_COUNTED = {f"{KV}/bench.rs"}

@@ -39,6 +39,7 @@ impl<V: Clone> Lru<V> {
         let mut at = self.chains[self.chain_of(key)];
         while at != NONE {
             let slot = &self.slots[at as usize];
+            debug_assert!(slot.value.is_some(), "a free slot is in a chain");
             if slot.key == key {
                 return Some(at);
             }
@@ -83,6 +84,8 @@ impl<V: Clone> Lru<V> {
             let oldest = self.slots[self.oldest as usize].key;
             self.remove(oldest);
         }
+        let fits = weight <= self.capacity;
+        debug_assert_eq!(self.find(key).is_some(), fits, "the newest entry goes last");
         self.check();
     }
 
@@ -124,6 +127,7 @@ impl<V: Clone> Lru<V> {
         assert!(self.weight >= self.slots[at as usize].weight, "an entry was counted");
         self.weight -= self.slots[at as usize].weight;
         debug_assert!(self.slots[at as usize].value.is_some(), "a slot is freed once");
+        debug_assert!(self.find(key).is_none(), "a key has two entries");
         self.slots[at as usize].value = None;
         self.free.push(at);
     }

@@ -144,6 +144,7 @@ impl Merge {
 
     /// The source with this index.
     pub(crate) fn nth(&self, number: usize) -> &Source {
+        debug_assert!(number < self.order.sources.len(), "there is no source {number}");
         &self.order.sources[number]
     }
 
@@ -236,6 +237,8 @@ impl Order {
     fn check(&self) {
         let most = if self.forward { self.sources.len() } else { 1 };
         debug_assert!(self.heap.len() <= most, "{} sources in a heap", self.heap.len());
+        let once = |(at, i): (usize, &u32)| !self.heap[..at].contains(i);
+        debug_assert!(self.heap.iter().enumerate().all(once), "a source is in the heap twice");
         debug_assert!(
             self.heap.iter().all(|&i| self.sources[i as usize].valid()),
             "a source that has ended is in the heap"
@@ -264,6 +267,12 @@ impl Order {
         let valid = (0..self.sources.len() as u32).filter(|&i| self.sources[i as usize].valid());
         let largest = valid.reduce(|a, b| if self.before(a, b) { b } else { a });
         self.heap.extend(largest);
+        let precedes = |i: u32| {
+            Some(i) == largest
+                || !self.sources[i as usize].valid()
+                || largest.is_some_and(|largest| self.before(i, largest))
+        };
+        debug_assert!((0..self.sources.len() as u32).all(precedes), "a larger key is left out");
         self.check();
         debug_assert_eq!(
             self.heap.is_empty(),

@@ -54,7 +54,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options {
+        let options = Options {
             create_if_missing: false,
             error_if_exists: false,
             read_only: false,
@@ -68,7 +68,9 @@ impl Default for Options {
             compression: Compression::Snappy,
             bloom_bits_per_key: None,
             background: Background::Eager,
-        }
+        };
+        debug_assert!(options.check().is_ok(), "a default is out of range");
+        options
     }
 }
 

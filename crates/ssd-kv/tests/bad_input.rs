@@ -4,7 +4,7 @@ mod rig;
 
 use rig::{CHECKED, option_sets};
 use ssd_kv::vfs::{MemoryVfs, PosixVfs, Vfs};
-use ssd_kv::{Db, Error, Options, WriteBatch, destroy, repair};
+use ssd_kv::{Db, Error, Options, WriteBatch, destroy, dump, repair};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -58,6 +58,13 @@ fn directories() {
         "{text}"
     );
     std::fs::remove_dir_all(path).expect("removed");
+}
+
+#[test]
+fn names_of_no_store_are_named() {
+    let vfs = Arc::new(PosixVfs::new("folder"));
+    let error = dump(vfs, "sub/000001.log", &mut |_| Ok(())).expect_err("it is refused");
+    assert!(error.to_string().starts_with("folder/sub/000001.log: expected a log"), "{error}");
 }
 
 #[test]

@@ -167,6 +167,7 @@ impl OwnedPages {
             let pages = &mut self.pages[count..count + more];
             for (page, lpn) in pages.iter_mut().zip(&mut self.lpns[count..count + more]) {
                 let at = bits.trailing_zeros() as usize;
+                // Clears the lowest bit, that at `at`.
                 bits &= bits - 1;
                 *page = Ppn((start + at) as u32);
                 *lpn = Lpn(carried[at]);

@@ -301,8 +301,10 @@ impl Ftl {
         } else {
             self.space.job_begins(pool, pages, self.gives_back(block));
         }
-        let (need, room) = (self.space.gc_need(pool), self.space.gc_room(pool));
-        assert!(need <= room, "{pool:?} needs {need} pages for {block:?} and has room for {room}");
+        debug_assert!(
+            self.space.gc_need(pool) <= self.space.gc_room(pool),
+            "{pool:?} has no room for the pages of {block:?}"
+        );
     }
 
     /// Whether `block` can be used again after its next erase.
@@ -327,7 +329,7 @@ impl Ftl {
         let at = block.at();
         assert_eq!(self.blocks.state[at], BlockState::Collecting);
         assert_eq!(self.blocks.valid[at], 0, "erase of {block:?} with valid pages");
-        assert_eq!(self.next_valid(block, 0), None, "erase of {block:?} with an owned page");
+        debug_assert_eq!(self.next_valid(block, 0), None, "erase of {block:?} with an owned page");
         self.blocks.state[at] = BlockState::Erasing;
         self.blocks.check(block);
         self.space.job_moved_all(self.blocks.pool_of(block), self.gives_back(block));

@@ -174,6 +174,7 @@ impl Owners {
             let mut bits = all;
             while bits != 0 {
                 let page = word as u32 * 64 + bits.trailing_zeros();
+                // Clears the lowest bit, that of `page`.
                 bits &= bits - 1;
                 let Some(&lpn) = lpns.get(page as usize) else {
                     return Err(format!("page {page} is valid and beyond the device"));

@@ -126,8 +126,10 @@ impl Ssd {
     /// An operation for a request, which may have waited in the host.
     fn host_op(&self, work: Work, lpn: Lpn, plane: PlaneId) -> Op {
         let mut op = Op::new(work, lpn, plane, self.array.now);
-        let arrival = self.front.requests.at(op.part().request).arrival;
-        debug_assert!(arrival <= self.array.now, "an operation of a request that has not arrived");
+        debug_assert!(
+            self.front.requests.at(op.part().request).arrival <= self.array.now,
+            "an operation of a request that has not arrived"
+        );
         let waited = self.array.now - self.front.requests.at(op.part().request).arrival;
         op.parts.queue_ns = waited.0;
         op

@@ -40,7 +40,8 @@ impl Ssd {
             idle_for: self.gc.idle_for(pool, &self.ftl.geo, &self.array),
             ..self.ftl.space_view(pool)
         };
-        debug_assert!(view.idle_for.is_none_or(|idle| idle <= self.array.now), "{view:?}");
+        let idle = view.idle_for.unwrap_or_default();
+        debug_assert!(idle <= self.array.now, "{pool:?} was idle before time began");
         if self.gc.jobs[pool.at()].is_some() {
             self.promote(pool, self.gc.agenda.demand(&view));
             return;
@@ -105,6 +106,7 @@ impl Ssd {
             "{block:?} is in use"
         );
         self.ftl.prefetch_block(block);
+        // The low half says that a job starts: no kind of operation has this number.
         self.ledger.note(self.array.now, u64::from(block.0), u64::from(pool.0) << 32 | 0xc0);
         self.gc.jobs[pool.at()] = Some(Job {
             victim: block,

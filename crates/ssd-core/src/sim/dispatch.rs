@@ -30,6 +30,7 @@ impl Ssd {
             return true;
         }
         let (queue, found) = loop {
+            // A single bit: one queue waits, and the order need not be asked.
             let queue = if waiting & (waiting - 1) == 0 {
                 waiting.trailing_zeros() as usize
             } else if let Some(choices) = &self.array.pick.choices {
@@ -59,8 +60,11 @@ impl Ssd {
         } else {
             self.start_host_write::<FULL>(unit, found.slot, found.plane)
         };
-        let runs = self.array.units[unit].running != OpSlot::NONE;
-        debug_assert_eq!(started, runs, "unit {unit} is not as it was said");
+        debug_assert_eq!(
+            started,
+            self.array.units[unit].running != OpSlot::NONE,
+            "unit {unit} is not as it was said"
+        );
         started
     }
 
@@ -69,8 +73,7 @@ impl Ssd {
     #[inline(always)]
     pub(super) fn collection_is_urgent<const FULL: bool>(&self, unit: usize, waiting: u32) -> bool {
         if !FULL {
-            let own = self.ftl.geo.unit_of(PlaneId(unit as u32));
-            debug_assert_eq!(own.at(), unit, "a unit of several planes");
+            debug_assert_eq!(self.ftl.geo.planes_per_unit(), 1, "a unit of several planes");
             return self.gc.is_foreground(PoolId(unit as u32));
         }
         let heads = [R_GC, W_GC].into_iter().filter(|queue| waiting >> queue & 1 == 1);

@@ -39,6 +39,7 @@ impl DropRule {
     #[inline]
     pub(super) fn drops(&mut self, internal: &[u8]) -> bool {
         debug_assert!(internal.len() >= 8, "an internal key ends in a tag");
+        debug_assert!(self.below >= 2, "level {} is not below the outputs", self.below);
         let (user, tag) = (key::user(internal), key::tag(internal));
         if self.newer.is_none() || user != self.user.as_slice() {
             self.user.clear();

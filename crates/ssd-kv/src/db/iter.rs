@@ -388,6 +388,7 @@ impl LockedIter<'_> {
             }
             self.merge.prev()?;
         }
+        debug_assert!(self.walk.values || self.walk.spot.is_none(), "a value that nobody reads");
         self.walk.valid = shown == ValueKind::Value;
         Ok(())
     }

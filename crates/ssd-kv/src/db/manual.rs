@@ -78,6 +78,7 @@ impl Db {
 
     /// Cancel a request. A compaction in progress is still finished.
     pub fn cancel_request(&mut self, request: u64) {
+        debug_assert!(request <= self.requests, "request {request} was never made");
         self.manual.take_if(|manual| manual.number == request);
     }
 

@@ -117,6 +117,11 @@ impl Db {
             "a full memtable is written to"
         );
         assert!(full.is_none() || !self.options.read_only, "a read-only store fills no memtable");
+        let read_only = self.options.read_only;
+        assert!(read_only || self.set.previous_log == 0, "an old log is in tables");
+        assert_eq!(self.stats.levels[0].compactions, 0, "a compaction to level 0");
+        let idle = |level: &LevelStats| level.compactions == 0 || level.bytes_read > 0;
+        assert!(self.stats.levels.iter().all(idle), "a compaction of nothing");
         let flushed = self.flush.as_ref().map(|f| f.number());
         assert!(flushed < Some(self.set.next_file), "a flush with a number not yet given");
         debug_assert!(
@@ -145,7 +150,10 @@ impl Db {
         let memories = std::iter::once(&self.memory).chain(&self.full);
         let iter = |m: &Arc<MemTable>| Source::Memory(crate::memtable::MemIter::new(m.clone()));
         let mut sources: Vec<Source> = memories.map(iter).collect();
+        let memories = sources.len();
         sources.extend(self.set.current.sources(&self.tables, options)?);
+        let ranks = self.set.current.ranks().len();
+        debug_assert_eq!(sources.len(), memories + ranks, "a rank for each source");
         debug_assert!(!sources.is_empty(), "a store has a memtable");
         Ok(Merge::new(sources))
     }

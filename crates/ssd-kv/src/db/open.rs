@@ -85,6 +85,7 @@ impl Db {
 }
 
 fn check_may_create(files: &Files, options: &Options) -> Result<()> {
+    debug_assert!(options.check().is_ok(), "options are checked where they come in");
     let folder = files.describe("");
     if !options.create_if_missing {
         return Err(Error::invalid(format!(
@@ -120,7 +121,10 @@ fn check_may_create(files: &Files, options: &Options) -> Result<()> {
 fn logs_of(set: &VersionSet, files: &Files) -> Result<Vec<u64>> {
     let found = Inventory::of(set, files)?;
     match found.missing.split_first() {
-        None => Ok(found.logs),
+        None => {
+            debug_assert!(found.logs.is_sorted(), "the oldest log comes first");
+            Ok(found.logs)
+        }
         Some((first, rest)) => {
             let others = if rest.is_empty() { "" } else { ", as are " };
             let what = format!("{MISSING}{others}{}", rest.join(", "));
@@ -208,6 +212,8 @@ impl Recovery {
                         self.stats.logged += u64::from(batch.count());
                         let last = batch.sequence() + u64::from(batch.count());
                         self.set.last_sequence = self.set.last_sequence.max(last.saturating_sub(1));
+                        let known = self.set.last_sequence;
+                        debug_assert!(batch.last_sequence() <= known, "a change is not counted");
                         None
                     }
                     Err(damage) => Some((offset + damage.offset as u64, damage.what)),

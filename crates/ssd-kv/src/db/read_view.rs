@@ -27,7 +27,10 @@ pub struct ReadView {
 impl ReadView {
     pub(super) fn new(held: &Arc<ReadViews>, sequence: u64) -> ReadView {
         debug_assert!(sequence <= MAX_SEQUENCE, "a sequence number has 56 bits");
-        *locked(&held.0).entry(sequence).or_default() += 1;
+        let mut views = locked(&held.0);
+        debug_assert!(views.keys().all(|&earlier| earlier <= sequence), "a view of the past");
+        *views.entry(sequence).or_default() += 1;
+        drop(views);
         ReadView { held: held.clone(), sequence }
     }
 

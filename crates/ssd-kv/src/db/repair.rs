@@ -147,6 +147,9 @@ impl Repair<'_> {
         known: Option<&Known>,
         sources: &mut Vec<Source>,
     ) -> Result<()> {
+        assert_eq!(self.found.pairs, 0, "files are gathered before they are merged");
+        assert!(self.found.kept.is_empty(), "files are gathered before they are renamed");
+        debug_assert!(self.last <= Some(MAX_SEQUENCE), "a sequence number has 56 bits");
         let Some(kind) = names::parse(name) else { return Ok(()) };
         if let FileKind::Log(n) | FileKind::Table(n) | FileKind::Manifest(n) | FileKind::Temp(n) =
             kind
@@ -371,6 +374,7 @@ impl Repair<'_> {
             );
             edit.added.push(finish(&mut writer, smallest, at, &mut Stock)?);
             self.found.tables += 1;
+            assert_eq!(edit.added.len() as u64, self.found.tables, "the tables that are reported");
         }
         Ok(())
     }
@@ -382,6 +386,7 @@ impl Repair<'_> {
         // An empty log, so that no old one is replayed if the renaming below is cut short.
         let log = number + 1;
         self.files.create(&names::log(log))?.sync()?;
+        assert!(self.found.tables <= self.found.pairs, "a table without a pair");
         let edit = Edit { log_number: Some(log), next_file: Some(log + 1), ..edit.clone() };
         assert!(edit.added.iter().all(|f| f.number < number), "numbers of files ascend");
         write_manifest(&self.files, number, &edit)?;

@@ -93,7 +93,15 @@ impl Db {
         }
         let inserted = insert(&self.memory, batch);
         assert!(inserted.is_ok(), "a batch whose changes were read before");
-        debug_assert!(batch.count() == 0 || !self.memory.is_empty(), "the changes are elsewhere");
+        let found = |(sequence, change)| match change {
+            Change::Put(key, value) => self.memory.get(key, sequence) == Some(Some(value.to_vec())),
+            Change::Delete(key) => self.memory.get(key, sequence) == Some(None),
+        };
+        // Not of the largest ones, of which this makes copies.
+        debug_assert!(
+            batch.size() > 1 << 20 || (first..).zip(batch.changes().flatten()).all(found),
+            "readers find another change"
+        );
         self.set.last_sequence += u64::from(batch.count());
         assert_eq!(self.set.last_sequence, batch.last_sequence(), "a number for each change");
         self.after_write().map_err(|error| Error::Applied(Box::new(error)))

@@ -147,6 +147,8 @@ impl WriteBatch {
         let next = sequence + u64::from(self.count());
         assert!(sequence > 0 && next <= MAX_SEQUENCE, "numbers from 1 on, of 56 bits");
         self.data[..8].copy_from_slice(&sequence.to_le_bytes());
+        let found = WriteBatch::numbers(&self.data);
+        debug_assert_eq!(found, Some((sequence, next)), "readers find other numbers");
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {

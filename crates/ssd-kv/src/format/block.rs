@@ -103,6 +103,8 @@ impl BlockBuilder {
         }
         self.data.extend_from_slice(&(self.restarts.len() as u32).to_le_bytes());
         assert_eq!(self.data.len(), size, "policies cut blocks by the size that was said");
+        let found = || fixed32(&self.data, size - 4) as usize;
+        debug_assert_eq!(found(), restarts, "readers find other restarts");
         &self.data
     }
 
@@ -302,6 +304,9 @@ impl BlockIter {
         self.next = middle + value;
         debug_assert!(at < self.next && self.next <= self.block.limit, "on, and in the block");
         debug_assert_eq!(self.key.len(), shared + further, "the lengths of the entry");
+        debug_assert!(start >= at + 3, "an entry begins with three lengths");
+        let begin = self.block.restart(self.restart);
+        debug_assert!(begin.is_ok_and(|begin| begin <= at), "the entry is before its restart");
 
         Ok(())
     }

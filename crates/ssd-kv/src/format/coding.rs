@@ -15,8 +15,10 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 /// Append the length of `bytes`, then `bytes`.
 pub(crate) fn put_prefixed(out: &mut Vec<u8>, bytes: &[u8]) {
     debug_assert!(u32::try_from(bytes.len()).is_ok(), "lengths are read as 32 bits");
+    let start = out.len();
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
+    debug_assert_eq!(prefixed(out, start), Some((bytes, out.len())), "readers find other bytes");
 }
 
 /// The number of bytes that `put_varint` writes for `value`.
@@ -32,6 +34,7 @@ pub(crate) fn varint_length(value: u64) -> usize {
 pub(crate) fn varint32(data: &[u8], at: usize) -> Option<(u32, usize)> {
     let first = *data.get(at)?;
     if first < 0x80 {
+        debug_assert_eq!(varint64(data, at), Some((first.into(), at + 1)), "the short way");
         return Some((u32::from(first), at + 1));
     }
     let (value, end) = varint64(data, at)?;

@@ -34,6 +34,8 @@ impl FilterBuilder {
     }
 
     pub(crate) fn add(&mut self, user_key: &[u8]) {
+        let end = self.offsets.last().copied().unwrap_or(0) as usize;
+        debug_assert!(end <= self.result.len(), "a filter begins beyond the last one");
         self.hashes.push(bloom::key_hash(user_key));
     }
 
@@ -50,6 +52,11 @@ impl FilterBuilder {
         }
         self.result.extend_from_slice(&array.to_le_bytes());
         self.result.push(BASE_LOG);
+        debug_assert!(
+            FilterReader::new(Piece::from(self.result.clone()))
+                .is_some_and(|filter| filter.count == self.offsets.len()),
+            "readers find other filters"
+        );
         self.result
     }
 

@@ -18,8 +18,10 @@ pub(crate) struct Handle {
 
 impl Handle {
     pub(crate) fn put(self, out: &mut Vec<u8>) {
+        let start = out.len();
         put_varint(out, self.offset);
         put_varint(out, self.size);
+        debug_assert_eq!(Handle::get(out, start), Some((self, out.len())), "another block");
     }
 
     /// The handle at `at`, and where it ends. Other bytes may follow.

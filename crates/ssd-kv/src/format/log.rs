@@ -56,6 +56,9 @@ impl LogWriter {
             self.record.extend_from_slice(&(length as u16).to_le_bytes());
             self.record.push(kind);
             self.record.extend_from_slice(fragment);
+            let begin = self.record.len() - HEADER - length;
+            let found = || whole_at(&self.record, begin, self.record.len());
+            debug_assert!(found() == Some((kind, fragment)), "readers find another fragment");
             self.place += HEADER + length;
             payload = rest;
             first = false;
@@ -144,6 +147,7 @@ impl<'a> LogReader<'a> {
     /// at the end of the file is left by a crash and counts as the end.
     fn fragment(&mut self, begun: Option<&[u8]>) -> Option<Fragment<'a>> {
         loop {
+            debug_assert!(self.at <= self.data.len().next_multiple_of(BLOCK), "beyond the log");
             let block_end = (self.at / BLOCK + 1) * BLOCK;
             if block_end - self.at < HEADER {
                 self.at = block_end;
@@ -227,6 +231,8 @@ impl<'a> LogReader<'a> {
     fn assembled(&mut self) -> Option<Entry> {
         let mut begun: Option<(u64, Vec<u8>)> = None;
         loop {
+            let first = begun.as_ref().map(|(start, _)| *start);
+            debug_assert!(first < Some(self.at as u64), "a record begins before its next fragment");
             let (start, kind, payload) =
                 match self.fragment(begun.as_ref().map(|(_, record)| &record[..])) {
                     Some(Fragment::Good { start, kind, payload }) => (start, kind, payload),

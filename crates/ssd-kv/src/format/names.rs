@@ -22,24 +22,39 @@ pub(crate) enum FileKind {
 }
 
 pub(crate) fn log(number: u64) -> String {
-    format!("{number:06}.log")
+    let name = format!("{number:06}.log");
+    let is_read = number > MAX_NUMBER || parse(&name) == Some(FileKind::Log(number));
+    debug_assert!(is_read, "{name} is taken for another file");
+    name
 }
 
 pub(crate) fn table(number: u64) -> String {
-    format!("{number:06}.ldb")
+    let name = format!("{number:06}.ldb");
+    let is_read = number > MAX_NUMBER || parse(&name) == Some(FileKind::Table(number));
+    debug_assert!(is_read, "{name} is taken for another file");
+    name
 }
 
 /// The name of tables before LevelDB 1.14.
 pub(crate) fn old_table(number: u64) -> String {
-    format!("{number:06}.sst")
+    let name = format!("{number:06}.sst");
+    let is_read = number > MAX_NUMBER || parse(&name) == Some(FileKind::Table(number));
+    debug_assert!(is_read, "{name} is taken for another file");
+    name
 }
 
 pub(crate) fn manifest(number: u64) -> String {
-    format!("MANIFEST-{number:06}")
+    let name = format!("MANIFEST-{number:06}");
+    let is_read = number > MAX_NUMBER || parse(&name) == Some(FileKind::Manifest(number));
+    debug_assert!(is_read, "{name} is taken for another file");
+    name
 }
 
 pub(crate) fn temp(number: u64) -> String {
-    format!("{number:06}.dbtmp")
+    let name = format!("{number:06}.dbtmp");
+    let is_read = number > MAX_NUMBER || parse(&name) == Some(FileKind::Temp(number));
+    debug_assert!(is_read, "{name} is taken for another file");
+    name
 }
 
 /// The new name of a file that was only partly recovered. It does not belong to the store.

@@ -151,7 +151,8 @@ impl MemIter {
         debug_assert!(self.valid(), "after the last entry nothing follows");
         let before = cfg!(debug_assertions).then(|| self.key.clone());
         self.go(locked, |list, node| list.next(node, 0));
-        let ascends = |key: &Vec<u8>| key::compare(key, &self.key).is_lt();
+        // A damaged log may hold a change twice.
+        let ascends = |key: &Vec<u8>| key::compare(key, &self.key).is_le();
         debug_assert!(!self.valid() || before.as_ref().is_none_or(ascends), "entries ascend");
     }
 
@@ -204,7 +205,7 @@ impl MemIter {
         debug_assert!(self.valid(), "the entry before none");
         let after = cfg!(debug_assertions).then(|| self.key.clone());
         self.go(locked, |list, node| list.path(list.key(node), list.tag(node))[0]);
-        let descends = |key: &Vec<u8>| key::compare(key, &self.key).is_gt();
+        let descends = |key: &Vec<u8>| key::compare(key, &self.key).is_ge();
         debug_assert!(!self.valid() || after.as_ref().is_none_or(descends), "entries ascend");
     }
 }

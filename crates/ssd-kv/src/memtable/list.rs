@@ -138,6 +138,7 @@ impl SkipList {
         out.clear();
         out.extend_from_slice(self.key(node));
         out.extend_from_slice(&self.tag(node).0.to_le_bytes());
+        debug_assert_eq!(crate::format::key::tag(out), self.tag(node), "readers find another tag");
     }
 
     #[inline]
@@ -212,11 +213,7 @@ impl SkipList {
             path[0] == START || self.before(path[0], key, tag),
             "the place of a key comes after smaller ones"
         );
-        let at = self.next(path[0], 0);
-        debug_assert!(
-            at == START || self.key(at) != key || self.tag(at) != tag,
-            "a change is added once"
-        );
+
         let mut height = 1;
         while height < MAX_HEIGHT && self.random().is_multiple_of(4) {
             height += 1;
@@ -264,6 +261,11 @@ impl SkipList {
         let (last, ends) = (self.ends[0], &self.ends[..self.height]);
         debug_assert!(last == node || !self.before(last, key, tag), "the last key is the largest");
         debug_assert!(ends.iter().all(|&end| end != START), "a level in use has a last node");
+        let unused = &self.ends[self.height..];
+        debug_assert!(unused.iter().all(|&end| end == START), "a node of an unused level");
+        let lower_first =
+            |&[low, high]: &[u32; 2]| !self.before(low, self.key(high), self.tag(high));
+        debug_assert!(ends.array_windows().all(lower_first), "a node is not on all its levels");
         debug_assert_eq!(self.next(last, 0), START, "nothing follows the last node");
     }
 

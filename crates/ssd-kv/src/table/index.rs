@@ -75,11 +75,16 @@ impl Index {
 
     /// Move `iter`, an iterator of this block, to the first entry not below the internal key.
     pub(crate) fn seek(&self, iter: &mut BlockIter, target: &[u8]) -> Result<(), Damage> {
-        match self.around(target) {
+        let found = match self.around(target) {
             Some((low, high)) if low == high => iter.seek_to_restart(low),
             Some((low, high)) => iter.seek_among(target, low, high),
             None => iter.seek(target),
-        }
+        };
+        debug_assert!(
+            found.is_err() || !iter.valid() || key::compare(iter.key(), target).is_ge(),
+            "a seek ends at its target or after it"
+        );
+        found
     }
 
     /// The handle of the block that may hold the internal key; None if all blocks are below it.

@@ -63,6 +63,7 @@ impl TableIter {
             self.handle = None;
             let block: Block = self.table.block(handle, self.options)?;
             self.data.reset(block);
+            debug_assert!(!self.data.valid(), "a block begins before its first entry");
             self.handle = Some(handle);
         }
         Ok(())

@@ -246,7 +246,9 @@ impl Table {
                     return Err(bad("a bad length of a compressed block"));
                 }
                 let contents = snap::raw::Decoder::new().decompress_vec(&raw[..size]);
-                Ok(Piece::from(contents.map_err(|_| bad("a bad compressed block"))?))
+                let contents = contents.map_err(|_| bad("a bad compressed block"))?;
+                debug_assert_eq!(contents.len(), length, "Snappy says how long it is");
+                Ok(Piece::from(contents))
             }
             _ => Err(bad("an unknown compression")),
         }

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::format::block::BlockBuilder;
 use crate::format::coding::masked;
 use crate::format::filter::FilterBuilder;
-use crate::format::footer::{Footer, Handle, TRAILER};
+use crate::format::footer::{FOOTER, Footer, Handle, TRAILER};
 use crate::format::key;
 use crate::options::{Compression, Options};
 use crate::policy::{OpenBlock, Policy};
@@ -99,6 +99,8 @@ impl TableWriter {
         if let Some(handle) = self.pending.take() {
             self.index_entry(&key::separator(&self.last_key, key), handle);
         }
+        let wants_filter = self.options.bloom_bits_per_key.is_some();
+        debug_assert_eq!(self.filter.is_some(), wants_filter, "a table is finished once");
         if let Some(filter) = &mut self.filter {
             filter.add(key::user(key));
         }
@@ -166,6 +168,8 @@ impl TableWriter {
         let index = self.compress_and_write(Which::Index)?;
         assert!(metaindex.offset + metaindex.size < index.offset, "in the order of the footer");
         self.file.append(&Footer { metaindex, index }.encoded())?;
+        let end = index.offset + index.size + (TRAILER + FOOTER) as u64;
+        assert_eq!(self.file.written(), end, "the footer is not where readers look");
         self.file.flush()?;
         Ok(self.file.written())
     }
@@ -204,6 +208,8 @@ impl TableWriter {
             }
         };
         builder.clear();
+        let end = handle.offset + handle.size + TRAILER as u64;
+        debug_assert_eq!(end, self.file.written(), "something follows the block");
         Ok(handle)
     }
 }

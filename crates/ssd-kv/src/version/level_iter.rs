@@ -94,6 +94,10 @@ impl LevelIter {
     pub(crate) fn seek(&mut self, target: &[u8]) -> Result<()> {
         // Tables that end before the target are not opened.
         let at = self.files.partition_point(|f| key::compare(&f.largest, target) == Ordering::Less);
+        debug_assert!(
+            self.files[..at].iter().all(|f| key::compare(&f.largest, target).is_lt()),
+            "a table that may hold the target is passed"
+        );
         if let Some(table) = self.open(at)? {
             table.seek(target)?;
         }

@@ -109,6 +109,7 @@ impl Version {
         let file = files.get(at)?;
         let reaches =
             key::compare_user(key::user(internal), key::user(&file.smallest)) != Ordering::Less;
+        debug_assert!(!reaches || file.may_hold(key::user(internal)), "the key is elsewhere");
         reaches.then_some(file)
     }
 

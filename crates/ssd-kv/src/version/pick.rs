@@ -46,6 +46,9 @@ impl Picked {
         );
         assert!(level + 1 < LEVELS, "the last level is not compacted");
         assert!(!upper.is_empty(), "a compaction has inputs");
+        let is_new = |(i, f): (usize, &File)| upper[..i].iter().all(|g| g.number != f.number);
+        assert!(upper.iter().enumerate().all(is_new), "a table is an input twice");
+        assert!(self.pointer.len() >= 8, "internal keys end in a tag");
         let (first, last) = range(upper);
         assert_eq!(last, self.pointer, "the next compaction goes on where this one ends");
         let span = (key::user(&first), key::user(&last));
@@ -62,8 +65,15 @@ impl Picked {
         let continues = |f: &File| key::compare(&f.smallest, &last).is_gt();
         let older = |f: &&File| *level == 0 || continues(f);
         assert!(!stay.iter().filter(older).any(overlaps), "older entries of a key stay above it");
-        let deeper = version.files.get(level + 2).map_or(0, Vec::len);
-        assert!(self.grandparents.len() <= deeper, "files of the level after next");
+        let deeper = version.files.get(level + 2).map_or(&[][..], Vec::as_slice);
+        let is_there = |f: &File| deeper.iter().any(|other| Arc::ptr_eq(other, f));
+        assert!(self.grandparents.iter().all(is_there), "files of the level after next");
+        let all = range(upper.iter().chain(lower));
+        let all = (key::user(&all.0), key::user(&all.1));
+        let meets = |f: &File| key::user(&f.smallest) <= all.1 && key::user(&f.largest) >= all.0;
+        assert!(self.grandparents.iter().all(meets), "a grandparent beyond the range");
+        let left_out = deeper.iter().filter(|f| meets(f)).count() - self.grandparents.len();
+        assert_eq!(left_out, 0, "a grandparent is left out");
     }
 
     /// Whether the compaction has one input that can move to the next level unchanged. It cannot if it
@@ -99,6 +109,8 @@ pub(crate) fn pick(
     } else {
         version.to_compact()?
     };
+    let is_it = |other: &File| Arc::ptr_eq(other, &file);
+    assert!(version.files[level].iter().any(is_it), "a table of another version");
     let mut inputs = vec![file];
     if level == 0 {
         let span = range(&inputs);

@@ -3,6 +3,7 @@
 use super::{File, Version};
 use crate::format::key;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// Total size of these files in bytes.
 pub(crate) fn total_size(files: &[File]) -> u64 {
@@ -76,6 +77,10 @@ pub(crate) fn add_boundary(files: &[File], chosen: &mut Vec<File>) {
     if chosen.is_empty() {
         return;
     }
+    debug_assert!(
+        chosen.iter().all(|file| files.iter().any(|f| Arc::ptr_eq(f, file))),
+        "files of another level"
+    );
     let mut largest = range(&*chosen).1;
     loop {
         let boundary = files.iter().filter(|f| {

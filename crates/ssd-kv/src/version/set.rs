@@ -111,8 +111,9 @@ impl VersionSet {
         for file in levels.iter().flatten() {
             self.use_number(file.number);
         }
-        self.install(Version::new(levels));
-        self.current.audit().map_err(|what| Error::corrupt(&name, end, what))?;
+        let version = Version::new(levels);
+        version.audit().map_err(|what| Error::corrupt(&name, end, what))?;
+        self.install(version);
         self.check();
         Ok(())
     }
@@ -126,11 +127,19 @@ impl VersionSet {
         assert!(self.previous_log < self.next_file, "a log with a number not yet given");
         assert!(self.last_sequence <= MAX_SEQUENCE, "sequence numbers have 56 bits");
         let pointers = self.pointers.iter().flatten();
+        let held = self.held.iter().filter_map(Weak::upgrade);
+        let is_current = |version: &Arc<Version>| Arc::ptr_eq(version, &self.current);
+        assert!(!held.into_iter().any(|v| is_current(&v)), "the current version is an old one");
+        // Until the manifest has a number, it is 0.
+        let mut tables = self.current.files.iter().flatten();
+        let is_manifest = |f: &File| f.number == self.manifest_number;
+        assert!(self.manifest_number == 0 || !tables.any(is_manifest), "a number is given twice");
         assert!(pointers.into_iter().all(|key| key.len() >= 8), "internal keys end in a tag");
         assert!(self.manifest.is_none() || self.manifest_number > 0, "the manifest has a number");
     }
 
     fn install(&mut self, version: Version) {
+        debug_assert_eq!(version.audit(), Ok(()), "a version that cannot be read is installed");
         self.held.retain(|v| v.strong_count() > 0);
         self.held.push(Arc::downgrade(&self.current));
         self.current = Arc::new(version);
@@ -181,6 +190,10 @@ impl VersionSet {
         assert!(edit.log_number >= Some(self.log_number), "logs that are in tables stay there");
         let numbers = edit.added.iter().map(|f| f.number);
         assert!(numbers.max() < Some(self.next_file), "a table with a number not yet given");
+        let live = self.live();
+        let is_moved = |number: u64| edit.deleted.iter().any(|&(_, other)| other == number);
+        let fits = |f: &NewFile| !live.contains(&f.number) || is_moved(f.number);
+        assert!(edit.added.iter().all(fits), "a table is added twice");
         let mut levels = self.current.files.clone();
         apply(&mut levels, &edit).map_err(Error::Invalid)?;
         sort(&mut levels);

@@ -51,6 +51,7 @@ impl SharedLock {
 
     pub(super) fn release(&mut self) {
         assert!(*self != SharedLock::Free, "a lock is released by its holders, each once");
+        assert!(*self != SharedLock::Shared(0), "the last holder frees the lock");
         *self = match *self {
             SharedLock::Shared(holders) if holders > 1 => SharedLock::Shared(holders - 1),
             _ => SharedLock::Free,

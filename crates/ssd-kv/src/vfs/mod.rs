@@ -289,6 +289,7 @@ impl Writer {
         if self.buffer.len() + data.len() > GATHER {
             self.flush()?;
             if data.len() >= GATHER {
+                debug_assert!(self.buffer.is_empty(), "bytes that were appended before");
                 return self.file.append(data).map_err(|e| self.failed("append to", e));
             }
         }
@@ -352,6 +353,7 @@ impl Reader {
 
     /// Exactly `length` bytes at `offset`; a file that ends before is damaged.
     pub(crate) fn read_exact(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        debug_assert!(offset.checked_add(length as u64).is_some(), "no file is as long");
         let mut data = vec![0; length];
         let got = self
             .file

@@ -114,7 +114,8 @@ impl Vfs for PosixVfs {
     }
 
     fn describe(&self, name: &str) -> String {
-        let path = if name.is_empty() { self.folder.clone() } else { self.path(name) };
+        // Messages also name what no store would open.
+        let path = if name.is_empty() { self.folder.clone() } else { self.folder.join(name) };
         path.display().to_string()
     }
 }
@@ -129,6 +130,10 @@ impl PosixVfs {
     ) -> io::Result<Box<dyn Send + Sync>> {
         let folder = self.folder.canonicalize()?;
         let mut all = locked(&HELD);
+        assert!(
+            all.values().all(|(lock, _)| *lock != SharedLock::Free),
+            "a folder is listed while it is locked"
+        );
         let (lock, file) = all.entry(folder.clone()).or_default();
         let was_free = *lock == SharedLock::Free;
         assert!(!was_free || file.is_none(), "a lock of the system that nobody holds");

@@ -220,8 +220,11 @@ impl Agenda {
     pub fn next(&mut self, ftl: &mut Ftl, view: &SpaceView, turn: &impl Turn) -> Next {
         let pool = view.pool;
         debug_assert_eq!(view.free_blocks, ftl.space.free_blocks(pool), "the view is out of date");
-        let used = ftl.space.used_in_pool(pool);
-        debug_assert_eq!(view.pool_used_pages, used, "the view is out of date");
+        debug_assert_eq!(
+            view.pool_used_pages,
+            ftl.space.used_in_pool(pool),
+            "the view is out of date"
+        );
         debug_assert_eq!(view.clock, ftl.clock, "the view is out of date");
         let demand = self.demands.of(view);
         let reserve = demand == Demand::Reserve;

@@ -182,6 +182,7 @@ impl Events {
     /// Take the next event if it is at the time of `key_at`, before which there is none; returns its resource.
     #[inline(always)]
     pub(crate) fn take(&mut self, key_at: u64) -> Option<usize> {
+        // One comparison asks both: a key before `key_at` would wrap to more than any span.
         let low = self.first.wrapping_sub(key_at);
         if low >= self.span {
             debug_assert!(self.first > key_at, "an event has been missed");

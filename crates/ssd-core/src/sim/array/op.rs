@@ -359,7 +359,7 @@ impl Slab {
     pub(crate) fn remove(&mut self, slot: OpSlot) {
         debug_assert!(self.free.len() < self.ops.len(), "{slot:?} is removed twice");
         debug_assert!(slot.at() < self.ops.len(), "{slot:?} is no operation");
-        debug_assert!(!self.free.contains(&slot), "{slot:?} is removed twice");
+        debug_assert_ne!(self.free.last(), Some(&slot), "{slot:?} is removed twice");
         self.free.push(slot);
     }
 

@@ -38,8 +38,11 @@ impl Content {
         }
         let digest = |lpn: u32| ftl.owners.committed(Lpn(lpn)).map_or(0, |p| ftl.flash.digest(p));
         let newest: Vec<u64> = (0..ftl.geo.user_pages).map(digest).collect();
-        let mapped = newest.iter().filter(|&&digest| digest != 0).count() as u64;
-        debug_assert_eq!(mapped, ftl.owners.valid_pages(), "a valid page has no digest");
+        debug_assert_eq!(
+            newest.iter().filter(|&&digest| digest != 0).count() as u64,
+            ftl.owners.valid_pages(),
+            "a valid page has no digest"
+        );
         Some(Content {
             mode,
             page_bytes: config.device.page_bytes as usize,

@@ -56,6 +56,7 @@ impl Ledger {
     /// An event at `now` that `a` and `b` describe.
     #[inline]
     pub(crate) fn note(&mut self, now: Nanos, a: u64, b: u64) {
+        // Rotated, so that equal numbers in two of the places do not cancel out.
         let x = self.event_digest ^ now.0.rotate_left(20) ^ a.rotate_left(40) ^ b;
         self.event_digest = x.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     }

@@ -80,7 +80,10 @@ impl VictimPolicy for Policy {
         _rng: &mut Stream,
     ) -> Option<BlockId> {
         let first = self.list.first(pool);
-        debug_assert!(first.is_none_or(|b| table.valid[b.at()] <= self.most_valid), "{first:?}");
+        debug_assert!(
+            first.is_none_or(|b| table.valid[b.at()] <= self.most_valid),
+            "{first:?} is not listed"
+        );
         debug_assert!(first.is_none_or(|b| table.is_candidate(b)), "{first:?} is not sealed");
         first
     }
