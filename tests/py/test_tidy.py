@@ -500,7 +500,7 @@ ASSERTIONS = {
     f"{KV}/compaction": 2.0,
     f"{KV}/db": 1.15,
     f"{KV}/format": 0.92,
-    f"{KV}/memtable": 1.1,
+    f"{KV}/memtable": 1.08,
     f"{KV}/merge.rs": 0.5,
     f"{KV}/table": 0.84,
     f"{KV}/version": 1.4,

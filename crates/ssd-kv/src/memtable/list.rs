@@ -121,12 +121,14 @@ impl SkipList {
         let position = data + key.div_ceil(4);
         let (low, high) = (self.words[position], self.words[position + 1]);
         let begin = (u64::from(high) << 32 | u64::from(low)) as usize;
+        debug_assert!(begin + length <= self.long_values.len(), "beyond the last long value");
         &self.long_values[begin..begin + length]
     }
 
     /// Bring the first bytes of the value towards the cache.
     pub(super) fn prefetch_value(&self, node: u32) {
         let value = self.value(node);
+        debug_assert!(value.len() >= LONG, "a short value arrives with its key");
         for at in (0..value.len().min(PREFETCHED)).step_by(CACHE_LINE) {
             prefetch(value, at);
         }
