@@ -33,6 +33,7 @@ from ssdlab.reproduce.requests import (
     share_percent,
 )
 from ssdlab.reproduce.tables import (
+    KINDS,
     Measure,
     Measured,
     Measures,
@@ -161,7 +162,8 @@ def _latencies(made: Measured, columns: tuple[str, ...], number: int, note: str)
             if not note:
                 rows += [made.row(base + ENOUGH, base + ENOUGH, measure) for base in BURSTS]
             title = f"Table {number}: {what} {op}{pages}"
-            tables.append(Table(f"table{number}-{what}-{op}", title, "ms", columns, tuple(rows)))
+            key = f"table{number}-{what}-{op}"
+            tables.append(Table(key, title, "ms", columns, tuple(rows), kind=KINDS[how]))
     return tables
 
 

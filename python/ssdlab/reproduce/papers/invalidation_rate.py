@@ -27,6 +27,7 @@ from ssdlab.reproduce.paper import (
 )
 from ssdlab.reproduce.requests import requests_of, shares_invalid, table_3
 from ssdlab.reproduce.tables import (
+    KINDS,
     Measure,
     Measured,
     Measures,
@@ -133,7 +134,8 @@ def _latencies(
         numbers = published(NAME).row(of, "improvement_over_bbgc_percent", columns)
         label = "improvement over BBGC, %"
         rows.append(made.better(label, PROPOSED, [BBGC], measure, numbers))
-        tables.append(Table(f"{table[:6]}-{op}", f"{title}, {op}s", "ms", columns, tuple(rows)))
+        name, kind = f"{title}, {op}s", KINDS[how]
+        tables.append(Table(f"{table[:6]}-{op}", name, "ms", columns, tuple(rows), kind=kind))
     return tables
 
 

@@ -36,6 +36,7 @@ from ssdlab.reproduce.paper import (
 )
 from ssdlab.reproduce.requests import table_3
 from ssdlab.reproduce.tables import (
+    KINDS,
     Measure,
     Measured,
     Measures,
@@ -146,7 +147,8 @@ def _latencies(
         rows += [made.row(name + OLDEST, name + OLDEST, measure) for name in PRESETS]
         bases = [CONVENTIONAL + OLDEST]
         rows.append(made.better(f"improvement{OLDEST}, %", PROPOSED + OLDEST, bases, measure))
-        tables.append(Table(f"{table[:6]}-{op}", f"{title}, {op}s", "ms", columns, tuple(rows)))
+        name, kind = f"{title}, {op}s", KINDS[how]
+        tables.append(Table(f"{table[:6]}-{op}", name, "ms", columns, tuple(rows), kind=kind))
     return tables
 
 

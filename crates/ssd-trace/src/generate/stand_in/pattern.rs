@@ -8,8 +8,9 @@ use ssd_core::host::request::SourceError;
 use ssd_core::rng::Stream;
 
 /// Positive numbers with a given mean and coefficient of variation: up to 1 a constant and an exponential
-/// number added, above that an exponential number of one of two means (balanced, as in Morse, "Queues,
-/// Inventories and Maintenance", 1958).
+/// number added, above that an exponential number of one of two means, each with half of the sum. Two such
+/// phases fit the gaps of recorded storage traces best among twenty distributions (Wajahat et al., "Analyzing
+/// the distribution fit for storage workload and Internet traffic traces", Performance Evaluation 2020).
 #[derive(Clone, Copy)]
 struct Spread {
     constant: f64,
