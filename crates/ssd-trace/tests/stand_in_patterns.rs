@@ -190,9 +190,9 @@ fn a_pattern_sets_what_is_not_set() {
     assert_eq!(keys(&[]), SAMPLE);
     let changed = keys(&[("workload.short_gaps", "0.75"), ("workload.gap_cv", "2")]);
     assert_eq!(changed, PatternKeys { short_gaps: 0.75, gap_cv: 2.0, ..SAMPLE });
-    // The root of 0.8 / 0.2 is rounded up; 2 is allowed.
-    let least = keys(&[("workload.short_gaps", "0.8"), ("workload.gap_cv", "2")]);
-    assert_eq!(least.gap_cv.to_bits(), 2f64.to_bits());
+    // The root of 0.9 / (1 - 0.9) is rounded up to more than 3, which is allowed.
+    let least = keys(&[("workload.short_gaps", "0.9"), ("workload.gap_cv", "3")]);
+    assert_eq!(least.gap_cv.to_bits(), 3f64.to_bits());
     source("hm_0", &least, 10, 1);
     // What has no effect is as if it were not set.
     let poisson = keys(&[("workload.arrival", "\"poisson\"")]);

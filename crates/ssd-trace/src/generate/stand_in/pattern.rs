@@ -164,3 +164,45 @@ impl Quota {
         self.due -= i64::from(did);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mean gap, share of short gaps, their mean, and coefficient of variation of all gaps.
+    fn measured(keys: &PatternKeys, mean_ns: f64) -> [f64; 4] {
+        let (count, mut random) = (400_000, Stream::new(1, "unused"));
+        let mut gaps = Gaps::new(keys, mean_ns, Stream::new(1, "pattern test")).unwrap();
+        let all: Vec<f64> = (0..count).map(|_| gaps.next(&mut random).0).collect();
+        let short: Vec<f64> = all.iter().copied().filter(|&gap| gap < SHORT_NS as f64).collect();
+        let mean_of = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let mean = mean_of(&all);
+        let squares: Vec<f64> = all.iter().map(|gap| (gap - mean) * (gap - mean)).collect();
+        let share = short.len() as f64 / all.len() as f64;
+        [mean, share, mean_of(&short), sqrt(mean_of(&squares)) / mean]
+    }
+
+    /// The short gaps count where the mean gap is short, too.
+    #[test]
+    fn gaps_as_stated_at_any_mean() {
+        let sample = PatternKeys::MSR_SAMPLE;
+        let wide = PatternKeys { train_gap_ns: 600_000, short_gaps: 0.6, gap_cv: 0.9, ..sample };
+        for (keys, mean_ns) in [(sample, 500_000.0), (wide, 1_200_000.0), (sample, 1e9)] {
+            let expected = [mean_ns, keys.short_gaps, keys.train_gap_ns as f64, keys.gap_cv];
+            for (found, expected) in measured(&keys, mean_ns).into_iter().zip(expected) {
+                assert!((found / expected - 1.0).abs() < 0.02, "{found}, stated {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn means_that_are_too_short_are_refused() {
+        let refused = |keys: PatternKeys, mean_ns| {
+            Gaps::new(&keys, mean_ns, Stream::new(1, "pattern test")).is_err()
+        };
+        let sample = PatternKeys::MSR_SAMPLE;
+        // Long gaps have at least 1 ms: (mean - 0.797 * 48.2 us) / 0.203 is that at 241.4 us.
+        assert!(refused(sample, 241_000.0) && !refused(sample, 242_000.0));
+        assert!(refused(PatternKeys { short_gaps: 0.0, gap_cv: 0.0, ..sample }, 1_000_000.0));
+    }
+}
