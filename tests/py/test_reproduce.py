@@ -14,7 +14,7 @@ from running import ROOT, refused, ssdlab_command
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.html.curves import Series
 from ssdlab.reproduce import PAPERS, Reproduction, paper, reproduce
-from ssdlab.reproduce.claims import least, rank_correlation
+from ssdlab.reproduce.claims import Most, half_of, least, most, rank_correlation
 from ssdlab.reproduce.command import JSON, MARKDOWN, PAGE, recorded_traces
 from ssdlab.reproduce.curves import peak_to_mean
 from ssdlab.reproduce.paper import Recording, Scale, fitting
@@ -93,6 +93,41 @@ def test_what_is_least_is_below_all_others(
     values: list[float | None], expected: bool | None
 ) -> None:
     assert least(values, 1) is expected
+
+
+def test_the_largest_published_gain_names_its_workload() -> None:
+    assert most("reads", (None, 2.0, 7.04), ("a", "b", "c")) == [Most("reads", "c", 7.04)]
+    assert str(Most("reads", "c", 7.04)) == "7.0 % (reads of c)"
+    assert most("reads", (-1.0, -2.0), ("a", "b")) == [Most("reads", "a", -1.0)]
+    assert most("reads", (None,), ("a",)) == []
+
+
+@pytest.mark.parametrize(
+    ("ours", "expected"),
+    [
+        ([25.0, 15.0], "holds"),
+        ([24.9, 15.0], "does not hold"),
+        ([24.9, None], "does not hold"),
+        ([25.0, None], "undecided"),
+        ([None, None], "undecided"),
+    ],
+)
+def test_half_of_the_gain_of_that_workload(ours: list[float | None], expected: str) -> None:
+    several = [Most("reads", "a", 50.0), Most("writes", "b", 30.0)]
+    finding = half_of(several, ours)
+    assert finding.verdict == expected
+    if ours == [25.0, 15.0]:
+        assert finding.numbers == "reads of a 25, published 50; writes of b 15, published 30"
+
+
+def test_thresholds_follow_the_published_tables() -> None:
+    """The same claims, of the workloads that are reproduced: theirs are the largest gains then."""
+    texts = [claim.text for claim in PAPERS["noc-copyback"].claims(("SQLite", "RocksDB"))]
+    assert "Mean latency improves by up to 4.7 % (writes of SQLite)." in texts
+    whole = [
+        claim.text for claim in PAPERS["noc-copyback"].claims(PAPERS["noc-copyback"].workloads)
+    ]
+    assert "Mean latency improves by up to 26.9 % (writes of Cassandra)." in whole
 
 
 def test_recorded_traces_that_do_not_fit_are_left_out() -> None:
