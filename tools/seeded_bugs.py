@@ -29,7 +29,15 @@ from bounded import Limits
 
 ROOT = Path(__file__).resolve().parent.parent
 PATCHES = ROOT / "tools" / "seeded_bugs"
-COPIED = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "crates", "presets", "python"]
+COPIED = [
+    "Cargo.toml",
+    "Cargo.lock",
+    "rust-toolchain.toml",
+    "crates",
+    "papers",
+    "presets",
+    "python",
+]
 # By crate or Python package, the quickest first.
 SUITES = {
     "ssd-core": [
@@ -50,8 +58,9 @@ SUITES = {
         "wake_up",
         "mean_field",
     ],
+    "ssd-trace": ["stand_in_patterns"],
     "ssd-kv": ["levels", "policies", "bad_input", "model", "damage", "salvage", "faults"],
-    "ssdlab": ["test_page_script", "test_seeds", "test_export", "test_reproduce"],
+    "ssdlab": ["test_scoring", "test_page_script", "test_seeds", "test_export", "test_reproduce"],
 }
 # A bug that makes a test hang is caught too.
 LONGEST_S = 120

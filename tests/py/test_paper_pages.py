@@ -12,7 +12,7 @@ from running import ROOT
 from ssdlab.reproduce import combined
 from ssdlab.reproduce.matrix import Results
 from ssdlab.reproduce.other_readings import READINGS
-from ssdlab.reproduce.page import _lines
+from ssdlab.reproduce.page import lines_of
 from ssdlab.reproduce.paper import Paper, Scale
 from ssdlab.reproduce.papers import PAPERS
 from ssdlab.reproduce.readings import cells_by_reading, read
@@ -47,7 +47,9 @@ def test_text_and_published_numbers_of_a_paper(paper: Paper) -> None:
     ]
     for table in paper.tables(_empty(paper), paper.workloads):
         expected.append(f"### {table.title}\n\n| {' | '.join([table.unit, *table.columns])} |\n")
-        expected += [f"\n| {' | '.join([label, *cells])} |\n" for label, cells in _lines(table, ())]
+        expected += [
+            f"\n| {' | '.join([label, *cells])} |\n" for label, cells in lines_of(table, ())
+        ]
         expected += [f"\n{table.note}\n"] if table.note else []
     assert not _absent(expected, _page(paper.name))
 
@@ -83,8 +85,13 @@ def test_words_of_the_combination() -> None:
 
 def test_words_of_the_workloads() -> None:
     page = (ROOT / "docs/workloads.md").read_text(encoding="utf-8")
-    heads = (applications.HEAD, synthetic.VOLUMES_HEAD, synthetic.KEYS_HEAD, synthetic.FIO_HEAD)
-    for head in heads:
+    heads = (
+        synthetic.VOLUMES_HEAD,
+        synthetic.PATTERNS_HEAD,
+        synthetic.KEYS_HEAD,
+        synthetic.FIO_HEAD,
+    )
+    for head in (applications.HEAD, *heads):
         assert not _absent(re.split(r"\{\w+:?,?\}", head), page)
     rows = re.findall(
         rf"^\| (\w+) \| ({'|'.join(applications.POLICIES)}) \| \S+ \| \S+ \| (\S+) \|",

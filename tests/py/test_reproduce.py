@@ -14,13 +14,14 @@ from running import ROOT, refused, ssdlab_command
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.html.curves import Series
 from ssdlab.reproduce import PAPERS, Reproduction, paper, reproduce
-from ssdlab.reproduce.claims import least, rank_correlation
+from ssdlab.reproduce.claims import Most, half_of, least, most, rank_correlation
 from ssdlab.reproduce.command import JSON, MARKDOWN, PAGE, recorded_traces
 from ssdlab.reproduce.curves import peak_to_mean
 from ssdlab.reproduce.paper import Recording, Scale, fitting
 from ssdlab.reproduce.requests import shares_invalid
 from ssdlab.reproduce.result import QUICK, VERSION
-from ssdlab.reproduce.tables import Row, Table, Tally, agreement, number, tally
+from ssdlab.reproduce.scoring import score
+from ssdlab.reproduce.tables import number
 from ssdlab.traces.trace import Requests
 
 WRITE, TRIM = Requests.OPS.index("write"), Requests.OPS.index("trim")
@@ -35,54 +36,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def of(name: str, out: Path, *workloads: str) -> Reproduction:
     return reproduce(name, quick=True, workloads=workloads, out=out, progress=False)
-
-
-@pytest.mark.parametrize(
-    ("published", "ours", "neutral", "expected"),
-    [
-        (99.5, 60.0, 0.0, (True, True)),
-        (99.5, 40.0, 0.0, (True, False)),
-        (-9.0, -20.0, 0.0, (True, False)),
-        (-9.0, 12.0, 0.0, (False, False)),
-        (1.5, 2.9, 1.0, (True, True)),
-        (0.5, 1.1, 1.0, (False, False)),
-        (0.0, 0.0, 0.0, (True, True)),
-        # What changes nothing has the sign of nothing else.
-        (5.0, 0.0, 0.0, (False, False)),
-        (-5.0, 0.0, 0.0, (False, False)),
-        (0.0, 5.0, 0.0, (False, False)),
-        (0.0, -5.0, 0.0, (False, False)),
-        (1.5, 1.0, 1.0, (False, False)),
-        (1.0, 0.5, 1.0, (False, False)),
-        # The ends of the factor of two belong to it.
-        (10.0, 5.0, 0.0, (True, True)),
-        (10.0, 20.0, 0.0, (True, True)),
-        (10.0, 4.99, 0.0, (True, False)),
-        (10.0, 20.01, 0.0, (True, False)),
-    ],
-)
-def test_agreement(
-    published: float, ours: float, neutral: float, expected: tuple[bool, bool]
-) -> None:
-    found = agreement(published, ours, neutral)
-    assert found is not None
-    assert (found.same_sign, found.near) == expected
-
-
-def test_what_is_missing_is_not_compared() -> None:
-    assert agreement(None, 1.0, 0.0) is None
-    assert agreement(1.0, None, 0.0) is None
-
-
-def test_a_tally_counts_ties_as_cells_only() -> None:
-    rows = (
-        Row("a", (50.0, 20.0, None, 30.0), {"synthetic": (0.0, 15.0, 9.0, 5.0)}, 0.0),
-        Row("b", (1.2, 1.5), {"synthetic": (1.0, 0.8)}, 1.0),
-        Row("no improvement", (7.0,), {"synthetic": (7.0,)}),
-    )
-    table = Table("t", "", "", ("w", "x", "y", "z"), rows)
-    assert tally([table], "synthetic") == Tally(cells=5, same_sign=2, near=1)
-    assert tally([table], "recorded") == Tally(0, 0, 0)
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -140,6 +93,41 @@ def test_what_is_least_is_below_all_others(
     values: list[float | None], expected: bool | None
 ) -> None:
     assert least(values, 1) is expected
+
+
+def test_the_largest_published_gain_names_its_workload() -> None:
+    assert most("reads", (None, 2.0, 7.04), ("a", "b", "c")) == [Most("reads", "c", 7.04)]
+    assert str(Most("reads", "c", 7.04)) == "7.0 % (reads of c)"
+    assert most("reads", (-1.0, -2.0), ("a", "b")) == [Most("reads", "a", -1.0)]
+    assert most("reads", (None,), ("a",)) == []
+
+
+@pytest.mark.parametrize(
+    ("ours", "expected"),
+    [
+        ([25.0, 15.0], "holds"),
+        ([24.9, 15.0], "does not hold"),
+        ([24.9, None], "does not hold"),
+        ([25.0, None], "undecided"),
+        ([None, None], "undecided"),
+    ],
+)
+def test_half_of_the_gain_of_that_workload(ours: list[float | None], expected: str) -> None:
+    several = [Most("reads", "a", 50.0), Most("writes", "b", 30.0)]
+    finding = half_of(several, ours)
+    assert finding.verdict == expected
+    if ours == [25.0, 15.0]:
+        assert finding.numbers == "reads of a 25, published 50; writes of b 15, published 30"
+
+
+def test_thresholds_follow_the_published_tables() -> None:
+    """The same claims, of the workloads that are reproduced: theirs are the largest gains then."""
+    texts = [claim.text for claim in PAPERS["noc-copyback"].claims(("SQLite", "RocksDB"))]
+    assert "Mean latency improves by up to 4.7 % (writes of SQLite)." in texts
+    whole = [
+        claim.text for claim in PAPERS["noc-copyback"].claims(PAPERS["noc-copyback"].workloads)
+    ]
+    assert "Mean latency improves by up to 26.9 % (writes of Cassandra)." in whole
 
 
 def test_recorded_traces_that_do_not_fit_are_left_out() -> None:
@@ -251,9 +239,11 @@ def test_a_reproduction_leaves_tables_figures_and_claims(name: str, tmp_path: Pa
     verdicts = {"holds", "does not hold", "undecided"}
     assert all(one.findings["synthetic"].verdict in verdicts for one in done.claims)
     assert all(one.claim.metric for one in done.claims)
-    both = {source: tally(done.tables, source) for source in done.tallies}
-    assert both == done.tallies
-    assert done.tallies["synthetic"].cells > 0
+    both = {source: score(done.tables, source, done.paper.proposed) for source in done.scores}
+    assert both == done.scores
+    assert done.scores["synthetic"].ours.cells > 0
+    assert done.scores["synthetic"].with_proposed.pairs > 0
+    assert done.scores["synthetic"].errors[0].cells > 0
     assert [figure["key"] for figure in values["figures"]] == [one.key for one in done.figures]
     drawn = [curve for figure in values["figures"] for curve in figure["curves"]]
     assert drawn
@@ -262,6 +252,9 @@ def test_a_reproduction_leaves_tables_figures_and_claims(name: str, tmp_path: Pa
     assert all(table.title in page for table in done.tables)
     text = (tmp_path / "out" / MARKDOWN).read_text()
     assert done.paper.title in text
+    # The score comes first.
+    assert next(line for line in text.splitlines() if line.startswith("## ")) == "## Score"
+    assert page.index('id="score"') < page.index('id="claims"')
     assert QUICK in text
     assert QUICK in done.summary()
 

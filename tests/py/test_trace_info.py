@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import ssdlab
 from running import COMMAND, HANG_S, ROOT, refused, ssdlab_command
 from ssdlab.display.numbers import duration
-from ssdlab.traces.info import Distribution, Info
+from ssdlab.traces.info import Distribution, Info, Trains
 from ssdlab.traces.table import grids, to_text
 
 Request = tuple[int, str, int, int]
@@ -74,6 +74,30 @@ def naive_order(requests: list[Request]) -> dict[str, Any]:
     return found
 
 
+def check_trains(found: Trains, requests: list[Request]) -> None:
+    gaps = [b[0] - a[0] for a, b in pairwise(requests)]
+    trains = [[requests[0]]]
+    for gap, request in zip(gaps, requests[1:], strict=True):
+        if gap < 10**6:
+            trains[-1].append(request)
+        else:
+            trains.append([request])
+    short = [gap for gap in gaps if gap < 10**6]
+    assert found.short_gap_share == share(len(short), len(gaps))
+    assert found.short_gap_mean_ns == (pytest.approx(np.mean(short)) if short else None)
+    assert found.gap_cv == (pytest.approx(np.std(gaps) / np.mean(gaps)) if sum(gaps) else None)
+    lengths = [len(train) for train in trains]
+    same(found.requests, lengths)
+    assert found.requests_cv == pytest.approx(np.std(lengths) / np.mean(lengths))
+    pairs = [
+        (a[3], b[3])
+        for train in trains
+        for op in "RWD"
+        for a, b in pairwise([r for r in train if r[1] == op])
+    ]
+    assert found.same_size_share == share(sum(a == b for a, b in pairs), len(pairs))
+
+
 def naive_pages(requests: list[Request]) -> dict[str, Any]:
     reads: set[int] = set()
     sectors_written: set[int] = set()
@@ -82,12 +106,13 @@ def naive_pages(requests: list[Request]) -> dict[str, Any]:
     writes: list[tuple[int, int]] = []
     last: dict[int, tuple[int, int]] = {}
     intervals: list[tuple[int, int]] = []
-    page_reads = after_write = freed = 0
+    page_reads = after_write = freed = recent = 0
     for at, op, sector, sectors in requests:
         touched = sorted({s // PAGE for s in range(sector, sector + sectors)})
         if op == "R":
             reads |= set(touched)
             page_reads += len(touched)
+            recent += touched[0] in mapped & {page for page, _ in writes[-64:]}
             after_write += len(mapped & set(touched))
         elif op == "W":
             sectors_written |= set(range(sector, sector + sectors))
@@ -116,6 +141,7 @@ def naive_pages(requests: list[Request]) -> dict[str, Any]:
         "trimmed": len(trimmed),
         "distinct": len(sectors_written) * 512,
         "after_write": share(after_write, page_reads),
+        "recent": share(recent, sum(op == "R" for _, op, _, _ in requests)),
         "intervals": intervals,
         "freed": freed * 4096,
         "hot": hot,
@@ -180,12 +206,14 @@ def test_equals_a_naive_twin(
         pages["distinct"],
     )
     assert place.read_after_write_share == pages["after_write"]
+    assert place.read_recent_share == pages["recent"]
     same(found.updates.interval_pages, [pair[0] for pair in pages["intervals"]])
     same(found.updates.interval_ns, [pair[1] for pair in pages["intervals"]])
     assert found.discards.effective_bytes == pages["freed"]
     assert [None if np.isnan(s) else s for s in found.hot.write_share] == pages["hot"]
     arrivals = np.array([r[0] for r in requests])
     same(found.gaps, np.diff(arrivals).tolist())
+    check_trains(found.trains, requests)
     for burst in found.bursts:
         counts = np.bincount((arrivals - arrivals[0]) // burst.window_ns)
         assert (burst.windows, burst.peak) == (len(counts), counts.max())

@@ -28,7 +28,7 @@ pub use read::input::Step;
 pub use read::replay::TraceSource;
 pub use read::{columnar, facts, formats, info, raw, replay, unit};
 
-use crate::config::{ArrivalKind, Origin, Workload};
+use crate::config::{ArrivalKind, Origin, PatternKeys, Workload};
 use crate::read::formats::TraceFormat;
 use generate::like;
 use ssd_core::config::Word as _;
@@ -110,7 +110,9 @@ pub fn open_watched(
             None => {
                 let week = stand_in::Week::published(name)?;
                 let requests = Some(workload.requests);
-                arriving(stand_in::StandIn::new(&week, span_bytes, requests, seed)?, workload, seed)
+                let keys = PatternKeys::of(workload);
+                let volume = stand_in::StandIn::new(&week, &keys, span_bytes, requests, seed)?;
+                arriving(volume, workload, seed)
             }
         },
         Origin::Jobs => {

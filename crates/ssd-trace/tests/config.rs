@@ -139,7 +139,7 @@ request_log = true
 "#;
 
 /// Keys of synthetic requests, and of a start from a snapshot.
-const MADE: [&str; 3] = [
+const MADE: [&str; 4] = [
     r#"
 [precondition]
 snapshot = "FILE"
@@ -156,6 +156,18 @@ arrival = { kind = "bursty", rate = "20000 per s", burst = 8, pause = "1 ms" }
 "#,
     "[workload]\nkind = \"hot-cold\"\nhot_space = 0.2\nhot_access = 0.8",
     "[workload]\nkind = \"app:mysql\"\nset = \"noc-copyback\"",
+    r#"
+[workload]
+kind = "msr:wdev_0"
+pattern = "msr-sample"
+short_gaps = 0.7
+gap_cv = 2.5
+train_gap = "20 us"
+train_cv = 0.9
+same_size = 0.6
+sequential_writes = 0.2
+read_recent = 0.1
+"#,
 ];
 
 #[test]
@@ -168,12 +180,13 @@ fn every_key_of_the_contract_is_accepted() {
     assert_eq!(config.gc.trigger[1].int("hard"), 0);
     assert_eq!(config.gc.concurrency.int("gmax"), 3);
     assert_eq!(config.timing.erase_ns, 700_000);
-    let [made, _, _] = MADE.map(|text| ok(&input(text)));
+    let [made, _, _, stand_in] = MADE.map(|text| ok(&input(text)));
     assert_eq!(made.workload.arrival.interval_ns, 50_000);
     assert_eq!(made.workload.sizes[1].bytes, 512);
+    assert_eq!(stand_in.workload.train_gap_ns, 20_000);
     assert_eq!((made.workload_seed(), config.workload_seed()), (7, 1));
     let tables = |text: &str| text.parse::<toml::Table>().expect("the texts above are TOML");
-    let said = [CONTRACT, MADE[0], MADE[1], MADE[2]].map(tables);
+    let said = [CONTRACT, MADE[0], MADE[1], MADE[2], MADE[3]].map(tables);
     let alternatives = [
         "device.user_capacity",
         "timing.transfer",

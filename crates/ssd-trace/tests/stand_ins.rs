@@ -1,6 +1,7 @@
 //! Stand-ins for MSR volumes meet the published figures, at their beginning and as a whole.
 
 use ssd_core::host::request::{Op, Source};
+use ssd_trace::config::PatternKeys;
 use ssd_trace::stand_in::{FIRST_REQUESTS, Phase, StandIn, VOLUMES, Week};
 
 /// What is counted of a part of a trace.
@@ -16,7 +17,8 @@ struct Counts {
 fn the_beginning_and_the_whole_have_the_published_figures() {
     for volume in VOLUMES {
         let week = Week::published(volume).unwrap();
-        let mut source = StandIn::new(&week, week.range_bytes, None, 7).unwrap();
+        let mut source =
+            StandIn::new(&week, &PatternKeys::INDEPENDENT, week.range_bytes, None, 7).unwrap();
         let all = source.expected().unwrap();
         let mut blocks = vec![false; week.range_bytes as usize / 4096 + 1];
         let mut parts = [Counts::default(), Counts::default()];
@@ -132,9 +134,12 @@ fn phases_of_a_week() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let week = Week::published("hm_0").unwrap();
-    let text = StandIn::new(&week, 1 << 30, None, 1).err().unwrap().0;
+    let text = StandIn::new(&week, &PatternKeys::INDEPENDENT, 1 << 30, None, 1).err().unwrap().0;
     assert!(text.contains("up to 14.0 GB"), "{text}");
-    let text = StandIn::new(&week, 1 << 40, Some(4_000_000), 1).err().unwrap().0;
+    let text = StandIn::new(&week, &PatternKeys::INDEPENDENT, 1 << 40, Some(4_000_000), 1)
+        .err()
+        .unwrap()
+        .0;
     assert!(text.contains("3993316 requests"), "{text}");
     assert!(Week::published("prn_9").unwrap_err().0.contains("wdev_0"));
 }

@@ -17,7 +17,7 @@ from ssdlab.reproduce.paper import ENGINES, Paper, Recording, Scale, fitting, tr
 from ssdlab.reproduce.papers import PAPERS
 from ssdlab.reproduce.readings import cells_by_reading, read
 from ssdlab.reproduce.result import VERSION, Judged, Reproduction
-from ssdlab.reproduce.tables import tally
+from ssdlab.reproduce.scoring import score
 from ssdlab.results import outputs
 from ssdlab.results.report import Report
 from ssdlab.running.compare_runs import Planned, run_into
@@ -242,7 +242,7 @@ def _evaluated(
         tables=tables,
         figures=paper.figures(results, names),
         claims=claims,
-        tallies={source: tally(tables, source) for source in results.sources},
+        scores={source: score(tables, source, paper.proposed) for source in results.sources},
         fill=_fill(results, names, paper.proposed),
         folder=folder,
     )

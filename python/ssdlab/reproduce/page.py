@@ -10,13 +10,15 @@ from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.matrix import Source
 from ssdlab.reproduce.readings_page import markdown_table, readings_html, readings_markdown
 from ssdlab.reproduce.result import Reproduction, setting
-from ssdlab.reproduce.tables import Number, Row, Table, agreement, number
+from ssdlab.reproduce.score_page import TITLE, score_html, score_markdown
+from ssdlab.reproduce.scoring import verdict
+from ssdlab.reproduce.tables import Number, Row, Table, number
 from ssdlab.versions import described
 
-AGREE = {True: "near", False: "same sign"}
+DECISIONS = "Decisions and findings"
 
 
-def _lines(table: Table, sources: Sequence[Source]) -> Iterator[tuple[str, list[str]]]:
+def lines_of(table: Table, sources: Sequence[Source]) -> Iterator[tuple[str, list[str]]]:
     """Lines of a table: published, then ours from every source, of each row."""
     for row in table.rows:
         if any(value is not None for value in row.published):
@@ -29,24 +31,8 @@ def _lines(table: Table, sources: Sequence[Source]) -> Iterator[tuple[str, list[
 
 
 def _verdict(row: Row, column: int, value: Number) -> str:
-    if row.neutral is None:
-        return ""
-    made = agreement(row.published[column], value, row.neutral)
-    if made is None:
-        return ""
-    if not made.same_sign:
-        return " (no change)" if value == row.neutral else " (different sign)"
-    return f" ({AGREE[made.near]})"
-
-
-def _summary(done: Reproduction) -> list[str]:
-    """How many of the published improvements are met, in words."""
-    return [
-        f"{source.capitalize()} requests: of {one.cells} published improvements, {one.same_sign}"
-        f" have the same sign here and {one.near} are within a factor of two (near)."
-        for source, one in done.tallies.items()
-        if one.cells
-    ]
+    word = verdict(row.published[column], value, row.neutral)
+    return "" if word is None else f" ({word})"
 
 
 def _claims(done: Reproduction) -> list[tuple[str, list[str]]]:
@@ -59,7 +45,7 @@ def _claims(done: Reproduction) -> list[tuple[str, list[str]]]:
                 one.claim.metric,
                 *(
                     f"{found.verdict}: {found.numbers}" if found.numbers else found.verdict
-                    for source in done.tallies
+                    for source in done.scores
                     for found in [one.findings[source]]
                 ),
             ],
@@ -86,21 +72,20 @@ def _checklist(done: Reproduction) -> str:
 
 def _fill(done: Reproduction) -> list[tuple[str, list[str]]]:
     return [
-        (name, [by_source.get(source, "–") for source in done.tallies])
+        (name, [by_source.get(source, "–") for source in done.scores])
         for name, by_source in done.fill.items()
     ]
 
 
 def page(done: Reproduction) -> str:
     """The page of a reproduction."""
-    sources = [*done.tallies]
+    sources = [*done.scores]
     texts = [*done.paper.notes.split("\n\n"), setting()]
     paragraphs = "".join(f"<p>{escape(text)}</p>" for text in texts)
-    summary = "".join(f"<p>{escape(text)}</p>" for text in _summary(done))
     tables = "".join(
         html_table(
             [table.unit, *table.columns],
-            [(label, [escape(cell) for cell in line]) for label, line in _lines(table, sources)],
+            [(label, [escape(cell) for cell in line]) for label, line in lines_of(table, sources)],
             table.title,
             table.key,
         )
@@ -109,11 +94,8 @@ def page(done: Reproduction) -> str:
     )
     fill = [(name, [escape(cell) for cell in line]) for name, line in _fill(done)]
     sections = [
-        Section(
-            "claims",
-            "What the paper claims",
-            summary + warnings_box(done.remarks()) + _checklist(done),
-        ),
+        Section("score", TITLE, warnings_box(done.remarks()) + score_html(done.scores)),
+        Section("claims", "What the paper claims", _checklist(done)),
         *(
             []
             if done.readings is None
@@ -133,7 +115,7 @@ def page(done: Reproduction) -> str:
 
 def markdown(done: Reproduction) -> str:
     """The same as Markdown, without the figures."""
-    sources = [*done.tallies]
+    sources = [*done.scores]
     lines = [
         f"<!-- Written by `ssdlab reproduce {done.paper.name}`. -->",
         "",
@@ -141,11 +123,13 @@ def markdown(done: Reproduction) -> str:
         "",
         f"{done.paper.title}.",
         "",
+        *score_markdown(done.scores),
+        f"## {DECISIONS}",
+        "",
         *done.paper.notes.strip().splitlines(),
         "",
         setting(),
         "",
-        *(text for one in _summary(done) for text in (one, "")),
         *(text for one in done.remarks() for text in (one, "")),
         "## Claims",
         "",
@@ -155,7 +139,7 @@ def markdown(done: Reproduction) -> str:
         "",
     ]
     for table in done.tables:
-        rows = [*_lines(table, sources)]
+        rows = [*lines_of(table, sources)]
         lines += [f"### {table.title}", "", *markdown_table([table.unit, *table.columns], rows)]
         lines += [table.note, ""] if table.note else []
     lines += [

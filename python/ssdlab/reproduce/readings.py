@@ -14,15 +14,14 @@ from typing import Any
 from ssdlab.reproduce.claims import Claim, Finding, Verdict
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source
 from ssdlab.reproduce.paper import LIVE, Paper, Scale, synthetic
+from ssdlab.reproduce.scoring import Score, gains_of, score
 from ssdlab.reproduce.tables import (
     Measure,
     Number,
     Table,
-    Tally,
     geometric_mean,
     mean_ms,
     percent_better,
-    tally,
 )
 from ssdlab.results.report import Report
 
@@ -145,7 +144,7 @@ class Outcome:
     runs: int
     made: int
     """Of the runs, those that are there."""
-    tally: Tally
+    score: Score
     published: Number
     """How many times faster the mean write is under the proposed scheme; geometric mean over the
     workloads."""
@@ -192,8 +191,8 @@ class Read:
     def summary(self) -> list[str]:
         """A line of text for each reading."""
         return [
-            f"{one.name}: {one.tally.same_sign} of {one.tally.cells} with the same sign,"
-            f" {one.tally.near} within a factor of two"
+            f"{one.name}: {one.score.ours.direction} of {one.score.ours.cells} with the published"
+            f" direction, {one.score.ours.near} within a factor of two of its logarithm"
             for one in self.outcomes
         ]
 
@@ -257,7 +256,8 @@ def _outcome(
         found = None if report is None else mean_write(report)
         over.append(None if found is None or not wanted else found / wanted)
     proposed = [results.get(one, SYNTHETIC, how.paper.proposed) for one in names]
-    times = _times(next(one for one in tables if one.key == how.mean_write))
+    table = next(one for one in tables if one.key == how.mean_write)
+    gains = gains_of(table, SYNTHETIC)
     return Outcome(
         name=name,
         runs=len(cells),
@@ -265,26 +265,10 @@ def _outcome(
             results.get(cell.workload.name, SYNTHETIC, cell.scheme.name) is not None
             for cell in cells
         ),
-        tally=tally(tables, SYNTHETIC),
-        published=geometric_mean([before for before, _ in times]),
-        ours=geometric_mean([after for _, after in times]),
+        score=score(tables, SYNTHETIC, how.paper.proposed),
+        published=geometric_mean([one.published for one in gains]),
+        ours=geometric_mean([one.ours for one in gains]),
         baseline=geometric_mean(over),
         waf=geometric_mean([None if one is None else one.waf.total for one in proposed]),
         verdicts=tuple(claim.judge(results, SYNTHETIC).verdict for claim in claims),
     )
-
-
-def _times(table: Table) -> list[tuple[float, float]]:
-    """Published improvements of a table and ours, as factors, where there are both."""
-    return [
-        (_factor(before, row.neutral), _factor(after, row.neutral))
-        for row in table.rows
-        if row.neutral is not None
-        for before, after in zip(row.published, row.ours.get(SYNTHETIC, ()), strict=False)
-        if before is not None and after is not None
-    ]
-
-
-def _factor(value: float, neutral: float) -> float:
-    """An improvement as a factor: one in percent of the base is 1 / (1 - value / 100)."""
-    return value if neutral else 1 / (1 - min(value, 99.999) / 100)

@@ -13,8 +13,9 @@ Rows = list[tuple[str, list[str]]]
 
 HEADS = (
     "reading",
-    "same sign",
-    "within a factor of two",
+    "direction",
+    "near",
+    "rank correlation",
     "speed-up of mean writes: published",
     "ours",
     "baseline's mean write, ours / published",
@@ -46,7 +47,9 @@ def _effects(read: Read) -> list[str]:
     first, *others = read.outcomes
     gone = [one.name for one in others if one.ours is not None and one.ours < EFFECT]
     same = [
-        one.name for one in others if one.tally == first.tally and one.verdicts == first.verdicts
+        one.name
+        for one in others
+        if one.verdicts == first.verdicts and _agreements(one) == _agreements(first)
     ]
     centre = (
         "As run, the proposed scheme reduces the mean write latency by a factor of"
@@ -55,6 +58,10 @@ def _effects(read: Read) -> list[str]:
         f" {_list(gone)}."
     )
     return [centre, f"Readings that change no verdict and no count of agreements: {_list(same)}."]
+
+
+def _agreements(one: Outcome) -> tuple[int, int | None]:
+    return one.score.ours.direction, one.score.ours.near
 
 
 def _list(names: Sequence[str]) -> str:
@@ -72,8 +79,9 @@ def _rows(read: Read) -> Rows:
         (
             _name(one),
             [
-                f"{one.tally.same_sign}/{one.tally.cells}",
-                f"{one.tally.near}/{one.tally.cells}",
+                f"{one.score.ours.direction}/{one.score.ours.cells}",
+                f"{one.score.ours.near}/{one.score.ours.cells}",
+                "–" if one.score.correlation is None else f"{one.score.correlation:.2f}",
                 *map(number, (one.published, one.ours, one.baseline, one.waf)),
                 str(one.verdicts.count("holds")),
                 str(one.verdicts.count("does not hold")),

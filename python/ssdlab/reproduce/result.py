@@ -14,11 +14,13 @@ from ssdlab.reproduce.claims import Claim, Finding
 from ssdlab.reproduce.matrix import Source
 from ssdlab.reproduce.paper import LIVE, MOST_BUSY, MOST_INTERVALS, OVERWRITE, Paper
 from ssdlab.reproduce.readings import Read
-from ssdlab.reproduce.tables import Table, Tally
+from ssdlab.reproduce.scoring import Count, Score
+from ssdlab.reproduce.tables import Table
 from ssdlab.versions import described
 
-VERSION = 3
-"""Version of reproduction.json and of the folder. 3: the sources are *synthetic* and *recorded*."""
+VERSION = 4
+"""Version of reproduction.json and of the folder. 4: scores instead of
+counted improvements."""
 
 
 QUICK = (
@@ -50,6 +52,20 @@ def first_remarks(
     ]
 
 
+def score_lines(source: Source, found: Score) -> list[str]:
+    """The score of one source in words: one line for ours, one for each trivial prediction."""
+
+    def line(name: str, one: Count) -> str:
+        near = "" if one.near is None else f", {one.near} within a factor of two of its logarithm"
+        return f"    {name}: {one.direction} with the published direction{near}"
+
+    return [
+        f"{source}: {found.ours.cells} published gains",
+        line("here", found.ours),
+        *(line(name, one) for name, one in found.trivial.items()),
+    ]
+
+
 @dataclass(frozen=True)
 class Judged:
     """A claim with what was found, by source."""
@@ -67,7 +83,7 @@ class Reproduction:
     tables: Sequence[Table]
     figures: Sequence[Figure]
     claims: Sequence[Judged]
-    tallies: Mapping[Source, Tally]
+    scores: Mapping[Source, Score]
     fill: Mapping[str, Mapping[Source, str]]
     """Host writes and live data of the device, by workload."""
     folder: Path
@@ -86,17 +102,14 @@ class Reproduction:
         return first_remarks(self.failures, self.interrupted, [*quick, *self.notes])
 
     def summary(self) -> str:
-        """The claims and how many improvements agree, as text."""
-        lines = [self.paper.title, ""]
+        """The scores and the claims, as text."""
+        lines = [self.paper.title]
+        for source, one_score in self.scores.items():
+            lines += ["", *score_lines(source, one_score)]
+        lines.append("")
         for one in self.claims:
             found = "; ".join(f"{source}: {made.verdict}" for source, made in one.findings.items())
             lines += [one.claim.text, f"    {found}"]
-        for source, tally_ in self.tallies.items():
-            lines += [
-                "",
-                f"{source}: of {tally_.cells} published improvements, {tally_.same_sign} have the"
-                f" same sign here and {tally_.near} are within a factor of two",
-            ]
         if self.readings is not None:
             lines += ["", *self.readings.summary()]
         return "\n".join([*lines, *self.remarks(), ""])
@@ -111,7 +124,7 @@ class Reproduction:
             "quick": self.quick,
             "traces": dict(self.traces),
             "completed": not self.interrupted and not self.failures,
-            "improvements": {source: asdict(one) for source, one in self.tallies.items()},
+            "scores": {source: asdict(one) for source, one in self.scores.items()},
             "tables": [asdict(table) for table in self.tables],
             "figures": [_curves(figure) for figure in self.figures],
             "claims": [

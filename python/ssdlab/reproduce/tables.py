@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from ssdlab.reproduce.matrix import Results, Source
 from ssdlab.results.report import Report
 
 Number: TypeAlias = "float | None"
-FACTOR = 2.0
-"""Improvements within this factor of the published one are called near."""
 
 
 @dataclass(frozen=True)
@@ -37,59 +35,8 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     note: str = ""
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """How one improvement compares with the published one."""
-
-    same_sign: bool
-    near: bool
-    """Of the same sign and within a factor of two."""
-
-
-def agreement(published: Number, ours: Number, neutral: float) -> Agreement | None:
-    """Whether two improvements agree; None where one of them is missing.
-
-    Signs are of the distance to `neutral`. Percentages (neutral 0) are near if their ratio lies
-    within [1/2, 2]; so are factors (neutral 1).
-    """
-    if published is None or ours is None:
-        return None
-    same = _sign(published - neutral) == _sign(ours - neutral)
-    near = same and (published == ours or (published != 0 and _near(ours / published)))
-    return Agreement(same, near)
-
-
-def _near(ratio: float) -> bool:
-    return 1 / FACTOR <= ratio <= FACTOR
-
-
-def _sign(value: float) -> int:
-    return (value > 0) - (value < 0)
-
-
-@dataclass(frozen=True)
-class Tally:
-    """Improvements that could be compared, and how many of them agree."""
-
-    cells: int
-    same_sign: int
-    near: int
-
-
-def tally(tables: Sequence[Table], source: Source) -> Tally:
-    """Over all published cells of improvement."""
-    found = [one for one in _agreements(tables, source) if one is not None]
-    return Tally(len(found), sum(o.same_sign for o in found), sum(o.near for o in found))
-
-
-def _agreements(tables: Sequence[Table], source: Source) -> Iterator[Agreement | None]:
-    for table in tables:
-        for row in table.rows:
-            if row.neutral is not None:
-                for pair in zip(row.published, row.ours.get(source, ()), strict=False):
-                    yield agreement(*pair, row.neutral)
+    kind: Literal["", "mean", "longest"] = ""
+    """Of latencies by scheme, which are scored."""
 
 
 Measure: TypeAlias = "Callable[[Report], Number]"
@@ -107,6 +54,10 @@ def mean_ms(op: str) -> Measure:
 def max_ms(op: str) -> Measure:
     """Longest latency of an operation in milliseconds."""
     return lambda report: _ms(getattr(report.latency, op).max)
+
+
+KINDS: Mapping[Measures, Literal["mean", "longest"]] = {mean_ms: "mean", max_ms: "longest"}
+"""`Table.kind` of their tables."""
 
 
 def _ms(value_ns: Number) -> Number:

@@ -124,6 +124,9 @@ class Footprint:
     """Pages that reads touch, counted each time."""
     read_after_write_share: float | None
     """Page reads whose page was written earlier in the trace and not discarded since, over all."""
+    read_recent_share: float | None
+    """Reads whose first page is among the last 64 page writes and not discarded since, over all
+    reads: `workload.read_recent`."""
 
 
 @dataclass(frozen=True)
@@ -213,6 +216,29 @@ class Idle:
     """Gaps of at least the threshold."""
     time_share: npt.NDArray[np.float64]
     """Sum of the lengths of these gaps over the duration; nan if the duration is 0."""
+
+
+@dataclass(frozen=True)
+class Trains:
+    """Trains: longest series of requests with gaps below 1 ms; a single request is a train of 1.
+
+    Keys of stand-ins (`workload.kind = "msr:..."`) can be set from them.
+    """
+
+    gap_cv: float | None
+    """Coefficient of variation of all gaps: standard deviation (of the population) over mean, 1 for
+    a Poisson process: `workload.gap_cv`."""
+    short_gap_share: float | None
+    """Gaps below 1 ms over all gaps: `workload.short_gaps`."""
+    short_gap_mean_ns: float | None
+    """Mean of these gaps, nanoseconds: `workload.train_gap`."""
+    requests: Distribution
+    """Lengths of the trains, requests."""
+    requests_cv: float | None
+    """Coefficient of variation of these lengths: `workload.train_cv`."""
+    same_size_share: float | None
+    """Requests of the same size as the previous one of their operation in the same train, over all
+    that have such a previous one: `workload.same_size`."""
 
 
 @dataclass(frozen=True)
@@ -342,6 +368,8 @@ class Info:
     """Times between one arrival and the next, nanoseconds."""
     idle: Idle
     """Idle periods."""
+    trains: Trains
+    """Trains of requests."""
     journal: Journal | None
     """Journal share; None without a range."""
     volumes: tuple[VolumeInfo, ...]

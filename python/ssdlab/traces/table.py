@@ -128,6 +128,7 @@ def _pages(info: Info) -> Iterator[Row]:
         ("overwrite factor", found.overwrite_factor, _plain),
         ("page writes that are rewrites", updates.rewrite_share, percent),
         ("page reads after a write", found.read_after_write_share, percent),
+        ("reads of pages just written", found.read_recent_share, percent),
         ("discards, nominal", freed.nominal_bytes, size),
         ("discards, effective", freed.effective_bytes, size),
         ("discards, effective mean", freed.effective_mean_bytes, size),
@@ -151,6 +152,17 @@ def _arrivals(info: Info) -> Iterator[Row]:
         yield Row("arrivals in windows of", "dispersion", burst.dispersion, _plain, column)
     yield from _distribution("gaps", "all", info.gaps, duration)
     yield from _distribution("gaps", "idle (1 ms up)", info.idle.periods, duration)
+    trains = info.trains
+    yield from _distribution("train lengths", "requests", trains.requests, _count)
+    numbers: list[tuple[str, float | None, Callable[[float], str]]] = [
+        ("gaps below 1 ms", trains.short_gap_share, percent),
+        ("their mean", trains.short_gap_mean_ns, duration),
+        ("variation of gaps", trains.gap_cv, _plain),
+        ("variation of lengths", trains.requests_cv, _plain),
+        ("same size in a train", trains.same_size_share, percent),
+    ]
+    for label, value, shown in numbers:
+        yield Row("trains", label, value, shown)
     idle = info.idle
     for threshold, count, share in zip(idle.threshold_ns, idle.count, idle.time_share, strict=True):
         label = f"at least {duration(float(threshold))}"

@@ -236,6 +236,7 @@ def page() -> tuple[str, int]:
         lines, compared, failed = statistics(Path(folder))
         others = [
             *synthetic.volumes(Path(folder)),
+            *synthetic.patterns(Path(folder)),
             *synthetic.keys(),
             *synthetic.jobs(Path(folder)),
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 import ssdlab
+from ssdlab.config.resolve import load_config
 from ssdlab.traces.info import Info
 from ssdlab.traces.trace import Requests
 
@@ -24,6 +25,8 @@ else:
 SECTOR_BYTES = 512
 FIRST = 1_000_000
 """Requests covered by the second table."""
+PATTERN = 400_000
+"""Requests covered by the table of patterns."""
 FILE_BYTES = 16 << 20
 """File of the job files."""
 
@@ -35,6 +38,17 @@ the original files instead. *published*: for the whole week, table II of Liang e
 Performance of SSD with Chip-level RAID by Deferring Garbage Collection" (IEICE Electronics Express
 2018); for the first million requests, `papers/msr-first-million.toml`. That file has no values for
 `wdev_0`, whose sizes are the means of the other four.
+"""
+PATTERNS_HEAD = """\
+### Patterns
+
+By default the requests of a stand-in are independent of one another and arrive as a Poisson
+process. Real volumes come in bursts: `workload.pattern = "msr-sample"` sets seven keys to what
+`ssdlab trace info` measures of the one recorded sample of an MSR volume at hand (10,000 requests in
+243 s, from the artifact of Heimdall, a study of latency prediction; the name of the volume is not
+known). The keys can also be set one by one, for example to the statistics of another trace. The
+mean gap, the sizes and the shares above remain as published. *stated*: the keys;
+*synthetic*: {requests:,} requests of each volume.
 """
 KEYS_HEAD = """\
 ## Key streams
@@ -124,10 +138,40 @@ def volumes(folder: Path) -> Iterator[str]:
     yield ""
 
 
-def _volume(name: str, requests: int, folder: Path) -> tuple[Info, int]:
+def patterns(folder: Path) -> Iterator[str]:
+    """Lines of the section on patterns."""
+    week, _ = _papers()
+    names = [str(name) for name in week["trace"]]
+    pattern = {"workload.pattern": "msr-sample"}
+    keys = load_config(set={"workload.kind": "msr:hm_0", **pattern})
+    infos = [_volume(name, PATTERN, folder, pattern)[0] for name in names]
+    rows: tuple[tuple[str, Callable[[Info], float | None]], ...] = (
+        ("short_gaps", lambda info: info.trains.short_gap_share),
+        ("gap_cv", lambda info: info.trains.gap_cv),
+        ("train_gap_ns", lambda info: info.trains.short_gap_mean_ns),
+        ("train_cv", lambda info: info.trains.requests_cv),
+        ("same_size", lambda info: info.trains.same_size_share),
+        ("sequential_writes", lambda info: info.ops.write.sequential_share),
+        ("read_recent", lambda info: info.footprint.read_recent_share),
+    )
+    yield PATTERNS_HEAD.format(requests=PATTERN)
+    yield f"| key | stated | {' | '.join(names)} |"
+    yield "|---" * (2 + len(names)) + "|"
+    for key, measured in rows:
+        stated, in_time = keys[f"workload.{key}"], key.endswith("_ns")
+        unit = 1e3 if in_time else 1.0
+        label = f"`workload.{key.removesuffix('_ns')}`" + (", us" if in_time else "")
+        cells = [f"{(value or 0.0) / unit:.3g}" for value in map(measured, infos)]
+        yield f"| {label} | {stated / unit:.3g} | {' | '.join(cells)} |"
+    yield ""
+
+
+def _volume(
+    name: str, requests: int, folder: Path, values: Mapping[str, object] | None = None
+) -> tuple[Info, int]:
     """Statistics of a stand-in, and the end of its addresses."""
     out = folder / f"{name}-{requests}.ssdtrace"
-    ssdlab.generate(f"msr:{name}", out, bytes=20 << 30, requests=requests)
+    ssdlab.generate(f"msr:{name}", out, bytes=20 << 30, requests=requests, set=values)
     trace = ssdlab.Trace(out)
     rows = trace.requests()
     end = int(np.max(rows.sector + rows.sectors)) * SECTOR_BYTES

@@ -77,6 +77,31 @@ pub(super) const NEEDS: &[Need<RunConfig>] = &[
         "a workload.kind of uniform, zipf, hot-cold or sequential",
     ),
     need(
+        &[
+            "workload.pattern",
+            "workload.short_gaps",
+            "workload.gap_cv",
+            "workload.same_size",
+            "workload.sequential_writes",
+            "workload.read_recent",
+        ],
+        FILES,
+        |c| matches!(c.workload.kind.origin(), Origin::Volume(_)) && c.workload.msr.is_none(),
+        "a workload.kind of \"msr:...\" without workload.msr",
+    ),
+    need(
+        &["workload.short_gaps", "workload.gap_cv"],
+        &["workload.arrival"],
+        |c| c.workload.arrival.kind == ArrivalKind::Model,
+        "workload.arrival.kind = \"model\"",
+    ),
+    need(
+        &["workload.train_gap", "workload.train_cv", "workload.same_size"],
+        &["workload.short_gaps", "workload.pattern"],
+        |c| c.workload.short_gaps > 0.0,
+        "workload.short_gaps above 0",
+    ),
+    need(
         &["workload.requests"],
         KIND,
         |c| c.workload.kind.origin() != Origin::Jobs,
@@ -107,6 +132,7 @@ pub(super) const CHECKS: &[Check<RunConfig>] = &[
     check(&["workload.read", "workload.trim"], shares),
     check(&["workload.kind", "workload.trace", "workload.job"], file_is_named),
     check(&["workload.arrival", "workload.kind"], arrivals_of_a_model),
+    check(&["workload.gap_cv", "workload.short_gaps"], gaps_of_trains),
     check(&["workload.until", "workload.from"], window_of_trace),
     check(&["workload.warmup_requests", "workload.requests", "workload.kind"], warmup),
     check(&["workload.size", "workload.span", "workload.kind", "device"], sizes),
@@ -142,6 +168,20 @@ fn arrivals_of_a_model(config: &RunConfig) -> Option<String> {
     let by_itself = !matches!(workload.kind.origin(), Origin::Trace | Origin::Shares);
     (workload.arrival.kind == ArrivalKind::Model && !by_itself).then(|| {
         "arrivals of kind \"model\" need an application, a volume or a job file".to_string()
+    })
+}
+
+/// The long gaps alone have this much variation, even if all of them are equal.
+fn gaps_of_trains(config: &RunConfig) -> Option<String> {
+    let (share, cv) = (config.workload.short_gaps, config.workload.gap_cv);
+    let least = (share / (1.0 - share)).sqrt();
+    // The root may be rounded up.
+    (cv < least * (1.0 - 1e-12)).then(|| {
+        format!(
+            "gaps of which {share} are below 1 ms have a coefficient of variation of at least \
+             {:.3}, not {cv}; raise gap_cv or lower short_gaps",
+            (least * 1e3).ceil() / 1e3
+        )
     })
 }
 

@@ -3,10 +3,12 @@
 //! A key of the workload is one entry of `table`; a trace format is one file of `read::formats`.
 
 mod checks;
+mod pattern;
 mod special;
 mod table;
 mod words;
 
+pub use pattern::PatternKeys;
 pub use table::{Arrival, SizeShare, Workload};
 pub use words::*;
 
@@ -109,6 +111,7 @@ impl Composed for RunConfig {
     }
 
     fn follow(draft: &mut Draft<'_, RunConfig>) {
+        PatternKeys::follow(draft);
         let Draft { config, pending } = draft;
         let origin = config.workload.kind.origin();
         if !pending.has_said("host.mode") {

@@ -96,6 +96,27 @@ pub(super) static WORKLOAD_SEED: Special<RunConfig> = Special {
     types: &["string", "integer"],
 };
 
+/// A gap of 1 ms ends a train.
+const LONGEST_TRAIN_GAP: u64 = 999_999;
+
+pub(super) static TRAIN_GAP: Special<RunConfig> = Special {
+    form: "time below 1 ms",
+    default: None,
+    read: |draft, errors, path, node| {
+        let set = read::time(node, MAX_TIME).and_then(|ns| {
+            if ns > LONGEST_TRAIN_GAP {
+                return Err(format!("found {}; expected a time below 1 ms", node.found()));
+            }
+            draft.config.workload.train_gap_ns = ns;
+            Ok(())
+        });
+        report(errors, path, node, set);
+    },
+    show: |config| Some(quoted(&show_time(config.workload.train_gap_ns))),
+    text: false,
+    types: TEXT,
+};
+
 pub(super) static ACTION: Special<RunConfig> = Special {
     form: "\"Q\", \"D\" or \"C\"",
     default: None,

@@ -1,8 +1,8 @@
 //! `[workload]`: its keys, each once: field, type, default, range and meaning.
 
-use super::RunConfig;
 use super::special::*;
 use super::words::*;
+use super::{PatternKeys, RunConfig};
 use crate::read::formats::TraceFormat;
 use serde::{Deserialize, Serialize};
 use ssd_core::config::text::read::Span;
@@ -65,6 +65,46 @@ ssd_core::config_table! {
         msr: special(MSR) => msr: Option<String> = None,
             "Folder of the original MSR Cambridge files (`hm_0.csv.gz` and so on), which replace the \
             synthetic volumes (`msr:...`).";
+        pattern: word() =>
+            #[serde(default = "pattern", skip_serializing_if = "is_pattern")]
+            pattern: Pattern = pattern(),
+            "Values of the seven keys below, where they are not set: `independent` requests, or those of \
+            10,000 recorded requests of an MSR volume. The keys are for stand-ins (`msr:...`); \
+            `ssdlab trace info` measures the same values of a trace, in `trains`, `ops.write` and \
+            `footprint`.";
+        short_gaps: real(Span::closed(0.0, 0.99)) =>
+            #[serde(default, skip_serializing_if = "is_zero")]
+            short_gaps: f64 = 0.0,
+            "Share of the gaps between requests that are below 1 ms. Requests with such gaps between them \
+            form a train, of 1 / (1 - share) requests on average. 0 with `gap_cv = 1`: Poisson arrivals, in \
+            which few gaps are short.";
+        gap_cv: real(Span::closed(0.0, 20.0)) =>
+            #[serde(default = "one", skip_serializing_if = "is_one")]
+            gap_cv: f64 = one(),
+            "Coefficient of variation of all gaps, at least the square root of short_gaps / (1 - \
+            short_gaps). The mean gap is that of the volume.";
+        train_gap: special(TRAIN_GAP) =>
+            #[serde(default = "train_gap", skip_serializing_if = "is_train_gap")]
+            train_gap_ns: u64 = train_gap(),
+            "Mean gap within a train. Most are far shorter than the mean.";
+        train_cv: real(Span::closed(0.5, 10.0)) =>
+            #[serde(default = "one", skip_serializing_if = "is_one")]
+            train_cv: f64 = one(),
+            "Coefficient of variation of the lengths of trains, in requests.";
+        same_size: real(SHARE) =>
+            #[serde(default, skip_serializing_if = "is_zero")]
+            same_size: f64 = 0.0,
+            "Share of the requests that have the size of the previous request of their operation in \
+            the train, of those that have one; at least the share by chance.";
+        sequential_writes: real(Span::closed(0.0, 0.95)) =>
+            #[serde(default, skip_serializing_if = "is_zero")]
+            sequential_writes: f64 = 0.0,
+            "Share of the writes that start where the previous write ended; at least the share by chance.";
+        read_recent: real(SHARE) =>
+            #[serde(default, skip_serializing_if = "is_zero")]
+            read_recent: f64 = 0.0,
+            "Share of the reads that start at one of the last 64 pages written; at least the share by \
+            chance.";
         job: special(JOB) => job: Option<String> = None,
             "Path of a fio job file. Implies `kind = \"fio\"`. The job file sets the number of \
             requests and how they reach the device: `host.mode`, `queue_depth`, `think_time`, \
@@ -125,6 +165,37 @@ const fn max_bad() -> f64 {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_max_bad(said: &f64) -> bool {
     said.to_bits() == max_bad().to_bits()
+}
+
+const fn pattern() -> Pattern {
+    Pattern::Independent
+}
+
+fn is_pattern(said: &Pattern) -> bool {
+    *said == pattern()
+}
+
+const fn one() -> f64 {
+    1.0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_one(said: &f64) -> bool {
+    said.to_bits() == one().to_bits()
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(said: &f64) -> bool {
+    said.to_bits() == 0
+}
+
+const fn train_gap() -> u64 {
+    PatternKeys::INDEPENDENT.train_gap_ns
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_train_gap(said: &u64) -> bool {
+    *said == train_gap()
 }
 
 /// One request size.

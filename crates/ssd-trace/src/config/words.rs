@@ -86,6 +86,16 @@ ssd_core::word_enum! {
 }
 
 ssd_core::word_enum! {
+    /// `workload.pattern`: what a stand-in has where a key of its pattern is not set.
+    Pattern {
+        /// Every request is independent of the others.
+        Independent = "independent",
+        /// As in 10,000 recorded requests of an MSR volume.
+        MsrSample = "msr-sample",
+    }
+}
+
+ssd_core::word_enum! {
     /// `workload.unit`: unit of addresses and lengths in formats whose files differ in it.
     TraceUnit {
         /// As the format is defined; refused where the numbers fit another unit as well.

@@ -7,6 +7,7 @@ proposed scheme: above 1 the proposed scheme is better.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -33,6 +34,7 @@ from ssdlab.reproduce.requests import (
     share_percent,
 )
 from ssdlab.reproduce.tables import (
+    KINDS,
     Measure,
     Measured,
     Measures,
@@ -161,7 +163,8 @@ def _latencies(made: Measured, columns: tuple[str, ...], number: int, note: str)
             if not note:
                 rows += [made.row(base + ENOUGH, base + ENOUGH, measure) for base in BURSTS]
             title = f"Table {number}: {what} {op}{pages}"
-            tables.append(Table(f"table{number}-{what}-{op}", title, "ms", columns, tuple(rows)))
+            key = f"table{number}-{what}-{op}"
+            tables.append(Table(key, title, "ms", columns, tuple(rows), kind=KINDS[how]))
     return tables
 
 
@@ -313,8 +316,14 @@ def _all(gammas: Mapping[str, Sequence[Number]]) -> list[Number]:
     return [value for values in gammas.values() for value in values]
 
 
-LEAST = 1 + (1.55 - 1) / 2
-"""Gamma from which latencies improve as the paper says, on average and without its two outliers."""
+def _least(names: Sequence[str]) -> float:
+    """Gamma from which latencies improve as published: half of the logarithm of table 6.
+
+    The averages in the text do not follow from that table.
+    """
+    keys = [f"table6.{what}_{op}_ms" for op in OPS for what, _ in MEASURES]
+    gammas = [gamma for key in keys for gamma in published(NAME).row(key, "gamma", names)]
+    return math.sqrt(geometric_mean(gammas) or 1.0)
 
 
 def _overall(names: Sequence[str]) -> Judge:
@@ -323,7 +332,7 @@ def _overall(names: Sequence[str]) -> Judge:
         centre = geometric_mean(_all(gammas))
         parts = {what: geometric_mean(values) for what, values in gammas.items()}
         numbers = listed(["all", *parts], [centre, *parts.values()])
-        return found(None if centre is None else centre >= LEAST, numbers)
+        return found(None if centre is None else centre >= _least(names), numbers)
 
     return judge
 
@@ -437,7 +446,7 @@ def _claims(names: Sequence[str]) -> list[Claim]:
             "Latencies improve on average (by 4.86 times; 1.55 without two outliers).",
             "section 4.3, table 6",
             f"geometric mean of {gamma} over the workloads and the four measures; holds from"
-            f" {LEAST:g}, half of the gain without outliers",
+            f" {_least(names):.3f}, half of the logarithm of the published one",
             _overall(names),
         ),
         Claim(

@@ -12,7 +12,17 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from ssdlab.html.plot import Axis, Figure
-from ssdlab.reproduce.claims import Claim, Finding, Judge, found, half_of, improved, listed
+from ssdlab.reproduce.claims import (
+    Claim,
+    Finding,
+    Judge,
+    Most,
+    found,
+    half_of,
+    improved,
+    listed,
+    most,
+)
 from ssdlab.reproduce.curves import gauge, largest_drop, over_time, rise, series_of
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source
 from ssdlab.reproduce.paper import (
@@ -27,6 +37,7 @@ from ssdlab.reproduce.paper import (
 )
 from ssdlab.reproduce.requests import requests_of, shares_invalid, table_3
 from ssdlab.reproduce.tables import (
+    KINDS,
     Measure,
     Measured,
     Measures,
@@ -133,7 +144,8 @@ def _latencies(
         numbers = published(NAME).row(of, "improvement_over_bbgc_percent", columns)
         label = "improvement over BBGC, %"
         rows.append(made.better(label, PROPOSED, [BBGC], measure, numbers))
-        tables.append(Table(f"{table[:6]}-{op}", f"{title}, {op}s", "ms", columns, tuple(rows)))
+        name, kind = f"{title}, {op}s", KINDS[how]
+        tables.append(Table(f"{table[:6]}-{op}", name, "ms", columns, tuple(rows), kind=kind))
     return tables
 
 
@@ -206,10 +218,22 @@ def _better(
     return improvements(results, source, names, PROPOSED, [BBGC], measure)
 
 
-def _up_to(measure: Measure, percent: float, names: Sequence[str]) -> Judge:
+def _largest(table: str, op: str, names: Sequence[str]) -> list[Most]:
+    """The largest published gain of an operation."""
+    return most(
+        f"{op}s",
+        published(NAME).row(f"{table}.{op}", "improvement_over_bbgc_percent", names),
+        names,
+    )
+
+
+def _up_to(how: Measures, several: Sequence[Most]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
-        values = _better(results, source, names, measure)
-        return improved(values, names, lambda known: max(known) >= percent / 2)
+        gains = [
+            _better(results, source, [one.workload], how(one.kind.removesuffix("s")))[0]
+            for one in several
+        ]
+        return half_of(several, gains)
 
     return judge
 
@@ -230,17 +254,6 @@ def _rocksdb(results: Results, source: Source) -> Finding:
 def _cassandra(results: Results, source: Source) -> Finding:
     (value,) = _better(results, source, ["Cassandra"], mean_ms("write"))
     return found(None if value is None else value < 0, listed(["Cassandra"], [value]))
-
-
-def _longest(names: Sequence[str]) -> Judge:
-    def judge(results: Results, source: Source) -> Finding:
-        return half_of(
-            {"read": 99.3, "write": 99.8},
-            lambda op: _better(results, source, names, max_ms(op)),
-            names,
-        )
-
-    return judge
 
 
 def used_percent(report: Report) -> Number:
@@ -283,6 +296,31 @@ def _table_1_claim(results: Results, source: Source) -> Finding:
     return improved(shares, table.columns, lambda known: min(known) >= 50.0)
 
 
+def _claims_up_to(names: Sequence[str]) -> list[Claim]:
+    """The largest gains of tables 4 and 5, each of its own workload."""
+    half = "over BBGC in percent; holds if at least half of the published one"
+    longest = [one for op in OPS for one in _largest(MAX, op, names)]
+    return [
+        *(
+            Claim(
+                f"Mean {op} latency improves by up to {one}.",
+                "section 5.3, table 4",
+                f"improvement of that mean {half}",
+                _up_to(mean_ms, [one]),
+            )
+            for op in OPS
+            for one in _largest(MEAN, op, names)
+        ),
+        Claim(
+            "The longest read and write latencies improve: by at least 99.3 and 99.8 % in the"
+            f" text, by up to {' and '.join(map(str, longest))} in table 5.",
+            "section 5.3, table 5",
+            f"improvement of the longest of these requests {half}, for each",
+            _up_to(max_ms, longest),
+        ),
+    ]
+
+
 def _claims(names: Sequence[str]) -> list[Claim]:
     improvement = "improvement of the proposed scheme over BBGC in percent"
     claims = [
@@ -302,25 +340,7 @@ def _claims(names: Sequence[str]) -> list[Claim]:
             f" {HELD:g} % in every workload",
             _held(names),
         ),
-        Claim(
-            "Mean read latency improves by up to 99.4 %.",
-            "section 5.3, table 4",
-            f"largest {improvement}; holds if at least half of that",
-            _up_to(mean_ms("read"), 99.4, names),
-        ),
-        Claim(
-            "Mean write latency improves by up to 99.6 %.",
-            "section 5.3, table 4",
-            f"largest {improvement}; holds if at least half of that",
-            _up_to(mean_ms("write"), 99.6, names),
-        ),
-        Claim(
-            "The longest read and write latencies improve: by at least 99.3 and 99.8 % in the"
-            " text, by up to that in table 5.",
-            "section 5.3, table 5",
-            f"largest {improvement}, reads and writes; holds if at least half of 99.3 and 99.8",
-            _longest(names),
-        ),
+        *_claims_up_to(names),
         Claim(
             "The number of GC calls decreases.",
             "figure 7",

@@ -16,9 +16,11 @@ from ssdlab.reproduce.claims import (
     Claim,
     Finding,
     Judge,
+    Most,
     found,
     half_of,
     listed,
+    most,
     rank_correlation,
     short,
 )
@@ -36,6 +38,7 @@ from ssdlab.reproduce.paper import (
 )
 from ssdlab.reproduce.requests import table_3
 from ssdlab.reproduce.tables import (
+    KINDS,
     Measure,
     Measured,
     Measures,
@@ -146,7 +149,8 @@ def _latencies(
         rows += [made.row(name + OLDEST, name + OLDEST, measure) for name in PRESETS]
         bases = [CONVENTIONAL + OLDEST]
         rows.append(made.better(f"improvement{OLDEST}, %", PROPOSED + OLDEST, bases, measure))
-        tables.append(Table(f"{table[:6]}-{op}", f"{title}, {op}s", "ms", columns, tuple(rows)))
+        name, kind = f"{title}, {op}s", KINDS[how]
+        tables.append(Table(f"{table[:6]}-{op}", name, "ms", columns, tuple(rows), kind=kind))
     return tables
 
 
@@ -266,9 +270,19 @@ def _gains(
     return improvements(results, source, names, PROPOSED + note, bases, measure)
 
 
-def _up_to(how: Measures, percent: Mapping[str, float], names: Sequence[str]) -> Judge:
+def _largest(table: str, ops: Sequence[str], names: Sequence[str]) -> list[Most]:
+    """The largest published gain of each operation."""
+    of = {op: published(NAME).row(f"{table}.{op}", "improvement_percent", names) for op in ops}
+    return [one for op in ops for one in most(f"{op}s", of[op], names)]
+
+
+def _up_to(how: Measures, several: Sequence[Most]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
-        return half_of(percent, lambda op: _gains(results, source, names, how(op)), names)
+        gains = [
+            _gains(results, source, [one.workload], how(one.kind.removesuffix("s")))[0]
+            for one in several
+        ]
+        return half_of(several, gains)
 
     return judge
 
@@ -400,8 +414,30 @@ def _outlook(names: Sequence[str]) -> list[Claim]:
     ]
 
 
+def _claims_up_to(names: Sequence[str]) -> list[Claim]:
+    """The largest gains of tables 4 and 5, each of its own workload."""
+    half = "over the conventional scheme in percent; holds if at least half of the published one"
+    mean, longest = _largest(MEAN, ["write"], names), _largest(MAX, OPS, names)
+    return [
+        *(
+            Claim(
+                f"Mean latency improves by up to {one}.",
+                "section 4.3, table 4",
+                f"improvement of that mean {half}",
+                _up_to(mean_ms, [one]),
+            )
+            for one in mean
+        ),
+        Claim(
+            f"Peak latency improves by up to {' and '.join(map(str, longest))}.",
+            "section 4.3, table 5",
+            f"improvement of the longest of these requests {half}, for each",
+            _up_to(max_ms, longest),
+        ),
+    ]
+
+
 def _claims(names: Sequence[str]) -> list[Claim]:
-    gain = "improvement of mean writes over the conventional scheme in percent"
     return [
         Claim(
             "Mean latency improves in every workload.",
@@ -410,19 +446,7 @@ def _claims(names: Sequence[str]) -> list[Claim]:
             " if above 0 in every workload",
             _everywhere(names),
         ),
-        Claim(
-            "Mean latency improves by up to 26.9 %.",
-            "section 4.3, table 4",
-            f"largest {gain}; holds if at least half of that",
-            _up_to(mean_ms, {"write": 26.9}, names),
-        ),
-        Claim(
-            "Peak latency improves by up to 50.0 % (writes: 28.1 %).",
-            "section 4.3, table 5",
-            "largest improvement of the longest read and of the longest write in percent; holds if"
-            " at least half of 50.0 and of 28.1",
-            _up_to(max_ms, {"read": 50.0, "write": 28.1}, names),
-        ),
+        *_claims_up_to(names),
         Claim(
             "The more irregular the requests, the larger the gain in mean latency.",
             "section 4.3, figures 6 and 7",

@@ -70,6 +70,14 @@ impl Deck<u32> {
         Deck::new(cards, random)
     }
 
+    /// Share of the pairs of successive cards that are equal.
+    pub(crate) fn pairs(&self) -> f64 {
+        let mut cards = self.cards.clone();
+        cards.sort_unstable();
+        let equal = cards.chunk_by(|a, b| a == b).map(|equal| equal.len() * (equal.len() - 1));
+        equal.sum::<usize>() as f64 / (CARDS * (CARDS - 1)) as f64
+    }
+
     /// The largest card.
     pub(crate) fn largest(&self) -> u64 {
         u64::from(self.cards.iter().copied().max().unwrap_or(0))
@@ -127,6 +135,15 @@ mod tests {
             let heads = (0..CARDS).filter(|_| deck.draw()).count();
             assert!((heads as f64 / CARDS as f64 - share).abs() <= 0.0005);
         }
+    }
+
+    #[test]
+    fn pairs_of_equal_sizes() {
+        let random = || Stream::new(1, "deck test");
+        // 2 KiB and 4 KiB, half each: 512 * 511 * 2 of 1024 * 1023 pairs.
+        let half = Deck::sizes(3072.0, 1, random()).pairs();
+        assert!((half - 511.0 / 1023.0).abs() < 1e-12, "{half}");
+        assert!((Deck::sizes(4096.0, 1, random()).pairs() - 1.0).abs() < 1e-12);
     }
 
     #[test]

@@ -13,14 +13,17 @@ mod sizes;
 #[cfg(test)]
 mod tests;
 mod time;
+mod trains;
 
 use order::{Doubled, Order};
 use pages::Pages;
+pub(crate) use pages::RECENT_PAGES;
 use serde::Serialize;
 pub(crate) use shape::Distribution;
 use ssd_core::host::request::{Op, Request, SourceError, TimedRequest};
 use ssd_core::units::SECTOR_BYTES;
 use std::collections::BTreeMap;
+pub(crate) use trains::SHORT_NS;
 
 use crate::read::page_runs::RunCollector;
 
@@ -115,6 +118,7 @@ pub struct Info {
     pub(crate) bursts: Vec<time::Burst>,
     pub(crate) gaps: Distribution,
     pub(crate) idle: time::Idle,
+    pub(crate) trains: trains::Trains,
     pub(crate) journal: Option<Journal>,
     pub(crate) volumes: Vec<VolumeInfo>,
     /// Memory used by the table of pages.
@@ -145,6 +149,7 @@ pub struct Collector {
     doubled: Doubled,
     pages: Pages,
     time: time::Arrivals,
+    trains: trains::Collector,
     volumes: BTreeMap<u16, Volume>,
 }
 
@@ -160,6 +165,7 @@ impl Collector {
             doubled: Doubled::default(),
             pages: Pages::new(options.memory),
             time: time::Arrivals::default(),
+            trains: trains::Collector::default(),
             volumes: BTreeMap::new(),
         }
     }
@@ -171,7 +177,9 @@ impl Collector {
     /// table can hold.
     pub fn push(&mut self, timed: &TimedRequest) -> Result<(), SourceError> {
         let request = &timed.request;
+        let gap = self.time.since_last(timed.at.0);
         let after = self.time.add(timed.at.0)?;
+        self.trains.add(gap, request);
         let volume = self.volumes.entry(request.volume).or_default();
         volume.requests[request.op as usize] += 1;
         if request.op == Op::Flush || request.sectors == 0 {
@@ -281,6 +289,7 @@ impl Collector {
             bursts: self.time.bursts(),
             gaps: self.time.gaps(),
             idle: self.time.idle(),
+            trains: self.trains.finish(),
             journal,
             volumes,
             table_bytes: self.pages.bytes(),

@@ -16,6 +16,8 @@ const SLAB_AREAS: usize = 1024;
 const NUMBER_BITS: u32 = 36;
 /// Bits of the time of the last write, nanoseconds: 208 days.
 const TIME_BITS: u32 = 54;
+/// A page is just written if it is among this many last page writes.
+pub(crate) const RECENT_PAGES: u64 = 64;
 /// Shares of the written pages that are examined, per cent.
 const HOTTEST: [u64; 4] = [1, 5, 10, 20];
 
@@ -78,6 +80,7 @@ pub(crate) struct Footprint {
     pub(crate) overwrite_factor: Option<f64>,
     pub(crate) page_reads: u64,
     pub(crate) read_after_write_share: Option<f64>,
+    pub(crate) read_recent_share: Option<f64>,
 }
 
 /// Updates.
@@ -123,6 +126,9 @@ pub(super) struct Pages {
     limit: u64,
     page_reads: u64,
     reads_after_write: u64,
+    reads: u64,
+    /// Reads whose first page was just written.
+    reads_recent: u64,
     page_writes: u64,
     rewrites: u64,
     interval_pages: Histogram,
@@ -141,6 +147,8 @@ impl Pages {
             limit,
             page_reads: 0,
             reads_after_write: 0,
+            reads: 0,
+            reads_recent: 0,
             page_writes: 0,
             rewrites: 0,
             interval_pages: Histogram::new(),
@@ -240,14 +248,19 @@ impl Pages {
     /// Sectors `sector..end` are read.
     pub(super) fn read(&mut self, volume: u16, sector: u64, end: u64) -> Result<(), SourceError> {
         let (first, until) = (sector / PAGE_SECTORS, end.div_ceil(PAGE_SECTORS));
+        let (mut start, number) = (None, self.page_writes);
         for area in Pages::areas_of(first, until) {
             let index = self.touch(volume, area)?;
             let pages = &mut self.slabs[index / SLAB_AREAS][index % SLAB_AREAS];
             for page in &mut pages[Pages::within(area, first, until)] {
                 page.state |= READ;
                 self.reads_after_write += page.state & MAPPED;
+                start.get_or_insert(*page);
             }
         }
+        let recent = |page: Page| page.is(MAPPED) && number - page.number() <= RECENT_PAGES;
+        self.reads_recent += u64::from(start.is_some_and(recent));
+        self.reads += 1;
         self.page_reads += until - first;
         Ok(())
     }
@@ -357,6 +370,7 @@ impl Pages {
         found.distinct_bytes_written = sectors * PAGE_BYTES / PAGE_SECTORS;
         found.overwrite_factor = share(bytes_written, found.distinct_bytes_written);
         found.read_after_write_share = share(self.reads_after_write, self.page_reads);
+        found.read_recent_share = share(self.reads_recent, self.reads);
         found
     }
 

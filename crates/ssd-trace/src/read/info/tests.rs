@@ -110,6 +110,72 @@ fn footprint_updates_and_discards() {
 }
 
 #[test]
+fn trains_of_requests() {
+    let found = info(&[
+        timed(0, Op::Write, 0, 8),
+        timed(MS - 1, Op::Write, 80, 16), // in the train, another size
+        timed(MS - 1, Op::Read, 0, 8),    // the first read of the train
+        timed(MS + 1, Op::Write, 160, 16), // as large as the last write, a read between
+        timed(2 * MS + 1, Op::Write, 0, 16), // 1 ms later: another train
+        timed(2 * MS + 1, Op::Write, 0, 16),
+        timed(6 * MS + 1, Op::Flush, 0, 0), // a train of its own
+    ]);
+    let trains = &found.trains;
+    near(trains.short_gap_share, 4.0 / 6.0);
+    near(trains.short_gap_mean_ns, (MS + 1) as f64 / 4.0);
+    let lengths = &trains.requests;
+    assert_eq!((lengths.count, lengths.min, lengths.max), (3, Some(1), Some(4)));
+    // Lengths 4, 2, 1: mean 7/3, mean square 7.
+    near(trains.requests_cv, (7.0 - 49.0f64 / 9.0).sqrt() / (7.0 / 3.0));
+    near(trains.same_size_share, 2.0 / 3.0);
+    let gaps = [999_999.0, 0.0, 2.0, 1e6, 0.0, 4e6];
+    let mean = gaps.iter().sum::<f64>() / 6.0;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / 6.0;
+    let cv = trains.gap_cv.unwrap();
+    assert!((cv - variance.sqrt() / mean).abs() < 1e-9, "{cv}");
+}
+
+#[test]
+fn gaps_without_variation() {
+    let even = info(&(0..100).map(|i| timed(i * 7 * MS, Op::Write, 0, 8)).collect::<Vec<_>>());
+    near(even.trains.gap_cv, 0.0);
+    near(even.trains.requests_cv, 0.0);
+    near(even.trains.short_gap_share, 0.0);
+    assert_eq!((even.trains.short_gap_mean_ns, even.trains.same_size_share), (None, None));
+    // Gaps of 146 years do not overflow.
+    let far = info(&[
+        timed(0, Op::Read, 0, 8),
+        timed(0, Op::Read, 0, 8),
+        timed(1 << 62, Op::Read, 0, 8),
+        timed(u64::MAX, Op::Read, 0, 8),
+    ]);
+    let (one, two) = (0.25f64, 0.75f64);
+    near(far.trains.gap_cv, (3.0 * (one * one + two * two) - 1.0).sqrt());
+    let none = info(&[timed(5, Op::Read, 0, 8)]);
+    assert_eq!((none.trains.gap_cv, none.trains.short_gap_share), (None, None));
+    assert_eq!(none.trains.requests.count, 1);
+    let at_once = info(&[timed(5, Op::Read, 0, 8), timed(5, Op::Read, 0, 8)]);
+    assert_eq!(at_once.trains.gap_cv, None);
+    assert_eq!(info(&[]).trains.requests.count, 0);
+}
+
+#[test]
+fn reads_of_pages_just_written() {
+    // Pages 0 to 65, of which the last 64 are just written.
+    let writes = (0..66u64).map(|page| timed(page, Op::Write, page * 8, 8));
+    let mut all: Vec<_> = writes.collect();
+    all.push(timed(100, Op::Read, 8, 8)); // page 1: 65 page writes ago
+    all.push(timed(101, Op::Read, 8, 16)); // from page 1 on: the first page counts
+    all.push(timed(102, Op::Read, 2 * 8, 8)); // page 2
+    all.push(timed(103, Op::Read, 65 * 8 + 1, 1)); // inside page 65
+    all.push(timed(104, Op::Read, 66 * 8, 8)); // never written
+    all.push(timed(105, Op::Trim, 65 * 8, 8));
+    all.push(timed(106, Op::Read, 65 * 8, 8)); // discarded
+    near(info(&all).footprint.read_recent_share, 2.0 / 6.0);
+    assert_eq!(info(&all[..66]).footprint.read_recent_share, None);
+}
+
+#[test]
 fn the_hottest_pages() {
     // Ten pages; page 0 is written 11 times, the others once: 20 page writes.
     let once = (0..10u64).map(|page| timed(page, Op::Write, page * 8, 8));

@@ -8,7 +8,7 @@ use ssd_core::metrics::histogram::Histogram;
 /// Windows in which arrivals are counted, nanoseconds.
 const WINDOWS: [u64; 3] = [10_000_000, 100_000_000, 1_000_000_000];
 /// Gaps that are counted, nanoseconds; from the first one on they are idle periods.
-const IDLE: [u64; 5] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000];
+const IDLE: [u64; 5] = [super::SHORT_NS, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000];
 
 /// Arrivals in windows of one length.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -91,6 +91,11 @@ impl Arrivals {
             window.arrivals += 1;
         }
         Ok(at - first)
+    }
+
+    /// Time from the last arrival to one at `at`, if there was one.
+    pub(super) fn since_last(&self, at: u64) -> Option<u64> {
+        self.ends.map(|(_, last)| at.saturating_sub(last))
     }
 
     fn gap(&mut self, gap: u64) {

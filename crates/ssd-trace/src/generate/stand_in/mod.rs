@@ -14,13 +14,22 @@
 //! - `wdev_0` has no statistics of its first million: its means are those of the other four, and it has
 //!   one phase.
 //! - Requests arrive as a Poisson process at the mean gap of the phase; a volume's trace is a week long.
+//!
+//! The last decision, and that sizes and addresses do not depend on the previous request, are defaults of the
+//! keys of the pattern ([`PatternKeys`], module `pattern`): real volumes come in bursts.
 
+mod pattern;
+
+use crate::config::PatternKeys;
 use crate::generate::app::deck::{BLOCK, BLOCK_BYTES, Deck};
 use crate::generate::papers::{self, Column, DEFERRED_GC_RAID, MSR_FIRST_MILLION};
 use crate::generate::synthetic::Scatter;
+use crate::read::info::RECENT_PAGES;
+use pattern::{Gaps, Quota};
 use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
 use ssd_core::rng::Stream;
 use ssd_core::units::{Nanos, SECTOR_BYTES};
+use std::collections::VecDeque;
 
 /// The volumes.
 pub const VOLUMES: [&str; 5] = ["hm_0", "stg_0", "src2_0", "rsrch_0", "wdev_0"];
@@ -138,21 +147,50 @@ struct Draws {
     updates: Deck<bool>,
     write_sectors: Deck<u32>,
     read_sectors: Deck<u32>,
-    gap_ns: f64,
+    /// Probability that a read and a write repeat the size of the one before in their train.
+    repeats: [f64; 2],
+    gaps: Gaps,
 }
 
 impl Draws {
-    fn new(phase: &Phase, number: usize, seed: u64) -> Draws {
+    fn new(
+        phase: &Phase,
+        keys: &PatternKeys,
+        number: usize,
+        seed: u64,
+    ) -> Result<Draws, SourceError> {
         let stream = |what: &str| Stream::new(seed, &format!("stand-in.{number}.{what}"));
-        Draws {
+        let write_sectors = Deck::sizes(phase.write_bytes, 1, stream("write size"));
+        let read_sectors = Deck::sizes(phase.read_bytes, 1, stream("read size"));
+        // Two sizes are also equal by chance; what is repeated does not depend on the size, so that means hold.
+        let repeats = [&read_sectors, &write_sectors].map(|deck| {
+            let by_chance = deck.pairs();
+            ((keys.same_size - by_chance) / (1.0 - by_chance).max(f64::EPSILON)).clamp(0.0, 1.0)
+        });
+        Ok(Draws {
             left: phase.requests,
             writes: Deck::coin(phase.write, stream("op")),
             updates: Deck::coin(phase.update, stream("update")),
-            write_sectors: Deck::sizes(phase.write_bytes, 1, stream("write size")),
-            read_sectors: Deck::sizes(phase.read_bytes, 1, stream("read size")),
-            gap_ns: phase.gap_ns,
-        }
+            write_sectors,
+            read_sectors,
+            repeats,
+            gaps: Gaps::new(keys, phase.gap_ns, stream("gap"))?,
+        })
     }
+
+    /// Sectors of the next request.
+    fn size(&mut self, op: Op) -> u32 {
+        if op == Op::Write { self.write_sectors.draw() } else { self.read_sectors.draw() }
+    }
+}
+
+/// The last write.
+#[derive(Clone, Copy)]
+struct LastWrite {
+    /// Index of the block after it, counted as `StandIn::written` is.
+    end: u64,
+    sector_end: u64,
+    update: bool,
 }
 
 /// A generated trace of a volume; the same figures and seed give the same requests.
@@ -165,17 +203,27 @@ pub struct StandIn {
     written: u64,
     at_ns: f64,
     random: Stream,
+    /// Whether sizes are repeated.
+    repeat: Stream,
+    sequential: Quota,
+    recent: Quota,
+    /// Sizes of the last read and of the last write of the current train.
+    sizes: [Option<u32>; 2],
+    last_write: Option<LastWrite>,
+    /// Sectors of the last pages written, the newest last; only if `recent` is used.
+    last_pages: VecDeque<u64>,
     requests: u64,
     made: u64,
 }
 
 impl StandIn {
-    /// The first `requests` of `week` (`None`: all) on a volume of `span_bytes`.
+    /// The first `requests` of `week` (`None`: all) on a volume of `span_bytes`, in the pattern of `keys`.
     ///
     /// # Errors
-    /// The volume is smaller than the range of addresses.
+    /// The volume is smaller than the range of addresses, or no gaps meet `keys`.
     pub fn new(
         week: &Week,
+        keys: &PatternKeys,
         span_bytes: u64,
         requests: Option<u64>,
         seed: u64,
@@ -196,20 +244,78 @@ impl StandIn {
         }
         let phases = week.phases.iter().enumerate();
         let range_blocks = week.range_bytes / BLOCK_BYTES;
+        let draws = phases.map(|(i, phase)| Draws::new(phase, keys, i, seed));
+        let mut draws = draws.collect::<Result<Vec<_>, _>>()?;
+        draws.reverse();
+        let quota =
+            |share: f64, of: &str| Quota::new(share, Stream::new(seed, &format!("stand-in.{of}")));
         Ok(StandIn {
-            phases: phases.map(|(i, phase)| Draws::new(phase, i, seed)).rev().collect(),
+            phases: draws,
             scatter: Scatter::new(range_blocks / CHUNK),
             range_blocks,
             written: 0,
             at_ns: 0.0,
             random: Stream::new(seed, "stand-in.address"),
+            repeat: Stream::new(seed, "stand-in.same size"),
+            sequential: quota(keys.sequential_writes, "sequential"),
+            recent: quota(keys.read_recent, "recent"),
+            sizes: [None; 2],
+            last_write: None,
+            last_pages: VecDeque::new(),
             requests,
             made: 0,
         })
     }
 
+    /// Sectors of the next request of this operation.
+    fn size(&mut self, op: Op) -> u32 {
+        let (phase, which) =
+            (self.phases.last_mut().expect("a phase"), usize::from(op == Op::Write));
+        let repeats = phase.repeats[which];
+        let sectors = match self.sizes[which] {
+            Some(size) if repeats > 0.0 && self.repeat.chance(repeats) => size,
+            _ => phase.size(op),
+        };
+        self.sizes[which] = Some(sectors);
+        sectors
+    }
+
     /// Sector of a write of `blocks`.
-    fn write(&mut self, blocks: u64, update: bool) -> u64 {
+    fn write(&mut self, blocks: u64, sectors: u32) -> u64 {
+        let asked = self.sequential.asks();
+        let following = self.last_write.filter(|_| asked).filter(|last| self.follows(last, blocks));
+        let phase = self.phases.last_mut().expect("a phase");
+        let (index, update) = if let Some(last) = following {
+            // A run of writes is all new or all old, so that runs do not end where the two alternate.
+            (last.end, last.update)
+        } else {
+            let update = phase.updates.draw();
+            (self.placed(blocks, update), update)
+        };
+        self.written = self.written.max(index + blocks);
+        let sector = self.sector(index);
+        let followed = self.last_write.is_some_and(|last| last.sector_end == sector);
+        self.sequential.count(followed);
+        let sector_end = sector + u64::from(sectors);
+        self.last_write = Some(LastWrite { end: index + blocks, sector_end, update });
+        if self.recent.is_used() {
+            self.last_pages.extend((0..blocks).map(|block| sector + block * BLOCK));
+            let older = self.last_pages.len().saturating_sub(RECENT_PAGES as usize);
+            self.last_pages.drain(..older);
+        }
+        sector
+    }
+
+    /// Whether a write of `blocks` may follow the `last` one, and is as new or old as that.
+    fn follows(&self, last: &LastWrite, blocks: u64) -> bool {
+        let within = last.end % CHUNK;
+        let same_age =
+            if last.update { last.end + blocks <= self.written } else { last.end == self.written };
+        within != 0 && within + blocks <= CHUNK && same_age
+    }
+
+    /// Index of a write of `blocks` that follows nothing.
+    fn placed(&mut self, blocks: u64, update: bool) -> u64 {
         if update && self.written >= blocks {
             return self.rewritten(blocks);
         }
@@ -219,23 +325,39 @@ impl StandIn {
         if new / CHUNK >= self.range_blocks / CHUNK {
             return self.rewritten(blocks);
         }
-        self.written = new + blocks;
-        self.sector(new)
+        new
     }
 
-    /// Sector of `blocks` that were written before, recently more likely than long ago.
+    /// Index of `blocks` that were written before, recently more likely than long ago.
     fn rewritten(&mut self, blocks: u64) -> u64 {
         let unit = self.random.unit();
         let ago = (unit * unit * unit * (self.written - blocks) as f64) as u64;
         let index = self.written - blocks - ago;
         let over = (index % CHUNK + blocks).saturating_sub(CHUNK);
-        self.sector(index - over)
+        index - over
     }
 
     /// Sector of a read of `blocks`.
     fn read(&mut self, blocks: u64) -> u64 {
+        if !self.recent.asks() {
+            let sector = self.independent_read(blocks);
+            self.recent.count(self.last_pages.contains(&sector));
+            return sector;
+        }
+        let newest = self.random.below(RECENT_PAGES) as usize;
+        let fits = |sector: u64| sector / BLOCK + blocks <= self.range_blocks;
+        let found = self.last_pages.iter().rev().nth(newest % self.last_pages.len().max(1));
+        if let Some(&sector) = found.filter(|&&sector| fits(sector)) {
+            self.recent.count(true);
+            return sector;
+        }
+        self.independent_read(blocks)
+    }
+
+    fn independent_read(&mut self, blocks: u64) -> u64 {
         if self.written >= blocks && self.random.chance(READ_WRITTEN) {
-            return self.rewritten(blocks);
+            let index = self.rewritten(blocks);
+            return self.sector(index);
         }
         self.random.below(self.range_blocks - blocks) * BLOCK
     }
@@ -257,17 +379,15 @@ impl Source for StandIn {
         }
         let phase = self.phases.last_mut().expect("as many requests as the phases have");
         phase.left -= 1;
-        self.at_ns += self.random.exponential() * phase.gap_ns;
-        let write = phase.writes.draw();
-        let sectors = if write { phase.write_sectors.draw() } else { phase.read_sectors.draw() };
+        let (gap, begins_train) = phase.gaps.next(&mut self.random);
+        self.at_ns += gap;
+        if begins_train {
+            self.sizes = [None; 2];
+        }
+        let op = if phase.writes.draw() { Op::Write } else { Op::Read };
+        let sectors = self.size(op);
         let blocks = u64::from(sectors).div_ceil(BLOCK);
-        let sector = if write {
-            let update = phase.updates.draw();
-            self.write(blocks, update)
-        } else {
-            self.read(blocks)
-        };
-        let op = if write { Op::Write } else { Op::Read };
+        let sector = if op == Op::Write { self.write(blocks, sectors) } else { self.read(blocks) };
         let at = Nanos(self.at_ns as u64);
         Ok(Some(TimedRequest { at, request: Request::new(op, sector, sectors) }))
     }

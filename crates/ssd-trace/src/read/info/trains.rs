@@ -1,0 +1,130 @@
+//! Trains: requests whose gaps are short, and what repeats within them.
+
+use super::shape::Distribution;
+use super::{ADDRESSED, share};
+use serde::Serialize;
+use ssd_core::host::request::{Op, Request};
+use ssd_core::metrics::histogram::Histogram;
+
+/// Gaps below this are within a train, nanoseconds.
+pub(crate) const SHORT_NS: u64 = 1_000_000;
+
+/// How requests come in trains.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct Trains {
+    pub(crate) gap_cv: Option<f64>,
+    pub(crate) short_gap_share: Option<f64>,
+    pub(crate) short_gap_mean_ns: Option<f64>,
+    pub(crate) requests: Distribution,
+    pub(crate) requests_cv: Option<f64>,
+    pub(crate) same_size_share: Option<f64>,
+}
+
+/// Moments of whole numbers.
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    count: u64,
+    sum: u128,
+    squares: u128,
+}
+
+impl Moments {
+    fn add(&mut self, value: u64) {
+        self.count += 1;
+        self.sum += u128::from(value);
+        self.squares += u128::from(value).pow(2);
+    }
+
+    fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// Standard deviation (of the population) over mean; undefined where that is 0.
+    fn cv(&self) -> Option<f64> {
+        if self.sum == 0 {
+            return None;
+        }
+        let (n, mean) = (u128::from(self.count), self.sum as f64 / self.count as f64);
+        // In whole numbers as long as they are large enough for it: equal values have no deviation at all.
+        let both = n.checked_mul(self.squares).zip(self.sum.checked_mul(self.sum));
+        let relative = match both {
+            Some((all, square)) => (all - square) as f64 / square as f64,
+            None => self.squares as f64 / self.count as f64 / mean / mean - 1.0,
+        };
+        Some(relative.max(0.0).sqrt())
+    }
+}
+
+/// Takes the requests in order of arrival.
+pub(super) struct Collector {
+    gaps: Moments,
+    short: Moments,
+    lengths: Moments,
+    by_length: Histogram,
+    /// Requests of the train so far.
+    length: u64,
+    /// Sectors of its last request of each operation.
+    last: [Option<u32>; ADDRESSED],
+    followers: u64,
+    same: u64,
+}
+
+impl Default for Collector {
+    fn default() -> Collector {
+        let none = Moments::default();
+        Collector {
+            gaps: none,
+            short: none,
+            lengths: none,
+            by_length: Histogram::new(),
+            length: 0,
+            last: [None; ADDRESSED],
+            followers: 0,
+            same: 0,
+        }
+    }
+}
+
+impl Collector {
+    /// A request, and the time since the one before it.
+    pub(super) fn add(&mut self, gap: Option<u64>, request: &Request) {
+        if let Some(gap) = gap {
+            self.gaps.add(gap);
+            if gap < SHORT_NS {
+                self.short.add(gap);
+            } else {
+                self.end();
+            }
+        }
+        self.length += 1;
+        if request.op == Op::Flush || request.sectors == 0 {
+            return;
+        }
+        if let Some(before) = self.last[request.op as usize].replace(request.sectors) {
+            self.followers += 1;
+            self.same += u64::from(before == request.sectors);
+        }
+    }
+
+    /// The train ends.
+    fn end(&mut self) {
+        self.lengths.add(self.length);
+        self.by_length.record(self.length);
+        self.length = 0;
+        self.last = [None; ADDRESSED];
+    }
+
+    pub(super) fn finish(mut self) -> Trains {
+        if self.length > 0 {
+            self.end();
+        }
+        Trains {
+            gap_cv: self.gaps.cv(),
+            short_gap_share: share(self.short.count, self.gaps.count),
+            short_gap_mean_ns: self.short.mean(),
+            requests: Distribution::of(&self.by_length, 1),
+            requests_cv: self.lengths.cv(),
+            same_size_share: share(self.same, self.followers),
+        }
+    }
+}
