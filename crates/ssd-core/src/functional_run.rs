@@ -45,6 +45,7 @@ impl Baseline {
     /// Here; the counters so far are discarded.
     fn take(f: &mut Functional) -> Baseline {
         f.tally = Default::default();
+        f.groups = Default::default();
         f.victim_invalid = Histogram::new();
         f.ftl.space.restart_lowest();
         Baseline { sequence: f.sequence(), erases: f.ftl.blocks.erases.clone() }
@@ -133,6 +134,12 @@ impl FunctionalRun {
         flash.programs[Cause::Wear.at()] = t.wear_pages;
         flash.reads[Cause::Wear.at()] = t.wear_pages;
         flash.erases[Cause::Wear.at()] = t.levelled * members;
+        flash.programs[Cause::Parity.at()] = f.groups.parity_pages;
+        flash.reads[Cause::Rmw.at()] = f.groups.reads;
+        measured.raid.rmw = f.groups.modified;
+        measured.raid.rcw = f.groups.reconstructed;
+        measured.raid.full = f.groups.full;
+        measured.raid.dropped = f.groups.dropped;
         measured.wear.calls = t.levelled;
         measured.wear.pages.moved = t.wear_pages;
         let gc = &mut measured.gc;
@@ -175,15 +182,17 @@ fn execute(
     match r.op {
         Op::Read => m.host.pages_read += u64::from(pages.count),
         Op::Write => {
-            for i in 0..pages.count {
-                f.write(Lpn(pages.first + i), r.stream)?;
+            if f.ftl.groups.is_some() {
+                f.write_run(Lpn(pages.first), pages.count, r.stream)?;
+            } else {
+                for i in 0..pages.count {
+                    f.write(Lpn(pages.first + i), r.stream)?;
+                }
             }
-            m.course.record(f.tally.host_pages, f.tally.programs());
+            m.course.record(f.tally.host_pages, f.tally.programs() + f.groups.parity_pages);
         }
         Op::Trim => {
-            for i in 0..pages.count {
-                m.host.pages_trimmed += u64::from(f.trim(Lpn(pages.first + i)));
-            }
+            m.host.pages_trimmed += f.trim_run(Lpn(pages.first), pages.count)?;
         }
         Op::Flush => {}
     }

@@ -40,6 +40,8 @@ id!(/// Channel of the device.
     ChannelId);
 id!(/// Slot of an operation in the controller; while it carries the newest data of a page, the map names it.
     OpSlot);
+id!(/// Slot of an update of a parity group.
+    UpdateSlot);
 id!(/// Slot of a request that has arrived and not completed.
     RequestSlot);
 

@@ -176,6 +176,7 @@ fn report(
         device: DeviceState {
             page_bytes: u64::from(config.device.page_bytes),
             user_pages: u64::from(ftl.geo.user_pages),
+            parity_groups: ftl.groups.as_ref().map(|groups| u64::from(groups.count())),
             physical_pages: u64::from(ftl.geo.pages),
             used_pages: ftl.space.used(),
             valid_pages: ftl.owners.valid_pages(),

@@ -35,6 +35,8 @@ class Parts:
     """Flash operations."""
     waf: Waf
     """Write amplification."""
+    raid: Raid | None
+    """Parity groups; None without parity."""
     gc: Gc
     """Garbage collection."""
     verdict: Verdict
@@ -233,6 +235,27 @@ class Waf:
     """The device's own metadata."""
     remap: float | None
     """Remapping of pages by their owner."""
+
+
+@dataclass(frozen=True)
+class Raid:
+    """Parity groups: how their parity was updated. Every write and TRIM of a group is one update;
+    `flash.programs.parity = rmw + rcw + full` in a completed run without warm-up."""
+
+    rmw: int
+    """Updates that read old data and old parity (read-modify-write)."""
+    rcw: int
+    """Updates that read the pages that stay (reconstruct-write)."""
+    full: int
+    """Updates that left no page as it was: none is read for the parity."""
+    dropped: int
+    """Groups that TRIMs left without data, and so without parity."""
+    groups: int
+    """Groups of the device."""
+    reads_saved: int
+    """Pages that were not read because the controller kept them."""
+    waited_for_room: int
+    """Updates that waited for room in one of their pools."""
 
 
 @dataclass(frozen=True)

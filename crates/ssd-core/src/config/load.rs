@@ -3,10 +3,10 @@
 //! together.
 
 use super::composed::{self, AnyKey, Composed, tables};
-use super::draft::{Draft, Pending};
+use super::draft::{Capacity, Draft, Pending};
 use super::keys::policy::{CONCURRENCIES, ORDERS, PLACEMENTS, TRIGGERS, VICTIMS};
 use super::presets;
-use super::tables::is_folder_name;
+use super::tables::{Config, is_folder_name};
 use super::text::error::{ConfigError, Errors, SourcePos, did_you_mean, nearest, one_of};
 use super::text::parse::{self, Node, Said};
 use std::collections::BTreeMap;
@@ -205,12 +205,31 @@ fn finish<T: Composed>(draft: &mut Draft<'_, T>, errors: &mut Errors) {
     let pages = pending
         .capacity
         .user_pages(config.device.physical_pages(), config.device.page_bytes)
+        .map(|pages| whole_stripes(config, pending.capacity, pages))
         .unwrap_or(u128::MAX);
     config.device.user_pages = u32::try_from(pages).unwrap_or(u32::MAX);
     T::follow(draft);
     missing_parameters(draft, errors);
     composed::apply_needs(draft, errors);
     composed::check(draft.config, draft.pending, errors);
+}
+
+/// The pages of the host out of `pages`, which are those of the host and of parity if they follow from
+/// over-provisioning: with parity only whole stripes are used.
+fn whole_stripes(config: &Config, capacity: Capacity, pages: u128) -> u128 {
+    if config.raid.group < 2 {
+        return pages;
+    }
+    let data = u128::from(config.data_pages_per_stripe());
+    let stripe = match capacity {
+        Capacity::OverProvisioning(_) => u128::from(config.chips()),
+        Capacity::Bytes(_) => data,
+    };
+    assert!(
+        data <= stripe || config.chips() < u64::from(config.raid.group),
+        "more data than pages"
+    );
+    pages / stripe.max(1) * data
 }
 
 fn missing_parameters<T: Composed>(draft: &Draft<'_, T>, errors: &mut Errors) {

@@ -19,9 +19,14 @@ impl Ftl {
     /// # Errors
     /// The first violated invariant, with its numbers.
     pub fn audit(&self) -> Result<(), String> {
-        assert_eq!(self.owners.user_pages(), self.geo.user_pages, "the map of another device");
+        assert_eq!(
+            self.owners.logical_pages(),
+            self.geo.logical_pages,
+            "the map of another device"
+        );
         self.flash.audit()?;
         self.owners.audit(|ppn| self.flash.lpn(ppn), self.geo.pages)?;
+        self.audit_groups()?;
         self.audit_blocks_and_space()
     }
 
@@ -38,6 +43,7 @@ impl Ftl {
         let BlockTable { fill, state, erases, seal_order, .. } = &self.blocks;
         let lengths = [fill.len(), state.len(), erases.len(), seal_order.len()];
         assert_eq!(lengths, [self.blocks.len(); 4], "columns of the block table of unequal length");
+        let mut landed = 0;
         for b in 0..self.blocks.len() {
             let block = BlockId(b as u32);
             let first = self.geo.first_page(block).0;
@@ -60,7 +66,8 @@ impl Ftl {
                 pages.filter(move |&page| self.flash.is_torn(self.geo.page_on(block, plane, page)))
             });
             let torn = torn.count();
-            hold!(torn == usize::from(pending), "block {b}: {torn} torn pages, {pending} pending");
+            hold!(torn <= usize::from(pending), "block {b}: {torn} torn pages, {pending} pending");
+            landed += u64::from(pending) - torn as u64;
             hold!(
                 u32::from(counted) + u32::from(pending) <= u32::from(bound),
                 "block {b}: {counted} valid + {pending} pending of {bound}"
@@ -76,11 +83,14 @@ impl Ftl {
                 BlockState::Bad => hold!(bound == 0 && pending == 0, "block {b} is bad and used"),
             }
         }
+        let counted = self.landed;
+        hold!(landed == counted, "{landed} pages pending and not torn, {counted} have landed");
         Ok(())
     }
 
     /// Free lists, frontiers, used space and GC room agree with the blocks.
     fn audit_space(&self) -> Result<(), String> {
+        self.space.audit_held()?;
         let mut listed = vec![false; self.blocks.len()];
         for block in self.space.free_list() {
             assert!(block.at() < listed.len(), "{block:?} is erased and beyond the device");

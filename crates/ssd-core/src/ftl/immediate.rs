@@ -10,7 +10,7 @@ impl Ftl {
     /// Write `lpn` to the host frontier `stream` on `plane`. Returns the page and the one it replaces.
     #[inline]
     pub fn write_now(&mut self, plane: PlaneId, stream: u32, lpn: Lpn) -> (Ppn, Option<Ppn>) {
-        debug_assert!(lpn.0 < self.geo.user_pages, "{lpn:?} is beyond the device");
+        debug_assert!(lpn.0 < self.geo.logical_pages, "{lpn:?} is beyond the device");
         debug_assert!(
             stream < self.space.gc_stream().max(1),
             "frontier {stream} is not the host's"
@@ -34,7 +34,8 @@ impl Ftl {
     /// Whether [`Ftl::write_open`] may be used.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        self.space.is_plain() && self.geo.members == 1 && !self.flash.keeps_contents()
+        let one = self.geo.members == 1 && self.groups.is_none();
+        self.space.is_plain() && one && !self.flash.keeps_contents()
     }
 
     /// Write `lpn` to the open block of the host frontier `stream` on `plane`, if it has one, of a device that is
@@ -180,7 +181,10 @@ impl OwnedPages {
         let valid = usize::from(ftl.blocks.valid[block.at()]);
         assert_eq!(count, valid, "{block:?} has other valid pages than counted");
         debug_assert!(self.pages.is_sorted(), "pages of {block:?} are out of order");
-        debug_assert!(self.lpns.iter().all(|l| l.0 < ftl.geo.user_pages), "a page of no address");
+        debug_assert!(
+            self.lpns.iter().all(|l| l.0 < ftl.geo.logical_pages),
+            "a page of no address"
+        );
     }
 
     /// The pages.

@@ -1,6 +1,6 @@
 //! The page map: where the newest admitted data of every logical page are.
 //!
-//! 4 bytes a user page. Values beyond the last physical page are in-flight slots: the newest admitted write of
+//! 4 bytes a logical page. Values beyond the last physical page are in-flight slots: the newest admitted write of
 //! that page is still in the controller. Only [`super::owners`] changes it.
 
 use crate::memory::{huge_vec, prefetch};
@@ -27,10 +27,10 @@ pub(super) struct Map {
 }
 
 impl Map {
-    /// An empty map of `user_pages` logical over `pages` physical pages.
-    pub(super) fn new(user_pages: u32, pages: u32) -> Map {
+    /// An empty map of `logical_pages` logical over `pages` physical pages.
+    pub(super) fn new(logical_pages: u32, pages: u32) -> Map {
         assert!(pages < UNMAPPED / 2 + 1, "in-flight slots need room above the physical pages");
-        Map { l2p: huge_vec(user_pages as usize, UNMAPPED), pages }
+        Map { l2p: huge_vec(logical_pages as usize, UNMAPPED), pages }
     }
 
     /// Logical pages.

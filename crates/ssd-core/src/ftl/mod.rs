@@ -13,6 +13,7 @@ pub mod mean_field;
 pub mod owners;
 pub mod place;
 pub mod plugs;
+pub mod raid;
 pub mod snapshot;
 pub mod space;
 mod validity;
@@ -29,6 +30,7 @@ use gc::trigger::SpaceView;
 use gc::victim::{Victim, VictimPolicy};
 use owners::Owners;
 use plugs::Plugs;
+use raid::Groups;
 use snapshot::shape::Shape;
 use space::Space;
 use wear::Wear;
@@ -73,6 +75,10 @@ pub struct Ftl {
     seals: u64,
     /// The victim policy has named no block although one had an invalid page.
     policy_declines: bool,
+    /// Parity groups, if the device has them.
+    pub groups: Option<Box<Groups>>,
+    /// Pages programmed for parity groups that have not been committed.
+    landed: u64,
     rng: Stream,
     shape: Shape,
 }
@@ -88,13 +94,13 @@ impl Ftl {
     #[must_use]
     pub fn with_plugs(config: &Config, plugs: &Plugs) -> Ftl {
         let geo = Geometry::new(config);
-        assert!(geo.user_pages <= geo.pages, "more logical pages than physical ones");
+        assert!(geo.logical_pages <= geo.pages, "more logical pages than physical ones");
         let pages = u16::try_from(geo.pages_per_block).expect("checked by the config layer");
         let blocks = BlockTable::new(geo.pools, geo.blocks_per_pool, pages);
         let mut victim = plugs.victim(&config.gc.victim, &blocks);
         victim.init(&blocks, 0);
         let mut ftl = Ftl {
-            owners: Owners::new(geo.user_pages, geo.pages),
+            owners: Owners::new(geo.logical_pages, geo.pages),
             flash: Flash::new(
                 &geo,
                 config.run.data,
@@ -107,6 +113,8 @@ impl Ftl {
             clock: 0,
             seals: 0,
             policy_declines: false,
+            groups: Groups::new(config, &geo).map(Box::new),
+            landed: 0,
             rng: Stream::new(config.run.seed, "victim"),
             shape: Shape::of(config),
             blocks,
@@ -140,6 +148,31 @@ impl Ftl {
         );
         self.clock += 1;
         self.bind(plane, stream)
+    }
+
+    /// Bind a page of a parity group, for which room is held; `parity`: its parity. That does not advance the
+    /// clock of victim policies, which counts pages of the host.
+    pub fn bind_group(&mut self, plane: PlaneId, stream: u32, parity: bool) -> Ppn {
+        debug_assert!(stream < self.space.gc_stream(), "frontier {stream} is not the host's");
+        self.clock += u64::from(!parity);
+        self.space.take_held(plane, stream);
+        self.bind(plane, stream)
+    }
+
+    /// The program of a page of a parity group has ended: it is not committed before all pages of its update are,
+    /// and until then its block is not sealed.
+    pub fn land(&mut self, ppn: Ppn) {
+        let block = self.geo.block_of(ppn);
+        assert!(!self.flash.is_torn(ppn), "{ppn:?} is being programmed");
+        assert!(self.blocks.fill[block.at()].pending > 0, "{ppn:?} is not pending");
+        self.landed += 1;
+    }
+
+    /// The page has been committed.
+    pub fn settle_landed(&mut self, ppn: Ppn) {
+        assert!(self.landed > 0, "{ppn:?} is committed and has not landed");
+        self.landed -= 1;
+        self.settle(ppn);
     }
 
     /// Bind a copy: the next page of frontier `stream` (that of GC or of wear levelling) on `plane`.

@@ -5,7 +5,8 @@
 //! it in this way. Ownership changes in five steps, and nowhere else:
 //!
 //! - *admit*: a slot holds the newest data of an LPN; its committed page stays under the slot.
-//! - *claim*: a programmed page becomes the committed one, unless its slot has been overtaken.
+//! - *claim*: a programmed page becomes the committed one, unless its slot has been overtaken. Under parity it does
+//!   so in any case, as the parity covers it: with newer data in the controller it is the page under them.
 //! - *disown*: a page loses one owner, by a claim or a TRIM; with the last one it becomes invalid.
 //! - *relocate*: the owners of a page move to its copy.
 //! - *adopt*: a page gets its owner without an admission (the state that a device begins with).
@@ -42,10 +43,10 @@ pub enum Claim {
 impl Owners {
     /// Of an erased device.
     #[must_use]
-    pub fn new(user_pages: u32, pages: u32) -> Owners {
-        assert!(user_pages > 0, "a device without logical pages");
+    pub fn new(logical_pages: u32, pages: u32) -> Owners {
+        assert!(logical_pages > 0, "a device without logical pages");
         Owners {
-            map: Map::new(user_pages, pages),
+            map: Map::new(logical_pages, pages),
             validity: Validity::new(pages),
             under: Vec::new(),
             valid_pages: 0,
@@ -101,7 +102,7 @@ impl Owners {
 
     /// Logical pages.
     #[must_use]
-    pub fn user_pages(&self) -> u32 {
+    pub fn logical_pages(&self) -> u32 {
         self.map.len()
     }
 
@@ -261,7 +262,10 @@ impl Ftl {
     #[must_use]
     pub fn owner(&self, ppn: Ppn) -> Option<Lpn> {
         let owner = self.owners.is_valid(ppn).then(|| self.flash.lpn(ppn));
-        debug_assert!(owner.is_none_or(|l| l.0 < self.geo.user_pages), "{ppn:?} carries {owner:?}");
+        debug_assert!(
+            owner.is_none_or(|l| l.0 < self.geo.logical_pages),
+            "{ppn:?} carries {owner:?}"
+        );
         owner
     }
 
@@ -303,6 +307,58 @@ impl Ftl {
         Claim::Committed(before)
     }
 
+    /// The same of a page in a parity group, of which the updates commit in the order of admission: under newer data,
+    /// too, the page is the committed one. Returns the one before it.
+    pub fn claim_in_group(&mut self, lpn: Lpn, slot: OpSlot, ppn: Ppn) -> Option<Ppn> {
+        let newest = self.newest_slot(lpn);
+        let before = self.owners.under(newest);
+        if newest == slot {
+            self.commit(lpn, ppn, before);
+            debug_assert_eq!(self.owners.committed(lpn), Some(ppn), "{lpn:?} is elsewhere");
+            return before;
+        }
+        assert_ne!(before, Some(ppn), "{lpn:?} replaces a page with itself");
+        self.owners.under[newest.at()] = ppn;
+        self.owners.mark(ppn, self.geo.block_of(ppn), &mut self.blocks);
+        match before {
+            Some(before) => self.release(before),
+            None => self.owners.valid_pages += 1,
+        }
+        before
+    }
+
+    /// The TRIM in `slot` of a page in a parity group is committed: `lpn` has no page any more. Returns the one
+    /// before it.
+    pub fn trim_in_group(&mut self, lpn: Lpn, slot: OpSlot) -> Option<Ppn> {
+        let newest = self.newest_slot(lpn);
+        let before = self.owners.under(newest);
+        if let Some(before) = before {
+            self.disown(before);
+        }
+        if newest == slot {
+            self.owners.map.set(lpn, Entry::Unmapped);
+        } else {
+            self.owners.under[newest.at()] = Ppn::NONE;
+        }
+        debug_assert!(self.owners.committed(lpn).is_none(), "{lpn:?} keeps a page");
+        before
+    }
+
+    /// The slot with the newest data of `lpn`, of which some are in the controller.
+    fn newest_slot(&self, lpn: Lpn) -> OpSlot {
+        match self.owners.newest(lpn) {
+            Entry::Slot(slot) => slot,
+            other => panic!("nothing of {lpn:?} is in the controller: it is at {other:?}"),
+        }
+    }
+
+    /// `ppn`, programmed with the parity of a group or without time, is the committed page of `lpn` from now on.
+    /// Returns the one before it.
+    pub fn replace_in_group(&mut self, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
+        assert!(!self.flash.is_torn(ppn), "{ppn:?} is being programmed");
+        self.claim_now(lpn, ppn, self.geo.block_of(ppn))
+    }
+
     /// `ppn` is the committed page of `lpn` from now on; the one before it, if there was one, loses this owner.
     #[inline(always)]
     fn commit(&mut self, lpn: Lpn, ppn: Ppn, before: Option<Ppn>) {
@@ -314,7 +370,7 @@ impl Ftl {
             None => self.owners.valid_pages += 1,
         }
         debug_assert!(
-            self.owners.valid_pages <= u64::from(self.owners.user_pages()),
+            self.owners.valid_pages <= u64::from(self.owners.logical_pages()),
             "more pages are valid than addresses exist"
         );
     }
@@ -449,7 +505,7 @@ impl Ftl {
             None => self.owners.valid_pages += 1,
         }
         debug_assert!(
-            self.owners.valid_pages <= u64::from(self.owners.user_pages()),
+            self.owners.valid_pages <= u64::from(self.owners.logical_pages()),
             "more pages are valid than addresses exist"
         );
         old

@@ -4,7 +4,8 @@
 //!
 //! Copies always find a page. For each pool, with S the pages of an erase unit:
 //!
-//! - `free` is its erased blocks, `promised` (0 or 1) those that the running levelling job will open;
+//! - `free` is its erased blocks, `promised` those that will be opened for others: 0 or 1 by the running levelling
+//!   job, and those kept for the pages of parity groups (`held`);
 //! - `room = (free - promised) * S + gc_open` is what GC may bind, `gc_open` being the unbound pages in open
 //!   blocks of the GC frontier on all planes of the pool;
 //! - `need` is the part of it that is reserved: what the running job has to move, or S without a job.
@@ -41,6 +42,7 @@
 mod at_rest;
 mod free_list;
 mod frontiers;
+mod held;
 
 pub(super) use at_rest::Ground;
 
@@ -75,7 +77,9 @@ struct PoolSpace {
     /// Pages that the running job may still have to bind; one block without a job.
     gc_need: u32,
     /// Erased blocks that the running levelling job will open: 0 or 1.
-    promised: u32,
+    promised: u16,
+    /// Erased blocks that are kept for held pages.
+    kept: u16,
     /// Whether a block has been opened since [`Space::take_opened`] last asked.
     opened: bool,
 }
@@ -89,6 +93,8 @@ pub struct Space {
     good_total: u64,
     /// Frontiers, `plane * frontiers + stream`; the last one is that of wear levelling.
     open: Vec<Open>,
+    /// Pages held by frontier, numbered as `open`; empty until the first is held.
+    held: Vec<u32>,
     /// Superblocks that still have unbound pages, oldest first, `pool * frontiers + stream`.
     open_supers: Vec<Vec<BlockId>>,
     used: u64,
@@ -132,6 +138,7 @@ impl Space {
             wear_open: 0,
             gc_need: geo.pages_per_block,
             promised: 0,
+            kept: 0,
             opened: false,
         };
         Space {
@@ -141,6 +148,7 @@ impl Space {
             pools: vec![pool; pools],
             good_total: all,
             open: vec![Open { block: NONE, left: 0 }; (geo.planes * (streams + 1)) as usize],
+            held: Vec::new(),
             open_supers: vec![Vec::new(); pools * (streams as usize + 1)],
             used: 0,
             free_total: all,
@@ -264,15 +272,16 @@ impl Space {
     /// Erased blocks that wear levelling will still open for the job it has begun in a pool.
     #[must_use]
     pub fn promised(&self, pool: PoolId) -> u32 {
-        self.pools[pool.at()].promised
+        u32::from(self.pools[pool.at()].promised)
     }
 
-    /// Erased blocks of a pool that are not promised to wear levelling.
+    /// Erased blocks of a pool that are neither promised to wear levelling nor kept for held pages.
     #[inline(always)]
     fn unpromised(&self, pool: PoolId) -> u32 {
-        let PoolSpace { free, promised, .. } = self.pools[pool.at()];
-        debug_assert!(promised <= free, "{pool:?} broke a promise: {promised} of {free}");
-        free - promised
+        let PoolSpace { free, promised, kept, .. } = self.pools[pool.at()];
+        let taken = u32::from(promised) + u32::from(kept);
+        debug_assert!(taken <= free, "{pool:?} broke a promise: {taken} of {free}");
+        free - taken
     }
 
     /// Pages that GC may still bind in a pool.
@@ -297,13 +306,19 @@ impl Space {
         self.keep(pool, pages + if gives_back { 0 } else { self.pages_per_block });
     }
 
+    /// Whether there is an erased block for wear levelling beside the one reserved for collection.
+    #[must_use]
+    pub fn may_level(&self, pool: PoolId) -> bool {
+        self.unpromised(pool) >= 2
+    }
+
     /// Wear levelling is about to move `pages` pages of `pool`, which is above its reserve: an erased block
     /// is promised to it unless its open blocks suffice, and a block is reserved for collection.
     pub fn levelling_begins(&mut self, pool: PoolId, pages: u32) {
         assert!(pages <= self.pages_per_block, "{pages} pages of one block of {pool:?}");
         assert_eq!(self.pools[pool.at()].promised, 0, "{pool:?} levels two blocks at a time");
-        assert!(self.pools[pool.at()].free >= 2, "{pool:?} levels at its reserve");
-        self.pools[pool.at()].promised = u32::from(pages > self.pools[pool.at()].wear_open);
+        assert!(self.may_level(pool), "{pool:?} levels at its reserve");
+        self.pools[pool.at()].promised = u16::from(pages > self.pools[pool.at()].wear_open);
         self.pools[pool.at()].gc_need = self.pages_per_block;
         assert!(self.gc_room(pool) >= self.gc_need(pool), "{pool:?} levels without room for GC");
         self.check(pool);
@@ -351,7 +366,10 @@ impl Space {
             u64::from(counts.used) <= pages,
             "{pool:?} has used pages that it lacks: {counts:?}"
         );
-        debug_assert!(counts.promised <= counts.free, "{pool:?} broke a promise: {counts:?}");
+        debug_assert!(
+            u32::from(counts.promised) + u32::from(counts.kept) <= counts.free,
+            "{pool:?} broke a promise: {counts:?}"
+        );
         debug_assert!(
             counts.promised <= 1,
             "{pool:?} has promised more than one block: {counts:?}"

@@ -57,6 +57,8 @@ pub struct DeviceState<'a> {
     pub page_bytes: u64,
     /// Pages the host can address.
     pub user_pages: u64,
+    /// Groups of pages with a parity; `None` without parity.
+    pub parity_groups: Option<u64>,
     /// Pages there are.
     pub physical_pages: u64,
     /// Pages that are not erased.
@@ -105,7 +107,9 @@ impl Inputs<'_> {
             programs: m.flash.all_programs(),
             pages_before: self.device.pages_before,
             user_pages: self.device.user_pages,
-            spare_pages: self.device.physical_pages - self.device.user_pages,
+            spare_pages: self.device.physical_pages
+                - self.device.user_pages
+                - self.device.parity_groups.unwrap_or(0),
             live_pages: self.device.valid_pages,
             starts_steady: self.config["precondition"]["steady_state"] == "mean-field",
             gc_calls: m.gc.calls,

@@ -31,7 +31,7 @@ use crate::host::request::{Op, Request};
 use crate::units::Nanos;
 use counters::{
     BufferCounts, Cause, ControllerCounts, FlashCounts, GcCounts, HostCounts, InSystem, MoveCounts,
-    PartSums, Parts, WearCounts,
+    PartSums, Parts, RaidCounts, WearCounts,
 };
 use histogram::Histogram;
 use latency::Latencies;
@@ -59,6 +59,8 @@ pub struct Measurements {
     pub buffer: BufferCounts,
     /// Pages between flash controllers and host side.
     pub controller: ControllerCounts,
+    /// Parity groups.
+    pub raid: RaidCounts,
     /// Latencies.
     pub latencies: Latencies,
     /// Where the time of reads went.
@@ -89,6 +91,7 @@ impl Measurements {
             host: HostCounts::default(),
             buffer: BufferCounts::default(),
             controller: ControllerCounts::default(),
+            raid: RaidCounts::default(),
             latencies: Latencies::new(split),
             read_parts: PartSums::default(),
             write_parts: PartSums::default(),

@@ -102,6 +102,7 @@ pub(super) fn inputs(m: &Measurements) -> Inputs<'_> {
         device: DeviceState {
             page_bytes: 4096,
             user_pages: 10_000,
+            parity_groups: None,
             physical_pages: 11_000,
             used_pages: 10_450,
             valid_pages: 9_990,

@@ -319,7 +319,7 @@ impl Flash {
                 let count = self.programmed(block, plane);
                 let sound = |page| {
                     let lpn = self.lpn[geo.page_on(block, plane, page).at()];
-                    if page < count { lpn < geo.user_pages } else { lpn == u32::MAX }
+                    if page < count { lpn < geo.logical_pages } else { lpn == u32::MAX }
                 };
                 if count > geo.pages_per_flash_block || !(0..geo.pages_per_flash_block).all(sound) {
                     let (block, plane) = (block.0, plane.0);

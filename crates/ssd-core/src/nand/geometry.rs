@@ -47,8 +47,10 @@ pub struct Geometry {
     pub blocks_per_pool: u32,
     /// Physical pages.
     pub pages: u32,
-    /// User pages.
+    /// Pages that the host sees.
     pub user_pages: u32,
+    /// Pages that the FTL owns: those of the host, then one of parity for each group of chips and stripe.
+    pub logical_pages: u32,
     /// Sectors of a page are 2 to this power.
     pub sector_shift: u32,
     by_pages_per_block: Divisor,
@@ -87,7 +89,8 @@ impl Geometry {
             "page size {}",
             d.page_bytes
         );
-        assert!(pages > 0 && d.user_pages < pages, "the config layer has checked the capacity");
+        let logical_pages = config.logical_pages() as u32;
+        assert!(pages > 0 && logical_pages < pages, "the config layer has checked the capacity");
         Geometry {
             channels: d.channels,
             planes,
@@ -101,6 +104,7 @@ impl Geometry {
             blocks_per_pool,
             pages,
             user_pages: d.user_pages,
+            logical_pages,
             sector_shift: (d.page_bytes / 512).trailing_zeros(),
             by_pages_per_block: Divisor::new(pages_per_block),
             by_members: Divisor::new(members),

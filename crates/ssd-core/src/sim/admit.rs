@@ -73,19 +73,23 @@ impl Ssd {
                 }
             }
             HostOp::Write => {
+                let parts = if FULL { self.parts_of_write(pages) } else { pages.count };
                 let slot = if FULL && !self.front.writes_go_straight {
                     let slot = self.front.requests.insert(arrived, (Join::default(), 0));
                     self.flush_before(slot, request);
                     let epoch = self.front.epochs.write_arrives();
                     let inside = self.front.requests.get(slot);
-                    inside.parts.add(pages.count);
+                    inside.parts.add(parts);
                     inside.epoch = epoch;
                     slot
                 } else {
                     let epoch = self.front.epochs.write_arrives();
-                    self.front.requests.insert(arrived, (Join::of(pages.count), epoch))
+                    self.front.requests.insert(arrived, (Join::of(parts), epoch))
                 };
                 self.ledger.measured.host.pages_written += u64::from(pages.count);
+                if FULL && self.raid.is_some() {
+                    return self.admit_to_groups(slot, pages, request, data);
+                }
                 let whole = is_of_whole_pages(&self.ftl.geo, request);
                 for part in 0..pages.count {
                     let lpn = Lpn(pages.first + part);
@@ -99,8 +103,10 @@ impl Ssd {
             }
             HostOp::Trim => {
                 let slot = self.front.requests.insert(arrived, (Join::of(1), 0));
-                for i in 0..pages.count {
-                    self.trim(Lpn(pages.first + i));
+                if self.raid.is_some() {
+                    self.trim_groups(slot, pages);
+                } else {
+                    (0..pages.count).for_each(|i| self.trim(Lpn(pages.first + i)));
                 }
                 self.finish_later(slot);
             }
@@ -248,6 +254,9 @@ impl Ssd {
         debug_assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{lpn:?} has been read from flash");
         match self.ftl.owners.newest(lpn) {
             Entry::Unmapped => self.ledger.measured.host.unmapped_pages_read += 1,
+            Entry::Slot(newest) if self.is_trim(newest) => {
+                self.ledger.measured.host.unmapped_pages_read += 1;
+            }
             Entry::Slot(_) => self.ledger.measured.host.controller_pages_read += 1,
             Entry::Page(_) => unreachable!("a page on flash is not served by the controller"),
         }

@@ -67,6 +67,9 @@ impl Ssd {
 
     /// Whether a write of the host waits for room in `pool`.
     fn host_waits_for(&self, pool: PoolId) -> bool {
+        if self.raid.as_ref().is_some_and(|raid| raid.waits_for(&self.ftl, pool)) {
+            return true;
+        }
         self.ftl.geo.units_of_pool(pool).any(|unit| {
             let mut queued = self.array.ops.linked(self.array.units[unit as usize].head(W_HOST));
             queued.any(|slot| self.ftl.geo.pool_of(self.array.ops[slot].plane) == pool)

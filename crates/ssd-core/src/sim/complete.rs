@@ -73,6 +73,16 @@ impl Ssd {
             }
             Work::HostRead { .. } => self.host_read_ends(slot, held_ns, array_ns, bus_ns),
             Work::RmwRead { .. } => self.rmw_read_ends(slot, held_ns, array_ns, bus_ns),
+            Work::GroupRead { update } => {
+                let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
+                self.group_read_ends(slot, update, &parts);
+            }
+            Work::GroupWrite { update, .. } => {
+                let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
+                self.program_ends::<true>(slot, lpn, ppn);
+                self.group_write_ends(ppn, update, &parts);
+            }
+            Work::GroupTrim { .. } => unreachable!("a TRIM of {lpn:?} has run"),
         }
     }
 
@@ -325,7 +335,7 @@ impl Ssd {
 
     /// A part of the request in `slot` has ended; if it was the last one, `parts` say where the time went.
     #[inline(never)]
-    fn part_ends(&mut self, slot: RequestSlot, parts: &Parts) {
+    pub(super) fn part_ends(&mut self, slot: RequestSlot, parts: &Parts) {
         let now = self.array.now;
         debug_assert!(!self.front.requests.at(slot).parts.is_done(), "it has no part left");
         let Some(request) = self.front.part_ends(slot, now) else { return };
@@ -362,7 +372,7 @@ impl Ssd {
     fn sequence_of(&self, slot: OpSlot) -> u64 {
         let op = &self.array.ops[slot];
         match op.work {
-            Work::HostWrite { .. } => op.sequence,
+            Work::HostWrite { .. } | Work::GroupWrite { .. } => op.sequence,
             Work::GcWrite(moved) | Work::GcCopyback(moved) => self.ftl.flash.sequence(moved.source),
             Work::Erase { .. } => 0,
             _ => self.ftl.flash.sequence(op.ppn),
@@ -380,9 +390,9 @@ impl Ssd {
         };
         let request = op.kind().is_host().then(|| self.request_of(slot));
         let what = match op.kind() {
-            OpKind::HostRead | OpKind::RmwRead | OpKind::GcRead => FlashOp::Read,
-            OpKind::HostWrite | OpKind::GcWrite | OpKind::GcCopyback => FlashOp::Program,
+            kind if kind.is_read() => FlashOp::Read,
             OpKind::Erase => FlashOp::Erase,
+            _ => FlashOp::Program,
         };
         let mut record = OpRecord {
             op: what,

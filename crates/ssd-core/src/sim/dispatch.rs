@@ -201,6 +201,9 @@ impl Ssd {
     /// The page that a host read or the read of a read-modify-write would read now.
     pub(super) fn read_target(&self, slot: OpSlot) -> Option<Ppn> {
         let op = &self.array.ops[slot];
+        if op.kind() == OpKind::GroupRead {
+            return self.ftl.owners.committed(op.lpn);
+        }
         debug_assert!(matches!(op.kind(), OpKind::HostRead | OpKind::RmwRead), "it reads nothing");
         match self.ftl.owners.newest(op.lpn) {
             Entry::Page(ppn) if op.kind() == OpKind::HostRead => Some(ppn),
@@ -228,7 +231,8 @@ impl Ssd {
     #[inline]
     pub(crate) fn write_target(&self, unit: usize, slot: OpSlot) -> Option<PlaneId> {
         let op = &self.array.ops[slot];
-        debug_assert_eq!(op.kind(), OpKind::HostWrite, "it writes nothing");
+        let writes = matches!(op.kind(), OpKind::HostWrite | OpKind::GroupWrite);
+        debug_assert!(writes, "a {:?} writes nothing", op.kind());
         let here = self.write_plane(unit, op.plane, op.stream(), &[]);
         let target = here.or_else(|| self.other_plane(op.plane, op.stream()));
         debug_assert!(

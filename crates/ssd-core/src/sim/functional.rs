@@ -5,6 +5,10 @@
 //! device begins to hold, that of every pool. Used for preconditioning and for studies of write
 //! amplification.
 
+mod groups;
+
+pub use groups::GroupTally;
+
 use super::ssd::policy_error;
 use crate::config::{Config, FillOrder, SteadyStart};
 use crate::ftl::blocks::BlockState;
@@ -64,6 +68,8 @@ pub struct Functional {
     pub ftl: Ftl,
     /// What has been counted since the last reset.
     pub tally: Tally,
+    /// The same of parity groups.
+    pub groups: GroupTally,
     /// Invalid pages of each victim counted in the tally.
     pub victim_invalid: Histogram,
     placement: Placement,
@@ -123,6 +129,7 @@ impl Functional {
         Functional {
             pages: OwnedPages::default(),
             tally: Tally::default(),
+            groups: GroupTally::default(),
             victim_invalid: Histogram::new(),
             placement: plugs.placement(&config.alloc.placement, &layout),
             layout,
@@ -186,6 +193,10 @@ impl Functional {
         planned: PlaneId,
         stream: u32,
     ) -> Result<(), DeviceError> {
+        if let Some(groups) = &self.ftl.groups {
+            let (group, position) = (groups.group_of(lpn), groups.position(lpn));
+            return self.write_group(group, position..position + 1, stream);
+        }
         let found = self.plane_for(planned, stream);
         if let Ok(plane) = found {
             let (pool, wanted) = (self.ftl.geo.pool_of(plane), self.ftl.geo.pool_of(planned));
@@ -236,6 +247,7 @@ impl Functional {
     /// Unmap one page; whether it was mapped.
     pub fn trim(&mut self, lpn: Lpn) -> bool {
         assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
+        assert!(self.ftl.groups.is_none(), "a TRIM of {lpn:?} changes its parity: use trim_run");
         let (_, Some(old)) = self.ftl.trim(lpn) else { return false };
         debug_assert!(self.ftl.owners.committed(lpn).is_none(), "{lpn:?} is mapped after its TRIM");
         if self.agenda.watches_releases() {
@@ -394,6 +406,13 @@ impl Functional {
         }
         let order = (p.order == FillOrder::Random).then(|| permutation(pages as u32, &mut rng));
         assert!(order.as_ref().is_none_or(|o| o.len() as u64 == pages), "pages without a place");
+        if order.is_none() && self.ftl.groups.is_some() {
+            let mut going = |done| keep_going(done, pages + overwrites);
+            if !self.fill_groups(pages, &mut going)? {
+                return Ok(false);
+            }
+            return self.overwrite(pages, overwrites, rng, keep_going);
+        }
         for i in 0..pages {
             if self.is_time_to_look() && !keep_going(i, pages + overwrites) {
                 return Ok(false);

@@ -37,6 +37,9 @@ impl Ssd {
 
     /// The page in `slot` has crossed the link.
     pub(crate) fn page_is_in(&mut self, slot: OpSlot) {
+        if let Some(update) = self.array.ops[slot].update() {
+            return self.page_of_group_is_in(slot, update);
+        }
         let kind = self.array.ops[slot].kind();
         debug_assert!(matches!(kind, OpKind::HostWrite | OpKind::RmwRead), "a {kind:?} comes in");
         if self.front.buffer.is_some() {
@@ -76,6 +79,10 @@ impl Ssd {
         match self.array.ops[slot].kind() {
             OpKind::HostRead => self.page_goes_out(slot, &parts),
             OpKind::RmwRead => self.rmw_becomes_write(slot),
+            OpKind::GroupRead => {
+                let update = self.array.ops[slot].update().expect("a read for an update");
+                self.page_of_group_is_read(slot, update, &parts);
+            }
             _ => {
                 let moved = *self.array.ops[slot].moved();
                 self.gc_decoded::<true>(slot, moved);

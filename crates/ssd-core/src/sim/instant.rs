@@ -114,10 +114,13 @@ impl Ssd {
             self.consider_collection();
         }
         loop {
+            if FULL && self.room_has_changed() {
+                self.let_updates_in();
+            }
             while let Some(unit) = self.array.ready.pop() {
                 while !self.dispatch::<FULL>(unit as usize) {}
             }
-            if self.gc.agenda.is_empty() {
+            if self.gc.agenda.is_empty() && !(FULL && self.room_has_changed()) {
                 break;
             }
             self.consider_collection();
@@ -241,6 +244,7 @@ impl Ssd {
         }
         self.array.pick.look_ahead = u32::MAX;
         self.array.wake_all();
+        self.note_room();
         Ok(())
     }
 

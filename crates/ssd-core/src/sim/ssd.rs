@@ -5,6 +5,7 @@ use super::array::Array;
 use super::collector::Collector;
 use super::front::Front;
 use super::ledger::Ledger;
+use super::raid::Raid;
 use crate::config::Config;
 use crate::ftl::Ftl;
 use crate::ftl::plugs::{Fault, Plugs};
@@ -26,6 +27,8 @@ pub struct Ssd {
     pub(crate) array: Array,
     pub(crate) gc: Collector,
     pub(crate) ledger: Ledger,
+    /// Updates of parity groups, if the device has them.
+    pub(crate) raid: Option<Box<Raid>>,
     /// Why the run ends at this instant.
     pub(crate) failure: Option<Box<DeviceError>>,
     /// Completions of this instant have been processed, the rest of it has not.
@@ -55,6 +58,7 @@ impl Ssd {
             array: Array::new(config, &ftl.geo),
             gc: Collector::new(config, &ftl, plugs),
             ledger: Ledger::new(config, &ftl, sequence),
+            raid: Raid::new(config, &ftl),
             failure: None,
             mid_instant: false,
             audit_every: 0,
@@ -84,7 +88,7 @@ impl Ssd {
         let geo = &self.ftl.geo;
         let one_plane = geo.planes_per_unit() == 1 && geo.planes_per_pool() == 1;
         let keeps = self.ledger.keeps_more_than_numbers() || self.ftl.flash.keeps_contents();
-        let own = !self.plugs.any() && self.front.writes_go_straight;
+        let own = !self.plugs.any() && self.front.writes_go_straight && self.raid.is_none();
         one_plane && own && !keeps && self.array.is_plain() && self.gc.is_plain()
     }
 
@@ -112,6 +116,7 @@ impl Ssd {
         self.array.audit()?;
         self.array.audit_way(self.gc.pages_read.iter().sum())?;
         self.gc.audit(&self.ftl)?;
+        self.raid.as_ref().map_or(Ok(()), |raid| raid.audit())?;
         self.audit_buffer()
     }
 

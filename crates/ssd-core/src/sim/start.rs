@@ -108,7 +108,8 @@ impl Ssd {
             }
         }
         let times = (self.array.times.program_ns, bus_ns);
-        self.begin::<FULL>(unit, (slot, OpKind::HostWrite), times);
+        let kind = if FULL { self.array.ops[slot].kind() } else { OpKind::HostWrite };
+        self.begin::<FULL>(unit, (slot, kind), times);
         true
     }
 
@@ -116,8 +117,11 @@ impl Ssd {
     pub(super) fn bind_host<const FULL: bool>(&mut self, slot: OpSlot, plane: PlaneId) {
         let op = &mut self.array.ops[slot];
         let (stream, lpn) = (self.ftl.space.host_stream(op.stream()), op.lpn);
+        if FULL && op.kind() == OpKind::GroupWrite {
+            return self.bind_in_group(slot, plane, stream);
+        }
         debug_assert_eq!(op.kind(), OpKind::HostWrite, "{lpn:?} is bound and not written");
-        debug_assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
+        debug_assert!(lpn.0 < self.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
         op.plane = plane;
         op.ppn = self.ftl.bind_host(plane, stream);
         // The commit will need them.
@@ -128,6 +132,21 @@ impl Ssd {
         }
         self.ledger.measured.flash.programs[Cause::Host.at()] += 1;
         self.ledger.measured.note_write();
+    }
+
+    /// The same of a page of a parity group, for which room is held.
+    #[inline(never)]
+    fn bind_in_group(&mut self, slot: OpSlot, plane: PlaneId, stream: u32) {
+        let op = &mut self.array.ops[slot];
+        let (cause, lpn) = (op.cause(), op.lpn);
+        assert!(lpn.0 < self.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
+        op.plane = plane;
+        op.ppn = self.ftl.bind_group(plane, stream, cause == Cause::Parity);
+        self.ftl.owners.prefetch(lpn);
+        self.ledger.measured.flash.programs[cause.at()] += 1;
+        if cause == Cause::Host {
+            self.ledger.measured.note_write();
+        }
     }
 
     /// The head of `queue` and a further plane for it, to be programmed together with `taken`.

@@ -12,6 +12,20 @@ impl Ssd {
     /// Wake the units of `pool`: a host operation may be able to start.
     pub(crate) fn wake_pool(&mut self, pool: PoolId) {
         self.array.wake_pool(&self.ftl.geo, pool);
+        self.note_room();
+    }
+
+    /// There may be room for updates of parity groups.
+    pub(super) fn note_room(&mut self) {
+        if let Some(raid) = &mut self.raid {
+            raid.room_changed = true;
+        }
+    }
+
+    /// Whether there may be.
+    #[inline(always)]
+    pub(super) fn room_has_changed(&self) -> bool {
+        self.raid.as_ref().is_some_and(|raid| raid.room_changed)
     }
 
     /// The owner of `page` has newer data, another page or none: reads that wait on the page's unit because

@@ -254,6 +254,9 @@ impl Ssd {
     pub(crate) fn request_of(&self, slot: OpSlot) -> u64 {
         let op = &self.array.ops[slot];
         debug_assert!(op.kind().is_host(), "{:?} serves no request", op.kind());
+        if let (Some(update), Some(raid)) = (op.update(), &self.raid) {
+            return self.front.requests.at(raid.request_of(update)).id;
+        }
         match &self.front.buffer {
             Some(buffer) if matches!(op.kind(), OpKind::HostWrite | OpKind::RmwRead) => {
                 buffer.held(slot).request

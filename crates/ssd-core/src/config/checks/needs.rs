@@ -64,6 +64,12 @@ pub(crate) const NEEDS: &[Need<Config>] = &[
         "host.write_buffer_pages",
     ),
     need(
+        &["raid.update", "raid.read_buffer_pages"],
+        &["raid.group"],
+        |c| c.raid.group > 0,
+        "raid.group",
+    ),
+    need(
         &["controller.retry_limit", "controller.retry_factor"],
         &["controller.retry_probability", "controller.retry_growth"],
         |c| c.controller.retry_probability > 0.0 || c.controller.retry_growth > 0.0,

@@ -1,7 +1,7 @@
 //! Combinations that cannot work, with the numbers and a remedy. A check is skipped if one of its
 //! keys already has an error.
 
-use super::{Check, basis, check};
+use super::{Check, basis, check, raid};
 use crate::config::tables::*;
 use crate::config::text::quantity::show_size;
 use crate::config::words::Word;
@@ -26,7 +26,23 @@ const GEOMETRY: &[&str] = &[
 /// The checks of the tables.
 pub(crate) const CHECKS: &[Check<Config>] = &[
     basis(GEOMETRY, too_many_pages),
+    basis(
+        &["raid.group", "device.channels", "device.chips_per_channel", "device.planes_per_chip"],
+        raid::groups,
+    ),
     basis(&["device.user_capacity", "device.over_provisioning", "device"], capacity),
+    check(
+        &[
+            "raid.group",
+            "alloc.placement",
+            "alloc.pool",
+            "alloc.erase_unit",
+            "alloc.frontiers",
+            "device.planes_per_chip",
+        ],
+        raid::places,
+    ),
+    check(&["raid.group", "host.write_buffer_pages", "precondition.steady_state"], raid::parts),
     check(
         &[
             "device.channels",
@@ -121,13 +137,14 @@ fn capacity(config: &Config) -> Option<String> {
     if device.user_pages == 0 {
         return Some("the user capacity is less than one page: increase it".to_string());
     }
-    if u128::from(device.user_pages) < physical {
+    if u128::from(config.logical_pages()) < physical {
         return None;
     }
     let page = u128::from(device.page_bytes);
     let raw = show_size(u64::try_from(physical * page).unwrap_or(u64::MAX));
+    let parity = if config.raid.group > 0 { " and its parity" } else { "" };
     Some(format!(
-        "the user capacity must be less than the raw capacity, {raw} ({physical} pages): \
+        "the user capacity{parity} must be less than the raw capacity, {raw} ({physical} pages): \
          garbage collection needs spare pages"
     ))
 }
@@ -294,6 +311,7 @@ fn without_time(config: &Config) -> Option<String> {
     let on = [
         ("host.write_buffer_pages", host.write_buffer_pages > 0),
         ("host.link_rate", host.link_bytes_per_s.is_some()),
+        ("raid.read_buffer_pages", config.raid.read_buffer_pages > 0),
         ("controller.host_ecc_time", controller.host_ecc_ns > 0),
         ("controller.retry_probability", controller.retry_probability > 0.0),
         ("controller.retry_growth", controller.retry_growth > 0.0),

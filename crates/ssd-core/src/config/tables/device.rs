@@ -19,10 +19,10 @@ crate::config_table! {
             "Page size: a power of two.";
         over_provisioning: special(OVER_PROVISIONING),
             "(physical - user) / user pages. Alternative to `user_capacity`. User pages are rounded \
-            down.";
+            down. With `raid.group`, parity counts as user pages here, and whole stripes are used.";
         user_capacity: special(USER_CAPACITY) => user_pages: u32 = 0,
-            "Capacity visible to the host, rounded down to whole pages. Alternative to \
-            `over_provisioning`.";
+            "Capacity visible to the host, rounded down to whole pages (with `raid.group`: to whole \
+            stripes). Alternative to `over_provisioning`.";
     }
 }
 

@@ -11,6 +11,7 @@ mod interconnect;
 mod metrics;
 mod precondition;
 mod prelude;
+mod raid;
 mod run;
 mod sched;
 mod shape;
@@ -27,6 +28,7 @@ pub use host::Host;
 pub use interconnect::Interconnect;
 pub use metrics::Metrics;
 pub use precondition::Precondition;
+pub use raid::Raid;
 pub use run::Run;
 pub(crate) use run::is_folder_name;
 pub use sched::Sched;
@@ -46,6 +48,7 @@ pub(crate) const TABLES: &[Table<Config>] = &[
     interconnect::TABLE,
     host::TABLE,
     alloc::TABLE,
+    raid::TABLE,
     sched::TABLE,
     controller::TABLE,
     gc::TABLE,
@@ -71,6 +74,10 @@ pub struct Config {
     pub host: Host,
     /// Where writes go and what space is shared.
     pub alloc: Alloc,
+    /// Parity over the chips; left out of what is stored where there is none, so that digests of configurations
+    /// without parity are those of before there was any.
+    #[serde(default, skip_serializing_if = "Raid::is_off")]
+    pub raid: Raid,
     /// The order of operations on a busy unit.
     pub sched: Sched,
     /// The controller, which every page passes.
@@ -95,6 +102,7 @@ impl Default for Config {
             interconnect: Interconnect::default(),
             host: Host::default(),
             alloc: Alloc::default(),
+            raid: Raid::default(),
             sched: Sched::default(),
             controller: Controller::default(),
             gc: Gc::default(),

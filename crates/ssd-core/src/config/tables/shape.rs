@@ -68,10 +68,40 @@ impl Config {
         u64::from(self.device.pages_per_block) * self.flash_blocks_per_unit()
     }
 
-    /// Erase units of a pool beyond those that its share of the user pages fills.
+    /// Chips of the device.
+    #[must_use]
+    pub fn chips(&self) -> u64 {
+        u64::from(self.device.channels) * u64::from(self.device.chips_per_channel)
+    }
+
+    /// Pages of the host in each stripe, which has one page on each chip; 1 without parity.
+    #[must_use]
+    pub fn data_pages_per_stripe(&self) -> u64 {
+        match u64::from(self.raid.group) {
+            0 => 1,
+            group => (self.chips() / group).max(1) * (group - 1).max(1),
+        }
+    }
+
+    /// Pages of parity: one for each group of chips in each stripe that holds pages of the host.
+    #[must_use]
+    pub fn parity_pages(&self) -> u64 {
+        match u64::from(self.raid.group) {
+            0 | 1 => 0,
+            group => u64::from(self.device.user_pages) / (group - 1),
+        }
+    }
+
+    /// Pages that the FTL owns: those of the host and those of parity.
+    #[must_use]
+    pub fn logical_pages(&self) -> u64 {
+        u64::from(self.device.user_pages) + self.parity_pages()
+    }
+
+    /// Erase units of a pool beyond those that its share of the logical pages fills.
     #[must_use]
     pub fn spare_units_per_pool(&self) -> u64 {
-        let user = u64::from(self.device.user_pages).div_ceil(self.pools().max(1));
+        let user = self.logical_pages().div_ceil(self.pools().max(1));
         self.units_per_pool().saturating_sub(user.div_ceil(self.pages_per_unit().max(1)))
     }
 

@@ -169,6 +169,18 @@ crate::word_enum! {
 }
 
 crate::word_enum! {
+    /// `raid.update`
+    ParityUpdate {
+        /// Whichever reads fewer pages; old data and parity if both read as many.
+        Fewest = "fewest",
+        /// Old data and old parity (read-modify-write), unless the whole group is written.
+        ReadModify = "read-modify",
+        /// The pages of the group that stay (reconstruct-write).
+        Reconstruct = "reconstruct",
+    }
+}
+
+crate::word_enum! {
     /// `precondition.steady_state`
     SteadyStart {
         /// The device is filled page by page.

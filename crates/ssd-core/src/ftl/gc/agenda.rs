@@ -234,6 +234,7 @@ impl Agenda {
         if !named
             && demand < Demand::Urgent
             && ftl.wear.is_due(pool)
+            && ftl.space.may_level(pool)
             && turn.may_level(ftl, pool)
             && let Some(block) = ftl.take_cold(pool)
         {

@@ -1,7 +1,7 @@
 //! Endless collection, detected before a run begins: the data that preconditioning leaves are enough to make
 //! the triggers hold, so that collection stops only when no invalid page is left.
 //!
-//! The amount of live data after the fill is known exactly: `fill` of the user pages, whatever is overwritten
+//! The amount of live data after the fill is known exactly: `fill` of the logical pages, whatever is overwritten
 //! later. In the state that no collection can improve, these pages occupy as few blocks as possible, and
 //! nothing else is used; if the triggers hold there (`Demands::outlast`), they always hold. A policy that
 //! takes the block with the most invalid pages then moves nearly a whole block for each page the host writes.
@@ -32,7 +32,7 @@ pub(crate) struct Endless {
 /// The endless collection that `config` leads to; `None` if collection can meet its triggers, or if that is
 /// not known.
 pub(crate) fn of(config: &Config) -> Option<Endless> {
-    let live = (f64::from(config.device.user_pages) * config.precondition.fill).floor() as u64;
+    let live = (config.logical_pages() as f64 * config.precondition.fill).floor() as u64;
     if config.precondition.snapshot.is_some() || live == 0 {
         return None;
     }

@@ -67,9 +67,7 @@ fn best_view(ftl: &Ftl, pool: PoolId) -> SpaceView {
         live += u64::from(ftl.blocks.valid[block.at()]);
         invalid += u64::from(ftl.blocks.invalid(block));
     }
-    let erased_pages = u64::from(view.free_blocks) * u64::from(ftl.geo.pages_per_block);
-    assert!(ftl.space.gc_room(pool) >= erased_pages, "GC may not use erased pages of {pool:?}");
-    let gc_open = ftl.space.gc_room(pool) - erased_pages;
+    let gc_open = u64::from(ftl.space.gc_open(pool));
     let packed = live.saturating_sub(gc_open).div_ceil(u64::from(ftl.geo.pages_per_block));
     assert!(packed <= u64::from(sealed), "valid pages take more blocks when they are packed");
     assert!(invalid <= view.pool_used_pages, "more pages of {pool:?} are invalid than used");

@@ -51,7 +51,7 @@ pub(super) fn check(
     counters(snapshot)?;
     lives(snapshot, config, geo)?;
     orders(snapshot, config)?;
-    data(snapshot)
+    data(snapshot, geo)
 }
 
 fn flags(name: &str, column: &[u8]) -> Result<(), String> {
@@ -155,7 +155,7 @@ fn orders(snapshot: &DeviceSnapshot, config: &Config) -> Result<(), String> {
 }
 
 /// What is kept of the data of pages.
-fn data(snapshot: &DeviceSnapshot) -> Result<(), String> {
+fn data(snapshot: &DeviceSnapshot, geo: &Geometry) -> Result<(), String> {
     let (c, keeps) = (&snapshot.columns, snapshot.keeps);
     if (keeps.bytes && !keeps.digest) || (keeps.digest && !keeps.sequence) {
         return Err("bytes need their digests, and digests need admission numbers".into());
@@ -170,7 +170,10 @@ fn data(snapshot: &DeviceSnapshot) -> Result<(), String> {
     }
     let valid = |page: usize| c.valid[page / 64] >> (page % 64) & 1 == 1;
     assert!(c.digest.len() <= c.valid.len() * 64, "the sizes have been checked");
-    match (0..c.digest.len()).find(|&page| c.digest[page] == 0 && valid(page)) {
+    // The parity of equal pages is 0.
+    let of_host = |page: usize| c.lpn[page] < geo.user_pages;
+    let without = |&page: &usize| c.digest[page] == 0 && valid(page) && of_host(page);
+    match (0..c.digest.len()).find(without) {
         Some(page) => Err(format!("page {page} is valid and has no digest")),
         None => Ok(()),
     }

@@ -17,6 +17,7 @@ const KEYS: &[&str] = &[
     "device.pages_per_block",
     "device.planes_per_chip",
     "device.user_capacity",
+    "raid.group",
     "wear.dynamic",
     "wear.endurance",
     "wear.endurance_spread",

@@ -29,14 +29,17 @@ impl Space {
     pub fn host_may_bind(&self, plane: PlaneId, stream: u32) -> bool {
         debug_assert!(stream < self.streams.max(2) - 1, "frontier {stream} is not the host's");
         let has_open = self.has_open(plane, stream);
-        (has_open && !self.shared) || self.host_may_open(plane, has_open)
+        (has_open && !self.shared) || self.host_may_open(plane, stream, has_open)
     }
 
     /// Whether there is room beside what collection and wear levelling need.
     #[inline(never)]
-    pub(super) fn host_may_open(&self, plane: PlaneId, has_open: bool) -> bool {
+    pub(super) fn host_may_open(&self, plane: PlaneId, stream: u32, has_open: bool) -> bool {
         let pool = self.pool(plane);
         debug_assert!(self.gc_need(pool) <= self.gc_room(pool), "{pool:?} has no room already");
+        if self.held(plane, stream) > 0 {
+            return true;
+        }
         let may_open = || self.unpromised(pool) > 0 && !self.free[self.home(plane)].is_empty();
         let takes = if self.shared { 1 } else { self.pages_per_block };
         (has_open || may_open()) && self.gc_room(pool) >= self.gc_need(pool) + u64::from(takes)
@@ -188,7 +191,7 @@ impl Space {
             self.pools[pool.at()].promised = 0;
         }
         let PoolSpace { promised, free, .. } = self.pools[pool.at()];
-        assert!(promised <= free, "{pool:?} broke a promise");
+        assert!(u32::from(promised) <= free, "{pool:?} broke a promise");
         self.check(pool);
         if self.superblock {
             self.forget_former(pool, stream, block);

@@ -12,6 +12,7 @@ pub mod gc;
 pub mod host;
 pub mod latency;
 pub mod provenance;
+pub mod raid;
 pub mod time;
 
 pub use controller::{Controller, WriteBuffer};
@@ -21,6 +22,7 @@ pub use gc::{Gc, RESERVE_GREEDY, Wear};
 pub use host::{Host, Requests};
 pub use latency::{Latency, LatencyByOp, LatencyParts, LatencyStats, PartMeans};
 pub use provenance::{Provenance, TraceLines};
+pub use raid::Raid;
 pub use time::{Little, Speed, Time};
 
 use super::declare::section;
@@ -64,6 +66,9 @@ section! {
         flash: Flash = Flash::of(inputs),
         /// Write amplification.
         waf: Waf = Waf::of(inputs),
+        /// Parity groups; `null` without parity.
+        #[serde(default)]
+        raid: Option<Raid> = inputs.device.parity_groups.map(|_| Raid::of(inputs)),
         /// Garbage collection.
         gc: Gc = Gc::of(inputs),
         /// Whether the victim policy is what the run measures.

@@ -6,7 +6,7 @@
 use super::event::Lane;
 use crate::metrics::counters::{Cause, Parts};
 use crate::nand::geometry::Geometry;
-use crate::units::{BlockId, Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RequestSlot};
+use crate::units::{BlockId, Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RequestSlot, UpdateSlot};
 
 /// What an operation does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,20 +25,30 @@ pub(crate) enum OpKind {
     GcCopyback,
     /// Erase the flash block of a victim on one plane.
     Erase,
+    /// Read a page for the update of a parity group.
+    GroupRead,
+    /// Program a page of a parity group: of the host, or the parity.
+    GroupWrite,
+    /// A page of a parity group is trimmed: it holds the place of the newest data until the parity is on flash.
+    GroupTrim,
 }
 
 impl OpKind {
     /// Whether the host waits for it.
     #[inline(always)]
     pub(crate) fn is_host(self) -> bool {
-        matches!(self, OpKind::HostRead | OpKind::RmwRead | OpKind::HostWrite)
+        !matches!(self, OpKind::GcRead | OpKind::GcWrite | OpKind::GcCopyback | OpKind::Erase)
     }
     /// The lane of the event at which its array phase ends.
     #[inline(always)]
     pub(super) fn lane(self) -> Lane {
         match self {
-            OpKind::HostRead | OpKind::RmwRead | OpKind::GcRead => Lane::Read,
-            OpKind::HostWrite | OpKind::GcWrite | OpKind::GcCopyback => Lane::Program,
+            OpKind::HostRead | OpKind::RmwRead | OpKind::GcRead | OpKind::GroupRead => Lane::Read,
+            OpKind::HostWrite
+            | OpKind::GcWrite
+            | OpKind::GcCopyback
+            | OpKind::GroupWrite
+            | OpKind::GroupTrim => Lane::Program,
             OpKind::Erase => Lane::Long,
         }
     }
@@ -46,7 +56,8 @@ impl OpKind {
     /// Whether it reads one page and programs none.
     #[inline(always)]
     pub(crate) fn is_read(self) -> bool {
-        matches!(self, OpKind::HostRead | OpKind::RmwRead | OpKind::GcRead)
+        let of_host = matches!(self, OpKind::HostRead | OpKind::RmwRead);
+        of_host || matches!(self, OpKind::GcRead | OpKind::GroupRead)
     }
 }
 
@@ -109,6 +120,17 @@ pub(crate) enum Work {
         /// It belongs to a job of static wear levelling.
         levels: bool,
     },
+    GroupRead {
+        update: UpdateSlot,
+    },
+    GroupWrite {
+        update: UpdateSlot,
+        stream: u8,
+        parity: bool,
+    },
+    GroupTrim {
+        update: UpdateSlot,
+    },
 }
 
 /// One operation.
@@ -162,6 +184,9 @@ impl Op {
             Work::GcWrite(_) => OpKind::GcWrite,
             Work::GcCopyback(_) => OpKind::GcCopyback,
             Work::Erase { .. } => OpKind::Erase,
+            Work::GroupRead { .. } => OpKind::GroupRead,
+            Work::GroupWrite { .. } => OpKind::GroupWrite,
+            Work::GroupTrim { .. } => OpKind::GroupTrim,
         }
     }
 
@@ -193,8 +218,21 @@ impl Op {
     #[inline(always)]
     pub(crate) fn stream(&self) -> u8 {
         match self.work {
-            Work::RmwRead { stream, .. } | Work::HostWrite { stream, .. } => stream,
+            Work::RmwRead { stream, .. }
+            | Work::HostWrite { stream, .. }
+            | Work::GroupWrite { stream, .. } => stream,
             _ => unreachable!("{:?} writes no page of the host", self.kind()),
+        }
+    }
+
+    /// The update of a parity group that it belongs to, if it does.
+    #[inline(always)]
+    pub(crate) fn update(&self) -> Option<UpdateSlot> {
+        match self.work {
+            Work::GroupRead { update }
+            | Work::GroupWrite { update, .. }
+            | Work::GroupTrim { update } => Some(update),
+            _ => None,
         }
     }
 
@@ -285,7 +323,9 @@ impl Op {
         match self.work {
             Work::HostRead { .. } if self.reads_rest() => Cause::Rmw,
             Work::HostRead { .. } | Work::HostWrite { .. } => Cause::Host,
-            Work::RmwRead { .. } => Cause::Rmw,
+            Work::RmwRead { .. } | Work::GroupRead { .. } => Cause::Rmw,
+            Work::GroupWrite { parity: true, .. } => Cause::Parity,
+            Work::GroupWrite { .. } | Work::GroupTrim { .. } => Cause::Host,
             Work::GcRead(_) | Work::GcWrite(_) | Work::GcCopyback(_) | Work::Erase { .. } => {
                 self.job_cause()
             }

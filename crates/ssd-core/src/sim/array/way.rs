@@ -110,10 +110,12 @@ impl Array {
         let here = Port::Controller(channel);
         let port = |queue| Port::Queue { channel, queue };
         match op.work {
-            Work::HostRead { .. } | Work::RmwRead { .. } => {
+            Work::HostRead { .. } | Work::RmwRead { .. } | Work::GroupRead { .. } => {
                 self.times.host_crosses.then_some((here, port(R_HOST)))
             }
-            Work::HostWrite { .. } => self.times.host_crosses.then_some((port(W_HOST), here)),
+            Work::HostWrite { .. } | Work::GroupWrite { .. } | Work::GroupTrim { .. } => {
+                self.times.host_crosses.then_some((port(W_HOST), here))
+            }
             Work::GcRead(_) => Some((here, port(R_GC))),
             Work::GcWrite(moved) if !moved.in_buffer => Some((port(W_GC), here)),
             Work::GcWrite(_) if self.stays_on_channel(geo, slot) => None,

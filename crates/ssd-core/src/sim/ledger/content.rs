@@ -38,8 +38,12 @@ impl Content {
         }
         let digest = |lpn: u32| ftl.owners.committed(Lpn(lpn)).map_or(0, |p| ftl.flash.digest(p));
         let newest: Vec<u64> = (0..ftl.geo.user_pages).map(digest).collect();
+        let of_parity = || {
+            let parity = (ftl.geo.user_pages..ftl.geo.logical_pages).map(Lpn);
+            parity.filter(|&lpn| ftl.owners.committed(lpn).is_some()).count() as u64
+        };
         debug_assert_eq!(
-            newest.iter().filter(|&&digest| digest != 0).count() as u64,
+            newest.iter().filter(|&&digest| digest != 0).count() as u64 + of_parity(),
             ftl.owners.valid_pages(),
             "a valid page has no digest"
         );
@@ -103,12 +107,17 @@ impl Content {
 
     /// Operation `slot` carries the newest data of `lpn` from now on.
     pub(crate) fn admit(&mut self, slot: OpSlot, lpn: Lpn, payload: Payload) {
-        if self.payloads.len() <= slot.at() {
-            self.payloads.resize(slot.at() + 1, Payload::default());
-        }
         assert_ne!(payload.digest, 0, "{lpn:?} is written and counts as unmapped");
         assert_eq!(self.mode.keeps_bytes(), payload.bytes.is_some(), "{lpn:?} in another mode");
         self.newest[lpn.at()] = payload.digest;
+        self.carry(slot, payload);
+    }
+
+    /// Operation `slot` carries `payload`, which is no newest data of the host: a parity, or nothing.
+    pub(crate) fn carry(&mut self, slot: OpSlot, payload: Payload) {
+        if self.payloads.len() <= slot.at() {
+            self.payloads.resize(slot.at() + 1, Payload::default());
+        }
         self.payloads[slot.at()] = payload;
     }
 

@@ -1,0 +1,243 @@
+//! Where the pages of a parity group are: which logical pages belong together, and the home plane of each.
+//!
+//! Paper: Liang et al., "Boosting Performance of SSD with Chip-level RAID by Deferring Garbage Collection", IEICE
+//! Electronics Express 2018, figure 1: a stripe has one page on each chip; chips form groups in order; in stripe `s`
+//! the parity of a group is on its chip `g - 1 - (s mod g)`, data fill the other chips from left to right.
+//! Where it is silent, decided: chips are numbered in striping order, so that a group spans channels; planes of a
+//! chip are used in turn, a plane for `g` stripes, so that each plane has its share of parity. Groups are numbered
+//! over the device: group `k` of stripe `s` is `s * groups + k`, so that its data are `g - 1` consecutive logical
+//! pages. Its parity is a logical page, too, behind those of the host.
+
+use crate::config::{Config, ParityUpdate};
+use crate::ftl::place::Layout;
+use crate::nand::geometry::Geometry;
+use crate::units::{Divisor, Lpn, PlaneId};
+
+/// A parity group, counted over the device.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct GroupId(pub u32);
+
+/// The parity groups of a device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Groups {
+    /// Chips of a group.
+    chips: u32,
+    /// Pages of the host: parity has the logical pages behind them.
+    user_pages: u32,
+    /// Groups.
+    count: u32,
+    by_data: Divisor,
+    by_chips: Divisor,
+    by_groups_of_stripe: Divisor,
+    by_planes: Divisor,
+    /// The planes in striping order: chips vary before planes.
+    planes: Vec<PlaneId>,
+    device_chips: u32,
+    update: ParityUpdate,
+}
+
+impl Groups {
+    /// The groups of `config`; `None` without parity.
+    #[must_use]
+    pub fn new(config: &Config, geo: &Geometry) -> Option<Groups> {
+        let chips = config.raid.group;
+        if chips == 0 {
+            return None;
+        }
+        let device_chips = geo.channels * geo.chips_per_channel;
+        assert!(chips > 1 && device_chips.is_multiple_of(chips), "groups of {chips} chips");
+        let stripe = config.data_pages_per_stripe() as u32;
+        assert!(geo.user_pages.is_multiple_of(stripe), "{} pages end in a stripe", geo.user_pages);
+        let layout = Layout::new(&config.device);
+        Some(Groups {
+            chips,
+            user_pages: geo.user_pages,
+            count: geo.user_pages / (chips - 1),
+            by_data: Divisor::new(chips - 1),
+            by_chips: Divisor::new(chips),
+            by_groups_of_stripe: Divisor::new(device_chips / chips),
+            by_planes: Divisor::new(geo.planes_per_chip),
+            planes: (0..geo.planes).map(|i| layout.striped(i)).collect(),
+            device_chips,
+            update: config.raid.update,
+        })
+    }
+
+    /// Chips of a group.
+    #[must_use]
+    pub fn chips(&self) -> u32 {
+        self.chips
+    }
+
+    /// What is read for an update of a part of a group.
+    #[must_use]
+    pub fn update(&self) -> ParityUpdate {
+        self.update
+    }
+
+    /// Pages of data in a group.
+    #[must_use]
+    pub fn data_pages(&self) -> u32 {
+        self.chips - 1
+    }
+
+    /// Groups of the device.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether `lpn` is a page of parity.
+    #[inline]
+    #[must_use]
+    pub fn is_parity(&self, lpn: Lpn) -> bool {
+        debug_assert!(lpn.0 < self.user_pages + self.count, "{lpn:?} is beyond the device");
+        lpn.0 >= self.user_pages
+    }
+
+    /// The group of `lpn`.
+    #[inline]
+    #[must_use]
+    pub fn group_of(&self, lpn: Lpn) -> GroupId {
+        if self.is_parity(lpn) {
+            return GroupId(lpn.0 - self.user_pages);
+        }
+        debug_assert!(self.by_data.div(lpn.0) < self.count, "{lpn:?} is in no group");
+        GroupId(self.by_data.div(lpn.0))
+    }
+
+    /// The position of `lpn` in its group: data from 0 on, then parity.
+    #[inline]
+    #[must_use]
+    pub fn position(&self, lpn: Lpn) -> u32 {
+        if self.is_parity(lpn) {
+            return self.data_pages();
+        }
+        self.by_data.div_rem(lpn.0).1
+    }
+
+    /// The page at `position` of `group`.
+    #[inline]
+    #[must_use]
+    pub fn page(&self, group: GroupId, position: u32) -> Lpn {
+        debug_assert!(position < self.chips, "{group:?} has no position {position}");
+        if position == self.data_pages() {
+            return self.parity(group);
+        }
+        Lpn(group.0 * self.data_pages() + position)
+    }
+
+    /// The page with the parity of `group`.
+    #[inline]
+    #[must_use]
+    pub fn parity(&self, group: GroupId) -> Lpn {
+        debug_assert!(group.0 < self.count, "there is no {group:?}");
+        Lpn(self.user_pages + group.0)
+    }
+
+    /// The pages of `group`, parity last.
+    pub fn pages(&self, group: GroupId) -> impl Iterator<Item = Lpn> + use<'_> {
+        (0..self.chips).map(move |position| self.page(group, position))
+    }
+
+    /// The chip, in striping order, at home on which the page at `position` of `group` is.
+    fn home_chip(&self, group: GroupId, position: u32) -> u32 {
+        let (stripe, k) = self.by_groups_of_stripe.div_rem(group.0);
+        let parity = self.chips - 1 - self.by_chips.div_rem(stripe).1;
+        let member = match position {
+            p if p == self.data_pages() => parity,
+            p if p < parity => p,
+            p => p + 1,
+        };
+        debug_assert!(member < self.chips, "{group:?} has no member {member}");
+        k * self.chips + member
+    }
+
+    /// The plane at home on which `lpn` is.
+    #[inline]
+    #[must_use]
+    pub fn home(&self, lpn: Lpn) -> PlaneId {
+        let (group, position) = (self.group_of(lpn), self.position(lpn));
+        let chip = self.home_chip(group, position);
+        let stripe = self.by_groups_of_stripe.div(group.0);
+        let plane = self.by_planes.div_rem(self.by_chips.div(stripe)).1;
+        debug_assert!(chip < self.device_chips, "{lpn:?} is at home on chip {chip}");
+        self.planes[(plane * self.device_chips + chip) as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups(shape: [u32; 3], chips: u32, stripes: u32) -> (Geometry, Groups) {
+        let mut config = Config::default();
+        [config.device.channels, config.device.chips_per_channel, config.device.planes_per_chip] =
+            shape;
+        config.raid.group = chips;
+        config.device.user_pages = stripes * config.data_pages_per_stripe() as u32;
+        let geo = Geometry::new(&config);
+        let groups = Groups::new(&config, &geo).expect("there is parity");
+        (geo, groups)
+    }
+
+    #[test]
+    fn figure_1_of_the_paper() {
+        // Chips in striping order: 8 channels of one chip.
+        let (_, groups) = groups([8, 1, 1], 4, 4);
+        let figure = [
+            "0 1 2 P0 3 4 5 P1",
+            "6 7 P2 8 9 10 P3 11",
+            "12 P4 13 14 15 P5 16 17",
+            "P6 18 19 20 P7 21 22 23",
+        ];
+        for (stripe, row) in figure.iter().enumerate() {
+            for (chip, text) in row.split(' ').enumerate() {
+                let lpn = match text.strip_prefix('P') {
+                    Some(q) => groups.parity(GroupId(q.parse().expect("a number"))),
+                    None => Lpn(text.parse().expect("a number")),
+                };
+                assert_eq!(groups.home(lpn), PlaneId(chip as u32), "{text}");
+                assert_eq!(groups.group_of(lpn).0 / 2, stripe as u32, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn groups_have_one_page_on_each_of_their_chips_and_planes_have_equal_shares() {
+        for (shape, chips) in [([4, 2, 1], 8), ([4, 2, 2], 4), ([2, 3, 3], 2), ([3, 2, 1], 3)] {
+            let planes = shape[2];
+            let (geo, groups) = groups(shape, chips, chips * planes * 3);
+            let (mut data, mut parity) =
+                (vec![0; geo.planes as usize], vec![0; geo.planes as usize]);
+            for group in (0..groups.count()).map(GroupId) {
+                let homes: Vec<u32> =
+                    groups.pages(group).map(|lpn| geo.chip_of(groups.home(lpn))).collect();
+                let mut distinct = homes.clone();
+                distinct.sort_unstable();
+                distinct.dedup();
+                assert_eq!(distinct.len(), chips as usize, "{group:?} on {homes:?}");
+                for (position, lpn) in groups.pages(group).enumerate() {
+                    assert_eq!(groups.group_of(lpn), group);
+                    assert_eq!(groups.position(lpn), position as u32);
+                    let count = if groups.is_parity(lpn) { &mut parity } else { &mut data };
+                    count[groups.home(lpn).at()] += 1;
+                }
+            }
+            assert!(data.iter().all(|&n| n == data[0]), "{shape:?}: {data:?}");
+            assert!(parity.iter().all(|&n| n == parity[0]), "{shape:?}: {parity:?}");
+            assert_eq!(parity[0] * (chips - 1), data[0], "one page of {chips} is parity");
+        }
+    }
+
+    #[test]
+    fn a_group_spans_the_channels() {
+        let (geo, groups) = groups([8, 8, 1], 8, 8);
+        for group in (0..groups.count()).map(GroupId) {
+            let channels = groups.pages(group).map(|lpn| geo.channel_of(groups.home(lpn)).0);
+            let mut channels: Vec<u32> = channels.collect();
+            channels.sort_unstable();
+            assert_eq!(channels, (0..8).collect::<Vec<_>>(), "{group:?}");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Parity over chips: where the pages of a group are, what an update of its parity takes (`layout`, `plan`, both
+//! without a device), its steps, and the audit.
+
+pub mod layout;
+pub mod plan;
+mod steps;
+pub mod verify;
+
+pub use layout::{GroupId, Groups};
+pub use plan::{Before, Change, Method, Plan};

@@ -1,0 +1,55 @@
+//! The steps of a group update over the tables of a device.
+
+use super::verify::mix;
+use super::{Before, Change, GroupId, Plan};
+use crate::ftl::Ftl;
+use crate::nand::flash::Payload;
+use crate::units::{Lpn, Nanos, PlaneId, Ppn};
+
+impl Ftl {
+    /// What an update of `group` by `changes` takes; `kept`: whether the controller keeps a page.
+    #[must_use]
+    pub fn plan_group(
+        &self,
+        group: GroupId,
+        changes: &[Change],
+        kept: impl Fn(Lpn) -> bool,
+    ) -> Plan {
+        let groups = self.groups.as_deref().expect("a device with parity groups");
+        let mut before = [Before::default(); 64];
+        for (lpn, before) in groups.pages(group).zip(&mut before) {
+            let mapped = self.owners.committed(lpn).is_some();
+            *before = Before { mapped, kept: mapped && kept(lpn) };
+        }
+        let data = groups.data_pages() as usize;
+        assert_eq!(changes.len(), data, "changes of another group than {group:?}");
+        Plan::new(groups.update(), changes, &before[..data], before[data])
+    }
+
+    /// The sum of what `plan` makes the new parity of, beside what is written, as it is on flash.
+    #[must_use]
+    pub fn sum_of_sources(&self, group: GroupId, plan: &Plan) -> Payload {
+        let mut sum = Payload::default();
+        if !self.flash.keeps_contents() {
+            return sum;
+        }
+        let groups = self.groups.as_deref().expect("a device with parity groups");
+        for (position, lpn) in (0..).zip(groups.pages(group)) {
+            if plan.has_source(position) {
+                let page = self.owners.committed(lpn).expect("a source holds data");
+                mix(&mut sum, &self.flash.payload(page));
+            }
+        }
+        sum
+    }
+
+    /// Program `lpn` at once to a page that is held on `plane`; it is not committed.
+    pub fn program_group(&mut self, plane: PlaneId, stream: u32, lpn: Lpn, parity: bool) -> Ppn {
+        let ppn = self.bind_group(plane, stream, parity);
+        self.blocks.now = Nanos(self.clock);
+        self.flash.end_program(ppn, lpn);
+        self.land(ppn);
+        debug_assert!(!self.owners.is_valid(ppn), "{ppn:?} is owned before its update commits");
+        ppn
+    }
+}

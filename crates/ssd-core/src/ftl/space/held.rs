@@ -1,0 +1,101 @@
+//! Room held for the pages of a parity group before the first of them is programmed.
+//!
+//! A group update programs pages in several pools and commits them together: if it took pages one by one, two
+//! updates could wait for each other's pool. So it holds a page in each of its pools at once, or none. A held page
+//! lies in the open block of its frontier or, if those are not enough, in an erased block that is *kept* for the
+//! frontier: kept blocks are not part of the room ([`Space::gc_room`]), so that opening one of them changes no
+//! side of the room rule. With frontiers shared by host and copies, pages in open blocks are part of the room,
+//! and superblocks have no open block of one plane: the config layer refuses both.
+
+use super::Space;
+use crate::units::PlaneId;
+
+impl Space {
+    /// Pages held for frontier `stream` of `plane` and not bound yet.
+    #[inline]
+    #[must_use]
+    pub fn held(&self, plane: PlaneId, stream: u32) -> u32 {
+        self.held.get(self.frontier_at(plane, stream)).copied().unwrap_or(0)
+    }
+
+    /// Erased blocks that `held` pages need beside the open block of a frontier.
+    fn blocks_for(&self, at: usize, held: u32) -> u32 {
+        debug_assert!(self.open[at].left <= self.pages_on_plane, "a block of too many pages");
+        held.saturating_sub(self.open[at].left).div_ceil(self.pages_per_block)
+    }
+
+    /// Whether one more page can be held for frontier `stream` of `plane`.
+    #[must_use]
+    pub fn can_hold(&self, plane: PlaneId, stream: u32) -> bool {
+        debug_assert!(!self.shared && !self.superblock, "the config layer has checked it");
+        let at = self.frontier_at(plane, stream);
+        let held = self.held(plane, stream);
+        if self.blocks_for(at, held + 1) == self.blocks_for(at, held) {
+            return true;
+        }
+        let pool = self.pool(plane);
+        self.unpromised(pool) > 0
+            && self.gc_room(pool) >= self.gc_need(pool) + u64::from(self.pages_per_block)
+    }
+
+    /// Hold one more page for frontier `stream` of `plane`, which can be held.
+    pub fn hold(&mut self, plane: PlaneId, stream: u32) {
+        assert!(self.can_hold(plane, stream), "{plane:?} has no room for frontier {stream}");
+        let at = self.frontier_at(plane, stream);
+        if self.held.is_empty() {
+            self.held = vec![0; self.open.len()];
+        }
+        self.change_held(plane, at, 1);
+    }
+
+    /// A page held for frontier `stream` of `plane` will not be bound there.
+    pub fn let_go(&mut self, plane: PlaneId, stream: u32) {
+        let at = self.frontier_at(plane, stream);
+        assert!(self.held[at] > 0, "{plane:?} holds no page for frontier {stream}");
+        self.change_held(plane, at, -1);
+    }
+
+    /// A held page of frontier `stream` of `plane` is about to be bound.
+    pub(in crate::ftl) fn take_held(&mut self, plane: PlaneId, stream: u32) {
+        let at = self.frontier_at(plane, stream);
+        assert!(
+            self.held[at] > 0,
+            "{plane:?} binds a page for frontier {stream} that it does not hold"
+        );
+        self.held[at] -= 1;
+        if self.open[at].left == 0 {
+            // The block that is opened for it has been kept.
+            let kept = &mut self.pools[self.planes_per_pool.div(plane.0) as usize].kept;
+            assert!(*kept > 0, "no block is kept for frontier {stream} of {plane:?}");
+            *kept -= 1;
+        }
+    }
+
+    fn change_held(&mut self, plane: PlaneId, at: usize, change: i32) {
+        assert!(!self.superblock && !self.shared, "the config layer has checked it");
+        let before = self.blocks_for(at, self.held[at]);
+        self.held[at] = self.held[at].checked_add_signed(change).expect("fewer than none is held");
+        let after = self.blocks_for(at, self.held[at]);
+        let pool = self.pool(plane);
+        let kept = &mut self.pools[pool.at()].kept;
+        *kept = (u32::from(*kept) + after - before) as u16;
+        self.check(pool);
+    }
+
+    /// The erased blocks that are kept are those that the held pages of their frontiers need.
+    pub(in crate::ftl) fn audit_held(&self) -> Result<(), String> {
+        let mut kept = vec![0u32; self.pools.len()];
+        for (at, &held) in self.held.iter().enumerate() {
+            let plane = PlaneId(at as u32 / self.frontiers);
+            kept[self.pool(plane).at()] += self.blocks_for(at, held);
+        }
+        let counted = self.pools.iter().map(|pool| u32::from(pool.kept));
+        match counted.zip(&kept).position(|(counted, &kept)| counted != kept) {
+            Some(pool) => Err(format!(
+                "pool {pool} keeps {} erased blocks, and {} are needed for what is held",
+                self.pools[pool].kept, kept[pool]
+            )),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Writes and TRIMs of parity groups without time: all pages of an update are programmed, then all are committed.
+//!
+//! Equal to the timed machine at queue depth 1: room in all pools first, then the programs, then the commits, then
+//! the demands of the pools.
+
+use super::Functional;
+use crate::ftl::raid::verify::mix;
+use crate::ftl::raid::{Change, GroupId, Method, Plan};
+use crate::host::device::DeviceError;
+use crate::nand::flash::{Payload, fill_digest};
+use crate::units::{Lpn, PlaneId, Ppn};
+use std::ops::Range;
+
+/// Largest number of pages in a group.
+const MOST: usize = 64;
+
+/// What the updates of parity groups have cost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct GroupTally {
+    /// Pages of parity programmed.
+    pub parity_pages: u64,
+    /// Pages read for it.
+    pub reads: u64,
+    /// Updates of whole groups.
+    pub full: u64,
+    /// Updates by read-modify-write.
+    pub modified: u64,
+    /// Updates by reconstruct-write.
+    pub reconstructed: u64,
+    /// Groups that a TRIM left without data.
+    pub dropped: u64,
+}
+
+impl GroupTally {
+    fn count(&mut self, plan: &Plan) {
+        self.reads += u64::from(plan.reads.count_ones());
+        self.parity_pages += u64::from(plan.method != Method::Drop);
+        *match plan.method {
+            Method::Full => &mut self.full,
+            Method::ReadModify => &mut self.modified,
+            Method::Reconstruct => &mut self.reconstructed,
+            Method::Drop => &mut self.dropped,
+        } += 1;
+    }
+}
+
+impl Functional {
+    /// Write `count` pages from `first` on, group by group if the device has parity.
+    ///
+    /// # Errors
+    /// As [`Functional::write`].
+    pub fn write_run(&mut self, first: Lpn, count: u32, stream: u8) -> Result<(), DeviceError> {
+        if self.ftl.groups.is_none() {
+            return (first.0..first.0 + count).try_for_each(|lpn| self.write(Lpn(lpn), stream));
+        }
+        assert!(first.0 + count <= self.ftl.geo.user_pages, "{first:?} + {count} is too far");
+        let stream = self.ftl.space.host_stream(stream);
+        let (mut at, end) = (first.0, first.0 + count);
+        while at < end {
+            let (group, positions) = self.part_of_group(at, end);
+            let pages = positions.len() as u32;
+            self.sequence += u64::from(pages);
+            self.tally.host_pages += u64::from(pages);
+            self.write_group(group, positions, stream)?;
+            at += pages;
+        }
+        Ok(())
+    }
+
+    /// Unmap `count` pages from `first` on. Returns how many were mapped.
+    ///
+    /// # Errors
+    /// As [`Functional::write`]: with parity a TRIM writes.
+    pub fn trim_run(&mut self, first: Lpn, count: u32) -> Result<u64, DeviceError> {
+        let mut trimmed = 0;
+        if self.ftl.groups.is_none() {
+            (first.0..first.0 + count).for_each(|lpn| trimmed += u64::from(self.trim(Lpn(lpn))));
+            return Ok(trimmed);
+        }
+        assert!(first.0 + count <= self.ftl.geo.user_pages, "{first:?} + {count} is too far");
+        let (mut at, end) = (first.0, first.0 + count);
+        while at < end {
+            let (group, positions) = self.part_of_group(at, end);
+            at += positions.len() as u32;
+            trimmed += self.trim_group(group, positions)?;
+        }
+        Ok(trimmed)
+    }
+
+    /// The group of page `at`, and the positions in it of the pages from there up to `end`.
+    fn part_of_group(&self, at: u32, end: u32) -> (GroupId, Range<u32>) {
+        let groups = self.ftl.groups.as_deref().expect("the caller has checked");
+        let (group, from) = (groups.group_of(Lpn(at)), groups.position(Lpn(at)));
+        assert!(at < end && end <= self.ftl.geo.user_pages, "pages {at} to {end}");
+        (group, from..groups.data_pages().min(from + end - at))
+    }
+
+    /// Write the first `pages` pages in order, a group at a time. False: `keep_going` ended it.
+    pub(super) fn fill_groups(
+        &mut self,
+        pages: u64,
+        keep_going: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<bool, DeviceError> {
+        let groups = self.ftl.groups.as_deref().expect("the caller has checked");
+        let step = u64::from(groups.data_pages());
+        let mut at = 0;
+        while at < pages {
+            if self.is_time_to_look() && !keep_going(at) {
+                return Ok(false);
+            }
+            self.write_run(Lpn(at as u32), step.min(pages - at) as u32, 0)?;
+            at += step;
+        }
+        Ok(true)
+    }
+
+    /// Write the pages at `positions` of `group`, which have been admitted.
+    pub(super) fn write_group(
+        &mut self,
+        group: GroupId,
+        positions: Range<u32>,
+        stream: u32,
+    ) -> Result<(), DeviceError> {
+        let groups = self.ftl.groups.as_deref().expect("a device with groups");
+        assert!(!positions.is_empty() && positions.end <= groups.data_pages(), "{positions:?}");
+        let mut changes = [Change::None; MOST];
+        positions.clone().for_each(|p| changes[p as usize] = Change::Whole);
+        let plan = self.ftl.plan_group(group, &changes[..groups.data_pages() as usize], |_| false);
+        let mut parity = self.ftl.sum_of_sources(group, &plan);
+        let mut pages = [(Lpn::NONE, PlaneId::NONE, Ppn::NONE); MOST];
+        let all = positions.chain([groups.data_pages()]).map(|p| groups.page(group, p));
+        let mut count = 0;
+        for lpn in all {
+            pages[count] = (lpn, groups.home(lpn), Ppn::NONE);
+            count += 1;
+        }
+        let (pages, data) = (&mut pages[..count], count as u64 - 1);
+        self.groups.count(&plan);
+        for &(_, plane, _) in &*pages {
+            self.hold(plane, stream)?;
+        }
+        for (i, (lpn, plane, ppn)) in pages.iter_mut().enumerate() {
+            let sequence = (self.sequence - data) + (i as u64 + 1).min(data);
+            let is_parity = i as u64 == data;
+            *ppn = self.ftl.program_group(*plane, stream, *lpn, is_parity);
+            if self.ftl.flash.keeps_contents() {
+                let new = Payload { digest: fill_digest(*lpn, sequence), bytes: None };
+                if !is_parity {
+                    mix(&mut parity, &new);
+                }
+                let payload = if is_parity { &parity } else { &new };
+                self.ftl.flash.store(*ppn, sequence, payload);
+            }
+        }
+        self.commit_pages(pages);
+        if self.plugs.any() { self.heed_policies() } else { Ok(()) }
+    }
+
+    /// Unmap the pages at `positions` of `group`. Returns how many were mapped.
+    fn trim_group(&mut self, group: GroupId, positions: Range<u32>) -> Result<u64, DeviceError> {
+        let groups = self.ftl.groups.as_deref().expect("a device with groups");
+        let mut changes = [Change::None; MOST];
+        let mapped: Vec<Lpn> = positions
+            .map(|p| (p, groups.page(group, p)))
+            .filter(|&(_, lpn)| self.ftl.owners.committed(lpn).is_some())
+            .map(|(p, lpn)| {
+                changes[p as usize] = Change::Trim;
+                lpn
+            })
+            .collect();
+        if mapped.is_empty() {
+            return Ok(0);
+        }
+        let plan = self.ftl.plan_group(group, &changes[..groups.data_pages() as usize], |_| false);
+        let (lpn, home) = (groups.parity(group), groups.home(groups.parity(group)));
+        let parity = self.ftl.sum_of_sources(group, &plan);
+        self.groups.count(&plan);
+        let mut written = None;
+        if plan.method == Method::Drop {
+            self.released_by_trim(lpn);
+        } else {
+            self.hold(home, 0)?;
+            let ppn = self.ftl.program_group(home, 0, lpn, true);
+            if self.ftl.flash.keeps_contents() {
+                self.ftl.flash.store(ppn, self.sequence, &parity);
+            }
+            written = Some((lpn, home, ppn));
+        }
+        mapped.iter().for_each(|&lpn| self.released_by_trim(lpn));
+        self.commit_pages(written.as_slice());
+        self.meet_demands();
+        Ok(mapped.len() as u64)
+    }
+
+    /// `lpn` is unmapped.
+    fn released_by_trim(&mut self, lpn: Lpn) {
+        let (_, old) = self.ftl.trim(lpn);
+        if self.agenda.watches_releases() {
+            self.page_released(old);
+        }
+    }
+
+    /// Hold a page of frontier `stream` on `plane`, collecting until there is one.
+    fn hold(&mut self, plane: PlaneId, stream: u32) -> Result<(), DeviceError> {
+        let pool = self.ftl.geo.pool_of(plane);
+        debug_assert!(plane.0 < self.ftl.geo.planes, "there is no {plane:?}");
+        while !self.ftl.space.can_hold(plane, stream) {
+            if !self.collect_next(pool) {
+                let waiting = (1, 0);
+                return Err(crate::sim::no_room::no_space(
+                    &self.ftl,
+                    pool,
+                    &self.plugs,
+                    waiting,
+                    "",
+                ));
+            }
+        }
+        self.ftl.space.hold(plane, stream);
+        Ok(())
+    }
+
+    /// The pages of an update, all programmed, are committed; then demands are met.
+    fn commit_pages(&mut self, pages: &[(Lpn, PlaneId, Ppn)]) {
+        assert!(pages.len() <= MOST, "{} pages of a group", pages.len());
+        let mut replaced = [None; MOST];
+        for (&(lpn, _, ppn), replaced) in pages.iter().zip(&mut replaced) {
+            *replaced = self.ftl.replace_in_group(lpn, ppn);
+            self.ftl.settle_landed(ppn);
+        }
+        for (&(_, plane, _), replaced) in pages.iter().zip(replaced) {
+            self.page_written(plane, replaced);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! A write or TRIM arrives, and becomes updates of the groups that it touches.
+//!
+//! Its pages are admitted at once, as without parity: from here on reads see the new data, in the controller. The
+//! committed page of each stays valid under its slot until the update commits, because the parity covers it.
+
+use super::{Changed, Update};
+use crate::ftl::map::Entry;
+use crate::ftl::raid::{Change, GroupId};
+use crate::host::link::Toward;
+use crate::host::request::Request;
+use crate::metrics::counters::Parts;
+use crate::nand::flash::Payload;
+use crate::sim::array::event::Timer;
+use crate::sim::array::op::{Op, OpKind, Work};
+use crate::sim::front::{Pages, byte_range};
+use crate::sim::ssd::Ssd;
+use crate::units::{Lpn, OpSlot, RequestSlot, UpdateSlot};
+use std::ops::Range;
+
+impl Ssd {
+    /// Parts of a write of `pages`: the groups that it touches or, without parity, its pages.
+    pub(in crate::sim) fn parts_of_write(&self, pages: Pages) -> u32 {
+        let Some(groups) = self.ftl.groups.as_deref() else { return pages.count };
+        assert!(pages.count > 0, "a write of nothing");
+        let last = Lpn(pages.first + pages.count - 1);
+        groups.group_of(last).0 - groups.group_of(Lpn(pages.first)).0 + 1
+    }
+
+    /// The groups that `pages` touch, each with those pages.
+    fn by_group(&self, pages: Pages) -> Vec<(GroupId, Range<u32>)> {
+        let groups = self.ftl.groups.as_deref().expect("a device with parity");
+        let (mut at, end) = (pages.first, pages.first + pages.count);
+        let mut parts = Vec::new();
+        while at < end {
+            let left = groups.data_pages() - groups.position(Lpn(at));
+            let upto = end.min(at + left);
+            parts.push((groups.group_of(Lpn(at)), at..upto));
+            at = upto;
+        }
+        assert_eq!(parts.iter().map(|(_, lpns)| lpns.len() as u32).sum::<u32>(), pages.count);
+        parts
+    }
+
+    fn new_update(&mut self, group: GroupId, request: RequestSlot, stream: u8) -> UpdateSlot {
+        let now = self.array.now;
+        debug_assert!(group.0 < self.ftl.groups.as_deref().map_or(0, |g| g.count()), "{group:?}");
+        let waited = now - self.front.requests.at(request).arrival;
+        let parts = Parts { queue_ns: waited.0, ..Parts::default() };
+        let raid = self.raid.as_mut().expect("a device with parity");
+        raid.insert(group, request, stream, (now, parts))
+    }
+
+    /// The write `request` of `pages`, in request slot `slot`, is admitted.
+    #[inline(never)]
+    pub(in crate::sim) fn admit_to_groups(
+        &mut self,
+        slot: RequestSlot,
+        pages: Pages,
+        request: &Request,
+        data: Option<&[u8]>,
+    ) {
+        for (group, lpns) in self.by_group(pages) {
+            let update = self.new_update(group, slot, request.stream);
+            for lpn in lpns.map(Lpn) {
+                let page = self.admit_to_group(update, lpn, request, data);
+                if self.front.link.is_some() {
+                    self.page_of_group_comes_in(page, lpn.0 == pages.first, request);
+                    self.raid_update(update).pages_in.add(1);
+                }
+            }
+            self.update_goes_on(update);
+        }
+    }
+
+    pub(super) fn raid_update(&mut self, update: UpdateSlot) -> &mut Update {
+        self.raid.as_mut().expect("a device with parity").get(update)
+    }
+
+    /// The page `lpn` of `request`, which `update` will write, is admitted. Returns its slot.
+    fn admit_to_group(
+        &mut self,
+        update: UpdateSlot,
+        lpn: Lpn,
+        request: &Request,
+        data: Option<&[u8]>,
+    ) -> OpSlot {
+        let old = self.ftl.owners.newest(lpn);
+        let (range, at) = byte_range(&self.ftl.geo, request, lpn);
+        let partial = range != (0, 512 << self.ftl.geo.sector_shift);
+        self.front.sequence += 1;
+        assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is not the host's");
+        let home = self.ftl.groups.as_deref().expect("parity").home(lpn);
+        let work = Work::GroupWrite { update, stream: request.stream, parity: false };
+        let parts = self.raid_update(update).parts;
+        let sequence = self.front.sequence;
+        let op = Op { sequence, parts, ..Op::new(work, lpn, home, self.array.now) };
+        let slot = self.array.ops.insert(op);
+        if let Some(content) = &mut self.ledger.content {
+            let before = content.before(old, &self.ftl.flash);
+            let data = data.map(|d| &d[at..at + range.1 - range.0]);
+            let payload = content.compose(lpn, sequence, range, &before, data);
+            content.admit(slot, lpn, payload);
+        }
+        if let Some(page) = self.ftl.admit(lpn, slot) {
+            self.wake_readers(page);
+        }
+        let change = if partial { Change::Part } else { Change::Whole };
+        self.raid_update(update).pages.push(Changed { lpn, slot, change });
+        slot
+    }
+
+    /// The page in `slot` crosses the link; `first`: of its request.
+    fn page_of_group_comes_in(&mut self, slot: OpSlot, first: bool, request: &Request) {
+        let (range, _) = byte_range(&self.ftl.geo, request, self.array.ops[slot].lpn);
+        let link = self.front.link.as_mut().expect("the caller has checked");
+        let (begin, end) = link.carry(self.array.now, Toward::Device, (range.1 - range.0) as u64);
+        if first {
+            link.write_from = begin;
+        }
+        assert!(end >= link.write_from, "a page has crossed before its write began to");
+        let op = &mut self.array.ops[slot];
+        op.parts.queue_ns += (link.write_from - self.array.now).0;
+        op.parts.transfer_ns += (end - link.write_from).0;
+        self.array.set_timer(end, Timer::CameIn(slot));
+    }
+
+    /// The TRIM of `pages`, in request slot `slot`, is admitted. Groups without data left are dropped at once, unless
+    /// an update is under way; the others are parts of the request, as their parity has to be programmed.
+    #[inline(never)]
+    pub(in crate::sim) fn trim_groups(&mut self, slot: RequestSlot, pages: Pages) {
+        for (group, lpns) in self.by_group(pages) {
+            let trimmed: Vec<Lpn> = lpns.map(Lpn).filter(|&lpn| self.holds_data(lpn)).collect();
+            if trimmed.is_empty() {
+                continue;
+            }
+            self.ledger.measured.host.pages_trimmed += trimmed.len() as u64;
+            if let Some(content) = &mut self.ledger.content {
+                trimmed.iter().for_each(|&lpn| content.trim(lpn));
+            }
+            if self.leaves_nothing(group, &trimmed) {
+                self.drop_group(group, &trimmed);
+                continue;
+            }
+            let update = self.new_update(group, slot, 0);
+            self.front.requests.get(slot).parts.add(1);
+            for lpn in trimmed {
+                let home = self.ftl.groups.as_deref().expect("parity").home(lpn);
+                let op = Op::new(Work::GroupTrim { update }, lpn, home, self.array.now);
+                let trim = self.array.ops.insert(op);
+                if let Some(content) = &mut self.ledger.content {
+                    content.carry(trim, Payload::default());
+                }
+                if let Some(page) = self.ftl.admit(lpn, trim) {
+                    self.wake_readers(page);
+                }
+                let change = Change::Trim;
+                self.raid_update(update).pages.push(Changed { lpn, slot: trim, change });
+            }
+            self.update_goes_on(update);
+        }
+    }
+
+    /// Whether the newest admitted state of `lpn` is data.
+    fn holds_data(&self, lpn: Lpn) -> bool {
+        match self.ftl.owners.newest(lpn) {
+            Entry::Unmapped => false,
+            Entry::Page(_) => true,
+            Entry::Slot(slot) => !self.is_trim(slot),
+        }
+    }
+
+    /// Whether the newest of an LPN, which is in `slot`, is that it has been trimmed.
+    pub(in crate::sim) fn is_trim(&self, slot: OpSlot) -> bool {
+        self.array.ops[slot].kind() == OpKind::GroupTrim
+    }
+
+    /// Whether `group`, of which no update is under way, has no data beside `trimmed`.
+    fn leaves_nothing(&self, group: GroupId, trimmed: &[Lpn]) -> bool {
+        let raid = self.raid.as_ref().expect("a device with parity");
+        let groups = self.ftl.groups.as_deref().expect("a device with parity");
+        let stays = |lpn: Lpn| {
+            let data = !groups.is_parity(lpn) && !trimmed.contains(&lpn);
+            data && self.ftl.owners.committed(lpn).is_some()
+        };
+        debug_assert!(trimmed.iter().all(|&lpn| groups.group_of(lpn) == group), "of another group");
+        !raid.is_locked(group) && !groups.pages(group).any(stays)
+    }
+
+    /// All data of `group`, and its parity with them, are unmapped.
+    fn drop_group(&mut self, group: GroupId, trimmed: &[Lpn]) {
+        let parity = self.ftl.groups.as_deref().expect("parity").parity(group);
+        assert!(!trimmed.is_empty(), "{group:?} has no data to lose");
+        self.ledger.measured.raid.dropped += 1;
+        for &lpn in trimmed.iter().chain([&parity]) {
+            let (_, committed) = self.ftl.trim(lpn);
+            let page = committed.expect("a group at rest holds its data");
+            self.page_disowned(page);
+            self.wake_readers(page);
+            self.raid.as_mut().expect("parity").kept.forget(lpn);
+        }
+    }
+}

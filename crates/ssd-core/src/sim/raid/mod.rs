@@ -1,0 +1,258 @@
+//! Updates of parity groups under way: which group each of them changes, where it stands, and who waits behind it.
+//!
+//! A group is locked by one update at a time, first come first served. What happens to an update is in `update`; how
+//! one begins, in `admit`.
+
+mod admit;
+mod kept;
+mod update;
+
+use super::join::Join;
+use crate::config::Config;
+use crate::ftl::Ftl;
+use crate::ftl::raid::{Change, GroupId, Method, Plan};
+use crate::metrics::counters::Parts;
+use crate::nand::flash::Payload;
+use crate::units::{Lpn, Nanos, OpSlot, PoolId, RequestSlot, UpdateSlot};
+use kept::KeptPages;
+use std::collections::{BTreeMap, VecDeque};
+
+/// A page that an update changes.
+#[derive(Clone, Copy, Debug)]
+struct Changed {
+    lpn: Lpn,
+    /// Its operation, which the map names while its data are the newest.
+    slot: OpSlot,
+    change: Change,
+}
+
+/// Where an update stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// Its data are on their way, or another update has locked the group.
+    InLine,
+    /// It has locked the group and reads.
+    Reading,
+    /// It has read everything, and a pool has no room.
+    WaitsForRoom,
+    /// Its pages are programmed.
+    Programming,
+}
+
+/// An update of one group for one request.
+#[derive(Clone, Debug)]
+struct Update {
+    group: GroupId,
+    request: RequestSlot,
+    stream: u8,
+    stage: Stage,
+    /// Pages that have not crossed the link.
+    pages_in: Join,
+    /// Operations of the present step that have not ended.
+    steps: Join,
+    /// Since when it waits in line or for room.
+    since: Nanos,
+    /// Where the time of its request has gone so far.
+    parts: Parts,
+    pages: Vec<Changed>,
+    plan: Plan,
+    /// What the parity is made of, as far as it is known.
+    sum: Payload,
+    /// The operation that programs the parity.
+    parity: OpSlot,
+    /// The update behind it in line.
+    next: UpdateSlot,
+}
+
+/// Updates that want a group: the first has locked it, or will when its data are there.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    first: UpdateSlot,
+    last: UpdateSlot,
+}
+
+/// All updates under way.
+pub(crate) struct Raid {
+    updates: Vec<Update>,
+    free: Vec<UpdateSlot>,
+    lines: BTreeMap<GroupId, Line>,
+    /// Updates that wait for room, first come first served in each pool.
+    waiting: VecDeque<UpdateSlot>,
+    /// Something has happened that may have made room.
+    pub(super) room_changed: bool,
+    /// Pools that an update before the one examined waits for.
+    wanted: Vec<bool>,
+    kept: KeptPages,
+}
+
+impl Raid {
+    /// Of a device with parity groups.
+    pub(crate) fn new(config: &Config, ftl: &Ftl) -> Option<Box<Raid>> {
+        ftl.groups.as_ref()?;
+        Some(Box::new(Raid {
+            updates: Vec::new(),
+            free: Vec::new(),
+            lines: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            room_changed: false,
+            wanted: vec![false; ftl.geo.pools as usize],
+            kept: KeptPages::new(config.raid.read_buffer_pages as usize),
+        }))
+    }
+
+    /// A new update of `group`, last in its line.
+    fn insert(
+        &mut self,
+        group: GroupId,
+        request: RequestSlot,
+        stream: u8,
+        (now, parts): (Nanos, Parts),
+    ) -> UpdateSlot {
+        let pages = Vec::new();
+        let plan = Plan { method: Method::Drop, reads: 0, sources: 0 };
+        let mut new = Update {
+            group,
+            request,
+            stream,
+            stage: Stage::InLine,
+            pages_in: Join::default(),
+            steps: Join::default(),
+            since: now,
+            parts,
+            pages,
+            plan,
+            sum: Payload::default(),
+            parity: OpSlot::NONE,
+            next: UpdateSlot::NONE,
+        };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                // The list of its pages keeps its memory.
+                new.pages = std::mem::take(&mut self.updates[slot.at()].pages);
+                new.pages.clear();
+                self.updates[slot.at()] = new;
+                slot
+            }
+            None => {
+                self.updates.push(new);
+                UpdateSlot((self.updates.len() - 1) as u32)
+            }
+        };
+        match self.lines.get_mut(&group) {
+            Some(line) => {
+                debug_assert_ne!(line.last, slot, "{slot:?} stands behind itself");
+                self.updates[line.last.at()].next = slot;
+                line.last = slot;
+            }
+            None => {
+                self.lines.insert(group, Line { first: slot, last: slot });
+            }
+        }
+        slot
+    }
+
+    fn get(&mut self, slot: UpdateSlot) -> &mut Update {
+        debug_assert!(!self.free.contains(&slot), "{slot:?} is over");
+        &mut self.updates[slot.at()]
+    }
+
+    fn at(&self, slot: UpdateSlot) -> &Update {
+        debug_assert!(!self.free.contains(&slot), "{slot:?} is over");
+        &self.updates[slot.at()]
+    }
+
+    /// Whether `slot` is the first in its line.
+    fn is_first(&self, slot: UpdateSlot) -> bool {
+        self.lines.get(&self.at(slot).group).is_some_and(|line| line.first == slot)
+    }
+
+    /// Whether an update of `group` is under way.
+    fn is_locked(&self, group: GroupId) -> bool {
+        self.lines.contains_key(&group)
+    }
+
+    /// The update in `slot`, which has locked its group, is over. Returns the one that is first now.
+    fn remove(&mut self, slot: UpdateSlot) -> Option<UpdateSlot> {
+        assert!(self.is_first(slot), "{slot:?} ends before it has locked its group");
+        let Update { group, next, .. } = *self.at(slot);
+        self.free.push(slot);
+        if next == UpdateSlot::NONE {
+            self.lines.remove(&group);
+            return None;
+        }
+        let line = self.lines.get_mut(&group).expect("it is in line");
+        assert_ne!(line.last, slot, "{slot:?} is last and followed by {next:?}");
+        line.first = next;
+        Some(next)
+    }
+
+    /// The request of an update.
+    pub(crate) fn request_of(&self, update: UpdateSlot) -> RequestSlot {
+        self.at(update).request
+    }
+
+    /// Whether an update waits for room in `pool`.
+    pub(crate) fn waits_for(&self, ftl: &Ftl, pool: PoolId) -> bool {
+        let lacks = |lpn: Lpn, stream: u8| {
+            let plane = ftl.groups.as_deref().expect("parity").home(lpn);
+            let stream = ftl.space.host_stream(stream);
+            ftl.geo.pool_of(plane) == pool && !ftl.space.can_hold(plane, stream)
+        };
+        self.waiting.iter().map(|&slot| self.at(slot)).any(|update| {
+            let groups = ftl.groups.as_deref().expect("parity");
+            update.written(groups.parity(update.group)).any(|lpn| lacks(lpn, update.stream))
+        })
+    }
+
+    /// Every line has one update that has locked the group, and pages programmed or being programmed hold room.
+    pub(crate) fn audit(&self) -> Result<(), String> {
+        let mut seen = 0;
+        for (group, line) in &self.lines {
+            let mut at = line.first;
+            while at != UpdateSlot::NONE {
+                let update = self.at(at);
+                seen += 1;
+                if update.group != *group {
+                    return Err(format!(
+                        "{at:?} of {:?} is in the line of {group:?}",
+                        update.group
+                    ));
+                }
+                if at != line.first && update.stage != Stage::InLine {
+                    return Err(format!(
+                        "{at:?} is {:?} and has not locked {group:?}",
+                        update.stage
+                    ));
+                }
+                if update.next == UpdateSlot::NONE && at != line.last {
+                    return Err(format!("the line of {group:?} ends at {at:?}"));
+                }
+                at = update.next;
+            }
+        }
+        let alive = self.updates.len() - self.free.len();
+        if seen != alive {
+            return Err(format!("{seen} updates are in line, {alive} are under way"));
+        }
+        let waits = |slot: &UpdateSlot| self.at(*slot).stage == Stage::WaitsForRoom;
+        if !self.waiting.iter().all(waits) {
+            return Err("an update waits for room, and is elsewhere".to_string());
+        }
+        self.kept.audit()
+    }
+}
+
+impl Update {
+    /// The pages that it programs; `parity`: that of its group.
+    fn written(&self, parity: Lpn) -> impl Iterator<Item = Lpn> + '_ {
+        let data = self.pages.iter().filter(|page| page.is_written()).map(|page| page.lpn);
+        let parity = (self.plan.method != Method::Drop).then_some(parity);
+        data.chain(parity)
+    }
+}
+
+impl Changed {
+    fn is_written(&self) -> bool {
+        matches!(self.change, Change::Whole | Change::Part)
+    }
+}

@@ -1,0 +1,317 @@
+//! The steps of an update: it locks its group, reads what the new parity is made of, waits until all of its pools have
+//! room, programs, and commits all its pages at once.
+//!
+//! Paper: Liang et al., IEICE Electronics Express 2018, section 3.1 and 4.2. Where it is silent, decided:
+//! - an update begins when the one before it in the same group has ended, in order of arrival;
+//! - its programs wait for all of its reads;
+//! - it holds a page in each of its pools before its first program, or in none, so that updates cannot wait for each
+//!   other; a pool that an earlier update waits for is not taken from by a later one;
+//! - the pages it replaces, old parity included, stay valid until all new ones are programmed.
+
+use super::{Stage, Update};
+use crate::ftl::raid::verify::mix;
+use crate::ftl::raid::{Change, Method};
+use crate::metrics::counters::Parts;
+use crate::nand::flash::Payload;
+use crate::sched::order::{R_HOST, W_HOST};
+use crate::sim::array::op::{Op, Work};
+use crate::sim::join::Join;
+use crate::sim::ssd::Ssd;
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, UpdateSlot};
+
+impl Ssd {
+    /// The page in `slot` of `update` has crossed the link.
+    pub(in crate::sim) fn page_of_group_is_in(&mut self, slot: OpSlot, update: UpdateSlot) {
+        let (now, parts) = (self.array.now, self.array.ops[slot].parts);
+        let of = self.raid_update(update);
+        assert_eq!(of.stage, Stage::InLine, "{update:?} has begun without its data");
+        (of.parts, of.since) = (parts, now);
+        if of.pages_in.part_ends() {
+            self.update_goes_on(update);
+        }
+    }
+
+    /// `update` begins if it is first in line and its data are there.
+    pub(super) fn update_goes_on(&mut self, update: UpdateSlot) {
+        let raid = self.raid.as_ref().expect("a device with parity");
+        if raid.at(update).pages_in.is_done() && raid.is_first(update) {
+            self.begin_update(update);
+        }
+    }
+
+    /// `update` has locked its group: it reads.
+    fn begin_update(&mut self, update: UpdateSlot) {
+        let now = self.array.now;
+        let groups = self.ftl.groups.as_deref().expect("a device with parity");
+        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        let of = &raid.updates[update.at()];
+        assert_eq!(of.stage, Stage::InLine, "{update:?} begins twice");
+        let group = of.group;
+        let mut changes = [Change::None; 64];
+        for page in &of.pages {
+            changes[groups.position(page.lpn) as usize] = page.change;
+        }
+        let kept = |lpn| raid.kept.has(lpn);
+        let plan = self.ftl.plan_group(group, &changes[..groups.data_pages() as usize], kept);
+        let mut sum = Payload::default();
+        let (mut saved, mut reads) = (0, Vec::new());
+        for (position, lpn) in (0..).zip(groups.pages(group)) {
+            if plan.reads(position) {
+                reads.push(lpn);
+            } else if plan.has_source(position) {
+                mix(&mut sum, raid.kept.payload(lpn).expect("a source is read, or kept"));
+                saved += 1;
+            }
+        }
+        let of = &mut raid.updates[update.at()];
+        of.parts.queue_ns += (now - of.since).0;
+        (of.plan, of.sum, of.stage) = (plan, sum, Stage::Reading);
+        of.steps = Join::of(reads.len() as u32);
+        let (parts, nothing) = (of.parts, reads.is_empty());
+        let rests = of.pages.iter().filter(|page| page.change == Change::Part);
+        let rests = rests.filter(|page| plan.reads(groups.position(page.lpn))).count();
+        self.ledger.measured.host.rmw += rests as u64;
+        let counts = &mut self.ledger.measured.raid;
+        counts.kept += saved;
+        *match plan.method {
+            Method::Full => &mut counts.full,
+            Method::ReadModify => &mut counts.rmw,
+            Method::Reconstruct => &mut counts.rcw,
+            Method::Drop => &mut counts.dropped,
+        } += 1;
+        for lpn in reads {
+            let page = self.ftl.owners.committed(lpn).expect("what is read holds data");
+            let plane = self.ftl.geo.plane_of(page);
+            let op = Op { parts, ..Op::new(Work::GroupRead { update }, lpn, plane, now) };
+            let slot = self.array.ops.insert(op);
+            self.enqueue(slot, R_HOST);
+        }
+        if nothing {
+            self.update_has_read(update);
+        }
+    }
+
+    /// A page has been read for `update`; its time went to `parts` so far.
+    #[inline(never)]
+    pub(in crate::sim) fn group_read_ends(
+        &mut self,
+        slot: OpSlot,
+        update: UpdateSlot,
+        parts: &Parts,
+    ) {
+        let (lpn, ppn) = (self.array.ops[slot].lpn, self.array.ops[slot].ppn);
+        let groups = self.ftl.groups.as_deref().expect("a device with parity");
+        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        let of = &mut raid.updates[update.at()];
+        assert_eq!(of.stage, Stage::Reading, "{lpn:?} is read for {update:?}, which does not read");
+        let page = if self.ftl.flash.keeps_contents() {
+            self.ftl.flash.payload(ppn)
+        } else {
+            Payload::default()
+        };
+        if of.plan.has_source(groups.position(lpn)) {
+            mix(&mut of.sum, &page);
+        }
+        raid.kept.keep(lpn, &page);
+        if self.array.times.host_ecc_ns > 0 {
+            self.decode(slot, parts);
+        } else {
+            self.page_of_group_is_read(slot, update, parts);
+        }
+    }
+
+    /// The page that `slot` has read is in the controller.
+    pub(in crate::sim) fn page_of_group_is_read(
+        &mut self,
+        slot: OpSlot,
+        update: UpdateSlot,
+        parts: &Parts,
+    ) {
+        self.array.ops.remove(slot);
+        let of = self.raid_update(update);
+        assert_eq!(of.stage, Stage::Reading, "{update:?} does not read");
+        of.parts = *parts;
+        if of.steps.part_ends() {
+            self.update_has_read(update);
+        }
+    }
+
+    /// `update` knows its parity: it programs as soon as there is room for all of its pages.
+    fn update_has_read(&mut self, update: UpdateSlot) {
+        let now = self.array.now;
+        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        let of = &mut raid.updates[update.at()];
+        assert!(of.stage == Stage::Reading && of.steps.is_done(), "{update:?} has pages to read");
+        if of.plan.method == Method::Drop {
+            of.stage = Stage::Programming;
+            return self.commit_update(update);
+        }
+        (of.stage, of.since) = (Stage::WaitsForRoom, now);
+        if raid.waiting.is_empty() && self.hold_room(update) {
+            self.program_update(update);
+        } else {
+            let raid = self.raid.as_deref_mut().expect("a device with parity");
+            raid.waiting.push_back(update);
+            raid.room_changed = true;
+        }
+    }
+
+    /// The planes on which `update` programs, each with the page.
+    fn places_of(&self, update: UpdateSlot) -> Vec<(Lpn, PlaneId)> {
+        let groups = self.ftl.groups.as_deref().expect("a device with parity");
+        let of = self.raid.as_ref().expect("a device with parity").at(update);
+        of.written(groups.parity(of.group)).map(|lpn| (lpn, groups.home(lpn))).collect()
+    }
+
+    /// Hold room for every page of `update`, or none.
+    fn hold_room(&mut self, update: UpdateSlot) -> bool {
+        let stream = self.raid.as_ref().expect("a device with parity").at(update).stream;
+        let stream = self.ftl.space.host_stream(stream);
+        let places = self.places_of(update);
+        let lacking = places.iter().filter(|&&(_, plane)| !self.ftl.space.can_hold(plane, stream));
+        let mut fits = true;
+        for &(_, plane) in lacking {
+            self.gc.agenda.consider(self.ftl.geo.pool_of(plane));
+            fits = false;
+        }
+        debug_assert!(places.len() <= 64, "{update:?} programs {} pages", places.len());
+        if fits {
+            places.iter().for_each(|&(_, plane)| self.ftl.space.hold(plane, stream));
+        }
+        fits
+    }
+
+    /// Room may have come: updates that wait for some take it, first come first served in each pool.
+    #[inline(never)]
+    pub(in crate::sim) fn let_updates_in(&mut self) {
+        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        raid.room_changed = false;
+        raid.wanted.fill(false);
+        let mut waiting = std::mem::take(&mut raid.waiting);
+        let mut still = std::collections::VecDeque::new();
+        while let Some(update) = waiting.pop_front() {
+            let pools: Vec<usize> = self
+                .places_of(update)
+                .iter()
+                .map(|&(_, plane)| self.ftl.geo.pool_of(plane).at())
+                .collect();
+            let raid = self.raid.as_deref_mut().expect("a device with parity");
+            let before = pools.iter().any(|&pool| raid.wanted[pool]);
+            if !before && self.hold_room(update) {
+                self.program_update(update);
+                continue;
+            }
+            let raid = self.raid.as_deref_mut().expect("a device with parity");
+            pools.into_iter().for_each(|pool| raid.wanted[pool] = true);
+            still.push_back(update);
+        }
+        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        assert!(raid.waiting.is_empty(), "an update has come to wait for room meanwhile");
+        raid.waiting = still;
+    }
+
+    /// `update` has room: its pages and the parity are programmed.
+    fn program_update(&mut self, update: UpdateSlot) {
+        let now = self.array.now;
+        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        let of = &mut raid.updates[update.at()];
+        assert_eq!(of.stage, Stage::WaitsForRoom, "{update:?} is programmed out of turn");
+        let waited = now - of.since;
+        of.parts.gc_wait_ns += waited.0;
+        self.ledger.measured.raid.waited_for_room += u64::from(waited > Nanos::ZERO);
+        of.stage = Stage::Programming;
+        let Update { group, stream, parts, .. } = *of;
+        let mut sum = std::mem::take(&mut of.sum);
+        let written: Vec<OpSlot> =
+            of.pages.iter().filter(|page| page.is_written()).map(|page| page.slot).collect();
+        of.steps = Join::of(written.len() as u32 + 1);
+        let groups = self.ftl.groups.as_deref().expect("a device with parity");
+        let lpn = groups.parity(group);
+        let work = Work::GroupWrite { update, stream, parity: true };
+        let sequence = self.front.sequence;
+        let op = Op { sequence, parts, ..Op::new(work, lpn, groups.home(lpn), now) };
+        let parity = self.array.ops.insert(op);
+        if let Some(content) = &mut self.ledger.content {
+            written.iter().for_each(|&slot| mix(&mut sum, content.of_slot(slot)));
+            content.carry(parity, sum);
+        }
+        self.raid_update(update).parity = parity;
+        for slot in written {
+            self.array.ops[slot].parts = parts;
+            self.enqueue(slot, W_HOST);
+        }
+        self.enqueue(parity, W_HOST);
+    }
+
+    /// A page of `update` has been programmed; its time went to `parts` so far.
+    #[inline(never)]
+    pub(in crate::sim) fn group_write_ends(&mut self, ppn: Ppn, update: UpdateSlot, parts: &Parts) {
+        self.ftl.land(ppn);
+        let of = self.raid_update(update);
+        assert_eq!(of.stage, Stage::Programming, "{ppn:?} is programmed for {update:?}");
+        of.parts = *parts;
+        if of.steps.part_ends() {
+            self.commit_update(update);
+        }
+    }
+
+    /// Every page of `update` is on flash: all of them replace the old ones, and the next update of the group begins.
+    fn commit_update(&mut self, update: UpdateSlot) {
+        let of = self.raid_update(update);
+        assert!(of.stage == Stage::Programming && of.steps.is_done(), "{update:?} has pages left");
+        let (pages, parity, method) = (std::mem::take(&mut of.pages), of.parity, of.plan.method);
+        let (group, request, parts) = (of.group, of.request, of.parts);
+        for page in &pages {
+            let before = if page.is_written() {
+                let ppn = self.array.ops[page.slot].ppn;
+                let before = self.ftl.claim_in_group(page.lpn, page.slot, ppn);
+                self.page_of_group_commits(ppn);
+                before
+            } else {
+                self.ftl.trim_in_group(page.lpn, page.slot)
+            };
+            self.page_of_group_is_replaced(page.lpn, before);
+            self.array.ops.remove(page.slot);
+        }
+        let lpn = self.ftl.groups.as_deref().expect("a device with parity").parity(group);
+        if method == Method::Drop {
+            let (_, before) = self.ftl.trim(lpn);
+            self.page_of_group_is_replaced(lpn, before);
+        } else {
+            let ppn = self.array.ops[parity].ppn;
+            let before = self.ftl.replace_in_group(lpn, ppn);
+            self.page_of_group_commits(ppn);
+            self.page_of_group_is_replaced(lpn, before);
+            self.array.ops.remove(parity);
+        }
+        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        raid.updates[update.at()].pages = pages;
+        let next = raid.remove(update);
+        self.part_ends(request, &parts);
+        if let Some(next) = next {
+            self.update_goes_on(next);
+        }
+    }
+
+    /// `ppn` is committed: its block may be full now, and the demand of its pool may have changed.
+    fn page_of_group_commits(&mut self, ppn: Ppn) {
+        assert!(self.ftl.owners.is_valid(ppn), "{ppn:?} has no owner");
+        self.ftl.settle_landed(ppn);
+        let pool = self.ftl.geo.pool_of(self.ftl.geo.plane_of(ppn));
+        if self.gc.agenda.watches_releases() {
+            self.gc.agenda.page_released(pool);
+        }
+        let opened = self.ftl.space.take_opened(pool);
+        self.gc.agenda.page_written(pool, opened);
+    }
+
+    /// `lpn` has been overwritten or trimmed, and `before` was its page.
+    fn page_of_group_is_replaced(&mut self, lpn: Lpn, before: Option<Ppn>) {
+        if let Some(before) = before {
+            debug_assert_ne!(self.ftl.owners.committed(lpn), Some(before), "{lpn:?} has not moved");
+            self.page_disowned(before);
+            self.wake_readers(before);
+        }
+        self.raid.as_mut().expect("a device with parity").kept.forget(lpn);
+    }
+}
