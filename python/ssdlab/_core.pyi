@@ -322,6 +322,12 @@ class TriggerView:
     def idle_ns(self) -> int | None:
         """Time without host operations, ns; None during one and without `idle_after_ns`."""
     @property
+    def read_waits(self) -> bool:
+        """A read of the host waits for the pool; without `watches_requests` always True."""
+    @property
+    def write_waits(self) -> bool:
+        """A write of the host waits for the pool; without `watches_requests` always True."""
+    @property
     def rng(self) -> np.random.Generator:
         """The policy's own random numbers, from the seed of the run."""
 

@@ -133,7 +133,7 @@ MODULE_ARROWS = {
     # Geometry and timing are computed from the resolved config.
     "nand": BASE | {"config"},
     # The registries of policies: names, parameters and defaults live in the policy files.
-    "config": BASE | {"ftl::gc", "ftl::place", "sched::order"},
+    "config": BASE | {"ftl::gc", "ftl::place", "ftl::raid::redirect", "sched::order"},
     "ftl": BASE | {"nand", "config"},
     "sched": BASE | {"config"},
     # What a request is: its words count and time by it.

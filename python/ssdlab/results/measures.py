@@ -239,8 +239,11 @@ class Waf:
 
 @dataclass(frozen=True)
 class Raid:
-    """Parity groups: how their parity was updated. Every write and TRIM of a group is one update;
-    `flash.programs.parity = rmw + rcw + full` in a completed run without warm-up."""
+    """Parity groups: how their parity was updated.
+
+    Every write and TRIM of a group is one update; `flash.programs.parity = rmw + rcw + full` in a
+    completed run without warm-up.
+    """
 
     rmw: int
     """Updates that read old data and old parity (read-modify-write)."""
@@ -248,6 +251,8 @@ class Raid:
     """Updates that read the pages that stay (reconstruct-write)."""
     full: int
     """Updates that left no page as it was: none is read for the parity."""
+    redirected: int
+    """Pages written to a chip of another parity group."""
     dropped: int
     """Groups that TRIMs left without data, and so without parity."""
     groups: int
@@ -256,6 +261,8 @@ class Raid:
     """Pages that were not read because the controller kept them."""
     waited_for_room: int
     """Updates that waited for room in one of their pools."""
+    deferred_gcs: int
+    """Blocks whose collection began while no request waited for their chip."""
 
 
 @dataclass(frozen=True)

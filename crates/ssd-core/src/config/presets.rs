@@ -36,6 +36,7 @@ presets! {
     "adaptive-channel-conv-0.7-all",
     "adaptive-channel-conv-0.7-half",
     "deferred-gc-raid",
+    "deferred-gc-raid-conventional",
     "greedy-8ch",
     "invalidation-rate",
     "invalidation-rate-bbgc",

@@ -1,7 +1,7 @@
 //! The reference page, from the table of keys.
 
 use super::composed::{AnyKey, Composed, of_any, tables};
-use super::keys::policy::{CONCURRENCIES, ORDERS, PLACEMENTS, TRIGGERS, VICTIMS};
+use super::keys::policy::{CONCURRENCIES, ORDERS, PLACEMENTS, REDIRECTS, TRIGGERS, VICTIMS};
 use super::keys::{Key, Slot};
 use super::presets::PRESETS;
 use super::text::quantity::{FREQUENCY, RATE, SIZE, TIME, show_time};
@@ -41,6 +41,7 @@ pub fn reference_markdown<T: Composed>() -> String {
         ("Victim policies (`gc.victim`)", VICTIMS),
         ("Concurrency rules (`gc.concurrency`)", CONCURRENCIES),
         ("Placements (`alloc.placement`)", PLACEMENTS),
+        ("Redirections (`raid.redirect`)", REDIRECTS),
         ("Orders (`sched.order`)", ORDERS),
     ] {
         let _ = writeln!(out, "\n## {title}\n");

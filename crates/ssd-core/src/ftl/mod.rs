@@ -419,6 +419,8 @@ impl Ftl {
             used_pages: self.space.used(),
             pages: self.space.good_pages(),
             idle_for: None,
+            read_waits: true,
+            write_waits: true,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::ftl::blocks::BlockState;
 use crate::ftl::gc::Demand;
 use crate::ftl::gc::agenda::Next;
 use crate::ftl::gc::trigger::SpaceView;
-use crate::sched::order::{R_GC, W_GC, W_HOST};
+use crate::sched::order::{R_GC, R_HOST, W_GC, W_HOST};
 use crate::units::{BlockId, Lpn, OpSlot, PlaneId, PoolId, UnitId};
 
 impl Ssd {
@@ -36,10 +36,13 @@ impl Ssd {
 
     /// Promote the job of `pool`, or do what is next if it has none; `in_turn`: the pool has waited for its turn.
     fn consider(&mut self, pool: PoolId, in_turn: bool) {
-        let view = SpaceView {
+        let mut view = SpaceView {
             idle_for: self.gc.idle_for(pool, &self.ftl.geo, &self.array),
             ..self.ftl.space_view(pool)
         };
+        if self.gc.agenda.watches_requests() {
+            (view.read_waits, view.write_waits) = self.waits_for(pool);
+        }
         let idle = view.idle_for.unwrap_or_default();
         debug_assert!(idle <= self.array.now, "{pool:?} was idle before time began");
         if self.gc.jobs[pool.at()].is_some() {
@@ -63,6 +66,17 @@ impl Ssd {
             let end = super::no_room::worn_out(&self.ftl, pool);
             self.fails(end);
         }
+    }
+
+    /// Whether a read and whether a write of the host wait on the units of `pool`, or for its room.
+    fn waits_for(&self, pool: PoolId) -> (bool, bool) {
+        let waiting = |queue: usize| {
+            let mut units = self.ftl.geo.units_of_pool(pool);
+            units.any(|unit| self.array.units[unit as usize].head(queue) != OpSlot::NONE)
+        };
+        let for_room = || self.raid.as_ref().is_some_and(|raid| raid.waits_for(&self.ftl, pool));
+        debug_assert!(pool.0 < self.ftl.geo.pools, "there is no {pool:?}");
+        (waiting(R_HOST), waiting(W_HOST) || for_room())
     }
 
     /// Whether a write of the host waits for room in `pool`.
@@ -100,6 +114,8 @@ impl Ssd {
             self.count_victim(choice, foreground);
         }
         if !foreground {
+            let deferred = self.gc.agenda.watches_requests() && !choice.levels;
+            self.ledger.measured.raid.deferred_gcs += u64::from(deferred);
             self.gc.turns.job_begins(pool);
         }
         self.ftl.begin_collection(choice);

@@ -110,12 +110,17 @@ impl Ssd {
         if !self.gc.idle_units.is_empty() {
             self.gc.idle_timers(&self.ftl.geo, &mut self.array);
         }
+        if FULL && self.redirection_is_due() {
+            self.redirect_writes();
+        }
         if self.gc.something_to_consider() {
             self.consider_collection();
         }
         loop {
-            if FULL && self.room_has_changed() {
+            while FULL && self.room_has_changed() {
                 self.let_updates_in();
+                self.redirect_new_writes();
+                self.consider_collection();
             }
             while let Some(unit) = self.array.ready.pop() {
                 while !self.dispatch::<FULL>(unit as usize) {}

@@ -14,6 +14,7 @@ use crate::host::device::{Device, DeviceError};
 use crate::host::request::{Completion, Op as HostOp, Request, RequestId};
 use crate::metrics::Measurements;
 use crate::metrics::counters::Cause;
+use crate::sched::order::W_HOST;
 use crate::units::{Lpn, Nanos, OpSlot, Ppn};
 
 pub use super::front::MAX_SECTORS;
@@ -36,6 +37,8 @@ pub struct Ssd {
     pub(super) audit_every: u64,
     pub(super) until_audit: u64,
     pub(super) plugs: Plugs,
+    /// Triggers or the redirection have to know of every operation of the host that is queued.
+    watches_queues: bool,
     /// Its configuration needs no more than the plain loop.
     plain: bool,
 }
@@ -64,9 +67,11 @@ impl Ssd {
             audit_every: 0,
             until_audit: 0,
             plugs: plugs.clone(),
+            watches_queues: false,
             plain: false,
             ftl,
         };
+        ssd.watches_queues = ssd.gc.agenda.watches_requests() || ssd.raid.is_some();
         ssd.plain = ssd.is_plain() && config.wear.static_threshold == 0;
         // A unit that the host never uses is idle from the start.
         (0..ssd.array.units.len()).for_each(|unit| ssd.gc.arm_idle_timer(unit, &mut ssd.array));
@@ -89,6 +94,7 @@ impl Ssd {
         let one_plane = geo.planes_per_unit() == 1 && geo.planes_per_pool() == 1;
         let keeps = self.ledger.keeps_more_than_numbers() || self.ftl.flash.keeps_contents();
         let own = !self.plugs.any() && self.front.writes_go_straight && self.raid.is_none();
+        let own = own && !self.watches_queues;
         one_plane && own && !keeps && self.array.is_plain() && self.gc.is_plain()
     }
 
@@ -116,7 +122,7 @@ impl Ssd {
         self.array.audit()?;
         self.array.audit_way(self.gc.pages_read.iter().sum())?;
         self.gc.audit(&self.ftl)?;
-        self.raid.as_ref().map_or(Ok(()), |raid| raid.audit())?;
+        self.raid.as_ref().map_or(Ok(()), |raid| raid.audit(&self.ftl, &self.array))?;
         self.audit_buffer()
     }
 
@@ -291,6 +297,9 @@ impl Ssd {
     pub(crate) fn enqueue(&mut self, slot: OpSlot, queue: usize) {
         debug_assert!(queue < 4, "there is no queue {queue}");
         self.array.enqueue(&self.ftl.geo, slot, queue);
+        if queue <= W_HOST && self.watches_queues {
+            self.host_waits(slot, queue);
+        }
     }
 }
 

@@ -142,6 +142,7 @@ impl Ssd {
         assert!(lpn.0 < self.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
         op.plane = plane;
         op.ppn = self.ftl.bind_group(plane, stream, cause == Cause::Parity);
+        self.raid.as_deref_mut().expect("a device with parity").program_starts(plane);
         self.ftl.owners.prefetch(lpn);
         self.ledger.measured.flash.programs[cause.at()] += 1;
         if cause == Cause::Host {

@@ -130,7 +130,7 @@ macro_rules! unchecked {
     )+};
 }
 
-unchecked!(Option<BlockId>, Option<PoolId>, Vec<BlockId>);
+unchecked!(Option<BlockId>, Option<PoolId>, Option<u32>, Vec<BlockId>);
 
 /// The answer of the object to `hook`, if it has a method of that name and has not failed.
 pub(super) fn ask<T: Answer>(

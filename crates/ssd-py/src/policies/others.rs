@@ -31,6 +31,10 @@ pub(crate) struct TriggerView {
     /// How long no host operation has waited or run in the pool, ns; None while one does, and for
     /// triggers without `idle_after_ns`.
     idle_ns: Option<u64>,
+    /// A read of the host waits for the pool; for triggers without `watches_requests` always True.
+    read_waits: bool,
+    /// The same of a write.
+    write_waits: bool,
     /// The policy's own random numbers.
     rng: Py<PyAny>,
 }
@@ -47,6 +51,8 @@ impl TriggerView {
             used_pages: view.used_pages,
             pages: view.pages,
             idle_ns: view.idle_for.map(|idle| idle.0),
+            read_waits: view.read_waits,
+            write_waits: view.write_waits,
             rng,
         }
     }
@@ -81,6 +87,7 @@ pub(super) struct Trigger {
     has_urgent: bool,
     watches_pages: bool,
     watches_device: bool,
+    watches_requests: bool,
     idle_after: Option<Nanos>,
 }
 
@@ -94,11 +101,25 @@ impl Trigger {
             let flag = |name, default| told(name)?.map_or(Ok(default), |v| bool::of(name, &v));
             let idle =
                 told("idle_after_ns")?.map(|v| Answer::of("idle_after_ns", &v)).transpose()?;
-            Ok((flag("watches_pages", true)?, flag("watches_device", false)?, idle.flatten()))
+            let watches = [
+                flag("watches_pages", true)?,
+                flag("watches_device", false)?,
+                flag("watches_requests", false)?,
+            ];
+            Ok((watches, idle.flatten()))
         });
-        let (watches_pages, watches_device, idle_after) = asked.unwrap_or_default();
+        let ([watches_pages, watches_device, watches_requests], idle_after) =
+            asked.unwrap_or_default();
         let has_urgent = given.has("urgent");
-        Trigger { given, rng, has_urgent, watches_pages, watches_device, idle_after }
+        Trigger {
+            given,
+            rng,
+            has_urgent,
+            watches_pages,
+            watches_device,
+            watches_requests,
+            idle_after,
+        }
     }
 
     fn asked(&self, method: &'static str, view: &SpaceView) -> bool {
@@ -132,6 +153,10 @@ impl Trigger {
 
     fn watches_device(&self) -> bool {
         self.watches_device
+    }
+
+    fn watches_requests(&self) -> bool {
+        self.watches_requests
     }
 
     fn idle_after(&self) -> Option<Nanos> {

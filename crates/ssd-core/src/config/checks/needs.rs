@@ -64,10 +64,16 @@ pub(crate) const NEEDS: &[Need<Config>] = &[
         "host.write_buffer_pages",
     ),
     need(
-        &["raid.update", "raid.read_buffer_pages"],
+        &["raid.update", "raid.redirect", "raid.read_buffer_pages"],
         &["raid.group"],
         |c| c.raid.group > 0,
         "raid.group",
+    ),
+    need(
+        &["raid.queue"],
+        &["raid.redirect"],
+        |c| c.raid.redirect.policy != "none",
+        "a raid.redirect",
     ),
     need(
         &["controller.retry_limit", "controller.retry_factor"],

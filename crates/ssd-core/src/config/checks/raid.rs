@@ -2,6 +2,7 @@
 
 use crate::config::tables::*;
 use crate::config::words::Word;
+use crate::plug::PolicySpec;
 
 /// The groups fit the chips.
 pub(super) fn groups(config: &Config) -> Option<String> {
@@ -69,4 +70,38 @@ pub(super) fn parts(config: &Config) -> Option<String> {
         );
     }
     (!wrong.is_empty()).then(|| format!("parity groups need {}", wrong.join(" and ")))
+}
+
+/// What the redirection needs to know of a chip, and the room for what it redirects.
+pub(super) fn redirection(config: &Config) -> Option<String> {
+    let redirect = &config.raid.redirect;
+    if config.raid.group == 0 || redirect.policy == "none" {
+        return None;
+    }
+    let mut wrong = Vec::new();
+    let on_demand = |spec: &PolicySpec| spec.policy == "on-demand";
+    if !config.gc.trigger.iter().any(on_demand) {
+        wrong.push("gc.trigger = \"on-demand\", of which it knows when it would hold".to_string());
+    }
+    if config.device.planes_per_chip > 1 || config.timing.busy_unit == BusyUnit::Channel {
+        let chips = "chips of one plane that work by themselves (timing.busy_unit = \"chip\")";
+        wrong.push(chips.to_string());
+    }
+    if config.chips() == u64::from(config.raid.group) {
+        let most = config.chips() / 2;
+        wrong.push(format!("another parity group (a raid.group of at most {most})"));
+    }
+    if config.run.mode == Mode::Functional {
+        wrong.push("run.mode = \"timed\"".to_string());
+    }
+    let (spare, units) = (config.spare_units_per_pool(), config.units_per_pool());
+    let keep = u64::from(config.gc.reserve) + u64::from(config.alloc.frontiers.count());
+    let most = spare.saturating_sub(keep) as f64 / units as f64;
+    if redirect.params.contains_key("foreign") && redirect.real("foreign") > most {
+        wrong.push(format!(
+            "raid.redirect.foreign of at most {:.4}, as a chip has {spare} of {units} blocks to spare",
+            (most * 1e4).floor() / 1e4
+        ));
+    }
+    (!wrong.is_empty()).then(|| format!("redirected writes need {}", wrong.join(", and ")))
 }

@@ -44,6 +44,10 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
     ),
     check(&["raid.group", "host.write_buffer_pages", "precondition.steady_state"], raid::parts),
     check(
+        &["raid.redirect", "raid.group", "gc.trigger", "timing.busy_unit", "device"],
+        raid::redirection,
+    ),
+    check(
         &[
             "device.channels",
             "device.chips_per_channel",

@@ -23,6 +23,9 @@ pub const CONCURRENCIES: Registry =
     Registry { what: "concurrency rule", all: crate::ftl::gc::concurrency::ALL };
 /// Placements.
 pub const PLACEMENTS: Registry = Registry { what: "placement", all: crate::ftl::place::ALL };
+/// Redirections.
+pub const REDIRECTS: Registry =
+    Registry { what: "redirection", all: crate::ftl::raid::redirect::ALL };
 /// Orders.
 pub const ORDERS: Registry = Registry { what: "order", all: crate::sched::order::ALL };
 

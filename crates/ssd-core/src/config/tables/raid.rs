@@ -10,6 +10,11 @@ crate::config_table! {
             page of a stripe is parity, on each chip in turn.";
         update: word() => update: ParityUpdate = ParityUpdate::Fewest,
             "What is read to update the parity of a group of which the host writes a part.";
+        redirect: policy(REDIRECTS) => redirect: PolicySpec = named(REDIRECTS, "none"),
+            "Which writes go to a chip of another parity group.";
+        queue: int(1, 1 << 20) => queue: u32 = 20,
+            "Updates of groups that count as waiting in the controller when the next request for a chip is \
+            estimated (`raid.redirect`).";
         read_buffer_pages: int(0, 1 << 24) => read_buffer_pages: u32 = 0,
             "Pages last read for the update of a parity that the controller keeps: they are not read again \
             until they are overwritten; 0: none.";

@@ -70,6 +70,8 @@ pub struct Agenda {
     watches_pages: bool,
     /// The demand of a pool may change because of events in other pools.
     watches_device: bool,
+    /// The demand of a pool may change with every request that waits for it.
+    watches_requests: bool,
     /// The triggers that look at the whole device held when they were last asked.
     device_held: bool,
 }
@@ -94,6 +96,7 @@ impl Agenda {
             at_once,
             watches_pages,
             watches_device: demands.watches_device(),
+            watches_requests: demands.watches_requests(),
             device_held: false,
             demands,
         }
@@ -105,6 +108,19 @@ impl Agenda {
     pub fn demand(&self, view: &SpaceView) -> Demand {
         debug_assert!(view.pool.at() < self.starved.len(), "there is no {:?}", view.pool);
         self.demands.of(view)
+    }
+
+    /// Whether a request that comes to wait may change the demand of its pool.
+    #[inline(always)]
+    #[must_use]
+    pub fn watches_requests(&self) -> bool {
+        self.watches_requests
+    }
+
+    /// Blocks that the pool of `view` may open before its triggers hold, if they say so.
+    #[must_use]
+    pub fn blocks_left(&self, view: &SpaceView) -> Option<u32> {
+        self.demands.blocks_left(view)
     }
 
     /// The longest idle time for which a trigger waits, if one does.

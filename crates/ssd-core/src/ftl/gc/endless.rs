@@ -58,6 +58,8 @@ pub(crate) fn of(config: &Config) -> Option<Endless> {
         used_pages: live,
         pages: good * pages,
         idle_for: None,
+        read_waits: true,
+        write_waits: true,
     };
     if !Demands::new(&config.gc, &Plugs::default()).outlast(&best) {
         return None;

@@ -82,6 +82,18 @@ impl Demands {
         self.triggers.iter().any(TriggerPolicy::watches_device)
     }
 
+    /// Whether the answer may change with every request that comes to wait.
+    #[must_use]
+    pub fn watches_requests(&self) -> bool {
+        self.triggers.iter().any(TriggerPolicy::watches_requests)
+    }
+
+    /// Blocks that the pool of `view` may open before all triggers hold, if one of them says so.
+    #[must_use]
+    pub fn blocks_left(&self, view: &SpaceView) -> Option<u32> {
+        self.triggers.iter().filter_map(|t| t.blocks_left(view)).max()
+    }
+
     /// Whether all triggers on the whole device hold, and there is one.
     #[must_use]
     pub fn device_holds(&self, view: &SpaceView) -> bool {

@@ -32,6 +32,8 @@ pub struct Groups {
     by_planes: Divisor,
     /// The planes in striping order: chips vary before planes.
     planes: Vec<PlaneId>,
+    /// The chip of each plane, in striping order.
+    chip_of: Vec<u32>,
     device_chips: u32,
     update: ParityUpdate,
 }
@@ -58,6 +60,13 @@ impl Groups {
             by_groups_of_stripe: Divisor::new(device_chips / chips),
             by_planes: Divisor::new(geo.planes_per_chip),
             planes: (0..geo.planes).map(|i| layout.striped(i)).collect(),
+            chip_of: {
+                let mut chip_of = vec![0; geo.planes as usize];
+                for i in 0..geo.planes {
+                    chip_of[layout.striped(i).at()] = i % device_chips;
+                }
+                chip_of
+            },
             device_chips,
             update: config.raid.update,
         })
@@ -151,6 +160,12 @@ impl Groups {
         };
         debug_assert!(member < self.chips, "{group:?} has no member {member}");
         k * self.chips + member
+    }
+
+    /// The chip of `plane`, in striping order; chips have one plane.
+    #[must_use]
+    pub fn chip_of(&self, plane: PlaneId) -> u32 {
+        self.chip_of[plane.at()]
     }
 
     /// The plane at home on which `lpn` is.

@@ -3,6 +3,7 @@
 
 pub mod layout;
 pub mod plan;
+pub mod redirect;
 mod steps;
 pub mod verify;
 

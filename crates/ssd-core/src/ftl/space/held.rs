@@ -24,6 +24,14 @@ impl Space {
         held.saturating_sub(self.open[at].left).div_ceil(self.pages_per_block)
     }
 
+    /// The fewest pages left in the open block of a frontier of the host on `plane`.
+    #[must_use]
+    pub fn least_open(&self, plane: PlaneId) -> u32 {
+        let frontiers = 0..self.gc_stream();
+        let least = frontiers.map(|stream| self.open[self.frontier_at(plane, stream)].left).min();
+        least.expect("the host has a frontier of its own")
+    }
+
     /// Whether one more page can be held for frontier `stream` of `plane`.
     #[must_use]
     pub fn can_hold(&self, plane: PlaneId, stream: u32) -> bool {

@@ -3,7 +3,9 @@
 use crate::metrics::declare::section;
 
 section! {
-    /// Parity groups: how their parity was updated. Every write and TRIM of a group is one update;
+    /// Parity groups: how their parity was updated.
+    ///
+    /// Every write and TRIM of a group is one update;
     /// `flash.programs.parity = rmw + rcw + full` in a completed run without warm-up.
     pub struct Raid;
     /// Updates of parity groups by what they read, counted when they begin.
@@ -14,6 +16,8 @@ section! {
         rcw: u64,
         /// Updates that left no page as it was: none is read for the parity.
         full: u64,
+        /// Pages written to a chip of another parity group.
+        redirected: u64,
         /// Groups that TRIMs left without data, and so without parity.
         dropped: u64,
     }
@@ -22,6 +26,8 @@ section! {
         kept: u64,
         /// Updates that waited for room.
         waited_for_room: u64,
+        /// Blocks whose collection began while nothing of the host waited.
+        deferred_gcs: u64,
     }
     values(inputs) {
         let raid = &inputs.measured.raid;
@@ -32,5 +38,7 @@ section! {
         reads_saved: u64 = raid.kept,
         /// Updates that waited for room in one of their pools.
         waited_for_room: u64 = raid.waited_for_room,
+        /// Blocks whose collection began while no request waited for their chip.
+        deferred_gcs: u64 = raid.deferred_gcs,
     }
 }

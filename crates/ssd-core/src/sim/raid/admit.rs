@@ -196,7 +196,9 @@ impl Ssd {
             let page = committed.expect("a group at rest holds its data");
             self.page_disowned(page);
             self.wake_readers(page);
-            self.raid.as_mut().expect("parity").kept.forget(lpn);
+            let raid = self.raid.as_deref_mut().expect("a device with parity");
+            raid.kept.forget(lpn);
+            raid.is_replaced(&self.ftl, lpn, page);
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod admit;
 mod kept;
+mod redirect;
 mod update;
 
 use super::join::Join;
@@ -13,8 +14,10 @@ use crate::ftl::Ftl;
 use crate::ftl::raid::{Change, GroupId, Method, Plan};
 use crate::metrics::counters::Parts;
 use crate::nand::flash::Payload;
-use crate::units::{Lpn, Nanos, OpSlot, PoolId, RequestSlot, UpdateSlot};
+use crate::sim::array::Array;
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RequestSlot, UpdateSlot};
 use kept::KeptPages;
+use redirect::Chips;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A page that an update changes.
@@ -42,6 +45,8 @@ enum Stage {
 /// An update of one group for one request.
 #[derive(Clone, Debug)]
 struct Update {
+    /// Updates before it.
+    age: u64,
     group: GroupId,
     request: RequestSlot,
     stream: u8,
@@ -83,6 +88,10 @@ pub(crate) struct Raid {
     /// Pools that an update before the one examined waits for.
     wanted: Vec<bool>,
     kept: KeptPages,
+    /// Updates so far.
+    count: u64,
+    /// What the redirection knows, if there is one.
+    chips: Option<Chips>,
 }
 
 impl Raid {
@@ -97,6 +106,8 @@ impl Raid {
             room_changed: false,
             wanted: vec![false; ftl.geo.pools as usize],
             kept: KeptPages::new(config.raid.read_buffer_pages as usize),
+            count: 0,
+            chips: Chips::new(config, ftl),
         }))
     }
 
@@ -110,7 +121,9 @@ impl Raid {
     ) -> UpdateSlot {
         let pages = Vec::new();
         let plan = Plan { method: Method::Drop, reads: 0, sources: 0 };
+        self.count += 1;
         let mut new = Update {
+            age: self.count,
             group,
             request,
             stream,
@@ -138,6 +151,9 @@ impl Raid {
                 UpdateSlot((self.updates.len() - 1) as u32)
             }
         };
+        if let Some(chips) = &mut self.chips {
+            chips.update_comes(self.count, slot);
+        }
         match self.lines.get_mut(&group) {
             Some(line) => {
                 debug_assert_ne!(line.last, slot, "{slot:?} stands behind itself");
@@ -191,6 +207,30 @@ impl Raid {
         self.at(update).request
     }
 
+    /// A program that has waited on `plane` starts.
+    pub(crate) fn program_starts(&mut self, plane: PlaneId) {
+        if let Some(chips) = &mut self.chips {
+            chips.starts(plane);
+        }
+    }
+
+    /// The update in `slot` does not wait any more.
+    fn programs(&mut self, slot: UpdateSlot) {
+        let age = self.at(slot).age;
+        debug_assert_eq!(self.at(slot).stage, Stage::Programming, "{slot:?} waits");
+        if let Some(chips) = &mut self.chips {
+            chips.update_programs(age);
+        }
+    }
+
+    /// `before`, which held `lpn`, is invalid.
+    fn is_replaced(&mut self, ftl: &Ftl, lpn: Lpn, before: Ppn) {
+        debug_assert!(!ftl.owners.is_valid(before), "{before:?} of {lpn:?} is valid");
+        if let Some(chips) = &mut self.chips {
+            chips.released(ftl, lpn, before);
+        }
+    }
+
     /// Whether an update waits for room in `pool`.
     pub(crate) fn waits_for(&self, ftl: &Ftl, pool: PoolId) -> bool {
         let lacks = |lpn: Lpn, stream: u8| {
@@ -205,7 +245,8 @@ impl Raid {
     }
 
     /// Every line has one update that has locked the group, and pages programmed or being programmed hold room.
-    pub(crate) fn audit(&self) -> Result<(), String> {
+    pub(crate) fn audit(&self, ftl: &Ftl, array: &Array) -> Result<(), String> {
+        self.audit_chips(ftl, array)?;
         let mut seen = 0;
         for (group, line) in &self.lines {
             let mut at = line.first;

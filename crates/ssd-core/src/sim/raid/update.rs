@@ -144,6 +144,7 @@ impl Ssd {
         assert!(of.stage == Stage::Reading && of.steps.is_done(), "{update:?} has pages to read");
         if of.plan.method == Method::Drop {
             of.stage = Stage::Programming;
+            raid.programs(update);
             return self.commit_update(update);
         }
         (of.stage, of.since) = (Stage::WaitsForRoom, now);
@@ -236,6 +237,7 @@ impl Ssd {
             content.carry(parity, sum);
         }
         self.raid_update(update).parity = parity;
+        self.raid.as_deref_mut().expect("a device with parity").programs(update);
         for slot in written {
             self.array.ops[slot].parts = parts;
             self.enqueue(slot, W_HOST);
@@ -312,6 +314,10 @@ impl Ssd {
             self.page_disowned(before);
             self.wake_readers(before);
         }
-        self.raid.as_mut().expect("a device with parity").kept.forget(lpn);
+        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        raid.kept.forget(lpn);
+        if let Some(before) = before {
+            raid.is_replaced(&self.ftl, lpn, before);
+        }
     }
 }

@@ -25,6 +25,11 @@ pub struct SpaceView {
     /// How long the busy units of the pool have had no host operation waiting or running; `None` while
     /// one has.
     pub idle_for: Option<Nanos>,
+    /// A read of the host waits on a busy unit of the pool; only for triggers that watch requests, otherwise true,
+    /// as without time.
+    pub read_waits: bool,
+    /// The same of a write.
+    pub write_waits: bool,
 }
 
 crate::plugs! {
@@ -58,6 +63,17 @@ crate::plugs! {
             false
         }
 
+        /// Whether the answer may change with every request that comes to wait.
+        fn watches_requests(&self) -> bool {
+            false
+        }
+
+        /// Blocks that the pool may open before it holds, if that depends on nothing else but requests.
+        fn blocks_left(&self, view: &SpaceView) -> Option<u32> {
+            let _ = view;
+            None
+        }
+
         /// The idle time after which the answer may change without any operation on the pool.
         fn idle_after(&self) -> Option<Nanos> {
             None
@@ -69,6 +85,7 @@ crate::plugs! {
     pub enum Trigger = "trigger", build(spec: &PolicySpec) (spec) {
         free_blocks FreeBlocks,
         idle Idle,
+        on_demand OnDemand,
         used_space UsedSpace,
     }
 }

@@ -1,0 +1,55 @@
+//! Where else could a page of a parity group be written? One file per redirection.
+
+use crate::plug::PolicySpec;
+
+/// A chip at this instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Chip {
+    /// Its number in striping order.
+    pub number: u32,
+    /// The parity group of chips that it belongs to.
+    pub group: u32,
+    /// Programs that may start before its trigger holds (C_r).
+    pub left: u64,
+    /// Programs that wait in its queue (C_w).
+    pub waiting: u64,
+    /// A block of it is being collected.
+    pub collects: bool,
+    /// When everything that it has to do for the host is estimated to be done (CT).
+    pub completion_ns: u64,
+    /// When the next request for it that waits in the controller is estimated to start (AT).
+    pub next_arrival_ns: u64,
+    /// Its pages with data that are at home elsewhere.
+    pub foreign: u64,
+    /// Its pages.
+    pub pages: u64,
+}
+
+/// A page that waits on a chip that has warned.
+#[derive(Clone, Copy, Debug)]
+pub struct Write<'a> {
+    /// The parity group of chips at home in which it is.
+    pub group: u32,
+    /// The chips that hold a page of its group, or are about to.
+    pub members: &'a [u32],
+    /// How long a program takes.
+    pub takes_ns: u64,
+}
+
+crate::plugs! {
+    /// Which writes go to another chip than the one at home, and to which.
+    pub trait RedirectPolicy, redirect_hooks! {
+        /// Whether writes are taken away from the chip `home`.
+        fn warns(&self, home: &Chip) -> bool;
+
+        /// The position in `chips` of the one that takes `write`; none: it stays.
+        fn target(&self, write: &Write, chips: &[Chip]) -> Option<usize>;
+    }
+
+    /// Every redirection, dispatched by `match`.
+    // One line a policy, sorted by file name.
+    pub enum Redirect = "redirection", build(spec: &PolicySpec) (spec) {
+        deferred_gc DeferredGc,
+        none NoRedirect,
+    }
+}

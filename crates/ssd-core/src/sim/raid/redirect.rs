@@ -1,0 +1,319 @@
+//! Writes of parity groups that are redirected to other chips, and what the redirection has to know of every chip.
+//!
+//! The policy (`ftl/raid/redirect`) decides; here the pages that wait on a chip that warns are offered to it, oldest
+//! first, and moved. Paper: Liang et al., IEICE Electronics Express 2018, section 4.3. Where it is silent, decided:
+//! - completion times are kept as the paper says: a request that is queued adds the time of its operation;
+//! - the next arrival at a chip is that of the first update, among the oldest `raid.queue` that have not begun to
+//!   program, with a page at home there. It is estimated as now if the update waits for room, as the latest completion
+//!   of the chips it reads if it reads, and as one read and one program later if it waits for its group.
+
+use super::{Raid, Stage};
+use crate::config::Config;
+use crate::ftl::Ftl;
+use crate::ftl::raid::redirect::{Chip, Redirect, RedirectPolicy, Write};
+use crate::id_set::IdSet;
+use crate::sched::order::W_HOST;
+use crate::sim::array::Array;
+use crate::sim::array::op::OpKind;
+use crate::sim::dispatch::Found;
+use crate::sim::ssd::Ssd;
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, UpdateSlot};
+use std::collections::BTreeMap;
+
+/// What is known of the chips, by plane: chips have one.
+pub(super) struct Chips {
+    policy: Redirect,
+    /// Updates that count as waiting in the controller.
+    queue: usize,
+    /// When the operations queued so far are estimated to have ended.
+    completion: Vec<Nanos>,
+    /// Programs in the queue.
+    waiting: Vec<u32>,
+    /// Pages with data at home elsewhere, those about to be programmed included.
+    foreign: Vec<u64>,
+    /// Chips to which a program has been added.
+    changed: IdSet,
+    /// Updates that do not program yet, by their age.
+    by_age: BTreeMap<u64, UpdateSlot>,
+}
+
+impl Chips {
+    /// Of the device of `ftl`; `None`: nothing is redirected.
+    pub(super) fn new(config: &Config, ftl: &Ftl) -> Option<Chips> {
+        if config.raid.redirect.policy == "none" {
+            return None;
+        }
+        assert_eq!(ftl.geo.planes, ftl.geo.units, "the config layer has checked it");
+        let planes = ftl.geo.planes as usize;
+        Some(Chips {
+            policy: Redirect::build(&config.raid.redirect),
+            queue: config.raid.queue as usize,
+            completion: vec![Nanos::ZERO; planes],
+            waiting: vec![0; planes],
+            foreign: foreign_pages(ftl),
+            changed: IdSet::new(ftl.geo.planes),
+            by_age: BTreeMap::new(),
+        })
+    }
+
+    /// An operation of `ns` is queued on `plane` at `now`; `program`: for a page of a group.
+    pub(super) fn queued(&mut self, plane: PlaneId, (now, ns): (Nanos, u64), program: bool) {
+        let completion = &mut self.completion[plane.at()];
+        *completion = Nanos((*completion).max(now).0 + ns);
+        if program {
+            self.waiting[plane.at()] += 1;
+            self.changed.insert(plane.0);
+        }
+    }
+
+    /// Update number `age`, in `slot`, has come.
+    pub(super) fn update_comes(&mut self, age: u64, slot: UpdateSlot) {
+        let before = self.by_age.insert(age, slot);
+        assert!(before.is_none(), "two updates have number {age}");
+    }
+
+    /// It programs from now on, or is over.
+    pub(super) fn update_programs(&mut self, age: u64) {
+        let was = self.by_age.remove(&age);
+        assert!(was.is_some(), "update {age} programs twice");
+    }
+
+    /// A program that has waited on `plane` starts.
+    pub(super) fn starts(&mut self, plane: PlaneId) {
+        assert!(self.waiting[plane.at()] > 0, "no program waits on {plane:?}");
+        self.waiting[plane.at()] -= 1;
+    }
+
+    /// `before`, which held data of `lpn`, is invalid.
+    pub(super) fn released(&mut self, ftl: &Ftl, lpn: Lpn, before: Ppn) {
+        let plane = ftl.geo.plane_of(before);
+        if plane != home(ftl, lpn) {
+            assert!(self.foreign[plane.at()] > 0, "{before:?} of {lpn:?} was not counted");
+            self.foreign[plane.at()] -= 1;
+        }
+    }
+}
+
+fn home(ftl: &Ftl, lpn: Lpn) -> PlaneId {
+    ftl.groups.as_deref().expect("a device with parity").home(lpn)
+}
+
+/// Committed pages away from home, by plane.
+fn foreign_pages(ftl: &Ftl) -> Vec<u64> {
+    let mut foreign = vec![0; ftl.geo.planes as usize];
+    for lpn in (0..ftl.geo.logical_pages).map(Lpn) {
+        if let Some(page) = ftl.owners.committed(lpn) {
+            let plane = ftl.geo.plane_of(page);
+            foreign[plane.at()] += u64::from(plane != home(ftl, lpn));
+        }
+    }
+    foreign
+}
+
+impl Raid {
+    /// Counts of chips are those of their queues and of the map.
+    pub(super) fn audit_chips(&self, ftl: &Ftl, array: &Array) -> Result<(), String> {
+        let Some(chips) = &self.chips else { return Ok(()) };
+        let mut foreign = foreign_pages(ftl);
+        let programming = self.lines.values().map(|line| self.at(line.first));
+        for update in programming.filter(|update| update.stage == Stage::Programming) {
+            let data = update.pages.iter().filter(|page| page.is_written()).map(|page| page.slot);
+            for slot in data.chain((update.parity != OpSlot::NONE).then_some(update.parity)) {
+                let op = &array.ops[slot];
+                foreign[op.plane.at()] += u64::from(op.plane != home(ftl, op.lpn));
+            }
+        }
+        for plane in (0..ftl.geo.planes).map(PlaneId) {
+            let queued = array.ops.linked(array.units[plane.at()].head(W_HOST));
+            let waits = queued.filter(|&slot| array.ops[slot].kind() == OpKind::GroupWrite).count();
+            let counted = chips.waiting[plane.at()];
+            if waits != counted as usize {
+                return Err(format!("{waits} programs wait on {plane:?}, {counted} counted"));
+            }
+            let (is, counted) = (foreign[plane.at()], chips.foreign[plane.at()]);
+            if is != counted {
+                return Err(format!("{is} redirected pages on {plane:?}, {counted} counted"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Ssd {
+    /// The host operation in `slot` has come to wait in `queue` of the unit of its plane: triggers and the
+    /// redirection may have to act.
+    #[inline(never)]
+    pub(in crate::sim) fn host_waits(&mut self, slot: OpSlot, queue: usize) {
+        let plane = self.array.ops[slot].plane;
+        if self.gc.agenda.watches_requests() {
+            self.gc.agenda.consider(self.ftl.geo.pool_of(plane));
+        }
+        let Some(chips) = self.raid.as_deref_mut().and_then(|raid| raid.chips.as_mut()) else {
+            return;
+        };
+        let program = queue == W_HOST;
+        let ns = if program { self.array.times.program_ns } else { self.array.times.read_ns };
+        debug_assert!(plane.0 < self.ftl.geo.planes, "{slot:?} waits nowhere");
+        chips.queued(plane, (self.array.now, ns), program);
+    }
+
+    /// Whether programs have been added to chips since the redirection last looked.
+    #[inline(always)]
+    pub(in crate::sim) fn redirection_is_due(&self) -> bool {
+        let chips = self.raid.as_ref().and_then(|raid| raid.chips.as_ref());
+        chips.is_some_and(|chips| !chips.changed.is_empty())
+    }
+
+    /// Redirect if programs have been added to chips.
+    pub(in crate::sim) fn redirect_new_writes(&mut self) {
+        if self.redirection_is_due() {
+            self.redirect_writes();
+        }
+    }
+
+    /// Pages that wait on chips that warn are offered to the redirection, oldest first.
+    #[inline(never)]
+    pub(in crate::sim) fn redirect_writes(&mut self) {
+        let mut all: Vec<Chip> = Vec::new();
+        while let Some(plane) = self.chips_mut().changed.pop().map(PlaneId) {
+            if !self.chips().policy.warns(&self.chip(plane, u64::MAX)) {
+                continue;
+            }
+            if all.is_empty() {
+                all = self.every_chip();
+            }
+            let unit = self.ftl.geo.unit_of(plane).at();
+            let (mut before, mut slot) = (OpSlot::NONE, self.array.units[unit].head(W_HOST));
+            while slot != OpSlot::NONE && self.chips().policy.warns(&all[plane.at()]) {
+                let next = self.array.ops[slot].next;
+                match self.other_chip(slot, &all) {
+                    Some(target) => {
+                        self.take(unit, W_HOST, Found { before, slot, plane });
+                        self.redirect(slot, target);
+                        let (from, to) = (self.chip(plane, 0), self.chip(target, 0));
+                        all[plane.at()] =
+                            Chip { next_arrival_ns: all[plane.at()].next_arrival_ns, ..from };
+                        all[target.at()] =
+                            Chip { next_arrival_ns: all[target.at()].next_arrival_ns, ..to };
+                    }
+                    None => before = slot,
+                }
+                slot = next;
+            }
+        }
+    }
+
+    fn chips(&self) -> &Chips {
+        self.raid.as_ref().and_then(|raid| raid.chips.as_ref()).expect("there is a redirection")
+    }
+
+    fn chips_mut(&mut self) -> &mut Chips {
+        let raid = self.raid.as_deref_mut();
+        raid.and_then(|raid| raid.chips.as_mut()).expect("there is a redirection")
+    }
+
+    /// The chip of `plane`, which expects its next request at `next_arrival_ns`.
+    fn chip(&self, plane: PlaneId, next_arrival_ns: u64) -> Chip {
+        let (geo, chips) = (&self.ftl.geo, self.chips());
+        let groups = self.ftl.groups.as_deref().expect("a device with parity");
+        let pool = geo.pool_of(plane);
+        let left = match self.gc.agenda.blocks_left(&self.ftl.space_view(pool)) {
+            None => u64::MAX,
+            Some(0) => 0,
+            Some(blocks) => {
+                let open = u64::from(self.ftl.space.least_open(plane));
+                open + u64::from(blocks - 1) * u64::from(geo.pages_per_block) + 1
+            }
+        };
+        let number = groups.chip_of(plane);
+        assert!(number < geo.planes, "{plane:?} is on chip {number}");
+        Chip {
+            number,
+            group: number / groups.chips(),
+            left,
+            waiting: u64::from(chips.waiting[plane.at()]),
+            collects: self.gc.collects(pool),
+            completion_ns: chips.completion[plane.at()].max(self.array.now).0,
+            next_arrival_ns,
+            foreign: chips.foreign[plane.at()],
+            pages: u64::from(geo.blocks_per_pool) * u64::from(geo.pages_per_block),
+        }
+    }
+
+    /// Every chip, by plane, with the estimated arrival of the next request that waits in the controller for it.
+    fn every_chip(&self) -> Vec<Chip> {
+        let (raid, chips) = (self.raid.as_deref().expect("parity"), self.chips());
+        let groups = self.ftl.groups.as_deref().expect("a device with parity");
+        let (now, times) = (self.array.now, &self.array.times);
+        let mut next = vec![u64::MAX; self.ftl.geo.planes as usize];
+        for &slot in chips.by_age.values().take(chips.queue) {
+            let update = raid.at(slot);
+            let at = match update.stage {
+                Stage::WaitsForRoom => now,
+                Stage::InLine => Nanos(now.0 + times.read_ns + times.program_ns),
+                Stage::Reading => {
+                    let reads = (0..groups.chips()).filter(|&p| update.plan.reads(p));
+                    let pages = reads.map(|p| groups.page(update.group, p));
+                    let planes = pages
+                        .filter_map(|lpn| self.ftl.owners.committed(lpn))
+                        .map(|page| chips.completion[self.ftl.geo.plane_of(page).at()]);
+                    planes.max().unwrap_or(now).max(now)
+                }
+                Stage::Programming => unreachable!("{slot:?} programs"),
+            };
+            let data = update.pages.iter().filter(|page| page.is_written()).map(|page| page.lpn);
+            for lpn in data.chain([groups.parity(update.group)]) {
+                let next = &mut next[groups.home(lpn).at()];
+                *next = at.0.min(*next);
+            }
+        }
+        (0..self.ftl.geo.planes).map(|p| self.chip(PlaneId(p), next[p as usize])).collect()
+    }
+
+    /// The chip that takes the page in `slot`, if one does.
+    fn other_chip(&self, slot: OpSlot, all: &[Chip]) -> Option<PlaneId> {
+        let (op, groups) = (&self.array.ops[slot], self.ftl.groups.as_deref().expect("parity"));
+        if op.plane != groups.home(op.lpn) {
+            return None;
+        }
+        let raid = self.raid.as_deref().expect("a device with parity");
+        let update = raid.at(op.update()?);
+        assert_eq!(update.stage, Stage::Programming, "{slot:?} waits before its update programs");
+        let members = update.pages.iter().filter(|page| page.is_written()).map(|page| page.slot);
+        let members = members.chain([update.parity]).map(|slot| self.array.ops[slot].plane);
+        let committed = groups.pages(update.group).filter_map(|lpn| self.ftl.owners.committed(lpn));
+        let members = members.chain(committed.map(|page| self.ftl.geo.plane_of(page)));
+        let members: Vec<u32> = members.map(|plane| groups.chip_of(plane)).collect();
+        let write = Write {
+            group: groups.chip_of(op.plane) / groups.chips(),
+            members: &members,
+            takes_ns: self.array.times.program_ns,
+        };
+        let target = PlaneId(self.chips().policy.target(&write, all)? as u32);
+        let stream = self.ftl.space.host_stream(op.stream());
+        self.ftl.space.can_hold(target, stream).then_some(target)
+    }
+
+    /// The page in `slot`, taken out of its queue, is written on `target`.
+    fn redirect(&mut self, slot: OpSlot, target: PlaneId) {
+        let op = &self.array.ops[slot];
+        let (plane, stream) = (op.plane, self.ftl.space.host_stream(op.stream()));
+        assert_ne!(plane, target, "{slot:?} is redirected to its own chip");
+        self.ftl.space.let_go(plane, stream);
+        self.ftl.space.hold(target, stream);
+        let (now, program_ns) = (self.array.now, self.array.times.program_ns);
+        let chips = self.chips_mut();
+        chips.starts(plane);
+        let completion = &mut chips.completion[plane.at()];
+        *completion = Nanos(completion.0.saturating_sub(program_ns)).max(now);
+        chips.foreign[target.at()] += 1;
+        self.ledger.measured.raid.redirected += 1;
+        let unit = self.ftl.geo.unit_of(plane).at();
+        if self.array.leave_queue(unit, slot) {
+            self.gc.note_idle(unit, &mut self.array);
+        }
+        self.array.ops[slot].plane = target;
+        self.enqueue(slot, W_HOST);
+        self.note_room();
+    }
+}
