@@ -153,6 +153,7 @@ impl Ftl {
     /// Bind a page of a parity group, for which room is held; `parity`: its parity. That does not advance the
     /// clock of victim policies, which counts pages of the host.
     pub fn bind_group(&mut self, plane: PlaneId, stream: u32, parity: bool) -> Ppn {
+        debug_assert!(self.groups.is_some(), "a device without parity groups");
         debug_assert!(stream < self.space.gc_stream(), "frontier {stream} is not the host's");
         self.clock += u64::from(!parity);
         self.space.take_held(plane, stream);
@@ -171,6 +172,7 @@ impl Ftl {
     /// The page has been committed.
     pub fn settle_landed(&mut self, ppn: Ppn) {
         assert!(self.landed > 0, "{ppn:?} is committed and has not landed");
+        debug_assert!(!self.flash.is_torn(ppn), "{ppn:?} is being programmed");
         self.landed -= 1;
         self.settle(ppn);
     }

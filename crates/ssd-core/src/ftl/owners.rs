@@ -310,6 +310,7 @@ impl Ftl {
     /// The same of a page in a parity group, of which the updates commit in the order of admission: under newer data,
     /// too, the page is the committed one. Returns the one before it.
     pub fn claim_in_group(&mut self, lpn: Lpn, slot: OpSlot, ppn: Ppn) -> Option<Ppn> {
+        debug_assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
         let newest = self.newest_slot(lpn);
         let before = self.owners.under(newest);
         if newest == slot {
@@ -330,6 +331,7 @@ impl Ftl {
     /// The TRIM in `slot` of a page in a parity group is committed: `lpn` has no page any more. Returns the one
     /// before it.
     pub fn trim_in_group(&mut self, lpn: Lpn, slot: OpSlot) -> Option<Ppn> {
+        debug_assert!(lpn.0 < self.geo.user_pages, "{lpn:?} is not the host's");
         let newest = self.newest_slot(lpn);
         let before = self.owners.under(newest);
         if let Some(before) = before {
@@ -346,6 +348,7 @@ impl Ftl {
 
     /// The slot with the newest data of `lpn`, of which some are in the controller.
     fn newest_slot(&self, lpn: Lpn) -> OpSlot {
+        debug_assert!(self.groups.is_some(), "{lpn:?} is in no group");
         match self.owners.newest(lpn) {
             Entry::Slot(slot) => slot,
             other => panic!("nothing of {lpn:?} is in the controller: it is at {other:?}"),

@@ -17,6 +17,7 @@ impl Ssd {
 
     /// There may be room for updates of parity groups.
     pub(super) fn note_room(&mut self) {
+        debug_assert_eq!(self.raid.is_some(), self.ftl.groups.is_some(), "groups without updates");
         if let Some(raid) = &mut self.raid {
             raid.room_changed = true;
         }

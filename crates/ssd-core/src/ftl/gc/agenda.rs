@@ -120,6 +120,7 @@ impl Agenda {
     /// Blocks that the pool of `view` may open before its triggers hold, if they say so.
     #[must_use]
     pub fn blocks_left(&self, view: &SpaceView) -> Option<u32> {
+        debug_assert!(view.pool.at() < self.starved.len(), "there is no {:?}", view.pool);
         self.demands.blocks_left(view)
     }
 

@@ -85,12 +85,14 @@ impl Demands {
     /// Whether the answer may change with every request that comes to wait.
     #[must_use]
     pub fn watches_requests(&self) -> bool {
+        debug_assert!(!self.triggers.is_empty(), "nothing triggers");
         self.triggers.iter().any(TriggerPolicy::watches_requests)
     }
 
     /// Blocks that the pool of `view` may open before all triggers hold, if one of them says so.
     #[must_use]
     pub fn blocks_left(&self, view: &SpaceView) -> Option<u32> {
+        debug_assert!(view.free_blocks <= view.blocks, "{view:?}");
         self.triggers.iter().filter_map(|t| t.blocks_left(view)).max()
     }
 

@@ -49,6 +49,8 @@ impl Groups {
         let device_chips = geo.channels * geo.chips_per_channel;
         assert!(chips > 1 && device_chips.is_multiple_of(chips), "groups of {chips} chips");
         let stripe = config.data_pages_per_stripe() as u32;
+        assert!(chips <= 64, "a group of {chips} chips: positions are bits of a word");
+        assert!(stripe > 0, "a stripe without data");
         assert!(geo.user_pages.is_multiple_of(stripe), "{} pages end in a stripe", geo.user_pages);
         let layout = Layout::new(&config.device);
         Some(Groups {
@@ -75,6 +77,7 @@ impl Groups {
     /// Chips of a group.
     #[must_use]
     pub fn chips(&self) -> u32 {
+        debug_assert!(self.device_chips.is_multiple_of(self.chips), "chips without a group");
         self.chips
     }
 
@@ -87,12 +90,14 @@ impl Groups {
     /// Pages of data in a group.
     #[must_use]
     pub fn data_pages(&self) -> u32 {
+        debug_assert!(self.chips > 1, "a group of one chip has no parity");
         self.chips - 1
     }
 
     /// Groups of the device.
     #[must_use]
     pub fn count(&self) -> u32 {
+        debug_assert_eq!(self.count * self.data_pages(), self.user_pages, "pages without a group");
         self.count
     }
 
@@ -146,12 +151,14 @@ impl Groups {
 
     /// The pages of `group`, parity last.
     pub fn pages(&self, group: GroupId) -> impl Iterator<Item = Lpn> + use<'_> {
+        debug_assert!(group.0 < self.count, "there is no {group:?}");
         (0..self.chips).map(move |position| self.page(group, position))
     }
 
     /// The chip, in striping order, at home on which the page at `position` of `group` is.
     fn home_chip(&self, group: GroupId, position: u32) -> u32 {
         let (stripe, k) = self.by_groups_of_stripe.div_rem(group.0);
+        debug_assert!(k * self.chips < self.device_chips, "{group:?} is on group {k} of the chips");
         let parity = self.chips - 1 - self.by_chips.div_rem(stripe).1;
         let member = match position {
             p if p == self.data_pages() => parity,
@@ -165,6 +172,7 @@ impl Groups {
     /// The chip of `plane`, in striping order; chips have one plane.
     #[must_use]
     pub fn chip_of(&self, plane: PlaneId) -> u32 {
+        debug_assert!(plane.at() < self.chip_of.len(), "there is no {plane:?}");
         self.chip_of[plane.at()]
     }
 

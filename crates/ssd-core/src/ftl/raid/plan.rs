@@ -63,6 +63,7 @@ impl Plan {
         assert!(changes.len() == data.len() && data.len() < 64, "a group of {}", data.len());
         assert!(changes.iter().any(|&c| c != Change::None), "an update changes something");
         let parity_bit = 1u64 << data.len();
+        debug_assert!(data.iter().all(|b| b.mapped || !b.kept), "a page without data is kept");
         let all = data.iter().zip(changes).enumerate();
         let set = |of: &dyn Fn(&Before, Change) -> bool| -> u64 {
             all.clone().filter(|(_, (b, c))| of(b, **c)).map(|(i, _)| 1 << i).sum()
@@ -81,6 +82,8 @@ impl Plan {
         }
         let modify = old | parity_bit;
         let (rmw_reads, rcw_reads) = (modify & !kept, (stay | rest) & !kept);
+        debug_assert_eq!(stay & old, 0, "a page both stays and changes");
+        debug_assert_eq!(rest & !old, 0, "a page without data has a rest");
         let modifies = match update {
             ParityUpdate::Fewest => rmw_reads.count_ones() <= rcw_reads.count_ones(),
             ParityUpdate::ReadModify => true,

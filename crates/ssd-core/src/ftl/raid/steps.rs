@@ -29,6 +29,7 @@ impl Ftl {
     /// The sum of what `plan` makes the new parity of, beside what is written, as it is on flash.
     #[must_use]
     pub fn sum_of_sources(&self, group: GroupId, plan: &Plan) -> Payload {
+        debug_assert!(self.groups.is_some(), "{group:?} of a device without parity");
         let mut sum = Payload::default();
         if !self.flash.keeps_contents() {
             return sum;
@@ -45,6 +46,7 @@ impl Ftl {
 
     /// Program `lpn` at once to a page that is held on `plane`; it is not committed.
     pub fn program_group(&mut self, plane: PlaneId, stream: u32, lpn: Lpn, parity: bool) -> Ppn {
+        debug_assert_eq!(parity, lpn.0 >= self.geo.user_pages, "{lpn:?} is parity or not");
         let ppn = self.bind_group(plane, stream, parity);
         self.blocks.now = Nanos(self.clock);
         self.flash.end_program(ppn, lpn);

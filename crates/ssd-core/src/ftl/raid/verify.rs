@@ -28,12 +28,14 @@ impl Ftl {
     /// The first that is not.
     pub fn audit_groups(&self) -> Result<(), String> {
         let Some(groups) = &self.groups else { return Ok(()) };
+        assert_eq!(groups.count() + self.geo.user_pages, self.geo.logical_pages, "other groups");
         (0..groups.count()).map(GroupId).try_for_each(|group| self.audit_group(groups, group))
     }
 
     fn audit_group(&self, groups: &Groups, group: GroupId) -> Result<(), String> {
         let committed = |lpn: Lpn| Some((lpn, self.owners.committed(lpn)?));
         let pages: Vec<_> = groups.pages(group).filter_map(committed).collect();
+        assert!(pages.len() <= groups.chips() as usize, "{group:?} has {} pages", pages.len());
         let mut chips: Vec<u32> =
             pages.iter().map(|&(_, ppn)| self.geo.chip_of(self.geo.plane_of(ppn))).collect();
         chips.sort_unstable();

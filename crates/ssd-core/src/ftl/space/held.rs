@@ -15,6 +15,10 @@ impl Space {
     #[inline]
     #[must_use]
     pub fn held(&self, plane: PlaneId, stream: u32) -> u32 {
+        debug_assert!(
+            self.held.is_empty() || self.held.len() == self.open.len(),
+            "other frontiers"
+        );
         self.held.get(self.frontier_at(plane, stream)).copied().unwrap_or(0)
     }
 
@@ -28,6 +32,7 @@ impl Space {
     #[must_use]
     pub fn least_open(&self, plane: PlaneId) -> u32 {
         let frontiers = 0..self.gc_stream();
+        debug_assert!(!self.shared, "{plane:?} has no frontier of the host alone");
         let least = frontiers.map(|stream| self.open[self.frontier_at(plane, stream)].left).min();
         least.expect("the host has a frontier of its own")
     }
@@ -49,6 +54,7 @@ impl Space {
     /// Hold one more page for frontier `stream` of `plane`, which can be held.
     pub fn hold(&mut self, plane: PlaneId, stream: u32) {
         assert!(self.can_hold(plane, stream), "{plane:?} has no room for frontier {stream}");
+        debug_assert!(stream < self.gc_stream(), "frontier {stream} is not the host's");
         let at = self.frontier_at(plane, stream);
         if self.held.is_empty() {
             self.held = vec![0; self.open.len()];
@@ -84,6 +90,7 @@ impl Space {
         let before = self.blocks_for(at, self.held[at]);
         self.held[at] = self.held[at].checked_add_signed(change).expect("fewer than none is held");
         let after = self.blocks_for(at, self.held[at]);
+        debug_assert!(before.abs_diff(after) <= 1, "one page takes {before} or {after} blocks");
         let pool = self.pool(plane);
         let kept = &mut self.pools[pool.at()].kept;
         *kept = (u32::from(*kept) + after - before) as u16;
@@ -93,6 +100,10 @@ impl Space {
     /// The erased blocks that are kept are those that the held pages of their frontiers need.
     pub(in crate::ftl) fn audit_held(&self) -> Result<(), String> {
         let mut kept = vec![0u32; self.pools.len()];
+        assert!(
+            self.held.len() <= self.open.len(),
+            "pages are held for frontiers that are not there"
+        );
         for (at, &held) in self.held.iter().enumerate() {
             let plane = PlaneId(at as u32 / self.frontiers);
             kept[self.pool(plane).at()] += self.blocks_for(at, held);

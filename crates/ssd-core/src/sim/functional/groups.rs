@@ -33,6 +33,7 @@ pub struct GroupTally {
 
 impl GroupTally {
     fn count(&mut self, plan: &Plan) {
+        debug_assert!(plan.method != Method::Drop || plan.reads == 0, "{plan:?} reads for nothing");
         self.reads += u64::from(plan.reads.count_ones());
         self.parity_pages += u64::from(plan.method != Method::Drop);
         *match plan.method {
@@ -158,6 +159,7 @@ impl Functional {
 
     /// Unmap the pages at `positions` of `group`. Returns how many were mapped.
     fn trim_group(&mut self, group: GroupId, positions: Range<u32>) -> Result<u64, DeviceError> {
+        assert!(!positions.is_empty(), "nothing of {group:?} is trimmed");
         let groups = self.ftl.groups.as_deref().expect("a device with groups");
         let mut changes = [Change::None; MOST];
         let mapped: Vec<Lpn> = positions
@@ -194,6 +196,7 @@ impl Functional {
 
     /// `lpn` is unmapped.
     fn released_by_trim(&mut self, lpn: Lpn) {
+        debug_assert!(self.ftl.owners.committed(lpn).is_some(), "{lpn:?} has no page");
         let (_, old) = self.ftl.trim(lpn);
         if self.agenda.watches_releases() {
             self.page_released(old);

@@ -115,6 +115,7 @@ impl Content {
 
     /// Operation `slot` carries `payload`, which is no newest data of the host: a parity, or nothing.
     pub(crate) fn carry(&mut self, slot: OpSlot, payload: Payload) {
+        debug_assert_ne!(slot, OpSlot::NONE, "nothing carries a payload");
         if self.payloads.len() <= slot.at() {
             self.payloads.resize(slot.at() + 1, Payload::default());
         }

@@ -28,6 +28,7 @@ impl Ssd {
 
     /// The groups that `pages` touch, each with those pages.
     fn by_group(&self, pages: Pages) -> Vec<(GroupId, Range<u32>)> {
+        debug_assert!(pages.first + pages.count <= self.ftl.geo.user_pages, "{pages:?}");
         let groups = self.ftl.groups.as_deref().expect("a device with parity");
         let (mut at, end) = (pages.first, pages.first + pages.count);
         let mut parts = Vec::new();
@@ -59,6 +60,7 @@ impl Ssd {
         request: &Request,
         data: Option<&[u8]>,
     ) {
+        assert!(!self.front.requests.at(slot).parts.is_done(), "the request has ended");
         for (group, lpns) in self.by_group(pages) {
             let update = self.new_update(group, slot, request.stream);
             for lpn in lpns.map(Lpn) {
@@ -73,6 +75,7 @@ impl Ssd {
     }
 
     pub(super) fn raid_update(&mut self, update: UpdateSlot) -> &mut Update {
+        debug_assert_ne!(update, UpdateSlot::NONE, "there is no update");
         self.raid.as_mut().expect("a device with parity").get(update)
     }
 
@@ -111,6 +114,7 @@ impl Ssd {
 
     /// The page in `slot` crosses the link; `first`: of its request.
     fn page_of_group_comes_in(&mut self, slot: OpSlot, first: bool, request: &Request) {
+        debug_assert!(self.array.ops[slot].update().is_some(), "{slot:?} is in no group");
         let (range, _) = byte_range(&self.ftl.geo, request, self.array.ops[slot].lpn);
         let link = self.front.link.as_mut().expect("the caller has checked");
         let (begin, end) = link.carry(self.array.now, Toward::Device, (range.1 - range.0) as u64);
@@ -128,6 +132,7 @@ impl Ssd {
     /// an update is under way; the others are parts of the request, as their parity has to be programmed.
     #[inline(never)]
     pub(in crate::sim) fn trim_groups(&mut self, slot: RequestSlot, pages: Pages) {
+        assert!(!self.front.requests.at(slot).parts.is_done(), "the request has ended");
         for (group, lpns) in self.by_group(pages) {
             let trimmed: Vec<Lpn> = lpns.map(Lpn).filter(|&lpn| self.holds_data(lpn)).collect();
             if trimmed.is_empty() {
@@ -162,6 +167,7 @@ impl Ssd {
 
     /// Whether the newest admitted state of `lpn` is data.
     fn holds_data(&self, lpn: Lpn) -> bool {
+        debug_assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is not the host's");
         match self.ftl.owners.newest(lpn) {
             Entry::Unmapped => false,
             Entry::Page(_) => true,
@@ -171,6 +177,7 @@ impl Ssd {
 
     /// Whether the newest of an LPN, which is in `slot`, is that it has been trimmed.
     pub(in crate::sim) fn is_trim(&self, slot: OpSlot) -> bool {
+        debug_assert_ne!(slot, OpSlot::NONE, "nothing is no TRIM");
         self.array.ops[slot].kind() == OpKind::GroupTrim
     }
 

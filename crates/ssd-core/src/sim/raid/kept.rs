@@ -25,6 +25,7 @@ impl KeptPages {
 
     /// `lpn` has been read and holds `payload`.
     pub(super) fn keep(&mut self, lpn: Lpn, payload: &Payload) {
+        debug_assert_ne!(lpn, Lpn::NONE, "no page is kept");
         if self.most == 0 {
             return;
         }
@@ -48,11 +49,13 @@ impl KeptPages {
     }
 
     pub(super) fn has(&self, lpn: Lpn) -> bool {
+        debug_assert!(self.pages.len() <= self.most, "more pages are kept than fit");
         self.pages.contains_key(&lpn)
     }
 
     /// The contents of a page that is kept.
     pub(super) fn payload(&self, lpn: Lpn) -> Option<&Payload> {
+        debug_assert_eq!(self.pages.len(), self.by_read.len(), "pages without a read");
         self.pages.get(&lpn).map(|(_, payload)| payload)
     }
 

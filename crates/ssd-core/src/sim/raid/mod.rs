@@ -97,6 +97,11 @@ pub(crate) struct Raid {
 impl Raid {
     /// Of a device with parity groups.
     pub(crate) fn new(config: &Config, ftl: &Ftl) -> Option<Box<Raid>> {
+        debug_assert_eq!(
+            config.raid.group > 0,
+            ftl.groups.is_some(),
+            "the groups of another device"
+        );
         ftl.groups.as_ref()?;
         Some(Box::new(Raid {
             updates: Vec::new(),
@@ -122,6 +127,7 @@ impl Raid {
         let pages = Vec::new();
         let plan = Plan { method: Method::Drop, reads: 0, sources: 0 };
         self.count += 1;
+        debug_assert!(self.lines.len() <= self.updates.len(), "lines without an update");
         let mut new = Update {
             age: self.count,
             group,
@@ -179,6 +185,7 @@ impl Raid {
 
     /// Whether `slot` is the first in its line.
     fn is_first(&self, slot: UpdateSlot) -> bool {
+        debug_assert!(self.is_locked(self.at(slot).group), "{slot:?} is not in line");
         self.lines.get(&self.at(slot).group).is_some_and(|line| line.first == slot)
     }
 
@@ -190,6 +197,7 @@ impl Raid {
     /// The update in `slot`, which has locked its group, is over. Returns the one that is first now.
     fn remove(&mut self, slot: UpdateSlot) -> Option<UpdateSlot> {
         assert!(self.is_first(slot), "{slot:?} ends before it has locked its group");
+        debug_assert!(!self.waiting.contains(&slot), "{slot:?} ends and waits for room");
         let Update { group, next, .. } = *self.at(slot);
         self.free.push(slot);
         if next == UpdateSlot::NONE {
@@ -204,11 +212,13 @@ impl Raid {
 
     /// The request of an update.
     pub(crate) fn request_of(&self, update: UpdateSlot) -> RequestSlot {
+        debug_assert!(update != UpdateSlot::NONE, "no update has a request");
         self.at(update).request
     }
 
     /// A program that has waited on `plane` starts.
     pub(crate) fn program_starts(&mut self, plane: PlaneId) {
+        debug_assert!(plane.at() < self.wanted.len(), "there is no {plane:?}");
         if let Some(chips) = &mut self.chips {
             chips.starts(plane);
         }
@@ -233,6 +243,7 @@ impl Raid {
 
     /// Whether an update waits for room in `pool`.
     pub(crate) fn waits_for(&self, ftl: &Ftl, pool: PoolId) -> bool {
+        debug_assert!(pool.0 < ftl.geo.pools, "there is no {pool:?}");
         let lacks = |lpn: Lpn, stream: u8| {
             let plane = ftl.groups.as_deref().expect("parity").home(lpn);
             let stream = ftl.space.host_stream(stream);
@@ -286,6 +297,7 @@ impl Raid {
 impl Update {
     /// The pages that it programs; `parity`: that of its group.
     fn written(&self, parity: Lpn) -> impl Iterator<Item = Lpn> + '_ {
+        debug_assert!(self.stage != Stage::InLine, "it is not known what is programmed");
         let data = self.pages.iter().filter(|page| page.is_written()).map(|page| page.lpn);
         let parity = (self.plan.method != Method::Drop).then_some(parity);
         data.chain(parity)

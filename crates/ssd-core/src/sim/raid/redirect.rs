@@ -58,6 +58,7 @@ impl Chips {
 
     /// An operation of `ns` is queued on `plane` at `now`; `program`: for a page of a group.
     pub(super) fn queued(&mut self, plane: PlaneId, (now, ns): (Nanos, u64), program: bool) {
+        debug_assert!(plane.at() < self.completion.len(), "there is no {plane:?}");
         let completion = &mut self.completion[plane.at()];
         *completion = Nanos((*completion).max(now).0 + ns);
         if program {
@@ -86,6 +87,7 @@ impl Chips {
 
     /// `before`, which held data of `lpn`, is invalid.
     pub(super) fn released(&mut self, ftl: &Ftl, lpn: Lpn, before: Ppn) {
+        debug_assert!(!ftl.owners.is_valid(before), "{before:?} of {lpn:?} is valid");
         let plane = ftl.geo.plane_of(before);
         if plane != home(ftl, lpn) {
             assert!(self.foreign[plane.at()] > 0, "{before:?} of {lpn:?} was not counted");
@@ -95,6 +97,7 @@ impl Chips {
 }
 
 fn home(ftl: &Ftl, lpn: Lpn) -> PlaneId {
+    debug_assert!(lpn.0 < ftl.geo.logical_pages, "{lpn:?} is beyond the device");
     ftl.groups.as_deref().expect("a device with parity").home(lpn)
 }
 
@@ -114,6 +117,7 @@ impl Raid {
     /// Counts of chips are those of their queues and of the map.
     pub(super) fn audit_chips(&self, ftl: &Ftl, array: &Array) -> Result<(), String> {
         let Some(chips) = &self.chips else { return Ok(()) };
+        assert_eq!(chips.foreign.len(), array.units.len(), "chips of another device");
         let mut foreign = foreign_pages(ftl);
         let programming = self.lines.values().map(|line| self.at(line.first));
         for update in programming.filter(|update| update.stage == Stage::Programming) {
@@ -174,6 +178,7 @@ impl Ssd {
     /// Pages that wait on chips that warn are offered to the redirection, oldest first.
     #[inline(never)]
     pub(in crate::sim) fn redirect_writes(&mut self) {
+        debug_assert!(self.redirection_is_due(), "no program has been queued");
         let mut all: Vec<Chip> = Vec::new();
         while let Some(plane) = self.chips_mut().changed.pop().map(PlaneId) {
             if !self.chips().policy.warns(&self.chip(plane, u64::MAX)) {
@@ -204,6 +209,7 @@ impl Ssd {
     }
 
     fn chips(&self) -> &Chips {
+        debug_assert!(self.raid.is_some(), "a device without parity");
         self.raid.as_ref().and_then(|raid| raid.chips.as_ref()).expect("there is a redirection")
     }
 
@@ -246,6 +252,7 @@ impl Ssd {
         let groups = self.ftl.groups.as_deref().expect("a device with parity");
         let (now, times) = (self.array.now, &self.array.times);
         let mut next = vec![u64::MAX; self.ftl.geo.planes as usize];
+        debug_assert!(chips.queue > 0, "no update counts as waiting");
         for &slot in chips.by_age.values().take(chips.queue) {
             let update = raid.at(slot);
             let at = match update.stage {
@@ -296,6 +303,11 @@ impl Ssd {
 
     /// The page in `slot`, taken out of its queue, is written on `target`.
     fn redirect(&mut self, slot: OpSlot, target: PlaneId) {
+        debug_assert_eq!(
+            self.array.ops[slot].kind(),
+            OpKind::GroupWrite,
+            "{slot:?} writes nothing"
+        );
         let op = &self.array.ops[slot];
         let (plane, stream) = (op.plane, self.ftl.space.host_stream(op.stream()));
         assert_ne!(plane, target, "{slot:?} is redirected to its own chip");

@@ -33,6 +33,7 @@ impl Ssd {
 
     /// `update` begins if it is first in line and its data are there.
     pub(super) fn update_goes_on(&mut self, update: UpdateSlot) {
+        debug_assert_eq!(self.raid_update(update).stage, Stage::InLine, "{update:?} has begun");
         let raid = self.raid.as_ref().expect("a device with parity");
         if raid.at(update).pages_in.is_done() && raid.is_first(update) {
             self.begin_update(update);
@@ -67,6 +68,7 @@ impl Ssd {
         of.parts.queue_ns += (now - of.since).0;
         (of.plan, of.sum, of.stage) = (plan, sum, Stage::Reading);
         of.steps = Join::of(reads.len() as u32);
+        debug_assert_eq!(plan.reads.count_ones() as usize, reads.len(), "{plan:?}");
         let (parts, nothing) = (of.parts, reads.is_empty());
         let rests = of.pages.iter().filter(|page| page.change == Change::Part);
         let rests = rests.filter(|page| plan.reads(groups.position(page.lpn))).count();
@@ -104,6 +106,7 @@ impl Ssd {
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         let of = &mut raid.updates[update.at()];
         assert_eq!(of.stage, Stage::Reading, "{lpn:?} is read for {update:?}, which does not read");
+        assert_ne!(ppn, Ppn::NONE, "{lpn:?} was read nowhere");
         let page = if self.ftl.flash.keeps_contents() {
             self.ftl.flash.payload(ppn)
         } else {
@@ -166,6 +169,7 @@ impl Ssd {
 
     /// Hold room for every page of `update`, or none.
     fn hold_room(&mut self, update: UpdateSlot) -> bool {
+        debug_assert_eq!(self.raid_update(update).stage, Stage::WaitsForRoom, "{update:?}");
         let stream = self.raid.as_ref().expect("a device with parity").at(update).stream;
         let stream = self.ftl.space.host_stream(stream);
         let places = self.places_of(update);
@@ -187,6 +191,7 @@ impl Ssd {
     pub(in crate::sim) fn let_updates_in(&mut self) {
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         raid.room_changed = false;
+        debug_assert!(raid.waiting.iter().all(|&s| raid.at(s).stage == Stage::WaitsForRoom));
         raid.wanted.fill(false);
         let mut waiting = std::mem::take(&mut raid.waiting);
         let mut still = std::collections::VecDeque::new();
@@ -225,6 +230,7 @@ impl Ssd {
         let mut sum = std::mem::take(&mut of.sum);
         let written: Vec<OpSlot> =
             of.pages.iter().filter(|page| page.is_written()).map(|page| page.slot).collect();
+        assert!(of.plan.method != Method::Drop, "{update:?} has nothing to program");
         of.steps = Join::of(written.len() as u32 + 1);
         let groups = self.ftl.groups.as_deref().expect("a device with parity");
         let lpn = groups.parity(group);
@@ -248,6 +254,7 @@ impl Ssd {
     /// A page of `update` has been programmed; its time went to `parts` so far.
     #[inline(never)]
     pub(in crate::sim) fn group_write_ends(&mut self, ppn: Ppn, update: UpdateSlot, parts: &Parts) {
+        assert_ne!(ppn, Ppn::NONE, "{update:?} has programmed nothing");
         self.ftl.land(ppn);
         let of = self.raid_update(update);
         assert_eq!(of.stage, Stage::Programming, "{ppn:?} is programmed for {update:?}");
@@ -263,6 +270,7 @@ impl Ssd {
         assert!(of.stage == Stage::Programming && of.steps.is_done(), "{update:?} has pages left");
         let (pages, parity, method) = (std::mem::take(&mut of.pages), of.parity, of.plan.method);
         let (group, request, parts) = (of.group, of.request, of.parts);
+        assert!(!pages.is_empty(), "{update:?} changes nothing");
         for page in &pages {
             let before = if page.is_written() {
                 let ppn = self.array.ops[page.slot].ppn;

@@ -73,10 +73,12 @@ impl TriggerPolicy for Policy {
     }
 
     fn urgent(&self, view: &SpaceView) -> bool {
+        debug_assert!(view.blocks > 0 || view.free_blocks == 0, "no block is good: {view:?}");
         view.free_blocks <= self.soft && self.is_wanted(view)
     }
 
     fn outlasts(&self, best: &SpaceView) -> bool {
+        debug_assert!(best.free_blocks <= best.blocks, "{best:?}");
         best.free_blocks <= self.soft
     }
 
@@ -89,6 +91,7 @@ impl TriggerPolicy for Policy {
     }
 
     fn blocks_left(&self, view: &SpaceView) -> Option<u32> {
+        debug_assert!(view.free_blocks <= view.blocks, "{view:?}");
         Some(view.free_blocks.saturating_sub(self.soft))
     }
 

@@ -38,10 +38,14 @@ pub struct Policy {
 
 impl Policy {
     pub(super) fn build(spec: &PolicySpec) -> Policy {
-        Policy { foreign: spec.real("foreign") }
+        let foreign = spec.real("foreign");
+        assert!((0.0..=1.0).contains(&foreign), "the config layer has checked the share");
+        Policy { foreign }
     }
 
     fn takes(&self, chip: &Chip, write: &Write) -> bool {
+        debug_assert!(chip.foreign <= chip.pages, "more data from elsewhere than pages: {chip:?}");
+        debug_assert!(write.takes_ns < 1 << 62, "a program without end");
         let most = (self.foreign * chip.pages as f64) as u64;
         let elsewhere = chip.group != write.group && !write.members.contains(&chip.number);
         elsewhere
@@ -54,10 +58,12 @@ impl Policy {
 
 impl RedirectPolicy for Policy {
     fn warns(&self, home: &Chip) -> bool {
+        debug_assert!(home.waiting <= u64::from(u32::MAX), "a queue without end: {home:?}");
         home.left < home.waiting
     }
 
     fn target(&self, write: &Write, chips: &[Chip]) -> Option<usize> {
+        debug_assert!(!write.members.is_empty(), "a group without pages");
         let fit = chips.iter().enumerate().filter(|(_, chip)| self.takes(chip, write));
         fit.min_by_key(|(_, chip)| (chip.completion_ns, chip.number)).map(|(at, _)| at)
     }
