@@ -157,6 +157,14 @@ arrival = { kind = "bursty", rate = "20000 per s", burst = 8, pause = "1 ms" }
     "[workload]\nkind = \"hot-cold\"\nhot_space = 0.2\nhot_access = 0.8",
     "[workload]\nkind = \"app:mysql\"\nset = \"noc-copyback\"",
     r#"
+[raid]
+group = 4
+update = "read-modify"
+redirect = { policy = "deferred-gc" }
+queue = 10
+read_buffer_pages = 16
+[gc]
+trigger = "on-demand"
 [workload]
 kind = "msr:wdev_0"
 pattern = "msr-sample"
@@ -169,6 +177,23 @@ sequential_writes = 0.2
 read_recent = 0.1
 "#,
 ];
+
+/// Each of these keys shows nothing by default, and has no effect with the key that comes after it.
+#[test]
+fn keys_without_effect_are_set_back_by_their_own_words() {
+    for (key, value, later) in [
+        ("workload.seed", "7", ("workload.trace", "x.csv")),
+        ("workload.like", "x.csv", ("workload.trace", "x.csv")),
+        ("workload.volume", "3", ("workload.kind", "uniform")),
+    ] {
+        let sets = [(key, value), later].map(|(k, v)| (k.to_string(), v.to_string()));
+        let told = load::<RunConfig>(&Input { sets: sets.into(), ..Input::default() });
+        assert!(
+            told.as_ref().err().is_none_or(|e| e.iter().all(|e| e.message.len() > 10)),
+            "{told:?}"
+        );
+    }
+}
 
 #[test]
 fn every_key_of_the_contract_is_accepted() {

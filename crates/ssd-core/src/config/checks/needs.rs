@@ -141,8 +141,9 @@ pub(crate) fn apply<C: Clone + 'static>(
 
 /// Set `key` to its default, as if the input had done so.
 fn reset<C: Clone>(key: &Key<C>, defaults: &C, draft: &mut Draft<'_, C>, errors: &mut Errors) {
-    // A key that shows nothing by default holds a path or a number that may be "none".
-    let text = key.show(defaults).unwrap_or_else(|| "\"none\"".to_string());
+    // A key that shows nothing by default has a word for it: the first one of what the reference says.
+    let word = || format!("\"{}\"", key.word_for_nothing());
+    let text = key.show(defaults).unwrap_or_else(word);
     let node = parse::set_value(SourcePos::NOWHERE, key.path, &text, false, errors);
     key.apply(draft, errors, &node.expect("a default is TOML"));
     assert_eq!(key.show(draft.config), key.show(defaults), "{} has its default", key.path);

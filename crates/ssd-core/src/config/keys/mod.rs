@@ -119,7 +119,7 @@ pub struct WordSlot<C> {
 pub struct Special<C> {
     /// Type, for the reference.
     pub form: &'static str,
-    /// Default, where it is not what `show` prints of the default config.
+    /// Default, where it is not what `show` prints of the default config: a word, a colon and what it means.
     pub default: Option<&'static str>,
     /// Set it from the input, or report why not.
     pub read: fn(&mut Draft<'_, C>, &mut Errors, &str, &Node),
@@ -135,5 +135,13 @@ impl<C> Key<C> {
     /// Table and name.
     pub(crate) fn parts(&self) -> (&'static str, &'static str) {
         self.path.split_once('.').expect("a key stands in a table")
+    }
+
+    /// The word with which a key that shows nothing is set back to that.
+    pub(crate) fn word_for_nothing(&self) -> &'static str {
+        let Slot::Special(Special { default: Some(default), .. }) = self.slot else {
+            unreachable!("{} shows its default", self.path);
+        };
+        default.split_once(':').map_or(default, |(word, _)| word)
     }
 }
