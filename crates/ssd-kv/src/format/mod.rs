@@ -4,6 +4,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod block;
+pub(crate) mod block_builder;
 pub(crate) mod bloom;
 pub(crate) mod coding;
 pub(crate) mod edit;

@@ -9,7 +9,7 @@ mod stock;
 pub use pages::Pages;
 pub use stock::Stock;
 
-use crate::format::block::BlockBuilder;
+use crate::format::block_builder::BlockBuilder;
 
 /// A data block that a compaction reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -142,7 +142,7 @@ impl Heads {
 mod tests {
     use super::*;
     use crate::cases::cases;
-    use crate::format::block::BlockBuilder;
+    use crate::format::block_builder::BlockBuilder;
     use crate::format::key::{Tag, internal};
     use crate::vfs::region::Piece;
     use proptest::prelude::*;

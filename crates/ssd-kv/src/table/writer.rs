@@ -1,7 +1,7 @@
 //! Writes a table.
 
 use crate::error::{Error, Result};
-use crate::format::block::BlockBuilder;
+use crate::format::block_builder::BlockBuilder;
 use crate::format::coding::masked;
 use crate::format::filter::FilterBuilder;
 use crate::format::footer::{FOOTER, Footer, Handle, TRAILER};
