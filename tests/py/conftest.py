@@ -1,6 +1,7 @@
 """Settings that all Python tests share."""
 
 import os
+import signal
 
 from hypothesis import settings
 
@@ -9,3 +10,7 @@ from hypothesis import settings
 settings.register_profile("fast", max_examples=64, deadline=None, derandomize=True)
 settings.register_profile("slow", max_examples=10_000, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+# A shell starts jobs in the background with this signal ignored, and so would be all that tests start and
+# interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
