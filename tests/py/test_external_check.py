@@ -44,6 +44,20 @@ BUFFER: dict[str, object] = {
     "workload.kind": "hot-cold",
     "workload.read": 0.3,
 }
+RAID: dict[str, object] = {
+    "device.planes_per_chip": 1,
+    "raid.group": 4,
+    "gc.trigger": {"policy": "on-demand", "soft": 5, "idle": True},
+    "workload.read": 0.2,
+}
+REDIRECT: dict[str, object] = {
+    **RAID,
+    **SERIAL,
+    "raid.group": 2,
+    "raid.redirect": {"policy": "deferred-gc", "foreign": 0.02},
+    "gc.blocking": "plane",
+    "workload.trim": 0,
+}
 NOC: dict[str, object] = {
     **SERIAL,
     "timing.busy_unit": "channel",
@@ -128,6 +142,13 @@ CASES: dict[str, dict[str, object]] = {
     "selective-without": {key: value for key, value in NOC.items() if "interconnect" not in key},
     "conventional": {**NOC, "gc.path": "controller", "controller.traversals_host": 0},
     "buffers": {"controller.buffers": 2, "gc.window": 4},
+    "parity": RAID,
+    "parity-kept": {**RAID, "raid.read_buffer_pages": 40, "run.data": "digest"},
+    "parity-planes": {**RAID, "device.planes_per_chip": 2, "raid.update": "reconstruct"},
+    "parity-link": {**RAID, **SERIAL, "host.link_rate": "90 MB/s", "workload.trim": 0.3},
+    "parity-open": {**RAID, **OPEN, "wear.static_threshold": 2, "raid.update": "read-modify"},
+    "redirected": REDIRECT,
+    "redirected-bursts": {**REDIRECT, **OPEN, "workload.warmup_requests": 300},
     "nothing-written-before": {"precondition.fill": 0, "precondition.overwrite": 0},
 }
 

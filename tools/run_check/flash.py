@@ -22,10 +22,11 @@ from .inputs import (
     numbers,
     rows,
 )
+from .parity import Parity
 from .requests import Requests
 
 COPIES = ("gc", "wear")
-WITHOUT_LPN = ("parity", "metadata")
+WITHOUT_LPN = ("metadata",)
 
 
 class Suspect(NamedTuple):
@@ -40,11 +41,14 @@ class Suspect(NamedTuple):
 class Flash:
     """Pages and the map: what may be programmed, read and erased, and where live data is."""
 
-    def __init__(self, geometry: Geometry, requests: Requests, findings: Findings) -> None:
+    def __init__(
+        self, geometry: Geometry, requests: Requests, findings: Findings, parity: Parity
+    ) -> None:
         """Start with every block erased."""
         self.geometry = geometry
         self.requests = requests
         self.findings = findings
+        self.parity = parity
         blocks = geometry.all_blocks
         self.filled = array("q", [0]) * blocks
         self.busy_until = array("q", [0]) * blocks
@@ -77,6 +81,7 @@ class Flash:
                 if self.map["home"][lpn] >= 0:
                     self.findings.add("state", place, f"one valid page of LPN {lpn}", "another")
                 self.map["home"][lpn] = address
+                self.parity.place(lpn, channel * self.geometry.chips + chip)
                 self.map["committed"][lpn] = self.map["started"][lpn] = sequence
 
     def take(self, op: Op) -> None:
@@ -202,7 +207,11 @@ class Flash:
             self.map["home"][lpn] = -1
             sequence, born = self.sequence_of[address], self.map["born"][lpn]
             dead = self.map["started"][lpn] > sequence
-            if not dead and not self.requests.trimmed(lpn, born, op.start):
+            if (
+                not dead
+                and not self.parity.may_be_dropped(lpn, self.requests)
+                and (not self.requests.trimmed(lpn, born, op.start))
+            ):
                 self.suspects[lpn] = Suspect(op.line, op.start, sequence, born)
         self.filled[block] = 0
 
@@ -226,7 +235,7 @@ class Flash:
             return
         born, home = self.map["born"], self.map["home"]
         live = sum(1 for address in home if address >= 0)
-        unsure = 0
+        unsure = self.parity.droppable(self.requests)
         for lpn in self.requests.trims:
             if lpn < self.map.size and home[lpn] >= 0:
                 live -= self.requests.trimmed(lpn, born[lpn], sys.maxsize)

@@ -25,6 +25,7 @@ from .inputs import (
     rows,
 )
 from .occupancy import Occupancy
+from .parity import Parity
 from .requests import Requests
 
 
@@ -43,7 +44,8 @@ class Operations:
         self.measured_to = self.measured_from + report.whole("time.simulated", 0)
         interval = (self.measured_from, self.measured_to)
         self.occupancy = Occupancy(geometry, interval, findings)
-        self.flash = Flash(geometry, requests, findings)
+        self.parity = Parity(geometry, report, findings)
+        self.flash = Flash(geometry, requests, findings, self.parity)
         self.crossing = Crossing(geometry, report, findings)
         self.counts: Counter[tuple[str, str]] = Counter()
         self.erases_within = array("q", [0]) * geometry.all_blocks
@@ -103,6 +105,7 @@ class Operations:
             if op.start >= self.measured_from and op.end <= self.measured_to:
                 self.erases_within[block] += 1
         self.occupancy.take(op)
+        self.parity.take(op)
         self.flash.take(op)
         self.crossing.take(op)
 
@@ -118,7 +121,8 @@ class Operations:
         table = self.requests.table
         first = table["lpn"][op.request]
         last = first + table["pages"][op.request] - 1
-        if op.lpn >= 0 and not first <= op.lpn <= last:
+        inside = first <= op.lpn <= last or self.parity.belongs(op, first, last)
+        if op.lpn >= 0 and not inside:
             self.findings.add("request-window", place, f"an LPN of {first}..{last}", op.lpn)
         arrival, completion = table["arrival"][op.request], table["completion"][op.request]
         late = completion >= 0 and op.end > completion
@@ -131,6 +135,7 @@ class Operations:
     def finish(self) -> None:
         """Compare totals with the report."""
         self.flash.finish(self.report)
+        self.parity.finish(self.requests)
         if (
             self.report.whole("requests.warmup", 0)
             and self.report.get("time.measured_from") is None

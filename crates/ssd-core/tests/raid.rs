@@ -13,7 +13,7 @@ use ssd_core::metrics::counters::Cause;
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
-use ssd_core::units::{Lpn, Nanos};
+use ssd_core::units::{Lpn, Nanos, PlaneId};
 
 /// The paper's times on a small device with groups of `group` chips.
 fn paper(shape: [u32; 3], group: u32, stripes: u32) -> Config {
@@ -382,4 +382,40 @@ fn a_device_with_parity_can_be_stored_and_continued() {
     other.device.user_pages = 300 * 7;
     let why = Ssd::restore(&other, &stored).err().expect("another group");
     assert!(why.contains("raid.group is 4 in the snapshot and 8 here"), "{why}");
+}
+
+#[test]
+fn a_pool_that_an_update_waits_for_is_not_taken_from_by_a_later_one() {
+    let mut c = paper([4, 1, 1], 4, 130);
+    (c.device.pages_per_block, c.timing.erase_ns) = (4, 50_000_000);
+    c.gc.trigger = vec![free_blocks(0)];
+    let mut f = Functional::new(&c, Ftl::new(&c));
+    f.write_run(Lpn(0), 300, 0).unwrap();
+    let sequence = f.sequence();
+    let mut ssd = Ssd::new(&c, f.ftl, sequence);
+    ssd.audit_every(1);
+    // Pages of chip 0, of which the parities are on the other three chips in turn, until it collects.
+    for i in 0.. {
+        if ssd.measured().gc.calls > 0 {
+            break;
+        }
+        alone(&mut ssd, whole(Op::Write, [0, 3, 6][i % 3], 1));
+        ssd.run_until(ssd.now(), &mut Vec::new()).unwrap();
+    }
+    // While it erases, pages of groups never written, which need no read: chip 0, and parity on chips 1 and 2.
+    let start = ssd.now();
+    for stripe in (100..130).filter(|s| s % 4 == 1 || s % 4 == 2) {
+        ssd.submit(start, &whole(Op::Write, 3 * stripe, 1), None).unwrap();
+    }
+    // Then one that needs chips 0 and 3, and one that needs chips 1 and 3.
+    let first = ssd.submit(start, &whole(Op::Write, 300, 1), None).unwrap();
+    let second = ssd.submit(start, &whole(Op::Write, 3 * 104 + 1, 1), None).unwrap();
+    let mut done = Vec::new();
+    ssd.run_until(Nanos(start.0 + 20_000_000), &mut done).unwrap();
+    assert!(!ssd.ftl.space.can_hold(PlaneId(0), 0), "chip 0 has room");
+    assert!([1, 3].iter().all(|&p| ssd.ftl.space.can_hold(PlaneId(p), 0)), "1 and 3 have room");
+    assert!(done.is_empty(), "a later one has taken what the first waits for: {done:?}");
+    let ended: Vec<_> = finish(&mut ssd).unwrap().iter().map(|c| c.id).collect();
+    assert!(ended.contains(&first) && ended.contains(&second), "{ended:?}");
+    assert!(ssd.measured().raid.waited_for_room >= 2);
 }

@@ -48,7 +48,9 @@ impl Ssd {
         let waited = now - self.front.requests.at(request).arrival;
         let parts = Parts { queue_ns: waited.0, ..Parts::default() };
         let raid = self.raid.as_mut().expect("a device with parity");
-        raid.insert(group, request, stream, (now, parts))
+        let update = raid.insert(group, request, stream, (now, parts));
+        raid.get(update).sequence = self.front.sequence;
+        update
     }
 
     /// The write `request` of `pages`, in request slot `slot`, is admitted.
@@ -108,7 +110,9 @@ impl Ssd {
             self.wake_readers(page);
         }
         let change = if partial { Change::Part } else { Change::Whole };
-        self.raid_update(update).pages.push(Changed { lpn, slot, change });
+        let of = self.raid_update(update);
+        of.sequence = sequence;
+        of.pages.push(Changed { lpn, slot, change });
         slot
     }
 

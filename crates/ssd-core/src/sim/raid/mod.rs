@@ -48,6 +48,9 @@ struct Update {
     /// Updates before it.
     age: u64,
     group: GroupId,
+    /// Admission number of its last page (of a TRIM: of the page before it), which its parity carries: of two updates
+    /// of a group the later one never has a lower number.
+    sequence: u64,
     request: RequestSlot,
     stream: u8,
     stage: Stage,
@@ -131,6 +134,7 @@ impl Raid {
         let mut new = Update {
             age: self.count,
             group,
+            sequence: 0,
             request,
             stream,
             stage: Stage::InLine,

@@ -226,7 +226,7 @@ impl Ssd {
         of.parts.gc_wait_ns += waited.0;
         self.ledger.measured.raid.waited_for_room += u64::from(waited > Nanos::ZERO);
         of.stage = Stage::Programming;
-        let Update { group, stream, parts, .. } = *of;
+        let Update { group, sequence, stream, parts, .. } = *of;
         let mut sum = std::mem::take(&mut of.sum);
         let written: Vec<OpSlot> =
             of.pages.iter().filter(|page| page.is_written()).map(|page| page.slot).collect();
@@ -235,7 +235,6 @@ impl Ssd {
         let groups = self.ftl.groups.as_deref().expect("a device with parity");
         let lpn = groups.parity(group);
         let work = Work::GroupWrite { update, stream, parity: true };
-        let sequence = self.front.sequence;
         let op = Op { sequence, parts, ..Op::new(work, lpn, groups.home(lpn), now) };
         let parity = self.array.ops.insert(op);
         if let Some(content) = &mut self.ledger.content {

@@ -1,0 +1,113 @@
+"""Parity groups: which pages an update reads and programs, in which order, and on which chips."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from .inputs import OPS, Findings, Geometry, Op, Report
+from .requests import Requests
+
+
+class Update:
+    """What the log says of the updates of one group for one request."""
+
+    __slots__ = ("data", "first_program", "line", "parity", "read_until")
+
+    def __init__(self, line: int) -> None:
+        """Start before its first operation, in line `line` of the log."""
+        self.line = line
+        self.data: set[int] = set()
+        self.parity = 0
+        self.read_until = -1
+        self.first_program = -1
+
+
+class Parity:
+    """Groups of `config.raid.group` chips; nothing to check without it.
+
+    The data of group q are the LPNs from q * (g - 1) on, its parity is LPN `user pages + q`. A
+    request changes a group once: it programs the parity once, and what it programs of the group
+    starts after all its reads for it have ended. At the end the pages of a group are on different
+    chips, unless trims may have taken some away.
+    """
+
+    def __init__(self, geometry: Geometry, report: Report, findings: Findings) -> None:
+        """Read the size of the groups."""
+        self.geometry = geometry
+        self.findings = findings
+        self.group = report.whole("config.raid.group", 0)
+        self.user = report.whole("device.user_pages", 0)
+        self.updates: dict[tuple[int, int], Update] = {}
+        self.chips: dict[int, dict[int, int]] = defaultdict(dict)
+
+    def group_of(self, lpn: int) -> int:
+        """Return the group of a page."""
+        return lpn - self.user if lpn >= self.user else lpn // (self.group - 1)
+
+    def place(self, lpn: int, chip: int) -> None:
+        """Note that the newest data of `lpn` lie on `chip`, counted over the device."""
+        if self.group > 0:
+            self.chips[self.group_of(lpn)][lpn] = chip
+
+    def belongs(self, op: Op, first: int, last: int) -> bool:
+        """Tell whether a write of the pages `first` to `last` may read or program this one."""
+        if self.group == 0 or op.cause not in ("rmw", "parity"):
+            return False
+        return self.group_of(first) <= self.group_of(op.lpn) <= self.group_of(last)
+
+    def may_be_dropped(self, lpn: int, requests: Requests) -> bool:
+        """Tell whether `lpn` is the parity of a group of which trims may have left no data."""
+        if self.group == 0 or lpn < self.user:
+            return False
+        first = (lpn - self.user) * (self.group - 1)
+        return any(page in requests.trims for page in range(first, first + self.group - 1))
+
+    def droppable(self, requests: Requests) -> int:
+        """Count the groups of which trims may have left no data."""
+        return len({self.group_of(lpn) for lpn in requests.trims}) if self.group > 0 else 0
+
+    def take(self, op: Op) -> None:
+        """Account one operation, in order of start."""
+        if self.group == 0 or op.kind == "erase" or op.cause not in ("host", "rmw", "parity"):
+            return
+        place = f"{OPS}:{op.line}"
+        if (op.cause == "parity") != (op.lpn >= self.user):
+            kind = "parity" if op.lpn >= self.user else "data"
+            if op.cause != "rmw":
+                self.findings.add("parity-lpn", place, f"cause of a page of {kind}", op.cause)
+        if op.kind == "read" and op.cause == "host":
+            return
+        group = self.group_of(op.lpn)
+        update = self.updates.setdefault((op.request, group), Update(op.line))
+        if op.kind == "read":
+            update.read_until = max(update.read_until, op.end)
+            if update.first_program >= 0:
+                expected = f"reads of group {group} before its program at {update.first_program}"
+                self.findings.add("parity-order", place, expected, f"one at {op.start}")
+            return
+        if update.first_program < 0:
+            update.first_program = op.start
+        if op.start < update.read_until:
+            expected = f"a program of group {group} after its reads, at {update.read_until}"
+            self.findings.add("parity-order", place, expected, f"one at {op.start}")
+        if op.cause == "parity":
+            update.parity += 1
+        else:
+            update.data.add(op.lpn)
+        self.place(op.lpn, op.channel * self.geometry.chips + op.chip)
+
+    def finish(self, requests: Requests) -> None:
+        """Check what an update has done in all, and where the pages of each group are."""
+        complete = requests.complete
+        for (request, group), update in self.updates.items():
+            if complete and update.parity != 1:
+                expected = f"1 program of the parity of group {group} for request {request}"
+                self.findings.add("parity-once", f"{OPS}:{update.line}", expected, update.parity)
+            most = self.group - 1
+            if len(update.data) > most:
+                expected = f"at most {most} pages of group {group}"
+                self.findings.add("parity-once", f"{OPS}:{update.line}", expected, update.data)
+        for group, pages in self.chips.items():
+            trimmed = any(page in requests.trims for page in pages)
+            if complete and not trimmed and len(set(pages.values())) < len(pages):
+                self.findings.add("parity-chips", OPS, f"group {group} on different chips", pages)
