@@ -1,10 +1,13 @@
 """Logged runs are recomputed from the outside by `tools/check_run.py`, which shares no code."""
 
+import csv
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 
 import ssdlab
 from running import ROOT, SMALL
@@ -165,6 +168,63 @@ def test_logs_give_the_report(case: str, tmp_path: Path) -> None:
     report = ssdlab.run(set={**LOGGED, **CASES[case]}, out=folder, progress=False)
     assert report.gc.calls > 0 or case == "nothing-written-before"
     checked(folder)
+
+
+Rows = list[dict[str, str]]
+
+
+def _first(rows: Rows, kind: str, cause: str) -> dict[str, str]:
+    return next(row for row in rows if (row["op"], row["cause"]) == (kind, cause))
+
+
+def _parity_is_missing(rows: Rows) -> None:
+    rows.remove(_first(rows, "program", "parity"))
+
+
+def _parity_goes_before_its_reads(rows: Rows) -> None:
+    read = _first(rows, "read", "rmw")
+    read["end"] = str(int(read["end"]) + 10**9)
+
+
+def _data_count_as_parity(rows: Rows) -> None:
+    _first(rows, "program", "host")["cause"] = "parity"
+
+
+def _two_pages_are_on_one_chip(rows: Rows) -> None:
+    # Of the group that is written last nothing is written any more.
+    parity = [row for row in rows if row["op"] == "program" and row["cause"] == "parity"][-1]
+    for row in rows:
+        if row["op"] == "program" and row["request"] == parity["request"]:
+            row["channel"], row["chip"] = "0", "0"
+
+
+@pytest.mark.parametrize(
+    ("rule", "change"),
+    [
+        ("parity-once", _parity_is_missing),
+        ("parity-order", _parity_goes_before_its_reads),
+        ("parity-lpn", _data_count_as_parity),
+        ("parity-chips", _two_pages_are_on_one_chip),
+    ],
+)
+def test_each_rule_of_parity_bites(
+    rule: str, change: Callable[[Rows], None], tmp_path: Path
+) -> None:
+    settings = {**LOGGED, **RAID, "workload.trim": 0, "workload.requests": 600}
+    ssdlab.run(set=settings, out=tmp_path / "a", progress=False)
+    checked(tmp_path / "a")
+    log = tmp_path / "a/ops.csv.zst"
+    with zstandard.open(log, "rt", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    change(rows)
+    with zstandard.open(log, "wt", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    tool = [sys.executable, str(ROOT / "tools/check_run.py"), str(tmp_path / "a")]
+    done = subprocess.run(tool, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"violated: {rule}" in done.stdout, done.stdout[-500:]
 
 
 def test_logs_of_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
