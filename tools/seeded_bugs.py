@@ -190,8 +190,10 @@ def main() -> int:
             start = time.monotonic()
             try:
                 before = apply(patch, tree)
-                suite, tests = failures(crate_of(patch), tree, options.target)
-                restore(before)
+                try:
+                    suite, tests = failures(crate_of(patch), tree, options.target)
+                finally:
+                    restore(before)
                 verdict = f"caught by {suite}: {', '.join(tests)}" if suite else "NOT CAUGHT"
                 missed += not suite
             except Stale as stale:

@@ -11,6 +11,6 @@ settings.register_profile("fast", max_examples=64, deadline=None, derandomize=Tr
 settings.register_profile("slow", max_examples=10_000, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
-# A shell starts jobs in the background with this signal ignored, and so would be all that tests start and
-# interrupt.
+# A shell starts jobs in the background with this signal ignored, and what the tests start and
+# interrupt would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -13,6 +13,8 @@
 //!
 //! A page has one owner, whose LPN its out-of-band area carries; that costs no memory.
 
+mod in_group;
+
 use super::Ftl;
 use super::blocks::{BlockState, BlockTable};
 use super::gc::victim::VictimPolicy;
@@ -305,61 +307,6 @@ impl Ftl {
         let before = self.owners.under(slot);
         self.commit(lpn, ppn, before);
         Claim::Committed(before)
-    }
-
-    /// The same of a page in a parity group, of which the updates commit in the order of admission: under newer data,
-    /// too, the page is the committed one. Returns the one before it.
-    pub fn claim_in_group(&mut self, lpn: Lpn, slot: OpSlot, ppn: Ppn) -> Option<Ppn> {
-        debug_assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
-        let newest = self.newest_slot(lpn);
-        let before = self.owners.under(newest);
-        if newest == slot {
-            self.commit(lpn, ppn, before);
-            debug_assert_eq!(self.owners.committed(lpn), Some(ppn), "{lpn:?} is elsewhere");
-            return before;
-        }
-        assert_ne!(before, Some(ppn), "{lpn:?} replaces a page with itself");
-        self.owners.under[newest.at()] = ppn;
-        self.owners.mark(ppn, self.geo.block_of(ppn), &mut self.blocks);
-        match before {
-            Some(before) => self.release(before),
-            None => self.owners.valid_pages += 1,
-        }
-        before
-    }
-
-    /// The TRIM in `slot` of a page in a parity group is committed: `lpn` has no page any more. Returns the one
-    /// before it.
-    pub fn trim_in_group(&mut self, lpn: Lpn, slot: OpSlot) -> Option<Ppn> {
-        debug_assert!(lpn.0 < self.geo.user_pages, "{lpn:?} is not the host's");
-        let newest = self.newest_slot(lpn);
-        let before = self.owners.under(newest);
-        if let Some(before) = before {
-            self.disown(before);
-        }
-        if newest == slot {
-            self.owners.map.set(lpn, Entry::Unmapped);
-        } else {
-            self.owners.under[newest.at()] = Ppn::NONE;
-        }
-        debug_assert!(self.owners.committed(lpn).is_none(), "{lpn:?} keeps a page");
-        before
-    }
-
-    /// The slot with the newest data of `lpn`, of which some are in the controller.
-    fn newest_slot(&self, lpn: Lpn) -> OpSlot {
-        debug_assert!(self.groups.is_some(), "{lpn:?} is in no group");
-        match self.owners.newest(lpn) {
-            Entry::Slot(slot) => slot,
-            other => panic!("nothing of {lpn:?} is in the controller: it is at {other:?}"),
-        }
-    }
-
-    /// `ppn`, programmed with the parity of a group or without time, is the committed page of `lpn` from now on.
-    /// Returns the one before it.
-    pub fn replace_in_group(&mut self, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
-        assert!(!self.flash.is_torn(ppn), "{ppn:?} is being programmed");
-        self.claim_now(lpn, ppn, self.geo.block_of(ppn))
     }
 
     /// `ppn` is the committed page of `lpn` from now on; the one before it, if there was one, loses this owner.

@@ -6,6 +6,7 @@
 mod bus;
 pub(crate) mod event;
 pub(crate) mod op;
+pub(crate) mod slab;
 pub(crate) mod unit;
 pub(crate) mod way;
 
@@ -16,7 +17,8 @@ use crate::nand::timing::Times;
 use crate::sched::order::{Choices, Order};
 use crate::units::{Nanos, OpSlot, PlaneId, PoolId, UnitId};
 use event::{Events, Timer, Timers};
-use op::{Op, OpKind, Slab, Work};
+use op::{Op, OpKind, Work};
+use slab::Slab;
 use unit::{Activity, Bus, Service, Stage, Unit};
 use way::Way;
 

@@ -1,7 +1,8 @@
 //! Busy units and buses.
 
 use super::event::Lane;
-use super::op::{OpKind, Queue, Slab};
+use super::op::OpKind;
+use super::slab::{Queue, Slab};
 use crate::units::{Nanos, OpSlot};
 
 /// What the next event of a unit means.
