@@ -8,14 +8,47 @@ from html import escape
 from ssdlab.html.page import Section, document, figures, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.matrix import Source
+from ssdlab.reproduce.paper import Paper
 from ssdlab.reproduce.readings_page import markdown_table, readings_html, readings_markdown
-from ssdlab.reproduce.result import Reproduction, setting
+from ssdlab.reproduce.result import Reproduction
 from ssdlab.reproduce.score_page import TITLE, score_html, score_markdown
 from ssdlab.reproduce.scoring import verdict
 from ssdlab.reproduce.tables import Number, Row, Table, number
 from ssdlab.versions import described
 
 DECISIONS = "Decisions and findings"
+DECIDED = "Decided before the proposed scheme was run"
+DECIDED_HEADS = ("question", "decision", "basis", "reason")
+
+
+def decided_lead(date: str) -> str:
+    """What the table of decisions is."""
+    return (
+        f"These stand since {date}, before the first run of the proposed scheme. *text*: the paper"
+        " says so; *ours*: it is silent, and the reason is all there is."
+    )
+
+
+def _decisions(paper: Paper) -> list[tuple[str, list[str]]]:
+    several = paper.decided.decisions if paper.decided else ()
+    return [(one.question, [one.choice, one.basis, one.why]) for one in several]
+
+
+def decisions_markdown(paper: Paper) -> list[str]:
+    """The lines of the decisions; none if they are in the notes."""
+    if paper.decided is None:
+        return []
+    lines = [f"### {DECIDED}", "", decided_lead(paper.decided.date), ""]
+    return [*lines, *markdown_table(DECIDED_HEADS, _decisions(paper)), "### Notes", ""]
+
+
+def _decided_section(paper: Paper) -> list[Section]:
+    if paper.decided is None:
+        return []
+    rows = [(label, [escape(cell) for cell in line]) for label, line in _decisions(paper)]
+    lead = escape(decided_lead(paper.decided.date).replace("*", ""))
+    table = html_table(list(DECIDED_HEADS), rows, DECIDED)
+    return [Section("decided", DECIDED, f"<p>{lead}</p>{table}")]
 
 
 def lines_of(table: Table, sources: Sequence[Source]) -> Iterator[tuple[str, list[str]]]:
@@ -80,7 +113,7 @@ def _fill(done: Reproduction) -> list[tuple[str, list[str]]]:
 def page(done: Reproduction) -> str:
     """The page of a reproduction."""
     sources = [*done.scores]
-    texts = [*done.paper.notes.split("\n\n"), setting()]
+    texts = [*done.paper.notes.split("\n\n"), done.setting()]
     paragraphs = "".join(f"<p>{escape(text)}</p>" for text in texts)
     tables = "".join(
         html_table(
@@ -95,6 +128,7 @@ def page(done: Reproduction) -> str:
     fill = [(name, [escape(cell) for cell in line]) for name, line in _fill(done)]
     sections = [
         Section("score", TITLE, warnings_box(done.remarks()) + score_html(done.scores)),
+        *_decided_section(done.paper),
         Section("claims", "What the paper claims", _checklist(done)),
         *(
             []
@@ -126,9 +160,10 @@ def markdown(done: Reproduction) -> str:
         *score_markdown(done.scores),
         f"## {DECISIONS}",
         "",
+        *decisions_markdown(done.paper),
         *done.paper.notes.strip().splitlines(),
         "",
-        setting(),
+        done.setting(),
         "",
         *(text for one in done.remarks() for text in (one, "")),
         "## Claims",

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from ssdlab.reproduce.claims import Claim, Finding, Verdict
-from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source
+from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source, Workload
 from ssdlab.reproduce.paper import LIVE, Paper, Scale, synthetic
 from ssdlab.reproduce.scoring import Score, gains_of, score
 from ssdlab.reproduce.tables import (
@@ -104,6 +104,8 @@ class Readings:
     """Claims that the choice of a reading can touch."""
     several: tuple[Reading, ...]
     explanations: tuple[Explanation, ...]
+    requests: Callable[[str, Scale], Workload] | None = None
+    """Synthetic requests of a workload whose arrivals are its own; None: those of `synthetic`."""
 
 
 def cells_of(how: Readings, reading: Reading, scale: Scale, names: Sequence[str]) -> list[Cell]:
@@ -115,8 +117,13 @@ def cells_of(how: Readings, reading: Reading, scale: Scale, names: Sequence[str]
     ]
     cells = []
     for name in names:
-        interval = how.intervals_us[name] / reading.load
-        made = synthetic(name, how.paper.name, how.paper.flash, scale, interval, reading.live)
+        if how.requests is None:
+            interval = how.intervals_us[name] / reading.load
+            made = synthetic(name, how.paper.name, how.paper.flash, scale, interval, reading.live)
+        else:
+            assert reading.load == 1.0, "requests with arrivals of their own"
+            assert reading.live == LIVE, "a volume of its own"
+            made = how.requests(name, scale)
         workload = replace(made, keys={**made.keys, **reading.requests})
         cells += [Cell(workload, scheme, reading=reading.name) for scheme in schemes]
     return cells
