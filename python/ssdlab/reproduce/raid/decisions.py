@@ -96,7 +96,7 @@ DECIDED = Decided(
         Decision(
             "quick runs",
             "blocks of a chip, requests, addresses and written space of a volume divided by 4;"
-            " other groups with two traces; no recorded files",
+            " no recorded files",
             "ours",
             "so that the share of the trace before the first collection stays",
         ),
