@@ -9,6 +9,7 @@ from ssdlab.html.page import Section, document, figures, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.matrix import Source
 from ssdlab.reproduce.paper import Paper
+from ssdlab.reproduce.readings import Read
 from ssdlab.reproduce.readings_page import markdown_table, readings_html, readings_markdown
 from ssdlab.reproduce.result import Reproduction
 from ssdlab.reproduce.score_page import TITLE, score_html, score_markdown
@@ -45,10 +46,13 @@ def decisions_markdown(paper: Paper) -> list[str]:
 def _decided_section(paper: Paper) -> list[Section]:
     if paper.decided is None:
         return []
-    rows = [(label, [escape(cell) for cell in line]) for label, line in _decisions(paper)]
     lead = escape(decided_lead(paper.decided.date).replace("*", ""))
-    table = html_table(list(DECIDED_HEADS), rows, DECIDED)
-    return [Section("decided", DECIDED, f"<p>{lead}</p>{table}")]
+    items = "".join(
+        f"<li><p><strong>{escape(one.question)}</strong>: {escape(one.choice)}"
+        f' <em>({escape(one.basis)})</em></p><p class="note">{escape(one.why)}</p></li>'
+        for one in paper.decided.decisions
+    )
+    return [Section("decided", DECIDED, f"<p>{lead}</p><ul>{items}</ul>")]
 
 
 def lines_of(table: Table, sources: Sequence[Source]) -> Iterator[tuple[str, list[str]]]:
@@ -110,21 +114,33 @@ def _fill(done: Reproduction) -> list[tuple[str, list[str]]]:
     ]
 
 
+def _table_html(table: Table, sources: Sequence[Source]) -> str:
+    rows = [(label, [escape(cell) for cell in line]) for label, line in lines_of(table, sources)]
+    note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
+    return html_table([table.unit, *table.columns], rows, table.title, table.key) + note
+
+
+def _table_markdown(table: Table, sources: Sequence[Source]) -> list[str]:
+    rows = [*lines_of(table, sources)]
+    lines = [f"### {table.title}", "", *markdown_table([table.unit, *table.columns], rows)]
+    return [*lines, table.note, ""] if table.note else lines
+
+
+def _reading_tables(done: Reproduction) -> Sequence[Table]:
+    return () if done.readings is None else done.readings.tables
+
+
+def _readings(done: Reproduction, read: Read) -> str:
+    tables = (_table_html(table, [*done.scores]) for table in read.tables)
+    return readings_html(read) + "".join(tables)
+
+
 def page(done: Reproduction) -> str:
     """The page of a reproduction."""
     sources = [*done.scores]
     texts = [*done.paper.notes.split("\n\n"), done.setting()]
     paragraphs = "".join(f"<p>{escape(text)}</p>" for text in texts)
-    tables = "".join(
-        html_table(
-            [table.unit, *table.columns],
-            [(label, [escape(cell) for cell in line]) for label, line in lines_of(table, sources)],
-            table.title,
-            table.key,
-        )
-        + (f'<p class="note">{escape(table.note)}</p>' if table.note else "")
-        for table in done.tables
-    )
+    tables = "".join(_table_html(table, sources) for table in done.tables)
     fill = [(name, [escape(cell) for cell in line]) for name, line in _fill(done)]
     sections = [
         Section("score", TITLE, warnings_box(done.remarks()) + score_html(done.scores)),
@@ -133,7 +149,7 @@ def page(done: Reproduction) -> str:
         *(
             []
             if done.readings is None
-            else [Section("readings", "Other readings", readings_html(done.readings))]
+            else [Section("readings", "Other readings", _readings(done, done.readings))]
         ),
         Section("tables", "Tables: published and ours", tables),
         Section("figures", "Figures", figures(done.figures)),
@@ -170,13 +186,12 @@ def markdown(done: Reproduction) -> str:
         "",
         *markdown_table(["claim", "where", "metric", *sources], _claims(done)),
         *([] if done.readings is None else readings_markdown(done.readings)),
+        *(line for table in _reading_tables(done) for line in _table_markdown(table, sources)),
         "## Tables",
         "",
     ]
     for table in done.tables:
-        rows = [*lines_of(table, sources)]
-        lines += [f"### {table.title}", "", *markdown_table([table.unit, *table.columns], rows)]
-        lines += [table.note, ""] if table.note else []
+        lines += _table_markdown(table, sources)
     lines += [
         "## Host writes and live data",
         "",

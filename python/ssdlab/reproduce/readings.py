@@ -106,6 +106,8 @@ class Readings:
     explanations: tuple[Explanation, ...]
     requests: Callable[[str, Scale], Workload] | None = None
     """Synthetic requests of a workload whose arrivals are its own; None: those of `synthetic`."""
+    tables: Callable[[Mapping[str, Results], Sequence[str]], list[Table]] | None = None
+    """Tables with a line for each reading."""
 
 
 def cells_of(how: Readings, reading: Reading, scale: Scale, names: Sequence[str]) -> list[Cell]:
@@ -182,6 +184,7 @@ class Read:
     """By the text of each claim that does not hold in the main runs."""
     divisor: int
     """What the device and the requests of the paper are divided by."""
+    tables: tuple[Table, ...] = ()
 
     def under(self, at: int, verdict: Verdict) -> list[str]:
         """Names of the readings under which a claim, by its place, has that verdict."""
@@ -212,6 +215,7 @@ class Read:
                 {**asdict(one), "verdicts": dict(zip(texts, one.verdicts, strict=True))}
                 for one in self.outcomes
             ],
+            "tables": [asdict(table) for table in self.tables],
             "explanations": [
                 {
                     "claim": claim,
@@ -244,7 +248,8 @@ def read(
         known = [one for one in how.explanations if claim.text.startswith(one.claim)]
         if verdict == "does not hold" or (verdict != "holds" and known):
             explained[claim.text] = tuple(Explained(one, one.judge(evidence)) for one in known)
-    return Read(outcomes, tuple(claims), explained, Scale(quick=True).divisor)
+    tables = () if how.tables is None else tuple(how.tables(results, names))
+    return Read(outcomes, tuple(claims), explained, Scale(quick=True).divisor, tables)
 
 
 def _outcome(
