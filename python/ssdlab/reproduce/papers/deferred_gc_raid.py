@@ -22,7 +22,7 @@ from ssdlab.reproduce.paper import (
     Scale,
     published,
 )
-from ssdlab.reproduce.raid import cases
+from ssdlab.reproduce.raid import exact
 from ssdlab.reproduce.raid.decisions import DECIDED
 from ssdlab.reproduce.raid.measures import (
     MEASURES,
@@ -32,7 +32,6 @@ from ssdlab.reproduce.raid.measures import (
     copies_per_call,
     gc_programs,
     host_programs,
-    mapping_overhead,
     mean_ms,
     part,
     raid,
@@ -204,7 +203,7 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
         Table("deferred", "Figure 8: deferred GCs", "count", columns, deferred, bars),
         Table("programs", "Section 4.5: page programs", "pages", columns, programs),
         *_by_group(made, names),
-        *exact(results),
+        *exact.tables([*PRESETS.values()], _first_run(results)),
     ]
 
 
@@ -287,95 +286,12 @@ def loss(results: Results, source: Source, names: Sequence[str]) -> list[Number]
     return [None if a is None or b is None else a - b for a, b in zip(small, large, strict=True)]
 
 
-# Figures 1, 3 and 5, and section 4.4: not of traces.
-
-
-def exact(results: Results) -> list[Table]:
-    """What needs no trace; without any result, the published numbers alone."""
-    first = next((source for source in results.sources if _is_run(results, source)), None)
-
-    def row(label: str, numbers: Sequence[float], ours: Sequence[float]) -> Row:
-        return Row(label, tuple(numbers), {} if first is None else {first: tuple(ours)})
-
-    run = first is not None
-    figure1 = published(NAME).values["figure1_layout"]["stripes"]
-    here = cases.layout(PRESETS[RAID], len(figure1)) if run else figure1
-    data, parity = (
-        ([_as_printed(figure1, here, is_parity) for is_parity in (False, True)])
-        if (run)
-        else (0, 0)
-    )
-    cells = [cell for stripe in figure1 for cell in stripe]
-    counts = [sum(cell.startswith("P") == is_parity for cell in cells) for is_parity in (0, 1)]
-    figure3 = published(NAME).values["figure3_operations"]
-    three = [figure3[name] for name in ("w0", "w1", "w2")]
-    ops = cases.operations(PRESETS[RAID]) if run else []
-    both = [cases.ending(preset) for preset in PRESETS.values()] if run else []
-    saved = [cases.slots_saved(*both)] if run else [0.0]
-    bits, base, extra = mapping_overhead(256 << 30, 64, 4096)
-    keys = ("base_entry_bytes", "extra_bits_per_entry_64_chips", "base_mib_for_256_gib")
-    overhead = [value("mapping_overhead", key) for key in (*keys, "extra_mib_for_256_gib")]
-    return [
-        Table(
-            "figure1",
-            "Figure 1: pages on the chip of the figure",
-            "pages",
-            ("data", "parity"),
-            (row("as printed", counts, (data, parity)),),
-            "Every page was written alone; where it and its parity were programmed is compared with"
-            " the figure.",
-        ),
-        Table(
-            "figure3",
-            "Figure 3: operations of the three writes",
-            "pages",
-            ("W0", "W1", "W2"),
-            (
-                row("read", [one["reads"] for one in three], [one.reads for one in ops]),
-                row("programmed", [one["writes"] for one in three], [one.writes for one in ops]),
-                row(
-                    "chips as printed",
-                    [len(one["chips"]) for one in three],
-                    [
-                        len({*a["chips"]} & {*b.chips}) if run else 0
-                        for a, b in zip(three, ops, strict=run)
-                    ],
-                ),
-            ),
-        ),
-        Table(
-            "figure5",
-            "Figure 5: slots saved by redirection",
-            "slots",
-            ("slots",),
-            (row("slots", [value("figure5", "slots_saved_by_redirection")], saved),),
-            "A slot is the time of one program; a block without valid pages is collected in two.",
-        ),
-        Table(
-            "section44",
-            "Section 4.4: mapping table of 256 GiB with 64 chips",
-            "",
-            ("bytes of an entry", "bits added", "MiB", "MiB added"),
-            (
-                row(
-                    "64 chips",
-                    overhead,
-                    (value("mapping_overhead", keys[0]), bits, base / 2**20, extra / 2**20),
-                ),
-            ),
-            "Computed. In this simulator the chip follows from the physical page number.",
-        ),
-    ]
-
-
-def _is_run(results: Results, source: Source) -> bool:
-    return any(results.get(name, source, RAID) is not None for name in results.workloads)
-
-
-def _as_printed(figure: list[list[str]], here: list[list[str]], is_parity: bool) -> int:
-    """Pages that lie where the figure has them."""
-    pairs = [pair for both in zip(figure, here, strict=True) for pair in zip(*both, strict=True)]
-    return sum(a == b and a.startswith("P") == is_parity for a, b in pairs)
+def _first_run(results: Results) -> Source | None:
+    """The first source with a result; without any there is nothing to put beside the figures."""
+    for source in results.sources:
+        if any(results.get(name, source, RAID) for name in results.workloads):
+            return source
+    return None
 
 
 def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
