@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from ssdlab.html.plot import Axis, Figure
+from ssdlab.html.plot import Figure
 from ssdlab.reproduce.claims import Claim, Finding, Judge, found, listed, rank_correlation, short
-from ssdlab.reproduce.curves import gauge, over_time, rise
 from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source, Workload
 from ssdlab.reproduce.paper import (
     REQUESTS_SEED,
@@ -22,7 +21,7 @@ from ssdlab.reproduce.paper import (
     Scale,
     published,
 )
-from ssdlab.reproduce.raid import exact
+from ssdlab.reproduce.raid import exact, figures
 from ssdlab.reproduce.raid.decisions import DECIDED
 from ssdlab.reproduce.raid.measures import (
     MEASURES,
@@ -298,28 +297,10 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
     drawn: list[Figure] = []
     for name in names:
         for source in results.sources:
-            if results.get(name, source, RAID) is None:
-                continue
-            for key, title, column, axis, text in (
-                (
-                    "erased",
-                    "Erased blocks",
-                    gauge("free_blocks"),
-                    "blocks",
-                    "At the end of each sample period; chips are collected from 5 % on.",
-                ),
-                (
-                    "copies",
-                    "Pages moved by GC",
-                    rise("gc_programs"),
-                    "pages",
-                    "In each sample period.",
-                ),
-            ):
-                curves = [(scheme, scheme, column) for scheme in PRESETS]
-                drawn.append(
-                    over_time(results, key, title, text, Axis(axis, "count"), name, source, curves)
-                )
+            if results.get(name, source, RAID) is not None:
+                text = "Chips reach their threshold where RAID-5 becomes slower."
+                drawn.append(figures.response(results, name, source, [*PRESETS], text))
+                drawn.append(figures.tail(results, name, source, [*PRESETS]))
     return drawn
 
 

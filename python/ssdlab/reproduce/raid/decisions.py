@@ -30,7 +30,7 @@ DECIDED = Decided(
             "order on a chip",
             "first come, first served; a block under collection is not interrupted",
             "ours",
-            "the simulator of the paper has no other order",
+            "the paper states none",
         ),
         Decision(
             "fill",
