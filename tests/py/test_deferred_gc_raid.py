@@ -136,6 +136,14 @@ def test_original_files_are_run_on_the_whole_device(tmp_path: Path) -> None:
     assert (work["kind"], work["msr"]) == ("msr:hm_0", str(tmp_path))
     assert work["whole_pages"]
     assert "pattern" not in work
+    keys = {**raid.schemes(SMALL)[0].keys, **recorded[0].workload.keys}
+    report = ssdlab.run(preset=raid.PRESETS[raid.RAID], set=keys, progress=False)
+    # Half a KiB of each page is read or written: whole pages here.
+    assert (report.host.pages_read, report.host.pages_written) == (100, 200)
+    assert report.requests.completed == 300
+    found_ = volume_of(report)
+    assert (found_.requests, found_.write_share) == (300, pytest.approx(2 / 3))
+    assert found_.range_bytes == 4096 * 299 + 512
 
 
 def test_all_schemes_of_a_group_differ_in_the_scheme_alone() -> None:
