@@ -327,7 +327,7 @@ def _amount(kind: str, names: Sequence[str]) -> Judge:
         values = gains(results, source, names, MEASURES[kind]("all"))
         by_name, mean = dict(zip(names, values, strict=True)), average(values)
         best = by_name.get(known.best_trace)
-        if best is None or mean is None:
+        if best is None or mean is None or {*names} != {*WORKLOADS}:
             return found(None, listed(names, values))
         holds = best >= known.best / 2 and mean >= known.average / 2
         return found(holds, f"{known.best_trace} {best:.1f}, average {mean:.1f}")
