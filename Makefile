@@ -81,7 +81,7 @@ docs: build ## write the generated pages of docs/
 	$(BIN)/python tools/docs.py
 
 papers: build ## make the papers' evaluations and write docs/papers; half an hour
-	for paper in invalidation-rate noc-copyback adaptive-channel; do \
+	for paper in invalidation-rate noc-copyback adaptive-channel deferred-gc-raid; do \
 	    $(BIN)/ssdlab reproduce $$paper --readings --out runs/reproduce-$$paper && \
 	    cp runs/reproduce-$$paper/reproduction.md docs/papers/$$paper.md || exit; done
 	$(BIN)/ssdlab compare --preset-matrix --out runs/preset-matrix

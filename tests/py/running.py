@@ -133,3 +133,8 @@ def report_of(folder: Path) -> dict[str, Any]:
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     assert isinstance(report, dict)
     return report
+
+
+def one_workload(paper: str) -> str:
+    """A workload of that paper that is quickly run."""
+    return "wdev_0" if paper == "deferred-gc-raid" else "SQLite"

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from running import ROOT, refused, ssdlab_command
+from running import ROOT, one_workload, refused, ssdlab_command
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.html.curves import Series
 from ssdlab.reproduce import PAPERS, Reproduction, paper, reproduce
@@ -154,6 +154,8 @@ def test_recorded_times_are_stretched_until_the_device_is_half_idle() -> None:
 
 def test_every_workload_has_a_recorded_trace(tmp_path: Path) -> None:
     for one in PAPERS.values():
+        if one.name == "deferred-gc-raid":
+            continue  # whose traces must not be redistributed
         found, notes = recorded_traces(one.workloads, ROOT / "traces")
         assert (tuple(found), notes) == (one.workloads, [])
         assert found["MongoDB"].file.name == "wiredtiger.trace.zst"
@@ -226,7 +228,7 @@ def test_invalid_blocks_without_collection(seed: int) -> None:
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("name", PAPERS)
 def test_a_reproduction_leaves_tables_figures_and_claims(name: str, tmp_path: Path) -> None:
-    done = of(name, tmp_path / "out", "SQLite")
+    done = of(name, tmp_path / "out", one_workload(name))
     assert not done.failures
     assert not done.interrupted
     values = json.loads((tmp_path / "out" / JSON).read_text())
@@ -242,8 +244,10 @@ def test_a_reproduction_leaves_tables_figures_and_claims(name: str, tmp_path: Pa
     both = {source: score(done.tables, source, done.paper.proposed) for source in done.scores}
     assert both == done.scores
     assert done.scores["synthetic"].ours.cells > 0
-    assert done.scores["synthetic"].with_proposed.pairs > 0
-    assert done.scores["synthetic"].errors[0].cells > 0
+    # One paper prints no latencies.
+    absolute = name != "deferred-gc-raid"
+    assert (done.scores["synthetic"].with_proposed.pairs > 0) == absolute
+    assert any(one.cells for one in done.scores["synthetic"].errors) == absolute
     assert [figure["key"] for figure in values["figures"]] == [one.key for one in done.figures]
     drawn = [curve for figure in values["figures"] for curve in figure["curves"]]
     assert drawn

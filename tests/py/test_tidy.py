@@ -109,6 +109,7 @@ TRACE_ARROWS = {
     "write": {"config", "read"},
     "snapshots": {"write"},
     "device": set[str](),
+    "whole_pages": set[str](),
 }
 
 

@@ -19,6 +19,7 @@ mod device;
 mod generate;
 mod read;
 pub mod snapshots;
+mod whole_pages;
 pub mod write;
 
 pub use generate::synthetic::Synthetic;
@@ -35,6 +36,7 @@ use ssd_core::config::Word as _;
 use ssd_core::host::request::{Source, SourceError};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
+use whole_pages::WholePages;
 
 /// The bytes of `raw` without their compression: zstd and gzip are recognised, anything else stays as it is.
 ///
@@ -84,6 +86,22 @@ pub fn open_watched(
     watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
 ) -> Result<OpenedSource, SourceError> {
     device::check(page_bytes, user_pages)?;
+    let opened = open_as_is(workload, page_bytes, user_pages, seed, watch)?;
+    if !workload.whole_pages {
+        return Ok(opened);
+    }
+    let source = Box::new(WholePages::new(opened.source, page_bytes));
+    Ok(OpenedSource { source, ..opened })
+}
+
+/// [`open_watched`] without `workload.whole_pages`.
+fn open_as_is(
+    workload: &Workload,
+    page_bytes: u32,
+    user_pages: u32,
+    seed: u64,
+    watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
+) -> Result<OpenedSource, SourceError> {
     let span_bytes = (workload.span * f64::from(user_pages)) as u64 * u64::from(page_bytes);
     match workload.kind.origin() {
         Origin::Trace => open_trace(workload, page_bytes, user_pages, watch),
@@ -108,7 +126,7 @@ pub fn open_watched(
                 open_trace(&real, page_bytes, user_pages, watch)
             }
             None => {
-                let week = stand_in::Week::published(name)?;
+                let week = stand_in::Week::published(name)?.shrunk(workload.shrink);
                 let requests = Some(workload.requests);
                 let keys = PatternKeys::of(workload);
                 let volume = stand_in::StandIn::new(&week, &keys, span_bytes, requests, seed)?;

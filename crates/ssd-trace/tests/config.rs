@@ -175,6 +175,8 @@ train_cv = 0.9
 same_size = 0.6
 sequential_writes = 0.2
 read_recent = 0.1
+shrink = 4
+whole_pages = true
 "#,
 ];
 

@@ -1,6 +1,6 @@
 //! Stand-ins for MSR volumes meet the published figures, at their beginning and as a whole.
 
-use ssd_core::host::request::{Op, Source};
+use ssd_core::host::request::{Op, Request, Source};
 use ssd_trace::config::PatternKeys;
 use ssd_trace::stand_in::{FIRST_REQUESTS, Phase, StandIn, VOLUMES, Week};
 
@@ -142,4 +142,44 @@ fn what_does_not_fit_is_refused() {
         .0;
     assert!(text.contains("3993316 requests"), "{text}");
     assert!(Week::published("prn_9").unwrap_err().0.contains("wdev_0"));
+}
+
+/// A quarter of a volume has a quarter of its requests, addresses and written space, and its statistics.
+#[test]
+fn a_shrunk_volume() {
+    for volume in VOLUMES {
+        let whole = Week::published(volume).unwrap();
+        let week = whole.clone().shrunk(4);
+        assert_eq!(whole.clone().shrunk(1), whole);
+        assert_eq!(week.range_bytes, whole.range_bytes / 4);
+        let keys = PatternKeys::INDEPENDENT;
+        let mut source = StandIn::new(&week, &keys, week.range_bytes, None, 7).unwrap();
+        let all: u64 = whole.phases.iter().map(|phase| phase.requests / 4).sum();
+        assert_eq!(source.expected(), Some(all));
+        let mut blocks = vec![false; week.range_bytes as usize / 4096 + 1];
+        let (mut requests, mut writes, mut last_ns) = (0u64, 0u64, 0);
+        while let Some(timed) = source.next_request().unwrap() {
+            requests += 1;
+            last_ns = timed.at.0;
+            let Request { sector, sectors, op, .. } = timed.request;
+            let end = sector + u64::from(sectors);
+            assert!(end * 512 <= week.range_bytes, "{volume}: beyond its addresses");
+            if op == Op::Write {
+                writes += 1;
+                blocks[sector as usize / 8..end.div_ceil(8) as usize].fill(true);
+            }
+        }
+        assert_eq!(requests, all);
+        let unique = blocks.iter().filter(|&&written| written).count() as f64 * 4096.0;
+        let ratio = unique / week.unique_bytes as f64;
+        assert!((ratio - 1.0).abs() < 0.02, "{volume}: {ratio} of the written space");
+        let write = |week: &Week| {
+            let of = |one: &Phase| one.write * one.requests as f64;
+            week.phases.iter().map(of).sum::<f64>()
+        };
+        assert!((writes as f64 / write(&week) - 1.0).abs() < 0.01, "{volume}: {writes} writes");
+        assert!((write(&whole) / write(&week) - 4.0).abs() < 1e-4);
+        let quarter_ns = 7.0 * 86_400e9 / 4.0;
+        assert!((last_ns as f64 / quarter_ns - 1.0).abs() < 0.02, "{volume}: {last_ns} ns");
+    }
 }

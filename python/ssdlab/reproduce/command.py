@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from hashlib import sha256
@@ -13,7 +13,15 @@ from typing import Any
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.reproduce.matrix import Cell, Results, Source
 from ssdlab.reproduce.other_readings import READINGS
-from ssdlab.reproduce.paper import ENGINES, Paper, Recording, Scale, fitting, trace_file
+from ssdlab.reproduce.paper import (
+    ENGINES,
+    Paper,
+    Recording,
+    Scale,
+    fitting,
+    trace_file,
+    trace_names,
+)
 from ssdlab.reproduce.papers import PAPERS
 from ssdlab.reproduce.readings import cells_by_reading, read
 from ssdlab.reproduce.result import VERSION, Judged, Reproduction
@@ -66,7 +74,7 @@ def reproduce(
     scale = Scale(quick=quick)
     names = _named(chosen, workloads)
     folder = folder_of(f"reproduce-{chosen.name}", quick, out)
-    recorded, notes = recorded_traces(names, traces)
+    recorded, notes = recorded_traces(names, traces, chosen.trace_files)
     recorded, left_out = fitting(recorded, chosen.flash, scale)
     cells = chosen.cells(scale, names, recorded)
     plan = cells_by_reading(READINGS[chosen.name], scale, names) if readings else {}
@@ -120,18 +128,27 @@ def _named(paper: Paper, workloads: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def recorded_traces(
-    names: Sequence[str], traces: str | Path | None
+    names: Sequence[str],
+    traces: str | Path | None,
+    files_of: Callable[[str], tuple[str, ...]] = trace_names,
 ) -> tuple[dict[str, Recording], list[str]]:
     """Recorded traces by workload, and a note about those that are missing."""
     folder = TRACES if traces is None else Path(traces)
     if traces is not None and not folder.is_dir():
         raise WorkloadError(f"{folder}: no such folder of recorded traces")
-    files = {name: trace_file(folder, name) for name in names}
-    engines = {name: trace_file(folder, ENGINES[name]) for name in names if name in ENGINES}
-    engines = {name: file for name, file in engines.items() if not files[name].is_file()}
-    there = {name: file for name, file in (files | engines).items() if file.is_file()}
+    files = {name: [folder / file for file in files_of(name)] for name in names}
+    for name in names:
+        if name in ENGINES:
+            files[name].append(trace_file(folder, ENGINES[name]))
+    there = {
+        name: next(file for file in several if file.is_file())
+        for name, several in files.items()
+        if any(file.is_file() for file in several)
+    }
     if traces is not None and not there:
-        expected = ", ".join(file.name for file in [*files.values(), *engines.values()])
+        own = [file.name for name in names for file in files[name][:1]]
+        engines = [file.name for name in names for file in files[name][1:] if name in ENGINES]
+        expected = ", ".join([*own, *engines])
         raise WorkloadError(f"{folder}: none of {expected} is there")
     missing = [name for name in names if name not in there]
     notes = []

@@ -8,14 +8,51 @@ from html import escape
 from ssdlab.html.page import Section, document, figures, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.reproduce.matrix import Source
+from ssdlab.reproduce.paper import Paper
+from ssdlab.reproduce.readings import Read
 from ssdlab.reproduce.readings_page import markdown_table, readings_html, readings_markdown
-from ssdlab.reproduce.result import Reproduction, setting
+from ssdlab.reproduce.result import Reproduction
 from ssdlab.reproduce.score_page import TITLE, score_html, score_markdown
 from ssdlab.reproduce.scoring import verdict
 from ssdlab.reproduce.tables import Number, Row, Table, number
 from ssdlab.versions import described
 
 DECISIONS = "Decisions and findings"
+DECIDED = "Decided before the proposed scheme was run"
+DECIDED_HEADS = ("question", "decision", "basis", "reason")
+
+
+def decided_lead(date: str) -> str:
+    """What the table of decisions is."""
+    return (
+        f"These stand since {date}, before the first run of the proposed scheme. *text*: the paper"
+        " says so; *ours*: it is silent, and the reason is all there is."
+    )
+
+
+def _decisions(paper: Paper) -> list[tuple[str, list[str]]]:
+    several = paper.decided.decisions if paper.decided else ()
+    return [(one.question, [one.choice, one.basis, one.why]) for one in several]
+
+
+def decisions_markdown(paper: Paper) -> list[str]:
+    """The lines of the decisions; none if they are in the notes."""
+    if paper.decided is None:
+        return []
+    lines = [f"### {DECIDED}", "", decided_lead(paper.decided.date), ""]
+    return [*lines, *markdown_table(DECIDED_HEADS, _decisions(paper)), "### Notes", ""]
+
+
+def _decided_section(paper: Paper) -> list[Section]:
+    if paper.decided is None:
+        return []
+    lead = escape(decided_lead(paper.decided.date).replace("*", ""))
+    items = "".join(
+        f"<li><p><strong>{escape(one.question)}</strong>: {escape(one.choice)}"
+        f' <em>({escape(one.basis)})</em></p><p class="note">{escape(one.why)}</p></li>'
+        for one in paper.decided.decisions
+    )
+    return [Section("decided", DECIDED, f"<p>{lead}</p><ul>{items}</ul>")]
 
 
 def lines_of(table: Table, sources: Sequence[Source]) -> Iterator[tuple[str, list[str]]]:
@@ -77,29 +114,42 @@ def _fill(done: Reproduction) -> list[tuple[str, list[str]]]:
     ]
 
 
+def _table_html(table: Table, sources: Sequence[Source]) -> str:
+    rows = [(label, [escape(cell) for cell in line]) for label, line in lines_of(table, sources)]
+    note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
+    return html_table([table.unit, *table.columns], rows, table.title, table.key) + note
+
+
+def _table_markdown(table: Table, sources: Sequence[Source]) -> list[str]:
+    rows = [*lines_of(table, sources)]
+    lines = [f"### {table.title}", "", *markdown_table([table.unit, *table.columns], rows)]
+    return [*lines, table.note, ""] if table.note else lines
+
+
+def _reading_tables(done: Reproduction) -> Sequence[Table]:
+    return () if done.readings is None else done.readings.tables
+
+
+def _readings(done: Reproduction, read: Read) -> str:
+    tables = (_table_html(table, [*done.scores]) for table in read.tables)
+    return readings_html(read) + "".join(tables)
+
+
 def page(done: Reproduction) -> str:
     """The page of a reproduction."""
     sources = [*done.scores]
-    texts = [*done.paper.notes.split("\n\n"), setting()]
+    texts = [*done.paper.notes.split("\n\n"), done.setting()]
     paragraphs = "".join(f"<p>{escape(text)}</p>" for text in texts)
-    tables = "".join(
-        html_table(
-            [table.unit, *table.columns],
-            [(label, [escape(cell) for cell in line]) for label, line in lines_of(table, sources)],
-            table.title,
-            table.key,
-        )
-        + (f'<p class="note">{escape(table.note)}</p>' if table.note else "")
-        for table in done.tables
-    )
+    tables = "".join(_table_html(table, sources) for table in done.tables)
     fill = [(name, [escape(cell) for cell in line]) for name, line in _fill(done)]
     sections = [
         Section("score", TITLE, warnings_box(done.remarks()) + score_html(done.scores)),
+        *_decided_section(done.paper),
         Section("claims", "What the paper claims", _checklist(done)),
         *(
             []
             if done.readings is None
-            else [Section("readings", "Other readings", readings_html(done.readings))]
+            else [Section("readings", "Other readings", _readings(done, done.readings))]
         ),
         Section("tables", "Tables: published and ours", tables),
         Section("figures", "Figures", figures(done.figures)),
@@ -126,22 +176,22 @@ def markdown(done: Reproduction) -> str:
         *score_markdown(done.scores),
         f"## {DECISIONS}",
         "",
+        *decisions_markdown(done.paper),
         *done.paper.notes.strip().splitlines(),
         "",
-        setting(),
+        done.setting(),
         "",
         *(text for one in done.remarks() for text in (one, "")),
         "## Claims",
         "",
         *markdown_table(["claim", "where", "metric", *sources], _claims(done)),
         *([] if done.readings is None else readings_markdown(done.readings)),
+        *(line for table in _reading_tables(done) for line in _table_markdown(table, sources)),
         "## Tables",
         "",
     ]
     for table in done.tables:
-        rows = [*lines_of(table, sources)]
-        lines += [f"### {table.title}", "", *markdown_table([table.unit, *table.columns], rows)]
-        lines += [table.note, ""] if table.note else []
+        lines += _table_markdown(table, sources)
     lines += [
         "## Host writes and live data",
         "",

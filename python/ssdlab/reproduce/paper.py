@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from ssdlab import _core
 from ssdlab.errors import WorkloadError
@@ -130,13 +130,41 @@ class Recording:
         return round(wanted_us / self.duration_us, 2)
 
 
+Basis: TypeAlias = Literal["text", "sibling paper", "published elsewhere", "ours"]
+"""What a decision rests on."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A choice that the comparison depends on."""
+
+    question: str
+    choice: str
+    basis: Basis
+    why: str
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What was decided before the proposed scheme was run."""
+
+    date: str
+    """From which the decisions stand."""
+    decisions: tuple[Decision, ...]
+
+
 ENGINES = {"MongoDB": "WiredTiger"}
 """Whose trace takes the place of a recorded one of a workload that there is none of."""
 
 
+def trace_names(name: str) -> tuple[str, ...]:
+    """Name of the file of an application's recorded trace."""
+    return (f"{name.lower()}.trace.zst",)
+
+
 def trace_file(folder: Path, name: str) -> Path:
-    """Where a recorded trace of that name lies."""
-    return folder / f"{name.lower()}.trace.zst"
+    """Where a recorded trace of an application lies."""
+    return folder / trace_names(name)[0]
 
 
 def fitting(
@@ -183,6 +211,12 @@ class Paper:
     tables: Callable[[Results, Sequence[str]], list[Table]]
     figures: Callable[[Results, Sequence[str]], list[Figure]]
     claims: Callable[[Sequence[str]], list[Claim]]
+    decided: Decided | None = None
+    """What was decided before the proposed scheme was run, if it is kept apart from the notes."""
+    setting: str = ""
+    """How the device is filled and what the host writes; empty: as in `result.setting`."""
+    trace_files: Callable[[str], tuple[str, ...]] = trace_names
+    """Names that the file of a recorded trace of a workload may have."""
 
 
 GC_FIRST: dict[str, object] = {"sched.order": "gc-first"}
@@ -193,13 +227,17 @@ HOST_FIRST: dict[str, object] = {"sched.order": "host-first"}
 """Collection gives way to the host."""
 
 
+NAMES = ("workloads", "trace")
+"""Keys of a published table that name its columns."""
+
+
 class Published:
     """The numbers of a paper (papers/NAME.toml)."""
 
     def __init__(self, paper: str) -> None:
         self.values: dict[str, Any] = json.loads(_core.published(paper))
         tables = [one for one in self.values.values() if isinstance(one, dict)]
-        lists = [one["workloads"] for one in tables if "workloads" in one]
+        lists = [one[key] for one in tables for key in NAMES if key in one]
         self._columns: list[str] = max(lists, key=len)
         """Workloads of the tables that do not name theirs."""
 
@@ -208,7 +246,7 @@ class Published:
         at = self.values
         for part in table.split("."):
             at = at[part]
-        names = at.get("workloads") or self._columns
+        names = next((at[key] for key in NAMES if key in at), self._columns)
         by_name = dict(zip(names, at[key], strict=True))
         return tuple(by_name.get(name) for name in workloads)
 

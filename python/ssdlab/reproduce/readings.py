@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from ssdlab.reproduce.claims import Claim, Finding, Verdict
-from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source
+from ssdlab.reproduce.matrix import Cell, Results, Scheme, Source, Workload
 from ssdlab.reproduce.paper import LIVE, Paper, Scale, synthetic
 from ssdlab.reproduce.scoring import Score, gains_of, score
 from ssdlab.reproduce.tables import (
@@ -104,6 +104,10 @@ class Readings:
     """Claims that the choice of a reading can touch."""
     several: tuple[Reading, ...]
     explanations: tuple[Explanation, ...]
+    requests: Callable[[str, Scale], Workload] | None = None
+    """Synthetic requests of a workload whose arrivals are its own; None: those of `synthetic`."""
+    tables: Callable[[Mapping[str, Results], Sequence[str]], list[Table]] | None = None
+    """Tables with a line for each reading."""
 
 
 def cells_of(how: Readings, reading: Reading, scale: Scale, names: Sequence[str]) -> list[Cell]:
@@ -115,8 +119,13 @@ def cells_of(how: Readings, reading: Reading, scale: Scale, names: Sequence[str]
     ]
     cells = []
     for name in names:
-        interval = how.intervals_us[name] / reading.load
-        made = synthetic(name, how.paper.name, how.paper.flash, scale, interval, reading.live)
+        if how.requests is None:
+            interval = how.intervals_us[name] / reading.load
+            made = synthetic(name, how.paper.name, how.paper.flash, scale, interval, reading.live)
+        else:
+            assert reading.load == 1.0, "requests with arrivals of their own"
+            assert reading.live == LIVE, "a volume of its own"
+            made = how.requests(name, scale)
         workload = replace(made, keys={**made.keys, **reading.requests})
         cells += [Cell(workload, scheme, reading=reading.name) for scheme in schemes]
     return cells
@@ -175,6 +184,7 @@ class Read:
     """By the text of each claim that does not hold in the main runs."""
     divisor: int
     """What the device and the requests of the paper are divided by."""
+    tables: tuple[Table, ...] = ()
 
     def under(self, at: int, verdict: Verdict) -> list[str]:
         """Names of the readings under which a claim, by its place, has that verdict."""
@@ -205,6 +215,7 @@ class Read:
                 {**asdict(one), "verdicts": dict(zip(texts, one.verdicts, strict=True))}
                 for one in self.outcomes
             ],
+            "tables": [asdict(table) for table in self.tables],
             "explanations": [
                 {
                     "claim": claim,
@@ -237,7 +248,8 @@ def read(
         known = [one for one in how.explanations if claim.text.startswith(one.claim)]
         if verdict == "does not hold" or (verdict != "holds" and known):
             explained[claim.text] = tuple(Explained(one, one.judge(evidence)) for one in known)
-    return Read(outcomes, tuple(claims), explained, Scale(quick=True).divisor)
+    tables = () if how.tables is None else tuple(how.tables(results, names))
+    return Read(outcomes, tuple(claims), explained, Scale(quick=True).divisor, tables)
 
 
 def _outcome(

@@ -45,6 +45,53 @@ class Mix:
     """Percentage of writes to the journal of a synthetic volume; None for a recorded trace."""
 
 
+@dataclass(frozen=True)
+class Volume:
+    """Figures of the whole trace of a volume; of a shrunk stand-in, times its divisor."""
+
+    requests: float
+    write_share: float
+    range_bytes: float
+    """From the first address to the last."""
+    unique_bytes: float
+    """Of pages written at least once."""
+
+
+@lru_cache
+def volume_of(report: Report) -> Volume:
+    """Figures of the trace of a volume (`msr:...`), as it was simulated."""
+    values = report.config.values
+    work, device = values["workload"], values["device"]
+    with tempfile.TemporaryDirectory() as folder:
+        if work.get("msr"):
+            files = sorted(Path(work["msr"]).glob(f"{work['kind'].removeprefix('msr:')}.csv*"))
+            trace, how = Trace(files[0]), {"workload.sort": True}
+        else:
+            file = Path(folder) / "volume.ssdtrace"
+            keys = ("pattern", "shrink", "seed", "span")
+            generate(
+                work["kind"],
+                file,
+                bytes=device["user_pages"] * device["page_bytes"],
+                requests=work["requests"],
+                set={f"workload.{key}": work[key] for key in keys if key in work},
+            )
+            trace, how = Trace(file), {}
+        return _volume(trace.requests(limit=MOST_RECORDED, set=how), work.get("shrink", 1))
+
+
+def _volume(requests: Requests, times: int) -> Volume:
+    end = requests.sector.astype(np.int64) + requests.sectors
+    pages, _ = _pages(requests)
+    write = int(np.count_nonzero(requests.op == WRITE))
+    return Volume(
+        requests=float(times * len(requests.op)),
+        write_share=write / len(requests.op),
+        range_bytes=512.0 * times * int(end.max() - requests.sector.min()),
+        unique_bytes=512.0 * SECTORS * times * len(np.unique(pages)),
+    )
+
+
 @contextmanager
 def _trace_of(report: Report, most: int | None = None) -> Iterator[Trace]:
     """The first `most` requests of a run again; of a recorded trace all of one pass."""

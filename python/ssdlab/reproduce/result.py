@@ -96,6 +96,10 @@ class Reproduction:
     failures: Mapping[str, str] = field(default_factory=dict)
     interrupted: bool = False
 
+    def setting(self) -> str:
+        """How the device is filled and what the host writes, in words."""
+        return self.paper.setting or setting()
+
     def remarks(self) -> list[str]:
         """What a reader should know before using the numbers."""
         quick = [QUICK] if self.quick else []
@@ -162,7 +166,7 @@ def _curves(figure: Figure) -> dict[str, Any]:
 
 
 def setting() -> str:
-    """What all reproductions have in common, in words."""
+    """What reproductions have in common whose paper says nothing else, in words."""
     return (
         f"The volume of each workload is {100 * LIVE:.0f} % of the raw flash and is written before"
         " the measurement, so used space starts there; recorded traces that touch more pages have"

@@ -59,7 +59,7 @@ def grids(scores: Mapping[Source, Score]) -> list[Grid]:
     ]
     titles = dict.fromkeys(measure.title for one in scored.values() for measure in one.measures)
     by_table = [(title, [_measure(one, title) for one in scored.values()]) for title in titles]
-    return [
+    several = [
         Grid(
             "", HEADS, [row for source, one in scored.items() for row in _predictions(source, one)]
         ),
@@ -68,6 +68,7 @@ def grids(scores: Mapping[Source, Score]) -> list[Grid]:
         Grid(ORDER, ORDER_HEADS, [row for both in scored.items() for row in _orders(*both)]),
         Grid(ERRORS, ERROR_HEADS, [row for both in scored.items() for row in _errors(*both)]),
     ]
+    return [grid for grid in several if grid.rows]
 
 
 def _predictions(source: Source, one: Score) -> list[tuple[str, list[str]]]:

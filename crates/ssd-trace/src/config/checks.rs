@@ -84,6 +84,7 @@ pub(super) const NEEDS: &[Need<RunConfig>] = &[
             "workload.same_size",
             "workload.sequential_writes",
             "workload.read_recent",
+            "workload.shrink",
         ],
         FILES,
         |c| matches!(c.workload.kind.origin(), Origin::Volume(_)) && c.workload.msr.is_none(),

@@ -105,6 +105,11 @@ ssd_core::config_table! {
             read_recent: f64 = 0.0,
             "Share of the reads that start at one of the last 64 pages written; at least the share by \
             chance.";
+        shrink: int(1, 64) =>
+            #[serde(default = "whole", skip_serializing_if = "is_whole")]
+            shrink: u32 = whole(),
+            "The requests, addresses and written space of a stand-in are divided by this, for a device that \
+            is smaller by as much. Times, sizes and shares stay.";
         job: special(JOB) => job: Option<String> = None,
             "Path of a fio job file. Implies `kind = \"fio\"`. The job file sets the number of \
             requests and how they reach the device: `host.mode`, `queue_depth`, `think_time`, \
@@ -133,6 +138,10 @@ ssd_core::config_table! {
         arrival: special(ARRIVAL) => arrival: Arrival = Arrival::default(),
             "Arrivals of a synthetic workload in the open loop: { kind, interval or rate, burst, \
             pause }, or the kind alone.";
+        whole_pages: flag() =>
+            #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+            whole_pages: bool = false,
+            "Reads and writes cover whole pages of the device: their starts are rounded down, their ends up.";
         warmup_requests: int(0, 1 << 40) => warmup_requests: u64 = 0,
             "Number of initial requests that are simulated but left out of all statistics.";
     }
@@ -187,6 +196,15 @@ fn is_one(said: &f64) -> bool {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(said: &f64) -> bool {
     said.to_bits() == 0
+}
+
+const fn whole() -> u32 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_whole(said: &u32) -> bool {
+    *said == whole()
 }
 
 const fn train_gap() -> u64 {

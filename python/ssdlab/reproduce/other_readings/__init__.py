@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from ssdlab.reproduce.other_readings import adaptive_channel, invalidation_rate, noc_copyback
+from ssdlab.reproduce.other_readings import (
+    adaptive_channel,
+    deferred_gc_raid,
+    invalidation_rate,
+    noc_copyback,
+)
 from ssdlab.reproduce.readings import Readings
 
 READINGS: dict[str, Readings] = {
@@ -11,6 +16,7 @@ READINGS: dict[str, Readings] = {
         adaptive_channel.READINGS,
         invalidation_rate.READINGS,
         noc_copyback.READINGS,
+        deferred_gc_raid.READINGS,
     )
 }
 """By name of the paper."""

@@ -121,6 +121,22 @@ impl Week {
     }
 }
 
+impl Week {
+    /// The week of a volume that is smaller by `divisor`: requests, addresses and written space are divided;
+    /// times, sizes and shares stay.
+    #[must_use]
+    pub fn shrunk(mut self, divisor: u32) -> Week {
+        assert!(divisor > 0, "a week divided by zero");
+        let by = u64::from(divisor);
+        self.range_bytes /= by;
+        self.unique_bytes /= by;
+        for phase in &mut self.phases {
+            phase.requests /= by;
+        }
+        self
+    }
+}
+
 /// The file of a real `volume` in `folder`.
 ///
 /// # Errors

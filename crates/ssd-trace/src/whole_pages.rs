@@ -1,0 +1,78 @@
+//! Requests that cover whole pages: `workload.whole_pages`.
+
+use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
+use ssd_core::units::SECTOR_BYTES;
+
+/// The requests of another source, widened to whole pages.
+pub(crate) struct WholePages {
+    source: Box<dyn Source + Send>,
+    page_sectors: u32,
+}
+
+impl WholePages {
+    /// Those of `source` for pages of `page_bytes`, a multiple of a sector.
+    pub(crate) fn new(source: Box<dyn Source + Send>, page_bytes: u32) -> WholePages {
+        assert!(page_bytes.is_multiple_of(SECTOR_BYTES as u32), "pages of whole sectors");
+        WholePages { source, page_sectors: page_bytes / SECTOR_BYTES as u32 }
+    }
+
+    /// A page that is trimmed in part stays, so TRIMs are not widened.
+    fn widened(&self, request: Request) -> Request {
+        if !matches!(request.op, Op::Read | Op::Write) {
+            return request;
+        }
+        let page = u64::from(self.page_sectors);
+        let before = request.sector % page;
+        let sectors = (before + u64::from(request.sectors)).next_multiple_of(page);
+        // Beyond 2 TiB a request is longer than any device: the machine refuses it as it is.
+        let sectors = u32::try_from(sectors).unwrap_or(request.sectors);
+        Request { sector: request.sector - before, sectors, ..request }
+    }
+}
+
+impl Source for WholePages {
+    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
+        let next = self.source.next_request()?;
+        Ok(next.map(|one| TimedRequest { request: self.widened(one.request), ..one }))
+    }
+
+    fn expected(&self) -> Option<u64> {
+        self.source.expected()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ssd_core::units::Nanos;
+
+    struct Once(Option<Request>);
+
+    impl Source for Once {
+        fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
+            Ok(self.0.take().map(|request| TimedRequest { at: Nanos(7), request }))
+        }
+    }
+
+    #[test]
+    fn starts_are_rounded_down_and_ends_up() {
+        for (op, said, meant) in [
+            (Op::Write, (0, 8), (0, 8)),
+            (Op::Write, (1, 1), (0, 8)),
+            (Op::Read, (7, 2), (0, 16)),
+            (Op::Write, (8, 9), (8, 16)),
+            (Op::Read, (15, 9), (8, 16)),
+            (Op::Read, (9, u32::MAX), (8, u32::MAX)),
+            (Op::Trim, (7, 2), (7, 2)),
+            (Op::Flush, (0, 0), (0, 0)),
+        ] {
+            let inner = Box::new(Once(Some(Request::new(op, said.0, said.1))));
+            let mut source = WholePages::new(inner, 4096);
+            let found = source.next_request().unwrap().unwrap();
+            assert_eq!(found.at, Nanos(7));
+            assert_eq!(found.request.op, op);
+            assert_eq!((found.request.sector, found.request.sectors), meant, "{op:?} {said:?}");
+            assert!(source.next_request().unwrap().is_none());
+        }
+    }
+}
