@@ -45,7 +45,7 @@ SAMPLE = {"python": 80, "pages": 40}
 # Measurements of the simulator itself, whose tests are slow or which print times of this machine.
 LEFT_OUT = ("bench", "validation", "kv/bench.py")
 # Of the papers: numbers transcribed from them, which docs/papers shows. Functions are mutated.
-TRANSCRIBED = ("reproduce/papers", "reproduce/other_readings")
+TRANSCRIBED = ("reproduce/papers",)
 AT_FIRST = 2
 # Times the processor time of the tests without a mutant, and at least so many seconds: it hangs.
 PATIENCE, LEAST_S = 5, 60

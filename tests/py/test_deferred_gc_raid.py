@@ -13,9 +13,9 @@ from ssdlab.export.logs import log
 from ssdlab.reproduce.command import recorded_traces, reproduce
 from ssdlab.reproduce.page import DECIDED, decisions_markdown, page
 from ssdlab.reproduce.paper import Scale, published
-from ssdlab.reproduce.papers import deferred_gc_raid as raid
-from ssdlab.reproduce.raid import cases, measures
-from ssdlab.reproduce.raid.decisions import DECIDED as DECISIONS
+from ssdlab.reproduce.papers.deferred_gc_raid import cases, measures
+from ssdlab.reproduce.papers.deferred_gc_raid import paper as raid
+from ssdlab.reproduce.papers.deferred_gc_raid.decisions import DECIDED as DECISIONS
 from ssdlab.reproduce.requests import volume_of
 
 VALUES = published(measures.NAME).values

@@ -20,7 +20,7 @@ from running import ROOT
 from ssdlab.reproduce import PAPERS, reproduce
 from ssdlab.reproduce.command import MARKDOWN
 from ssdlab.reproduce.matrix import Cell, Results
-from ssdlab.reproduce.papers import adaptive_channel
+from ssdlab.reproduce.papers.adaptive_channel import paper as adaptive_channel
 from ssdlab.reproduce.rescore import rescored
 from ssdlab.reproduce.tables import geometric_mean
 from test_figures import SERIES, values

@@ -11,10 +11,9 @@ import pytest
 from running import ROOT
 from ssdlab.reproduce import combined
 from ssdlab.reproduce.matrix import Results
-from ssdlab.reproduce.other_readings import READINGS
 from ssdlab.reproduce.page import decisions_markdown, lines_of
 from ssdlab.reproduce.paper import Paper, Scale
-from ssdlab.reproduce.papers import PAPERS
+from ssdlab.reproduce.papers import PAPERS, READINGS
 from ssdlab.reproduce.readings import cells_by_reading, read
 from ssdlab.reproduce.readings_page import CHANGED, CLAIM_HEADS, HEADS, _lead
 from ssdlab.reproduce.result import NO_INTERVALS, setting

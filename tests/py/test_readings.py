@@ -10,9 +10,8 @@ from running import one_workload, ssdlab_command
 from ssdlab.reproduce import Reproduction, paper, reproduce
 from ssdlab.reproduce.command import JSON, MARKDOWN, PAGE
 from ssdlab.reproduce.matrix import Results
-from ssdlab.reproduce.other_readings import READINGS
 from ssdlab.reproduce.paper import Scale
-from ssdlab.reproduce.papers import PAPERS
+from ssdlab.reproduce.papers import PAPERS, READINGS
 from ssdlab.reproduce.readings import AS_RUN, Evidence, Read, cells_by_reading
 from ssdlab.reproduce.scoring import score
 

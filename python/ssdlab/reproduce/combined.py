@@ -34,7 +34,7 @@ from ssdlab.reproduce.command import (
 )
 from ssdlab.reproduce.matrix import Cell, Scheme, Workload
 from ssdlab.reproduce.paper import LIVE, Scale, fitting, synthetic, workloads_of
-from ssdlab.reproduce.papers import noc_copyback
+from ssdlab.reproduce.papers.noc_copyback import paper as noc_copyback
 from ssdlab.reproduce.result import VERSION, first_remarks
 from ssdlab.reproduce.tables import geometric_mean
 from ssdlab.results.report import Report

@@ -12,7 +12,6 @@ from typing import Any
 
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.reproduce.matrix import Cell, Results, Source
-from ssdlab.reproduce.other_readings import READINGS
 from ssdlab.reproduce.paper import (
     ENGINES,
     Paper,
@@ -22,7 +21,7 @@ from ssdlab.reproduce.paper import (
     trace_file,
     trace_names,
 )
-from ssdlab.reproduce.papers import PAPERS
+from ssdlab.reproduce.papers import PAPERS, READINGS
 from ssdlab.reproduce.readings import cells_by_reading, read
 from ssdlab.reproduce.result import VERSION, Judged, Reproduction
 from ssdlab.reproduce.scoring import score

@@ -1,22 +1,19 @@
-"""The papers that can be reproduced; each is a module here."""
+"""The papers that can be reproduced, a folder each.
+
+A folder has a `PAPER` (`paper`: schemes, tables, figures, claims) and its `READINGS` (`readings`:
+what the paper leaves open, read in another way). Whatever folder is here is a paper.
+"""
 
 from __future__ import annotations
 
-from ssdlab.reproduce.paper import Paper
-from ssdlab.reproduce.papers import (
-    adaptive_channel,
-    deferred_gc_raid,
-    invalidation_rate,
-    noc_copyback,
-)
+from importlib import import_module
+from pkgutil import iter_modules
 
-PAPERS: dict[str, Paper] = {
-    paper.name: paper
-    for paper in (
-        adaptive_channel.PAPER,
-        invalidation_rate.PAPER,
-        noc_copyback.PAPER,
-        deferred_gc_raid.PAPER,
-    )
-}
+from ssdlab.reproduce.paper import Paper
+from ssdlab.reproduce.readings import Readings
+
+_FOLDERS = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
+PAPERS: dict[str, Paper] = {folder.PAPER.name: folder.PAPER for folder in _FOLDERS}
 """By name."""
+READINGS: dict[str, Readings] = {folder.PAPER.name: folder.READINGS for folder in _FOLDERS}
+"""By name of the paper."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ssdlab.reproduce.matrix import Source
 from ssdlab.reproduce.paper import published
-from ssdlab.reproduce.raid import cases
-from ssdlab.reproduce.raid.measures import NAME, mapping_overhead, value
+from ssdlab.reproduce.papers.deferred_gc_raid import cases
+from ssdlab.reproduce.papers.deferred_gc_raid.measures import NAME, mapping_overhead, value
 from ssdlab.reproduce.tables import Row, Table
 
 THREE = ("w0", "w1", "w2")

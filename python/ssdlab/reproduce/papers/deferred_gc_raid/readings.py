@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from ssdlab.reproduce.claims import Finding, found, improved, listed
 from ssdlab.reproduce.matrix import Results
 from ssdlab.reproduce.paper import REQUESTS_SEED, Scale
-from ssdlab.reproduce.papers.deferred_gc_raid import (
+from ssdlab.reproduce.papers.deferred_gc_raid.measures import MEASURES
+from ssdlab.reproduce.papers.deferred_gc_raid.paper import (
     DGC,
     GROUPS,
     KINDS,
@@ -22,7 +23,6 @@ from ssdlab.reproduce.papers.deferred_gc_raid import (
     schemes,
     stand_in,
 )
-from ssdlab.reproduce.raid.measures import MEASURES
 from ssdlab.reproduce.readings import (
     AS_RUN,
     SYNTHETIC,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 
 from ssdlab.reproduce.claims import Finding, found, improved, listed, rank_correlation, short
 from ssdlab.reproduce.paper import FIFO, HOST_FIRST, REQUESTS_SEED, Scale, published
-from ssdlab.reproduce.papers import adaptive_channel
-from ssdlab.reproduce.papers.noc_copyback import (
+from ssdlab.reproduce.papers.adaptive_channel import paper as adaptive_channel
+from ssdlab.reproduce.papers.noc_copyback.paper import (
     CONVENTIONAL,
     INTERVALS_US,
     PAPER,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab.export.logs import log
-from ssdlab.reproduce.raid.measures import raid
+from ssdlab.reproduce.papers.deferred_gc_raid.measures import raid
 from ssdlab.results.report import Report
 from ssdlab.running.simulate import run
 

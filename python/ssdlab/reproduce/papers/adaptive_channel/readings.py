@@ -10,7 +10,7 @@ from ssdlab.reproduce.claims import Finding, found, improved, listed
 from ssdlab.reproduce.curves import largest_drop, series_of
 from ssdlab.reproduce.matrix import Scheme
 from ssdlab.reproduce.paper import FIFO, Scale, published
-from ssdlab.reproduce.papers.adaptive_channel import (
+from ssdlab.reproduce.papers.adaptive_channel.paper import (
     ALL,
     BASELINES,
     BURSTS,

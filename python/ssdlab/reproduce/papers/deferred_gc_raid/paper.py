@@ -21,9 +21,9 @@ from ssdlab.reproduce.paper import (
     Scale,
     published,
 )
-from ssdlab.reproduce.raid import exact, figures
-from ssdlab.reproduce.raid.decisions import DECIDED
-from ssdlab.reproduce.raid.measures import (
+from ssdlab.reproduce.papers.deferred_gc_raid import exact, figures
+from ssdlab.reproduce.papers.deferred_gc_raid.decisions import DECIDED
+from ssdlab.reproduce.papers.deferred_gc_raid.measures import (
     MEASURES,
     NAME,
     PARTS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ssdlab.reproduce.claims import Finding, found, improved, listed
 from ssdlab.reproduce.paper import FIFO, HOST_FIRST, published
-from ssdlab.reproduce.papers.invalidation_rate import (
+from ssdlab.reproduce.papers.invalidation_rate.paper import (
     BBGC,
     HELD,
     INTERVALS_US,
