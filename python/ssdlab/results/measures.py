@@ -272,7 +272,7 @@ class Gc:
     calls: int
     """Victims whose collection started."""
     foreground: int
-    """Calls because a pool was at its reserve."""
+    """Calls ahead of the host: a pool was at its reserve, or its trigger was urgent."""
     background: int
     """Calls because the trigger held."""
     deferred: int

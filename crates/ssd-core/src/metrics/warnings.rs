@@ -143,7 +143,7 @@ fn foreground(report: &Report) -> Option<String> {
         return None;
     }
     Some(format!(
-        "{} of GC calls in the foreground, at the reserve: the victim policy chose {} of {} victims, \
+        "{} of GC calls in the foreground, ahead of the host: the victim policy chose {} of {} victims, \
          greedy {}",
         percent(gc.foreground as f64 / gc.calls.max(1) as f64),
         count(gc.calls.saturating_sub(greedy)),

@@ -39,7 +39,7 @@ section! {
     counters GcCounts in gc {
         /// Victims whose collection started.
         calls: u64 [Number, shown("gc_calls", "GC calls")],
-        /// Calls because a pool was at its reserve.
+        /// Calls ahead of the host: a pool was at its reserve, or its trigger was urgent.
         foreground: u64 [
             Number,
             measure("gc_foreground"),
