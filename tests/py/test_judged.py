@@ -93,17 +93,19 @@ def kept(told: dict[str, Any], text: str) -> dict[str, Any]:
     }
 
 
+def by_hand(
+    cells: Sequence[Cell], *_: object
+) -> tuple[dict[Cell, ssdlab.Report], dict[str, str], bool]:
+    """In place of runs: the report of every cell."""
+    return {cell: report(cell) for cell in cells}, {}, False
+
+
 @pytest.mark.parametrize("name", PAPERS)
 def test_reports_by_hand_are_judged_as_before(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def runs(
-        cells: Sequence[Cell], *_: object
-    ) -> tuple[dict[Cell, ssdlab.Report], dict[str, str], bool]:
-        return {cell: report(cell) for cell in cells}, {}, False
-
     monkeypatch.chdir(tmp_path)  # without recorded traces
-    monkeypatch.setattr("ssdlab.reproduce.command.run_cells", runs)
+    monkeypatch.setattr("ssdlab.reproduce.command.run_cells", by_hand)
     done = reproduce(name, quick=True, out="out", progress=False, readings=True)
     told = kept(json.loads(done.to_json()), (tmp_path / "out" / MARKDOWN).read_text())
     file = JUDGED / f"{name}.json"
@@ -118,14 +120,8 @@ def test_a_page_is_scored_anew_from_its_tables(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All is as written from the results themselves but for the last digits of the errors."""
-
-    def runs(
-        cells: Sequence[Cell], *_: object
-    ) -> tuple[dict[Cell, ssdlab.Report], dict[str, str], bool]:
-        return {cell: report(cell) for cell in cells}, {}, False
-
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("ssdlab.reproduce.command.run_cells", runs)
+    monkeypatch.setattr("ssdlab.reproduce.command.run_cells", by_hand)
     reproduce(name, quick=True, out="out", progress=False)
     page = (tmp_path / "out" / MARKDOWN).read_text()
     made = rescored(PAPERS[name], page.replace(" (near)", "").replace("| loss |", "| lost |"))

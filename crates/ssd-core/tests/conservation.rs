@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use rig::any_config::{Drawn, Spare, any_config};
 use rig::cases::cases;
 use rig::storm::{Storm, Weather};
-use rig::{alone, closed, device, free_blocks, used_space, victim, whole};
+use rig::{alone, closed, device, filled, free_blocks, used_space, victim, whole};
 use ssd_core::config::{Amount, BusyUnit, Config, DataMode, Frontiers, PoolScope};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::gc::{concurrency, trigger, victim as victims};
@@ -16,23 +16,11 @@ use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::request::Op;
 use ssd_core::plug::Value;
 use ssd_core::rng::Stream;
-use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
-use ssd_core::units::{Lpn, Nanos, PoolId};
+use ssd_core::units::{Nanos, PoolId};
 
 fn fresh(c: &Config) -> Ssd {
     let mut ssd = Ssd::new(c, Ftl::new(c), 0);
-    ssd.audit_every(1);
-    ssd
-}
-
-fn filled(c: &Config) -> Ssd {
-    let mut functional = Functional::new(c, Ftl::new(c));
-    for lpn in 0..c.device.user_pages {
-        functional.write(Lpn(lpn), 0).expect("the user pages fit");
-    }
-    let sequence = functional.sequence();
-    let mut ssd = Ssd::new(c, functional.ftl, sequence);
     ssd.audit_every(1);
     ssd
 }

@@ -6,7 +6,7 @@ mod rig;
 use proptest::prelude::*;
 use rig::any_config::{Drawn, Spare, any_config};
 use rig::cases::cases;
-use rig::{alone, closed, device, finish, free_blocks, used_space, whole};
+use rig::{alone, closed, device, filled, finish, free_blocks, used_space, whole};
 use ssd_core::config::{
     BusyUnit, Config, GcPath, Input, InterconnectModel, Kernel, PoolScope, TimingModel, load,
 };
@@ -16,10 +16,9 @@ use ssd_core::host::request::Op;
 use ssd_core::metrics::counters::Cause;
 use ssd_core::nand::interconnect::through;
 use ssd_core::rng::Stream;
-use ssd_core::sim::functional::Functional;
 use ssd_core::sim::log::{FlashOp, OpRecord};
 use ssd_core::sim::ssd::Ssd;
-use ssd_core::units::{Lpn, Nanos};
+use ssd_core::units::Nanos;
 
 const PRESETS: [&str; 2] = ["noc-copyback", "noc-copyback-conventional"];
 
@@ -58,15 +57,6 @@ fn wide(model: InterconnectModel) -> Config {
 
 /// 128 flits of 128 bits through 13.5 slices of 3 ns: 421.5 ns.
 const TRAVERSAL: u64 = 422;
-
-fn filled(c: &Config) -> Ssd {
-    let mut functional = Functional::new(c, Ftl::new(c));
-    (0..c.device.user_pages).for_each(|lpn| functional.write(Lpn(lpn), 0).expect("they fit"));
-    let sequence = functional.sequence();
-    let mut ssd = Ssd::new(c, functional.ftl, sequence);
-    ssd.audit_every(1);
-    ssd
-}
 
 /// Random overwrites at depth 8, then everything ends: the log.
 fn overwritten(c: &Config, n: u32) -> (Ssd, Vec<OpRecord>) {

@@ -4,7 +4,7 @@
 mod rig;
 
 use rig::storm::{Storm, Weather};
-use rig::{PAGE, alone, closed, device, finish, free_blocks, whole};
+use rig::{PAGE, alone, closed, device, filled, finish, free_blocks, whole};
 use ssd_core::config::{BusyUnit, Config, DataMode, LinkDuplex, TimingModel};
 use ssd_core::ftl::Ftl;
 use ssd_core::host::device::Device;
@@ -25,16 +25,6 @@ fn paper(shape: [u32; 3], group: u32, stripes: u32) -> Config {
     (t.read_ns, t.program_ns, t.erase_ns, t.transfer_ns) = (25_000, 200_000, 1_500_000, 0);
     c.gc.trigger = vec![free_blocks(3)];
     c
-}
-
-/// All pages of `c` written once, in order.
-fn filled(c: &Config) -> Ssd {
-    let mut f = Functional::new(c, Ftl::new(c));
-    f.write_run(Lpn(0), c.device.user_pages, 0).expect("the user pages fit");
-    let sequence = f.sequence();
-    let mut ssd = Ssd::new(c, f.ftl, sequence);
-    ssd.audit_every(1);
-    ssd
 }
 
 #[test]

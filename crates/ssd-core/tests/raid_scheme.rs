@@ -6,12 +6,11 @@ mod rig;
 use proptest::prelude::*;
 use rig::cases::cases;
 use rig::storm::{Storm, Weather};
-use rig::{closed, device, finish, named, whole};
+use rig::{closed, device, filled, finish, named, whole};
 use ssd_core::config::{
     Blocking, BlockingScope, BusyUnit, Config, DataMode, GcPath, Granularity, ParityUpdate,
     TimingModel, Word,
 };
-use ssd_core::ftl::Ftl;
 use ssd_core::ftl::gc::{concurrency, trigger, victim};
 use ssd_core::ftl::raid::redirect;
 use ssd_core::host::device::Device;
@@ -20,7 +19,6 @@ use ssd_core::metrics::counters::Cause;
 use ssd_core::plug::{PolicySpec, Value};
 use ssd_core::rng::Stream;
 use ssd_core::sched::order;
-use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, Nanos, PoolId};
 
@@ -48,15 +46,6 @@ fn deferred(groups: u32, group: u32, soft: u64) -> Config {
     c.gc.trigger = vec![on_demand(soft, "any", true)];
     c.raid.redirect = named(redirect::ALL, "deferred-gc").with("foreign", Value::Real(0.05));
     c
-}
-
-fn filled(c: &Config) -> Ssd {
-    let mut f = Functional::new(c, Ftl::new(c));
-    f.write_run(Lpn(0), c.device.user_pages, 0).expect("the user pages fit");
-    let sequence = f.sequence();
-    let mut ssd = Ssd::new(c, f.ftl, sequence);
-    ssd.audit_every(1);
-    ssd
 }
 
 /// Let `ns` pass.

@@ -22,6 +22,10 @@ WIDTH = 100
 PERCENTILES = ("p10", "p50", "p90", "p99", "p99_9")
 
 
+_Number = tuple[str, float | None, Callable[[float], str]]
+"""Label, value, and how it is shown."""
+
+
 @dataclass(frozen=True)
 class Row:
     """One statistic of one trace."""
@@ -67,8 +71,13 @@ def _rows(info: Info) -> Iterator[Row]:
             yield Row("volumes", f"volume {volume.volume}", value, shown, label)
 
 
+def _listed(section: str, numbers: Sequence[_Number], column: str = "") -> Iterator[Row]:
+    for label, value, shown in numbers:
+        yield Row(section, label, value, shown, column)
+
+
 def _whole(info: Info) -> Iterator[Row]:
-    numbers: list[tuple[str, float | None, Callable[[float], str]]] = [
+    numbers: list[_Number] = [
         ("requests", info.requests, _count),
         ("flushes", info.flushes, _count),
         ("first arrival", info.first_ns, duration),
@@ -85,12 +94,11 @@ def _whole(info: Info) -> Iterator[Row]:
             ("journal: of writes", info.journal.write_share, percent),
             ("journal: of bytes written", info.journal.write_byte_share, percent),
         ]
-    for label, value, shown in numbers:
-        yield Row("trace", label, value, shown)
+    yield from _listed("trace", numbers)
 
 
 def _operation(name: str, op: OpInfo) -> Iterator[Row]:
-    numbers: list[tuple[str, float | None, Callable[[float], str]]] = [
+    numbers: list[_Number] = [
         ("requests", op.requests, _count),
         ("of requests", op.request_share, percent),
         ("bytes", op.bytes, size),
@@ -102,8 +110,7 @@ def _operation(name: str, op: OpInfo) -> Iterator[Row]:
         ("longest run, requests", op.run_requests.max, _count),
         ("mean run, bytes", op.run_bytes.mean, size),
     ]
-    for label, value, shown in numbers:
-        yield Row("operations", label, value, shown, name)
+    yield from _listed("operations", numbers, name)
     yield from _distribution("sizes", name, op.size, size)
 
 
@@ -118,7 +125,7 @@ def _distribution(
 
 def _pages(info: Info) -> Iterator[Row]:
     found, updates, freed = info.footprint, info.updates, info.discards
-    numbers: list[tuple[str, float | None, Callable[[float], str]]] = [
+    numbers: list[_Number] = [
         ("read or written", found.pages_touched, _count),
         ("read", found.pages_read, _count),
         ("written", found.pages_written, _count),
@@ -134,8 +141,7 @@ def _pages(info: Info) -> Iterator[Row]:
         ("discards, effective mean", freed.effective_mean_bytes, size),
         ("discards without effect", freed.without_effect, _count),
     ]
-    for label, value, shown in numbers:
-        yield Row("pages of 4 KiB", label, value, shown)
+    yield from _listed("pages of 4 KiB", numbers)
     for part, share in zip(info.hot.hottest, info.hot.write_share, strict=True):
         label = f"writes to the hottest {100 * part:.0f} %"
         yield Row("pages of 4 KiB", label, float(share), percent)
@@ -154,15 +160,14 @@ def _arrivals(info: Info) -> Iterator[Row]:
     yield from _distribution("gaps", "idle (1 ms up)", info.idle.periods, duration)
     trains = info.trains
     yield from _distribution("train lengths", "requests", trains.requests, _count)
-    numbers: list[tuple[str, float | None, Callable[[float], str]]] = [
+    numbers: list[_Number] = [
         ("gaps below 1 ms", trains.short_gap_share, percent),
         ("their mean", trains.short_gap_mean_ns, duration),
         ("variation of gaps", trains.gap_cv, _plain),
         ("variation of lengths", trains.requests_cv, _plain),
         ("same size in a train", trains.same_size_share, percent),
     ]
-    for label, value, shown in numbers:
-        yield Row("trains", label, value, shown)
+    yield from _listed("trains", numbers)
     idle = info.idle
     for threshold, count, share in zip(idle.threshold_ns, idle.count, idle.time_share, strict=True):
         label = f"at least {duration(float(threshold))}"

@@ -150,6 +150,13 @@ impl Ftl {
         self.bind(plane, stream)
     }
 
+    /// The groups of a device with parity.
+    #[inline]
+    #[must_use]
+    pub fn parity_groups(&self) -> &Groups {
+        self.groups.as_deref().expect("a device with parity")
+    }
+
     /// Bind a page of a parity group, for which room is held; `parity`: its parity. That does not advance the
     /// clock of victim policies, which counts pages of the host.
     pub fn bind_group(&mut self, plane: PlaneId, stream: u32, parity: bool) -> Ppn {

@@ -314,6 +314,12 @@ impl Ftl {
     fn commit(&mut self, lpn: Lpn, ppn: Ppn, before: Option<Ppn>) {
         debug_assert_ne!(before, Some(ppn), "{lpn:?} replaces a page with itself");
         self.owners.map.set(lpn, Entry::Page(ppn));
+        self.takes_over(ppn, before);
+    }
+
+    /// `ppn` is valid from now on, and `before`, if there was a page before it, no longer.
+    #[inline(always)]
+    fn takes_over(&mut self, ppn: Ppn, before: Option<Ppn>) {
         self.owners.mark(ppn, self.geo.block_of(ppn), &mut self.blocks);
         match before {
             Some(before) => self.release(before),

@@ -8,7 +8,7 @@ use super::array::op::{Moved, Op, Work, job_cause};
 use super::collector::Job;
 use super::collector::turn::InTurn;
 use super::join::Join;
-use super::ssd::Ssd;
+use super::ssd::{Ssd, fail};
 use crate::config::GcPath;
 use crate::ftl::Choice;
 use crate::ftl::blocks::BlockState;
@@ -64,7 +64,7 @@ impl Ssd {
         let at_its_end = self.gc.agenda.is_starved(pool) && self.ftl.is_worn_out(pool);
         if at_its_end && at_reserve() && self.host_waits_for(pool) {
             let end = super::no_room::worn_out(&self.ftl, pool);
-            self.fails(end);
+            fail(&mut self.failure, end);
         }
     }
 

@@ -5,7 +5,7 @@ use super::array::event::Timer;
 use super::array::op::{Moved, OpKind, Part, Phases, Work, job_cause};
 use super::front::request::RequestRecord;
 use super::ledger::log::{FlashOp, OpRecord, phase_times};
-use super::ssd::Ssd;
+use super::ssd::{Ssd, fail};
 use crate::ftl::map::Entry;
 use crate::ftl::owners::Claim;
 use crate::host::device::DeviceError;
@@ -153,7 +153,7 @@ impl Ssd {
     fn check_contents(&mut self) {
         if let Some(why) = self.ftl.flash.failure() {
             let error = DeviceError::Contents(why.to_string());
-            self.fails(error);
+            fail(&mut self.failure, error);
         }
     }
 
@@ -272,7 +272,7 @@ impl Ssd {
                 "LPN {} read from page {} has digest {:016x}, newest admitted is {:016x}",
                 op.lpn.0, op.ppn.0, digest, expected
             ));
-            self.failure.get_or_insert_with(|| Box::new(error));
+            fail(&mut self.failure, error);
         }
         if op.kind() == OpKind::HostRead {
             let (part, lpn) = (op.part(), op.lpn);
@@ -294,7 +294,7 @@ impl Ssd {
         if payload.digest != content.expected(lpn) {
             let error =
                 format!("LPN {} served by the controller is not the newest admitted", lpn.0);
-            self.failure.get_or_insert_with(|| Box::new(DeviceError::Data(error)));
+            fail(&mut self.failure, DeviceError::Data(error));
         }
         deliver(content, &mut self.front.requests, part, lpn, &payload, &self.ftl.geo);
     }

@@ -253,12 +253,6 @@ impl Ssd {
         Ok(())
     }
 
-    /// The run ends at this instant, with the first error of all.
-    #[cold]
-    pub(super) fn fails(&mut self, error: DeviceError) {
-        self.failure.get_or_insert_with(|| Box::new(error));
-    }
-
     /// End the run if it has failed at this instant, or an external policy has.
     #[inline(never)]
     pub(super) fn heed_failures(&mut self) -> Result<(), DeviceError> {

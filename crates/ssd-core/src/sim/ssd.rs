@@ -391,3 +391,9 @@ impl Device for Ssd {
         self.ledger.content.as_mut()?.take(id)
     }
 }
+
+/// The run ends at this instant, with the first error of all.
+#[cold]
+pub(super) fn fail(failure: &mut Option<Box<DeviceError>>, error: DeviceError) {
+    failure.get_or_insert_with(|| Box::new(error));
+}

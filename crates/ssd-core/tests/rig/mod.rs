@@ -44,6 +44,16 @@ pub(crate) fn victim(name: &str) -> PolicySpec {
     named(ssd_core::ftl::gc::victim::ALL, name)
 }
 
+/// All pages of `c` written once, in order; audited at every instant from then on.
+pub(crate) fn filled(c: &Config) -> Ssd {
+    let mut functional = Functional::new(c, Ftl::new(c));
+    functional.write_run(Lpn(0), c.device.user_pages, 0).expect("the user pages fit");
+    let sequence = functional.sequence();
+    let mut ssd = Ssd::new(c, functional.ftl, sequence);
+    ssd.audit_every(1);
+    ssd
+}
+
 /// A device of `channels * chips * planes` planes with 2 KiB pages, nothing else set.
 pub(crate) fn device(shape: [u32; 3], blocks: u32, pages: u32, user_pages: u32) -> Config {
     let mut c = Config::default();

@@ -18,11 +18,7 @@ impl Ftl {
         }
         assert_ne!(before, Some(ppn), "{lpn:?} replaces a page with itself");
         self.owners.under[newest.at()] = ppn;
-        self.owners.mark(ppn, self.geo.block_of(ppn), &mut self.blocks);
-        match before {
-            Some(before) => self.release(before),
-            None => self.owners.valid_pages += 1,
-        }
+        self.takes_over(ppn, before);
         before
     }
 

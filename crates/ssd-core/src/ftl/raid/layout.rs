@@ -12,6 +12,10 @@ use crate::config::{Config, ParityUpdate};
 use crate::ftl::place::Layout;
 use crate::nand::geometry::Geometry;
 use crate::units::{Divisor, Lpn, PlaneId};
+use std::ops::Range;
+
+/// Most chips of a group: positions in it are bits of a word.
+pub const MOST_CHIPS: usize = 64;
 
 /// A parity group, counted over the device.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -49,7 +53,7 @@ impl Groups {
         let device_chips = geo.channels * geo.chips_per_channel;
         assert!(chips > 1 && device_chips.is_multiple_of(chips), "groups of {chips} chips");
         let stripe = config.data_pages_per_stripe() as u32;
-        assert!(chips <= 64, "a group of {chips} chips: positions are bits of a word");
+        assert!(chips as usize <= MOST_CHIPS, "a group of {chips} chips has too many positions");
         assert!(stripe > 0, "a stripe without data");
         assert!(geo.user_pages.is_multiple_of(stripe), "{} pages end in a stripe", geo.user_pages);
         let layout = Layout::new(&config.device);
@@ -118,6 +122,15 @@ impl Groups {
         }
         debug_assert!(self.by_data.div(lpn.0) < self.count, "{lpn:?} is in no group");
         GroupId(self.by_data.div(lpn.0))
+    }
+
+    /// The group of the first of `pages`, which are the host's, and those of them in it.
+    #[must_use]
+    pub fn first_part(&self, pages: Range<u32>) -> (GroupId, Range<u32>) {
+        assert!(!pages.is_empty() && pages.end <= self.user_pages, "pages {pages:?}");
+        let left = self.data_pages() - self.position(Lpn(pages.start));
+        let end = pages.end.min(pages.start + left);
+        (self.group_of(Lpn(pages.start)), pages.start..end)
     }
 
     /// The position of `lpn` in its group: data from 0 on, then parity.

@@ -7,5 +7,5 @@ pub mod redirect;
 mod steps;
 pub mod verify;
 
-pub use layout::{GroupId, Groups};
+pub use layout::{GroupId, Groups, MOST_CHIPS};
 pub use plan::{Before, Change, Method, Plan};

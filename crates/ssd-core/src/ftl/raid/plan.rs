@@ -7,6 +7,7 @@
 //! controller keeps costs no read; a page of which the host writes a part is read for its rest, and that read counts
 //! for both; a TRIM is an update, as parity covers the page; a group without data has no parity.
 
+use super::MOST_CHIPS;
 use crate::config::ParityUpdate;
 
 /// What the host does with one page of a group.
@@ -60,19 +61,26 @@ impl Plan {
     /// The update of a group by `changes` of its data, which were `data` before and had `parity`.
     #[must_use]
     pub fn new(update: ParityUpdate, changes: &[Change], data: &[Before], parity: Before) -> Plan {
-        assert!(changes.len() == data.len() && data.len() < 64, "a group of {}", data.len());
+        assert!(
+            changes.len() == data.len() && data.len() < MOST_CHIPS,
+            "a group of {}",
+            data.len()
+        );
         assert!(changes.iter().any(|&c| c != Change::None), "an update changes something");
         let parity_bit = 1u64 << data.len();
         debug_assert!(data.iter().all(|b| b.mapped || !b.kept), "a page without data is kept");
-        let all = data.iter().zip(changes).enumerate();
-        let set = |of: &dyn Fn(&Before, Change) -> bool| -> u64 {
-            all.clone().filter(|(_, (b, c))| of(b, **c)).map(|(i, _)| 1 << i).sum()
-        };
-        let written = set(&|_, c| matches!(c, Change::Whole | Change::Part));
-        let stay = set(&|b, c| c == Change::None && b.mapped);
-        let old = set(&|b, c| c != Change::None && b.mapped);
-        let rest = set(&|b, c| c == Change::Part && b.mapped);
-        let kept = set(&|b, _| b.kept) | if parity.kept { parity_bit } else { 0 };
+        let (mut written, mut stay, mut old, mut rest, mut kept) = (0u64, 0u64, 0u64, 0u64, 0u64);
+        for (position, (before, &change)) in data.iter().zip(changes).enumerate() {
+            let bit = |is: bool| u64::from(is) << position;
+            written |= bit(matches!(change, Change::Whole | Change::Part));
+            stay |= bit(before.mapped && change == Change::None);
+            old |= bit(before.mapped && change != Change::None);
+            rest |= bit(before.mapped && change == Change::Part);
+            kept |= bit(before.kept);
+        }
+        if parity.kept {
+            kept |= parity_bit;
+        }
         debug_assert!(parity.mapped == (stay | old != 0), "parity without data, or the reverse");
         if written == 0 && stay == 0 {
             return Plan { method: Method::Drop, reads: 0, sources: 0 };

@@ -1,7 +1,7 @@
 //! The steps of a group update over the tables of a device.
 
 use super::verify::mix;
-use super::{Before, Change, GroupId, Plan};
+use super::{Before, Change, GroupId, MOST_CHIPS, Plan};
 use crate::ftl::Ftl;
 use crate::nand::flash::Payload;
 use crate::units::{Lpn, Nanos, PlaneId, Ppn};
@@ -15,8 +15,8 @@ impl Ftl {
         changes: &[Change],
         kept: impl Fn(Lpn) -> bool,
     ) -> Plan {
-        let groups = self.groups.as_deref().expect("a device with parity groups");
-        let mut before = [Before::default(); 64];
+        let groups = self.parity_groups();
+        let mut before = [Before::default(); MOST_CHIPS];
         for (lpn, before) in groups.pages(group).zip(&mut before) {
             let mapped = self.owners.committed(lpn).is_some();
             *before = Before { mapped, kept: mapped && kept(lpn) };
@@ -34,7 +34,7 @@ impl Ftl {
         if !self.flash.keeps_contents() {
             return sum;
         }
-        let groups = self.groups.as_deref().expect("a device with parity groups");
+        let groups = self.parity_groups();
         for (position, lpn) in (0..).zip(groups.pages(group)) {
             if plan.has_source(position) {
                 let page = self.owners.committed(lpn).expect("a source holds data");

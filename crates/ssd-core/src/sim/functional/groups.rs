@@ -5,14 +5,11 @@
 
 use super::Functional;
 use crate::ftl::raid::verify::mix;
-use crate::ftl::raid::{Change, GroupId, Method, Plan};
+use crate::ftl::raid::{Change, GroupId, MOST_CHIPS, Method, Plan};
 use crate::host::device::DeviceError;
 use crate::nand::flash::{Payload, fill_digest};
 use crate::units::{Lpn, PlaneId, Ppn};
 use std::ops::Range;
-
-/// Largest number of pages in a group.
-const MOST: usize = 64;
 
 /// What the updates of parity groups have cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -56,14 +53,12 @@ impl Functional {
         }
         assert!(first.0 + count <= self.ftl.geo.user_pages, "{first:?} + {count} is too far");
         let stream = self.ftl.space.host_stream(stream);
-        let (mut at, end) = (first.0, first.0 + count);
-        while at < end {
-            let (group, positions) = self.part_of_group(at, end);
-            let pages = positions.len() as u32;
-            self.sequence += u64::from(pages);
-            self.tally.host_pages += u64::from(pages);
+        let mut left = first.0..first.0 + count;
+        while !left.is_empty() {
+            let (group, positions) = self.next_group(&mut left);
+            self.sequence += positions.len() as u64;
+            self.tally.host_pages += positions.len() as u64;
             self.write_group(group, positions, stream)?;
-            at += pages;
         }
         Ok(())
     }
@@ -79,21 +74,22 @@ impl Functional {
             return Ok(trimmed);
         }
         assert!(first.0 + count <= self.ftl.geo.user_pages, "{first:?} + {count} is too far");
-        let (mut at, end) = (first.0, first.0 + count);
-        while at < end {
-            let (group, positions) = self.part_of_group(at, end);
-            at += positions.len() as u32;
+        let mut left = first.0..first.0 + count;
+        while !left.is_empty() {
+            let (group, positions) = self.next_group(&mut left);
             trimmed += self.trim_group(group, positions)?;
         }
         Ok(trimmed)
     }
 
-    /// The group of page `at`, and the positions in it of the pages from there up to `end`.
-    fn part_of_group(&self, at: u32, end: u32) -> (GroupId, Range<u32>) {
-        let groups = self.ftl.groups.as_deref().expect("the caller has checked");
-        let (group, from) = (groups.group_of(Lpn(at)), groups.position(Lpn(at)));
-        assert!(at < end && end <= self.ftl.geo.user_pages, "pages {at} to {end}");
-        (group, from..groups.data_pages().min(from + end - at))
+    /// Take the pages of the first group out of `left`: the group, and their positions in it.
+    fn next_group(&self, left: &mut Range<u32>) -> (GroupId, Range<u32>) {
+        let groups = self.ftl.parity_groups();
+        let (group, pages) = groups.first_part(left.clone());
+        debug_assert!(pages.end <= left.end, "{pages:?} are not all in {left:?}");
+        left.start = pages.end;
+        let from = groups.position(Lpn(pages.start));
+        (group, from..from + pages.len() as u32)
     }
 
     /// Write the first `pages` pages in order, a group at a time. False: `keep_going` ended it.
@@ -102,7 +98,7 @@ impl Functional {
         pages: u64,
         keep_going: &mut dyn FnMut(u64) -> bool,
     ) -> Result<bool, DeviceError> {
-        let groups = self.ftl.groups.as_deref().expect("the caller has checked");
+        let groups = self.ftl.parity_groups();
         let step = u64::from(groups.data_pages());
         let mut at = 0;
         while at < pages {
@@ -122,13 +118,13 @@ impl Functional {
         positions: Range<u32>,
         stream: u32,
     ) -> Result<(), DeviceError> {
-        let groups = self.ftl.groups.as_deref().expect("a device with groups");
+        let groups = self.ftl.parity_groups();
         assert!(!positions.is_empty() && positions.end <= groups.data_pages(), "{positions:?}");
-        let mut changes = [Change::None; MOST];
+        let mut changes = [Change::None; MOST_CHIPS];
         positions.clone().for_each(|p| changes[p as usize] = Change::Whole);
         let plan = self.ftl.plan_group(group, &changes[..groups.data_pages() as usize], |_| false);
         let mut parity = self.ftl.sum_of_sources(group, &plan);
-        let mut pages = [(Lpn::NONE, PlaneId::NONE, Ppn::NONE); MOST];
+        let mut pages = [(Lpn::NONE, PlaneId::NONE, Ppn::NONE); MOST_CHIPS];
         let all = positions.chain([groups.data_pages()]).map(|p| groups.page(group, p));
         let mut count = 0;
         for lpn in all {
@@ -160,8 +156,8 @@ impl Functional {
     /// Unmap the pages at `positions` of `group`. Returns how many were mapped.
     fn trim_group(&mut self, group: GroupId, positions: Range<u32>) -> Result<u64, DeviceError> {
         assert!(!positions.is_empty(), "nothing of {group:?} is trimmed");
-        let groups = self.ftl.groups.as_deref().expect("a device with groups");
-        let mut changes = [Change::None; MOST];
+        let groups = self.ftl.parity_groups();
+        let mut changes = [Change::None; MOST_CHIPS];
         let mapped: Vec<Lpn> = positions
             .map(|p| (p, groups.page(group, p)))
             .filter(|&(_, lpn)| self.ftl.owners.committed(lpn).is_some())
@@ -225,8 +221,8 @@ impl Functional {
 
     /// The pages of an update, all programmed, are committed; then demands are met.
     fn commit_pages(&mut self, pages: &[(Lpn, PlaneId, Ppn)]) {
-        assert!(pages.len() <= MOST, "{} pages of a group", pages.len());
-        let mut replaced = [None; MOST];
+        assert!(pages.len() <= MOST_CHIPS, "{} pages of a group", pages.len());
+        let mut replaced = [None; MOST_CHIPS];
         for (&(lpn, _, ppn), replaced) in pages.iter().zip(&mut replaced) {
             *replaced = self.ftl.replace_in_group(lpn, ppn);
             self.ftl.settle_landed(ppn);

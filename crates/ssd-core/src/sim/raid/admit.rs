@@ -29,14 +29,13 @@ impl Ssd {
     /// The groups that `pages` touch, each with those pages.
     fn by_group(&self, pages: Pages) -> Vec<(GroupId, Range<u32>)> {
         debug_assert!(pages.first + pages.count <= self.ftl.geo.user_pages, "{pages:?}");
-        let groups = self.ftl.groups.as_deref().expect("a device with parity");
-        let (mut at, end) = (pages.first, pages.first + pages.count);
+        let groups = self.ftl.parity_groups();
+        let mut left = pages.first..pages.first + pages.count;
         let mut parts = Vec::new();
-        while at < end {
-            let left = groups.data_pages() - groups.position(Lpn(at));
-            let upto = end.min(at + left);
-            parts.push((groups.group_of(Lpn(at)), at..upto));
-            at = upto;
+        while !left.is_empty() {
+            let part = groups.first_part(left.clone());
+            left.start = part.1.end;
+            parts.push(part);
         }
         assert_eq!(parts.iter().map(|(_, lpns)| lpns.len() as u32).sum::<u32>(), pages.count);
         parts
@@ -94,7 +93,7 @@ impl Ssd {
         let partial = range != (0, 512 << self.ftl.geo.sector_shift);
         self.front.sequence += 1;
         assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is not the host's");
-        let home = self.ftl.groups.as_deref().expect("parity").home(lpn);
+        let home = self.ftl.parity_groups().home(lpn);
         let work = Work::GroupWrite { update, stream: request.stream, parity: false };
         let parts = self.raid_update(update).parts;
         let sequence = self.front.sequence;
@@ -153,7 +152,7 @@ impl Ssd {
             let update = self.new_update(group, slot, 0);
             self.front.requests.get(slot).parts.add(1);
             for lpn in trimmed {
-                let home = self.ftl.groups.as_deref().expect("parity").home(lpn);
+                let home = self.ftl.parity_groups().home(lpn);
                 let op = Op::new(Work::GroupTrim { update }, lpn, home, self.array.now);
                 let trim = self.array.ops.insert(op);
                 if let Some(content) = &mut self.ledger.content {
@@ -188,7 +187,7 @@ impl Ssd {
     /// Whether `group`, of which no update is under way, has no data beside `trimmed`.
     fn leaves_nothing(&self, group: GroupId, trimmed: &[Lpn]) -> bool {
         let raid = self.raid.as_ref().expect("a device with parity");
-        let groups = self.ftl.groups.as_deref().expect("a device with parity");
+        let groups = self.ftl.parity_groups();
         let stays = |lpn: Lpn| {
             let data = !groups.is_parity(lpn) && !trimmed.contains(&lpn);
             data && self.ftl.owners.committed(lpn).is_some()
@@ -199,7 +198,7 @@ impl Ssd {
 
     /// All data of `group`, and its parity with them, are unmapped.
     fn drop_group(&mut self, group: GroupId, trimmed: &[Lpn]) {
-        let parity = self.ftl.groups.as_deref().expect("parity").parity(group);
+        let parity = self.ftl.parity_groups().parity(group);
         assert!(!trimmed.is_empty(), "{group:?} has no data to lose");
         self.ledger.measured.raid.dropped += 1;
         for &lpn in trimmed.iter().chain([&parity]) {

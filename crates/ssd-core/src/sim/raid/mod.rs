@@ -249,12 +249,12 @@ impl Raid {
     pub(crate) fn waits_for(&self, ftl: &Ftl, pool: PoolId) -> bool {
         debug_assert!(pool.0 < ftl.geo.pools, "there is no {pool:?}");
         let lacks = |lpn: Lpn, stream: u8| {
-            let plane = ftl.groups.as_deref().expect("parity").home(lpn);
+            let plane = ftl.parity_groups().home(lpn);
             let stream = ftl.space.host_stream(stream);
             ftl.geo.pool_of(plane) == pool && !ftl.space.can_hold(plane, stream)
         };
         self.waiting.iter().map(|&slot| self.at(slot)).any(|update| {
-            let groups = ftl.groups.as_deref().expect("parity");
+            let groups = ftl.parity_groups();
             update.written(groups.parity(update.group)).any(|lpn| lacks(lpn, update.stream))
         })
     }
@@ -299,10 +299,15 @@ impl Raid {
 }
 
 impl Update {
+    /// The pages of data that it writes.
+    fn data(&self) -> impl Iterator<Item = &Changed> {
+        self.pages.iter().filter(|page| page.is_written())
+    }
+
     /// The pages that it programs; `parity`: that of its group.
     fn written(&self, parity: Lpn) -> impl Iterator<Item = Lpn> + '_ {
         debug_assert!(self.stage != Stage::InLine, "it is not known what is programmed");
-        let data = self.pages.iter().filter(|page| page.is_written()).map(|page| page.lpn);
+        let data = self.data().map(|page| page.lpn);
         let parity = (self.plan.method != Method::Drop).then_some(parity);
         data.chain(parity)
     }

@@ -98,7 +98,7 @@ impl Chips {
 
 fn home(ftl: &Ftl, lpn: Lpn) -> PlaneId {
     debug_assert!(lpn.0 < ftl.geo.logical_pages, "{lpn:?} is beyond the device");
-    ftl.groups.as_deref().expect("a device with parity").home(lpn)
+    ftl.parity_groups().home(lpn)
 }
 
 /// Committed pages away from home, by plane.
@@ -121,7 +121,7 @@ impl Raid {
         let mut foreign = foreign_pages(ftl);
         let programming = self.lines.values().map(|line| self.at(line.first));
         for update in programming.filter(|update| update.stage == Stage::Programming) {
-            let data = update.pages.iter().filter(|page| page.is_written()).map(|page| page.slot);
+            let data = update.data().map(|page| page.slot);
             for slot in data.chain((update.parity != OpSlot::NONE).then_some(update.parity)) {
                 let op = &array.ops[slot];
                 foreign[op.plane.at()] += u64::from(op.plane != home(ftl, op.lpn));
@@ -221,7 +221,7 @@ impl Ssd {
     /// The chip of `plane`, which expects its next request at `next_arrival_ns`.
     fn chip(&self, plane: PlaneId, next_arrival_ns: u64) -> Chip {
         let (geo, chips) = (&self.ftl.geo, self.chips());
-        let groups = self.ftl.groups.as_deref().expect("a device with parity");
+        let groups = self.ftl.parity_groups();
         let pool = geo.pool_of(plane);
         let left = match self.gc.agenda.blocks_left(&self.ftl.space_view(pool)) {
             None => u64::MAX,
@@ -249,7 +249,7 @@ impl Ssd {
     /// Every chip, by plane, with the estimated arrival of the next request that waits in the controller for it.
     fn every_chip(&self) -> Vec<Chip> {
         let (raid, chips) = (self.raid.as_deref().expect("parity"), self.chips());
-        let groups = self.ftl.groups.as_deref().expect("a device with parity");
+        let groups = self.ftl.parity_groups();
         let (now, times) = (self.array.now, &self.array.times);
         let mut next = vec![u64::MAX; self.ftl.geo.planes as usize];
         debug_assert!(chips.queue > 0, "no update counts as waiting");
@@ -268,7 +268,7 @@ impl Ssd {
                 }
                 Stage::Programming => unreachable!("{slot:?} programs"),
             };
-            let data = update.pages.iter().filter(|page| page.is_written()).map(|page| page.lpn);
+            let data = update.data().map(|page| page.lpn);
             for lpn in data.chain([groups.parity(update.group)]) {
                 let next = &mut next[groups.home(lpn).at()];
                 *next = at.0.min(*next);
@@ -279,14 +279,14 @@ impl Ssd {
 
     /// The chip that takes the page in `slot`, if one does.
     fn other_chip(&self, slot: OpSlot, all: &[Chip]) -> Option<PlaneId> {
-        let (op, groups) = (&self.array.ops[slot], self.ftl.groups.as_deref().expect("parity"));
+        let (op, groups) = (&self.array.ops[slot], self.ftl.parity_groups());
         if op.plane != groups.home(op.lpn) {
             return None;
         }
         let raid = self.raid.as_deref().expect("a device with parity");
         let update = raid.at(op.update()?);
         assert_eq!(update.stage, Stage::Programming, "{slot:?} waits before its update programs");
-        let members = update.pages.iter().filter(|page| page.is_written()).map(|page| page.slot);
+        let members = update.data().map(|page| page.slot);
         let members = members.chain([update.parity]).map(|slot| self.array.ops[slot].plane);
         let committed = groups.pages(update.group).filter_map(|lpn| self.ftl.owners.committed(lpn));
         let members = members.chain(committed.map(|page| self.ftl.geo.plane_of(page)));

@@ -10,7 +10,7 @@
 
 use super::{Stage, Update};
 use crate::ftl::raid::verify::mix;
-use crate::ftl::raid::{Change, Method};
+use crate::ftl::raid::{Change, MOST_CHIPS, Method};
 use crate::metrics::counters::Parts;
 use crate::nand::flash::Payload;
 use crate::sched::order::{R_HOST, W_HOST};
@@ -43,12 +43,12 @@ impl Ssd {
     /// `update` has locked its group: it reads.
     fn begin_update(&mut self, update: UpdateSlot) {
         let now = self.array.now;
-        let groups = self.ftl.groups.as_deref().expect("a device with parity");
+        let groups = self.ftl.parity_groups();
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         let of = &raid.updates[update.at()];
         assert_eq!(of.stage, Stage::InLine, "{update:?} begins twice");
         let group = of.group;
-        let mut changes = [Change::None; 64];
+        let mut changes = [Change::None; MOST_CHIPS];
         for page in &of.pages {
             changes[groups.position(page.lpn) as usize] = page.change;
         }
@@ -102,7 +102,7 @@ impl Ssd {
         parts: &Parts,
     ) {
         let (lpn, ppn) = (self.array.ops[slot].lpn, self.array.ops[slot].ppn);
-        let groups = self.ftl.groups.as_deref().expect("a device with parity");
+        let groups = self.ftl.parity_groups();
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         let of = &mut raid.updates[update.at()];
         assert_eq!(of.stage, Stage::Reading, "{lpn:?} is read for {update:?}, which does not read");
@@ -151,7 +151,7 @@ impl Ssd {
             return self.commit_update(update);
         }
         (of.stage, of.since) = (Stage::WaitsForRoom, now);
-        if raid.waiting.is_empty() && self.hold_room(update) {
+        if raid.waiting.is_empty() && self.hold_room(update, &self.planes_of(update)) {
             self.program_update(update);
         } else {
             let raid = self.raid.as_deref_mut().expect("a device with parity");
@@ -160,28 +160,27 @@ impl Ssd {
         }
     }
 
-    /// The planes on which `update` programs, each with the page.
-    fn places_of(&self, update: UpdateSlot) -> Vec<(Lpn, PlaneId)> {
-        let groups = self.ftl.groups.as_deref().expect("a device with parity");
+    /// The planes on which `update` programs.
+    fn planes_of(&self, update: UpdateSlot) -> Vec<PlaneId> {
+        let groups = self.ftl.parity_groups();
         let of = self.raid.as_ref().expect("a device with parity").at(update);
-        of.written(groups.parity(of.group)).map(|lpn| (lpn, groups.home(lpn))).collect()
+        of.written(groups.parity(of.group)).map(|lpn| groups.home(lpn)).collect()
     }
 
-    /// Hold room for every page of `update`, or none.
-    fn hold_room(&mut self, update: UpdateSlot) -> bool {
+    /// Hold room for every page of `update`, which programs on `planes`, or none.
+    fn hold_room(&mut self, update: UpdateSlot, planes: &[PlaneId]) -> bool {
         debug_assert_eq!(self.raid_update(update).stage, Stage::WaitsForRoom, "{update:?}");
         let stream = self.raid.as_ref().expect("a device with parity").at(update).stream;
         let stream = self.ftl.space.host_stream(stream);
-        let places = self.places_of(update);
-        let lacking = places.iter().filter(|&&(_, plane)| !self.ftl.space.can_hold(plane, stream));
+        let lacking = planes.iter().filter(|&&plane| !self.ftl.space.can_hold(plane, stream));
         let mut fits = true;
-        for &(_, plane) in lacking {
+        for &plane in lacking {
             self.gc.agenda.consider(self.ftl.geo.pool_of(plane));
             fits = false;
         }
-        debug_assert!(places.len() <= 64, "{update:?} programs {} pages", places.len());
+        debug_assert!(planes.len() <= MOST_CHIPS, "{update:?} programs {} pages", planes.len());
         if fits {
-            places.iter().for_each(|&(_, plane)| self.ftl.space.hold(plane, stream));
+            planes.iter().for_each(|&plane| self.ftl.space.hold(plane, stream));
         }
         fits
     }
@@ -196,19 +195,18 @@ impl Ssd {
         let mut waiting = std::mem::take(&mut raid.waiting);
         let mut still = std::collections::VecDeque::new();
         while let Some(update) = waiting.pop_front() {
-            let pools: Vec<usize> = self
-                .places_of(update)
-                .iter()
-                .map(|&(_, plane)| self.ftl.geo.pool_of(plane).at())
-                .collect();
+            let planes = self.planes_of(update);
+            let mut pools = planes.iter().map(|&plane| self.ftl.geo.pool_of(plane).at());
             let raid = self.raid.as_deref_mut().expect("a device with parity");
-            let before = pools.iter().any(|&pool| raid.wanted[pool]);
-            if !before && self.hold_room(update) {
+            let before = pools.any(|pool| raid.wanted[pool]);
+            if !before && self.hold_room(update, &planes) {
                 self.program_update(update);
                 continue;
             }
             let raid = self.raid.as_deref_mut().expect("a device with parity");
-            pools.into_iter().for_each(|pool| raid.wanted[pool] = true);
+            for plane in planes {
+                raid.wanted[self.ftl.geo.pool_of(plane).at()] = true;
+            }
             still.push_back(update);
         }
         let raid = self.raid.as_deref_mut().expect("a device with parity");
@@ -228,11 +226,10 @@ impl Ssd {
         of.stage = Stage::Programming;
         let Update { group, sequence, stream, parts, .. } = *of;
         let mut sum = std::mem::take(&mut of.sum);
-        let written: Vec<OpSlot> =
-            of.pages.iter().filter(|page| page.is_written()).map(|page| page.slot).collect();
+        let written: Vec<OpSlot> = of.data().map(|page| page.slot).collect();
         assert!(of.plan.method != Method::Drop, "{update:?} has nothing to program");
         of.steps = Join::of(written.len() as u32 + 1);
-        let groups = self.ftl.groups.as_deref().expect("a device with parity");
+        let groups = self.ftl.parity_groups();
         let lpn = groups.parity(group);
         let work = Work::GroupWrite { update, stream, parity: true };
         let op = Op { sequence, parts, ..Op::new(work, lpn, groups.home(lpn), now) };
@@ -282,7 +279,7 @@ impl Ssd {
             self.page_of_group_is_replaced(page.lpn, before);
             self.array.ops.remove(page.slot);
         }
-        let lpn = self.ftl.groups.as_deref().expect("a device with parity").parity(group);
+        let lpn = self.ftl.parity_groups().parity(group);
         if method == Method::Drop {
             let (_, before) = self.ftl.trim(lpn);
             self.page_of_group_is_replaced(lpn, before);
