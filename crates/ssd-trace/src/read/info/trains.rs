@@ -56,6 +56,7 @@ impl Moments {
 }
 
 /// Takes the requests in order of arrival.
+#[derive(Default)]
 pub(super) struct Collector {
     gaps: Moments,
     short: Moments,
@@ -67,22 +68,6 @@ pub(super) struct Collector {
     last: [Option<u32>; ADDRESSED],
     followers: u64,
     same: u64,
-}
-
-impl Default for Collector {
-    fn default() -> Collector {
-        let none = Moments::default();
-        Collector {
-            gaps: none,
-            short: none,
-            lengths: none,
-            by_length: Histogram::new(),
-            length: 0,
-            last: [None; ADDRESSED],
-            followers: 0,
-            same: 0,
-        }
-    }
 }
 
 impl Collector {
