@@ -124,13 +124,17 @@ impl Groups {
         GroupId(self.by_data.div(lpn.0))
     }
 
-    /// The group of the first of `pages`, which are the host's, and those of them in it.
-    #[must_use]
-    pub fn first_part(&self, pages: Range<u32>) -> (GroupId, Range<u32>) {
-        assert!(!pages.is_empty() && pages.end <= self.user_pages, "pages {pages:?}");
-        let left = self.data_pages() - self.position(Lpn(pages.start));
-        let end = pages.end.min(pages.start + left);
-        (self.group_of(Lpn(pages.start)), pages.start..end)
+    /// Take the pages of the first group out of `pages`, which are the host's: the group, and those pages.
+    #[inline]
+    pub fn take_part(&self, pages: &mut Range<u32>) -> Option<(GroupId, Range<u32>)> {
+        assert!(pages.end <= self.user_pages, "pages {pages:?}");
+        if pages.start >= pages.end {
+            return None;
+        }
+        let (group, position) = self.by_data.div_rem(pages.start);
+        let first = pages.start;
+        pages.start = pages.end.min(first + self.data_pages() - position);
+        Some((GroupId(group), first..pages.start))
     }
 
     /// The position of `lpn` in its group: data from 0 on, then parity.

@@ -8,4 +8,4 @@ mod steps;
 pub mod verify;
 
 pub use layout::{GroupId, Groups, MOST_CHIPS};
-pub use plan::{Before, Change, Method, Plan};
+pub use plan::{Before, Change, Changes, Method, Plan};

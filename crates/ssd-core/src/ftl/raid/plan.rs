@@ -11,11 +11,8 @@ use super::MOST_CHIPS;
 use crate::config::ParityUpdate;
 
 /// What the host does with one page of a group.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// It stays.
-    #[default]
-    None,
     /// All of it is written.
     Whole,
     /// A part of it is written, the rest stays.
@@ -24,13 +21,36 @@ pub enum Change {
     Trim,
 }
 
-/// One page of a group before an update.
+/// The changes of an update. Here and below sets of positions in the group are bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Changes {
+    whole: u64,
+    part: u64,
+    trimmed: u64,
+}
+
+impl Changes {
+    /// The page of data at `position` undergoes `change`.
+    #[inline]
+    pub fn add(&mut self, position: u32, change: Change) {
+        assert!((position as usize) < MOST_CHIPS - 1, "there is no position {position}");
+        let set = match change {
+            Change::Whole => &mut self.whole,
+            Change::Part => &mut self.part,
+            Change::Trim => &mut self.trimmed,
+        };
+        debug_assert_eq!(*set >> position & 1, 0, "position {position} changes twice");
+        *set |= 1 << position;
+    }
+}
+
+/// A group before an update, parity last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Before {
-    /// It holds data (or parity).
-    pub mapped: bool,
-    /// The controller keeps it.
-    pub kept: bool,
+    /// Pages that hold data (or parity).
+    pub mapped: u64,
+    /// Those of them that the controller keeps.
+    pub kept: u64,
 }
 
 /// How the parity is updated.
@@ -46,7 +66,7 @@ pub enum Method {
     Drop,
 }
 
-/// The pages that an update reads. Sets of positions in the group are bits, parity is the last one.
+/// The pages that an update reads; parity is the last position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// How the parity is updated.
@@ -58,30 +78,21 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The update of a group by `changes` of its data, which were `data` before and had `parity`.
+    /// The update of a group of `data_pages` and parity by `changes`, which was as `before`.
     #[must_use]
-    pub fn new(update: ParityUpdate, changes: &[Change], data: &[Before], parity: Before) -> Plan {
-        assert!(
-            changes.len() == data.len() && data.len() < MOST_CHIPS,
-            "a group of {}",
-            data.len()
+    pub fn new(update: ParityUpdate, data_pages: u32, changes: Changes, before: Before) -> Plan {
+        let Changes { whole, part, trimmed } = changes;
+        assert!((data_pages as usize) < MOST_CHIPS, "a group of {data_pages} and parity");
+        let parity_bit = 1u64 << data_pages;
+        let (written, changed, kept) = (whole | part, whole | part | trimmed, before.kept);
+        assert!(changed != 0 && changed < parity_bit, "{changes:?} of {data_pages} pages");
+        debug_assert_eq!(kept & !before.mapped, 0, "a page without data is kept");
+        let mapped = before.mapped & !parity_bit;
+        let (stay, old, rest) = (mapped & !changed, mapped & changed, mapped & part);
+        debug_assert!(
+            (before.mapped != mapped) == (mapped != 0),
+            "parity without data, or the reverse"
         );
-        assert!(changes.iter().any(|&c| c != Change::None), "an update changes something");
-        let parity_bit = 1u64 << data.len();
-        debug_assert!(data.iter().all(|b| b.mapped || !b.kept), "a page without data is kept");
-        let (mut written, mut stay, mut old, mut rest, mut kept) = (0u64, 0u64, 0u64, 0u64, 0u64);
-        for (position, (before, &change)) in data.iter().zip(changes).enumerate() {
-            let bit = |is: bool| u64::from(is) << position;
-            written |= bit(matches!(change, Change::Whole | Change::Part));
-            stay |= bit(before.mapped && change == Change::None);
-            old |= bit(before.mapped && change != Change::None);
-            rest |= bit(before.mapped && change == Change::Part);
-            kept |= bit(before.kept);
-        }
-        if parity.kept {
-            kept |= parity_bit;
-        }
-        debug_assert!(parity.mapped == (stay | old != 0), "parity without data, or the reverse");
         if written == 0 && stay == 0 {
             return Plan { method: Method::Drop, reads: 0, sources: 0 };
         }
@@ -90,8 +101,6 @@ impl Plan {
         }
         let modify = old | parity_bit;
         let (rmw_reads, rcw_reads) = (modify & !kept, (stay | rest) & !kept);
-        debug_assert_eq!(stay & old, 0, "a page both stays and changes");
-        debug_assert_eq!(rest & !old, 0, "a page without data has a rest");
         let modifies = match update {
             ParityUpdate::Fewest => rmw_reads.count_ones() <= rcw_reads.count_ones(),
             ParityUpdate::ReadModify => true,

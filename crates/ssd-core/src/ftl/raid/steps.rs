@@ -1,7 +1,7 @@
 //! The steps of a group update over the tables of a device.
 
 use super::verify::mix;
-use super::{Before, Change, GroupId, MOST_CHIPS, Plan};
+use super::{Before, Changes, GroupId, Plan};
 use crate::ftl::Ftl;
 use crate::nand::flash::Payload;
 use crate::units::{Lpn, Nanos, PlaneId, Ppn};
@@ -9,21 +9,15 @@ use crate::units::{Lpn, Nanos, PlaneId, Ppn};
 impl Ftl {
     /// What an update of `group` by `changes` takes; `kept`: whether the controller keeps a page.
     #[must_use]
-    pub fn plan_group(
-        &self,
-        group: GroupId,
-        changes: &[Change],
-        kept: impl Fn(Lpn) -> bool,
-    ) -> Plan {
+    pub fn plan_group(&self, group: GroupId, changes: Changes, kept: impl Fn(Lpn) -> bool) -> Plan {
         let groups = self.parity_groups();
-        let mut before = [Before::default(); MOST_CHIPS];
-        for (lpn, before) in groups.pages(group).zip(&mut before) {
+        let mut before = Before::default();
+        for (position, lpn) in (0..).zip(groups.pages(group)) {
             let mapped = self.owners.committed(lpn).is_some();
-            *before = Before { mapped, kept: mapped && kept(lpn) };
+            before.mapped |= u64::from(mapped) << position;
+            before.kept |= u64::from(mapped && kept(lpn)) << position;
         }
-        let data = groups.data_pages() as usize;
-        assert_eq!(changes.len(), data, "changes of another group than {group:?}");
-        Plan::new(groups.update(), changes, &before[..data], before[data])
+        Plan::new(groups.update(), groups.data_pages(), changes, before)
     }
 
     /// The sum of what `plan` makes the new parity of, beside what is written, as it is on flash.

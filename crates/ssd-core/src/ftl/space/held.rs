@@ -43,7 +43,8 @@ impl Space {
         debug_assert!(!self.shared && !self.superblock, "the config layer has checked it");
         let at = self.frontier_at(plane, stream);
         let held = self.held(plane, stream);
-        if self.blocks_for(at, held + 1) == self.blocks_for(at, held) {
+        // Most often in the open block, which needs no other.
+        if held < self.open[at].left || self.blocks_for(at, held + 1) == self.blocks_for(at, held) {
             return true;
         }
         let pool = self.pool(plane);
@@ -53,12 +54,16 @@ impl Space {
 
     /// Hold one more page for frontier `stream` of `plane`, which can be held.
     pub fn hold(&mut self, plane: PlaneId, stream: u32) {
-        assert!(self.can_hold(plane, stream), "{plane:?} has no room for frontier {stream}");
         debug_assert!(stream < self.gc_stream(), "frontier {stream} is not the host's");
         let at = self.frontier_at(plane, stream);
         if self.held.is_empty() {
             self.held = vec![0; self.open.len()];
         }
+        if self.held[at] < self.open[at].left {
+            self.held[at] += 1;
+            return;
+        }
+        assert!(self.can_hold(plane, stream), "{plane:?} has no room for frontier {stream}");
         self.change_held(plane, at, 1);
     }
 

@@ -5,7 +5,7 @@
 
 use super::Functional;
 use crate::ftl::raid::verify::mix;
-use crate::ftl::raid::{Change, GroupId, MOST_CHIPS, Method, Plan};
+use crate::ftl::raid::{Change, Changes, GroupId, MOST_CHIPS, Method, Plan};
 use crate::host::device::DeviceError;
 use crate::nand::flash::{Payload, fill_digest};
 use crate::units::{Lpn, PlaneId, Ppn};
@@ -54,8 +54,7 @@ impl Functional {
         assert!(first.0 + count <= self.ftl.geo.user_pages, "{first:?} + {count} is too far");
         let stream = self.ftl.space.host_stream(stream);
         let mut left = first.0..first.0 + count;
-        while !left.is_empty() {
-            let (group, positions) = self.next_group(&mut left);
+        while let Some((group, positions)) = self.next_group(&mut left) {
             self.sequence += positions.len() as u64;
             self.tally.host_pages += positions.len() as u64;
             self.write_group(group, positions, stream)?;
@@ -75,21 +74,19 @@ impl Functional {
         }
         assert!(first.0 + count <= self.ftl.geo.user_pages, "{first:?} + {count} is too far");
         let mut left = first.0..first.0 + count;
-        while !left.is_empty() {
-            let (group, positions) = self.next_group(&mut left);
+        while let Some((group, positions)) = self.next_group(&mut left) {
             trimmed += self.trim_group(group, positions)?;
         }
         Ok(trimmed)
     }
 
     /// Take the pages of the first group out of `left`: the group, and their positions in it.
-    fn next_group(&self, left: &mut Range<u32>) -> (GroupId, Range<u32>) {
+    fn next_group(&self, left: &mut Range<u32>) -> Option<(GroupId, Range<u32>)> {
         let groups = self.ftl.parity_groups();
-        let (group, pages) = groups.first_part(left.clone());
-        debug_assert!(pages.end <= left.end, "{pages:?} are not all in {left:?}");
-        left.start = pages.end;
+        let (group, pages) = groups.take_part(left)?;
+        debug_assert!(pages.end == left.start, "{pages:?} are not taken out of {left:?}");
         let from = groups.position(Lpn(pages.start));
-        (group, from..from + pages.len() as u32)
+        Some((group, from..from + pages.len() as u32))
     }
 
     /// Write the first `pages` pages in order, a group at a time. False: `keep_going` ended it.
@@ -120,9 +117,9 @@ impl Functional {
     ) -> Result<(), DeviceError> {
         let groups = self.ftl.parity_groups();
         assert!(!positions.is_empty() && positions.end <= groups.data_pages(), "{positions:?}");
-        let mut changes = [Change::None; MOST_CHIPS];
-        positions.clone().for_each(|p| changes[p as usize] = Change::Whole);
-        let plan = self.ftl.plan_group(group, &changes[..groups.data_pages() as usize], |_| false);
+        let mut changes = Changes::default();
+        positions.clone().for_each(|p| changes.add(p, Change::Whole));
+        let plan = self.ftl.plan_group(group, changes, |_| false);
         let mut parity = self.ftl.sum_of_sources(group, &plan);
         let mut pages = [(Lpn::NONE, PlaneId::NONE, Ppn::NONE); MOST_CHIPS];
         let all = positions.chain([groups.data_pages()]).map(|p| groups.page(group, p));
@@ -157,19 +154,19 @@ impl Functional {
     fn trim_group(&mut self, group: GroupId, positions: Range<u32>) -> Result<u64, DeviceError> {
         assert!(!positions.is_empty(), "nothing of {group:?} is trimmed");
         let groups = self.ftl.parity_groups();
-        let mut changes = [Change::None; MOST_CHIPS];
+        let mut changes = Changes::default();
         let mapped: Vec<Lpn> = positions
             .map(|p| (p, groups.page(group, p)))
             .filter(|&(_, lpn)| self.ftl.owners.committed(lpn).is_some())
             .map(|(p, lpn)| {
-                changes[p as usize] = Change::Trim;
+                changes.add(p, Change::Trim);
                 lpn
             })
             .collect();
         if mapped.is_empty() {
             return Ok(0);
         }
-        let plan = self.ftl.plan_group(group, &changes[..groups.data_pages() as usize], |_| false);
+        let plan = self.ftl.plan_group(group, changes, |_| false);
         let (lpn, home) = (groups.parity(group), groups.home(groups.parity(group)));
         let parity = self.ftl.sum_of_sources(group, &plan);
         self.groups.count(&plan);

@@ -15,7 +15,6 @@ use crate::sim::array::op::{Op, OpKind, Work};
 use crate::sim::front::{Pages, byte_range};
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, OpSlot, RequestSlot, UpdateSlot};
-use std::ops::Range;
 
 impl Ssd {
     /// Parts of a write of `pages`: the groups that it touches or, without parity, its pages.
@@ -26,28 +25,14 @@ impl Ssd {
         groups.group_of(last).0 - groups.group_of(Lpn(pages.first)).0 + 1
     }
 
-    /// The groups that `pages` touch, each with those pages.
-    fn by_group(&self, pages: Pages) -> Vec<(GroupId, Range<u32>)> {
-        debug_assert!(pages.first + pages.count <= self.ftl.geo.user_pages, "{pages:?}");
-        let groups = self.ftl.parity_groups();
-        let mut left = pages.first..pages.first + pages.count;
-        let mut parts = Vec::new();
-        while !left.is_empty() {
-            let part = groups.first_part(left.clone());
-            left.start = part.1.end;
-            parts.push(part);
-        }
-        assert_eq!(parts.iter().map(|(_, lpns)| lpns.len() as u32).sum::<u32>(), pages.count);
-        parts
-    }
-
     fn new_update(&mut self, group: GroupId, request: RequestSlot, stream: u8) -> UpdateSlot {
         let now = self.array.now;
-        debug_assert!(group.0 < self.ftl.groups.as_deref().map_or(0, |g| g.count()), "{group:?}");
+        let groups = self.ftl.parity_groups();
+        let parity_home = groups.home(groups.parity(group));
         let waited = now - self.front.requests.at(request).arrival;
         let parts = Parts { queue_ns: waited.0, ..Parts::default() };
         let raid = self.raid.as_mut().expect("a device with parity");
-        let update = raid.insert(group, request, stream, (now, parts));
+        let update = raid.insert((group, parity_home), request, stream, (now, parts));
         raid.get(update).sequence = self.front.sequence;
         update
     }
@@ -62,7 +47,8 @@ impl Ssd {
         data: Option<&[u8]>,
     ) {
         assert!(!self.front.requests.at(slot).parts.is_done(), "the request has ended");
-        for (group, lpns) in self.by_group(pages) {
+        let mut left = pages.first..pages.first + pages.count;
+        while let Some((group, lpns)) = self.ftl.parity_groups().take_part(&mut left) {
             let update = self.new_update(group, slot, request.stream);
             for lpn in lpns.map(Lpn) {
                 let page = self.admit_to_group(update, lpn, request, data);
@@ -93,7 +79,8 @@ impl Ssd {
         let partial = range != (0, 512 << self.ftl.geo.sector_shift);
         self.front.sequence += 1;
         assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is not the host's");
-        let home = self.ftl.parity_groups().home(lpn);
+        let groups = self.ftl.parity_groups();
+        let (home, position) = (groups.home(lpn), groups.position(lpn));
         let work = Work::GroupWrite { update, stream: request.stream, parity: false };
         let parts = self.raid_update(update).parts;
         let sequence = self.front.sequence;
@@ -111,7 +98,8 @@ impl Ssd {
         let change = if partial { Change::Part } else { Change::Whole };
         let of = self.raid_update(update);
         of.sequence = sequence;
-        of.pages.push(Changed { lpn, slot, change });
+        of.changes.add(position, change);
+        of.pages.push(Changed { lpn, slot, change, home });
         slot
     }
 
@@ -136,7 +124,8 @@ impl Ssd {
     #[inline(never)]
     pub(in crate::sim) fn trim_groups(&mut self, slot: RequestSlot, pages: Pages) {
         assert!(!self.front.requests.at(slot).parts.is_done(), "the request has ended");
-        for (group, lpns) in self.by_group(pages) {
+        let mut left = pages.first..pages.first + pages.count;
+        while let Some((group, lpns)) = self.ftl.parity_groups().take_part(&mut left) {
             let trimmed: Vec<Lpn> = lpns.map(Lpn).filter(|&lpn| self.holds_data(lpn)).collect();
             if trimmed.is_empty() {
                 continue;
@@ -152,7 +141,8 @@ impl Ssd {
             let update = self.new_update(group, slot, 0);
             self.front.requests.get(slot).parts.add(1);
             for lpn in trimmed {
-                let home = self.ftl.parity_groups().home(lpn);
+                let groups = self.ftl.parity_groups();
+                let (home, position) = (groups.home(lpn), groups.position(lpn));
                 let op = Op::new(Work::GroupTrim { update }, lpn, home, self.array.now);
                 let trim = self.array.ops.insert(op);
                 if let Some(content) = &mut self.ledger.content {
@@ -161,8 +151,9 @@ impl Ssd {
                 if let Some(page) = self.ftl.admit(lpn, trim) {
                     self.wake_readers(page);
                 }
-                let change = Change::Trim;
-                self.raid_update(update).pages.push(Changed { lpn, slot: trim, change });
+                let of = self.raid_update(update);
+                of.changes.add(position, Change::Trim);
+                of.pages.push(Changed { lpn, slot: trim, change: Change::Trim, home });
             }
             self.update_goes_on(update);
         }

@@ -5,20 +5,22 @@
 
 mod admit;
 mod kept;
+mod lines;
 mod redirect;
 mod update;
 
 use super::join::Join;
 use crate::config::Config;
 use crate::ftl::Ftl;
-use crate::ftl::raid::{Change, GroupId, Method, Plan};
+use crate::ftl::raid::{Change, Changes, GroupId, Method, Plan};
 use crate::metrics::counters::Parts;
 use crate::nand::flash::Payload;
 use crate::sim::array::Array;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RequestSlot, UpdateSlot};
 use kept::KeptPages;
+use lines::Lines;
 use redirect::Chips;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// A page that an update changes.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +29,8 @@ struct Changed {
     /// Its operation, which the map names while its data are the newest.
     slot: OpSlot,
     change: Change,
+    /// Where it is programmed, if it is not redirected.
+    home: PlaneId,
 }
 
 /// Where an update stands.
@@ -63,27 +67,21 @@ struct Update {
     /// Where the time of its request has gone so far.
     parts: Parts,
     pages: Vec<Changed>,
+    changes: Changes,
     plan: Plan,
     /// What the parity is made of, as far as it is known.
     sum: Payload,
     /// The operation that programs the parity.
     parity: OpSlot,
-    /// The update behind it in line.
-    next: UpdateSlot,
-}
-
-/// Updates that want a group: the first has locked it, or will when its data are there.
-#[derive(Clone, Copy, Debug)]
-struct Line {
-    first: UpdateSlot,
-    last: UpdateSlot,
+    /// Where that is, if it is not redirected.
+    parity_home: PlaneId,
 }
 
 /// All updates under way.
 pub(crate) struct Raid {
     updates: Vec<Update>,
     free: Vec<UpdateSlot>,
-    lines: BTreeMap<GroupId, Line>,
+    lines: Lines,
     /// Updates that wait for room, first come first served in each pool.
     waiting: VecDeque<UpdateSlot>,
     /// Something has happened that may have made room.
@@ -109,7 +107,7 @@ impl Raid {
         Some(Box::new(Raid {
             updates: Vec::new(),
             free: Vec::new(),
-            lines: BTreeMap::new(),
+            lines: Lines::new(),
             waiting: VecDeque::new(),
             room_changed: false,
             wanted: vec![false; ftl.geo.pools as usize],
@@ -122,15 +120,14 @@ impl Raid {
     /// A new update of `group`, last in its line.
     fn insert(
         &mut self,
-        group: GroupId,
+        (group, parity_home): (GroupId, PlaneId),
         request: RequestSlot,
         stream: u8,
         (now, parts): (Nanos, Parts),
     ) -> UpdateSlot {
-        let pages = Vec::new();
         let plan = Plan { method: Method::Drop, reads: 0, sources: 0 };
         self.count += 1;
-        debug_assert!(self.lines.len() <= self.updates.len(), "lines without an update");
+        debug_assert!(self.free.len() <= self.updates.len(), "more updates are over than were");
         let mut new = Update {
             age: self.count,
             group,
@@ -142,11 +139,12 @@ impl Raid {
             steps: Join::default(),
             since: now,
             parts,
-            pages,
+            pages: Vec::new(),
+            changes: Changes::default(),
             plan,
             sum: Payload::default(),
             parity: OpSlot::NONE,
-            next: UpdateSlot::NONE,
+            parity_home,
         };
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -164,16 +162,7 @@ impl Raid {
         if let Some(chips) = &mut self.chips {
             chips.update_comes(self.count, slot);
         }
-        match self.lines.get_mut(&group) {
-            Some(line) => {
-                debug_assert_ne!(line.last, slot, "{slot:?} stands behind itself");
-                self.updates[line.last.at()].next = slot;
-                line.last = slot;
-            }
-            None => {
-                self.lines.insert(group, Line { first: slot, last: slot });
-            }
-        }
+        self.lines.enter(slot, group);
         slot
     }
 
@@ -187,31 +176,17 @@ impl Raid {
         &self.updates[slot.at()]
     }
 
-    /// Whether `slot` is the first in its line.
-    fn is_first(&self, slot: UpdateSlot) -> bool {
-        debug_assert!(self.is_locked(self.at(slot).group), "{slot:?} is not in line");
-        self.lines.get(&self.at(slot).group).is_some_and(|line| line.first == slot)
-    }
-
     /// Whether an update of `group` is under way.
     fn is_locked(&self, group: GroupId) -> bool {
-        self.lines.contains_key(&group)
+        self.lines.first(group).is_some()
     }
 
     /// The update in `slot`, which has locked its group, is over. Returns the one that is first now.
     fn remove(&mut self, slot: UpdateSlot) -> Option<UpdateSlot> {
-        assert!(self.is_first(slot), "{slot:?} ends before it has locked its group");
+        assert_ne!(self.at(slot).stage, Stage::InLine, "{slot:?} has not locked its group");
         debug_assert!(!self.waiting.contains(&slot), "{slot:?} ends and waits for room");
-        let Update { group, next, .. } = *self.at(slot);
         self.free.push(slot);
-        if next == UpdateSlot::NONE {
-            self.lines.remove(&group);
-            return None;
-        }
-        let line = self.lines.get_mut(&group).expect("it is in line");
-        assert_ne!(line.last, slot, "{slot:?} is last and followed by {next:?}");
-        line.first = next;
-        Some(next)
+        self.lines.leave(slot)
     }
 
     /// The request of an update.
@@ -248,42 +223,32 @@ impl Raid {
     /// Whether an update waits for room in `pool`.
     pub(crate) fn waits_for(&self, ftl: &Ftl, pool: PoolId) -> bool {
         debug_assert!(pool.0 < ftl.geo.pools, "there is no {pool:?}");
-        let lacks = |lpn: Lpn, stream: u8| {
-            let plane = ftl.parity_groups().home(lpn);
+        let lacks = |plane: PlaneId, stream: u8| {
             let stream = ftl.space.host_stream(stream);
             ftl.geo.pool_of(plane) == pool && !ftl.space.can_hold(plane, stream)
         };
-        self.waiting.iter().map(|&slot| self.at(slot)).any(|update| {
-            let groups = ftl.parity_groups();
-            update.written(groups.parity(update.group)).any(|lpn| lacks(lpn, update.stream))
-        })
+        let mut waiting = self.waiting.iter().map(|&slot| self.at(slot));
+        waiting.any(|update| update.homes().any(|plane| lacks(plane, update.stream)))
     }
 
     /// Every line has one update that has locked the group, and pages programmed or being programmed hold room.
     pub(crate) fn audit(&self, ftl: &Ftl, array: &Array) -> Result<(), String> {
         self.audit_chips(ftl, array)?;
+        self.lines.audit()?;
         let mut seen = 0;
-        for (group, line) in &self.lines {
-            let mut at = line.first;
-            while at != UpdateSlot::NONE {
+        for first in self.lines.firsts() {
+            for at in self.lines.line(first) {
                 let update = self.at(at);
                 seen += 1;
-                if update.group != *group {
+                if update.group != self.at(first).group {
+                    return Err(format!("{at:?} of {:?} is in another line", update.group));
+                }
+                if at != first && update.stage != Stage::InLine {
                     return Err(format!(
-                        "{at:?} of {:?} is in the line of {group:?}",
-                        update.group
+                        "{at:?} is {:?} and has not locked {:?}",
+                        update.stage, update.group
                     ));
                 }
-                if at != line.first && update.stage != Stage::InLine {
-                    return Err(format!(
-                        "{at:?} is {:?} and has not locked {group:?}",
-                        update.stage
-                    ));
-                }
-                if update.next == UpdateSlot::NONE && at != line.last {
-                    return Err(format!("the line of {group:?} ends at {at:?}"));
-                }
-                at = update.next;
             }
         }
         let alive = self.updates.len() - self.free.len();
@@ -304,12 +269,11 @@ impl Update {
         self.pages.iter().filter(|page| page.is_written())
     }
 
-    /// The pages that it programs; `parity`: that of its group.
-    fn written(&self, parity: Lpn) -> impl Iterator<Item = Lpn> + '_ {
+    /// The planes on which it programs, if nothing is redirected.
+    fn homes(&self) -> impl Iterator<Item = PlaneId> + '_ {
         debug_assert!(self.stage != Stage::InLine, "it is not known what is programmed");
-        let data = self.data().map(|page| page.lpn);
-        let parity = (self.plan.method != Method::Drop).then_some(parity);
-        data.chain(parity)
+        let data = self.data().map(|page| page.home);
+        data.chain((self.plan.method != Method::Drop).then_some(self.parity_home))
     }
 }
 

@@ -119,7 +119,7 @@ impl Raid {
         let Some(chips) = &self.chips else { return Ok(()) };
         assert_eq!(chips.foreign.len(), array.units.len(), "chips of another device");
         let mut foreign = foreign_pages(ftl);
-        let programming = self.lines.values().map(|line| self.at(line.first));
+        let programming = self.lines.firsts().map(|first| self.at(first));
         for update in programming.filter(|update| update.stage == Stage::Programming) {
             let data = update.data().map(|page| page.slot);
             for slot in data.chain((update.parity != OpSlot::NONE).then_some(update.parity)) {
@@ -268,9 +268,9 @@ impl Ssd {
                 }
                 Stage::Programming => unreachable!("{slot:?} programs"),
             };
-            let data = update.data().map(|page| page.lpn);
-            for lpn in data.chain([groups.parity(update.group)]) {
-                let next = &mut next[groups.home(lpn).at()];
+            let data = update.data().map(|page| page.home);
+            for home in data.chain([update.parity_home]) {
+                let next = &mut next[home.at()];
                 *next = at.0.min(*next);
             }
         }

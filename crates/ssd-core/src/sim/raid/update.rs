@@ -8,7 +8,7 @@
 //!   other; a pool that an earlier update waits for is not taken from by a later one;
 //! - the pages it replaces, old parity included, stay valid until all new ones are programmed.
 
-use super::{Stage, Update};
+use super::{Raid, Stage, Update};
 use crate::ftl::raid::verify::mix;
 use crate::ftl::raid::{Change, MOST_CHIPS, Method};
 use crate::metrics::counters::Parts;
@@ -17,7 +17,7 @@ use crate::sched::order::{R_HOST, W_HOST};
 use crate::sim::array::op::{Op, Work};
 use crate::sim::join::Join;
 use crate::sim::ssd::Ssd;
-use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, UpdateSlot};
+use crate::units::{Lpn, Nanos, OpSlot, Ppn, UpdateSlot};
 
 impl Ssd {
     /// The page in `slot` of `update` has crossed the link.
@@ -35,7 +35,7 @@ impl Ssd {
     pub(super) fn update_goes_on(&mut self, update: UpdateSlot) {
         debug_assert_eq!(self.raid_update(update).stage, Stage::InLine, "{update:?} has begun");
         let raid = self.raid.as_ref().expect("a device with parity");
-        if raid.at(update).pages_in.is_done() && raid.is_first(update) {
+        if raid.at(update).pages_in.is_done() && raid.lines.is_first(update) {
             self.begin_update(update);
         }
     }
@@ -48,47 +48,39 @@ impl Ssd {
         let of = &raid.updates[update.at()];
         assert_eq!(of.stage, Stage::InLine, "{update:?} begins twice");
         let group = of.group;
-        let mut changes = [Change::None; MOST_CHIPS];
-        for page in &of.pages {
-            changes[groups.position(page.lpn) as usize] = page.change;
-        }
         let kept = |lpn| raid.kept.has(lpn);
-        let plan = self.ftl.plan_group(group, &changes[..groups.data_pages() as usize], kept);
+        let plan = self.ftl.plan_group(group, of.changes, kept);
         let mut sum = Payload::default();
-        let (mut saved, mut reads) = (0, Vec::new());
-        for (position, lpn) in (0..).zip(groups.pages(group)) {
-            if plan.reads(position) {
-                reads.push(lpn);
-            } else if plan.has_source(position) {
-                mix(&mut sum, raid.kept.payload(lpn).expect("a source is read, or kept"));
-                saved += 1;
-            }
+        let saved = plan.sources & !plan.reads;
+        for position in positions(saved) {
+            let lpn = groups.page(group, position);
+            mix(&mut sum, raid.kept.payload(lpn).expect("a source is read, or kept"));
         }
         let of = &mut raid.updates[update.at()];
         of.parts.queue_ns += (now - of.since).0;
         (of.plan, of.sum, of.stage) = (plan, sum, Stage::Reading);
-        of.steps = Join::of(reads.len() as u32);
-        debug_assert_eq!(plan.reads.count_ones() as usize, reads.len(), "{plan:?}");
-        let (parts, nothing) = (of.parts, reads.is_empty());
+        of.steps = Join::of(plan.reads.count_ones());
+        let parts = of.parts;
         let rests = of.pages.iter().filter(|page| page.change == Change::Part);
         let rests = rests.filter(|page| plan.reads(groups.position(page.lpn))).count();
         self.ledger.measured.host.rmw += rests as u64;
         let counts = &mut self.ledger.measured.raid;
-        counts.kept += saved;
+        counts.kept += u64::from(saved.count_ones());
         *match plan.method {
             Method::Full => &mut counts.full,
             Method::ReadModify => &mut counts.rmw,
             Method::Reconstruct => &mut counts.rcw,
             Method::Drop => &mut counts.dropped,
         } += 1;
-        for lpn in reads {
+        for position in positions(plan.reads) {
+            let lpn = self.ftl.parity_groups().page(group, position);
             let page = self.ftl.owners.committed(lpn).expect("what is read holds data");
             let plane = self.ftl.geo.plane_of(page);
             let op = Op { parts, ..Op::new(Work::GroupRead { update }, lpn, plane, now) };
             let slot = self.array.ops.insert(op);
             self.enqueue(slot, R_HOST);
         }
-        if nothing {
+        if plan.reads == 0 {
             self.update_has_read(update);
         }
     }
@@ -151,7 +143,7 @@ impl Ssd {
             return self.commit_update(update);
         }
         (of.stage, of.since) = (Stage::WaitsForRoom, now);
-        if raid.waiting.is_empty() && self.hold_room(update, &self.planes_of(update)) {
+        if raid.waiting.is_empty() && self.hold_room(update) {
             self.program_update(update);
         } else {
             let raid = self.raid.as_deref_mut().expect("a device with parity");
@@ -160,27 +152,21 @@ impl Ssd {
         }
     }
 
-    /// The planes on which `update` programs.
-    fn planes_of(&self, update: UpdateSlot) -> Vec<PlaneId> {
-        let groups = self.ftl.parity_groups();
-        let of = self.raid.as_ref().expect("a device with parity").at(update);
-        of.written(groups.parity(of.group)).map(|lpn| groups.home(lpn)).collect()
-    }
-
-    /// Hold room for every page of `update`, which programs on `planes`, or none.
-    fn hold_room(&mut self, update: UpdateSlot, planes: &[PlaneId]) -> bool {
-        debug_assert_eq!(self.raid_update(update).stage, Stage::WaitsForRoom, "{update:?}");
-        let stream = self.raid.as_ref().expect("a device with parity").at(update).stream;
-        let stream = self.ftl.space.host_stream(stream);
-        let lacking = planes.iter().filter(|&&plane| !self.ftl.space.can_hold(plane, stream));
+    /// Hold room for every page of `update`, or none.
+    fn hold_room(&mut self, update: UpdateSlot) -> bool {
+        let of = self.raid.as_deref().expect("a device with parity").at(update);
+        assert_eq!(of.stage, Stage::WaitsForRoom, "{update:?} holds room out of turn");
+        let stream = self.ftl.space.host_stream(of.stream);
         let mut fits = true;
-        for &plane in lacking {
-            self.gc.agenda.consider(self.ftl.geo.pool_of(plane));
-            fits = false;
+        for plane in of.homes() {
+            if !self.ftl.space.can_hold(plane, stream) {
+                self.gc.agenda.consider(self.ftl.geo.pool_of(plane));
+                fits = false;
+            }
         }
-        debug_assert!(planes.len() <= MOST_CHIPS, "{update:?} programs {} pages", planes.len());
+        debug_assert!(of.homes().count() <= MOST_CHIPS, "{update:?} programs too many pages");
         if fits {
-            planes.iter().for_each(|&plane| self.ftl.space.hold(plane, stream));
+            of.homes().for_each(|plane| self.ftl.space.hold(plane, stream));
         }
         fits
     }
@@ -195,17 +181,16 @@ impl Ssd {
         let mut waiting = std::mem::take(&mut raid.waiting);
         let mut still = std::collections::VecDeque::new();
         while let Some(update) = waiting.pop_front() {
-            let planes = self.planes_of(update);
-            let mut pools = planes.iter().map(|&plane| self.ftl.geo.pool_of(plane).at());
-            let raid = self.raid.as_deref_mut().expect("a device with parity");
-            let before = pools.any(|pool| raid.wanted[pool]);
-            if !before && self.hold_room(update, &planes) {
+            let raid = self.raid.as_deref().expect("a device with parity");
+            let is_wanted = |plane| raid.wanted[self.ftl.geo.pool_of(plane).at()];
+            let behind = raid.at(update).homes().any(is_wanted);
+            if !behind && self.hold_room(update) {
                 self.program_update(update);
                 continue;
             }
-            let raid = self.raid.as_deref_mut().expect("a device with parity");
-            for plane in planes {
-                raid.wanted[self.ftl.geo.pool_of(plane).at()] = true;
+            let Raid { updates, wanted, .. } = self.raid.as_deref_mut().expect("with parity");
+            for plane in updates[update.at()].homes() {
+                wanted[self.ftl.geo.pool_of(plane).at()] = true;
             }
             still.push_back(update);
         }
@@ -226,24 +211,24 @@ impl Ssd {
         of.stage = Stage::Programming;
         let Update { group, sequence, stream, parts, .. } = *of;
         let mut sum = std::mem::take(&mut of.sum);
-        let written: Vec<OpSlot> = of.data().map(|page| page.slot).collect();
         assert!(of.plan.method != Method::Drop, "{update:?} has nothing to program");
-        of.steps = Join::of(written.len() as u32 + 1);
-        let groups = self.ftl.parity_groups();
-        let lpn = groups.parity(group);
+        of.steps = Join::of(of.data().count() as u32 + 1);
+        let (lpn, home) = (self.ftl.parity_groups().parity(group), of.parity_home);
         let work = Work::GroupWrite { update, stream, parity: true };
-        let op = Op { sequence, parts, ..Op::new(work, lpn, groups.home(lpn), now) };
+        let op = Op { sequence, parts, ..Op::new(work, lpn, home, now) };
         let parity = self.array.ops.insert(op);
+        of.parity = parity;
         if let Some(content) = &mut self.ledger.content {
-            written.iter().for_each(|&slot| mix(&mut sum, content.of_slot(slot)));
+            of.data().for_each(|page| mix(&mut sum, content.of_slot(page.slot)));
             content.carry(parity, sum);
         }
-        self.raid_update(update).parity = parity;
-        self.raid.as_deref_mut().expect("a device with parity").programs(update);
-        for slot in written {
-            self.array.ops[slot].parts = parts;
-            self.enqueue(slot, W_HOST);
+        let pages = std::mem::take(&mut of.pages);
+        raid.programs(update);
+        for page in pages.iter().filter(|page| page.is_written()) {
+            self.array.ops[page.slot].parts = parts;
+            self.enqueue(page.slot, W_HOST);
         }
+        self.raid_update(update).pages = pages;
         self.enqueue(parity, W_HOST);
     }
 
@@ -324,4 +309,13 @@ impl Ssd {
             raid.is_replaced(&self.ftl, lpn, before);
         }
     }
+}
+
+/// The positions in `set`, in ascending order.
+fn positions(mut set: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let next = (set != 0).then(|| set.trailing_zeros());
+        set &= set.wrapping_sub(1);
+        next
+    })
 }

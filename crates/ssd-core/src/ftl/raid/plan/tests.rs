@@ -1,14 +1,26 @@
 use super::*;
 
-const MAPPED: Before = Before { mapped: true, kept: false };
+/// Changes of a group from its first page on; `None`: the page stays.
+fn changes(of: &[Option<Change>]) -> Changes {
+    let mut changes = Changes::default();
+    for (position, change) in (0..).zip(of) {
+        change.iter().for_each(|&change| changes.add(position, change));
+    }
+    changes
+}
 
-fn of(changes: &[Change]) -> Plan {
-    Plan::new(ParityUpdate::Fewest, changes, &vec![MAPPED; changes.len()], MAPPED)
+/// Every page of a group of `n` and its parity holds data.
+fn full(n: usize) -> Before {
+    Before { mapped: (2 << n) - 1, kept: 0 }
+}
+
+fn of(list: &[Option<Change>]) -> Plan {
+    Plan::new(ParityUpdate::Fewest, list.len() as u32, changes(list), full(list.len()))
 }
 
 /// `m` of `n` pages are written.
-fn first(m: usize, n: usize) -> Vec<Change> {
-    (0..n).map(|i| if i < m { Change::Whole } else { Change::None }).collect()
+fn first(m: usize, n: usize) -> Vec<Option<Change>> {
+    (0..n).map(|i| (i < m).then_some(Change::Whole)).collect()
 }
 
 #[test]
@@ -17,7 +29,7 @@ fn rmw_reads_one_page_more_than_it_writes_and_rcw_those_that_stay() {
         for m in 1..=n {
             let reads = of(&first(m, n)).reads.count_ones() as usize;
             assert_eq!(reads, if m == n { 0 } else { (m + 1).min(n - m) }, "{m} of {n}");
-            let with = |update| Plan::new(update, &first(m, n), &vec![MAPPED; n], MAPPED);
+            let with = |update| Plan::new(update, n as u32, changes(&first(m, n)), full(n));
             let rmw = with(ParityUpdate::ReadModify);
             let rcw = with(ParityUpdate::Reconstruct);
             if m < n {
@@ -41,47 +53,44 @@ fn figure_3_of_the_paper() {
 
 #[test]
 fn a_group_of_two_is_a_mirror() {
-    let plan = of(&[Change::Whole]);
+    let plan = of(&[Some(Change::Whole)]);
     assert_eq!(plan, Plan { method: Method::Full, reads: 0, sources: 0 });
 }
 
 #[test]
 fn what_was_never_written_or_is_kept_is_not_read() {
-    let (none, kept) = (Before::default(), Before { mapped: true, kept: true });
-    let changes = first(1, 4);
-    let fewest = |data: &[Before], parity| {
-        let plan = Plan::new(ParityUpdate::Fewest, &changes, data, parity);
+    let change = changes(&first(1, 4));
+    let fewest = |mapped, kept| {
+        let plan = Plan::new(ParityUpdate::Fewest, 4, change, Before { mapped, kept });
         (plan.method, plan.reads, plan.sources)
     };
-    assert_eq!(fewest(&[none; 4], none), (Method::Full, 0, 0));
+    assert_eq!(fewest(0, 0), (Method::Full, 0, 0));
     // A page that was not written joins two that were: the parity alone is read.
-    let some = [none, MAPPED, MAPPED, none];
-    assert_eq!(fewest(&some, MAPPED), (Method::ReadModify, 0b10000, 0b10000));
+    assert_eq!(fewest(0b10110, 0), (Method::ReadModify, 0b10000, 0b10000));
     // The old page and the parity are kept; then the three others.
-    let both = [kept, MAPPED, MAPPED, MAPPED];
-    assert_eq!(fewest(&both, kept), (Method::ReadModify, 0, 0b10001));
-    let others = [MAPPED, kept, kept, kept];
-    assert_eq!(fewest(&others, MAPPED), (Method::Reconstruct, 0, 0b01110));
+    assert_eq!(fewest(0b11111, 0b10001), (Method::ReadModify, 0, 0b10001));
+    assert_eq!(fewest(0b11111, 0b01110), (Method::Reconstruct, 0, 0b01110));
 }
 
 #[test]
 fn the_rest_of_a_page_written_in_part_is_read_whatever_the_method() {
-    let changes = [Change::Part, Change::Whole, Change::Whole, Change::None];
-    let plan = of(&changes);
+    let (part, whole) = (Some(Change::Part), Some(Change::Whole));
+    let plan = of(&[part, whole, whole, None]);
     assert_eq!((plan.method, plan.reads, plan.sources), (Method::Reconstruct, 0b1001, 0b1000));
-    let full = of(&[Change::Part, Change::Whole]);
+    let full = of(&[part, whole]);
     assert_eq!((full.method, full.reads, full.sources), (Method::Full, 1, 0));
-    let none = [Before::default(), MAPPED];
-    let new = Plan::new(ParityUpdate::Fewest, &[Change::Part, Change::Whole], &none, MAPPED);
+    let none = Before { mapped: 0b110, kept: 0 };
+    let new = Plan::new(ParityUpdate::Fewest, 2, changes(&[part, whole]), none);
     assert_eq!(new.reads, 0, "there is no rest");
 }
 
 #[test]
 fn a_trim_is_an_update_unless_no_data_are_left() {
-    let one = of(&[Change::Trim, Change::None, Change::None]);
+    let (trim, whole) = (Some(Change::Trim), Some(Change::Whole));
+    let one = of(&[trim, None, None]);
     assert_eq!((one.method, one.reads), (Method::ReadModify, 0b1001));
-    let all = of(&[Change::Trim; 3]);
+    let all = of(&[trim; 3]);
     assert_eq!(all, Plan { method: Method::Drop, reads: 0, sources: 0 });
-    let rest = of(&[Change::Trim, Change::Whole, Change::Trim]);
+    let rest = of(&[trim, whole, trim]);
     assert_eq!((rest.method, rest.reads), (Method::Full, 0));
 }
