@@ -11,7 +11,10 @@ use ssd_core::config::{
     PoolScope, TimingModel,
 };
 use ssd_core::ftl::Ftl;
+use ssd_core::ftl::blocks::BlockTable;
+use ssd_core::ftl::gc::victim::VictimPolicy;
 use ssd_core::ftl::gc::{concurrency, trigger};
+use ssd_core::ftl::plugs::{Outside, Plugs};
 use ssd_core::host::device::Device;
 use ssd_core::host::request::{Op, Request};
 use ssd_core::metrics::counters::Cause;
@@ -20,7 +23,9 @@ use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::log::{FlashOp, OpRecord};
 use ssd_core::sim::ssd::Ssd;
-use ssd_core::units::{Lpn, Nanos};
+use ssd_core::units::{BlockId, Lpn, Nanos, PoolId};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const READ: u64 = 50 + 20;
 const PROGRAM: u64 = 500 + 20;
@@ -249,4 +254,81 @@ fn a_listed_block_that_was_collected_at_once_is_left_out() {
     let gc = &ssd.measured().gc;
     assert_eq!((gc.calls, gc.pages.moved), (2, 7));
     assert_eq!(ssd.ftl.blocks.erases[..3], [1, 1, 0]);
+}
+
+// ---------------------------------------------------------------- what a policy is told
+
+/// Counts the pages of every block of whose loss it is told; collects the block with the fewest valid pages.
+struct Counting {
+    told: Vec<u32>,
+    open: Arc<AtomicU64>,
+}
+
+impl Counting {
+    fn lost(&mut self, block: BlockId) {
+        self.told[block.at()] += 1;
+    }
+
+    fn agrees(&self, block: BlockId, table: &BlockTable) {
+        assert_eq!(self.told[block.at()], u32::from(table.invalid(block)), "{block:?}");
+    }
+}
+
+impl VictimPolicy for Counting {
+    fn init(&mut self, table: &BlockTable, _clock: u64) {
+        self.told = vec![0; table.len() as usize];
+    }
+    fn on_seal(&mut self, block: BlockId, table: &BlockTable, _clock: u64) {
+        self.agrees(block, table);
+    }
+    fn on_invalidate(&mut self, block: BlockId, table: &BlockTable, _clock: u64) {
+        self.lost(block);
+        self.agrees(block, table);
+    }
+    fn on_invalidate_open(&mut self, block: BlockId, _table: &BlockTable, _clock: u64) {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        self.lost(block);
+    }
+    fn on_leave(&mut self, block: BlockId, _table: &BlockTable) {
+        self.told[block.at()] = 0;
+    }
+    fn select(
+        &mut self,
+        pool: PoolId,
+        table: &BlockTable,
+        _clock: u64,
+        _rng: &mut Stream,
+    ) -> Option<BlockId> {
+        let sealed = table.of_pool(pool).filter(|&b| table.is_candidate(b));
+        sealed.min_by_key(|b| (table.valid[b.at()], *b))
+    }
+}
+
+struct Counter(Arc<AtomicU64>);
+
+impl Outside for Counter {
+    fn victim(&self, _table: &BlockTable) -> Option<Box<dyn VictimPolicy>> {
+        Some(Box::new(Counting { told: Vec::new(), open: self.0.clone() }))
+    }
+}
+
+#[test]
+fn a_policy_is_told_of_every_page_that_is_lost() {
+    // Two chips at different distances from their end: an older write of a page often ends after a newer one, and
+    // its page is invalid from the start.
+    let mut config = device([2, 2, 1], 16, 8, 300);
+    config.alloc.placement = named(ssd_core::ftl::place::ALL, "least-busy");
+    config.gc.trigger = vec![free_blocks(4)];
+    let open = Arc::new(AtomicU64::new(0));
+    let plugs = Plugs::new(Arc::new(Counter(open.clone())));
+    let mut ssd = Ssd::with_plugs(&config, Ftl::with_plugs(&config, &plugs), 0, &plugs);
+    let mut rng = Stream::new(5, "writes");
+    let writes = (0..20_000).map(|_| {
+        let lpn = if rng.chance(0.5) { rng.below(8) } else { rng.below(300) };
+        whole(Op::Write, lpn as u32, 1)
+    });
+    closed(&mut ssd, 24, writes).unwrap();
+    finish(&mut ssd).unwrap();
+    ssd.audit().unwrap();
+    assert!(open.load(Ordering::Relaxed) > 1_000, "no page of an open block was lost");
 }
