@@ -169,7 +169,9 @@ impl Groups {
     /// The pages of `group`, parity last.
     pub fn pages(&self, group: GroupId) -> impl Iterator<Item = Lpn> + use<'_> {
         debug_assert!(group.0 < self.count, "there is no {group:?}");
-        (0..self.chips).map(move |position| self.page(group, position))
+        let first = group.0 * self.data_pages();
+        let data = (first..first + self.data_pages()).map(Lpn);
+        data.chain(std::iter::once(self.parity(group)))
     }
 
     /// The chip, in striping order, at home on which the page at `position` of `group` is.

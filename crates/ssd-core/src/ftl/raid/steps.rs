@@ -11,12 +11,14 @@ impl Ftl {
     #[must_use]
     pub fn plan_group(&self, group: GroupId, changes: Changes, kept: impl Fn(Lpn) -> bool) -> Plan {
         let groups = self.parity_groups();
-        let mut before = Before::default();
-        for (position, lpn) in (0..).zip(groups.pages(group)) {
-            let mapped = self.owners.committed(lpn).is_some();
-            before.mapped |= u64::from(mapped) << position;
-            before.kept |= u64::from(mapped && kept(lpn)) << position;
-        }
+        let (mut before, mut bit) = (Before::default(), 1u64);
+        groups.pages(group).for_each(|lpn| {
+            if self.owners.committed(lpn).is_some() {
+                before.mapped |= bit;
+                before.kept |= if kept(lpn) { bit } else { 0 };
+            }
+            bit = bit.wrapping_shl(1);
+        });
         Plan::new(groups.update(), groups.data_pages(), changes, before)
     }
 
