@@ -276,7 +276,7 @@ impl Counting {
 
 impl VictimPolicy for Counting {
     fn init(&mut self, table: &BlockTable, _clock: u64) {
-        self.told = vec![0; table.len() as usize];
+        self.told = vec![0; table.len()];
     }
     fn on_seal(&mut self, block: BlockId, table: &BlockTable, _clock: u64) {
         self.agrees(block, table);

@@ -409,3 +409,41 @@ fn a_pool_that_an_update_waits_for_is_not_taken_from_by_a_later_one() {
     assert!(ended.contains(&first) && ended.contains(&second), "{ended:?}");
     assert!(ssd.measured().raid.waited_for_room >= 2);
 }
+
+#[test]
+fn the_loop_of_groups_agrees_with_the_full_one() {
+    let redirects = ssd_core::ftl::raid::redirect::ALL;
+    for (redirect, buffer) in [("none", 0), ("none", 8), ("deferred-gc", 0)] {
+        for depth in [1, 48] {
+            let mut c = paper([2, 4, 1], 4, 106);
+            (c.device.blocks_per_plane, c.device.pages_per_block) = (16, 8);
+            c.timing.model = TimingModel::Pipelined;
+            (c.timing.transfer_ns, c.timing.command_ns) = (5_000, 0);
+            c.raid.redirect = rig::named(redirects, redirect);
+            c.raid.read_buffer_pages = buffer;
+            let run = |full: bool| {
+                let mut ssd = filled(&c);
+                assert!(!full || ssd.use_full_loop(), "{redirect}: it would be used anyway");
+                ssd.audit_every(if full { 0 } else { 5 });
+                let mut rng = Stream::new(9, "both loops");
+                let user = c.device.user_pages;
+                let requests = (0..2_500).map(|_| {
+                    let (lpn, count) = (rng.below(u64::from(user) - 6) as u32, rng.below(5) as u32);
+                    match rng.below(20) {
+                        0 => whole(Op::Trim, lpn, 1 + count),
+                        1..5 => whole(Op::Read, lpn, 1 + count),
+                        5..8 => Request { sectors: 1, ..whole(Op::Write, lpn, 1) },
+                        _ => whole(Op::Write, lpn, 1 + count / 3),
+                    }
+                });
+                let done = closed(&mut ssd, depth, requests).unwrap();
+                ssd.quiesce().unwrap();
+                (done, ssd.event_digest(), ssd.erases(), ssd.measured().clone())
+            };
+            let plain = run(false);
+            assert!(plain.3.gc.calls > 20 && plain.3.raid.rmw > 1_000, "{redirect}: idle");
+            assert!(depth == 1 || plain.3.raid.waited_for_room > 100, "{:?}", plain.3.raid);
+            assert!(plain == run(true), "{redirect}, buffer {buffer}, depth {depth}: they differ");
+        }
+    }
+}

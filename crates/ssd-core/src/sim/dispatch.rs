@@ -23,7 +23,7 @@ impl Ssd {
     /// Start an operation on `unit` if it is idle and one may start. False: try again, since the one chosen needed no
     /// flash or went to another unit.
     #[inline(never)]
-    pub(crate) fn dispatch<const FULL: bool>(&mut self, unit: usize) -> bool {
+    pub(crate) fn dispatch<const FULL: bool, const GROUPS: bool>(&mut self, unit: usize) -> bool {
         let u = &self.array.units[unit];
         let mut waiting = u.waiting();
         if waiting == 0 || u.running != OpSlot::NONE {
@@ -58,7 +58,7 @@ impl Ssd {
         let started = if queue == R_HOST {
             self.start_host_read::<FULL>(unit, found.slot)
         } else {
-            self.start_host_write::<FULL>(unit, found.slot, found.plane)
+            self.start_host_write::<FULL, GROUPS>(unit, found.slot, found.plane)
         };
         debug_assert_eq!(
             started,

@@ -76,6 +76,8 @@ impl Ssd {
                     Stage::Reading => {
                         // More than a quarter of all instants are no more than this.
                         if !FULL && self.is_quiet(key) && self.array.sends_data_at_once(unit) {
+                            // What lets an update in leaves a unit ready, too.
+                            debug_assert!(!self.groups_due, "an update waits longer than needed");
                             return true;
                         }
                         self.array.send_data::<FULL>(unit);
@@ -103,32 +105,37 @@ impl Ssd {
 
     /// The rest of the instant: arrivals, idle timers, collection, dispatch.
     #[inline(always)]
-    pub(super) fn end_instant<const FULL: bool>(&mut self) {
+    pub(super) fn end_instant<const FULL: bool, const GROUPS: bool>(&mut self) {
         if !self.front.arrivals.is_empty() {
-            self.admit_arrivals::<FULL>();
+            // Every request of a device with parity is admitted as by the full loop.
+            self.admit_arrivals::<GROUPS>();
         }
         if !self.gc.idle_units.is_empty() {
             self.gc.idle_timers(&self.ftl.geo, &mut self.array);
         }
-        if FULL && self.redirection_is_due() {
+        if GROUPS && self.groups_due && self.redirection_is_due() {
             self.redirect_writes();
         }
         if self.gc.something_to_consider() {
             self.consider_collection();
         }
         loop {
-            while FULL && self.room_has_changed() {
+            while GROUPS && self.groups_due && self.room_has_changed() {
                 self.let_updates_in();
                 self.redirect_new_writes();
                 self.consider_collection();
             }
             while let Some(unit) = self.array.ready.pop() {
-                while !self.dispatch::<FULL>(unit as usize) {}
+                while !self.dispatch::<FULL, GROUPS>(unit as usize) {}
             }
-            if self.gc.agenda.is_empty() && !(FULL && self.room_has_changed()) {
+            let room = GROUPS && self.groups_due && self.room_has_changed();
+            if self.gc.agenda.is_empty() && !room {
                 break;
             }
             self.consider_collection();
+        }
+        if GROUPS && self.groups_due {
+            self.groups_due = self.redirection_is_due();
         }
 
         debug_assert!(self.gc.idle_units.is_empty(), "an idle timer was not heeded");
@@ -176,10 +183,10 @@ impl Ssd {
         })
     }
 
-    /// [`Device::run_until`] in the plain or the full loop. It, the end of an operation and the dispatch of a
+    /// [`Device::run_until`] in one of the loops of [`Loop`]. It, the end of an operation and the dispatch of a
     /// unit are functions of their own: in one, registers do not suffice for what is used most.
     #[inline(never)]
-    pub(super) fn run<const FULL: bool>(
+    pub(super) fn run<const FULL: bool, const GROUPS: bool>(
         &mut self,
         limit: Nanos,
         done: &mut Vec<Completion>,
@@ -212,7 +219,7 @@ impl Ssd {
                     continue;
                 }
             }
-            self.end_instant::<FULL>();
+            self.end_instant::<FULL, GROUPS>();
             if self.audit_every > 0 {
                 self.audit_instant();
             }

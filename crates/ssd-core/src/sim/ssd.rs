@@ -39,8 +39,21 @@ pub struct Ssd {
     pub(super) plugs: Plugs,
     /// Triggers or the redirection have to know of every operation of the host that is queued.
     watches_queues: bool,
-    /// Its configuration needs no more than the plain loop.
-    plain: bool,
+    /// Updates of groups may find room, or the redirection a write, at the end of this instant.
+    pub(super) groups_due: bool,
+    /// The loop that its configuration needs.
+    machine: Loop,
+}
+
+/// Which of the compiled loops runs. The results of those that suffice are equal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Loop {
+    /// Without what most configurations do not use ([`Ssd::is_plain`]).
+    Plain,
+    /// The same with parity groups.
+    Groups,
+    /// Everything.
+    Full,
 }
 
 impl Ssd {
@@ -68,11 +81,15 @@ impl Ssd {
             until_audit: 0,
             plugs: plugs.clone(),
             watches_queues: false,
-            plain: false,
+            groups_due: false,
+            machine: Loop::Full,
             ftl,
         };
-        ssd.watches_queues = ssd.gc.agenda.watches_requests() || ssd.raid.is_some();
-        ssd.plain = ssd.is_plain() && config.wear.static_threshold == 0;
+        ssd.watches_queues = ssd.gc.agenda.watches_requests()
+            || ssd.raid.as_ref().is_some_and(|raid| raid.redirects());
+        if ssd.is_plain() && config.wear.static_threshold == 0 {
+            ssd.machine = if ssd.raid.is_some() { Loop::Groups } else { Loop::Plain };
+        }
         // A unit that the host never uses is idle from the start.
         (0..ssd.array.units.len()).for_each(|unit| ssd.gc.arm_idle_timer(unit, &mut ssd.array));
         ssd
@@ -86,21 +103,22 @@ impl Ssd {
         Ok(Ssd::new(config, Ftl::restore(config, snapshot)?, snapshot.counters().sequence))
     }
 
-    /// Whether the plain loop suffices: it leaves out what only other configurations need (logs, contents,
+    /// Whether a plain loop suffices: it leaves out what only other configurations need (logs, contents,
     /// link and buffer, closed scopes, several planes in a unit or pool, whatever makes the way of a page longer
-    /// than unit and bus). Methods with a parameter `FULL` are compiled for both.
+    /// than unit and bus). Methods with a parameter `FULL` are compiled with and without that, those with a
+    /// parameter `GROUPS` with and without updates of parity groups.
     fn is_plain(&self) -> bool {
         let geo = &self.ftl.geo;
         let one_plane = geo.planes_per_unit() == 1 && geo.planes_per_pool() == 1;
         let keeps = self.ledger.keeps_more_than_numbers() || self.ftl.flash.keeps_contents();
-        let own = !self.plugs.any() && self.front.writes_go_straight && self.raid.is_none();
-        let own = own && !self.watches_queues;
+        let own = !self.plugs.any() && self.front.writes_go_straight;
+        let own = own && !self.gc.agenda.watches_requests();
         one_plane && own && !keeps && self.array.is_plain() && self.gc.is_plain()
     }
 
-    /// Run the full loop, also where the plain one suffices: the results are equal. Returns whether it does.
+    /// Run the full loop, also where a plain one suffices: the results are equal. Returns whether one does.
     pub fn use_full_loop(&mut self) -> bool {
-        std::mem::take(&mut self.plain)
+        std::mem::replace(&mut self.machine, Loop::Full) != Loop::Full
     }
 
     /// Recompute all invariants every `n` instants, check after each that no idle unit has been forgotten,
@@ -160,7 +178,7 @@ impl Ssd {
 
     #[inline(never)]
     fn admit_full(&mut self, at: Nanos, id: u64, request: &Request, data: Option<&[u8]>) {
-        debug_assert!(!self.plain, "the plain loop admits its requests itself");
+        debug_assert!(self.machine != Loop::Plain, "the plain loop admits its requests itself");
         self.admit::<true>(at, id, request, data);
     }
 
@@ -330,7 +348,7 @@ impl Device for Ssd {
         );
         if self.mid_instant && at <= self.array.now && self.front.arrivals.is_empty() {
             // Arrivals are what comes next in this instant.
-            if self.plain {
+            if self.machine == Loop::Plain {
                 self.admit::<false>(at, id, request, data);
             } else {
                 self.admit_full(at, id, request, data);
@@ -354,8 +372,12 @@ impl Device for Ssd {
         limit: Nanos,
         done: &mut Vec<Completion>,
     ) -> Result<Nanos, DeviceError> {
-        debug_assert!(!self.plain || self.is_plain(), "the plain loop leaves something out");
-        if self.plain { self.run::<false>(limit, done) } else { self.run::<true>(limit, done) }
+        debug_assert!(self.machine == Loop::Full || self.is_plain(), "something is left out");
+        match self.machine {
+            Loop::Plain => self.run::<false, false>(limit, done),
+            Loop::Groups => self.run::<false, true>(limit, done),
+            Loop::Full => self.run::<true, true>(limit, done),
+        }
     }
 
     fn snapshot(&self) -> Result<DeviceSnapshot, DeviceError> {

@@ -81,7 +81,7 @@ impl Ssd {
     }
 
     #[inline(always)]
-    pub(super) fn start_host_write<const FULL: bool>(
+    pub(super) fn start_host_write<const FULL: bool, const GROUPS: bool>(
         &mut self,
         unit: usize,
         slot: OpSlot,
@@ -96,28 +96,32 @@ impl Ssd {
             self.pass_on(unit, slot, target, W_HOST);
             return false;
         }
-        self.bind_host::<FULL>(slot, target);
+        self.bind_host::<FULL, GROUPS>(slot, target);
         let mut bus_ns = self.array.times.host_bus_ns;
         if FULL && self.array.multi_plane {
             let mut taken = vec![target];
             while let Some((other, plane)) = self.next_for_multi_plane(unit, W_HOST, &taken) {
-                self.bind_host::<FULL>(other, plane);
+                self.bind_host::<FULL, GROUPS>(other, plane);
                 taken.push(plane);
                 bus_ns += self.array.times.host_bus_ns;
                 self.array.units[unit].also.push(&mut self.array.ops, other);
             }
         }
         let times = (self.array.times.program_ns, bus_ns);
-        let kind = if FULL { self.array.ops[slot].kind() } else { OpKind::HostWrite };
+        let kind = if GROUPS { self.array.ops[slot].kind() } else { OpKind::HostWrite };
         self.begin::<FULL>(unit, (slot, kind), times);
         true
     }
 
     #[inline(always)]
-    pub(super) fn bind_host<const FULL: bool>(&mut self, slot: OpSlot, plane: PlaneId) {
+    pub(super) fn bind_host<const FULL: bool, const GROUPS: bool>(
+        &mut self,
+        slot: OpSlot,
+        plane: PlaneId,
+    ) {
         let op = &mut self.array.ops[slot];
         let (stream, lpn) = (self.ftl.space.host_stream(op.stream()), op.lpn);
-        if FULL && op.kind() == OpKind::GroupWrite {
+        if GROUPS && op.kind() == OpKind::GroupWrite {
             return self.bind_in_group(slot, plane, stream);
         }
         debug_assert_eq!(op.kind(), OpKind::HostWrite, "{lpn:?} is bound and not written");

@@ -20,6 +20,7 @@ impl Ssd {
         debug_assert_eq!(self.raid.is_some(), self.ftl.groups.is_some(), "groups without updates");
         if let Some(raid) = &mut self.raid {
             raid.room_changed = true;
+            self.groups_due = true;
         }
     }
 

@@ -42,6 +42,14 @@ impl Changes {
         debug_assert_eq!(*set >> position & 1, 0, "position {position} changes twice");
         *set |= 1 << position;
     }
+
+    /// Pages of which a part is written.
+    #[inline]
+    #[must_use]
+    pub fn in_part(&self) -> u64 {
+        debug_assert_eq!(self.part & (self.whole | self.trimmed), 0, "a page changes twice");
+        self.part
+    }
 }
 
 /// A group before an update, parity last.

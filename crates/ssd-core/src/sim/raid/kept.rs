@@ -42,15 +42,19 @@ impl KeptPages {
 
     /// `lpn` has been overwritten or trimmed.
     pub(super) fn forget(&mut self, lpn: Lpn) {
+        if self.most == 0 {
+            return;
+        }
         if let Some((read, _)) = self.pages.remove(&lpn) {
             let was = self.by_read.remove(&read);
             assert_eq!(was, Some(lpn), "read {read} was of another page");
         }
     }
 
+    #[inline]
     pub(super) fn has(&self, lpn: Lpn) -> bool {
         debug_assert!(self.pages.len() <= self.most, "more pages are kept than fit");
-        self.pages.contains_key(&lpn)
+        self.most > 0 && self.pages.contains_key(&lpn)
     }
 
     /// The contents of a page that is kept.

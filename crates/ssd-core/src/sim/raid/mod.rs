@@ -231,6 +231,12 @@ impl Raid {
         waiting.any(|update| update.homes().any(|plane| lacks(plane, update.stream)))
     }
 
+    /// Whether writes may be redirected.
+    pub(crate) fn redirects(&self) -> bool {
+        debug_assert!(self.count == 0 || !self.updates.is_empty(), "updates without a place");
+        self.chips.is_some()
+    }
+
     /// Every line has one update that has locked the group, and pages programmed or being programmed hold room.
     pub(crate) fn audit(&self, ftl: &Ftl, array: &Array) -> Result<(), String> {
         self.audit_chips(ftl, array)?;

@@ -159,6 +159,7 @@ impl Ssd {
         let ns = if program { self.array.times.program_ns } else { self.array.times.read_ns };
         debug_assert!(plane.0 < self.ftl.geo.planes, "{slot:?} waits nowhere");
         chips.queued(plane, (self.array.now, ns), program);
+        self.groups_due = true;
     }
 
     /// Whether programs have been added to chips since the redirection last looked.

@@ -10,7 +10,7 @@
 
 use super::{Raid, Stage, Update};
 use crate::ftl::raid::verify::mix;
-use crate::ftl::raid::{Change, MOST_CHIPS, Method};
+use crate::ftl::raid::{MOST_CHIPS, Method};
 use crate::metrics::counters::Parts;
 use crate::nand::flash::Payload;
 use crate::sched::order::{R_HOST, W_HOST};
@@ -51,21 +51,19 @@ impl Ssd {
         let kept = |lpn| raid.kept.has(lpn);
         let plan = self.ftl.plan_group(group, of.changes, kept);
         let mut sum = Payload::default();
-        let saved = plan.sources & !plan.reads;
-        for position in positions(saved) {
+        for position in positions(plan.sources & !plan.reads) {
             let lpn = groups.page(group, position);
             mix(&mut sum, raid.kept.payload(lpn).expect("a source is read, or kept"));
+            self.ledger.measured.raid.kept += 1;
         }
         let of = &mut raid.updates[update.at()];
         of.parts.queue_ns += (now - of.since).0;
         (of.plan, of.sum, of.stage) = (plan, sum, Stage::Reading);
         of.steps = Join::of(plan.reads.count_ones());
         let parts = of.parts;
-        let rests = of.pages.iter().filter(|page| page.change == Change::Part);
-        let rests = rests.filter(|page| plan.reads(groups.position(page.lpn))).count();
+        let rests = positions(of.changes.in_part() & plan.reads).count();
         self.ledger.measured.host.rmw += rests as u64;
         let counts = &mut self.ledger.measured.raid;
-        counts.kept += u64::from(saved.count_ones());
         *match plan.method {
             Method::Full => &mut counts.full,
             Method::ReadModify => &mut counts.rmw,
@@ -94,20 +92,19 @@ impl Ssd {
         parts: &Parts,
     ) {
         let (lpn, ppn) = (self.array.ops[slot].lpn, self.array.ops[slot].ppn);
-        let groups = self.ftl.parity_groups();
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         let of = &mut raid.updates[update.at()];
         assert_eq!(of.stage, Stage::Reading, "{lpn:?} is read for {update:?}, which does not read");
         assert_ne!(ppn, Ppn::NONE, "{lpn:?} was read nowhere");
-        let page = if self.ftl.flash.keeps_contents() {
-            self.ftl.flash.payload(ppn)
+        if self.ftl.flash.keeps_contents() {
+            let page = self.ftl.flash.payload(ppn);
+            if of.plan.has_source(self.ftl.parity_groups().position(lpn)) {
+                mix(&mut of.sum, &page);
+            }
+            raid.kept.keep(lpn, &page);
         } else {
-            Payload::default()
-        };
-        if of.plan.has_source(groups.position(lpn)) {
-            mix(&mut of.sum, &page);
+            raid.kept.keep(lpn, &Payload::default());
         }
-        raid.kept.keep(lpn, &page);
         if self.array.times.host_ecc_ns > 0 {
             self.decode(slot, parts);
         } else {
@@ -149,6 +146,7 @@ impl Ssd {
             let raid = self.raid.as_deref_mut().expect("a device with parity");
             raid.waiting.push_back(update);
             raid.room_changed = true;
+            self.groups_due = true;
         }
     }
 
