@@ -147,6 +147,7 @@ impl Lines {
         from: UpdateSlot,
         next: impl Fn(&Place) -> UpdateSlot,
     ) -> impl Iterator<Item = UpdateSlot> {
+        debug_assert!(from == UpdateSlot::NONE || from.at() < self.places.len(), "{from:?} is new");
         let some = |at: UpdateSlot| (at != UpdateSlot::NONE).then_some(at);
         std::iter::successors(some(from), move |at| some(next(&self.places[at.at()])))
     }

@@ -12,7 +12,7 @@ mod update;
 use super::join::Join;
 use crate::config::Config;
 use crate::ftl::Ftl;
-use crate::ftl::raid::{Change, Changes, GroupId, Method, Plan};
+use crate::ftl::raid::{Change, Changes, GroupId, MOST_CHIPS, Method, Plan};
 use crate::metrics::counters::Parts;
 use crate::nand::flash::Payload;
 use crate::sim::array::Array;
@@ -178,6 +178,7 @@ impl Raid {
 
     /// Whether an update of `group` is under way.
     fn is_locked(&self, group: GroupId) -> bool {
+        debug_assert!(self.count > 0 || self.updates.is_empty(), "updates that never came");
         self.lines.first(group).is_some()
     }
 
@@ -272,6 +273,7 @@ impl Raid {
 impl Update {
     /// The pages of data that it writes.
     fn data(&self) -> impl Iterator<Item = &Changed> {
+        debug_assert!(self.pages.len() < MOST_CHIPS, "{:?} has too many pages", self.group);
         self.pages.iter().filter(|page| page.is_written())
     }
 

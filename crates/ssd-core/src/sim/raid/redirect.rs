@@ -165,6 +165,7 @@ impl Ssd {
     /// Whether programs have been added to chips since the redirection last looked.
     #[inline(always)]
     pub(in crate::sim) fn redirection_is_due(&self) -> bool {
+        debug_assert!(self.raid.is_some() || !self.groups_due, "groups that are not there are due");
         let chips = self.raid.as_ref().and_then(|raid| raid.chips.as_ref());
         chips.is_some_and(|chips| !chips.changed.is_empty())
     }
