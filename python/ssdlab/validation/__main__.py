@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from . import built, host_side, latency, queues, saturation, uniform, workloads
+from . import built, host_side, latency, parity, queues, saturation, uniform, workloads
 from .check import Check, carry_out
 from .page import markdown
 
@@ -22,6 +22,7 @@ def all_checks() -> list[Check]:
         *uniform.checks(),
         *built.checks(),
         *workloads.checks(),
+        *parity.checks(),
         *latency.checks(),
         *host_side.checks(),
         *queues.checks(),
@@ -35,6 +36,7 @@ def quick_checks() -> list[Check]:
         *uniform.quick_checks(),
         *built.quick_checks(),
         *workloads.quick_checks(),
+        *parity.quick_checks(),
         *latency.checks(),
         *host_side.checks(),
         *queues.quick_checks(),

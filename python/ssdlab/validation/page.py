@@ -28,6 +28,13 @@ on the seeds (1 to 8; 1 where nothing is estimated), so the command above reprod
 """
 
 NOTES = {
+    "Parity groups": """\
+One group as wide as the device, chips of 600 blocks, each a pool with the conventions above
+(frontiers host+gc); warm-up 10 U, then 5 U host writes. Of the live pages of a chip one in g holds
+parity, and it takes half of the programs: WA of random single pages, parity counted, is twice that
+of hot/cold data with r = 1/g and f = 1/2. Of fifo that is a formula. Of greedy with two frontiers
+none is known: *formula* is then twice the measured WA of a chip of its own, without parity and
+under hot/cold writes. Writes of n pages at uniform places touch (n + g - 2) / (g - 1) groups.""",
     "Uniform writes, frontiers single": """\
 U = floor(N' b / (1 + OP)) user pages, b pages per block, warm-up 10 U, then 5 U host writes for
 each of four seeds. After each host page, collection runs while 2 or fewer blocks are erased. A
