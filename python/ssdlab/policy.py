@@ -91,7 +91,9 @@ class Trigger(_Policy):
 class Concurrency(_Policy):
     """How many at once? Jobs at the reserve are exempt and not counted.
 
-    `counted() -> str`, if defined, says what the limit counts: "pools" (the default) or "channels".
+    `counted() -> str`, if defined, says what the limit counts: "pools" (the default), "channels" or
+    "members" (chips of each parity group). `binds_reserve() -> bool`, if defined and true: jobs at
+    the reserve are not exempt.
     """
 
     def limit(self, view: ConcurrencyView) -> int:

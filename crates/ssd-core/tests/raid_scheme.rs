@@ -11,6 +11,7 @@ use ssd_core::config::{
     Blocking, BlockingScope, BusyUnit, Config, DataMode, GcPath, Granularity, ParityUpdate,
     TimingModel, Word,
 };
+use ssd_core::ftl::blocks::BlockState;
 use ssd_core::ftl::gc::{concurrency, trigger, victim};
 use ssd_core::ftl::raid::redirect;
 use ssd_core::host::device::Device;
@@ -20,7 +21,7 @@ use ssd_core::plug::{PolicySpec, Value};
 use ssd_core::rng::Stream;
 use ssd_core::sched::order;
 use ssd_core::sim::ssd::Ssd;
-use ssd_core::units::{Lpn, Nanos, PoolId};
+use ssd_core::units::{Lpn, Nanos, PlaneId, PoolId};
 
 fn on_demand(soft: u64, by: &str, idle: bool) -> PolicySpec {
     let spec = named(trigger::ALL, "on-demand").with("soft", Value::Int(soft));
@@ -281,5 +282,53 @@ proptest! {
         let m = storm.ssd.measured();
         prop_assert!(m.gc.calls > 0);
         prop_assert!(m.raid.redirected == 0 || c.raid.redirect.policy != "none");
+    }
+}
+
+/// Chips of each parity group of `chips` that collect, most of all groups.
+fn most_collecting(ssd: &Ssd, chips: usize) -> usize {
+    let groups = ssd.ftl.groups.as_deref().expect("a device with parity");
+    let busy = |pool: PoolId| {
+        let states = ssd.ftl.blocks.of_pool(pool).map(|b| ssd.ftl.blocks.state[b.at()]);
+        states.into_iter().any(|s| matches!(s, BlockState::Collecting | BlockState::Erasing))
+    };
+    let mut collecting = vec![0; ssd.ftl.geo.pools as usize / chips];
+    for plane in (0..ssd.ftl.geo.planes).map(PlaneId) {
+        let group = groups.chip_of(plane) as usize / chips;
+        collecting[group] += usize::from(busy(ssd.ftl.geo.pool_of(plane)));
+    }
+    collecting.into_iter().max().unwrap_or(0)
+}
+
+#[test]
+fn chips_of_a_group_take_turns_at_the_reserve_too() {
+    for (rule, k) in [("rotating", 1), ("rotating", 2), ("unlimited", 0)] {
+        let mut c = baseline(2, 4, 4);
+        (c.device.blocks_per_plane, c.device.pages_per_block) = (20, 8);
+        c.device.user_pages = 130 * c.data_pages_per_stripe() as u32;
+        c.gc.blocking = Blocking { scope: BlockingScope::None, ..c.gc.blocking };
+        c.gc.trigger = vec![rig::free_blocks(4)];
+        let spec = named(concurrency::ALL, rule);
+        c.gc.concurrency = if k > 0 { spec.with("k", Value::Int(k)) } else { spec };
+        let mut ssd = filled(&c);
+        ssd.audit_every(31);
+        let mut rng = Stream::new(3, "turns");
+        let user = u64::from(c.device.user_pages);
+        let (mut done, mut most, mut left) = (Vec::new(), 0, 3_000);
+        while left + ssd.outstanding() > 0 {
+            while left > 0 && ssd.outstanding() < 24 {
+                left -= 1;
+                let write = whole(Op::Write, rng.below(user) as u32, 1);
+                ssd.submit(ssd.now(), &write, None).unwrap();
+            }
+            let next = ssd.next_event().expect("requests are under way");
+            ssd.run_until(next, &mut done).unwrap();
+            most = most.max(most_collecting(&ssd, 4));
+        }
+        assert_eq!(done.len(), 3_000, "{rule} {k}");
+        assert!(if k > 0 { most == k as usize } else { most > 2 }, "{rule} {k}: {most} collect");
+        let gc = ssd.measured().gc;
+        assert!(gc.foreground > 50 && gc.calls > 500, "{rule} {k}: {gc:?}");
+        assert!(k == 0 || gc.deferred > 50, "{rule} {k}: nobody has waited");
     }
 }

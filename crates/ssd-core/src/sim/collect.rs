@@ -96,7 +96,9 @@ impl Ssd {
         debug_assert_eq!(self.ftl.blocks.pool_of(job.victim), pool, "a job of another pool");
         if demand >= Demand::Urgent && !job.foreground {
             job.foreground = true;
-            self.gc.turns.job_ends(pool);
+            if !self.gc.turns.counts(true) {
+                self.gc.turns.job_ends(pool);
+            }
             self.ledger.measured.gc.reserve_promotions += u64::from(demand == Demand::Reserve);
             self.wake_pool(pool);
         }
@@ -116,6 +118,8 @@ impl Ssd {
         if !foreground {
             let deferred = self.gc.agenda.watches_requests() && !choice.levels;
             self.ledger.measured.raid.deferred_gcs += u64::from(deferred);
+        }
+        if self.gc.turns.counts(foreground) {
             self.gc.turns.job_begins(pool);
         }
         self.ftl.begin_collection(choice);

@@ -108,10 +108,11 @@ impl Answer for Counted {
         match answer.extract::<String>().as_deref() {
             Ok("pools") => Ok(Counted::Pools),
             Ok("channels") => Ok(Counted::Channels),
+            Ok("members") => Ok(Counted::Members),
             _ => {
                 let found = shown(answer);
-                let what = format!("{hook}() returned {found}: expected \"pools\" or \"channels\"");
-                Err(Refusal::Wrong(what))
+                let expected = "expected \"pools\", \"channels\" or \"members\"";
+                Err(Refusal::Wrong(format!("{hook}() returned {found}: {expected}")))
             }
         }
     }

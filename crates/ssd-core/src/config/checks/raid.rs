@@ -105,3 +105,13 @@ pub(super) fn redirection(config: &Config) -> Option<String> {
     }
     (!wrong.is_empty()).then(|| format!("redirected writes need {}", wrong.join(", and ")))
 }
+
+/// Within what chips take turns.
+pub(super) fn rotation(config: &Config) -> Option<String> {
+    let rotates = config.gc.concurrency.policy == "rotating";
+    (rotates && config.raid.group == 0).then(|| {
+        "chips take turns within their parity group, and there is none: set raid.group, or use \
+         gc.concurrency = { policy = \"fixed\", k = 1 }"
+            .to_string()
+    })
+}

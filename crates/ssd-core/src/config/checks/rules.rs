@@ -47,6 +47,7 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
         &["raid.redirect", "raid.group", "gc.trigger", "timing.busy_unit", "device"],
         raid::redirection,
     ),
+    check(&["gc.concurrency", "raid.group"], raid::rotation),
     check(
         &[
             "device.channels",

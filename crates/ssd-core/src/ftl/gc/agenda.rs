@@ -33,6 +33,8 @@ pub trait Turn {
     fn may_level(&self, ftl: &Ftl, pool: PoolId) -> bool;
     /// Whether background collection of `pool` may begin, those before it considered.
     fn may_collect(&self, ftl: &Ftl, pool: PoolId) -> bool;
+    /// Whether collection at the reserve has to ask, too.
+    fn binds_reserve(&self) -> bool;
 }
 
 /// Without time one pool is collected after the other, so that it is always a pool's turn.
@@ -45,6 +47,9 @@ impl Turn for AlwaysItsTurn {
     }
     fn may_collect(&self, _: &Ftl, _: PoolId) -> bool {
         true
+    }
+    fn binds_reserve(&self) -> bool {
+        false
     }
 }
 
@@ -263,13 +268,11 @@ impl Agenda {
             self.set_starved(pool, false);
             return Next::Nothing;
         }
-        if !reserve {
-            if self.spent[pool.at()] && !named {
-                return Next::Nothing;
-            }
-            if !turn.may_collect(ftl, pool) {
-                return Next::Wait;
-            }
+        if !reserve && self.spent[pool.at()] && !named {
+            return Next::Nothing;
+        }
+        if !(reserve && !turn.binds_reserve() || turn.may_collect(ftl, pool)) {
+            return Next::Wait;
         }
         let chosen = at_once.map(Choice::of_policy);
         let Some(choice) = chosen.or_else(|| self.choose(ftl, pool, reserve)) else {

@@ -71,7 +71,7 @@ impl Collector {
         agenda.consider_all();
         Collector {
             agenda,
-            turns: Turns::new(config, geo, plugs),
+            turns: Turns::new(config, ftl, plugs),
             blocking: config.gc.blocking,
             path: config.gc.path,
             watches_way: config.gc.path == GcPath::Selective
@@ -182,7 +182,7 @@ impl Collector {
         assert_eq!(job.in_flight, 0, "{pool:?} has pages to move: {job:?}");
         assert!(job.erases.is_done(), "{pool:?} has flash blocks to erase: {job:?}");
         assert!(job.since <= array.now, "{pool:?} ends its job before it began: {job:?}");
-        if !job.foreground {
+        if self.turns.counts(job.foreground) {
             self.turns.job_ends(pool);
         }
         job
@@ -325,8 +325,9 @@ impl Collector {
                 ));
             }
         }
-        let background = |p: &PoolId| self.jobs[p.at()].is_some_and(|job| !job.foreground);
+        let counts =
+            |p: &PoolId| self.jobs[p.at()].is_some_and(|job| self.turns.counts(job.foreground));
         self.held.audit(|p| self.jobs[p.at()].is_some())?;
-        self.turns.audit((0..ftl.geo.pools).map(PoolId).filter(background))
+        self.turns.audit((0..ftl.geo.pools).map(PoolId).filter(counts))
     }
 }

@@ -7,7 +7,6 @@ use crate::ftl::gc::agenda::Turn;
 use crate::ftl::gc::concurrency::{Concurrency, ConcurrencyPolicy, Counted, DeviceView};
 use crate::ftl::gc::victim::VictimPolicy;
 use crate::ftl::plugs::Plugs;
-use crate::nand::geometry::Geometry;
 use crate::units::{PlaneId, PoolId};
 use std::collections::VecDeque;
 
@@ -24,11 +23,13 @@ enum Wait {
 /// The jobs that the concurrency rule has allowed, and the pools that wait for it.
 pub(crate) struct Turns {
     rule: Concurrency,
-    /// Each pool's channel, if the rule counts channels; otherwise the number of the pool.
-    group: Vec<u32>,
-    /// Background jobs in each group, and how many groups have one.
+    /// What each pool counts as: its channel or chip, if the rule counts those; otherwise its own number.
+    unit: Vec<u32>,
+    /// The scope of each unit: the rule limits the active units of a scope.
+    scope: Vec<u32>,
+    /// Jobs that count in each unit, and in each scope how many units have one.
     jobs: Vec<u32>,
-    active: u32,
+    active: Vec<u32>,
     waiting: VecDeque<PoolId>,
     waits: Vec<Wait>,
     /// Pools of `waiting` that have not been counted as deferred.
@@ -36,45 +37,63 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    pub(crate) fn new(config: &Config, geo: &Geometry, plugs: &Plugs) -> Turns {
+    pub(crate) fn new(config: &Config, ftl: &Ftl, plugs: &Plugs) -> Turns {
         let rule = plugs.concurrency(&config.gc.concurrency);
-        let group: Vec<u32> = (0..geo.pools)
-            .map(|pool| match rule.counted() {
+        let (geo, groups) = (&ftl.geo, ftl.groups.as_deref());
+        let first_plane = |pool| PlaneId(geo.planes_of_pool(PoolId(pool)).start);
+        let chip =
+            |plane| groups.map_or_else(|| geo.chip_of(plane), |groups| groups.chip_of(plane));
+        let counted = rule.counted();
+        let unit: Vec<u32> = (0..geo.pools)
+            .map(|pool| match counted {
                 Counted::Pools => pool,
-                Counted::Channels => {
-                    geo.channel_of(PlaneId(geo.planes_of_pool(PoolId(pool)).start)).0
-                }
+                Counted::Channels => geo.channel_of(first_plane(pool)).0,
+                Counted::Members => chip(first_plane(pool)),
             })
             .collect();
-        let groups = group.iter().max().map_or(0, |last| last + 1);
-        assert!(groups > 0 && groups <= geo.pools, "{groups} groups of {} pools", geo.pools);
+        let units = unit.iter().max().map_or(0, |last| last + 1);
+        let scope: Vec<u32> = match (counted, groups) {
+            (Counted::Members, Some(groups)) => (0..units).map(|u| u / groups.chips()).collect(),
+            _ => vec![0; units as usize],
+        };
+        assert!(units > 0, "{} pools are in no unit", geo.pools);
         Turns {
             rule,
-            group,
-            jobs: vec![0; groups as usize],
-            active: 0,
+            unit,
+            jobs: vec![0; units as usize],
+            active: vec![0; scope.iter().max().map_or(0, |last| *last as usize + 1)],
+            scope,
             waiting: VecDeque::new(),
             waits: vec![Wait::No; geo.pools as usize],
             new: 0,
         }
     }
 
-    /// A background job of `pool` begins.
-    pub(crate) fn job_begins(&mut self, pool: PoolId) {
-        let jobs = &mut self.jobs[self.group[pool.at()] as usize];
-        self.active += u32::from(*jobs == 0);
-        *jobs += 1;
-        debug_assert!(*jobs as usize <= self.group.len(), "{pool:?} has two background jobs");
-        assert!(self.active as usize <= self.jobs.len(), "more groups are active than there are");
+    /// Whether a job counts.
+    #[inline]
+    pub(crate) fn counts(&self, foreground: bool) -> bool {
+        debug_assert_eq!(self.unit.len(), self.waits.len(), "pools without a unit");
+        !foreground || self.rule.binds_reserve()
     }
 
-    /// The job ends, or counts as foreground from now on.
+    /// A job of `pool` that counts begins.
+    pub(crate) fn job_begins(&mut self, pool: PoolId) {
+        let unit = self.unit[pool.at()] as usize;
+        let (jobs, active) = (&mut self.jobs[unit], &mut self.active[self.scope[unit] as usize]);
+        *active += u32::from(*jobs == 0);
+        *jobs += 1;
+        debug_assert!(*jobs as usize <= self.unit.len(), "{pool:?} has two jobs");
+        assert!(*active as usize <= self.scope.len(), "more units are active than there are");
+    }
+
+    /// The job ends, or does not count any more.
     pub(crate) fn job_ends(&mut self, pool: PoolId) {
-        let jobs = &mut self.jobs[self.group[pool.at()] as usize];
-        assert!(*jobs > 0, "{pool:?} has no background job");
-        assert!(self.active > 0, "the job of {pool:?} ends, and no group is active");
+        let unit = self.unit[pool.at()] as usize;
+        let (jobs, active) = (&mut self.jobs[unit], &mut self.active[self.scope[unit] as usize]);
+        assert!(*jobs > 0, "{pool:?} has no job that counts");
+        assert!(*active > 0, "the job of {pool:?} ends, and no unit is active");
         *jobs -= 1;
-        self.active -= u32::from(*jobs == 0);
+        *active -= u32::from(*jobs == 0);
     }
 
     #[inline(always)]
@@ -114,26 +133,30 @@ impl Turns {
         count
     }
 
-    /// Whether a job of `pool` may begin while the rule allows `limit`: other groups count.
+    /// Whether a job of `pool` may begin while the rule allows `limit`: other units of its scope count.
     fn allows(&self, pool: PoolId, limit: u32) -> bool {
-        let mine = self.jobs[self.group[pool.at()] as usize];
-        debug_assert!(self.active >= u32::from(mine > 0), "a group with a job is not active");
-        self.active - u32::from(mine > 0) < limit
+        let unit = self.unit[pool.at()] as usize;
+        let (mine, active) = (self.jobs[unit], self.active[self.scope[unit] as usize]);
+        debug_assert!(active >= u32::from(mine > 0), "a unit with a job is not active");
+        active - u32::from(mine > 0) < limit
     }
 
-    /// Background jobs of each group, recomputed from `pools`, are what has been counted.
+    /// Jobs of each unit, recomputed from the `pools` whose job counts, are what has been counted.
     pub(crate) fn audit(&self, pools: impl Iterator<Item = PoolId>) -> Result<(), String> {
         let mut jobs = vec![0; self.jobs.len()];
-        pools.for_each(|pool| jobs[self.group[pool.at()] as usize] += 1);
-        let active = jobs.iter().filter(|&&n| n > 0).count() as u32;
+        pools.for_each(|pool| jobs[self.unit[pool.at()] as usize] += 1);
+        let mut active = vec![0; self.active.len()];
+        for (unit, _) in jobs.iter().enumerate().filter(|&(_, &n)| n > 0) {
+            active[self.scope[unit] as usize] += 1;
+        }
         if jobs != self.jobs || active != self.active {
-            let (counted, n) = (&self.jobs, self.active);
-            return Err(format!("background jobs {jobs:?}, {counted:?} ({n} active) counted"));
+            let (counted, n) = (&self.jobs, &self.active);
+            return Err(format!("jobs {jobs:?}, {counted:?} counted; active {active:?}, {n:?}"));
         }
         Ok(())
     }
 
-    /// Groups that may have background jobs at once, as the rule says now.
+    /// Units of a scope that may have jobs at once, as the rule says now.
     fn limit(&self, ftl: &Ftl) -> u32 {
         self.rule.limit(&DeviceView {
             pools: ftl.geo.pools,
@@ -164,9 +187,9 @@ impl Turns {
     /// the one that has waited longest. It waits no longer.
     pub(crate) fn next_in_turn(&mut self, ftl: &mut Ftl) -> Option<PoolId> {
         let limit = self.limit(ftl);
-        // Pools of active groups may join those; where every pool is a group, none of them waits.
+        // Pools of active units may join those; where every pool is a unit, none of them waits.
         let shared = self.jobs.len() < self.waits.len();
-        if self.active > limit || (self.active == limit && !shared) {
+        if self.active.iter().all(|&n| n > limit || (n == limit && !shared)) {
             return None;
         }
         let mut allowed = self.waiting.iter().copied().filter(|&pool| self.allows(pool, limit));
@@ -201,5 +224,9 @@ impl Turn for InTurn<'_> {
     fn may_collect(&self, ftl: &Ftl, pool: PoolId) -> bool {
         let lines_up = !self.in_turn && self.turns.pools_line_up(ftl);
         !lines_up && !self.turns.waits(pool) && self.turns.has_turn(ftl, pool)
+    }
+
+    fn binds_reserve(&self) -> bool {
+        self.turns.rule.binds_reserve()
     }
 }

@@ -1,4 +1,5 @@
-//! How many pools, or channels, at once? One file per rule. Collection at the hard reserve is exempt.
+//! How many pools, channels or chips of a group at once? One file per rule. Collection at the hard reserve is exempt,
+//! unless the rule says otherwise.
 
 use crate::plug::PolicySpec;
 
@@ -22,6 +23,8 @@ pub enum Counted {
     Pools,
     /// Channels with one. A pool over all channels counts as one.
     Channels,
+    /// Chips of each parity group with one; without parity groups, of the device.
+    Members,
 }
 
 crate::plugs! {
@@ -34,6 +37,11 @@ crate::plugs! {
         fn counted(&self) -> Counted {
             Counted::Pools
         }
+
+        /// Whether foreground collection, at the hard reserve too, waits for its turn and counts like any other.
+        fn binds_reserve(&self) -> bool {
+            false
+        }
     }
 
     /// Every concurrency rule, dispatched by `match`.
@@ -42,6 +50,7 @@ crate::plugs! {
         adaptive Adaptive,
         fixed Fixed,
         half Half,
+        rotating Rotating,
         unlimited Unlimited,
     }
 }
