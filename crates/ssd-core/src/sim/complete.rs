@@ -31,6 +31,9 @@ impl Ssd {
         if ended.host {
             self.gc.note_idle(unit, &mut self.array);
         }
+        if FULL && self.spare_is_awaited() {
+            self.note_room();
+        }
     }
 
     /// So have the operations that ran with it.
@@ -80,9 +83,17 @@ impl Ssd {
             Work::GroupWrite { update, .. } => {
                 let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
                 self.program_ends::<true>(slot, lpn, ppn);
-                self.group_write_ends(ppn, update, &parts);
+                self.group_write_ends(slot, update, &parts);
             }
             Work::GroupTrim { .. } => unreachable!("a TRIM of {lpn:?} has run"),
+            Work::RecoveryRead { recovery, .. } => {
+                let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
+                self.recovery_read_ends(slot, recovery, &parts);
+            }
+            Work::RebuildWrite { recovery } => {
+                self.program_ends::<true>(slot, lpn, ppn);
+                self.rebuild_write_ends(slot, recovery);
+            }
         }
     }
 
@@ -313,6 +324,8 @@ impl Ssd {
                 Timer::CameIn(slot) => self.page_is_in(slot),
                 Timer::Decoded(slot) => self.page_is_decoded(slot),
                 Timer::Idle(unit) => self.gc.idle_units.push(unit),
+                Timer::ChipFails(number) => self.chip_fails(number),
+                Timer::Rebuild => self.rebuild_is_due(),
             }
         }
         self.array.arm_timers();
@@ -372,7 +385,9 @@ impl Ssd {
     fn sequence_of(&self, slot: OpSlot) -> u64 {
         let op = &self.array.ops[slot];
         match op.work {
-            Work::HostWrite { .. } | Work::GroupWrite { .. } => op.sequence,
+            Work::HostWrite { .. } | Work::GroupWrite { .. } | Work::RebuildWrite { .. } => {
+                op.sequence
+            }
             Work::GcWrite(moved) | Work::GcCopyback(moved) => self.ftl.flash.sequence(moved.source),
             Work::Erase { .. } => 0,
             _ => self.ftl.flash.sequence(op.ppn),
@@ -388,7 +403,7 @@ impl Ssd {
             Work::Erase { first, .. } => first,
             _ => op.ppn,
         };
-        let request = op.kind().is_host().then(|| self.request_of(slot));
+        let request = if op.kind().is_host() { self.request_of(slot) } else { None };
         let what = match op.kind() {
             kind if kind.is_read() => FlashOp::Read,
             OpKind::Erase => FlashOp::Erase,
@@ -470,7 +485,7 @@ impl Ssd {
 }
 
 /// Give the bytes and the digest of one page read to its request.
-fn deliver(
+pub(super) fn deliver(
     content: &mut super::ledger::content::Content,
     requests: &mut super::front::request::Requests,
     part: Part,
