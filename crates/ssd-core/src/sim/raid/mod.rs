@@ -9,6 +9,7 @@ mod kept;
 mod lines;
 mod rebuild;
 mod reconstruct;
+mod recoveries;
 mod redirect;
 mod update;
 
@@ -23,7 +24,7 @@ use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RequestSlot, Update
 use fail::Failures;
 use kept::KeptPages;
 use lines::Lines;
-use reconstruct::Recoveries;
+use recoveries::Recoveries;
 use redirect::Chips;
 use std::collections::VecDeque;
 

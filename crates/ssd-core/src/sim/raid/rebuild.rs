@@ -6,7 +6,7 @@
 //! are under way, and they begin no faster than `raid.rebuild_rate` allows. Pages of which newer data are in the
 //! controller are left to the update that writes them.
 
-use super::reconstruct::Step;
+use super::recoveries::Step;
 use crate::config::Config;
 use crate::ftl::map::Entry;
 use crate::sched::order::W_HOST;
