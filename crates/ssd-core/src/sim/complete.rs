@@ -31,9 +31,7 @@ impl Ssd {
         if ended.host {
             self.gc.note_idle(unit, &mut self.array);
         }
-        if FULL && self.spare_is_awaited() {
-            self.note_room();
-        }
+        self.note_end::<FULL>();
     }
 
     /// So have the operations that ran with it.
@@ -90,10 +88,7 @@ impl Ssd {
                 let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
                 self.recovery_read_ends(slot, recovery, &parts);
             }
-            Work::RebuildWrite { recovery } => {
-                self.program_ends::<true>(slot, lpn, ppn);
-                self.rebuild_write_ends(slot, recovery);
-            }
+            Work::RebuildWrite { recovery } => self.rebuild_write_ends(slot, recovery),
         }
     }
 
@@ -136,7 +131,7 @@ impl Ssd {
 
     /// The page of the operation in `slot` is on flash from now on.
     #[inline(always)]
-    fn program_ends<const FULL: bool>(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) {
+    pub(super) fn program_ends<const FULL: bool>(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) {
         debug_assert!(self.ftl.flash.is_torn(ppn), "{ppn:?} is not being programmed");
         self.ftl.flash.end_program(ppn, lpn);
         if FULL && self.ftl.flash.keeps_contents() {

@@ -58,6 +58,7 @@ impl Lost {
 
     /// Whether the chip of `plane` is gone.
     pub(crate) fn misses(lost: Option<&Lost>, plane: PlaneId) -> bool {
+        debug_assert_ne!(plane, PlaneId::NONE, "no plane has a chip");
         lost.is_some_and(|lost| lost.dead[plane.at()])
     }
 
@@ -73,6 +74,7 @@ impl Ftl {
     #[inline]
     #[must_use]
     pub fn is_lost(&self, lpn: Lpn) -> bool {
+        debug_assert!(lpn.0 < self.geo.logical_pages, "{lpn:?} is beyond the device");
         self.lost.as_ref().is_some_and(|lost| lost.pages.contains_key(&lpn))
     }
 
@@ -92,6 +94,7 @@ impl Ftl {
     /// The lost page of `group`.
     #[must_use]
     pub fn lost_of(&self, group: GroupId) -> Option<Lpn> {
+        debug_assert!(self.groups.is_some(), "{group:?} of a device without parity");
         let mut lost = self.parity_groups().pages(group).filter(|&lpn| self.is_lost(lpn));
         if self.lost.is_some() { lost.next() } else { None }
     }
@@ -107,12 +110,14 @@ impl Ftl {
 
     /// `lpn` is not lost any more.
     pub(crate) fn found(&mut self, lpn: Lpn) -> bool {
+        debug_assert!(lpn.0 < self.geo.logical_pages, "{lpn:?} is beyond the device");
         self.lost.as_deref_mut().is_some_and(|lost| lost.pages.remove(&lpn).is_some())
     }
 
     /// The contents of `lpn`, computed from the committed pages of the others of its group as they are now.
     #[must_use]
     pub fn reconstructed(&self, lpn: Lpn) -> Payload {
+        debug_assert!(self.groups.is_some(), "{lpn:?} is in no group");
         let groups = self.parity_groups();
         let mut sum = Payload::default();
         for other in groups.pages(groups.group_of(lpn)).filter(|&other| other != lpn) {
@@ -165,6 +170,7 @@ impl Ftl {
         before: Before,
         kept: impl Fn(Lpn) -> bool,
     ) -> Plan {
+        debug_assert!(self.lost.is_some(), "no page of {group:?} can be lost");
         let groups = self.parity_groups();
         let (mut before, mut lost) = (before, None);
         if let Some(lpn) = self.lost_of(group) {

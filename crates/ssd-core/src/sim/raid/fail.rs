@@ -51,6 +51,7 @@ impl Failures {
 impl Ssd {
     /// The planes of `chip`.
     fn planes_of_chip(&self, chip: u32) -> Vec<PlaneId> {
+        debug_assert!(chip < self.ftl.geo.planes / self.ftl.geo.planes_per_chip, "no chip {chip}");
         let geo = &self.ftl.geo;
         (0..geo.planes).map(PlaneId).filter(|&plane| geo.chip_of(plane) == chip).collect()
     }
@@ -58,16 +59,19 @@ impl Ssd {
     /// Whether the chip of `pool`, which has one plane, is gone.
     #[inline]
     pub(in crate::sim) fn pool_is_dead(&self, pool: PoolId) -> bool {
+        debug_assert!(pool.0 < self.ftl.geo.pools, "there is no {pool:?}");
         self.ftl.lost.is_some()
             && self.ftl.geo.planes_of_pool(pool).any(|plane| self.ftl.is_dead(PlaneId(plane)))
     }
 
     pub(super) fn failures(&mut self) -> &mut Failures {
+        debug_assert!(self.ftl.lost.is_some(), "no chip may fail");
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         raid.failures.as_deref_mut().expect("chips may fail")
     }
 
     fn degraded(&mut self) -> &mut Degraded {
+        debug_assert!(self.ftl.lost.is_some(), "no chip may fail");
         self.ledger.measured.degraded.get_or_insert_default()
     }
 
@@ -76,6 +80,7 @@ impl Ssd {
     pub(in crate::sim) fn chip_fails(&mut self, number: u32) {
         let (now, chip) = (self.array.now, self.failures().chips[number as usize]);
         let planes = self.planes_of_chip(chip);
+        assert!(!planes.is_empty(), "chip {chip} has no plane");
         if planes.iter().any(|&plane| self.ftl.is_dead(plane)) {
             return;
         }
@@ -126,6 +131,10 @@ impl Ssd {
 
     /// Take the reads that wait for the failed chip of `planes` out of their queues.
     fn take_reads(&mut self, planes: &[PlaneId]) -> Vec<OpSlot> {
+        debug_assert!(
+            planes.iter().all(|&plane| self.ftl.is_dead(plane)),
+            "{planes:?} have a chip"
+        );
         let mut taken = Vec::new();
         for unit in self.units_of(planes) {
             let (mut before, mut slot) = (OpSlot::NONE, self.array.units[unit].head(R_HOST));
@@ -144,6 +153,7 @@ impl Ssd {
     }
 
     fn units_of(&self, planes: &[PlaneId]) -> Vec<usize> {
+        debug_assert!(!planes.is_empty(), "units of no plane");
         let mut units: Vec<usize> =
             planes.iter().map(|&plane| self.ftl.geo.unit_of(plane).at()).collect();
         units.dedup();
@@ -152,6 +162,7 @@ impl Ssd {
 
     /// Take `found` out of `queue`, whatever runs on `unit`.
     fn take_out(&mut self, unit: usize, queue: usize, found: Found) {
+        debug_assert_ne!(self.array.units[unit].running, found.slot, "{:?} runs", found.slot);
         self.take(unit, queue, found);
         if self.array.leave_queue(unit, found.slot) {
             self.gc.note_idle(unit, &mut self.array);
@@ -160,6 +171,10 @@ impl Ssd {
 
     /// Rebuilds whose room was held on the failed chip of `planes` will not be programmed.
     fn give_up_rebuilds(&mut self, planes: &[PlaneId]) {
+        debug_assert!(
+            planes.iter().all(|&plane| self.ftl.is_dead(plane)),
+            "{planes:?} have a chip"
+        );
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         let slots: Vec<_> = raid.recoveries.slots().collect();
         let stream = self.ftl.space.host_stream(0);
@@ -175,6 +190,10 @@ impl Ssd {
 
     /// Programs that wait for the failed chip of `planes` are given up. Returns their updates.
     fn give_up_programs(&mut self, planes: &[PlaneId]) -> Vec<UpdateSlot> {
+        debug_assert!(
+            planes.iter().all(|&plane| self.ftl.is_dead(plane)),
+            "{planes:?} have a chip"
+        );
         let mut updates = Vec::new();
         for unit in self.units_of(planes) {
             let (mut before, mut slot) = (OpSlot::NONE, self.array.units[unit].head(W_HOST));
@@ -216,6 +235,10 @@ impl Ssd {
     /// Pages of updates under way that have been programmed on the failed chip of `planes` are given up. Returns the
     /// updates.
     fn give_up_landed(&mut self, planes: &[PlaneId]) -> Vec<UpdateSlot> {
+        debug_assert!(
+            planes.iter().all(|&plane| self.ftl.is_dead(plane)),
+            "{planes:?} have a chip"
+        );
         let raid = self.raid.as_deref().expect("a device with parity");
         let firsts: Vec<UpdateSlot> = raid.lines.firsts().collect();
         let mut updates = Vec::new();
@@ -256,6 +279,7 @@ impl Ssd {
         parity: OpSlot,
         pages: Vec<Changed>,
     ) {
+        debug_assert_ne!(parity, OpSlot::NONE, "{update:?} has no parity");
         let all = pages.iter().filter(|page| page.is_written()).map(|page| page.slot);
         let mut written: Vec<OpSlot> = all.chain([parity]).collect();
         let before = written.len();
@@ -309,6 +333,7 @@ impl Ssd {
 
     /// `lpn` is on flash or trimmed from now on. Returns whether it was lost.
     pub(super) fn page_is_found(&mut self, lpn: Lpn) -> bool {
+        debug_assert!(lpn.0 < self.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
         let found = self.ftl.found(lpn);
         if found {
             self.note_degraded();
@@ -318,6 +343,7 @@ impl Ssd {
 
     /// The update commits `lpn` in `slot`, which is not on flash. Returns the page before it.
     pub(super) fn page_commits_as_lost(&mut self, lpn: Lpn, slot: OpSlot) -> Option<Ppn> {
+        assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{lpn:?} is on flash");
         let sequence = self.array.ops[slot].sequence;
         let (before, whole) = self.ftl.lose_in_group(lpn, slot, sequence);
         self.page_is_lost(lpn, whole);
@@ -326,6 +352,7 @@ impl Ssd {
 
     /// The same of the parity `lpn`.
     pub(super) fn parity_commits_as_lost(&mut self, lpn: Lpn, slot: OpSlot) -> Option<Ppn> {
+        assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{lpn:?} is on flash");
         let sequence = self.array.ops[slot].sequence;
         let (_, before) = self.ftl.trim(lpn);
         let whole = self.ftl.lose(lpn, sequence);
@@ -334,6 +361,7 @@ impl Ssd {
     }
 
     fn page_is_lost(&mut self, lpn: Lpn, whole: bool) {
+        debug_assert!(self.ftl.is_lost(lpn), "{lpn:?} is not lost");
         self.failures().rebuild.look_at(lpn);
         self.note_degraded();
         self.note_room();
@@ -346,6 +374,7 @@ impl Ssd {
     pub(super) fn note_degraded(&mut self) {
         let lost = self.ftl.lost.as_deref().expect("chips may fail");
         let (left, misses, now) = (lost.count(), lost.misses_a_chip(), self.array.now);
+        debug_assert!(left <= u64::from(self.ftl.geo.logical_pages), "{left} pages are lost");
         let degraded = self.degraded();
         degraded.pages_left = left;
         degraded.set(now, left > 0 || misses);
@@ -362,6 +391,7 @@ impl Ssd {
         }
         let is_gone = |lpn: &Lpn| !groups.is_parity(*lpn) && of_group[&groups.group_of(*lpn)] > 1;
         let gone: Vec<Lpn> = lost.iter().copied().filter(is_gone).collect();
+        assert!(!gone.is_empty(), "two pages of a group are lost, and none is the host's");
         let at_ns = self.array.now.0;
         let degraded = self.degraded();
         let chips: Vec<String> = degraded.chips.iter().map(|c| c.chip.to_string()).collect();
@@ -381,15 +411,26 @@ impl Ssd {
         fail(&mut self.failure, error);
     }
 
+    /// An operation has ended: a failed chip may be quiet now.
+    #[inline(always)]
+    pub(in crate::sim) fn note_end<const FULL: bool>(&mut self) {
+        debug_assert!(FULL || self.ftl.lost.is_none(), "a plain loop in which chips fail");
+        if FULL && self.spare_is_awaited() {
+            self.note_room();
+        }
+    }
+
     /// Whether a failed chip waits for its spare.
     #[inline]
     pub(in crate::sim) fn spare_is_awaited(&self) -> bool {
+        debug_assert!(self.raid.is_some() || self.ftl.lost.is_none(), "chips without parity fail");
         let failures = self.raid.as_deref().and_then(|raid| raid.failures.as_deref());
         failures.is_some_and(|failures| !failures.awaited.is_empty())
     }
 
     /// Something has happened that may let a spare in, or a page be rebuilt.
     pub(super) fn failure_goes_on(&mut self) {
+        debug_assert!(self.raid.is_some(), "a device without parity");
         if self.ftl.lost.is_none() {
             return;
         }
@@ -407,6 +448,7 @@ impl Ssd {
 
     /// Whether nothing runs or waits on `planes`.
     fn is_quiet_chip(&self, planes: &[PlaneId]) -> bool {
+        debug_assert!(!planes.is_empty(), "a chip without planes");
         let runs = |plane: &PlaneId| {
             let unit = &self.array.units[self.ftl.geo.unit_of(*plane).at()];
             let queued = (0..4).flat_map(|queue| self.array.ops.linked(unit.head(queue)));
@@ -419,6 +461,7 @@ impl Ssd {
 
     /// A spare takes the place of the failed chip of `planes`.
     fn spare_comes(&mut self, planes: &[PlaneId], place: usize) {
+        assert!(self.is_quiet_chip(planes), "something is under way on {planes:?}");
         let now = self.array.now;
         self.ftl.replace_chip(planes);
         self.degraded().chips[place].replaced = Some(now);

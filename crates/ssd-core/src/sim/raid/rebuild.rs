@@ -13,7 +13,7 @@ use crate::sched::order::W_HOST;
 use crate::sim::array::event::Timer;
 use crate::sim::array::op::{Op, Work};
 use crate::sim::ssd::Ssd;
-use crate::units::{Lpn, Nanos, OpSlot, PoolId, RecoverySlot};
+use crate::units::{Lpn, Nanos, OpSlot, PoolId, Ppn, RecoverySlot};
 
 /// The rebuild of a device.
 pub(super) struct Rebuild {
@@ -35,6 +35,7 @@ pub(super) struct Rebuild {
 impl Rebuild {
     pub(super) fn new(config: &Config) -> Rebuild {
         let raid = &config.raid;
+        assert!(raid.rebuild_window > 0, "no page could be rebuilt");
         let bytes = u64::from(config.device.page_bytes);
         let interval = raid.rebuild_rate.map_or(0, |rate| (bytes * 1_000_000_000).div_ceil(rate));
         Rebuild {
@@ -51,6 +52,7 @@ impl Rebuild {
 
     /// `lpn` may have to be rebuilt.
     pub(super) fn look_at(&mut self, lpn: Lpn) {
+        debug_assert_ne!(lpn, Lpn::NONE, "no page is lost");
         self.from = self.from.min(lpn);
     }
 }
@@ -58,6 +60,7 @@ impl Rebuild {
 impl Ssd {
     /// The timer of the rebuild has fired.
     pub(in crate::sim) fn rebuild_is_due(&mut self) {
+        debug_assert!(self.failures().rebuild.timer, "a timer that was not set has fired");
         self.failures().rebuild.timer = false;
         self.note_room();
     }
@@ -67,6 +70,7 @@ impl Ssd {
         let now = self.array.now;
         loop {
             let rebuild = &mut self.failures().rebuild;
+            debug_assert!(rebuild.under_way <= rebuild.window, "too many pages are rebuilt");
             if !rebuild.enabled || rebuild.under_way >= rebuild.window {
                 return;
             }
@@ -100,6 +104,7 @@ impl Ssd {
 
     /// The first lost page from `from` on that can be programmed and is not being so.
     fn next_to_rebuild(&self, from: Lpn) -> Option<Lpn> {
+        debug_assert!(from.0 <= self.ftl.geo.logical_pages, "{from:?} is beyond the device");
         let raid = self.raid.as_deref().expect("a device with parity");
         let groups = self.ftl.parity_groups();
         let lost = self.ftl.lost.as_deref().expect("chips may fail");
@@ -115,6 +120,7 @@ impl Ssd {
     pub(super) fn program_rebuilt(&mut self, slot: RecoverySlot) -> bool {
         let now = self.array.now;
         let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
+        assert!(recovery.target.is_some(), "{slot:?} is no rebuild");
         if !recovery.holds {
             self.rebuild_is_off(slot);
             return false;
@@ -139,12 +145,19 @@ impl Ssd {
     pub(in crate::sim) fn rebuild_write_ends(&mut self, op: OpSlot, slot: RecoverySlot) {
         let (lpn, ppn, plane) =
             (self.array.ops[op].lpn, self.array.ops[op].ppn, self.array.ops[op].plane);
+        assert_ne!(ppn, Ppn::NONE, "{lpn:?} was programmed nowhere");
+        self.program_ends::<true>(op, lpn, ppn);
         self.array.ops.remove(op);
         let group = self.ftl.parity_groups().group_of(lpn);
         if self.ftl.is_dead(plane) {
             self.ftl.abandon(ppn, false);
             self.rebuild_is_off(slot);
         } else {
+            debug_assert_eq!(
+                self.ftl.parity_groups().home(lpn),
+                plane,
+                "{lpn:?} is away from home"
+            );
             self.ftl.land(ppn);
             self.ftl.restore_in_group(lpn, ppn);
             self.page_of_group_commits(ppn);
@@ -167,6 +180,7 @@ impl Ssd {
             self.ftl.space.let_go(plane, stream);
         }
         let rebuild = &mut self.failures().rebuild;
+        assert!(rebuild.under_way > 0, "{lpn:?} is not being rebuilt");
         rebuild.under_way -= 1;
         rebuild.look_at(lpn);
         self.note_room();

@@ -28,6 +28,10 @@ use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, RecoverySlot};
 impl Raid {
     /// Whether an update of `group` has begun.
     pub(super) fn has_begun(&self, group: GroupId) -> bool {
+        debug_assert!(
+            self.lines.first(group).is_none_or(|u| self.at(u).group == group),
+            "{group:?}"
+        );
         let first = self.lines.first(group).map(|first| self.at(first));
         first.is_some_and(|update| update.stage != Stage::InLine)
     }
@@ -37,6 +41,7 @@ impl Ssd {
     /// Whether the read in `slot`, just admitted, of a page on flash page `on_flash` does not go there.
     #[inline(never)]
     pub(in crate::sim) fn recovers_at_once(&self, slot: OpSlot, on_flash: Option<Ppn>) -> bool {
+        debug_assert!(self.recovers, "{slot:?} is read where it is");
         let Some(raid) = self.raid.as_deref() else { return false };
         let lpn = self.array.ops[slot].lpn;
         match on_flash {
@@ -74,6 +79,7 @@ impl Ssd {
     /// The read in `slot`, which waits nowhere, finds no page on flash.
     #[inline(always)]
     pub(in crate::sim) fn read_finds_nothing(&mut self, slot: OpSlot) {
+        debug_assert!(self.array.ops[slot].kind().is_read(), "{slot:?} reads nothing");
         if self.ftl.lost.is_some() {
             self.note_room();
         }
@@ -87,6 +93,7 @@ impl Ssd {
 
     /// The read of the host in `slot`, which waits nowhere, finds no page on flash.
     pub(in crate::sim) fn serve_or_recover(&mut self, slot: OpSlot) {
+        debug_assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{slot:?} has read its page");
         let lpn = self.array.ops[slot].lpn;
         if self.ftl.owners.newest(lpn) == Entry::Unmapped && self.ftl.is_lost(lpn) {
             self.recover(slot);
@@ -148,6 +155,7 @@ impl Ssd {
 
     /// The first reconstruction of `group` that waits begins, if nothing has locked the group.
     fn begin_recovery_of(&mut self, group: GroupId) {
+        debug_assert!(self.ftl.groups.is_some(), "{group:?} of a device without parity");
         loop {
             let raid = self.raid.as_deref_mut().expect("a device with parity");
             if raid.has_begun(group) {
@@ -220,6 +228,7 @@ impl Ssd {
 
     /// The read of the host in `slot`, which has waited since `since`, is translated again.
     fn read_again(&mut self, slot: OpSlot, since: Nanos) {
+        assert!(since <= self.array.now, "{slot:?} waits since later");
         let lpn = self.array.ops[slot].lpn;
         self.array.ops[slot].parts.queue_ns += (self.array.now - since).0;
         self.ledger.measured.raid.reconstructed -= 1;
@@ -261,8 +270,10 @@ impl Ssd {
         of: RecoverySlot,
         parts: &Parts,
     ) {
+        debug_assert_eq!(self.array.ops[slot].recovery(), Some(of), "{slot:?} is read for another");
         self.array.ops.remove(slot);
         let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(of);
+        assert_eq!(recovery.step, Step::Reading, "{of:?} does not read");
         recovery.parts = *parts;
         if recovery.steps.part_ends() {
             self.recovery_has_read(of);
@@ -271,8 +282,10 @@ impl Ssd {
 
     /// The page that `slot` was to read for the reconstruction `of` is gone.
     pub(in crate::sim) fn recovery_read_fails(&mut self, slot: OpSlot, of: RecoverySlot) {
+        debug_assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{slot:?} has read its page");
         self.array.ops.remove(slot);
         let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(of);
+        assert_eq!(recovery.step, Step::Reading, "{of:?} does not read");
         recovery.failed = true;
         if recovery.steps.part_ends() {
             self.recovery_has_read(of);
@@ -292,6 +305,7 @@ impl Ssd {
             self.rebuild_is_off(slot);
             return self.recovery_ends(group);
         }
+        debug_assert!(began <= now, "{slot:?} began in the future");
         let page = recovery.sum.clone();
         if expected.is_some_and(|expected| expected != page.digest) {
             let error = format!(
@@ -325,6 +339,7 @@ impl Ssd {
     /// Every lost page can be computed, and is what the host has written; no group has lost two.
     pub(in crate::sim) fn audit_lost(&self) -> Result<(), String> {
         let Some(lost) = self.ftl.lost.as_deref() else { return Ok(()) };
+        assert!(self.raid.is_some(), "pages are lost without parity");
         let groups = self.ftl.parity_groups();
         let mut last = None;
         let mut all: Vec<(GroupId, Lpn)> =
@@ -352,6 +367,7 @@ impl Ssd {
 
     /// The request of the read in `slot` gets `page`.
     fn deliver_page(&mut self, slot: OpSlot, page: &Payload) {
+        debug_assert!(self.array.ops[slot].kind().is_read(), "{slot:?} reads nothing");
         let (lpn, part) = (self.array.ops[slot].lpn, self.array.ops[slot].part());
         if let Some(content) = &mut self.ledger.content {
             deliver(content, &mut self.front.requests, part, lpn, page, &self.ftl.geo);
@@ -361,6 +377,7 @@ impl Ssd {
     /// The reconstruction that has locked `group` is over: the next update goes, or the next reconstruction.
     pub(super) fn recovery_ends(&mut self, group: GroupId) {
         let raid = self.raid.as_deref_mut().expect("a device with parity");
+        assert!(!raid.has_begun(group), "{group:?} was read while it was updated");
         raid.recoveries.release(group);
         if let Some(first) = raid.lines.first(group) {
             self.update_goes_on(first);
@@ -370,6 +387,10 @@ impl Ssd {
 
     /// The update that had locked `group` is over: a reconstruction that waits goes, or the next update.
     pub(super) fn update_is_over(&mut self, group: GroupId) {
+        debug_assert!(
+            !self.raid.as_ref().is_some_and(|r| r.has_begun(group)),
+            "{group:?} is locked"
+        );
         self.begin_recovery_of(group);
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         if raid.has_begun(group) {

@@ -1,5 +1,5 @@
-//! The reconstructions under way: which group each of them reads, where it stands, and who waits behind it. What happens
-//! to one is in `reconstruct`.
+//! The reconstructions under way: which group each of them reads, where it stands, and who waits behind it. What
+//! happens to one is in `reconstruct`.
 
 use super::Raid;
 use crate::config::GroupReads;
@@ -74,6 +74,7 @@ impl Recoveries {
 
     /// The reconstruction that has locked `group`.
     pub(super) fn active(&self, group: GroupId) -> Option<RecoverySlot> {
+        debug_assert!(self.free.len() <= self.all.len(), "more are over than were");
         self.groups.get(&group).and_then(|of| of.active)
     }
 
@@ -84,6 +85,7 @@ impl Recoveries {
 
     /// The reconstruction of `lpn` under way.
     pub(super) fn of_page(&self, group: GroupId, lpn: Lpn) -> Option<RecoverySlot> {
+        debug_assert_ne!(lpn, Lpn::NONE, "no page is computed");
         let of = self.groups.get(&group)?;
         let all = of.active.iter().chain(&of.waiting);
         all.copied().find(|slot| self.all[slot.at()].lpn == lpn && !self.all[slot.at()].failed)
@@ -91,6 +93,7 @@ impl Recoveries {
 
     /// Whether `lpn` is being rebuilt.
     pub(super) fn rebuilds(&self, group: GroupId, lpn: Lpn) -> bool {
+        debug_assert_ne!(lpn, Lpn::NONE, "no page is rebuilt");
         let Some(of) = self.groups.get(&group) else { return false };
         let mut all = of.active.iter().chain(&of.waiting).map(|slot| &self.all[slot.at()]);
         all.any(|recovery| recovery.lpn == lpn && recovery.target.is_some())
@@ -110,6 +113,7 @@ impl Recoveries {
     }
 
     pub(super) fn insert(&mut self, group: GroupId, recovery: Recovery) -> RecoverySlot {
+        assert_eq!(recovery.step, Step::InLine, "{recovery:?} has begun");
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.all[slot.at()] = recovery;
@@ -128,6 +132,7 @@ impl Recoveries {
     pub(super) fn release(&mut self, group: GroupId) {
         let of = self.groups.get_mut(&group).expect("it is locked");
         let slot = of.active.take().expect("by a reconstruction");
+        assert!(!self.free.contains(&slot), "{slot:?} ends twice");
         if of.waiting.is_empty() {
             self.groups.remove(&group);
         }
@@ -136,6 +141,7 @@ impl Recoveries {
 
     /// Lists and locks agree.
     pub(super) fn audit(&self, raid: &Raid) -> Result<(), String> {
+        assert!(self.free.len() <= self.all.len(), "more are over than were");
         let slots: Vec<RecoverySlot> = self.slots().collect();
         if slots.len() + self.free.len() != self.all.len() {
             return Err(format!("{} reconstructions of {} in line", slots.len(), self.all.len()));

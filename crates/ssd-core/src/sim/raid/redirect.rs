@@ -136,6 +136,7 @@ impl Raid {
 
     /// Pages away from home, by plane, those under way included.
     fn count_foreign(&self, ftl: &Ftl, array: &Array) -> Vec<u64> {
+        assert_eq!(array.units.len(), ftl.geo.planes as usize, "chips of another device");
         let mut foreign = foreign_pages(ftl);
         let programming = self.lines.firsts().map(|first| self.at(first));
         for update in programming.filter(|update| update.stage == Stage::Programming) {
