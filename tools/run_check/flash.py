@@ -8,6 +8,7 @@ from array import array
 from pathlib import Path
 from typing import NamedTuple
 
+from .failure import Failures
 from .inputs import (
     OPS,
     REPORT,
@@ -42,9 +43,16 @@ class Flash:
     """Pages and the map: what may be programmed, read and erased, and where live data is."""
 
     def __init__(
-        self, geometry: Geometry, requests: Requests, findings: Findings, parity: Parity
+        self,
+        geometry: Geometry,
+        requests: Requests,
+        findings: Findings,
+        parity: Parity,
+        failures: Failures,
     ) -> None:
         """Start with every block erased."""
+        self.failures = failures
+        self.lost: dict[int, int] = {}
         self.geometry = geometry
         self.requests = requests
         self.findings = findings
@@ -86,6 +94,7 @@ class Flash:
 
     def take(self, op: Op) -> None:
         """Account one operation, in order of start."""
+        self._heed_failures(op.start)
         self._commit(op.start)
         if op.lpn >= 0:
             self.map.reach(op.lpn)
@@ -98,13 +107,48 @@ class Flash:
             self._erase(op, block)
         self.busy_until[block] = max(self.busy_until[block], op.end)
 
+    def _heed_failures(self, now: int) -> None:
+        """Chips that have failed by `now` have lost their pages; spares are erased."""
+        for failure in self.failures.all:
+            pages = self.geometry.pages * self.geometry.blocks * self.geometry.planes
+            first = failure.chip * pages
+            if failure.failed <= now and not failure.has_come:
+                failure.has_come = True
+                self._commit(failure.failed)
+                for lpn, home in enumerate(self.map["home"]):
+                    if first <= home < first + pages:
+                        self.map["home"][lpn] = -1
+                        self.lost[lpn] = self.sequence_of[home]
+            if 0 < failure.replaced <= now and not failure.is_over:
+                failure.is_over = True
+                self._commit(failure.replaced)
+                for address in range(first, first + pages):
+                    self.lpn_of[address] = self.sequence_of[address] = -1
+                blocks = pages // self.geometry.pages
+                for block in range(failure.chip * blocks, (failure.chip + 1) * blocks):
+                    self.filled[block] = 0
+
     def _commit(self, now: int) -> None:
         """Switch the map for programs that ended by `now` and are not outdated."""
         while self.pending and self.pending[0][0] <= now:
-            _, _, lpn, sequence, address = heapq.heappop(self.pending)
+            end, _, lpn, sequence, address = heapq.heappop(self.pending)
             if sequence >= self.map["committed"][lpn]:
                 self.map["committed"][lpn] = sequence
                 self.map["home"][lpn] = address
+                if self.failures.all and self._is_gone(address, end):
+                    self.map["home"][lpn] = -1
+                    self.lost[lpn] = sequence
+
+    def _is_gone(self, address: int, end: int) -> bool:
+        """Tell whether a program that ended at `end` met the failure of its chip."""
+        chip = self.failures.chip_of(address)
+        return any(
+            each.chip == chip
+            and each.has_come
+            and each.failed < end
+            and not 0 < each.replaced < end
+            for each in self.failures.all
+        )
 
     def _program(self, op: Op, block: int) -> None:
         place = f"{OPS}:{op.line}"
@@ -122,6 +166,12 @@ class Flash:
             return
         if op.cause in COPIES:
             self._match_copy(op)
+        elif op.cause == "rebuild":
+            lost = self.lost.pop(op.lpn, -1)
+            # What was written without its chip has no line of its own: its sequence is greater.
+            if op.sequence < lost:
+                as_lost = f"LPN {op.lpn} as it was lost, sequence {lost}"
+                self.findings.add("rebuild", f"{OPS}:{op.line}", as_lost, op.sequence)
         else:
             self._admit(op)
         heapq.heappush(self.pending, (op.end, op.line, op.lpn, op.sequence, address))
@@ -248,6 +298,9 @@ class Flash:
         """Each acknowledged write ends on flash, unless overtaken."""
         for lpn, arrival in enumerate(self.requests.last_write["arrival"]):
             if arrival < 0 or self.requests.trimmed(lpn, arrival, sys.maxsize):
+                continue
+            done = self.requests.last_completion(lpn)
+            if self.parity.may_be_missing(lpn, arrival, done, self.failures):
                 continue
             known = lpn < self.map.size
             born, done = (self.map["born"][lpn], self.map["done"][lpn]) if known else (-1, -1)

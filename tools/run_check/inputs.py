@@ -31,7 +31,17 @@ REQUEST_COLUMNS = (
 )
 STATE_COLUMNS = (*PLACE_COLUMNS, "lpn", "sequence", "valid")
 OP_KINDS = ("read", "program", "erase")
-CAUSES = ("host", "gc", "rmw", "wear", "parity", "metadata", "remap")
+CAUSES = (
+    "host",
+    "gc",
+    "rmw",
+    "wear",
+    "parity",
+    "metadata",
+    "remap",
+    "reconstruct",
+    "rebuild",
+)
 REQUEST_KINDS = ("read", "write", "trim", "flush")
 LARGEST_ID = 2**27
 LARGEST_DEVICE = 2**33

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from .crossing import Crossing
+from .failure import Failures
 from .flash import COPIES, Flash
 from .inputs import (
     CAUSES,
@@ -44,8 +45,9 @@ class Operations:
         self.measured_to = self.measured_from + report.whole("time.simulated", 0)
         interval = (self.measured_from, self.measured_to)
         self.occupancy = Occupancy(geometry, interval, findings)
-        self.parity = Parity(geometry, report, findings)
-        self.flash = Flash(geometry, requests, findings, self.parity)
+        self.failures = Failures(geometry, report, findings)
+        self.parity = Parity(geometry, report, findings, self.failures)
+        self.flash = Flash(geometry, requests, findings, self.parity, self.failures)
         self.crossing = Crossing(geometry, report, findings)
         self.counts: Counter[tuple[str, str]] = Counter()
         self.erases_within = array("q", [0]) * geometry.all_blocks
@@ -105,6 +107,7 @@ class Operations:
             if op.start >= self.measured_from and op.end <= self.measured_to:
                 self.erases_within[block] += 1
         self.occupancy.take(op)
+        self.failures.take(op)
         self.parity.take(op)
         self.flash.take(op)
         self.crossing.take(op)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from .failure import Failures
 from .inputs import OPS, Findings, Geometry, Op, Report
 from .requests import Requests
 
@@ -29,11 +30,19 @@ class Parity:
     request changes a group once: it programs the parity once, and what it programs of the group
     starts after all its reads for it have ended. At the end the pages of a group are on different
     chips, unless trims may have taken some away.
+
+    A reconstruction (causes `reconstruct` and `rebuild`) reads a group between its updates: none
+    of them runs meanwhile, or what it reads does not belong together.
     """
 
-    def __init__(self, geometry: Geometry, report: Report, findings: Findings) -> None:
+    def __init__(
+        self, geometry: Geometry, report: Report, findings: Findings, failures: Failures
+    ) -> None:
         """Read the size of the groups."""
         self.geometry = geometry
+        self.failures = failures
+        self.updated_until: dict[int, int] = defaultdict(lambda: -1)
+        self.computed_until: dict[int, int] = defaultdict(lambda: -1)
         self.findings = findings
         self.group = report.whole("config.raid.group", 0)
         self.user = report.whole("device.user_pages", 0)
@@ -51,7 +60,7 @@ class Parity:
 
     def belongs(self, op: Op, first: int, last: int) -> bool:
         """Tell whether a write of the pages `first` to `last` may read or program this one."""
-        if self.group == 0 or op.cause not in ("rmw", "parity"):
+        if self.group == 0 or op.cause not in ("rmw", "parity", "reconstruct"):
             return False
         return self.group_of(first) <= self.group_of(op.lpn) <= self.group_of(last)
 
@@ -68,7 +77,11 @@ class Parity:
 
     def take(self, op: Op) -> None:
         """Account one operation, in order of start."""
-        if self.group == 0 or op.kind == "erase" or op.cause not in ("host", "rmw", "parity"):
+        if self.group == 0 or op.kind == "erase":
+            return
+        if op.cause in ("reconstruct", "rebuild"):
+            self._computes(op)
+        if op.cause not in ("host", "rmw", "parity"):
             return
         place = f"{OPS}:{op.line}"
         if (op.cause == "parity") != (op.lpn >= self.user):
@@ -78,6 +91,10 @@ class Parity:
         if op.kind == "read" and op.cause == "host":
             return
         group = self.group_of(op.lpn)
+        if op.start < self.computed_until[group]:
+            expected = f"no update of group {group} before {self.computed_until[group]}"
+            self.findings.add("parity-lock", place, expected, f"a {op.kind} at {op.start}")
+        self.updated_until[group] = max(self.updated_until[group], op.end)
         update = self.updates.setdefault((op.request, group), Update(op.line))
         if op.kind == "read":
             update.read_until = max(update.read_until, op.end)
@@ -96,11 +113,39 @@ class Parity:
             update.data.add(op.lpn)
         self.place(op.lpn, op.channel * self.geometry.chips + op.chip)
 
+    def _computes(self, op: Op) -> None:
+        """Account an operation of a reconstruction: no update of the group is under way."""
+        group = self.group_of(op.lpn)
+        self.computed_until[group] = max(self.computed_until[group], op.end)
+        if op.start < self.updated_until[group]:
+            expected = f"group {group} read after its update, at {self.updated_until[group]}"
+            self.findings.add("parity-lock", f"{OPS}:{op.line}", expected, f"one at {op.start}")
+        if op.kind == "program":
+            self.place(op.lpn, op.channel * self.geometry.chips + op.chip)
+
+    def home(self, lpn: int) -> int:
+        """Return the chip at home on which `lpn` is, counted over the device."""
+        channels, chips = self.geometry.channels, self.geometry.chips
+        group = self.group_of(lpn)
+        stripe, k = divmod(group, channels * chips // self.group)
+        parity = self.group - 1 - stripe % self.group
+        member = lpn - group * (self.group - 1)
+        member = parity if lpn >= self.user else member + (member >= parity)
+        striped = k * self.group + member
+        return striped % channels * chips + striped // channels
+
+    def may_be_missing(self, lpn: int, since: int, until: int, failures: Failures) -> bool:
+        """Tell whether a write of `lpn` from `since` to `until` may have met a missing chip."""
+        return self.group > 0 and failures.is_missing(self.home(lpn), since, until)
+
     def finish(self, requests: Requests) -> None:
         """Check what an update has done in all, and where the pages of each group are."""
         complete = requests.complete
         for (request, group), update in self.updates.items():
-            if complete and update.parity != 1:
+            parity = self.user + group
+            times = (requests.arrival(request), requests.completion(request))
+            without = self.may_be_missing(parity, *times, self.failures)
+            if complete and update.parity != 1 and not (without and update.parity == 0):
                 expected = f"1 program of the parity of group {group} for request {request}"
                 self.findings.add("parity-once", f"{OPS}:{update.line}", expected, update.parity)
             most = self.group - 1

@@ -41,7 +41,7 @@ class Requests:
         self.findings = findings
         self.table = Table("arrival", "completion", "lpn", "pages", "kind")
         self.totals = {kind: KindTotals() for kind in REQUEST_KINDS}
-        self.last_write = Table("arrival")
+        self.last_write = Table("arrival", "completion")
         self.trims: dict[int, list[tuple[int, int]]] = {}
         self.count = 0
         self.buffered = report.whole("config.host.write_buffer_pages", 0) > 0
@@ -88,8 +88,10 @@ class Requests:
         if kind == "write" and pages > 0:
             self.last_write.reach(lpn + pages)
             newest = self.last_write["arrival"]
+            ended = self.last_write["completion"]
             for page in range(lpn, lpn + pages):
                 newest[page] = max(newest[page], arrival)
+                ended[page] = max(ended[page], completion)
         if number >= first_measured:
             self._count(self.totals[kind], latency, max(pages, 0), parts)
 
@@ -112,6 +114,10 @@ class Requests:
     def completion(self, number: int) -> int:
         """Return the completion (ns) of a request, -1 where unknown."""
         return self.table["completion"][number] if self.known(number) else -1
+
+    def last_completion(self, lpn: int) -> int:
+        """Return when the last write of `lpn` completed."""
+        return self.last_write["completion"][lpn]
 
     def trimmed(self, lpn: int, born: int, until: int) -> bool:
         """Tell whether a trim that arrived in [born, until] killed what was written at `born`."""

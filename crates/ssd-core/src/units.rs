@@ -42,6 +42,8 @@ id!(/// Slot of an operation in the controller; while it carries the newest data
     OpSlot);
 id!(/// Slot of an update of a parity group.
     UpdateSlot);
+id!(/// Slot of a reconstruction: a page of a parity group that is computed from the others.
+    RecoverySlot);
 id!(/// Slot of a request that has arrived and not completed.
     RequestSlot);
 

@@ -331,7 +331,7 @@ fn the_selective_path_needs_no_interconnect() {
     for (read, program) in copies(&log) {
         assert_eq!((took(&read), took(&program)), (50 + 20 + 7 + 11, 527));
     }
-    assert_eq!(ssd.measured().controller.traversals, [0; 7]);
+    assert_eq!(ssd.measured().controller.traversals, [0; Cause::ALL.len()]);
 }
 
 /// Wherever a run stops, its log holds what it has counted: the selective path begins no program while the

@@ -163,6 +163,11 @@ update = "read-modify"
 redirect = { policy = "deferred-gc" }
 queue = 10
 read_buffer_pages = 16
+reads = "reconstruct-if-busy"
+fail = [{ chip = 0, at = "1 ms" }, { chip = 3, at = "2 s" }]
+spares = 2
+rebuild_rate = "20 MB/s"
+rebuild_window = 8
 [gc]
 trigger = "on-demand"
 [workload]

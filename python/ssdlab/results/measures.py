@@ -235,6 +235,10 @@ class Waf:
     """The device's own metadata."""
     remap: float | None
     """Remapping of pages by their owner."""
+    reconstruct: float | None
+    """A page of a parity group that is computed from the others, for a read of the host."""
+    rebuild: float | None
+    """A page that a failed chip held, for the spare."""
 
 
 @dataclass(frozen=True)
@@ -263,6 +267,14 @@ class Raid:
     """Updates that waited for room in one of their pools."""
     deferred_gcs: int
     """Blocks whose collection began while no request waited for their chip."""
+    reconstructed_pages: int
+    """Pages that the host read and that were computed from the others of their group, because their
+    chip collected (`raid.reads`) or had failed. Reads of one page at a time share a
+    reconstruction."""
+    reconstructions: int
+    """Reconstructions, those for a rebuild included."""
+    failure: Failure | None
+    """The failure of chips; None before the first."""
 
 
 @dataclass(frozen=True)
@@ -484,6 +496,10 @@ class Counts:
     """The device's own metadata."""
     remap: int
     """Remapping of pages by their owner."""
+    reconstruct: int
+    """A page of a parity group that is computed from the others, for a read of the host."""
+    rebuild: int
+    """A page that a failed chip held, for the spare."""
 
 
 @dataclass(frozen=True)
@@ -528,6 +544,40 @@ class LatencyByOp:
     """TRIMs."""
     flush: LatencyStats
     """Flushes."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Failed chips (`raid.fail`): how long the device was degraded, and what it cost.
+
+    The device is degraded from the failure of a chip until a spare stands in its place and every
+    page that it held has been rebuilt, overwritten or trimmed.
+    """
+
+    chips: tuple[int, ...]
+    """The chips that have failed, counted over the device, in the order of their failures."""
+    failed_at: tuple[int, ...]
+    """When they failed, simulated nanoseconds."""
+    replaced_at: tuple[int, ...]
+    """When a spare took the place of each, simulated nanoseconds; 0: never."""
+    degraded: int
+    """Time that the device was degraded, in the measurement."""
+    pages_lost: int
+    """Pages that were lost when their chip failed, parity included."""
+    pages_rebuilt: int
+    """Pages rebuilt: each read from the others of its group and programmed, both with the cause
+    `rebuild`."""
+    pages_not_programmed: int
+    """Pages of updates, parity included, that were not programmed because their chip was gone."""
+    pages_left: int
+    """Pages that are lost at the end of the run: the others of their groups determine them."""
+    gone: tuple[int, ...]
+    """The pages of the host that are gone for good, as two of their group were lost: the run has
+    ended."""
+    read: LatencyStats
+    """Latencies of reads that completed while the device was degraded."""
+    write: LatencyStats
+    """Latencies of writes that completed while the device was degraded."""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ use gc::victim::{Victim, VictimPolicy};
 use owners::Owners;
 use plugs::Plugs;
 use raid::Groups;
+use raid::lost::Lost;
 use snapshot::shape::Shape;
 use space::Space;
 use wear::Wear;
@@ -77,6 +78,8 @@ pub struct Ftl {
     policy_declines: bool,
     /// Parity groups, if the device has them.
     pub groups: Option<Box<Groups>>,
+    /// Which pages of the groups a failed chip has taken, if one may fail.
+    pub lost: Option<Box<Lost>>,
     /// Pages programmed for parity groups that have not been committed.
     landed: u64,
     rng: Stream,
@@ -114,6 +117,7 @@ impl Ftl {
             seals: 0,
             policy_declines: false,
             groups: Groups::new(config, &geo).map(Box::new),
+            lost: Lost::new(config, &geo).map(Box::new),
             landed: 0,
             rng: Stream::new(config.run.seed, "victim"),
             shape: Shape::of(config),

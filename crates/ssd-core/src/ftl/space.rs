@@ -43,6 +43,7 @@ mod at_rest;
 mod free_list;
 mod frontiers;
 mod held;
+mod renew;
 mod room;
 
 pub(super) use at_rest::Ground;

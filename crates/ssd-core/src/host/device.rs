@@ -80,6 +80,23 @@ pub enum DeviceError {
         /// The largest representable time.
         limit_ns: u64,
     },
+    /// Two pages of a parity group were lost.
+    #[error(
+        "data are lost: at {at_ns} ns {count} pages of the host cannot be restored, as two chips of their parity \
+         groups hold no data of theirs any more (chips {chips}): LPN {some}"
+    )]
+    DataLost {
+        /// When.
+        at_ns: u64,
+        /// The chips that have failed.
+        chips: String,
+        /// How many pages of the host.
+        count: u64,
+        /// The first of them.
+        some: String,
+        /// All of them.
+        lpns: Vec<u32>,
+    },
     /// Requests wait and no event is left that could complete them.
     #[error(
         "stalled: {outstanding} requests wait (the first is request {first}) and nothing is running: {reason}"

@@ -26,6 +26,10 @@ words! {
         Metadata = "metadata",
         /// Remapping of pages by their owner.
         Remap = "remap",
+        /// A page of a parity group that is computed from the others, for a read of the host.
+        Reconstruct = "reconstruct",
+        /// A page that a failed chip held, for the spare.
+        Rebuild = "rebuild",
     }
 }
 

@@ -9,6 +9,7 @@ pub mod build;
 pub mod columns;
 pub mod counters;
 pub mod declare;
+pub mod degraded;
 pub mod describe;
 pub mod distributions;
 pub mod form;
@@ -33,6 +34,7 @@ use counters::{
     BufferCounts, Cause, ControllerCounts, FlashCounts, GcCounts, HostCounts, InSystem, MoveCounts,
     PartSums, Parts, RaidCounts, WearCounts,
 };
+use degraded::Degraded;
 use histogram::Histogram;
 use latency::Latencies;
 use series::{Gauges, IntervalLatency, Sample, Series};
@@ -61,6 +63,8 @@ pub struct Measurements {
     pub controller: ControllerCounts,
     /// Parity groups.
     pub raid: RaidCounts,
+    /// The loss of chips, if one has failed.
+    pub degraded: Option<Box<Degraded>>,
     /// Latencies.
     pub latencies: Latencies,
     /// Where the time of reads went.
@@ -92,6 +96,7 @@ impl Measurements {
             buffer: BufferCounts::default(),
             controller: ControllerCounts::default(),
             raid: RaidCounts::default(),
+            degraded: None,
             latencies: Latencies::new(split),
             read_parts: PartSums::default(),
             write_parts: PartSums::default(),
@@ -110,7 +115,11 @@ impl Measurements {
         in_system.restart(at.0);
         let fresh = Measurements::new(Nanos(self.series.interval_ns), self.latencies.split);
         let warmup = self.warmup + self.host.submitted.iter().sum::<u64>();
-        *self = Measurements { since: at, warmup, in_system, ..fresh };
+        let mut degraded = self.degraded.take();
+        if let Some(degraded) = &mut degraded {
+            degraded.restart(at);
+        }
+        *self = Measurements { since: at, warmup, in_system, degraded, ..fresh };
     }
 
     /// A request of kind `op` arrives. Called at that instant, in order with the completions.
@@ -127,6 +136,9 @@ impl Measurements {
         self.in_system.leave(at.0);
         self.host.completed[request.op as usize] += 1;
         self.latencies.record(request.op, request.volume, request.stream, latency.0);
+        if let Some(degraded) = &mut self.degraded {
+            degraded.complete(request.op, latency.0);
+        }
         match request.op {
             Op::Read => {
                 debug_assert_eq!(parts.total(), latency.0, "parts of a read: {parts:?}");

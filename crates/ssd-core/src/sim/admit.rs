@@ -151,7 +151,9 @@ impl Ssd {
         let plane = on_flash.map_or(PlaneId(0), |ppn| self.ftl.geo.plane_of(ppn));
         let op = self.host_op(Work::HostRead { part, rest: Ppn::NONE }, lpn, plane);
         let slot = self.array.ops.insert(op);
-        if on_flash.is_some() {
+        if self.recovers && self.recovers_at_once(slot, on_flash) {
+            self.recover(slot);
+        } else if on_flash.is_some() {
             self.enqueue(slot, R_HOST);
         } else {
             self.serve(slot);

@@ -49,6 +49,9 @@ impl Ssd {
             self.promote(pool, self.gc.agenda.demand(&view));
             return;
         }
+        if self.pool_is_dead(pool) {
+            return;
+        }
         let gc = &mut self.gc;
         let turn = InTurn { turns: &gc.turns, in_turn };
         match gc.agenda.next(&mut self.ftl, &view, &turn) {

@@ -31,6 +31,7 @@ impl Ssd {
         if ended.host {
             self.gc.note_idle(unit, &mut self.array);
         }
+        self.note_end::<FULL>();
     }
 
     /// So have the operations that ran with it.
@@ -80,9 +81,14 @@ impl Ssd {
             Work::GroupWrite { update, .. } => {
                 let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
                 self.program_ends::<true>(slot, lpn, ppn);
-                self.group_write_ends(ppn, update, &parts);
+                self.group_write_ends(slot, update, &parts);
             }
             Work::GroupTrim { .. } => unreachable!("a TRIM of {lpn:?} has run"),
+            Work::RecoveryRead { recovery, .. } => {
+                let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
+                self.recovery_read_ends(slot, recovery, &parts);
+            }
+            Work::RebuildWrite { recovery } => self.rebuild_write_ends(slot, recovery),
         }
     }
 
@@ -125,7 +131,7 @@ impl Ssd {
 
     /// The page of the operation in `slot` is on flash from now on.
     #[inline(always)]
-    fn program_ends<const FULL: bool>(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) {
+    pub(super) fn program_ends<const FULL: bool>(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) {
         debug_assert!(self.ftl.flash.is_torn(ppn), "{ppn:?} is not being programmed");
         self.ftl.flash.end_program(ppn, lpn);
         if FULL && self.ftl.flash.keeps_contents() {
@@ -313,6 +319,8 @@ impl Ssd {
                 Timer::CameIn(slot) => self.page_is_in(slot),
                 Timer::Decoded(slot) => self.page_is_decoded(slot),
                 Timer::Idle(unit) => self.gc.idle_units.push(unit),
+                Timer::ChipFails(number) => self.chip_fails(number),
+                Timer::Rebuild => self.rebuild_is_due(),
             }
         }
         self.array.arm_timers();
@@ -372,7 +380,9 @@ impl Ssd {
     fn sequence_of(&self, slot: OpSlot) -> u64 {
         let op = &self.array.ops[slot];
         match op.work {
-            Work::HostWrite { .. } | Work::GroupWrite { .. } => op.sequence,
+            Work::HostWrite { .. } | Work::GroupWrite { .. } | Work::RebuildWrite { .. } => {
+                op.sequence
+            }
             Work::GcWrite(moved) | Work::GcCopyback(moved) => self.ftl.flash.sequence(moved.source),
             Work::Erase { .. } => 0,
             _ => self.ftl.flash.sequence(op.ppn),
@@ -388,7 +398,7 @@ impl Ssd {
             Work::Erase { first, .. } => first,
             _ => op.ppn,
         };
-        let request = op.kind().is_host().then(|| self.request_of(slot));
+        let request = if op.kind().is_host() { self.request_of(slot) } else { None };
         let what = match op.kind() {
             kind if kind.is_read() => FlashOp::Read,
             OpKind::Erase => FlashOp::Erase,
@@ -470,7 +480,7 @@ impl Ssd {
 }
 
 /// Give the bytes and the digest of one page read to its request.
-fn deliver(
+pub(super) fn deliver(
     content: &mut super::ledger::content::Content,
     requests: &mut super::front::request::Requests,
     part: Part,

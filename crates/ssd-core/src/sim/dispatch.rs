@@ -201,7 +201,7 @@ impl Ssd {
     /// The page that a host read or the read of a read-modify-write would read now.
     pub(super) fn read_target(&self, slot: OpSlot) -> Option<Ppn> {
         let op = &self.array.ops[slot];
-        if op.kind() == OpKind::GroupRead {
+        if matches!(op.kind(), OpKind::GroupRead | OpKind::RecoveryRead) {
             return self.ftl.owners.committed(op.lpn);
         }
         debug_assert!(matches!(op.kind(), OpKind::HostRead | OpKind::RmwRead), "it reads nothing");
@@ -231,7 +231,8 @@ impl Ssd {
     #[inline]
     pub(crate) fn write_target(&self, unit: usize, slot: OpSlot) -> Option<PlaneId> {
         let op = &self.array.ops[slot];
-        let writes = matches!(op.kind(), OpKind::HostWrite | OpKind::GroupWrite);
+        let writes =
+            matches!(op.kind(), OpKind::HostWrite | OpKind::GroupWrite | OpKind::RebuildWrite);
         debug_assert!(writes, "a {:?} writes nothing", op.kind());
         let here = self.write_plane(unit, op.plane, op.stream(), &[]);
         let target = here.or_else(|| self.other_plane(op.plane, op.stream()));

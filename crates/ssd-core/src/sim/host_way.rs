@@ -83,6 +83,10 @@ impl Ssd {
                 let update = self.array.ops[slot].update().expect("a read for an update");
                 self.page_of_group_is_read(slot, update, &parts);
             }
+            OpKind::RecoveryRead => {
+                let recovery = self.array.ops[slot].recovery().expect("a read for one");
+                self.page_of_recovery_is_read(slot, recovery, &parts);
+            }
             _ => {
                 let moved = *self.array.ops[slot].moved();
                 self.gc_decoded::<true>(slot, moved);

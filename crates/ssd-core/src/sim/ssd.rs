@@ -2,11 +2,12 @@
 //! (`instant`).
 
 use super::array::Array;
+use super::array::event::Timer;
 use super::collector::Collector;
 use super::front::Front;
 use super::ledger::Ledger;
 use super::raid::Raid;
-use crate::config::Config;
+use crate::config::{Config, GroupReads};
 use crate::ftl::Ftl;
 use crate::ftl::plugs::{Fault, Plugs};
 use crate::ftl::snapshot::DeviceSnapshot;
@@ -39,6 +40,8 @@ pub struct Ssd {
     pub(super) plugs: Plugs,
     /// Triggers or the redirection have to know of every operation of the host that is queued.
     watches_queues: bool,
+    /// Reads of the host may be answered by reconstructions.
+    pub(super) recovers: bool,
     /// Updates of groups may find room, or the redirection a write, at the end of this instant.
     pub(super) groups_due: bool,
     /// The loop that its configuration needs.
@@ -81,6 +84,7 @@ impl Ssd {
             until_audit: 0,
             plugs: plugs.clone(),
             watches_queues: false,
+            recovers: config.raid.reads != GroupReads::Home || !config.raid.fail.is_empty(),
             groups_due: false,
             machine: Loop::Full,
             ftl,
@@ -92,6 +96,9 @@ impl Ssd {
         }
         // A unit that the host never uses is idle from the start.
         (0..ssd.array.units.len()).for_each(|unit| ssd.gc.arm_idle_timer(unit, &mut ssd.array));
+        for (number, failure) in (0..).zip(&config.raid.fail) {
+            ssd.array.set_timer(Nanos(failure.at_ns), Timer::ChipFails(number));
+        }
         ssd
     }
 
@@ -112,7 +119,7 @@ impl Ssd {
         let one_plane = geo.planes_per_unit() == 1 && geo.planes_per_pool() == 1;
         let keeps = self.ledger.keeps_more_than_numbers() || self.ftl.flash.keeps_contents();
         let own = !self.plugs.any() && self.front.writes_go_straight;
-        let own = own && !self.gc.agenda.watches_requests();
+        let own = own && !self.gc.agenda.watches_requests() && self.ftl.lost.is_none();
         one_plane && own && !keeps && self.array.is_plain() && self.gc.is_plain()
     }
 
@@ -141,6 +148,7 @@ impl Ssd {
         self.array.audit_way(self.gc.pages_read.iter().sum())?;
         self.gc.audit(&self.ftl)?;
         self.raid.as_ref().map_or(Ok(()), |raid| raid.audit(&self.ftl, &self.array))?;
+        self.audit_lost()?;
         self.audit_buffer()
     }
 
@@ -238,6 +246,8 @@ impl Ssd {
     pub fn quiesce(&mut self) -> Result<(), DeviceError> {
         assert!(!self.array.quiescing, "the device stops already");
         self.array.quiescing = true;
+        self.array.timers.forget_failures();
+        self.array.arm_timers();
         while let Some(t) = self.array.events.next_time() {
             self.advance_to(t)?;
             self.begin_instant::<true>();
@@ -385,6 +395,14 @@ impl Device for Ssd {
             let (requests, operations) = (self.outstanding(), self.array.ops.len());
             return Err(DeviceError::Busy(format!(
                 "{requests} requests and {operations} flash operations are under way"
+            )));
+        }
+        if let Some(lost) = self.ftl.lost.as_deref()
+            && (lost.count() > 0 || lost.misses_a_chip())
+        {
+            return Err(DeviceError::Busy(format!(
+                "it is degraded: a chip has failed, and {} pages are lost and not rebuilt (raid.spares)",
+                lost.count()
             )));
         }
         let snapshot = self.ftl.snapshot(self.front.sequence).map_err(DeviceError::Busy)?;

@@ -49,11 +49,7 @@ impl Ssd {
         let Some(ppn) = self.read_target(slot) else {
             // Overwritten or trimmed while it waited: no flash operation.
             self.leave_queue(unit, slot);
-            if self.array.ops[slot].kind() == OpKind::HostRead {
-                self.serve(slot);
-            } else {
-                self.rmw_becomes_write(slot);
-            }
+            self.read_finds_nothing(slot);
             return false;
         };
         let plane = self.ftl.geo.plane_of(ppn);
@@ -121,7 +117,7 @@ impl Ssd {
     ) {
         let op = &mut self.array.ops[slot];
         let (stream, lpn) = (self.ftl.space.host_stream(op.stream()), op.lpn);
-        if GROUPS && op.kind() == OpKind::GroupWrite {
+        if GROUPS && matches!(op.kind(), OpKind::GroupWrite | OpKind::RebuildWrite) {
             return self.bind_in_group(slot, plane, stream);
         }
         debug_assert_eq!(op.kind(), OpKind::HostWrite, "{lpn:?} is bound and not written");
@@ -145,8 +141,13 @@ impl Ssd {
         let (cause, lpn) = (op.cause(), op.lpn);
         assert!(lpn.0 < self.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
         op.plane = plane;
-        op.ppn = self.ftl.bind_group(plane, stream, cause == Cause::Parity);
-        self.raid.as_deref_mut().expect("a device with parity").program_starts(plane);
+        op.ppn = self.ftl.bind_group(plane, stream, cause != Cause::Host);
+        let recovery = op.recovery();
+        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        match recovery {
+            Some(recovery) => raid.recoveries.is_bound(recovery),
+            None => raid.program_starts(plane),
+        }
         self.ftl.owners.prefetch(lpn);
         self.ledger.measured.flash.programs[cause.at()] += 1;
         if cause == Cause::Host {

@@ -249,20 +249,24 @@ impl Ssd {
         }
     }
 
-    /// Number of the request behind the host operation in `slot`.
+    /// Number of the request behind the host operation in `slot`; a page is rebuilt for none.
     #[inline(never)]
-    pub(crate) fn request_of(&self, slot: OpSlot) -> u64 {
+    pub(crate) fn request_of(&self, slot: OpSlot) -> Option<u64> {
         let op = &self.array.ops[slot];
         debug_assert!(op.kind().is_host(), "{:?} serves no request", op.kind());
         if let (Some(update), Some(raid)) = (op.update(), &self.raid) {
-            return self.front.requests.at(raid.request_of(update)).id;
+            return Some(self.front.requests.at(raid.request_of(update)).id);
         }
-        match &self.front.buffer {
+        if let (Some(recovery), Some(raid)) = (op.recovery(), &self.raid) {
+            let reader = raid.recoveries.first_reader(recovery)?;
+            return Some(self.front.requests.at(self.array.ops[reader].part().request).id);
+        }
+        Some(match &self.front.buffer {
             Some(buffer) if matches!(op.kind(), OpKind::HostWrite | OpKind::RmwRead) => {
                 buffer.held(slot).request
             }
             _ => self.front.requests.at(op.part().request).id,
-        }
+        })
     }
 
     /// Pages of writes in the buffer, those on their way to flash included.

@@ -64,7 +64,7 @@ pub(crate) const NEEDS: &[Need<Config>] = &[
         "host.write_buffer_pages",
     ),
     need(
-        &["raid.update", "raid.redirect", "raid.read_buffer_pages"],
+        &["raid.update", "raid.redirect", "raid.read_buffer_pages", "raid.reads", "raid.fail"],
         &["raid.group"],
         |c| c.raid.group > 0,
         "raid.group",
@@ -74,6 +74,13 @@ pub(crate) const NEEDS: &[Need<Config>] = &[
         &["raid.redirect"],
         |c| c.raid.redirect.policy != "none",
         "a raid.redirect",
+    ),
+    need(&["raid.spares"], &["raid.fail"], |c| !c.raid.fail.is_empty(), "a raid.fail"),
+    need(
+        &["raid.rebuild_rate", "raid.rebuild_window"],
+        &["raid.spares"],
+        |c| c.raid.spares > 0,
+        "raid.spares of at least 1: without a spare chip nothing is rebuilt",
     ),
     need(
         &["controller.retry_limit", "controller.retry_factor"],

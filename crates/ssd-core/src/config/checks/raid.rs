@@ -72,6 +72,18 @@ pub(super) fn parts(config: &Config) -> Option<String> {
     (!wrong.is_empty()).then(|| format!("parity groups need {}", wrong.join(" and ")))
 }
 
+/// The chips that fail exist.
+pub(super) fn failures(config: &Config) -> Option<String> {
+    let chips = config.chips();
+    let missing = config.raid.fail.iter().find(|failure| u64::from(failure.chip) >= chips)?;
+    assert!(chips > 0, "a device without chips");
+    Some(format!(
+        "there is no chip {}: use 0 to {} (channel * device.chips_per_channel + chip)",
+        missing.chip,
+        chips - 1
+    ))
+}
+
 /// What the redirection needs to know of a chip, and the room for what it redirects.
 pub(super) fn redirection(config: &Config) -> Option<String> {
     let redirect = &config.raid.redirect;

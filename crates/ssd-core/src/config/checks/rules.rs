@@ -43,6 +43,7 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
         raid::places,
     ),
     check(&["raid.group", "host.write_buffer_pages", "precondition.steady_state"], raid::parts),
+    check(&["raid.fail", "device.channels", "device.chips_per_channel"], raid::failures),
     check(
         &["raid.redirect", "raid.group", "gc.trigger", "timing.busy_unit", "device"],
         raid::redirection,
@@ -317,6 +318,8 @@ fn without_time(config: &Config) -> Option<String> {
         ("host.write_buffer_pages", host.write_buffer_pages > 0),
         ("host.link_rate", host.link_bytes_per_s.is_some()),
         ("raid.read_buffer_pages", config.raid.read_buffer_pages > 0),
+        ("raid.reads", config.raid.reads != GroupReads::Home),
+        ("raid.fail", !config.raid.fail.is_empty()),
         ("controller.host_ecc_time", controller.host_ecc_ns > 0),
         ("controller.retry_probability", controller.retry_probability > 0.0),
         ("controller.retry_growth", controller.retry_growth > 0.0),

@@ -28,7 +28,7 @@ pub use host::Host;
 pub use interconnect::Interconnect;
 pub use metrics::Metrics;
 pub use precondition::Precondition;
-pub use raid::Raid;
+pub use raid::{ChipFailure, Raid};
 pub use run::Run;
 pub(crate) use run::is_folder_name;
 pub use sched::Sched;

@@ -18,8 +18,101 @@ crate::config_table! {
         read_buffer_pages: int(0, 1 << 24) => read_buffer_pages: u32 = 0,
             "Pages last read for the update of a parity that the controller keeps: they are not read again \
             until they are overwritten; 0: none.";
+        reads: word() => reads: GroupReads = GroupReads::Home,
+            "Where the host reads a page.";
+        fail: special(FAIL) => fail: Vec<ChipFailure> = Vec::new(),
+            "Failures of chips: { chip, at }, or a list of them. Chips are counted as \
+            `channel * device.chips_per_channel + chip`; `at` is a simulated time.";
+        spares: int(0, 64) => spares: u32 = 0,
+            "Spare chips: each replaces a failed one, and the pages that are lost are rebuilt; 0: the device \
+            stays degraded.";
+        rebuild_rate: special(REBUILD_RATE) => rebuild_rate: Option<u64> = None,
+            "Most bytes a second that are rebuilt. \"unlimited\": only `rebuild_window` limits it.";
+        rebuild_window: int(1, 4096) => rebuild_window: u32 = 4,
+            "Pages rebuilt at a time.";
     }
 }
+
+/// A chip fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ChipFailure {
+    /// Counted over the device.
+    pub chip: u32,
+    /// When.
+    pub at_ns: u64,
+}
+
+static FAIL: Special<Config> = Special {
+    form: "{ chip, at }, a list of them, or \"none\"",
+    default: Some("none"),
+    read: |draft, errors, path, node| {
+        let items = match &node.said {
+            Said::Text(none) if none == "none" => &[],
+            Said::List(items) => &items[..],
+            _ => std::slice::from_ref(node),
+        };
+        let before = errors.count();
+        let mut all = Vec::new();
+        for item in items {
+            let Said::Table(table) = &item.said else {
+                let example = "{ chip = 3, at = \"10 ms\" }, a list of them, or \"none\"";
+                let message = format!("found {}; expected {example}", item.found());
+                errors.add(item.place, path, message);
+                continue;
+            };
+            let mut failure = ChipFailure { chip: 0, at_ns: 0 };
+            for (key, value) in entries(errors, path, item, &["chip", "at"]) {
+                let set = match key.as_str() {
+                    "chip" => read::int(value, 0, u64::from(u32::MAX))
+                        .map(|chip| failure.chip = chip as u32),
+                    _ => read::time(value, YEAR).map(|at| failure.at_ns = at),
+                };
+                report(errors, &format!("{path}.{key}"), value, set);
+            }
+            for key in ["chip", "at"] {
+                if !table.iter().any(|(said, _)| said == key) {
+                    let message = format!("{key} is missing; expected {{ chip, at }}");
+                    errors.add(item.place, path, message);
+                }
+            }
+            all.push(failure);
+        }
+        if errors.count() == before {
+            draft.config.raid.fail = all;
+        }
+    },
+    show: |config| {
+        let shown =
+            |f: &ChipFailure| format!("{{ chip = {}, at = {:?} }}", f.chip, show_time(f.at_ns));
+        let shown: Vec<String> = config.raid.fail.iter().map(shown).collect();
+        match &shown[..] {
+            [] => None,
+            [one] => Some(one.clone()),
+            all => Some(format!("[{}]", all.join(", "))),
+        }
+    },
+    text: false,
+    types: &["string", "object", "array"],
+};
+
+static REBUILD_RATE: Special<Config> = Special {
+    form: "rate, or \"unlimited\"",
+    default: None,
+    read: |draft, errors, path, node| {
+        let rate = match node.text() {
+            Some("unlimited") => Ok(None),
+            _ => read::rate(node).map(Some),
+        };
+        let set = rate.map(|rate| draft.config.raid.rebuild_rate = rate);
+        report(errors, path, node, set);
+    },
+    show: |config| {
+        let rate = config.raid.rebuild_rate;
+        Some(quoted(&rate.map_or("unlimited".to_string(), show_rate)))
+    },
+    text: false,
+    types: TEXT,
+};
 
 impl Raid {
     /// There is no parity; then no key of the table has an effect.

@@ -181,6 +181,16 @@ crate::word_enum! {
 }
 
 crate::word_enum! {
+    /// `raid.reads`
+    GroupReads {
+        /// Where the page is, also if its chip collects.
+        Home = "home",
+        /// From the other pages of the group, if its chip collects and no other chip of the group does.
+        ReconstructIfBusy = "reconstruct-if-busy",
+    }
+}
+
+crate::word_enum! {
     /// `precondition.steady_state`
     SteadyStart {
         /// The device is filled page by page.

@@ -2,8 +2,10 @@
 //! without a device), its steps, and the audit.
 
 pub mod layout;
+pub mod lost;
 pub mod plan;
 pub mod redirect;
+mod replace;
 mod steps;
 pub mod verify;
 

@@ -43,6 +43,13 @@ impl Changes {
         *set |= 1 << position;
     }
 
+    /// Pages that do not stay.
+    #[inline]
+    #[must_use]
+    pub fn changed(&self) -> u64 {
+        self.whole | self.part | self.trimmed
+    }
+
     /// Pages of which a part is written.
     #[inline]
     #[must_use]

@@ -19,6 +19,9 @@ impl Ftl {
             }
             bit = bit.wrapping_shl(1);
         });
+        if self.lost.is_some() {
+            return self.plan_degraded(group, changes, before, kept);
+        }
         Plan::new(groups.update(), groups.data_pages(), changes, before)
     }
 

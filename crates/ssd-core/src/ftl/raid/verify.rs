@@ -42,9 +42,17 @@ impl Ftl {
         if let Some([chip, _]) = chips.array_windows().find(|[a, b]| a == b) {
             return Err(format!("{group:?} has two pages on chip {chip}: {pages:?}"));
         }
-        let has_parity = pages.iter().any(|&(lpn, _)| groups.is_parity(lpn));
-        if has_parity != pages.iter().any(|&(lpn, _)| !groups.is_parity(lpn)) {
+        let lost: Vec<Lpn> = groups.pages(group).filter(|&lpn| self.is_lost(lpn)).collect();
+        let all = || pages.iter().map(|&(lpn, _)| lpn).chain(lost.iter().copied());
+        if all().any(|lpn| groups.is_parity(lpn)) != all().any(|lpn| !groups.is_parity(lpn)) {
             return Err(format!("{group:?} has data without parity, or the reverse: {pages:?}"));
+        }
+        if !lost.is_empty() {
+            let gone = lost.iter().find(|&&lpn| self.owners.committed(lpn).is_some());
+            return match gone {
+                Some(lpn) => Err(format!("{lpn:?} of {group:?} is lost and on flash")),
+                None => Ok(()),
+            };
         }
         let mut sum = Payload::default();
         pages.iter().for_each(|&(_, ppn)| mix(&mut sum, &self.flash.payload(ppn)));

@@ -22,7 +22,7 @@ pub use gc::{Gc, RESERVE_GREEDY, Wear};
 pub use host::{Host, Requests};
 pub use latency::{Latency, LatencyByOp, LatencyParts, LatencyStats, PartMeans};
 pub use provenance::{Provenance, TraceLines};
-pub use raid::Raid;
+pub use raid::{Failure, Raid};
 pub use time::{Little, Speed, Time};
 
 use super::declare::section;

@@ -1,6 +1,8 @@
 //! Parity groups.
 
+use super::latency::LatencyStats;
 use crate::metrics::declare::section;
+use crate::metrics::degraded::Degraded;
 
 section! {
     /// Parity groups: how their parity was updated.
@@ -28,6 +30,14 @@ section! {
         waited_for_room: u64,
         /// Blocks whose collection began while nothing of the host waited.
         deferred_gcs: u64,
+        /// Reads of pages by the host that a reconstruction has answered, or will.
+        reconstructed: u64,
+        /// Reconstructions.
+        reconstructions: u64,
+        /// Pages that updates did not program because their chip was gone.
+        not_programmed: u64,
+        /// Pages rebuilt.
+        rebuilt: u64,
     }
     values(inputs) {
         let raid = &inputs.measured.raid;
@@ -40,5 +50,50 @@ section! {
         waited_for_room: u64 = raid.waited_for_room,
         /// Blocks whose collection began while no request waited for their chip.
         deferred_gcs: u64 = raid.deferred_gcs,
+        /// Pages that the host read and that were computed from the others of their group, because their chip
+        /// collected (`raid.reads`) or had failed. Reads of one page at a time share a reconstruction.
+        reconstructed_pages: u64 = raid.reconstructed,
+        /// Reconstructions, those for a rebuild included.
+        reconstructions: u64 = raid.reconstructions,
+        /// The failure of chips; `null` before the first.
+        failure: Option<Failure> = inputs.measured.degraded.as_ref().map(|_| Failure::of(inputs)),
+    }
+}
+
+section! {
+    /// Failed chips (`raid.fail`): how long the device was degraded, and what it cost.
+    ///
+    /// The device is degraded from the failure of a chip until a spare stands in its place and every page that it
+    /// held has been rebuilt, overwritten or trimmed.
+    pub struct Failure;
+    values(inputs) {
+        let none = Degraded::default();
+        let degraded = inputs.measured.degraded.as_deref().unwrap_or(&none);
+        let raid = &inputs.measured.raid;
+        let [read, write] = degraded.latencies.each_ref().map(LatencyStats::of);
+    } {
+        /// The chips that have failed, counted over the device, in the order of their failures.
+        chips: Vec<u64> = degraded.chips.iter().map(|c| u64::from(c.chip)).collect(),
+        /// When they failed, simulated nanoseconds.
+        failed_at: Vec<u64> = degraded.chips.iter().map(|c| c.failed.0).collect(),
+        /// When a spare took the place of each, simulated nanoseconds; 0: never.
+        replaced_at: Vec<u64> =
+            degraded.chips.iter().map(|c| c.replaced.map_or(0, |at| at.0)).collect(),
+        /// Time that the device was degraded, in the measurement.
+        degraded: u64 [Duration] = degraded.until(inputs.ended),
+        /// Pages that were lost when their chip failed, parity included.
+        pages_lost: u64 = degraded.pages_lost,
+        /// Pages rebuilt: each read from the others of its group and programmed, both with the cause `rebuild`.
+        pages_rebuilt: u64 = raid.rebuilt,
+        /// Pages of updates, parity included, that were not programmed because their chip was gone.
+        pages_not_programmed: u64 = raid.not_programmed,
+        /// Pages that are lost at the end of the run: the others of their groups determine them.
+        pages_left: u64 = degraded.pages_left,
+        /// The pages of the host that are gone for good, as two of their group were lost: the run has ended.
+        gone: Vec<u64> = degraded.gone.iter().map(|lpn| u64::from(lpn.0)).collect(),
+        /// Latencies of reads that completed while the device was degraded.
+        read: LatencyStats = read,
+        /// Latencies of writes that completed while the device was degraded.
+        write: LatencyStats = write,
     }
 }

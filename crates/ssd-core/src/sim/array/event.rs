@@ -209,6 +209,10 @@ pub(crate) enum Timer {
     CameIn(OpSlot),
     /// The page in this slot has crossed the link to the host.
     WentOut(OpSlot),
+    /// The chip of this entry of `raid.fail` fails.
+    ChipFails(u32),
+    /// The next page may be rebuilt.
+    Rebuild,
 }
 
 /// Timers by time, kind and order of setting.
@@ -223,6 +227,12 @@ impl Timers {
         debug_assert_ne!(at, Nanos::NEVER, "{timer:?} never fires");
         self.set += 1;
         self.heap.push(Reverse((at, self.set, timer)));
+    }
+
+    /// Forget what would only happen if the device went on.
+    pub(crate) fn forget_failures(&mut self) {
+        let goes_on = |timer: Timer| matches!(timer, Timer::ChipFails(_) | Timer::Rebuild);
+        self.heap.retain(|Reverse((.., timer))| !goes_on(*timer));
     }
 
     pub(crate) fn next_time(&self) -> Option<Nanos> {

@@ -6,7 +6,9 @@
 use super::event::Lane;
 use crate::metrics::counters::{Cause, Parts};
 use crate::nand::geometry::Geometry;
-use crate::units::{BlockId, Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RequestSlot, UpdateSlot};
+use crate::units::{
+    BlockId, Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RecoverySlot, RequestSlot, UpdateSlot,
+};
 
 /// What an operation does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +33,10 @@ pub(crate) enum OpKind {
     GroupWrite,
     /// A page of a parity group is trimmed: it holds the place of the newest data until the parity is on flash.
     GroupTrim,
+    /// Read a page of a parity group to compute another one of it.
+    RecoveryRead,
+    /// Program a page that a failed chip held.
+    RebuildWrite,
 }
 
 impl OpKind {
@@ -43,12 +49,17 @@ impl OpKind {
     #[inline(always)]
     pub(super) fn lane(self) -> Lane {
         match self {
-            OpKind::HostRead | OpKind::RmwRead | OpKind::GcRead | OpKind::GroupRead => Lane::Read,
+            OpKind::HostRead
+            | OpKind::RmwRead
+            | OpKind::GcRead
+            | OpKind::GroupRead
+            | OpKind::RecoveryRead => Lane::Read,
             OpKind::HostWrite
             | OpKind::GcWrite
             | OpKind::GcCopyback
             | OpKind::GroupWrite
-            | OpKind::GroupTrim => Lane::Program,
+            | OpKind::GroupTrim
+            | OpKind::RebuildWrite => Lane::Program,
             OpKind::Erase => Lane::Long,
         }
     }
@@ -57,7 +68,7 @@ impl OpKind {
     #[inline(always)]
     pub(crate) fn is_read(self) -> bool {
         let of_host = matches!(self, OpKind::HostRead | OpKind::RmwRead);
-        of_host || matches!(self, OpKind::GcRead | OpKind::GroupRead)
+        of_host || matches!(self, OpKind::GcRead | OpKind::GroupRead | OpKind::RecoveryRead)
     }
 }
 
@@ -131,6 +142,14 @@ pub(crate) enum Work {
     GroupTrim {
         update: UpdateSlot,
     },
+    RecoveryRead {
+        recovery: RecoverySlot,
+        /// The page is computed for the spare, not for a read of the host.
+        rebuilds: bool,
+    },
+    RebuildWrite {
+        recovery: RecoverySlot,
+    },
 }
 
 /// One operation.
@@ -187,6 +206,8 @@ impl Op {
             Work::GroupRead { .. } => OpKind::GroupRead,
             Work::GroupWrite { .. } => OpKind::GroupWrite,
             Work::GroupTrim { .. } => OpKind::GroupTrim,
+            Work::RecoveryRead { .. } => OpKind::RecoveryRead,
+            Work::RebuildWrite { .. } => OpKind::RebuildWrite,
         }
     }
 
@@ -221,6 +242,7 @@ impl Op {
             Work::RmwRead { stream, .. }
             | Work::HostWrite { stream, .. }
             | Work::GroupWrite { stream, .. } => stream,
+            Work::RebuildWrite { .. } => 0,
             _ => unreachable!("{:?} writes no page of the host", self.kind()),
         }
     }
@@ -232,6 +254,15 @@ impl Op {
             Work::GroupRead { update }
             | Work::GroupWrite { update, .. }
             | Work::GroupTrim { update } => Some(update),
+            _ => None,
+        }
+    }
+
+    /// The reconstruction that it belongs to, if it does.
+    #[inline(always)]
+    pub(crate) fn recovery(&self) -> Option<RecoverySlot> {
+        match self.work {
+            Work::RecoveryRead { recovery, .. } | Work::RebuildWrite { recovery } => Some(recovery),
             _ => None,
         }
     }
@@ -326,6 +357,8 @@ impl Op {
             Work::RmwRead { .. } | Work::GroupRead { .. } => Cause::Rmw,
             Work::GroupWrite { parity: true, .. } => Cause::Parity,
             Work::GroupWrite { .. } | Work::GroupTrim { .. } => Cause::Host,
+            Work::RecoveryRead { rebuilds: false, .. } => Cause::Reconstruct,
+            Work::RecoveryRead { .. } | Work::RebuildWrite { .. } => Cause::Rebuild,
             Work::GcRead(_) | Work::GcWrite(_) | Work::GcCopyback(_) | Work::Erase { .. } => {
                 self.job_cause()
             }

@@ -219,7 +219,7 @@ impl Unit {
     }
 
     /// The running operation and those that run with it.
-    pub(super) fn executed(&self, ops: &Slab) -> impl Iterator<Item = OpSlot> {
+    pub(crate) fn executed(&self, ops: &Slab) -> impl Iterator<Item = OpSlot> {
         let running = (self.running != OpSlot::NONE).then_some(self.running);
         running.into_iter().chain(ops.linked(self.also.head()))
     }

@@ -110,12 +110,14 @@ impl Array {
         let here = Port::Controller(channel);
         let port = |queue| Port::Queue { channel, queue };
         match op.work {
-            Work::HostRead { .. } | Work::RmwRead { .. } | Work::GroupRead { .. } => {
-                self.times.host_crosses.then_some((here, port(R_HOST)))
-            }
-            Work::HostWrite { .. } | Work::GroupWrite { .. } | Work::GroupTrim { .. } => {
-                self.times.host_crosses.then_some((port(W_HOST), here))
-            }
+            Work::HostRead { .. }
+            | Work::RmwRead { .. }
+            | Work::GroupRead { .. }
+            | Work::RecoveryRead { .. } => self.times.host_crosses.then_some((here, port(R_HOST))),
+            Work::HostWrite { .. }
+            | Work::GroupWrite { .. }
+            | Work::GroupTrim { .. }
+            | Work::RebuildWrite { .. } => self.times.host_crosses.then_some((port(W_HOST), here)),
             Work::GcRead(_) => Some((here, port(R_GC))),
             Work::GcWrite(moved) if !moved.in_buffer => Some((port(W_GC), here)),
             Work::GcWrite(_) if self.stays_on_channel(geo, slot) => None,

@@ -87,7 +87,10 @@ impl Ssd {
         let op = Op { sequence, parts, ..Op::new(work, lpn, home, self.array.now) };
         let slot = self.array.ops.insert(op);
         if let Some(content) = &mut self.ledger.content {
-            let before = content.before(old, &self.ftl.flash);
+            let before = match old {
+                Entry::Unmapped if self.ftl.is_lost(lpn) => self.ftl.reconstructed(lpn),
+                _ => content.before(old, &self.ftl.flash),
+            };
             let data = data.map(|d| &d[at..at + range.1 - range.0]);
             let payload = content.compose(lpn, sequence, range, &before, data);
             content.admit(slot, lpn, payload);
@@ -163,7 +166,7 @@ impl Ssd {
     fn holds_data(&self, lpn: Lpn) -> bool {
         debug_assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is not the host's");
         match self.ftl.owners.newest(lpn) {
-            Entry::Unmapped => false,
+            Entry::Unmapped => self.ftl.is_lost(lpn),
             Entry::Page(_) => true,
             Entry::Slot(slot) => !self.is_trim(slot),
         }
@@ -181,10 +184,11 @@ impl Ssd {
         let groups = self.ftl.parity_groups();
         let stays = |lpn: Lpn| {
             let data = !groups.is_parity(lpn) && !trimmed.contains(&lpn);
-            data && self.ftl.owners.committed(lpn).is_some()
+            data && self.ftl.holds(lpn)
         };
         debug_assert!(trimmed.iter().all(|&lpn| groups.group_of(lpn) == group), "of another group");
-        !raid.is_locked(group) && !groups.pages(group).any(stays)
+        let locked = raid.is_locked(group) || raid.recoveries.active(group).is_some();
+        !locked && !groups.pages(group).any(stays)
     }
 
     /// All data of `group`, and its parity with them, are unmapped.
@@ -194,12 +198,9 @@ impl Ssd {
         self.ledger.measured.raid.dropped += 1;
         for &lpn in trimmed.iter().chain([&parity]) {
             let (_, committed) = self.ftl.trim(lpn);
-            let page = committed.expect("a group at rest holds its data");
-            self.page_disowned(page);
-            self.wake_readers(page);
-            let raid = self.raid.as_deref_mut().expect("a device with parity");
-            raid.kept.forget(lpn);
-            raid.is_replaced(&self.ftl, lpn, page);
+            let found = self.page_is_found(lpn);
+            assert_ne!(committed.is_some(), found, "a group at rest holds its data");
+            self.page_of_group_is_replaced(lpn, committed);
         }
     }
 }

@@ -4,8 +4,12 @@
 //! one begins, in `admit`.
 
 mod admit;
+mod fail;
 mod kept;
 mod lines;
+mod rebuild;
+mod reconstruct;
+mod recoveries;
 mod redirect;
 mod update;
 
@@ -17,8 +21,10 @@ use crate::metrics::counters::Parts;
 use crate::nand::flash::Payload;
 use crate::sim::array::Array;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RequestSlot, UpdateSlot};
+use fail::Failures;
 use kept::KeptPages;
 use lines::Lines;
+use recoveries::Recoveries;
 use redirect::Chips;
 use std::collections::VecDeque;
 
@@ -75,6 +81,8 @@ struct Update {
     parity: OpSlot,
     /// Where that is, if it is not redirected.
     parity_home: PlaneId,
+    /// A page that it was to read is gone: it reads anew.
+    reads_again: bool,
 }
 
 /// All updates under way.
@@ -93,6 +101,9 @@ pub(crate) struct Raid {
     count: u64,
     /// What the redirection knows, if there is one.
     chips: Option<Chips>,
+    pub(super) recoveries: Recoveries,
+    /// If chips may fail.
+    failures: Option<Box<Failures>>,
 }
 
 impl Raid {
@@ -114,6 +125,8 @@ impl Raid {
             kept: KeptPages::new(config.raid.read_buffer_pages as usize),
             count: 0,
             chips: Chips::new(config, ftl),
+            recoveries: Recoveries::new(config.raid.reads),
+            failures: Failures::new(config, &ftl.geo),
         }))
     }
 
@@ -145,6 +158,7 @@ impl Raid {
             sum: Payload::default(),
             parity: OpSlot::NONE,
             parity_home,
+            reads_again: false,
         };
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -229,7 +243,8 @@ impl Raid {
             ftl.geo.pool_of(plane) == pool && !ftl.space.can_hold(plane, stream)
         };
         let mut waiting = self.waiting.iter().map(|&slot| self.at(slot));
-        waiting.any(|update| update.homes().any(|plane| lacks(plane, update.stream)))
+        self.failures.as_ref().is_some_and(|f| f.rebuild.lacks == Some(pool))
+            || waiting.any(|update| update.homes().any(|plane| lacks(plane, update.stream)))
     }
 
     /// Whether writes may be redirected.
@@ -266,6 +281,7 @@ impl Raid {
         if !self.waiting.iter().all(waits) {
             return Err("an update waits for room, and is elsewhere".to_string());
         }
+        self.recoveries.audit(self)?;
         self.kept.audit()
     }
 }

@@ -118,15 +118,7 @@ impl Raid {
     pub(super) fn audit_chips(&self, ftl: &Ftl, array: &Array) -> Result<(), String> {
         let Some(chips) = &self.chips else { return Ok(()) };
         assert_eq!(chips.foreign.len(), array.units.len(), "chips of another device");
-        let mut foreign = foreign_pages(ftl);
-        let programming = self.lines.firsts().map(|first| self.at(first));
-        for update in programming.filter(|update| update.stage == Stage::Programming) {
-            let data = update.data().map(|page| page.slot);
-            for slot in data.chain((update.parity != OpSlot::NONE).then_some(update.parity)) {
-                let op = &array.ops[slot];
-                foreign[op.plane.at()] += u64::from(op.plane != home(ftl, op.lpn));
-            }
-        }
+        let foreign = self.count_foreign(ftl, array);
         for plane in (0..ftl.geo.planes).map(PlaneId) {
             let queued = array.ops.linked(array.units[plane.at()].head(W_HOST));
             let waits = queued.filter(|&slot| array.ops[slot].kind() == OpKind::GroupWrite).count();
@@ -140,6 +132,37 @@ impl Raid {
             }
         }
         Ok(())
+    }
+
+    /// Pages away from home, by plane, those under way included.
+    fn count_foreign(&self, ftl: &Ftl, array: &Array) -> Vec<u64> {
+        assert_eq!(array.units.len(), ftl.geo.planes as usize, "chips of another device");
+        let mut foreign = foreign_pages(ftl);
+        let programming = self.lines.firsts().map(|first| self.at(first));
+        for update in programming.filter(|update| update.stage == Stage::Programming) {
+            let data = update.data().map(|page| page.slot);
+            for slot in data.chain((update.parity != OpSlot::NONE).then_some(update.parity)) {
+                let op = &array.ops[slot];
+                foreign[op.plane.at()] += u64::from(op.plane != home(ftl, op.lpn));
+            }
+        }
+        foreign
+    }
+
+    /// A chip has failed: what was away from home there is lost.
+    pub(super) fn recount_foreign(&mut self, ftl: &Ftl, array: &Array) {
+        if self.chips.is_some() {
+            let foreign = self.count_foreign(ftl, array);
+            self.chips.iter_mut().for_each(|chips| chips.foreign.clone_from(&foreign));
+        }
+    }
+
+    /// A page at home on `home` that was under way to `from` does not go there.
+    pub(super) fn foreign_goes(&mut self, from: PlaneId, home: PlaneId) {
+        if let Some(chips) = self.chips.as_mut().filter(|_| from != home) {
+            assert!(chips.foreign[from.at()] > 0, "a page on {from:?} was not counted");
+            chips.foreign[from.at()] -= 1;
+        }
     }
 }
 
@@ -158,6 +181,7 @@ impl Ssd {
         let program = queue == W_HOST;
         let ns = if program { self.array.times.program_ns } else { self.array.times.read_ns };
         debug_assert!(plane.0 < self.ftl.geo.planes, "{slot:?} waits nowhere");
+        let program = program && self.array.ops[slot].kind() == OpKind::GroupWrite;
         chips.queued(plane, (self.array.now, ns), program);
         self.groups_due = true;
     }
@@ -240,7 +264,7 @@ impl Ssd {
             group: number / groups.chips(),
             left,
             waiting: u64::from(chips.waiting[plane.at()]),
-            collects: self.gc.collects(pool),
+            collects: self.gc.collects(pool) || self.ftl.is_dead(plane),
             completion_ns: chips.completion[plane.at()].max(self.array.now).0,
             next_arrival_ns,
             foreign: chips.foreign[plane.at()],

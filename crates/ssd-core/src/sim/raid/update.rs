@@ -9,6 +9,7 @@
 //! - the pages it replaces, old parity included, stay valid until all new ones are programmed.
 
 use super::{Raid, Stage, Update};
+use crate::ftl::raid::lost::Lost;
 use crate::ftl::raid::verify::mix;
 use crate::ftl::raid::{MOST_CHIPS, Method};
 use crate::metrics::counters::Parts;
@@ -35,13 +36,15 @@ impl Ssd {
     pub(super) fn update_goes_on(&mut self, update: UpdateSlot) {
         debug_assert_eq!(self.raid_update(update).stage, Stage::InLine, "{update:?} has begun");
         let raid = self.raid.as_ref().expect("a device with parity");
-        if raid.at(update).pages_in.is_done() && raid.lines.is_first(update) {
+        let of = raid.at(update);
+        let is_free = raid.lines.is_first(update) && raid.recoveries.active(of.group).is_none();
+        if of.pages_in.is_done() && is_free {
             self.begin_update(update);
         }
     }
 
     /// `update` has locked its group: it reads.
-    fn begin_update(&mut self, update: UpdateSlot) {
+    pub(super) fn begin_update(&mut self, update: UpdateSlot) {
         let now = self.array.now;
         let groups = self.ftl.parity_groups();
         let raid = self.raid.as_deref_mut().expect("a device with parity");
@@ -129,11 +132,14 @@ impl Ssd {
     }
 
     /// `update` knows its parity: it programs as soon as there is room for all of its pages.
-    fn update_has_read(&mut self, update: UpdateSlot) {
+    pub(super) fn update_has_read(&mut self, update: UpdateSlot) {
         let now = self.array.now;
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         let of = &mut raid.updates[update.at()];
         assert!(of.stage == Stage::Reading && of.steps.is_done(), "{update:?} has pages to read");
+        if of.reads_again {
+            return self.update_reads_again(update);
+        }
         if of.plan.method == Method::Drop {
             of.stage = Stage::Programming;
             raid.programs(update);
@@ -155,8 +161,10 @@ impl Ssd {
         let of = self.raid.as_deref().expect("a device with parity").at(update);
         assert_eq!(of.stage, Stage::WaitsForRoom, "{update:?} holds room out of turn");
         let stream = self.ftl.space.host_stream(of.stream);
+        let lost = self.ftl.lost.as_deref();
+        let homes = || of.homes().filter(|&plane| !Lost::misses(lost, plane));
         let mut fits = true;
-        for plane in of.homes() {
+        for plane in homes() {
             if !self.ftl.space.can_hold(plane, stream) {
                 self.gc.agenda.consider(self.ftl.geo.pool_of(plane));
                 fits = false;
@@ -164,7 +172,7 @@ impl Ssd {
         }
         debug_assert!(of.homes().count() <= MOST_CHIPS, "{update:?} programs too many pages");
         if fits {
-            of.homes().for_each(|plane| self.ftl.space.hold(plane, stream));
+            homes().for_each(|plane| self.ftl.space.hold(plane, stream));
         }
         fits
     }
@@ -172,6 +180,7 @@ impl Ssd {
     /// Room may have come: updates that wait for some take it, first come first served in each pool.
     #[inline(never)]
     pub(in crate::sim) fn let_updates_in(&mut self) {
+        self.failure_goes_on();
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         raid.room_changed = false;
         debug_assert!(raid.waiting.iter().all(|&s| raid.at(s).stage == Stage::WaitsForRoom));
@@ -222,6 +231,9 @@ impl Ssd {
         }
         let pages = std::mem::take(&mut of.pages);
         raid.programs(update);
+        if self.ftl.lost.is_some() {
+            return self.program_what_is_left(update, parity, pages);
+        }
         for page in pages.iter().filter(|page| page.is_written()) {
             self.array.ops[page.slot].parts = parts;
             self.enqueue(page.slot, W_HOST);
@@ -232,9 +244,20 @@ impl Ssd {
 
     /// A page of `update` has been programmed; its time went to `parts` so far.
     #[inline(never)]
-    pub(in crate::sim) fn group_write_ends(&mut self, ppn: Ppn, update: UpdateSlot, parts: &Parts) {
+    pub(in crate::sim) fn group_write_ends(
+        &mut self,
+        slot: OpSlot,
+        update: UpdateSlot,
+        parts: &Parts,
+    ) {
+        let ppn = self.array.ops[slot].ppn;
         assert_ne!(ppn, Ppn::NONE, "{update:?} has programmed nothing");
-        self.ftl.land(ppn);
+        if self.ftl.is_dead(self.array.ops[slot].plane) {
+            self.ftl.abandon(ppn, false);
+            self.page_goes_nowhere(slot);
+        } else {
+            self.ftl.land(ppn);
+        }
         let of = self.raid_update(update);
         assert_eq!(of.stage, Stage::Programming, "{ppn:?} is programmed for {update:?}");
         of.parts = *parts;
@@ -244,19 +267,23 @@ impl Ssd {
     }
 
     /// Every page of `update` is on flash: all of them replace the old ones, and the next update of the group begins.
-    fn commit_update(&mut self, update: UpdateSlot) {
+    pub(super) fn commit_update(&mut self, update: UpdateSlot) {
         let of = self.raid_update(update);
         assert!(of.stage == Stage::Programming && of.steps.is_done(), "{update:?} has pages left");
         let (pages, parity, method) = (std::mem::take(&mut of.pages), of.parity, of.plan.method);
         let (group, request, parts) = (of.group, of.request, of.parts);
         assert!(!pages.is_empty(), "{update:?} changes nothing");
         for page in &pages {
-            let before = if page.is_written() {
-                let ppn = self.array.ops[page.slot].ppn;
+            let ppn = self.array.ops[page.slot].ppn;
+            let before = if page.is_written() && ppn == Ppn::NONE {
+                self.page_commits_as_lost(page.lpn, page.slot)
+            } else if page.is_written() {
+                self.page_is_found(page.lpn);
                 let before = self.ftl.claim_in_group(page.lpn, page.slot, ppn);
                 self.page_of_group_commits(ppn);
                 before
             } else {
+                self.page_is_found(page.lpn);
                 self.ftl.trim_in_group(page.lpn, page.slot)
             };
             self.page_of_group_is_replaced(page.lpn, before);
@@ -264,26 +291,31 @@ impl Ssd {
         }
         let lpn = self.ftl.parity_groups().parity(group);
         if method == Method::Drop {
+            self.page_is_found(lpn);
             let (_, before) = self.ftl.trim(lpn);
             self.page_of_group_is_replaced(lpn, before);
         } else {
             let ppn = self.array.ops[parity].ppn;
-            let before = self.ftl.replace_in_group(lpn, ppn);
-            self.page_of_group_commits(ppn);
+            let before = if ppn == Ppn::NONE {
+                self.parity_commits_as_lost(lpn, parity)
+            } else {
+                self.page_is_found(lpn);
+                let before = self.ftl.replace_in_group(lpn, ppn);
+                self.page_of_group_commits(ppn);
+                before
+            };
             self.page_of_group_is_replaced(lpn, before);
             self.array.ops.remove(parity);
         }
         let raid = self.raid.as_deref_mut().expect("a device with parity");
         raid.updates[update.at()].pages = pages;
-        let next = raid.remove(update);
+        raid.remove(update);
         self.part_ends(request, &parts);
-        if let Some(next) = next {
-            self.update_goes_on(next);
-        }
+        self.update_is_over(group);
     }
 
     /// `ppn` is committed: its block may be full now, and the demand of its pool may have changed.
-    fn page_of_group_commits(&mut self, ppn: Ppn) {
+    pub(super) fn page_of_group_commits(&mut self, ppn: Ppn) {
         assert!(self.ftl.owners.is_valid(ppn), "{ppn:?} has no owner");
         self.ftl.settle_landed(ppn);
         let pool = self.ftl.geo.pool_of(self.ftl.geo.plane_of(ppn));
@@ -295,7 +327,7 @@ impl Ssd {
     }
 
     /// `lpn` has been overwritten or trimmed, and `before` was its page.
-    fn page_of_group_is_replaced(&mut self, lpn: Lpn, before: Option<Ppn>) {
+    pub(super) fn page_of_group_is_replaced(&mut self, lpn: Lpn, before: Option<Ppn>) {
         if let Some(before) = before {
             debug_assert_ne!(self.ftl.owners.committed(lpn), Some(before), "{lpn:?} has not moved");
             self.page_disowned(before);

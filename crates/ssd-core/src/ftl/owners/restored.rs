@@ -1,0 +1,29 @@
+//! A page that was lost is on flash again while newer data of it are in the controller.
+
+use crate::ftl::Ftl;
+use crate::ftl::map::Entry;
+use crate::units::{Lpn, Ppn};
+
+impl Ftl {
+    /// `ppn` is the committed page under the newest data of `lpn`, which are in the controller. Returns the one before.
+    pub(in crate::ftl) fn takes_under(&mut self, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
+        let Entry::Slot(newest) = self.owners.newest(lpn) else {
+            panic!("nothing of {lpn:?} is in the controller")
+        };
+        let before = self.owners.under(newest);
+        assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
+        self.owners.under[newest.at()] = ppn;
+        self.takes_over(ppn, before);
+        before
+    }
+
+    /// The committed page of `lpn`, which is lost, is disowned; newer data in the controller stay.
+    pub(in crate::ftl) fn disown_committed(&mut self, lpn: Lpn) {
+        let committed = self.owners.committed(lpn).expect("it is on flash");
+        self.disown(committed);
+        match self.owners.newest(lpn) {
+            Entry::Slot(newest) => self.owners.under[newest.at()] = Ppn::NONE,
+            _ => self.owners.map.set(lpn, Entry::Unmapped),
+        }
+    }
+}

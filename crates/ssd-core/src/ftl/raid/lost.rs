@@ -1,0 +1,266 @@
+//! The pages that a failed chip has taken: which they are, and on which planes nothing can be written.
+//!
+//! A lost page holds data (or parity) that no flash page holds: the other pages of its group determine it. It has no
+//! committed page, and the map has no entry for it, so that nothing collects, moves or reads it by mistake. A page
+//! becomes lost when its chip fails, or when an update writes it while its chip is gone; it ceases to be lost when
+//! an update programs it, when it is rebuilt, or when it is trimmed. Of a group at most one page may be lost.
+
+use super::{Before, Changes, GroupId, Method, Plan};
+use crate::config::{Config, ParityUpdate};
+use crate::ftl::Ftl;
+use crate::ftl::map::Entry;
+use crate::ftl::raid::verify::mix;
+use crate::nand::flash::Payload;
+use crate::nand::geometry::Geometry;
+use crate::units::{Lpn, OpSlot, PlaneId, Ppn};
+use std::collections::BTreeMap;
+
+/// Lost pages, and planes without a chip.
+#[derive(Clone, Debug)]
+pub struct Lost {
+    /// Each lost page with the admission number of its data: the group holds the out-of-band areas, too.
+    pages: BTreeMap<Lpn, u64>,
+    /// Planes of which the chip has failed and has not been replaced.
+    dead: Vec<bool>,
+}
+
+impl Lost {
+    /// Of a device of which chips may fail; else `None`.
+    pub(crate) fn new(config: &Config, geo: &Geometry) -> Option<Lost> {
+        let fails = !config.raid.fail.is_empty();
+        assert!(!fails || config.raid.group > 0, "the config layer has checked it");
+        fails.then(|| Lost { pages: BTreeMap::new(), dead: vec![false; geo.planes as usize] })
+    }
+
+    /// Lost pages.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.pages.len() as u64
+    }
+
+    /// The lost pages from `from` on, ascending.
+    pub fn pages(&self, from: Lpn) -> impl Iterator<Item = Lpn> + '_ {
+        self.pages.range(from..).map(|(&lpn, _)| lpn)
+    }
+
+    /// The admission number of the data of a lost page.
+    #[must_use]
+    pub fn sequence(&self, lpn: Lpn) -> u64 {
+        debug_assert!(self.pages.contains_key(&lpn), "{lpn:?} is not lost");
+        self.pages.get(&lpn).copied().unwrap_or(0)
+    }
+
+    /// Whether some plane has no chip.
+    #[must_use]
+    pub fn misses_a_chip(&self) -> bool {
+        self.dead.contains(&true)
+    }
+
+    /// Whether the chip of `plane` is gone.
+    pub(crate) fn misses(lost: Option<&Lost>, plane: PlaneId) -> bool {
+        debug_assert_ne!(plane, PlaneId::NONE, "no plane has a chip");
+        lost.is_some_and(|lost| lost.dead[plane.at()])
+    }
+
+    /// The chip of `plane` is gone, or has been replaced.
+    pub(in crate::ftl) fn set_dead(&mut self, plane: PlaneId, dead: bool) {
+        assert_ne!(self.dead[plane.at()], dead, "the chip of {plane:?} is so already");
+        self.dead[plane.at()] = dead;
+    }
+}
+
+impl Ftl {
+    /// Whether `lpn` is lost.
+    #[inline]
+    #[must_use]
+    pub fn is_lost(&self, lpn: Lpn) -> bool {
+        debug_assert!(lpn.0 < self.geo.logical_pages, "{lpn:?} is beyond the device");
+        self.lost.as_ref().is_some_and(|lost| lost.pages.contains_key(&lpn))
+    }
+
+    /// Whether the chip of `plane` is gone.
+    #[inline]
+    #[must_use]
+    pub fn is_dead(&self, plane: PlaneId) -> bool {
+        Lost::misses(self.lost.as_deref(), plane)
+    }
+
+    /// Whether `lpn` holds committed data, on flash or lost.
+    #[must_use]
+    pub fn holds(&self, lpn: Lpn) -> bool {
+        self.owners.committed(lpn).is_some() || self.is_lost(lpn)
+    }
+
+    /// The lost page of `group`.
+    #[must_use]
+    pub fn lost_of(&self, group: GroupId) -> Option<Lpn> {
+        debug_assert!(self.groups.is_some(), "{group:?} of a device without parity");
+        let mut lost = self.parity_groups().pages(group).filter(|&lpn| self.is_lost(lpn));
+        if self.lost.is_some() { lost.next() } else { None }
+    }
+
+    /// `lpn` is lost, with data of admission number `sequence`. False: another page of its group is.
+    pub(crate) fn lose(&mut self, lpn: Lpn, sequence: u64) -> bool {
+        debug_assert_eq!(self.owners.committed(lpn), None, "{lpn:?} is on flash");
+        let alone = self.lost_of(self.parity_groups().group_of(lpn)).is_none_or(|l| l == lpn);
+        let lost = self.lost.as_deref_mut().expect("a chip has failed");
+        lost.pages.insert(lpn, sequence);
+        alone
+    }
+
+    /// `lpn` is not lost any more.
+    pub(crate) fn found(&mut self, lpn: Lpn) -> bool {
+        debug_assert!(lpn.0 < self.geo.logical_pages, "{lpn:?} is beyond the device");
+        self.lost.as_deref_mut().is_some_and(|lost| lost.pages.remove(&lpn).is_some())
+    }
+
+    /// The contents of `lpn`, computed from the committed pages of the others of its group as they are now.
+    #[must_use]
+    pub fn reconstructed(&self, lpn: Lpn) -> Payload {
+        debug_assert!(self.groups.is_some(), "{lpn:?} is in no group");
+        let groups = self.parity_groups();
+        let mut sum = Payload::default();
+        for other in groups.pages(groups.group_of(lpn)).filter(|&other| other != lpn) {
+            if let Some(page) = self.owners.committed(other) {
+                mix(&mut sum, &self.flash.payload(page));
+            }
+        }
+        sum
+    }
+
+    /// An update has written `lpn`, a page of data in `slot` with admission number `sequence`, and its chip is gone:
+    /// only the parity knows it. Returns the committed page before it; `false` if the group has lost too much.
+    pub(crate) fn lose_in_group(
+        &mut self,
+        lpn: Lpn,
+        slot: OpSlot,
+        sequence: u64,
+    ) -> (Option<Ppn>, bool) {
+        let before = self.trim_in_group(lpn, slot);
+        (before, self.lose(lpn, sequence))
+    }
+
+    /// The lost page `lpn` has been programmed to `ppn`.
+    pub(crate) fn restore_in_group(&mut self, lpn: Lpn, ppn: Ppn) {
+        assert!(self.is_lost(lpn), "{lpn:?} is restored and was not lost");
+        let before = match self.owners.newest(lpn) {
+            // Newer data are in the controller: the update that writes them waits for the group.
+            Entry::Slot(_) => self.takes_under(lpn, ppn),
+            Entry::Unmapped => self.replace_in_group(lpn, ppn),
+            Entry::Page(other) => panic!("{lpn:?} is lost, and on {other:?}"),
+        };
+        assert_eq!(before, None, "{lpn:?} was lost and had a page");
+        self.found(lpn);
+    }
+
+    /// A page programmed on a chip that has failed meanwhile is given up; `landed`: its program had ended before.
+    pub(crate) fn abandon(&mut self, ppn: Ppn, landed: bool) {
+        debug_assert!(!self.owners.is_valid(ppn), "{ppn:?} has an owner");
+        self.lost_page(self.geo.block_of(ppn));
+        if landed { self.settle_landed(ppn) } else { self.settle(ppn) }
+    }
+}
+
+impl Ftl {
+    /// [`Ftl::plan_group`] where a chip may have failed; `before`: of the pages on flash.
+    pub(super) fn plan_degraded(
+        &self,
+        group: GroupId,
+        changes: Changes,
+        before: Before,
+        kept: impl Fn(Lpn) -> bool,
+    ) -> Plan {
+        debug_assert!(self.lost.is_some(), "no page of {group:?} can be lost");
+        let groups = self.parity_groups();
+        let (mut before, mut lost) = (before, None);
+        if let Some(lpn) = self.lost_of(group) {
+            let position = groups.position(lpn);
+            before.mapped |= 1 << position;
+            if kept(lpn) {
+                before.kept |= 1 << position;
+            } else {
+                lost = Some(position);
+            }
+        }
+        let no_parity = self.is_dead(groups.home(groups.parity(group)));
+        Plan::around(groups.update(), groups.data_pages(), changes, before, (lost, no_parity))
+    }
+}
+
+impl Plan {
+    /// The update where the page at position `lost` of the group cannot be read; the parity is not written if
+    /// `no_parity`. Exactly one of both methods does without a lost page: RMW if the page stays, else RCW.
+    #[must_use]
+    pub fn around(
+        update: ParityUpdate,
+        data_pages: u32,
+        changes: Changes,
+        before: Before,
+        (lost, no_parity): (Option<u32>, bool),
+    ) -> Plan {
+        let method = match lost {
+            None => update,
+            Some(at) if at < data_pages && changes.changed() >> at & 1 == 0 => {
+                ParityUpdate::ReadModify
+            }
+            Some(_) => ParityUpdate::Reconstruct,
+        };
+        let mut plan = Plan::new(method, data_pages, changes, before);
+        if plan.method == Method::Drop {
+            return plan;
+        }
+        let on_flash = before.mapped & !before.kept & !lost.map_or(0, |at| 1 << at);
+        if no_parity {
+            (plan.reads, plan.sources) = (changes.in_part() & on_flash, 0);
+        }
+        if lost.is_some_and(|at| changes.in_part() >> at & 1 == 1) {
+            // Its rest follows from all other pages.
+            plan.reads = on_flash;
+        }
+        debug_assert!(lost.is_none_or(|at| !plan.reads(at)), "{plan:?} reads what is lost");
+        plan
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ftl::raid::Change;
+
+    #[test]
+    fn an_update_never_reads_what_is_lost_and_knows_all_that_its_parity_is_made_of() {
+        let kinds = [None, Some(Change::Whole), Some(Change::Part), Some(Change::Trim)];
+        for n in 1..5u32 {
+            let before = Before { mapped: (2 << n) - 1, kept: 0 };
+            for code in 1..4u32.pow(n) {
+                let mut changes = Changes::default();
+                for at in 0..n {
+                    if let Some(change) = kinds[(code / 4u32.pow(at) % 4) as usize] {
+                        changes.add(at, change);
+                    }
+                }
+                for lost in 0..=n {
+                    for update in
+                        [ParityUpdate::Fewest, ParityUpdate::ReadModify, ParityUpdate::Reconstruct]
+                    {
+                        let plan = Plan::around(update, n, changes, before, (Some(lost), false));
+                        assert!(!plan.reads(lost), "{changes:?} {lost}: {plan:?}");
+                        assert_eq!(plan.sources & !plan.reads, 0, "{changes:?} {lost}: {plan:?}");
+                        let needs = changes.in_part() >> lost & 1 == 1;
+                        assert!(!needs || plan.reads.count_ones() == n, "{plan:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_chip_for_the_parity_only_rests_are_read() {
+        let mut changes = Changes::default();
+        changes.add(0, Change::Whole);
+        changes.add(1, Change::Part);
+        let before = Before { mapped: 0b1111, kept: 0 };
+        let plan = Plan::around(ParityUpdate::Fewest, 3, changes, before, (Some(3), true));
+        assert_eq!((plan.reads, plan.sources), (0b010, 0));
+    }
+}

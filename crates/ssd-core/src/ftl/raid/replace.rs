@@ -1,0 +1,62 @@
+//! A chip fails, and a spare takes its place.
+
+use crate::ftl::Ftl;
+use crate::ftl::blocks::{BlockState, Fill};
+use crate::ftl::gc::victim::VictimPolicy;
+use crate::units::{Lpn, PlaneId};
+
+impl Ftl {
+    /// The chip of `planes` is gone: what was committed there is lost. Returns how many pages that are, and whether
+    /// every group can compute its lost page.
+    pub(crate) fn chip_fails(&mut self, planes: &[PlaneId]) -> (u64, bool) {
+        let lost = self.lost.as_deref_mut().expect("a chip may fail");
+        planes.iter().for_each(|&plane| lost.set_dead(plane, true));
+        let (mut count, mut whole) = (0, true);
+        for lpn in (0..self.geo.logical_pages).map(Lpn) {
+            let Some(page) = self.owners.committed(lpn) else { continue };
+            if !planes.contains(&self.geo.plane_of(page)) {
+                continue;
+            }
+            let sequence = self.flash.sequence(page);
+            self.disown_committed(lpn);
+            whole &= self.lose(lpn, sequence);
+            count += 1;
+        }
+        (count, whole)
+    }
+
+    /// A spare stands at the address of the failed chip of `planes`, on which nothing is under way: all of its blocks
+    /// are erased. Erase counts belong to the address and stay.
+    pub(crate) fn replace_chip(&mut self, planes: &[PlaneId]) {
+        let lost = self.lost.as_deref_mut().expect("a chip has failed");
+        planes.iter().for_each(|&plane| lost.set_dead(plane, false));
+        for &plane in planes {
+            let pool = self.geo.pool_of(plane);
+            for block in self.blocks.of_pool(pool) {
+                let at = block.at();
+                assert_eq!(self.blocks.valid[at], 0, "{block:?} of a spare holds data");
+                assert_eq!(self.blocks.fill[at].pending, 0, "{block:?} of a spare is programmed");
+                if self.blocks.state[at] == BlockState::Open {
+                    // The policy sees it leave as a full one.
+                    self.blocks.fill[at].bound = self.blocks.pages_per_block;
+                    self.seal(block);
+                }
+                if self.blocks.state[at] != BlockState::Sealed {
+                    let state = self.blocks.state[at];
+                    assert!(
+                        matches!(state, BlockState::Free | BlockState::Bad),
+                        "{block:?} is {state:?} while its chip is replaced"
+                    );
+                    continue;
+                }
+                self.blocks.state[at] = BlockState::Erasing;
+                self.victim.on_leave(block, &self.blocks);
+                self.blocks.state[at] = BlockState::Free;
+                self.blocks.fill[at] = Fill::default();
+                self.flash.begin_erase(block, plane);
+                self.flash.end_erase(&self.geo, block, plane);
+            }
+            self.space.renew(plane, &self.blocks);
+        }
+    }
+}

@@ -1,0 +1,476 @@
+//! A chip fails (`raid.fail`), the device goes on without it, and a spare takes its place.
+//!
+//! At the failure every committed page of the chip is lost: it has no place any more, and the others of its group
+//! determine it ([`crate::ftl::raid::lost`]). What runs on the chip at that moment ends: a read still delivers, what
+//! is programmed is given up. What waits for it goes elsewhere: reads are answered by a reconstruction, updates that
+//! wanted to read there read anew, and pages that were to be programmed there are lost, too. A job that collects there
+//! finds nothing to copy and ends with its erase. Nothing new is begun on the chip. When it is quiet, a spare, if
+//! there is one, takes its place, and the rebuild begins (`rebuild`).
+//!
+//! Two lost pages of one group cannot be restored: the run ends, and names the pages of the host.
+
+use super::rebuild::Rebuild;
+use super::{Changed, Stage};
+use crate::config::Config;
+use crate::host::device::DeviceError;
+use crate::metrics::degraded::{Degraded, FailedChip};
+use crate::nand::geometry::Geometry;
+use crate::sched::order::{R_HOST, W_HOST};
+use crate::sim::array::op::{OpKind, Work};
+use crate::sim::dispatch::Found;
+use crate::sim::join::Join;
+use crate::sim::ssd::{Ssd, fail};
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, UpdateSlot};
+
+/// Most LPNs in the text of an error.
+const MOST_NAMED: usize = 8;
+
+/// What is known of failed chips.
+pub(super) struct Failures {
+    /// The chips that fail, as in the configuration.
+    chips: Vec<u32>,
+    /// Spares left.
+    spares: u32,
+    /// Failed chips, with their place in the measurement, for which a spare is ready.
+    awaited: Vec<(u32, usize)>,
+    pub(super) rebuild: Rebuild,
+}
+
+impl Failures {
+    /// If chips fail.
+    pub(super) fn new(config: &Config, geo: &Geometry) -> Option<Box<Failures>> {
+        let chips: Vec<u32> = config.raid.fail.iter().map(|failure| failure.chip).collect();
+        debug_assert!(chips.iter().all(|&chip| chip < geo.planes / geo.planes_per_chip), "no chip");
+        let rebuild = Rebuild::new(config);
+        let spares = config.raid.spares;
+        (!chips.is_empty())
+            .then(|| Box::new(Failures { chips, spares, awaited: Vec::new(), rebuild }))
+    }
+}
+
+impl Ssd {
+    /// The planes of `chip`.
+    fn planes_of_chip(&self, chip: u32) -> Vec<PlaneId> {
+        debug_assert!(chip < self.ftl.geo.planes / self.ftl.geo.planes_per_chip, "no chip {chip}");
+        let geo = &self.ftl.geo;
+        (0..geo.planes).map(PlaneId).filter(|&plane| geo.chip_of(plane) == chip).collect()
+    }
+
+    /// Whether the chip of `pool`, which has one plane, is gone.
+    #[inline]
+    pub(in crate::sim) fn pool_is_dead(&self, pool: PoolId) -> bool {
+        debug_assert!(pool.0 < self.ftl.geo.pools, "there is no {pool:?}");
+        self.ftl.lost.is_some()
+            && self.ftl.geo.planes_of_pool(pool).any(|plane| self.ftl.is_dead(PlaneId(plane)))
+    }
+
+    pub(super) fn failures(&mut self) -> &mut Failures {
+        debug_assert!(self.ftl.lost.is_some(), "no chip may fail");
+        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        raid.failures.as_deref_mut().expect("chips may fail")
+    }
+
+    fn degraded(&mut self) -> &mut Degraded {
+        debug_assert!(self.ftl.lost.is_some(), "no chip may fail");
+        self.ledger.measured.degraded.get_or_insert_default()
+    }
+
+    /// The chip of entry `number` of `raid.fail` fails.
+    #[inline(never)]
+    pub(in crate::sim) fn chip_fails(&mut self, number: u32) {
+        let (now, chip) = (self.array.now, self.failures().chips[number as usize]);
+        let planes = self.planes_of_chip(chip);
+        assert!(!planes.is_empty(), "chip {chip} has no plane");
+        if planes.iter().any(|&plane| self.ftl.is_dead(plane)) {
+            return;
+        }
+        let degraded = self.degraded();
+        let place = degraded.chips.len();
+        degraded.chips.push(FailedChip { chip, failed: now, replaced: None });
+        let (lost, whole) = self.ftl.chip_fails(&planes);
+        self.degraded().pages_lost += lost;
+        let failures = self.failures();
+        if failures.spares > 0 {
+            failures.spares -= 1;
+            failures.awaited.push((chip, place));
+        }
+        let reads = self.take_reads(&planes);
+        let mut ready = self.give_up_programs(&planes);
+        ready.extend(self.give_up_landed(&planes));
+        self.give_up_rebuilds(&planes);
+        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        raid.recount_foreign(&self.ftl, &self.array);
+        ready.sort_unstable();
+        ready.dedup();
+        self.note_degraded();
+        self.note_room();
+        self.array.wake_all();
+        for plane in planes {
+            self.gc.agenda.consider(self.ftl.geo.pool_of(plane));
+        }
+        if !whole {
+            self.data_are_lost();
+        }
+        for slot in reads {
+            match self.read_target(slot) {
+                Some(page) => {
+                    self.array.ops[slot].plane = self.ftl.geo.plane_of(page);
+                    self.enqueue(slot, R_HOST);
+                }
+                None => self.read_finds_nothing(slot),
+            }
+        }
+        for update in ready {
+            let raid = self.raid.as_deref().expect("a device with parity");
+            let of = raid.at(update);
+            if of.stage == Stage::Programming && of.steps.is_done() {
+                self.commit_update(update);
+            }
+        }
+    }
+
+    /// Take the reads that wait for the failed chip of `planes` out of their queues.
+    fn take_reads(&mut self, planes: &[PlaneId]) -> Vec<OpSlot> {
+        debug_assert!(
+            planes.iter().all(|&plane| self.ftl.is_dead(plane)),
+            "{planes:?} have a chip"
+        );
+        let mut taken = Vec::new();
+        for unit in self.units_of(planes) {
+            let (mut before, mut slot) = (OpSlot::NONE, self.array.units[unit].head(R_HOST));
+            while slot != OpSlot::NONE {
+                let (next, plane) = (self.array.ops[slot].next, self.array.ops[slot].plane);
+                if planes.contains(&plane) {
+                    self.take_out(unit, R_HOST, Found { before, slot, plane });
+                    taken.push(slot);
+                } else {
+                    before = slot;
+                }
+                slot = next;
+            }
+        }
+        taken
+    }
+
+    fn units_of(&self, planes: &[PlaneId]) -> Vec<usize> {
+        debug_assert!(!planes.is_empty(), "units of no plane");
+        let mut units: Vec<usize> =
+            planes.iter().map(|&plane| self.ftl.geo.unit_of(plane).at()).collect();
+        units.dedup();
+        units
+    }
+
+    /// Take `found` out of `queue`, whatever runs on `unit`.
+    fn take_out(&mut self, unit: usize, queue: usize, found: Found) {
+        debug_assert_ne!(self.array.units[unit].running, found.slot, "{:?} runs", found.slot);
+        self.take(unit, queue, found);
+        if self.array.leave_queue(unit, found.slot) {
+            self.gc.note_idle(unit, &mut self.array);
+        }
+    }
+
+    /// Rebuilds whose room was held on the failed chip of `planes` will not be programmed.
+    fn give_up_rebuilds(&mut self, planes: &[PlaneId]) {
+        debug_assert!(
+            planes.iter().all(|&plane| self.ftl.is_dead(plane)),
+            "{planes:?} have a chip"
+        );
+        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        let slots: Vec<_> = raid.recoveries.slots().collect();
+        let stream = self.ftl.space.host_stream(0);
+        for slot in slots {
+            let recovery = raid.recoveries.get(slot);
+            if let Some(plane) = recovery.target.filter(|plane| planes.contains(plane))
+                && std::mem::take(&mut recovery.holds)
+            {
+                self.ftl.space.let_go(plane, stream);
+            }
+        }
+    }
+
+    /// Programs that wait for the failed chip of `planes` are given up. Returns their updates.
+    fn give_up_programs(&mut self, planes: &[PlaneId]) -> Vec<UpdateSlot> {
+        debug_assert!(
+            planes.iter().all(|&plane| self.ftl.is_dead(plane)),
+            "{planes:?} have a chip"
+        );
+        let mut updates = Vec::new();
+        for unit in self.units_of(planes) {
+            let (mut before, mut slot) = (OpSlot::NONE, self.array.units[unit].head(W_HOST));
+            while slot != OpSlot::NONE {
+                let (next, plane) = (self.array.ops[slot].next, self.array.ops[slot].plane);
+                if !planes.contains(&plane) {
+                    (before, slot) = (slot, next);
+                    continue;
+                }
+                self.take_out(unit, W_HOST, Found { before, slot, plane });
+                match self.array.ops[slot].work {
+                    Work::GroupWrite { update, .. } => {
+                        let stream = self.ftl.space.host_stream(self.array.ops[slot].stream());
+                        self.ftl.space.let_go(plane, stream);
+                        self.raid.as_deref_mut().expect("parity").program_starts(plane);
+                        self.page_goes_nowhere(slot);
+                        let parts = self.array.ops[slot].parts;
+                        let of = self.raid_update(update);
+                        of.parts = parts;
+                        of.steps.part_ends();
+                        updates.push(update);
+                    }
+                    Work::RebuildWrite { recovery } => {
+                        self.array.ops.remove(slot);
+                        self.rebuild_is_off(recovery);
+                        let lpn =
+                            self.raid.as_deref_mut().expect("parity").recoveries.get(recovery).lpn;
+                        let group = self.ftl.parity_groups().group_of(lpn);
+                        self.recovery_ends(group);
+                    }
+                    _ => unreachable!("{slot:?} writes no page of a group"),
+                }
+                slot = next;
+            }
+        }
+        updates
+    }
+
+    /// Pages of updates under way that have been programmed on the failed chip of `planes` are given up. Returns the
+    /// updates.
+    fn give_up_landed(&mut self, planes: &[PlaneId]) -> Vec<UpdateSlot> {
+        debug_assert!(
+            planes.iter().all(|&plane| self.ftl.is_dead(plane)),
+            "{planes:?} have a chip"
+        );
+        let raid = self.raid.as_deref().expect("a device with parity");
+        let firsts: Vec<UpdateSlot> = raid.lines.firsts().collect();
+        let mut updates = Vec::new();
+        for update in firsts {
+            let of = self.raid.as_deref().expect("a device with parity").at(update);
+            if of.stage != Stage::Programming {
+                continue;
+            }
+            let slots: Vec<OpSlot> = of.data().map(|page| page.slot).chain([of.parity]).collect();
+            for slot in slots.into_iter().filter(|&slot| slot != OpSlot::NONE) {
+                let (plane, ppn) = (self.array.ops[slot].plane, self.array.ops[slot].ppn);
+                let landed = ppn != Ppn::NONE && !self.ftl.flash.is_torn(ppn);
+                if landed && planes.contains(&plane) {
+                    self.ftl.abandon(ppn, true);
+                    self.page_goes_nowhere(slot);
+                    updates.push(update);
+                }
+            }
+        }
+        updates
+    }
+
+    /// The page of an update in `slot` is not on flash and will not be: its chip is gone.
+    pub(super) fn page_goes_nowhere(&mut self, slot: OpSlot) {
+        let home = self.ftl.parity_groups().home(self.array.ops[slot].lpn);
+        let op = &mut self.array.ops[slot];
+        debug_assert_eq!(op.kind(), OpKind::GroupWrite, "{slot:?} writes no page of a group");
+        let from = op.plane;
+        (op.ppn, op.plane) = (Ppn::NONE, home);
+        self.ledger.measured.raid.not_programmed += 1;
+        self.raid.as_deref_mut().expect("parity").foreign_goes(from, home);
+    }
+
+    /// `update` programs those of `pages`, and its `parity`, whose chips are there.
+    pub(super) fn program_what_is_left(
+        &mut self,
+        update: UpdateSlot,
+        parity: OpSlot,
+        pages: Vec<Changed>,
+    ) {
+        debug_assert_ne!(parity, OpSlot::NONE, "{update:?} has no parity");
+        let all = pages.iter().filter(|page| page.is_written()).map(|page| page.slot);
+        let mut written: Vec<OpSlot> = all.chain([parity]).collect();
+        let before = written.len();
+        written.retain(|&slot| !self.ftl.is_dead(self.array.ops[slot].plane));
+        self.ledger.measured.raid.not_programmed += (before - written.len()) as u64;
+        let of = self.raid_update(update);
+        (of.pages, of.steps) = (pages, Join::of(written.len() as u32));
+        let (parts, nothing) = (of.parts, written.is_empty());
+        for slot in written {
+            self.array.ops[slot].parts = parts;
+            self.enqueue(slot, W_HOST);
+        }
+        if nothing {
+            self.commit_update(update);
+        }
+    }
+
+    /// A read in `slot` for `update` finds that its page is gone.
+    #[inline(never)]
+    pub(in crate::sim) fn group_read_fails(&mut self, slot: OpSlot, update: UpdateSlot) {
+        self.array.ops.remove(slot);
+        let of = self.raid_update(update);
+        assert_eq!(of.stage, Stage::Reading, "{update:?} does not read");
+        of.reads_again = true;
+        if of.steps.part_ends() {
+            self.update_has_read(update);
+        }
+    }
+
+    /// A page that `update` was to read is gone: it begins anew, and keeps the lock of its group.
+    pub(super) fn update_reads_again(&mut self, update: UpdateSlot) {
+        use crate::ftl::raid::Method;
+        let now = self.array.now;
+        let of = self.raid_update(update);
+        (of.reads_again, of.stage, of.sum) = (false, Stage::InLine, Default::default());
+        let total = of.parts.total();
+        let (method, request) = (of.plan.method, of.request);
+        // The last read that ended may have ended before the failure.
+        let since = Nanos(self.front.requests.at(request).arrival.0 + total);
+        assert!(since <= now, "{update:?} has read in the future");
+        self.raid_update(update).since = since;
+        let counts = &mut self.ledger.measured.raid;
+        *match method {
+            Method::Full => &mut counts.full,
+            Method::ReadModify => &mut counts.rmw,
+            Method::Reconstruct => &mut counts.rcw,
+            Method::Drop => &mut counts.dropped,
+        } -= 1;
+        self.begin_update(update);
+    }
+
+    /// `lpn` is on flash or trimmed from now on. Returns whether it was lost.
+    pub(super) fn page_is_found(&mut self, lpn: Lpn) -> bool {
+        debug_assert!(lpn.0 < self.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
+        let found = self.ftl.found(lpn);
+        if found {
+            self.note_degraded();
+        }
+        found
+    }
+
+    /// The update commits `lpn` in `slot`, which is not on flash. Returns the page before it.
+    pub(super) fn page_commits_as_lost(&mut self, lpn: Lpn, slot: OpSlot) -> Option<Ppn> {
+        assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{lpn:?} is on flash");
+        let sequence = self.array.ops[slot].sequence;
+        let (before, whole) = self.ftl.lose_in_group(lpn, slot, sequence);
+        self.page_is_lost(lpn, whole);
+        before
+    }
+
+    /// The same of the parity `lpn`.
+    pub(super) fn parity_commits_as_lost(&mut self, lpn: Lpn, slot: OpSlot) -> Option<Ppn> {
+        assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{lpn:?} is on flash");
+        let sequence = self.array.ops[slot].sequence;
+        let (_, before) = self.ftl.trim(lpn);
+        let whole = self.ftl.lose(lpn, sequence);
+        self.page_is_lost(lpn, whole);
+        before
+    }
+
+    fn page_is_lost(&mut self, lpn: Lpn, whole: bool) {
+        debug_assert!(self.ftl.is_lost(lpn), "{lpn:?} is not lost");
+        self.failures().rebuild.look_at(lpn);
+        self.note_degraded();
+        self.note_room();
+        if !whole {
+            self.data_are_lost();
+        }
+    }
+
+    /// How many pages are lost, or which chips are missing, has changed.
+    pub(super) fn note_degraded(&mut self) {
+        let lost = self.ftl.lost.as_deref().expect("chips may fail");
+        let (left, misses, now) = (lost.count(), lost.misses_a_chip(), self.array.now);
+        debug_assert!(left <= u64::from(self.ftl.geo.logical_pages), "{left} pages are lost");
+        let degraded = self.degraded();
+        degraded.pages_left = left;
+        degraded.set(now, left > 0 || misses);
+    }
+
+    /// Two pages of a group are lost: the run ends.
+    #[cold]
+    fn data_are_lost(&mut self) {
+        let (groups, lost) = (self.ftl.parity_groups(), self.ftl.lost.as_deref());
+        let lost: Vec<Lpn> = lost.expect("chips may fail").pages(Lpn(0)).collect();
+        let mut of_group = std::collections::BTreeMap::new();
+        for &lpn in &lost {
+            *of_group.entry(groups.group_of(lpn)).or_insert(0) += 1;
+        }
+        let is_gone = |lpn: &Lpn| !groups.is_parity(*lpn) && of_group[&groups.group_of(*lpn)] > 1;
+        let gone: Vec<Lpn> = lost.iter().copied().filter(is_gone).collect();
+        assert!(!gone.is_empty(), "two pages of a group are lost, and none is the host's");
+        let at_ns = self.array.now.0;
+        let degraded = self.degraded();
+        let chips: Vec<String> = degraded.chips.iter().map(|c| c.chip.to_string()).collect();
+        degraded.gone = gone.clone();
+        let mut some: Vec<String> =
+            gone.iter().take(MOST_NAMED).map(|lpn| lpn.0.to_string()).collect();
+        if gone.len() > MOST_NAMED {
+            some.push("...".to_string());
+        }
+        let error = DeviceError::DataLost {
+            at_ns,
+            chips: chips.join(", "),
+            count: gone.len() as u64,
+            some: some.join(", "),
+            lpns: gone.iter().map(|lpn| lpn.0).collect(),
+        };
+        fail(&mut self.failure, error);
+    }
+
+    /// An operation has ended: a failed chip may be quiet now.
+    #[inline(always)]
+    pub(in crate::sim) fn note_end<const FULL: bool>(&mut self) {
+        debug_assert!(FULL || self.ftl.lost.is_none(), "a plain loop in which chips fail");
+        if FULL && self.spare_is_awaited() {
+            self.note_room();
+        }
+    }
+
+    /// Whether a failed chip waits for its spare.
+    #[inline]
+    pub(in crate::sim) fn spare_is_awaited(&self) -> bool {
+        debug_assert!(self.raid.is_some() || self.ftl.lost.is_none(), "chips without parity fail");
+        let failures = self.raid.as_deref().and_then(|raid| raid.failures.as_deref());
+        failures.is_some_and(|failures| !failures.awaited.is_empty())
+    }
+
+    /// Something has happened that may let a spare in, or a page be rebuilt.
+    pub(super) fn failure_goes_on(&mut self) {
+        debug_assert!(self.raid.is_some(), "a device without parity");
+        if self.ftl.lost.is_none() {
+            return;
+        }
+        let awaited = std::mem::take(&mut self.failures().awaited);
+        for (chip, place) in awaited {
+            let planes = self.planes_of_chip(chip);
+            if self.is_quiet_chip(&planes) {
+                self.spare_comes(&planes, place);
+            } else {
+                self.failures().awaited.push((chip, place));
+            }
+        }
+        self.rebuild_goes_on();
+    }
+
+    /// Whether nothing runs or waits on `planes`.
+    fn is_quiet_chip(&self, planes: &[PlaneId]) -> bool {
+        debug_assert!(!planes.is_empty(), "a chip without planes");
+        let runs = |plane: &PlaneId| {
+            let unit = &self.array.units[self.ftl.geo.unit_of(*plane).at()];
+            let queued = (0..4).flat_map(|queue| self.array.ops.linked(unit.head(queue)));
+            let mut all = queued.chain(unit.executed(&self.array.ops));
+            all.any(|slot| self.array.ops[slot].plane == *plane)
+                || self.gc.collects(self.ftl.geo.pool_of(*plane))
+        };
+        !planes.iter().any(runs)
+    }
+
+    /// A spare takes the place of the failed chip of `planes`.
+    fn spare_comes(&mut self, planes: &[PlaneId], place: usize) {
+        assert!(self.is_quiet_chip(planes), "something is under way on {planes:?}");
+        let now = self.array.now;
+        self.ftl.replace_chip(planes);
+        self.degraded().chips[place].replaced = Some(now);
+        self.note_degraded();
+        self.failures().rebuild.look_at(Lpn(0));
+        for &plane in planes {
+            let pool = self.ftl.geo.pool_of(plane);
+            self.gc.agenda.consider(pool);
+            self.wake_pool(pool);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The rebuild: lost pages are computed from the others of their groups and programmed, in the order of their numbers,
+//! while the host goes on.
+//!
+//! A page is programmed at home: where it was before, unless it had been redirected. It takes room like a page of the
+//! host, before it is read, so that it never waits for room with a group locked. At most `raid.rebuild_window` pages
+//! are under way, and they begin no faster than `raid.rebuild_rate` allows. Pages of which newer data are in the
+//! controller are left to the update that writes them.
+
+use super::recoveries::Step;
+use crate::config::Config;
+use crate::ftl::map::Entry;
+use crate::sched::order::W_HOST;
+use crate::sim::array::event::Timer;
+use crate::sim::array::op::{Op, Work};
+use crate::sim::ssd::Ssd;
+use crate::units::{Lpn, Nanos, OpSlot, PoolId, Ppn, RecoverySlot};
+
+/// The rebuild of a device.
+pub(super) struct Rebuild {
+    /// There are spares.
+    enabled: bool,
+    /// Least time between the beginnings of two pages.
+    interval: Nanos,
+    window: u32,
+    under_way: u32,
+    /// When the next page may begin.
+    next_at: Nanos,
+    /// No page before it is to be rebuilt.
+    from: Lpn,
+    timer: bool,
+    /// The pool that has no room for the next page.
+    pub(super) lacks: Option<PoolId>,
+}
+
+impl Rebuild {
+    pub(super) fn new(config: &Config) -> Rebuild {
+        let raid = &config.raid;
+        assert!(raid.rebuild_window > 0, "no page could be rebuilt");
+        let bytes = u64::from(config.device.page_bytes);
+        let interval = raid.rebuild_rate.map_or(0, |rate| (bytes * 1_000_000_000).div_ceil(rate));
+        Rebuild {
+            enabled: raid.spares > 0,
+            interval: Nanos(interval),
+            window: raid.rebuild_window,
+            under_way: 0,
+            next_at: Nanos::ZERO,
+            from: Lpn(0),
+            timer: false,
+            lacks: None,
+        }
+    }
+
+    /// `lpn` may have to be rebuilt.
+    pub(super) fn look_at(&mut self, lpn: Lpn) {
+        debug_assert_ne!(lpn, Lpn::NONE, "no page is lost");
+        self.from = self.from.min(lpn);
+    }
+}
+
+impl Ssd {
+    /// The timer of the rebuild has fired.
+    pub(in crate::sim) fn rebuild_is_due(&mut self) {
+        debug_assert!(self.failures().rebuild.timer, "a timer that was not set has fired");
+        self.failures().rebuild.timer = false;
+        self.note_room();
+    }
+
+    /// Pages are rebuilt as far as room, window and rate allow.
+    pub(super) fn rebuild_goes_on(&mut self) {
+        let now = self.array.now;
+        loop {
+            let rebuild = &mut self.failures().rebuild;
+            debug_assert!(rebuild.under_way <= rebuild.window, "too many pages are rebuilt");
+            if !rebuild.enabled || rebuild.under_way >= rebuild.window {
+                return;
+            }
+            let from = rebuild.from;
+            let Some(lpn) = self.next_to_rebuild(from) else { return };
+            let rebuild = &mut self.failures().rebuild;
+            if now < rebuild.next_at {
+                if !std::mem::replace(&mut rebuild.timer, true) {
+                    let at = rebuild.next_at;
+                    self.array.set_timer(at, Timer::Rebuild);
+                }
+                return;
+            }
+            let plane = self.ftl.parity_groups().home(lpn);
+            let stream = self.ftl.space.host_stream(0);
+            if !self.ftl.space.can_hold(plane, stream) {
+                // It comes when a block of the pool has been collected.
+                let pool = self.ftl.geo.pool_of(plane);
+                self.failures().rebuild.lacks = Some(pool);
+                return self.gc.agenda.consider(pool);
+            }
+            self.ftl.space.hold(plane, stream);
+            let rebuild = &mut self.failures().rebuild;
+            rebuild.lacks = None;
+            rebuild.under_way += 1;
+            rebuild.next_at = Nanos(now.0 + rebuild.interval.0);
+            rebuild.from = Lpn(lpn.0 + 1);
+            self.new_recovery(lpn, None, Some(plane));
+        }
+    }
+
+    /// The first lost page from `from` on that can be programmed and is not being so.
+    fn next_to_rebuild(&self, from: Lpn) -> Option<Lpn> {
+        debug_assert!(from.0 <= self.ftl.geo.logical_pages, "{from:?} is beyond the device");
+        let raid = self.raid.as_deref().expect("a device with parity");
+        let groups = self.ftl.parity_groups();
+        let lost = self.ftl.lost.as_deref().expect("chips may fail");
+        let mut pages = lost.pages(from);
+        pages.find(|&lpn| {
+            self.ftl.owners.newest(lpn) == Entry::Unmapped
+                && !self.ftl.is_dead(groups.home(lpn))
+                && !raid.recoveries.rebuilds(groups.group_of(lpn), lpn)
+        })
+    }
+
+    /// The page of the rebuild in `slot` is known: it is programmed. False: its chip is gone.
+    pub(super) fn program_rebuilt(&mut self, slot: RecoverySlot) -> bool {
+        let now = self.array.now;
+        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
+        assert!(recovery.target.is_some(), "{slot:?} is no rebuild");
+        if !recovery.holds {
+            self.rebuild_is_off(slot);
+            return false;
+        }
+        let lost = self.ftl.lost.as_deref().expect("chips may fail");
+        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
+        recovery.step = Step::Programming;
+        let (lpn, page) = (recovery.lpn, recovery.sum.clone());
+        let plane = recovery.target.expect("it is rebuilt");
+        let sequence = lost.sequence(lpn);
+        let work = Work::RebuildWrite { recovery: slot };
+        let op = self.array.ops.insert(Op { sequence, ..Op::new(work, lpn, plane, now) });
+        if let Some(content) = &mut self.ledger.content {
+            content.carry(op, page);
+        }
+        self.enqueue(op, W_HOST);
+        true
+    }
+
+    /// The page in `op`, rebuilt by the reconstruction `slot`, is on flash.
+    #[inline(never)]
+    pub(in crate::sim) fn rebuild_write_ends(&mut self, op: OpSlot, slot: RecoverySlot) {
+        let (lpn, ppn, plane) =
+            (self.array.ops[op].lpn, self.array.ops[op].ppn, self.array.ops[op].plane);
+        assert_ne!(ppn, Ppn::NONE, "{lpn:?} was programmed nowhere");
+        self.program_ends::<true>(op, lpn, ppn);
+        self.array.ops.remove(op);
+        let group = self.ftl.parity_groups().group_of(lpn);
+        if self.ftl.is_dead(plane) {
+            self.ftl.abandon(ppn, false);
+            self.rebuild_is_off(slot);
+        } else {
+            debug_assert_eq!(
+                self.ftl.parity_groups().home(lpn),
+                plane,
+                "{lpn:?} is away from home"
+            );
+            self.ftl.land(ppn);
+            self.ftl.restore_in_group(lpn, ppn);
+            self.page_of_group_commits(ppn);
+            self.ledger.measured.raid.rebuilt += 1;
+            self.failures().rebuild.under_way -= 1;
+            self.note_degraded();
+        }
+        self.note_room();
+        self.recovery_ends(group);
+    }
+
+    /// The reconstruction in `slot` ends without its page: if it was a rebuild, its room is let go, and it is tried
+    /// again if the page is still lost.
+    pub(super) fn rebuild_is_off(&mut self, slot: RecoverySlot) {
+        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
+        let (lpn, holds) = (recovery.lpn, std::mem::take(&mut recovery.holds));
+        let Some(plane) = recovery.target else { return };
+        if holds {
+            let stream = self.ftl.space.host_stream(0);
+            self.ftl.space.let_go(plane, stream);
+        }
+        let rebuild = &mut self.failures().rebuild;
+        assert!(rebuild.under_way > 0, "{lpn:?} is not being rebuilt");
+        rebuild.under_way -= 1;
+        rebuild.look_at(lpn);
+        self.note_room();
+    }
+}

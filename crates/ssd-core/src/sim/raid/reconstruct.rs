@@ -1,0 +1,403 @@
+//! A *reconstruction*: a page of a parity group is computed from all others of the group, because its chip collects
+//! (`raid.reads`), has failed, or to rebuild it.
+//!
+//! The others are read at the same time, each where its committed page is when its read starts; collection may move it
+//! meanwhile, since the copy holds the same data. What must not happen is that an update of the group commits between
+//! two of the reads: the sum of a new page and an old parity is neither. So a reconstruction holds the lock of its
+//! group: it begins while no update has begun, and no update begins before it has ended. Of those that wait, a
+//! reconstruction goes after the update that has the lock, and then the next update goes: they take turns, so nobody
+//! waits for ever. Data that are newer than the committed ones are in the controller, and reads of them come from
+//! there. Reads of a page that is being reconstructed join the reconstruction.
+
+use super::recoveries::{Recovery, Step};
+use super::{Raid, Stage};
+use crate::ftl::map::Entry;
+use crate::ftl::raid::GroupId;
+use crate::ftl::raid::verify::mix;
+use crate::host::device::DeviceError;
+use crate::metrics::counters::Parts;
+use crate::nand::flash::Payload;
+use crate::sched::order::R_HOST;
+use crate::sim::array::event::Timer;
+use crate::sim::array::op::{Op, Work};
+use crate::sim::complete::deliver;
+use crate::sim::join::Join;
+use crate::sim::ssd::{Ssd, fail};
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, RecoverySlot};
+
+impl Raid {
+    /// Whether an update of `group` has begun.
+    pub(super) fn has_begun(&self, group: GroupId) -> bool {
+        debug_assert!(
+            self.lines.first(group).is_none_or(|u| self.at(u).group == group),
+            "{group:?}"
+        );
+        let first = self.lines.first(group).map(|first| self.at(first));
+        first.is_some_and(|update| update.stage != Stage::InLine)
+    }
+}
+
+impl Ssd {
+    /// Whether the read in `slot`, just admitted, of a page on flash page `on_flash` does not go there.
+    #[inline(never)]
+    pub(in crate::sim) fn recovers_at_once(&self, slot: OpSlot, on_flash: Option<Ppn>) -> bool {
+        debug_assert!(self.recovers, "{slot:?} is read where it is");
+        let Some(raid) = self.raid.as_deref() else { return false };
+        let lpn = self.array.ops[slot].lpn;
+        match on_flash {
+            None => self.ftl.owners.newest(lpn) == Entry::Unmapped && self.ftl.is_lost(lpn),
+            Some(page) if raid.recoveries.around_collection => self.is_better_computed(lpn, page),
+            Some(_) => false,
+        }
+    }
+
+    /// Whether the chip of `page`, which holds `lpn`, collects, and the page can be computed now: the group is not
+    /// locked, and none of its other chips collects.
+    fn is_better_computed(&self, lpn: Lpn, page: Ppn) -> bool {
+        let collects = |page: Ppn| {
+            let unit = self.ftl.geo.unit_of(self.ftl.geo.plane_of(page));
+            let mut pools = self.ftl.geo.pools_of_unit(unit);
+            pools.any(|pool| self.gc.collects(crate::units::PoolId(pool)))
+        };
+        if !collects(page) {
+            return false;
+        }
+        let (groups, raid) = (self.ftl.parity_groups(), self.raid.as_deref().expect("parity"));
+        let group = groups.group_of(lpn);
+        debug_assert!(!self.ftl.is_lost(lpn), "{lpn:?} is on flash and lost");
+        if let Some(active) = raid.recoveries.active(group) {
+            return raid.recoveries.all[active.at()].lpn == lpn;
+        }
+        let mut others = groups.pages(group).filter(|&other| other != lpn);
+        !raid.has_begun(group)
+            && others.all(|other| match self.ftl.owners.committed(other) {
+                Some(page) => !collects(page),
+                None => !self.ftl.is_lost(other),
+            })
+    }
+
+    /// The read in `slot`, which waits nowhere, finds no page on flash.
+    #[inline(always)]
+    pub(in crate::sim) fn read_finds_nothing(&mut self, slot: OpSlot) {
+        debug_assert!(self.array.ops[slot].kind().is_read(), "{slot:?} reads nothing");
+        if self.ftl.lost.is_some() {
+            self.note_room();
+        }
+        match self.array.ops[slot].work {
+            Work::HostRead { .. } => self.serve_or_recover(slot),
+            Work::GroupRead { update } => self.group_read_fails(slot, update),
+            Work::RecoveryRead { recovery, .. } => self.recovery_read_fails(slot, recovery),
+            _ => self.rmw_becomes_write(slot),
+        }
+    }
+
+    /// The read of the host in `slot`, which waits nowhere, finds no page on flash.
+    pub(in crate::sim) fn serve_or_recover(&mut self, slot: OpSlot) {
+        debug_assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{slot:?} has read its page");
+        let lpn = self.array.ops[slot].lpn;
+        if self.ftl.owners.newest(lpn) == Entry::Unmapped && self.ftl.is_lost(lpn) {
+            self.recover(slot);
+        } else {
+            self.serve(slot);
+        }
+    }
+
+    /// The read of the host in `slot` is answered by a reconstruction: by that of its page, if there is one.
+    #[inline(never)]
+    pub(in crate::sim) fn recover(&mut self, slot: OpSlot) {
+        let (lpn, now) = (self.array.ops[slot].lpn, self.array.now);
+        let group = self.ftl.parity_groups().group_of(lpn);
+        debug_assert!(!matches!(self.ftl.owners.newest(lpn), Entry::Slot(_)), "newer data exist");
+        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        self.ledger.measured.raid.reconstructed += 1;
+        if let Some(recovery) = raid.recoveries.of_page(group, lpn) {
+            let joined = raid.recoveries.get(recovery);
+            if joined.step != Step::Programming {
+                joined.readers.push((slot, now));
+                return;
+            }
+            // The page is in the controller.
+            let page = joined.sum.clone();
+            self.deliver_page(slot, &page);
+            let delay = self.array.times.controller_ns;
+            self.array.ops[slot].parts.transfer_ns += delay;
+            return self.array.set_timer(Nanos(now.0 + delay), Timer::Served(slot));
+        }
+        self.new_recovery(lpn, Some(slot), None);
+    }
+
+    /// `lpn` is to be computed, for the read in `reader` or to be programmed on `target`, where room is held.
+    pub(super) fn new_recovery(
+        &mut self,
+        lpn: Lpn,
+        reader: Option<OpSlot>,
+        target: Option<PlaneId>,
+    ) {
+        let now = self.array.now;
+        let group = self.ftl.parity_groups().group_of(lpn);
+        assert_ne!(reader.is_some(), target.is_some(), "{lpn:?} is computed for nobody");
+        let recovery = Recovery {
+            lpn,
+            target,
+            holds: target.is_some(),
+            readers: reader.map(|slot| (slot, now)).into_iter().collect(),
+            step: Step::InLine,
+            steps: Join::default(),
+            began: now,
+            parts: Parts::default(),
+            sum: Payload::default(),
+            expected: None,
+            failed: false,
+        };
+        self.raid.as_deref_mut().expect("parity").recoveries.insert(group, recovery);
+        self.begin_recovery_of(group);
+    }
+
+    /// The first reconstruction of `group` that waits begins, if nothing has locked the group.
+    fn begin_recovery_of(&mut self, group: GroupId) {
+        debug_assert!(self.ftl.groups.is_some(), "{group:?} of a device without parity");
+        loop {
+            let raid = self.raid.as_deref_mut().expect("a device with parity");
+            if raid.has_begun(group) {
+                return;
+            }
+            let Some(of) = raid.recoveries.groups.get_mut(&group) else { return };
+            if of.active.is_some() {
+                return;
+            }
+            let Some(slot) = of.waiting.pop_front() else {
+                raid.recoveries.groups.remove(&group);
+                return;
+            };
+            of.active = Some(slot);
+            if self.begin_recovery(slot, group) {
+                return;
+            }
+            self.raid.as_deref_mut().expect("parity").recoveries.release(group);
+        }
+    }
+
+    /// The reconstruction in `slot` has locked `group`: it reads. False: nobody needs it any more.
+    fn begin_recovery(&mut self, slot: RecoverySlot, group: GroupId) -> bool {
+        let now = self.array.now;
+        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
+        let (lpn, target, failed) = (recovery.lpn, recovery.target, recovery.failed);
+        let readers = std::mem::take(&mut recovery.readers);
+        let waited = now > recovery.began;
+        (recovery.step, recovery.began) = (Step::Reading, now);
+        // While it waited, the page may have been overwritten, trimmed or rebuilt.
+        let newest = self.ftl.owners.newest(lpn);
+        let is_wanted = match newest {
+            Entry::Unmapped => self.ftl.is_lost(lpn),
+            Entry::Page(_) => !waited && target.is_none(),
+            Entry::Slot(_) => false,
+        };
+        if !is_wanted || failed {
+            self.raid.as_deref_mut().expect("parity").recoveries.get(slot).failed = true;
+            readers.into_iter().for_each(|(reader, since)| self.read_again(reader, since));
+            self.rebuild_is_off(slot);
+            return false;
+        }
+        let groups = self.ftl.parity_groups();
+        let others = groups.pages(group).filter(|&other| other != lpn);
+        let mut reads = Vec::new();
+        for other in others {
+            assert!(!self.ftl.is_lost(other) || self.failure.is_some(), "{group:?} has lost two");
+            if let Some(page) = self.ftl.owners.committed(other) {
+                reads.push((other, self.ftl.geo.plane_of(page)));
+            }
+        }
+        let expected = self.ledger.content.as_ref().filter(|_| !groups.is_parity(lpn));
+        let expected = expected.map(|content| content.expected(lpn));
+        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
+        recovery.steps = Join::of(reads.len() as u32);
+        (recovery.expected, recovery.readers) = (expected, readers);
+        self.ledger.measured.raid.reconstructions += 1;
+        let (rebuilds, nothing) = (target.is_some(), reads.is_empty());
+        for (other, plane) in reads {
+            let work = Work::RecoveryRead { recovery: slot, rebuilds };
+            let read = self.array.ops.insert(Op::new(work, other, plane, now));
+            self.enqueue(read, R_HOST);
+        }
+        if nothing {
+            // Only if the group has lost more than a page: the run ends.
+            assert!(self.failure.is_some(), "{lpn:?} is made of nothing");
+        }
+        true
+    }
+
+    /// The read of the host in `slot`, which has waited since `since`, is translated again.
+    fn read_again(&mut self, slot: OpSlot, since: Nanos) {
+        assert!(since <= self.array.now, "{slot:?} waits since later");
+        let lpn = self.array.ops[slot].lpn;
+        self.array.ops[slot].parts.queue_ns += (self.array.now - since).0;
+        self.ledger.measured.raid.reconstructed -= 1;
+        match self.ftl.owners.newest(lpn) {
+            Entry::Page(page) => {
+                self.array.ops[slot].plane = self.ftl.geo.plane_of(page);
+                self.enqueue(slot, R_HOST);
+            }
+            _ => self.serve_or_recover(slot),
+        }
+    }
+
+    /// A page has been read for the reconstruction `of`.
+    #[inline(never)]
+    pub(in crate::sim) fn recovery_read_ends(
+        &mut self,
+        slot: OpSlot,
+        of: RecoverySlot,
+        parts: &Parts,
+    ) {
+        let ppn = self.array.ops[slot].ppn;
+        assert_ne!(ppn, Ppn::NONE, "{of:?} has read nothing");
+        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(of);
+        assert_eq!(recovery.step, Step::Reading, "{ppn:?} is read for {of:?}");
+        if self.ftl.flash.keeps_contents() {
+            mix(&mut recovery.sum, &self.ftl.flash.payload(ppn));
+        }
+        if self.array.times.host_ecc_ns > 0 {
+            self.decode(slot, parts);
+        } else {
+            self.page_of_recovery_is_read(slot, of, parts);
+        }
+    }
+
+    /// The page that `slot` has read for the reconstruction `of` is in the controller.
+    pub(in crate::sim) fn page_of_recovery_is_read(
+        &mut self,
+        slot: OpSlot,
+        of: RecoverySlot,
+        parts: &Parts,
+    ) {
+        debug_assert_eq!(self.array.ops[slot].recovery(), Some(of), "{slot:?} is read for another");
+        self.array.ops.remove(slot);
+        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(of);
+        assert_eq!(recovery.step, Step::Reading, "{of:?} does not read");
+        recovery.parts = *parts;
+        if recovery.steps.part_ends() {
+            self.recovery_has_read(of);
+        }
+    }
+
+    /// The page that `slot` was to read for the reconstruction `of` is gone.
+    pub(in crate::sim) fn recovery_read_fails(&mut self, slot: OpSlot, of: RecoverySlot) {
+        debug_assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{slot:?} has read its page");
+        self.array.ops.remove(slot);
+        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(of);
+        assert_eq!(recovery.step, Step::Reading, "{of:?} does not read");
+        recovery.failed = true;
+        if recovery.steps.part_ends() {
+            self.recovery_has_read(of);
+        }
+    }
+
+    /// All other pages have been read for the reconstruction in `slot`.
+    fn recovery_has_read(&mut self, slot: RecoverySlot) {
+        let now = self.array.now;
+        let recovery = self.raid.as_deref_mut().expect("parity").recoveries.get(slot);
+        assert!(recovery.step == Step::Reading && recovery.steps.is_done(), "{slot:?} reads");
+        let readers = std::mem::take(&mut recovery.readers);
+        let Recovery { lpn, began, parts, failed, expected, target, .. } = *recovery;
+        let group = self.ftl.parity_groups().group_of(lpn);
+        if failed {
+            readers.into_iter().for_each(|(reader, since)| self.read_again(reader, since));
+            self.rebuild_is_off(slot);
+            return self.recovery_ends(group);
+        }
+        debug_assert!(began <= now, "{slot:?} began in the future");
+        let page = recovery.sum.clone();
+        if expected.is_some_and(|expected| expected != page.digest) {
+            let error = format!(
+                "LPN {} computed from its group has digest {:016x}, it was written with {:016x}",
+                lpn.0,
+                page.digest,
+                expected.unwrap_or(0)
+            );
+            fail(&mut self.failure, DeviceError::Data(error));
+        }
+        let programs = target.is_some() && self.program_rebuilt(slot);
+        for (reader, since) in readers {
+            let op = &mut self.array.ops[reader].parts;
+            if since <= began {
+                op.queue_ns += (began - since).0 + parts.queue_ns;
+                op.chip_ns += parts.chip_ns;
+                op.transfer_ns += parts.transfer_ns;
+                op.gc_wait_ns += parts.gc_wait_ns;
+            } else {
+                op.queue_ns += (now - since).0;
+            }
+            let parts = self.array.ops[reader].parts;
+            self.deliver_page(reader, &page);
+            self.page_goes_out(reader, &parts);
+        }
+        if !programs {
+            self.recovery_ends(group);
+        }
+    }
+
+    /// Every lost page can be computed, and is what the host has written; no group has lost two.
+    pub(in crate::sim) fn audit_lost(&self) -> Result<(), String> {
+        let Some(lost) = self.ftl.lost.as_deref() else { return Ok(()) };
+        assert!(self.raid.is_some(), "pages are lost without parity");
+        let groups = self.ftl.parity_groups();
+        let mut last = None;
+        let mut all: Vec<(GroupId, Lpn)> =
+            lost.pages(Lpn(0)).map(|lpn| (groups.group_of(lpn), lpn)).collect();
+        all.sort_unstable();
+        for (group, lpn) in all {
+            if last == Some(group) && self.failure.is_none() {
+                return Err(format!("{group:?} has lost two pages, and the run goes on"));
+            }
+            last = Some(group);
+            let Some(content) = &self.ledger.content else { continue };
+            let newest = self.ftl.owners.newest(lpn);
+            if newest != Entry::Unmapped || groups.is_parity(lpn) || self.failure.is_some() {
+                continue;
+            }
+            let (is, expected) = (self.ftl.reconstructed(lpn).digest, content.expected(lpn));
+            if is != expected {
+                return Err(format!(
+                    "{lpn:?} is lost, and its group holds {is:016x} instead of {expected:016x}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The request of the read in `slot` gets `page`.
+    fn deliver_page(&mut self, slot: OpSlot, page: &Payload) {
+        debug_assert!(self.array.ops[slot].kind().is_read(), "{slot:?} reads nothing");
+        let (lpn, part) = (self.array.ops[slot].lpn, self.array.ops[slot].part());
+        if let Some(content) = &mut self.ledger.content {
+            deliver(content, &mut self.front.requests, part, lpn, page, &self.ftl.geo);
+        }
+    }
+
+    /// The reconstruction that has locked `group` is over: the next update goes, or the next reconstruction.
+    pub(super) fn recovery_ends(&mut self, group: GroupId) {
+        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        assert!(!raid.has_begun(group), "{group:?} was read while it was updated");
+        raid.recoveries.release(group);
+        if let Some(first) = raid.lines.first(group) {
+            self.update_goes_on(first);
+        }
+        self.begin_recovery_of(group);
+    }
+
+    /// The update that had locked `group` is over: a reconstruction that waits goes, or the next update.
+    pub(super) fn update_is_over(&mut self, group: GroupId) {
+        debug_assert!(
+            !self.raid.as_ref().is_some_and(|r| r.has_begun(group)),
+            "{group:?} is locked"
+        );
+        self.begin_recovery_of(group);
+        let raid = self.raid.as_deref_mut().expect("a device with parity");
+        if raid.has_begun(group) {
+            return;
+        }
+        if let Some(first) = raid.lines.first(group) {
+            self.update_goes_on(first);
+        }
+    }
+}

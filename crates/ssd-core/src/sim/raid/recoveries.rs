@@ -1,0 +1,164 @@
+//! The reconstructions under way: which group each of them reads, where it stands, and who waits behind it. What
+//! happens to one is in `reconstruct`.
+
+use super::Raid;
+use crate::config::GroupReads;
+use crate::ftl::raid::GroupId;
+use crate::metrics::counters::Parts;
+use crate::nand::flash::Payload;
+use crate::sim::join::Join;
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, RecoverySlot};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Where a reconstruction stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    /// It waits for the group.
+    InLine,
+    /// It reads the other pages.
+    Reading,
+    /// The page is known, and is programmed.
+    Programming,
+}
+
+/// One reconstruction.
+#[derive(Clone, Debug)]
+pub(super) struct Recovery {
+    pub(super) lpn: Lpn,
+    /// The page will be programmed; room on this plane is held for it until it is bound.
+    pub(super) target: Option<PlaneId>,
+    pub(super) holds: bool,
+    /// Reads of the host that it answers, with the time since when they wait.
+    pub(super) readers: Vec<(OpSlot, Nanos)>,
+    pub(super) step: Step,
+    /// Reads that have not ended.
+    pub(super) steps: Join,
+    pub(super) began: Nanos,
+    /// Where the time of the last read has gone since it began.
+    pub(super) parts: Parts,
+    pub(super) sum: Payload,
+    /// The digest that the page must have, if contents are kept.
+    pub(super) expected: Option<u64>,
+    /// A page that it needs is gone.
+    pub(super) failed: bool,
+}
+
+/// The reconstructions of one group.
+#[derive(Default)]
+pub(super) struct OfGroup {
+    /// It has the lock.
+    pub(super) active: Option<RecoverySlot>,
+    pub(super) waiting: VecDeque<RecoverySlot>,
+}
+
+/// All reconstructions under way.
+#[derive(Default)]
+pub(crate) struct Recoveries {
+    pub(super) all: Vec<Recovery>,
+    free: Vec<RecoverySlot>,
+    pub(super) groups: BTreeMap<GroupId, OfGroup>,
+    /// `raid.reads` is `reconstruct-if-busy`.
+    pub(super) around_collection: bool,
+}
+
+impl Recoveries {
+    pub(super) fn new(reads: GroupReads) -> Recoveries {
+        let around_collection = reads == GroupReads::ReconstructIfBusy;
+        Recoveries { around_collection, ..Recoveries::default() }
+    }
+
+    pub(super) fn get(&mut self, slot: RecoverySlot) -> &mut Recovery {
+        debug_assert!(!self.free.contains(&slot), "{slot:?} is over");
+        &mut self.all[slot.at()]
+    }
+
+    /// The reconstruction that has locked `group`.
+    pub(super) fn active(&self, group: GroupId) -> Option<RecoverySlot> {
+        debug_assert!(self.free.len() <= self.all.len(), "more are over than were");
+        self.groups.get(&group).and_then(|of| of.active)
+    }
+
+    /// All under way, with or without the lock.
+    pub(super) fn slots(&self) -> impl Iterator<Item = RecoverySlot> + '_ {
+        self.groups.values().flat_map(|of| of.active.into_iter().chain(of.waiting.iter().copied()))
+    }
+
+    /// The reconstruction of `lpn` under way.
+    pub(super) fn of_page(&self, group: GroupId, lpn: Lpn) -> Option<RecoverySlot> {
+        debug_assert_ne!(lpn, Lpn::NONE, "no page is computed");
+        let of = self.groups.get(&group)?;
+        let all = of.active.iter().chain(&of.waiting);
+        all.copied().find(|slot| self.all[slot.at()].lpn == lpn && !self.all[slot.at()].failed)
+    }
+
+    /// Whether `lpn` is being rebuilt.
+    pub(super) fn rebuilds(&self, group: GroupId, lpn: Lpn) -> bool {
+        debug_assert_ne!(lpn, Lpn::NONE, "no page is rebuilt");
+        let Some(of) = self.groups.get(&group) else { return false };
+        let mut all = of.active.iter().chain(&of.waiting).map(|slot| &self.all[slot.at()]);
+        all.any(|recovery| recovery.lpn == lpn && recovery.target.is_some())
+    }
+
+    /// The read of the host for which it was begun; a page is rebuilt for none.
+    pub(crate) fn first_reader(&self, slot: RecoverySlot) -> Option<OpSlot> {
+        let recovery = &self.all[slot.at()];
+        debug_assert!(recovery.target.is_some() || !recovery.readers.is_empty(), "for nobody");
+        if recovery.target.is_some() { None } else { recovery.readers.first().map(|r| r.0) }
+    }
+
+    /// The page of a rebuild is about to be programmed: its room is not held any more.
+    pub(crate) fn is_bound(&mut self, slot: RecoverySlot) {
+        let recovery = self.get(slot);
+        assert!(std::mem::take(&mut recovery.holds), "{slot:?} is programmed without room");
+    }
+
+    pub(super) fn insert(&mut self, group: GroupId, recovery: Recovery) -> RecoverySlot {
+        assert_eq!(recovery.step, Step::InLine, "{recovery:?} has begun");
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.all[slot.at()] = recovery;
+                slot
+            }
+            None => {
+                self.all.push(recovery);
+                RecoverySlot((self.all.len() - 1) as u32)
+            }
+        };
+        self.groups.entry(group).or_default().waiting.push_back(slot);
+        slot
+    }
+
+    /// The reconstruction that has locked `group` is over.
+    pub(super) fn release(&mut self, group: GroupId) {
+        let of = self.groups.get_mut(&group).expect("it is locked");
+        let slot = of.active.take().expect("by a reconstruction");
+        assert!(!self.free.contains(&slot), "{slot:?} ends twice");
+        if of.waiting.is_empty() {
+            self.groups.remove(&group);
+        }
+        self.free.push(slot);
+    }
+
+    /// Lists and locks agree.
+    pub(super) fn audit(&self, raid: &Raid) -> Result<(), String> {
+        assert!(self.free.len() <= self.all.len(), "more are over than were");
+        let slots: Vec<RecoverySlot> = self.slots().collect();
+        if slots.len() + self.free.len() != self.all.len() {
+            return Err(format!("{} reconstructions of {} in line", slots.len(), self.all.len()));
+        }
+        for (group, of) in &self.groups {
+            let begun = raid.has_begun(*group);
+            if of.active.is_some() == begun {
+                return Err(format!(
+                    "{group:?}: reconstruction and update: {}",
+                    of.active.is_some()
+                ));
+            }
+            let idle = |slot: &RecoverySlot| self.all[slot.at()].step == Step::InLine;
+            if !of.waiting.iter().all(idle) {
+                return Err(format!("a reconstruction of {group:?} waits and has begun"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! Reads that avoid collection (`raid.reads = "reconstruct-if-busy"`): what they take, and that a read that meets an
+//! update of its group answers right.
+
+mod rig;
+
+use rig::storm::{Storm, Weather};
+use rig::{alone, device, filled, finish, free_blocks, whole};
+use ssd_core::config::{BusyUnit, Config, DataMode, GroupReads, LinkDuplex, TimingModel};
+use ssd_core::host::device::Device;
+use ssd_core::host::request::Op;
+use ssd_core::metrics::counters::Cause;
+use ssd_core::rng::Stream;
+use ssd_core::sim::ssd::Ssd;
+use ssd_core::units::{Lpn, Nanos, PlaneId};
+
+const READ: u64 = 25_000;
+
+fn paper(shape: [u32; 3], group: u32, stripes: u32) -> Config {
+    let mut c = device(shape, 20, 16, 1);
+    c.raid.group = group;
+    c.raid.reads = GroupReads::ReconstructIfBusy;
+    c.device.user_pages = stripes * c.data_pages_per_stripe() as u32;
+    let t = &mut c.timing;
+    (t.model, t.busy_unit) = (TimingModel::Serial, BusyUnit::Chip);
+    (t.read_ns, t.program_ns, t.erase_ns, t.transfer_ns) = (READ, 200_000, 1_500_000, 0);
+    c.gc.trigger = vec![free_blocks(3)];
+    c.run.data = DataMode::Bytes;
+    c
+}
+
+/// The planes of which a block is being collected.
+fn collecting(ssd: &Ssd) -> Vec<PlaneId> {
+    use ssd_core::ftl::blocks::BlockState;
+    let blocks = &ssd.ftl.blocks;
+    let collected =
+        |&b: &usize| matches!(blocks.state[b], BlockState::Collecting | BlockState::Erasing);
+    let found = (0..blocks.len()).filter(collected);
+    found.map(|b| PlaneId(blocks.pool_of(ssd_core::units::BlockId(b as u32)).0)).collect()
+}
+
+/// A page whose chip collects, and of which no other member is on a chip that collects.
+fn busy_page(ssd: &Ssd) -> Option<Lpn> {
+    let (busy, groups) = (collecting(ssd), ssd.ftl.parity_groups());
+    let plane_of = |lpn| ssd.page_on_flash(lpn).map(|page| ssd.ftl.geo.plane_of(page));
+    let is_busy = |lpn: Lpn| plane_of(lpn).is_some_and(|plane| busy.contains(&plane));
+    let alone = |&lpn: &Lpn| {
+        let mut others = groups.pages(groups.group_of(lpn)).filter(|&other| other != lpn);
+        is_busy(lpn) && !others.any(is_busy)
+    };
+    if busy.is_empty() { None } else { (0..ssd.ftl.geo.user_pages).map(Lpn).find(alone) }
+}
+
+/// Overwrite pages until there is a busy page and nothing of the host is under way.
+fn a_page_is_busy(ssd: &mut Ssd, rng: &mut Stream) -> Lpn {
+    ssd.audit_every(200);
+    let user = u64::from(ssd.ftl.geo.user_pages);
+    for _ in 0..5_000 {
+        alone(ssd, whole(Op::Write, rng.below(user) as u32, 1));
+        if let Some(lpn) = busy_page(ssd) {
+            ssd.audit_every(1);
+            return lpn;
+        }
+    }
+    panic!("no chip collects alone");
+}
+
+#[test]
+fn a_read_of_a_page_whose_chip_collects_takes_a_read_of_the_other_members() {
+    for group in [4, 8] {
+        let c = paper([8, 1, 1], group, 248);
+        let mut ssd = filled(&c);
+        let mut rng = Stream::new(1, "busy");
+        let lpn = a_page_is_busy(&mut ssd, &mut rng);
+        let busy = collecting(&ssd);
+        let before = ssd.measured().flash.reads;
+        assert_eq!(alone(&mut ssd, whole(Op::Read, lpn.0, 1)), READ, "group {group}");
+        let m = ssd.measured();
+        assert_eq!(m.flash.reads[Cause::Reconstruct.at()], u64::from(group) - 1);
+        assert_eq!(m.flash.reads[Cause::Host.at()], before[Cause::Host.at()]);
+        assert_eq!((m.raid.reconstructed, m.raid.reconstructions), (1, 1));
+        assert_eq!(collecting(&ssd), busy, "it collects still");
+    }
+}
+
+#[test]
+fn members_share_the_bus_as_other_reads_do() {
+    let (read, bus, command) = (50_001, 2_003, 305);
+    let mut c = paper([1, 4, 1], 4, 248);
+    let t = &mut c.timing;
+    t.model = TimingModel::Pipelined;
+    (t.read_ns, t.transfer_ns, t.command_ns) = (read, bus, command);
+    // The copies of a job would use the bus, too: its erase is long enough to be met.
+    t.erase_ns = 50_000_000;
+    let mut ssd = filled(&c);
+    let mut rng = Stream::new(1, "bus");
+    let mut erases = |ssd: &mut Ssd| {
+        a_page_is_busy(ssd, &mut rng);
+        let at = Nanos(ssd.now().0 + 20_000_000);
+        ssd.run_until(at, &mut Vec::new()).unwrap();
+        Some((busy_page(ssd)?, at))
+    };
+    let found = (0..100).find_map(|_| erases(&mut ssd));
+    let (lpn, at) = found.expect("one chip alone erases");
+    let at = ssd.now().0.max(at.0);
+    ssd.submit(Nanos(at), &whole(Op::Read, lpn.0, 1), None).unwrap();
+    let mut done = Vec::new();
+    ssd.run_until(Nanos(at + 10_000_000), &mut done).unwrap();
+    assert_eq!(done[0].at.0 - at, command + read + 3 * bus);
+}
+
+#[test]
+fn a_read_goes_home_while_its_group_is_updated_or_another_chip_of_it_collects() {
+    let c = paper([4, 1, 1], 4, 248);
+    let mut ssd = filled(&c);
+    let mut rng = Stream::new(2, "home");
+    let lpn = a_page_is_busy(&mut ssd, &mut rng);
+    // A page of the same group on another chip is written, then read while its update is under way.
+    let groups = ssd.ftl.parity_groups();
+    let (group, data) = (groups.group_of(lpn), groups.data_pages());
+    let other = (group.0 * data..(group.0 + 1) * data).find(|&other| other != lpn.0).unwrap();
+    let at = ssd.now();
+    ssd.submit(at, &whole(Op::Write, other, 1), None).unwrap();
+    ssd.submit(at, &whole(Op::Read, lpn.0, 1), None).unwrap();
+    finish(&mut ssd).unwrap();
+    let m = ssd.measured();
+    assert_eq!((m.raid.reconstructed, m.flash.reads[Cause::Reconstruct.at()]), (0, 0));
+    ssd.audit().unwrap();
+}
+
+#[test]
+fn reads_of_one_page_share_a_reconstruction_and_updates_wait_for_it() {
+    let c = paper([4, 1, 1], 4, 248);
+    let mut ssd = filled(&c);
+    let mut rng = Stream::new(3, "share");
+    let lpn = a_page_is_busy(&mut ssd, &mut rng);
+    let groups = ssd.ftl.parity_groups();
+    let (group, data) = (groups.group_of(lpn), groups.data_pages());
+    let other = (group.0 * data..(group.0 + 1) * data).find(|&other| other != lpn.0).unwrap();
+    let at = ssd.now();
+    let first = ssd.submit(at, &whole(Op::Read, lpn.0, 1), None).unwrap();
+    let write = ssd.submit(Nanos(at.0 + 5_000), &whole(Op::Write, other, 1), None).unwrap();
+    let joins = ssd.submit(Nanos(at.0 + 10_000), &whole(Op::Read, lpn.0, 1), None).unwrap();
+    let done = finish(&mut ssd).unwrap();
+    let end = |id| done.iter().find(|c| c.id == id).expect("it completes").at.0 - at.0;
+    assert_eq!((end(first), end(joins)), (READ, READ));
+    assert!(end(write) >= READ + READ + 200_000, "{} is before the reads ended", end(write));
+    let m = ssd.measured();
+    assert_eq!((m.raid.reconstructed, m.raid.reconstructions), (2, 1));
+    assert_eq!(m.flash.reads[Cause::Reconstruct.at()], 3);
+    assert_eq!(m.read_parts.total(), m.latencies.of(Op::Read).histogram.sum());
+}
+
+#[test]
+fn every_answer_of_a_storm_is_right() {
+    let shapes = [([4, 2, 1], 8), ([2, 2, 2], 4), ([2, 3, 1], 3), ([2, 1, 1], 2), ([4, 4, 1], 8)];
+    let mut reconstructions = 0;
+    for (i, (shape, group)) in shapes.into_iter().enumerate() {
+        for (depth, data) in [(2, DataMode::Digest), (24, DataMode::Bytes)] {
+            let mut c = paper(shape, group, 1);
+            (c.device.blocks_per_plane, c.device.pages_per_block) = (14, 8);
+            let stripes = rig::pages_of(&c) / (shape[0] * shape[1]) * 3 / 4;
+            c.device.user_pages = stripes * c.data_pages_per_stripe() as u32;
+            (c.run.data, c.run.seed) = (data, i as u64);
+            c.gc.window = 1 + i as u32 % 3;
+            if depth == 24 {
+                (c.timing.model, c.timing.transfer_ns) = (TimingModel::Pipelined, 3000);
+                (c.host.link_bytes_per_s, c.host.link_duplex) =
+                    (Some(300_000_000), LinkDuplex::Half);
+                c.controller.host_ecc_ns = 700;
+            }
+            let weather = Weather {
+                requests: 800,
+                depth,
+                seed: i as u64,
+                audit: 7,
+                mix: [45, 8, 2],
+                pause: 100_000,
+            };
+            let mut storm = Storm::new(&c, weather);
+            storm.run().unwrap_or_else(|e| panic!("{shape:?}, depth {depth}: {e}"));
+            reconstructions += storm.ssd.measured().raid.reconstructions;
+        }
+    }
+    assert!(reconstructions > 100, "{reconstructions} reads avoided collection");
+}
