@@ -32,7 +32,7 @@ REQUEST_COLUMNS = (
 STATE_COLUMNS = (*PLACE_COLUMNS, "lpn", "sequence", "valid")
 OP_KINDS = ("read", "program", "erase")
 CAUSES = ("host", "gc", "rmw", "wear", "parity", "metadata", "remap")
-REQUEST_KINDS = ("read", "write", "trim", "flush")
+REQUEST_KINDS = ("read", "write", "trim", "flush", "copy")
 LARGEST_ID = 2**27
 LARGEST_DEVICE = 2**33
 """Pages."""

@@ -25,6 +25,7 @@ from .inputs import (
     rows,
 )
 from .occupancy import Occupancy
+from .owners import Owners
 from .parity import Parity
 from .requests import Requests
 
@@ -33,7 +34,12 @@ class Operations:
     """One pass over ops.csv: rules of single lines, totals by cause, and the other checkers."""
 
     def __init__(
-        self, geometry: Geometry, report: Report, requests: Requests, findings: Findings
+        self,
+        geometry: Geometry,
+        report: Report,
+        requests: Requests,
+        findings: Findings,
+        owners: Owners | None = None,
     ) -> None:
         """Start before the first line."""
         self.geometry = geometry
@@ -45,7 +51,7 @@ class Operations:
         interval = (self.measured_from, self.measured_to)
         self.occupancy = Occupancy(geometry, interval, findings)
         self.parity = Parity(geometry, report, findings)
-        self.flash = Flash(geometry, requests, findings, self.parity)
+        self.flash = Flash(geometry, requests, findings, self.parity, owners)
         self.crossing = Crossing(geometry, report, findings)
         self.counts: Counter[tuple[str, str]] = Counter()
         self.erases_within = array("q", [0]) * geometry.all_blocks

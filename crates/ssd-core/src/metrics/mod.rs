@@ -31,7 +31,7 @@ use crate::host::request::{Op, Request};
 use crate::units::Nanos;
 use counters::{
     BufferCounts, Cause, ControllerCounts, FlashCounts, GcCounts, HostCounts, InSystem, MoveCounts,
-    PartSums, Parts, RaidCounts, WearCounts,
+    PartSums, Parts, RaidCounts, RemapCounts, WearCounts,
 };
 use histogram::Histogram;
 use latency::Latencies;
@@ -61,6 +61,8 @@ pub struct Measurements {
     pub controller: ControllerCounts,
     /// Parity groups.
     pub raid: RaidCounts,
+    /// Copies.
+    pub remap: RemapCounts,
     /// Latencies.
     pub latencies: Latencies,
     /// Where the time of reads went.
@@ -92,6 +94,7 @@ impl Measurements {
             buffer: BufferCounts::default(),
             controller: ControllerCounts::default(),
             raid: RaidCounts::default(),
+            remap: RemapCounts::default(),
             latencies: Latencies::new(split),
             read_parts: PartSums::default(),
             write_parts: PartSums::default(),
@@ -138,7 +141,7 @@ impl Measurements {
                 self.write_parts.record(parts);
                 self.interval[1].record(latency.0);
             }
-            Op::Trim | Op::Flush => {}
+            Op::Trim | Op::Flush | Op::Copy => {}
         }
     }
 
