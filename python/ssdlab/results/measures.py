@@ -94,7 +94,7 @@ class Requests:
     submitted: int
     """Submitted."""
     completed: int
-    """Completed: the sum of the next five fields."""
+    """Completed: the sum of the next four fields and of `remap.commands`."""
     read: int
     """Reads completed."""
     write: int
@@ -103,8 +103,6 @@ class Requests:
     """TRIMs completed."""
     flush: int
     """Flushes completed."""
-    copy: int
-    """Copies completed."""
 
 
 @dataclass(frozen=True)
