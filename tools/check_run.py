@@ -26,6 +26,10 @@ Without a write buffer (`host.write_buffer_pages` 0 or absent) a write completes
 programs. The newest write of an LPN is on flash when the run is complete, unless trimmed. A host
 read of cause `host` is translated when it starts: it returns the newest data committed by then.
 
+Copies (op `copy`, `sources` of requests.csv as `lpn+pages;lpn+pages`, `owners` of state.csv as
+`lpn;lpn`, empty: the one in `lpn`): what every LPN holds is then replayed from the requests,
+admitted in the order of their ids when they arrive, and admission numbers identify data.
+
 Report. `requests.warmup` counts the requests with the lowest ids; all numbers but
 `requests.warmup` leave them out. `time.measured_from` (ns, default 0) opens the measured interval,
 `time.simulated` is its length; an operation counts where it starts. With a warm-up but without
@@ -62,6 +66,7 @@ if importlib.util.find_spec("zstandard") is None:
 from run_check.inputs import Findings, Geometry, Report, UnreadableError
 from run_check.latencies import check_requests
 from run_check.operations import Operations
+from run_check.owners import Owners
 from run_check.requests import Requests
 
 
@@ -70,7 +75,8 @@ def check(folder: Path, limit: int = 20) -> Counter[str]:
     report = Report.read(folder)
     findings = Findings(limit)
     requests = Requests(folder, report, findings)
-    operations = Operations(Geometry.of(report), report, requests, findings)
+    owners = Owners(folder, report, findings) if requests.copies else None
+    operations = Operations(Geometry.of(report), report, requests, findings, owners)
     operations.read(folder)
     operations.finish()
     check_requests(report, requests, findings)

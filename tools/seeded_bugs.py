@@ -41,6 +41,8 @@ COPIED = [
 # By crate or Python package, the quickest first.
 SUITES = {
     "ssd-core": [
+        "remap_functional",
+        "remap",
         "collection",
         "metamorphic",
         "timing",

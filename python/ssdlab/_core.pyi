@@ -171,6 +171,8 @@ class Device:
         stream: int,
     ) -> int:
         """Submit requests, all or none: operations by number; the number of the first."""
+    def copy(self, lpn: int, sources: list[tuple[int, int]], arrival_ns: int | None) -> int:
+        """Submit a copy of page ranges to the pages from `lpn` on; its number."""
     def run_until_idle(self) -> dict[str, npt.NDArray[np.int64]]:
         """Run until nothing is left to do; what has completed since the last call."""
     def report(self, *, commit: str | None = None) -> Finished:

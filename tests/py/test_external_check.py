@@ -61,6 +61,13 @@ REDIRECT: dict[str, object] = {
     "gc.blocking": "plane",
     "workload.trim": 0,
 }
+COPIES: dict[str, object] = {
+    "remap.mode": "share",
+    "workload.copy": 0.4,
+    "workload.read": 0.3,
+    "alloc.pool": "device",
+    "workload.requests": 4000,
+}
 NOC: dict[str, object] = {
     **SERIAL,
     "timing.busy_unit": "channel",
@@ -176,6 +183,17 @@ CASES: dict[str, dict[str, object]] = {
     },
     "redirected": REDIRECT,
     "redirected-bursts": {**REDIRECT, **OPEN, "workload.warmup_requests": 300},
+    "copies-shared": COPIES,
+    "copies-copied": {**COPIES, "remap.mode": "copy", "host.queue_depth": 32},
+    "copies-copyback": {
+        **COPIES,
+        "gc.path": "copyback",
+        "host.queue_depth": 64,
+        "alloc.pool": "plane",
+        "device.over_provisioning": 0.6,
+    },
+    "copies-levelled": {**COPIES, **SERIAL, "wear.static_threshold": 2, "run.data": "digest"},
+    "copies-buffer": {**COPIES, "host.write_buffer_pages": 32, "host.link_rate": "90 MB/s"},
     "nothing-written-before": {"precondition.fill": 0, "precondition.overwrite": 0},
 }
 
@@ -245,6 +263,52 @@ def test_each_rule_of_parity_bites(
         writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+    tool = [sys.executable, str(ROOT / "tools/check_run.py"), str(tmp_path / "a")]
+    done = subprocess.run(tool, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"violated: {rule}" in done.stdout, done.stdout[-500:]
+
+
+def _change_log(folder: Path, name: str, change: Callable[[Rows], None]) -> None:
+    log = folder / name
+    with zstandard.open(log, "rt", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    change(rows)
+    with zstandard.open(log, "wt", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _copies_have_other_sources(rows: Rows) -> None:
+    for row in [row for row in rows if row["op"] == "copy"][:200]:
+        first, count = row["sources"].split("+")
+        row["sources"] = f"{int(first) // 2}+{count}"
+
+
+def _a_copy_lacks_a_source(rows: Rows) -> None:
+    next(row for row in rows if row["op"] == "copy")["sources"] = ""
+
+
+def _pages_are_erased_that_others_own(rows: Rows) -> None:
+    # The writes that would have replaced them never came.
+    for row in [row for row in rows if row["op"] == "write"][:500]:
+        row["op"] = "flush"
+
+
+@pytest.mark.parametrize(
+    ("rule", "change"),
+    [
+        ("read-owner", _copies_have_other_sources),
+        ("copy-sources", _a_copy_lacks_a_source),
+        ("erase-owned", _pages_are_erased_that_others_own),
+    ],
+)
+def test_each_rule_of_owners_bites(
+    rule: str, change: Callable[[Rows], None], tmp_path: Path
+) -> None:
+    ssdlab.run(set={**LOGGED, **COPIES}, out=tmp_path / "a", progress=False)
+    _change_log(tmp_path / "a", "requests.csv.zst", change)
     tool = [sys.executable, str(ROOT / "tools/check_run.py"), str(tmp_path / "a")]
     done = subprocess.run(tool, capture_output=True, text=True, check=False)
     assert done.returncode == 1

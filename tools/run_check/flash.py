@@ -23,6 +23,7 @@ from .inputs import (
     numbers,
     rows,
 )
+from .owners import Owners
 from .parity import Parity
 from .requests import Requests
 
@@ -49,10 +50,12 @@ class Flash:
         findings: Findings,
         parity: Parity,
         failures: Failures,
+        owners: Owners | None,
     ) -> None:
-        """Start with every block erased."""
+        """Start with every block erased; `owners`: of a run with copies."""
         self.failures = failures
         self.lost: dict[int, int] = {}
+        self.owners = owners
         self.geometry = geometry
         self.requests = requests
         self.findings = findings
@@ -71,6 +74,7 @@ class Flash:
 
     def load(self, path: Path) -> None:
         """Start from state.csv."""
+        address_of: dict[int, int] = {}
         for line, fields in rows(path, STATE_COLUMNS):
             *where, lpn, sequence, valid = numbers(STATE, line, fields)
             channel, chip, plane, block, page = where
@@ -84,6 +88,9 @@ class Flash:
             self.filled[number] = max(self.filled[number], page + 1)
             address = number * self.geometry.pages + page
             self.lpn_of[address], self.sequence_of[address] = lpn, sequence
+            address_of[line] = address
+            if self.owners is not None:
+                continue
             if valid == 1 and lpn >= 0:
                 self.map.reach(lpn)
                 if self.map["home"][lpn] >= 0:
@@ -91,6 +98,8 @@ class Flash:
                 self.map["home"][lpn] = address
                 self.parity.place(lpn, channel * self.geometry.chips + chip)
                 self.map["committed"][lpn] = self.map["started"][lpn] = sequence
+        if self.owners is not None:
+            self.owners.load(path, address_of)
 
     def take(self, op: Op) -> None:
         """Account one operation, in order of start."""
@@ -164,6 +173,8 @@ class Flash:
         if op.lpn < 0 or op.cause in WITHOUT_LPN:
             self.lpn_of[address] = -1
             return
+        if self.owners is not None:
+            self.owners.program(op, address)
         if op.cause in COPIES:
             self._match_copy(op)
         elif op.cause == "rebuild":
@@ -177,12 +188,14 @@ class Flash:
         heapq.heappush(self.pending, (op.end, op.line, op.lpn, op.sequence, address))
 
     def _match_copy(self, op: Op) -> None:
-        sources = self.copies.get((op.lpn, op.sequence))
+        # A copy of a page with several owners may carry another of them.
+        key = (op.lpn if self.owners is None else -1, op.sequence)
+        sources = self.copies.get(key)
         found = "none"
         if sources:
             end, _ = sources.pop(0)
             if not sources:
-                del self.copies[op.lpn, op.sequence]
+                del self.copies[key]
             if end <= op.start:
                 return
             found = f"one that ends at {end}"
@@ -218,10 +231,17 @@ class Flash:
         wanted = (op.lpn, op.sequence if op.sequence >= 0 else held[1])
         if op.cause in WITHOUT_LPN:
             return
-        if held != wanted:
+        # Of a page with several owners any may be named.
+        if held[1] != wanted[1] or (self.owners is None and held != wanted):
             self.findings.add("read-content", place, f"LPN, sequence {wanted}", held)
         if op.cause in COPIES:
-            self.copies.setdefault((op.lpn, op.sequence), []).append((op.end, op.start))
+            key = (op.lpn if self.owners is None else -1, op.sequence)
+            self.copies.setdefault(key, []).append((op.end, op.start))
+        if self.owners is not None:
+            if op.cause == "host" and op.request >= 0:
+                arrival = self.requests.arrival(op.request)
+                self.owners.read(op, self.sequence_of[address], arrival)
+            return
         if op.cause == "host" and op.lpn >= 0 and op.sequence >= 0:
             self._check_newest(op)
 
@@ -249,6 +269,11 @@ class Flash:
             found = f"one until {self.busy_until[block]}"
             self.findings.add("erase-in-flight", f"{OPS}:{op.line}", expected, found)
         first = block * self.geometry.pages
+        if self.owners is not None:
+            pages = range(first, first + self.filled[block])
+            self.owners.erase(op, {page: self.sequence_of[page] for page in pages})
+            self.filled[block] = 0
+            return
         for address in range(first, first + self.filled[block]):
             lpn = self.lpn_of[address]
             self.lpn_of[address] = -1
@@ -270,6 +295,10 @@ class Flash:
 
         Operations that run at the end of the run are in the log and not in its report.
         """
+        if self.owners is not None:
+            if self.requests.complete:
+                self.owners.finish(report)
+            return
         since, length = report.number("time.measured_from"), report.number("time.simulated")
         end = sys.maxsize if length is None else int((since or 0) + length)
         self._commit(sys.maxsize if self.requests.complete else end)

@@ -42,7 +42,7 @@ CAUSES = (
     "reconstruct",
     "rebuild",
 )
-REQUEST_KINDS = ("read", "write", "trim", "flush")
+REQUEST_KINDS = ("read", "write", "trim", "flush", "copy")
 LARGEST_ID = 2**27
 LARGEST_DEVICE = 2**33
 """Pages."""

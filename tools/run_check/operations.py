@@ -26,6 +26,7 @@ from .inputs import (
     rows,
 )
 from .occupancy import Occupancy
+from .owners import Owners
 from .parity import Parity
 from .requests import Requests
 
@@ -34,7 +35,12 @@ class Operations:
     """One pass over ops.csv: rules of single lines, totals by cause, and the other checkers."""
 
     def __init__(
-        self, geometry: Geometry, report: Report, requests: Requests, findings: Findings
+        self,
+        geometry: Geometry,
+        report: Report,
+        requests: Requests,
+        findings: Findings,
+        owners: Owners | None = None,
     ) -> None:
         """Start before the first line."""
         self.geometry = geometry
@@ -47,7 +53,9 @@ class Operations:
         self.occupancy = Occupancy(geometry, interval, findings)
         self.failures = Failures(geometry, report, findings)
         self.parity = Parity(geometry, report, findings, self.failures)
-        self.flash = Flash(geometry, requests, findings, self.parity, self.failures)
+        self.flash = Flash(
+            geometry, requests, findings, self.parity, self.failures, owners
+        )
         self.crossing = Crossing(geometry, report, findings)
         self.counts: Counter[tuple[str, str]] = Counter()
         self.erases_within = array("q", [0]) * geometry.all_blocks

@@ -44,6 +44,7 @@ class Requests:
         self.last_write = Table("arrival", "completion")
         self.trims: dict[int, list[tuple[int, int]]] = {}
         self.count = 0
+        self.copies = 0
         self.buffered = report.whole("config.host.write_buffer_pages", 0) > 0
         self.complete = report.get("completed") is not False
         self.end = sys.maxsize
@@ -69,6 +70,7 @@ class Requests:
             message = f"{place}: id {number}, arrival {arrival}"
             raise UnreadableError(message)
         self.count += 1
+        self.copies += kind == "copy"
         self.table.reach(number)
         if self.table["arrival"][number] >= 0:
             self.findings.add("request-fields", place, "ids that differ", f"id {number} again")

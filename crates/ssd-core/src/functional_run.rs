@@ -2,6 +2,7 @@
 
 use crate::ftl::Ftl;
 use crate::host::ahead::Ahead;
+use crate::host::copy;
 use crate::host::device::DeviceError;
 use crate::host::drive::{DriveError, Outcome, Progress};
 use crate::host::request::{Op, Request, Source, TimedRequest};
@@ -98,9 +99,25 @@ impl FunctionalRun {
             if id == warmup && id > 0 {
                 self.restart();
             }
-            execute(&mut self.machine, &request.request, id, &mut self.measured)?;
+            let request = request.request;
+            if request.op == Op::Copy {
+                let ranges = copy::encode(&source.copy_sources());
+                self.copy(&request, id, &ranges)?;
+            } else {
+                execute(&mut self.machine, &request, id, &mut self.measured)?;
+            }
         }
         unreachable!("requests end before their numbers do")
+    }
+
+    /// Execute a copy, with its source ranges.
+    #[inline(never)]
+    fn copy(&mut self, request: &Request, id: u64, ranges: &[u8]) -> Result<(), DeviceError> {
+        let m = &mut self.measured;
+        m.host.submitted[Op::Copy as usize] += 1;
+        self.machine.copy(id, request, ranges, &mut m.remap)?;
+        m.host.completed[Op::Copy as usize] += 1;
+        Ok(())
     }
 
     /// Discard a measurement that never got past the warm-up. Whether it was discarded.
@@ -134,6 +151,8 @@ impl FunctionalRun {
         flash.programs[Cause::Wear.at()] = t.wear_pages;
         flash.reads[Cause::Wear.at()] = t.wear_pages;
         flash.erases[Cause::Wear.at()] = t.levelled * members;
+        flash.programs[Cause::Remap.at()] = t.remap_pages;
+        flash.reads[Cause::Remap.at()] = t.remap_pages;
         flash.programs[Cause::Parity.at()] = f.groups.parity_pages;
         flash.reads[Cause::Rmw.at()] = f.groups.reads;
         measured.raid.rmw = f.groups.modified;
@@ -194,6 +213,7 @@ fn execute(
         Op::Trim => {
             m.host.pages_trimmed += f.trim_run(Lpn(pages.first), pages.count)?;
         }
+        Op::Copy => unreachable!("request {id} has source ranges"),
         Op::Flush => {}
     }
     m.host.completed[r.op as usize] += 1;

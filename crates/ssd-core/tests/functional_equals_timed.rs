@@ -109,6 +109,7 @@ fn timed(c: &Config, steps: &[Step]) -> (Vec<BlockId>, Tally, Ssd, Vec<OpRecord>
         victim_valid: m.gc.victim_valid_sum,
         levelled: m.wear.calls,
         wear_pages: m.flash.programs[Cause::Wear.at()],
+        remap_pages: m.flash.programs[Cause::Remap.at()],
     };
     (victims, tally, ssd, log)
 }

@@ -8,9 +8,12 @@ mod rig;
 use naive::{NaiveFtl, Rule};
 use proptest::prelude::*;
 use rig::cases::cases;
-use rig::{device, free_blocks, victim};
-use ssd_core::config::{Config, Frontiers, PoolScope};
+use rig::{PAGE, device, free_blocks, victim, whole};
+use ssd_core::config::{Config, Frontiers, PoolScope, RemapMode};
 use ssd_core::ftl::Ftl;
+use ssd_core::host::copy::{SourceRange, encode};
+use ssd_core::host::request::Op;
+use ssd_core::metrics::counters::RemapCounts;
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
 use ssd_core::units::Lpn;
@@ -29,14 +32,16 @@ struct Case {
     by_erases: bool,
     seed: u64,
     trims: f64,
+    copies: f64,
 }
 
 fn any_case() -> impl Strategy<Value = Case> {
     let shape = (1u32..=2, 1u32..=2, 1u32..=2).prop_map(|(a, b, c)| [a, b, c]);
     let rule = prop_oneof![Just(Rule::Greedy), Just(Rule::Fifo)];
     let levels = (1u32..=4, 0u32..=6, 0u32..=4);
-    let trims = prop_oneof![Just(0.0), 0.0f64..0.4];
-    (shape, 12u32..40, 1u32..=16, levels, rule, any::<[bool; 2]>(), any::<u64>(), trims).prop_map(
+    let few = || prop_oneof![Just(0.0), 0.0f64..0.4];
+    let rest = (few(), few());
+    (shape, 12u32..40, 1u32..=16, levels, rule, any::<[bool; 2]>(), any::<u64>(), rest).prop_map(
         |(
             shape,
             blocks,
@@ -45,9 +50,11 @@ fn any_case() -> impl Strategy<Value = Case> {
             rule,
             [one_frontier, by_erases],
             seed,
-            trims,
+            (trims, copies),
         )| {
             let (reserve, soft) = (reserve, soft.min(blocks - 1));
+            // A shared page stays on its plane, and one of several could be crowded.
+            let shape = if copies > 0.0 { [1; 3] } else { shape };
             let case = Case {
                 shape,
                 blocks,
@@ -60,6 +67,7 @@ fn any_case() -> impl Strategy<Value = Case> {
                 by_erases,
                 seed,
                 trims,
+                copies,
             };
             Case { blocks: blocks.max(reserve + spare + 6), ..case }
         },
@@ -77,6 +85,7 @@ fn config(case: &Case) -> Config {
     (c.gc.reserve, c.gc.trigger) = (case.reserve, vec![free_blocks(u64::from(case.soft))]);
     c.gc.victim = victim(if case.rule == Rule::Greedy { "greedy" } else { "fifo" });
     c.wear.dynamic = case.by_erases;
+    c.remap.mode = RemapMode::Share;
     c
 }
 
@@ -95,6 +104,15 @@ fn naive(case: &Case) -> NaiveFtl {
     naive
 }
 
+/// Copy one page.
+fn share(functional: &mut Functional, lpn: u32, source: u32) {
+    let range = SourceRange { sector: u64::from(source) * PAGE, sectors: PAGE };
+    let request = whole(Op::Copy, lpn, 1);
+    let mut counts = RemapCounts::default();
+    functional.copy(0, &request, &encode(&[range]), &mut counts).expect("a valid copy");
+    assert_eq!(counts.shared + counts.unmapped, 1);
+}
+
 fn compare(case: &Case, steps: u32) {
     let c = config(case);
     let mut functional = Functional::new(&c, Ftl::new(&c));
@@ -107,6 +125,12 @@ fn compare(case: &Case, steps: u32) {
         if step >= user && rng.chance(case.trims) {
             naive.trim(lpn);
             functional.trim(Lpn(lpn));
+        } else if step >= user && rng.chance(case.copies) {
+            let source = rng.below(u64::from(user)) as u32;
+            if source != lpn {
+                naive.share(lpn, source);
+                share(&mut functional, lpn, source);
+            }
         } else {
             naive.write(lpn);
             functional.write(Lpn(lpn), 0).expect("the naive one found room");
@@ -120,7 +144,8 @@ fn compare(case: &Case, steps: u32) {
     assert_eq!(victims.len(), naive.victims.len());
     let t = functional.tally;
     assert_eq!((t.host_pages, t.gc_pages), (naive.host_programs, naive.gc_programs));
-    assert_eq!(functional.ftl.owners.valid_pages(), naive.mapped() as u64);
+    assert_eq!(functional.ftl.owners.valid_pages(), naive.valid_pages() as u64);
+    assert_eq!(functional.ftl.owners.mapped(), naive.mapped() as u64);
     assert_eq!(functional.ftl.blocks.erases, naive.erases());
     let geo = &functional.ftl.geo;
     for lpn in 0..user {

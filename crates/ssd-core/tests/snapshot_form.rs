@@ -127,8 +127,8 @@ fn other_files_versions_and_devices_are_told_apart() {
     let bytes = encoded(&small(DataMode::None));
     assert_eq!(decoded(None, b"128,read,0,8\n").err(), Some(FormError::Foreign));
     let mut newer = bytes.clone();
-    newer[8] = 2;
-    assert_eq!(decoded(None, &newer).err(), Some(FormError::Version(2)));
+    newer[8] = 3;
+    assert_eq!(decoded(None, &newer).err(), Some(FormError::Version(3)));
     let mut other = rig::snapshot_shape(DataMode::None, false);
     (other.device.channels, other.device.page_bytes) = (4, 4096);
     let told = decoded(Some(&other), &bytes).err().expect("another device").to_string();

@@ -186,12 +186,21 @@ impl Device {
         let mut submissions = Vec::with_capacity(ops.len());
         for i in 0..ops.len() {
             let op = usize::try_from(ops[i]).ok().and_then(|op| Op::ALL.get(op));
+            let op = op.filter(|&&op| op != Op::Copy);
             let &op =
                 op.ok_or_else(|| wrong(format!("request {i}: there is no operation {}", ops[i])))?;
             let at_ns = arrivals.as_ref().map(|all| all[i]);
             submissions.push(Submission { op, lpn: lpns[i], pages: pages[i], stream, at_ns });
         }
         let submitted = self.lock()?.submit(&submissions);
+        submitted.map_err(|error| self.raised(error, None))
+    }
+
+    /// Submit a copy of page ranges (first page, pages) to the pages from `lpn` on, as early as possible without an
+    /// arrival. Its number.
+    #[pyo3(signature = (lpn, sources, arrival_ns))]
+    fn copy(&self, lpn: i64, sources: Vec<(i64, i64)>, arrival_ns: Option<i64>) -> PyResult<u64> {
+        let submitted = self.lock()?.copy(lpn, &sources, arrival_ns);
         submitted.map_err(|error| self.raised(error, None))
     }
 

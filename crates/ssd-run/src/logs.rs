@@ -17,8 +17,8 @@ use std::path::Path;
 const OPS: &str = "op,cause,channel,chip,plane,block,page,lpn,sequence,request,queued,start,end,\
                    bus_start,bus_end,array_start,array_end\n";
 const REQUESTS: &str = "id,volume,stream,op,lpn,pages,arrival,completion,queue,chip,transfer,\
-                        gc_wait,metadata,digest\n";
-const STATE: &str = "channel,chip,plane,block,page,lpn,sequence,valid\n";
+                        gc_wait,metadata,digest,sources\n";
+const STATE: &str = "channel,chip,plane,block,page,lpn,sequence,valid,owners\n";
 const LEVEL: i32 = 3;
 
 /// One compressed CSV file.
@@ -78,7 +78,9 @@ impl InOrder {
             record.op == FlashOp::Program
                 && record.cause == Cause::Gc
                 && read.op == FlashOp::Read
-                && (read.end, read.lpn, read.queued) == (record.start, record.lpn, record.queued)
+                && (read.end, read.queued) == (record.start, record.queued)
+                && (read.place.channel, read.place.chip, read.place.plane)
+                    == (record.place.channel, record.place.chip, record.place.plane)
         });
         self.last = Some(*record);
         self.waiting.insert((record.start, self.arrived), *record);
@@ -132,9 +134,11 @@ impl RunLog for Logs {
         for r in rows {
             let p = r.place;
             let valid = u8::from(r.valid);
+            let owners: Vec<String> = r.owners.iter().map(u32::to_string).collect();
+            let owners = owners.join(";");
             let _ = writeln!(
                 table.line,
-                "{},{},{},{},{},{},{},{valid}",
+                "{},{},{},{},{},{},{},{valid},{owners}",
                 p.channel, p.chip, p.plane, p.block, p.page, r.lpn, r.sequence
             );
             table.flush_line()?;
@@ -158,9 +162,11 @@ impl RunLog for Logs {
         for r in records {
             let q = &r.request;
             let p = &r.parts;
+            let sources: Vec<String> =
+                r.sources.iter().map(|(lpn, pages)| format!("{lpn}+{pages}")).collect();
             let _ = writeln!(
                 table.line,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{:016x}",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{:016x},{}",
                 r.id,
                 q.volume,
                 q.stream,
@@ -174,7 +180,8 @@ impl RunLog for Logs {
                 p.transfer_ns,
                 p.gc_wait_ns,
                 p.metadata_ns,
-                r.digest
+                r.digest,
+                sources.join(";")
             );
             table.flush_line()?;
         }

@@ -8,7 +8,9 @@ use crate::submission::Submission;
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::plugs::Plugs;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
+use ssd_core::host::copy::{self, SourceRange};
 use ssd_core::host::device::{Device as _, DeviceError};
+use ssd_core::host::request::{Op, Request};
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::request::RequestRecord;
 use ssd_core::sim::ssd::Ssd;
@@ -216,6 +218,49 @@ impl PushDriver {
         }
         self.last_ns = earliest;
         Ok(first)
+    }
+
+    /// Submit a copy of the page ranges `sources` (first page, pages) to the pages from `lpn` on; its number.
+    ///
+    /// # Errors
+    /// The device refuses it, or cannot continue.
+    pub fn copy(
+        &mut self,
+        lpn: i64,
+        sources: &[(i64, i64)],
+        at_ns: Option<i64>,
+    ) -> Result<u64, PushError> {
+        self.check_going()?;
+        let pages = sources.iter().fold(0i64, |sum, &(_, pages)| sum.saturating_add(pages.max(0)));
+        let device = &self.config.device;
+        let one = |lpn, pages| {
+            let submission = Submission { op: Op::Copy, lpn, pages, stream: 0, at_ns };
+            submission.request(device).map_err(|why| PushError::Refused(format!("a copy: {why}")))
+        };
+        let ranges = sources.iter().map(|&(lpn, pages)| {
+            let of = one(lpn, pages)?;
+            Ok(SourceRange { sector: of.sector, sectors: u64::from(of.sectors) })
+        });
+        let ranges = ranges.collect::<Result<Vec<_>, PushError>>()?;
+        let request =
+            if ranges.is_empty() { Request::new(Op::Copy, 0, 0) } else { one(lpn, pages)? };
+        let earliest = self.last_ns.max(self.ssd().now().0);
+        let at = match at_ns {
+            None => earliest,
+            Some(at) => {
+                u64::try_from(at).ok().filter(|&at| at >= self.last_ns).ok_or_else(|| {
+                    PushError::Refused(format!(
+                        "a copy arrives at {at} ns; expected {} or later",
+                        self.last_ns
+                    ))
+                })?
+            }
+        };
+        let data = copy::encode(&ranges);
+        let id = self.ssd().submit(Nanos(at), &request, Some(&data));
+        let id = id.map_err(|e| PushError::Refused(e.to_string()))?;
+        self.last_ns = at;
+        Ok(id.0)
     }
 
     /// Run until nothing is left to do; the requests that have completed since the last call, in that order.

@@ -1,6 +1,6 @@
 //! The report of a run: its measurements, the device's end, and what the caller knows about it.
 
-use ssd_core::config::{GcPath, HostMode, InterconnectModel};
+use ssd_core::config::{GcPath, HostMode, InterconnectModel, RemapMode};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::plugs::Plugs;
 use ssd_core::functional_run::FunctionalResult;
@@ -160,6 +160,7 @@ fn report(
     end: End<'_>,
 ) -> Report {
     let bad = ftl.bad_blocks();
+    let owners = (config.remap.mode != RemapMode::Off).then(|| ftl.pages_by_owners());
     Report::build(&Inputs {
         provenance: Provenance {
             ssdlab: env!("CARGO_PKG_VERSION").to_string(),
@@ -177,6 +178,8 @@ fn report(
             page_bytes: u64::from(config.device.page_bytes),
             user_pages: u64::from(ftl.geo.user_pages),
             parity_groups: ftl.groups.as_ref().map(|groups| u64::from(groups.count())),
+            pages_by_owners: owners.as_deref(),
+            extra_owner_bytes: ftl.owners.side_table_bytes() as u64,
             physical_pages: u64::from(ftl.geo.pages),
             used_pages: ftl.space.used(),
             valid_pages: ftl.owners.valid_pages(),

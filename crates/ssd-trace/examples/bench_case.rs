@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, reason = "its output is the answer")]
 
 use ssd_core::config::{HostMode, Input, Mode, load};
+use ssd_core::host::copy::SourceRange;
 use ssd_core::host::drive::drive;
 use ssd_core::host::request::{Op, Source, SourceError, TimedRequest};
 use ssd_core::sim::functional::Functional;
@@ -36,6 +37,10 @@ impl Source for First<'_> {
         self.source.fill(batch, most)?;
         self.left -= (batch.len() - before) as u64;
         Ok(())
+    }
+
+    fn copy_sources(&mut self) -> Vec<SourceRange> {
+        self.source.copy_sources()
     }
 }
 

@@ -31,6 +31,7 @@ pub use read::{columnar, facts, formats, info, raw, replay, unit};
 
 use crate::config::{ArrivalKind, Origin, PatternKeys, Workload};
 use crate::read::formats::TraceFormat;
+use generate::copies::Copying;
 use generate::like;
 use ssd_core::config::Word as _;
 use ssd_core::host::request::{Source, SourceError};
@@ -87,10 +88,13 @@ pub fn open_watched(
 ) -> Result<OpenedSource, SourceError> {
     device::check(page_bytes, user_pages)?;
     let opened = open_as_is(workload, page_bytes, user_pages, seed, watch)?;
-    if !workload.whole_pages {
-        return Ok(opened);
+    let mut source = opened.source;
+    if workload.whole_pages {
+        source = Box::new(WholePages::new(source, page_bytes));
     }
-    let source = Box::new(WholePages::new(opened.source, page_bytes));
+    if workload.copy > 0.0 {
+        source = Box::new(Copying::new(source, workload.copy, (page_bytes, user_pages), seed));
+    }
     Ok(OpenedSource { source, ..opened })
 }
 

@@ -141,6 +141,8 @@ request_log = true
 /// Keys of synthetic requests, and of a start from a snapshot.
 const MADE: [&str; 4] = [
     r#"
+[remap]
+mode = "share"
 [precondition]
 snapshot = "FILE"
 [workload]
@@ -150,6 +152,7 @@ seed = 7
 size = [{ size = "4 KiB", weight = 3 }, { size = 512 }]
 read = 0.5
 trim = 0.1
+copy = 0.2
 theta = 0.8
 span = 0.5
 arrival = { kind = "bursty", rate = "20000 per s", burst = 8, pause = "1 ms" }

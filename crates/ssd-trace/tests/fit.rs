@@ -23,6 +23,7 @@ fn text(requests: &[(Op, u64, u32)]) -> String {
         Op::Write => "FWS",
         Op::Trim => "D",
         Op::Flush => "FF",
+        Op::Copy => unreachable!("no trace has copies"),
     };
     (0..)
         .zip(requests)
@@ -143,7 +144,7 @@ fn contents(requests: &[Request], sectors_per_page: u64, ids: &[u64]) -> BTreeMa
                 let last = end / sectors_per_page * sectors_per_page;
                 sectors.retain(|sector, _| *sector < first || *sector >= last);
             }
-            Op::Read | Op::Flush => {}
+            Op::Read | Op::Flush | Op::Copy => {}
         }
     }
     sectors

@@ -37,6 +37,8 @@ class Parts:
     """Write amplification."""
     raid: Raid | None
     """Parity groups; None without parity."""
+    remap: Remap | None
+    """Copies; None where the device refuses them."""
     gc: Gc
     """Garbage collection."""
     verdict: Verdict
@@ -92,7 +94,7 @@ class Requests:
     submitted: int
     """Submitted."""
     completed: int
-    """Completed: the sum of the next four fields."""
+    """Completed: the sum of the next four fields and of `remap.commands`."""
     read: int
     """Reads completed."""
     write: int
@@ -275,6 +277,42 @@ class Raid:
     """Reconstructions, those for a rebuild included."""
     failure: Failure | None
     """The failure of chips; None before the first."""
+
+
+@dataclass(frozen=True)
+class Remap:
+    """Copies (as with NVMe Copy), and the pages that several logical pages share.
+
+    Pages of all admitted copies are shared, copied or unmapped when they have completed, except
+    those that newer data or a TRIM replaced while they waited for their source.
+    """
+
+    shared: int
+    """Pages of the destination that share the page of their source."""
+    copied: int
+    """Pages that the device has read and programmed, with `remap.mode = "copy"`."""
+    unmapped: int
+    """Pages whose source held no data: they hold none, either."""
+    waited: int
+    """Pages that waited until their source was on flash."""
+    refused_alignment: int
+    """Copies refused because an address or a length is not of whole pages."""
+    refused_range: int
+    """Copies refused because a range is empty, reaches beyond the device or differs in length."""
+    refused_overlap: int
+    """Copies refused because a source overlaps the destination."""
+    commands: int
+    """Copies completed."""
+    refused: int
+    """Copies refused."""
+    latency: LatencyStats
+    """Latency of copies."""
+    extra_owners: int
+    """Owners beyond the first of all pages, at the end of the run."""
+    extra_owner_bytes: int
+    """Bytes of memory that they take in the simulator."""
+    pages_by_owners: tuple[int, ...]
+    """Valid pages by their number of owners, from 1 on, at the end of the run."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     Integers: TypeAlias = npt.NDArray[np.int64]
 
 OPS = ("read", "write", "trim", "flush")
+# Those of completions: copies have a method of their own.
+ALL_OPS = (*OPS, "copy")
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,7 +41,7 @@ class Completions:
     id: Integers
     """Number, as `submit` returned it."""
     op: npt.NDArray[np.str_]
-    """"read", "write", "trim" or "flush"."""
+    """"read", "write", "trim", "flush" or "copy"."""
     lpn: Integers
     """First page."""
     pages: Integers
@@ -165,6 +167,23 @@ class Device:
         """
         return self._one("flush", 0, 0, at_ns, 0)
 
+    def copy(
+        self,
+        lpn: int,
+        sources: int | Sequence[tuple[int, int]],
+        pages: int = 1,
+        at_ns: int | None = None,
+    ) -> int:
+        """Submit a copy to the pages from `lpn` on, in the manner of NVMe Copy; return its number.
+
+        `sources` is the first of `pages` pages, or a list of ranges (first page, number of pages),
+        which go to the destination one after the other and must not overlap it. `remap.mode`
+        decides whether the destination shares their flash pages or gets its own. See `submit`.
+        """
+        ranges = [(sources, pages)] if isinstance(sources, int) else list(sources)
+        with self._running():
+            return self.core.copy(lpn, ranges, at_ns)
+
     def _one(self, op: str, lpn: int, pages: int, at_ns: int | None, stream: int) -> int:
         return int(self.submit(op, lpn, pages, at_ns, stream=stream)[0])
 
@@ -225,7 +244,7 @@ class Device:
 
         with self._running():
             columns: dict[str, Any] = self.core.run_until_idle()
-        columns["op"] = np.array(OPS)[columns["op"]]
+        columns["op"] = np.array(ALL_OPS)[columns["op"]]
         return Completions(**columns, latency_ns=columns["completion_ns"] - columns["arrival_ns"])
 
     def report(self) -> Report:

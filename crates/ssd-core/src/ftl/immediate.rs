@@ -178,6 +178,12 @@ impl OwnedPages {
         }
         self.pages.truncate(count);
         self.lpns.truncate(count);
+        if ftl.owners.shares() {
+            for (page, heir) in ftl.heirs_in(block) {
+                let at = self.pages.binary_search(&page).expect("a page with owners is valid");
+                self.lpns[at] = heir;
+            }
+        }
         let valid = usize::from(ftl.blocks.valid[block.at()]);
         assert_eq!(count, valid, "{block:?} has other valid pages than counted");
         debug_assert!(self.pages.is_sorted(), "pages of {block:?} are out of order");

@@ -10,11 +10,16 @@
 //! - *disown*: a page loses one owner, by a claim or a TRIM; with the last one it becomes invalid.
 //! - *relocate*: the owners of a page move to its copy.
 //! - *adopt*: a page gets its owner without an admission (the state that a device begins with).
+//! - *share*: an LPN becomes one more owner of a page (`share`; only on a device that remaps).
 //!
-//! A page has one owner, whose LPN its out-of-band area carries; that costs no memory.
+//! A page that was never shared has one owner, whose LPN its out-of-band area carries; that costs no memory. The
+//! others are in an ordered side table, which exists from the first share on.
 
 mod in_group;
+mod load;
 mod restored;
+mod share;
+mod side_table;
 
 use super::Ftl;
 use super::blocks::{BlockState, BlockTable};
@@ -23,6 +28,8 @@ use super::immediate::Owned;
 use super::map::{Entry, Map};
 use super::validity::Validity;
 use crate::units::{BlockId, Lpn, OpSlot, Ppn};
+use share::Side;
+pub use share::{OwnerChange, Shared};
 
 /// Which logical pages own which physical pages.
 #[derive(Clone)]
@@ -32,6 +39,8 @@ pub struct Owners {
     /// By in-flight slot: the committed page under it. Of a slot that has been overtaken: the one it had then.
     under: Vec<Ppn>,
     valid_pages: u64,
+    /// Further owners of pages, if a page has ever been shared.
+    side: Option<Box<Side>>,
 }
 
 /// What became of a programmed page.
@@ -53,6 +62,7 @@ impl Owners {
             validity: Validity::new(pages),
             under: Vec::new(),
             valid_pages: 0,
+            side: None,
         }
     }
 
@@ -164,68 +174,7 @@ impl Owners {
     /// Bytes held, without the slots.
     #[must_use]
     pub fn bytes_held(&self) -> usize {
-        self.map.bytes_held() + self.validity.bytes_held()
-    }
-
-    /// Of a device without owners: let `valid` pages be owned by the LPNs that they carry.
-    ///
-    /// # Errors
-    /// A valid page beyond the device, of an LPN beyond the device, or of one that has another.
-    pub(super) fn load(&mut self, valid: &[u64], lpns: &[u32]) -> Result<(), String> {
-        assert!(self.under.is_empty(), "validity is loaded while writes are in flight");
-        assert!(valid.len() == self.validity.words().len() && self.valid_pages == 0);
-        for (word, &all) in valid.iter().enumerate() {
-            let mut bits = all;
-            while bits != 0 {
-                let page = word as u32 * 64 + bits.trailing_zeros();
-                // Clears the lowest bit, that of `page`.
-                bits &= bits - 1;
-                let Some(&lpn) = lpns.get(page as usize) else {
-                    return Err(format!("page {page} is valid and beyond the device"));
-                };
-                if lpn >= self.map.len() {
-                    return Err(format!("page {page} holds LPN {lpn}, beyond the device"));
-                }
-                if let Entry::Page(other) = self.map.get(Lpn(lpn)) {
-                    let other = other.0;
-                    return Err(format!("LPN {lpn} has two valid pages, {other} and {page}"));
-                }
-                self.map.set(Lpn(lpn), Entry::Page(Ppn(page)));
-                self.valid_pages += 1;
-            }
-        }
-        self.validity.load(valid);
-        Ok(())
-    }
-
-    /// The map is a bijection between owned logical and valid physical pages; `carried` is the LPN in the
-    /// out-of-band area of a page.
-    pub(super) fn audit(&self, carried: impl Fn(Ppn) -> Lpn, pages: u32) -> Result<(), String> {
-        assert_eq!(self.validity().len(), pages.div_ceil(64) as usize, "pages of another device");
-        let mut owned = vec![false; pages as usize];
-        let mut count = 0u64;
-        for lpn in (0..self.map.len()).map(Lpn) {
-            let Some(ppn) = self.committed(lpn) else { continue };
-            if !self.is_valid(ppn) {
-                return Err(format!("LPN {} maps to invalid page {}", lpn.0, ppn.0));
-            }
-            if std::mem::replace(&mut owned[ppn.at()], true) {
-                return Err(format!("page {} has two owners, one is LPN {}", ppn.0, lpn.0));
-            }
-            if carried(ppn) != lpn {
-                let (page, other) = (ppn.0, carried(ppn).0);
-                return Err(format!(
-                    "page {page} of LPN {} carries LPN {other} out of band",
-                    lpn.0
-                ));
-            }
-            count += 1;
-        }
-        if count != self.valid_pages {
-            return Err(format!("{count} owned, {} valid pages", self.valid_pages));
-        }
-        let orphan = (0..pages).find(|&page| self.is_valid(Ppn(page)) != owned[page as usize]);
-        orphan.map_or(Ok(()), |page| Err(format!("page {page} is valid without an owner")))
+        self.map.bytes_held() + self.validity.bytes_held() + self.side_table_bytes()
     }
 
     /// The committed page of `lpn`, `source`, is under a slot: it moves to `target`.
@@ -260,11 +209,11 @@ impl Owners {
 
 /// The steps; they keep the counts of blocks and the victim policy up to date.
 impl Ftl {
-    /// The owner of a valid page: its copy carries this LPN.
+    /// An owner of a valid page: its copy carries this LPN.
     #[inline(always)]
     #[must_use]
     pub fn owner(&self, ppn: Ppn) -> Option<Lpn> {
-        let owner = self.owners.is_valid(ppn).then(|| self.flash.lpn(ppn));
+        let owner = self.owners.is_valid(ppn).then(|| self.heir(ppn));
         debug_assert!(
             owner.is_none_or(|l| l.0 < self.geo.logical_pages),
             "{ppn:?} carries {owner:?}"
@@ -315,15 +264,15 @@ impl Ftl {
     fn commit(&mut self, lpn: Lpn, ppn: Ppn, before: Option<Ppn>) {
         debug_assert_ne!(before, Some(ppn), "{lpn:?} replaces a page with itself");
         self.owners.map.set(lpn, Entry::Page(ppn));
-        self.takes_over(ppn, before);
+        self.takes_over(lpn, ppn, before);
     }
 
-    /// `ppn` is valid from now on, and `before`, if there was a page before it, no longer.
+    /// `ppn` is valid from now on, and `before`, if there was a page before it, loses its owner `lpn`.
     #[inline(always)]
-    fn takes_over(&mut self, ppn: Ppn, before: Option<Ppn>) {
+    fn takes_over(&mut self, lpn: Lpn, ppn: Ppn, before: Option<Ppn>) {
         self.owners.mark(ppn, self.geo.block_of(ppn), &mut self.blocks);
         match before {
-            Some(before) => self.release(before),
+            Some(before) => self.release(before, lpn),
             None => self.owners.valid_pages += 1,
         }
         debug_assert!(
@@ -332,17 +281,21 @@ impl Ftl {
         );
     }
 
-    /// A page loses its owner: it is invalid now.
+    /// A page loses its owner `lpn`: with the last one it is invalid.
     #[inline]
-    fn disown(&mut self, ppn: Ppn) {
+    fn disown(&mut self, ppn: Ppn, lpn: Lpn) {
         debug_assert!(self.owners.valid_pages > 0, "{ppn:?} is valid, and no page is");
         self.owners.valid_pages -= 1;
-        self.release(ppn);
+        self.release(ppn, lpn);
     }
 
-    /// The same without the count of valid pages.
+    /// The same without the count of valid pages, which another page makes up for.
     #[inline(always)]
-    fn release(&mut self, ppn: Ppn) {
+    fn release(&mut self, ppn: Ppn, lpn: Lpn) {
+        if self.owners.shares() && self.leaves(lpn, ppn) {
+            self.owners.valid_pages += 1;
+            return;
+        }
         self.owners.validity.unmark(ppn);
         self.lose_valid(self.geo.block_of(ppn));
     }
@@ -366,10 +319,13 @@ impl Ftl {
     pub fn trim(&mut self, lpn: Lpn) -> (Entry, Option<Ppn>) {
         let (newest, committed) = (self.owners.newest(lpn), self.owners.committed(lpn));
         if let Some(ppn) = committed {
-            self.disown(ppn);
+            self.disown(ppn, lpn);
         }
         self.owners.map.set(lpn, Entry::Unmapped);
-        debug_assert!(committed.is_none_or(|p| !self.owners.is_valid(p)), "{lpn:?} keeps a page");
+        debug_assert!(
+            self.owners.shares() || committed.is_none_or(|p| !self.owners.is_valid(p)),
+            "{lpn:?} keeps a page"
+        );
         (newest, committed)
     }
 
@@ -392,7 +348,9 @@ impl Ftl {
             self.lost_page(self.geo.block_of(target));
             return false;
         }
-        if !self.owners.map.moves(lpn, source, target) {
+        if self.owners.shares() {
+            self.owners_move(source, target);
+        } else if !self.owners.map.moves(lpn, source, target) {
             self.owners.moves_under(lpn, source, target);
         }
         // As many pages are valid as before, and of a block under collection policies need not hear.
@@ -422,6 +380,10 @@ impl Ftl {
             "an owner is elsewhere"
         );
         owners.map.set_run(sources.lpns, first);
+        if owners.shares() {
+            self.further_owners_move(sources, first);
+        }
+        let owners = &mut self.owners;
         let (from, to) = (sources.pages[0], sources.pages[sources.pages.len() - 1]);
         let victim = self.geo.block_of(from);
         let moved = owners.validity.unmark_range(from, to);
@@ -444,7 +406,7 @@ impl Ftl {
     }
 
     /// `ppn` of `block` has been programmed with the newest data of `lpn`, of which nothing is in flight. Returns
-    /// the page that it replaces.
+    /// the page that is invalid by it.
     #[inline(always)]
     pub(super) fn claim_now(&mut self, lpn: Lpn, ppn: Ppn, block: BlockId) -> Option<Ppn> {
         debug_assert_eq!(self.geo.block_of(ppn), block, "{ppn:?} is in another block");
@@ -458,14 +420,14 @@ impl Ftl {
         );
         let old = self.owners.map.replace(lpn, ppn);
         match old {
-            Some(old) => self.release(old),
+            Some(old) => self.release(old, lpn),
             None => self.owners.valid_pages += 1,
         }
         debug_assert!(
             self.owners.valid_pages <= u64::from(self.owners.logical_pages()),
             "more pages are valid than addresses exist"
         );
-        old
+        old.filter(|&old| !self.owners.shares() || !self.owners.is_valid(old))
     }
 
     /// `ppn` has been programmed with the data of `lpn`, which had none.

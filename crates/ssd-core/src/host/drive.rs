@@ -6,8 +6,9 @@
 //! time.
 
 use super::ahead::Ahead;
+use super::copy;
 use super::device::{Device, DeviceError};
-use super::request::{Completion, Source, SourceError, TimedRequest};
+use super::request::{Completion, Op, Request, Source, SourceError, TimedRequest};
 use crate::config::{Host, HostMode};
 use crate::units::Nanos;
 use std::ops::ControlFlow;
@@ -75,6 +76,21 @@ impl<'a> Feed<'a> {
     }
 }
 
+impl Feed<'_> {
+    /// Submit a copy, with its source ranges.
+    #[cold]
+    #[inline(never)]
+    fn submit_copy<D: Device>(
+        &mut self,
+        device: &mut D,
+        at: Nanos,
+        request: &Request,
+    ) -> Result<(), DeviceError> {
+        let ranges = copy::encode(&self.source.copy_sources());
+        device.submit(at, request, Some(&ranges)).map(drop)
+    }
+}
+
 /// Run `source`, whose times count from the device's present, on `device` until every request has completed
 /// or the observer stops the run.
 ///
@@ -112,7 +128,11 @@ fn open_loop<D: Device>(
             if !due || p.submitted - p.completed >= most {
                 break;
             }
-            device.submit(at, &request.request, None)?;
+            if request.request.op == Op::Copy {
+                feed.submit_copy(device, at, &request.request)?;
+            } else {
+                device.submit(at, &request.request, None)?;
+            }
             p.submitted += 1;
             next = feed.next(device)?.copied();
         }
@@ -161,7 +181,12 @@ fn closed_loop<D: Device>(
                 break;
             }
             let Some(request) = feed.next(device)? else { break };
-            device.submit(at, &request.request, None)?;
+            if request.request.op == Op::Copy {
+                let request = request.request;
+                feed.submit_copy(device, at, &request)?;
+            } else {
+                device.submit(at, &request.request, None)?;
+            }
             p.submitted += 1;
             slots -= 1;
             left -= 1;

@@ -1,6 +1,7 @@
 //! The host side: requests and completions, the `Device` trait, and the drivers over it.
 
 pub(crate) mod ahead;
+pub mod copy;
 pub mod device;
 pub mod drive;
 pub(crate) mod link;

@@ -1,5 +1,6 @@
 //! Requests and completions.
 
+use super::copy::SourceRange;
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -19,11 +20,13 @@ pub enum Op {
     Trim = 2,
     /// Completes when every write admitted before it is on flash.
     Flush = 3,
+    /// Copy whole pages from the ranges in its data ([`super::copy`]) to its sectors.
+    Copy = 4,
 }
 
 impl Op {
     /// All operations, in the order of their discriminants.
-    pub const ALL: [Op; 4] = [Op::Read, Op::Write, Op::Trim, Op::Flush];
+    pub const ALL: [Op; 5] = [Op::Read, Op::Write, Op::Trim, Op::Flush, Op::Copy];
     /// Name in reports and logs.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -32,6 +35,7 @@ impl Op {
             Op::Write => "write",
             Op::Trim => "trim",
             Op::Flush => "flush",
+            Op::Copy => "copy",
         }
     }
 }
@@ -124,6 +128,11 @@ pub trait Source {
             }
         }
         Ok(())
+    }
+
+    /// The source ranges of a copy: of the first one returned, at the first call, then of the next.
+    fn copy_sources(&mut self) -> Vec<SourceRange> {
+        Vec::new()
     }
 
     /// Total number of requests, where it is known (for progress).

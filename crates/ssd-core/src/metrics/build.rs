@@ -59,6 +59,10 @@ pub struct DeviceState<'a> {
     pub user_pages: u64,
     /// Groups of pages with a parity; `None` without parity.
     pub parity_groups: Option<u64>,
+    /// Valid pages by their number of owners, from 1 on; `None` where no page is shared.
+    pub pages_by_owners: Option<&'a [u64]>,
+    /// Bytes held for owners beyond the first.
+    pub extra_owner_bytes: u64,
     /// Pages there are.
     pub physical_pages: u64,
     /// Pages that are not erased.

@@ -6,6 +6,7 @@ pub use super::report::flash::FlashCounts;
 pub use super::report::gc::{GcCounts, MoveCounts, VictimCounts, WearCounts};
 pub use super::report::host::HostCounts;
 pub use super::report::raid::RaidCounts;
+pub use super::report::remap::RemapCounts;
 
 use super::declare::words;
 

@@ -60,7 +60,7 @@ impl Degraded {
         let at = match op {
             Op::Read => 0,
             Op::Write => 1,
-            Op::Trim | Op::Flush => return,
+            Op::Trim | Op::Flush | Op::Copy => return,
         };
         if self.since.is_some() {
             self.latencies[at].record(ns);

@@ -32,7 +32,7 @@ use crate::host::request::{Op, Request};
 use crate::units::Nanos;
 use counters::{
     BufferCounts, Cause, ControllerCounts, FlashCounts, GcCounts, HostCounts, InSystem, MoveCounts,
-    PartSums, Parts, RaidCounts, WearCounts,
+    PartSums, Parts, RaidCounts, RemapCounts, WearCounts,
 };
 use degraded::Degraded;
 use histogram::Histogram;
@@ -65,6 +65,8 @@ pub struct Measurements {
     pub raid: RaidCounts,
     /// The loss of chips, if one has failed.
     pub degraded: Option<Box<Degraded>>,
+    /// Copies.
+    pub remap: RemapCounts,
     /// Latencies.
     pub latencies: Latencies,
     /// Where the time of reads went.
@@ -97,6 +99,7 @@ impl Measurements {
             controller: ControllerCounts::default(),
             raid: RaidCounts::default(),
             degraded: None,
+            remap: RemapCounts::default(),
             latencies: Latencies::new(split),
             read_parts: PartSums::default(),
             write_parts: PartSums::default(),
@@ -150,7 +153,7 @@ impl Measurements {
                 self.write_parts.record(parts);
                 self.interval[1].record(latency.0);
             }
-            Op::Trim | Op::Flush => {}
+            Op::Trim | Op::Flush | Op::Copy => {}
         }
     }
 

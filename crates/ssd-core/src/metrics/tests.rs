@@ -103,6 +103,8 @@ pub(super) fn inputs(m: &Measurements) -> Inputs<'_> {
             page_bytes: 4096,
             user_pages: 10_000,
             parity_groups: None,
+            pages_by_owners: None,
+            extra_owner_bytes: 0,
             physical_pages: 11_000,
             used_pages: 10_450,
             valid_pages: 9_990,
@@ -349,7 +351,7 @@ fn restart_forgets_the_past_and_keeps_what_is_inside() {
     m.arrive(Nanos(end), Op::Read);
     m.restart(Nanos(end + 10));
     assert_eq!(m.since, Nanos(end + 10));
-    assert_eq!((m.host.submitted, m.flash.all()), ([0; 4], 0));
+    assert_eq!((m.host.submitted, m.flash.all()), ([0; 5], 0));
     assert!(m.latencies.split && m.latencies.by_volume.is_empty() && m.series.rows.is_empty());
     assert_eq!((m.series.interval_ns, m.in_system.current()), (100_000_000, 1));
     m.complete_unmeasured(Nanos(end + 15));

@@ -110,6 +110,7 @@ impl Ssd {
                 }
                 self.finish_later(slot);
             }
+            HostOp::Copy => self.admit_copy(arrived, pages, data),
             HostOp::Flush => {
                 let slot = self.front.requests.insert(arrived, (Join::of(1), 0));
                 self.flush(slot);
@@ -130,7 +131,7 @@ impl Ssd {
     }
 
     /// An operation for a request, which may have waited in the host.
-    fn host_op(&self, work: Work, lpn: Lpn, plane: PlaneId) -> Op {
+    pub(super) fn host_op(&self, work: Work, lpn: Lpn, plane: PlaneId) -> Op {
         let mut op = Op::new(work, lpn, plane, self.array.now);
         debug_assert!(
             self.front.requests.at(op.part().request).arrival <= self.array.now,
@@ -167,7 +168,7 @@ impl Ssd {
         self.front.sequence += 1;
         let plane = self.place(lpn);
         debug_assert_eq!(self.ftl.geo.unit_of(plane), UnitId(plane.0), "a unit of several planes");
-        let work = Work::HostWrite { part, stream };
+        let work = Work::HostWrite { part, stream, copies: false };
         let op = Op {
             sequence: self.front.sequence,
             parts: Parts { queue_ns: waited.0, ..Parts::default() },
@@ -185,7 +186,7 @@ impl Ssd {
         let partial = range != (0, 512 << self.ftl.geo.sector_shift);
         self.front.sequence += 1;
         let stream = request.stream;
-        let mut op = self.host_op(Work::HostWrite { part, stream }, lpn, PlaneId(0));
+        let mut op = self.host_op(Work::HostWrite { part, stream, copies: false }, lpn, PlaneId(0));
         op.sequence = self.front.sequence;
         // The rest of a partial page comes from flash, unless the page is in the controller or unmapped.
         let rmw = match old {
@@ -230,16 +231,19 @@ impl Ssd {
     }
 
     fn trim(&mut self, lpn: Lpn) {
+        self.ledger.measured.host.pages_trimmed += u64::from(self.unmap(lpn));
+    }
+
+    /// `lpn` has no data from now on; whether it had.
+    pub(super) fn unmap(&mut self, lpn: Lpn) -> bool {
         debug_assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
         let (old, committed) = self.ftl.trim(lpn);
         if old == Entry::Unmapped {
-            return;
+            return false;
         }
         debug_assert_eq!(self.ftl.owners.newest(lpn), Entry::Unmapped, "{lpn:?} has been trimmed");
-        self.ledger.measured.host.pages_trimmed += 1;
         if let Some(page) = committed {
-            self.page_disowned(page);
-            self.wake_readers(page);
+            self.page_left(page);
         }
         if let Some(content) = &mut self.ledger.content {
             content.trim(lpn);
@@ -247,6 +251,7 @@ impl Ssd {
         if let Entry::Slot(slot) = old {
             self.trim_held(slot);
         }
+        true
     }
 
     /// Serve a read from the controller: its page is in flight or unmapped.
@@ -269,7 +274,7 @@ impl Ssd {
     }
 
     /// A request without page operations completes after the controller's time.
-    fn finish_later(&mut self, request: RequestSlot) {
+    pub(super) fn finish_later(&mut self, request: RequestSlot) {
         debug_assert!(!self.front.requests.at(request).parts.is_done(), "it has no part to end");
         let work = Work::HostRead { part: Part { request, number: 0 }, rest: Ppn::NONE };
         let mut op = self.host_op(work, Lpn::NONE, PlaneId(0));

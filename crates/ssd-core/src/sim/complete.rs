@@ -62,11 +62,11 @@ impl Ssd {
                 self.commit_copy::<FULL>(slot, (lpn, ppn), moved);
             }
             Work::Erase { pool, .. } => self.erase_ends(slot, pool),
-            Work::HostWrite { part, .. } => {
+            Work::HostWrite { part, copies, .. } => {
                 let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
                 self.program_ends::<FULL>(slot, lpn, ppn);
                 self.commit_host::<FULL>(slot, (lpn, ppn, plane));
-                if FULL && self.front.buffer.is_some() {
+                if FULL && self.front.buffer.is_some() && !copies {
                     self.held_is_on_flash(slot, &parts);
                 } else {
                     self.finish_part_of(part.request, slot, &parts);
@@ -83,7 +83,9 @@ impl Ssd {
                 self.program_ends::<true>(slot, lpn, ppn);
                 self.group_write_ends(slot, update, &parts);
             }
-            Work::GroupTrim { .. } => unreachable!("a TRIM of {lpn:?} has run"),
+            Work::GroupTrim { .. } | Work::HostCopy { .. } => {
+                unreachable!("{lpn:?} is on no unit")
+            }
             Work::RecoveryRead { recovery, .. } => {
                 let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
                 self.recovery_read_ends(slot, recovery, &parts);
@@ -171,11 +173,14 @@ impl Ssd {
         (lpn, ppn, plane): (Lpn, Ppn, PlaneId),
     ) {
         debug_assert_eq!(self.array.ops[slot].kind(), OpKind::HostWrite, "{lpn:?} was not written");
+        if FULL && self.has_heirs(slot) {
+            return self.commit_with_heirs(slot, (lpn, ppn, plane));
+        }
         let claim = self.ftl.claim(lpn, slot, ppn);
         self.ftl.settle(ppn);
         if self.gc.agenda.watches_releases() {
             let before = if let Claim::Committed(before) = claim { before } else { None };
-            self.released(before, ppn);
+            self.released(before.filter(|&page| !self.ftl.owners.is_valid(page)), ppn);
         }
         let pool = if FULL { self.ftl.geo.pool_of(plane) } else { PoolId(plane.0) };
         debug_assert_eq!(self.ftl.geo.pool_of(plane), pool, "a pool of several planes");
@@ -233,7 +238,7 @@ impl Ssd {
 
     /// A program has ended, which may have sealed the block of `written`, and `disowned` has become invalid by it.
     #[inline(never)]
-    fn released(&mut self, disowned: Option<Ppn>, written: Ppn) {
+    pub(super) fn released(&mut self, disowned: Option<Ppn>, written: Ppn) {
         debug_assert!(self.gc.agenda.watches_releases(), "no pool waits for a page");
         for ppn in disowned.into_iter().chain([written]) {
             self.gc.agenda.page_released(self.ftl.blocks.pool_of(self.ftl.geo.block_of(ppn)));
@@ -428,7 +433,10 @@ impl Ssd {
             let between = Nanos(self.array.now.0 - self.array.times.program_ns);
             let place = self.ftl.geo.place(source);
             let first = record.array.map(|(start, _)| (start, between));
-            let read = OpRecord { op: FlashOp::Read, place, end: between, array: first, ..record };
+            let lpn = self.ftl.flash.lpn(source).0;
+            let log = self.ledger.operations.as_mut().expect("only with a log");
+            let read =
+                OpRecord { op: FlashOp::Read, place, lpn, end: between, array: first, ..record };
             log.close(row, read);
             record.start = between;
             record.array = Some((between, self.array.now));

@@ -5,13 +5,14 @@
 //! device begins to hold, that of every pool. Used for preconditioning and for studies of write
 //! amplification.
 
+mod copy;
 mod groups;
 mod precondition;
 
 pub use groups::GroupTally;
 
 use super::ssd::policy_error;
-use crate::config::Config;
+use crate::config::{Config, RemapMode};
 use crate::ftl::blocks::BlockState;
 use crate::ftl::gc::Demand;
 use crate::ftl::gc::agenda::{Agenda, AlwaysItsTurn, Next};
@@ -49,13 +50,15 @@ pub struct Tally {
     pub levelled: u64,
     /// Pages copied by it.
     pub wear_pages: u64,
+    /// Pages read and programmed for copies.
+    pub remap_pages: u64,
 }
 
 impl Tally {
     /// Pages programmed for any reason.
     #[must_use]
     pub const fn programs(&self) -> u64 {
-        self.host_pages + self.gc_pages + self.wear_pages
+        self.host_pages + self.gc_pages + self.wear_pages + self.remap_pages
     }
 }
 
@@ -71,6 +74,7 @@ pub struct Functional {
     pub victim_invalid: Histogram,
     placement: Placement,
     layout: Layout,
+    remap: RemapMode,
     agenda: Agenda,
     /// The pages of the victim under collection.
     pages: OwnedPages,
@@ -130,6 +134,7 @@ impl Functional {
             victim_invalid: Histogram::new(),
             placement: plugs.placement(&config.alloc.placement, &layout),
             layout,
+            remap: config.remap.mode,
             agenda,
             plain: !plugs.any() && ftl.is_plain(),
             sequence: 0,
@@ -246,6 +251,9 @@ impl Functional {
         assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
         assert!(self.ftl.groups.is_none(), "a TRIM of {lpn:?} changes its parity: use trim_run");
         let (_, Some(old)) = self.ftl.trim(lpn) else { return false };
+        if self.ftl.owners.is_valid(old) {
+            return true;
+        }
         debug_assert!(self.ftl.owners.committed(lpn).is_none(), "{lpn:?} is mapped after its TRIM");
         if self.agenda.watches_releases() {
             self.page_released(Some(old));

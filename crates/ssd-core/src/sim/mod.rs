@@ -7,6 +7,7 @@ mod array;
 mod collect;
 mod collector;
 mod complete;
+mod copy;
 mod crossing;
 mod dispatch;
 pub(crate) mod front;

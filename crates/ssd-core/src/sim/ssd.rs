@@ -4,6 +4,7 @@
 use super::array::Array;
 use super::array::event::Timer;
 use super::collector::Collector;
+use super::copy::Copies;
 use super::front::Front;
 use super::ledger::Ledger;
 use super::raid::Raid;
@@ -31,6 +32,8 @@ pub struct Ssd {
     pub(crate) ledger: Ledger,
     /// Updates of parity groups, if the device has them.
     pub(crate) raid: Option<Box<Raid>>,
+    /// Copies under way, if the device answers them.
+    pub(crate) copies: Option<Box<Copies>>,
     /// Why the run ends at this instant.
     pub(crate) failure: Option<Box<DeviceError>>,
     /// Completions of this instant have been processed, the rest of it has not.
@@ -78,6 +81,7 @@ impl Ssd {
             gc: Collector::new(config, &ftl, plugs),
             ledger: Ledger::new(config, &ftl, sequence),
             raid: Raid::new(config, &ftl),
+            copies: Copies::new(config),
             failure: None,
             mid_instant: false,
             audit_every: 0,
@@ -118,7 +122,7 @@ impl Ssd {
         let geo = &self.ftl.geo;
         let one_plane = geo.planes_per_unit() == 1 && geo.planes_per_pool() == 1;
         let keeps = self.ledger.keeps_more_than_numbers() || self.ftl.flash.keeps_contents();
-        let own = !self.plugs.any() && self.front.writes_go_straight;
+        let own = !self.plugs.any() && self.front.writes_go_straight && self.copies.is_none();
         let own = own && !self.gc.agenda.watches_requests() && self.ftl.lost.is_none();
         one_plane && own && !keeps && self.array.is_plain() && self.gc.is_plain()
     }
@@ -149,6 +153,7 @@ impl Ssd {
         self.gc.audit(&self.ftl)?;
         self.raid.as_ref().map_or(Ok(()), |raid| raid.audit(&self.ftl, &self.array))?;
         self.audit_lost()?;
+        self.audit_copies()?;
         self.audit_buffer()
     }
 
@@ -351,9 +356,13 @@ impl Device for Ssd {
         request: &Request,
         data: Option<&[u8]>,
     ) -> Result<RequestId, DeviceError> {
+        if request.op == HostOp::Copy {
+            self.check_copy(request, data)?;
+        }
         let id = self.front.number(&self.ftl.geo, at, request)?;
         debug_assert!(
-            data.is_none_or(|data| data.len() as u64 == u64::from(request.sectors) * 512),
+            request.op == HostOp::Copy
+                || data.is_none_or(|data| data.len() as u64 == u64::from(request.sectors) * 512),
             "request {id} has data of another length"
         );
         if self.mid_instant && at <= self.array.now && self.front.arrivals.is_empty() {

@@ -130,7 +130,8 @@ impl Ssd {
         if FULL {
             self.wake_movers(self.ftl.geo.pool_of(plane));
         }
-        self.ledger.measured.flash.programs[Cause::Host.at()] += 1;
+        let cause = if FULL { self.array.ops[slot].cause() } else { Cause::Host };
+        self.ledger.measured.flash.programs[cause.at()] += 1;
         self.ledger.measured.note_write();
     }
 
@@ -348,6 +349,9 @@ impl Ssd {
         let ppn = self.ftl.bind_copy(plane, stream);
         let op = &mut self.array.ops[slot];
         (op.plane, op.ppn) = (plane, ppn);
+        if FULL {
+            op.lpn = self.ftl.heir(moved.source);
+        }
         self.ftl.space.job_pages_done(pool, stream, 1);
         if FULL {
             self.wake_movers(pool);

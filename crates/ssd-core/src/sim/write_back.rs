@@ -48,7 +48,11 @@ impl Ssd {
         let mut here = sectors(range);
         if let Entry::Slot(older) = old {
             let lacks_rest = self.array.ops[older].kind() == OpKind::RmwRead;
-            here |= if lacks_rest { self.held(older).sectors } else { whole };
+            here |= match lacks_rest {
+                true if self.array.ops[older].copies() => 0,
+                true => self.held(older).sectors,
+                false => whole,
+            };
             if lacks_rest && self.ledger.content.is_some() {
                 let on_flash = self.array.ops.detail(older).expected;
                 self.array.ops.detail(slot).expected = on_flash;
@@ -118,7 +122,8 @@ impl Ssd {
         {
             let superseded = !self.ftl.owners.is_newest(self.array.ops[next.slot].lpn, next.slot);
             let held = self.held(next.slot);
-            let must_be_on_flash = held.fua || self.front.epochs.ended(held.epoch);
+            let must_be_on_flash =
+                held.fua || self.front.epochs.ended(held.epoch) || self.has_heirs(next.slot);
             let buffer = self.front.buffer.as_mut().expect("seen");
             let drop = superseded && !must_be_on_flash;
             if !drop && !buffer.has_room() {
@@ -192,6 +197,18 @@ impl Ssd {
         }
     }
 
+    /// The page in `slot` goes to flash now, if the buffer keeps it.
+    pub(super) fn put_out(&mut self, slot: OpSlot) {
+        let sequence = self.array.ops[slot].sequence;
+        let Some(buffer) = &mut self.front.buffer else { return };
+        debug_assert_ne!(sequence, 0, "{slot:?} has not been admitted");
+        if buffer.forget(sequence) {
+            buffer.pass_through();
+            debug_assert!(self.has_heirs(slot), "{slot:?} is evicted for nobody");
+            self.evict(slot);
+        }
+    }
+
     /// Every page goes to flash.
     #[inline(never)]
     pub(crate) fn evict_all(&mut self) {
@@ -222,8 +239,12 @@ impl Ssd {
     /// The page on flash that request `owner` needs to read `lpn`, of which `slot` holds a part.
     #[inline(never)]
     pub(crate) fn rest_on_flash(&self, slot: OpSlot, owner: RequestSlot, lpn: Lpn) -> Option<Ppn> {
-        let buffer = self.front.buffer.as_ref()?;
         debug_assert!(self.ftl.owners.is_newest(lpn, slot), "{slot:?} holds old data of {lpn:?}");
+        let op = &self.array.ops[slot];
+        if op.copies() && op.kind() == OpKind::RmwRead {
+            return self.ftl.owners.under(slot);
+        }
+        let buffer = self.front.buffer.as_ref()?;
         if self.array.ops[slot].kind() != OpKind::RmwRead {
             return None;
         }
@@ -262,7 +283,9 @@ impl Ssd {
             return Some(self.front.requests.at(self.array.ops[reader].part().request).id);
         }
         Some(match &self.front.buffer {
-            Some(buffer) if matches!(op.kind(), OpKind::HostWrite | OpKind::RmwRead) => {
+            Some(buffer)
+                if matches!(op.kind(), OpKind::HostWrite | OpKind::RmwRead) && !op.copies() =>
+            {
                 buffer.held(slot).request
             }
             _ => self.front.requests.at(op.part().request).id,

@@ -21,9 +21,8 @@ type Page = (usize, usize);
 struct Plane {
     /// What was programmed into each page of each block since its erase.
     pages: Vec<Vec<u32>>,
-    /// Where each logical page is, and what each physical page is good for.
-    at: BTreeMap<u32, Page>,
-    holds: BTreeMap<Page, u32>,
+    /// What each physical page is good for: its owners.
+    holds: BTreeMap<Page, BTreeSet<u32>>,
     /// Erased blocks by (turn of their erase or number of their erases, number).
     free: BTreeSet<(u32, usize)>,
     /// Full blocks in the order of filling.
@@ -37,6 +36,8 @@ struct Plane {
 /// The whole device.
 pub(crate) struct NaiveFtl {
     planes: Vec<Plane>,
+    /// Where each logical page is: plane and page.
+    at: BTreeMap<u32, (usize, Page)>,
     order: Vec<usize>,
     per_block: usize,
     pub(crate) rule: Rule,
@@ -62,6 +63,7 @@ impl NaiveFtl {
         };
         NaiveFtl {
             planes: order.iter().map(|_| plane()).collect(),
+            at: BTreeMap::new(),
             order,
             per_block,
             rule,
@@ -79,8 +81,42 @@ impl NaiveFtl {
     pub(crate) fn write(&mut self, lpn: u32) {
         let p = self.order[lpn as usize % self.order.len()];
         self.host_programs += 1;
-        self.program(p, lpn, false);
+        let page = self.program(p, lpn, false);
+        let left = self.leave(lpn);
+        self.own(lpn, p, page);
         self.meet_demand(p);
+        if let Some(left) = left.filter(|&left| left != p) {
+            self.look_again(left);
+        }
+    }
+
+    /// `lpn` owns `page` of plane `p`.
+    fn own(&mut self, lpn: u32, p: usize, page: Page) {
+        self.at.insert(lpn, (p, page));
+        self.planes[p].holds.entry(page).or_default().insert(lpn);
+    }
+
+    /// `lpn` has no page any more. Returns the plane of which a page has lost its last owner by that.
+    fn leave(&mut self, lpn: u32) -> Option<usize> {
+        let (p, page) = self.at.remove(&lpn)?;
+        let owners = self.planes[p].holds.get_mut(&page).expect("an owner of a page");
+        owners.remove(&lpn);
+        if !owners.is_empty() {
+            return None;
+        }
+        self.planes[p].holds.remove(&page);
+        Some(p)
+    }
+
+    /// `lpn` gets the page of `source`, or none if that has none.
+    pub(crate) fn share(&mut self, lpn: u32, source: u32) {
+        let left = self.leave(lpn);
+        if let Some(&(p, page)) = self.at.get(&source) {
+            self.own(lpn, p, page);
+        }
+        if let Some(left) = left {
+            self.look_again(left);
+        }
     }
 
     /// Collect while few blocks are erased and there is something to gain.
@@ -95,20 +131,21 @@ impl NaiveFtl {
         }
     }
 
-    /// A plane that has found nothing to collect looks again when a page of it is trimmed.
     pub(crate) fn trim(&mut self, lpn: u32) {
-        let p = self.order[lpn as usize % self.order.len()];
-        let plane = &mut self.planes[p];
-        if let Some(page) = plane.at.remove(&lpn) {
-            plane.holds.remove(&page);
-            if plane.nothing_found {
-                self.meet_demand(p);
-            }
+        if let Some(left) = self.leave(lpn) {
+            self.look_again(left);
         }
     }
 
-    /// The next page of a frontier takes `lpn`.
-    fn program(&mut self, p: usize, lpn: u32, for_gc: bool) {
+    /// A plane that has found nothing to collect looks again when a page of it becomes invalid.
+    fn look_again(&mut self, p: usize) {
+        if self.planes[p].nothing_found {
+            self.meet_demand(p);
+        }
+    }
+
+    /// The next page of a frontier takes `lpn`. Returns the page.
+    fn program(&mut self, p: usize, lpn: u32, for_gc: bool) -> Page {
         let (one, per_block) = (self.one_frontier, self.per_block);
         let plane = &mut self.planes[p];
         let open = if for_gc && !one { plane.gc_open } else { plane.host_open };
@@ -122,13 +159,10 @@ impl NaiveFtl {
             plane.host_open = left
         }
         let page = (block, plane.pages[block].len() - 1);
-        if let Some(old) = plane.at.insert(lpn, page) {
-            plane.holds.remove(&old);
-        }
-        plane.holds.insert(page, lpn);
         if full {
             plane.full.push(block);
         }
+        page
     }
 
     fn valid(&self, p: usize, block: usize) -> usize {
@@ -152,10 +186,11 @@ impl NaiveFtl {
         self.victims.push((p, victim));
         self.planes[p].full.retain(|&b| b != victim);
         for page in 0..self.per_block {
-            let held = self.planes[p].holds.get(&(victim, page)).copied();
-            if let Some(lpn) = held {
+            let owners = self.planes[p].holds.remove(&(victim, page)).unwrap_or_default();
+            if let Some(&first) = owners.first() {
                 self.gc_programs += 1;
-                self.program(p, lpn, true);
+                let copy = self.program(p, first, true);
+                owners.into_iter().for_each(|lpn| self.own(lpn, p, copy));
             }
         }
         self.erased += 1;
@@ -168,12 +203,15 @@ impl NaiveFtl {
 
     /// Where a logical page is: plane, block, page.
     pub(crate) fn place(&self, lpn: u32) -> Option<(usize, usize, usize)> {
-        let p = self.order[lpn as usize % self.order.len()];
-        self.planes[p].at.get(&lpn).map(|&(block, page)| (p, block, page))
+        self.at.get(&lpn).map(|&(p, (block, page))| (p, block, page))
     }
 
     pub(crate) fn mapped(&self) -> usize {
-        self.planes.iter().map(|plane| plane.at.len()).sum()
+        self.at.len()
+    }
+
+    pub(crate) fn valid_pages(&self) -> usize {
+        self.planes.iter().map(|plane| plane.holds.len()).sum()
     }
 
     pub(crate) fn erases(&self) -> Vec<u32> {

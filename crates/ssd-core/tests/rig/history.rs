@@ -2,6 +2,8 @@
 //! it was admitted. It knows requests and nothing of flash.
 
 use super::PAGE;
+use ssd_core::config::RemapMode;
+use ssd_core::host::copy::SourceRange;
 use ssd_core::host::request::{Op, Request};
 
 /// What a page held from an instant on.
@@ -19,6 +21,7 @@ pub(crate) struct History {
     pub(crate) pages: Vec<Vec<Version>>,
     bytes: bool,
     admitted: u64,
+    mode: RemapMode,
 }
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -37,10 +40,10 @@ fn fnv(bytes: &[u8]) -> u64 {
 
 impl History {
     /// Nothing written yet; `bytes` says whether contents are compared.
-    pub(crate) fn new(user_pages: u32, bytes: bool) -> History {
+    pub(crate) fn new(user_pages: u32, bytes: bool, mode: RemapMode) -> History {
         let page = if bytes { PAGE as usize * 512 } else { 0 };
         let nothing = Version { since: 0, digest: 0, bytes: vec![0; page] };
-        History { pages: vec![vec![nothing]; user_pages as usize], bytes, admitted: 0 }
+        History { pages: vec![vec![nothing]; user_pages as usize], bytes, admitted: 0, mode }
     }
 
     /// `r` is admitted at `at`, after everything admitted before.
@@ -55,7 +58,18 @@ impl History {
                     page.push(Version { since: at, digest: 0, bytes });
                 }
             }
-            Op::Read | Op::Flush => {}
+            Op::Read | Op::Flush | Op::Copy => {}
+        }
+    }
+
+    /// A copy from `ranges` is admitted: every page of its destination holds what its source holds.
+    pub(crate) fn copy(&mut self, at: u64, r: &Request, ranges: &[SourceRange]) {
+        let of = |r: &SourceRange| r.sector / PAGE..(r.sector + r.sectors) / PAGE;
+        for (lpn, source) in (r.sector / PAGE..).zip(ranges.iter().flat_map(of)) {
+            let newest = self.pages[source as usize].last().expect("a first version").clone();
+            // A page that the device programs is an admission of its own.
+            self.admitted += u64::from(self.mode == RemapMode::Copy && newest.digest != 0);
+            self.pages[lpn as usize].push(Version { since: at, ..newest });
         }
     }
 

@@ -5,6 +5,7 @@ use super::PAGE;
 use super::history::History;
 use ssd_core::config::{Config, DataMode};
 use ssd_core::ftl::Ftl;
+use ssd_core::host::copy::{SourceRange, encode};
 use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::request::{Completion, Op, Request};
 use ssd_core::metrics::counters::Cause;
@@ -40,6 +41,8 @@ pub(crate) struct Storm {
     pub(crate) ssd: Ssd,
     pub(crate) history: History,
     weather: Weather,
+    /// Percent of copies among what would be writes.
+    pub(crate) copies: u64,
     rng: Stream,
     pending: BTreeMap<u64, Pending>,
     user_pages: u64,
@@ -59,8 +62,9 @@ impl Storm {
         let bytes = config.run.data == DataMode::Bytes;
         Storm {
             ssd,
-            history: History::new(config.device.user_pages, bytes),
+            history: History::new(config.device.user_pages, bytes, config.remap.mode),
             weather,
+            copies: 0,
             rng: Stream::new(weather.seed, "storm"),
             pending: BTreeMap::new(),
             user_pages: u64::from(config.device.user_pages),
@@ -136,6 +140,12 @@ impl Storm {
             k if k < read => Op::Read,
             k if k < read + trim => Op::Trim,
             k if k < read + trim + flush => return Request::new(Op::Flush, 0, 0),
+            _ if self.copies > 0 && self.user_pages > 2 && self.rng.below(100) < self.copies => {
+                // At most a third of the device, so that there is a place for the source.
+                let pages = pages.min(self.user_pages / 3).max(1);
+                let pages = (start / PAGE, pages.min(self.user_pages - start / PAGE));
+                return Request::new(Op::Copy, pages.0 * PAGE, (pages.1 * PAGE) as u32);
+            }
             _ => Op::Write,
         };
         let flags =
@@ -147,6 +157,9 @@ impl Storm {
         let pause = self.rng.below(self.weather.pause + 1);
         let at = self.last.max(self.ssd.now().0 + pause);
         self.last = at;
+        if request.op == Op::Copy {
+            return self.submit_copy(at, request);
+        }
         let data = (self.with_bytes && request.op == Op::Write).then(|| {
             let seed = self.rng.bits();
             (0..request.sectors as usize * 512)
@@ -155,6 +168,32 @@ impl Storm {
         });
         let id = self.ssd.submit(Nanos(at), &request, data.as_deref())?.0;
         self.history.admit(at, &request, data.as_deref());
+        self.pending.insert(id, Pending { arrival: at, request });
+        Ok(())
+    }
+
+    /// From one or two places that do not overlap the destination, often from near it, so that chains and circles
+    /// arise.
+    fn submit_copy(&mut self, at: u64, request: Request) -> Result<(), DeviceError> {
+        let (first, pages) = (request.sector / PAGE, u64::from(request.sectors) / PAGE);
+        let cut = if pages > 1 { self.rng.below(pages) } else { 0 };
+        let parts = [cut, pages - cut].into_iter().filter(|&pages| pages > 0);
+        let mut ranges = Vec::new();
+        for part in parts {
+            let from = loop {
+                let near = self.rng.chance(0.5);
+                let most = self.user_pages - part + 1;
+                let any = self.rng.below(most);
+                let from =
+                    if near { (first + 20).saturating_sub(any % 40).min(most - 1) } else { any };
+                if from + part <= first || first + pages <= from {
+                    break from;
+                }
+            };
+            ranges.push(SourceRange { sector: from * PAGE, sectors: part * PAGE });
+        }
+        let id = self.ssd.submit(Nanos(at), &request, Some(&encode(&ranges)))?.0;
+        self.history.copy(at, &request, &ranges);
         self.pending.insert(id, Pending { arrival: at, request });
         Ok(())
     }
@@ -184,11 +223,12 @@ impl Storm {
         self.completed += 1;
         match p.request.op {
             Op::Flush => {
-                let write = self.pending.range(..id).find(|(_, p)| p.request.op == Op::Write);
+                let writes = |op| matches!(op, Op::Write | Op::Copy);
+                let write = self.pending.range(..id).find(|(_, p)| writes(p.request.op));
                 assert!(write.is_none(), "flush {id} overtakes write {:?}", write.map(|w| w.0));
             }
             Op::Read => self.judge_read(id, &p, c),
-            Op::Write | Op::Trim => assert_eq!(c.digest, 0),
+            Op::Write | Op::Trim | Op::Copy => assert_eq!(c.digest, 0),
         }
     }
 

@@ -2,10 +2,10 @@
 
 use super::words::*;
 use super::{RunConfig, Workload};
-use ssd_core::config::Word;
 use ssd_core::config::checks::needs::{Need, need};
 use ssd_core::config::checks::{Check, check};
 use ssd_core::config::text::quantity::show_size;
+use ssd_core::config::{RemapMode, Word};
 
 const KIND: &[&str] = &["workload.kind", "workload.trace", "workload.job"];
 const FILES: &[&str] =
@@ -131,6 +131,7 @@ fn replays(workload: &Workload) -> bool {
 
 pub(super) const CHECKS: &[Check<RunConfig>] = &[
     check(&["workload.read", "workload.trim"], shares),
+    check(&["workload.copy", "remap.mode"], copies_are_answered),
     check(&["workload.kind", "workload.trace", "workload.job"], file_is_named),
     check(&["workload.arrival", "workload.kind"], arrivals_of_a_model),
     check(&["workload.gap_cv", "workload.short_gaps"], gaps_of_trains),
@@ -149,6 +150,11 @@ fn shares(config: &RunConfig) -> Option<String> {
             workload.read, workload.trim
         )
     })
+}
+
+fn copies_are_answered(config: &RunConfig) -> Option<String> {
+    let refused = config.workload.copy > 0.0 && config.remap.mode == RemapMode::Off;
+    refused.then(|| "the device refuses copies: set remap.mode = \"share\" or \"copy\"".to_string())
 }
 
 fn file_is_named(config: &RunConfig) -> Option<String> {

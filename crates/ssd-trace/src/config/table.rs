@@ -127,6 +127,11 @@ ssd_core::config_table! {
             "Share of reads.";
         trim: real(SHARE) => trim: f64 = 0.0,
             "Share of TRIMs.";
+        copy: real(SHARE) =>
+            #[serde(default, skip_serializing_if = "is_zero")]
+            copy: f64 = 0.0,
+            "Share of the writes of whole pages, of any workload, that are copies from a random place instead \
+            (`remap.mode`).";
         theta: real(Span::closed(0.0, 10.0)) => theta: f64 = 0.99,
             "Skew of `zipf`: P(rank k) is proportional to k^-theta.";
         hot_space: real(Span::inside(0.0, 1.0)) => hot_space: f64 = 0.1,

@@ -152,6 +152,7 @@ impl Volume {
                     volume.bytes_trimmed += bytes;
                 }
                 Op::Flush => volume.requests.flush += 1,
+                Op::Copy => unreachable!("no trace has copies"),
             }
         }
         volume.footprint_pages = touched.count();

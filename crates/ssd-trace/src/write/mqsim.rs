@@ -22,6 +22,7 @@ impl Form for Mqsim {
             Op::Read | Op::Write => None,
             Op::Trim => Some("has no trims"),
             Op::Flush => Some("has no flushes"),
+            Op::Copy => Some("has no copies"),
         }
     }
 

@@ -54,6 +54,16 @@ pub(super) fn places(config: &Config) -> Option<String> {
     (!wrong.is_empty()).then(|| format!("parity groups need {}", wrong.join(", and ")))
 }
 
+/// Copies are not accepted.
+pub(super) fn copies(config: &Config) -> Option<String> {
+    let both = config.raid.group > 0 && !config.remap.is_off();
+    both.then(|| {
+        "a page in a parity group has one owner, as the parity covers its data: use remap.mode = \"off\", or \
+         raid.group = 0"
+            .to_string()
+    })
+}
+
 /// What the host sees of them.
 pub(super) fn parts(config: &Config) -> Option<String> {
     if config.raid.group == 0 {

@@ -42,6 +42,7 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
         ],
         raid::places,
     ),
+    check(&["remap.mode", "raid.group"], raid::copies),
     check(&["raid.group", "host.write_buffer_pages", "precondition.steady_state"], raid::parts),
     check(&["raid.fail", "device.channels", "device.chips_per_channel"], raid::failures),
     check(

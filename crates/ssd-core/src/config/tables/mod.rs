@@ -12,6 +12,7 @@ mod metrics;
 mod precondition;
 mod prelude;
 mod raid;
+mod remap;
 mod run;
 mod sched;
 mod shape;
@@ -29,6 +30,7 @@ pub use interconnect::Interconnect;
 pub use metrics::Metrics;
 pub use precondition::Precondition;
 pub use raid::{ChipFailure, Raid};
+pub use remap::Remap;
 pub use run::Run;
 pub(crate) use run::is_folder_name;
 pub use sched::Sched;
@@ -49,6 +51,7 @@ pub(crate) const TABLES: &[Table<Config>] = &[
     host::TABLE,
     alloc::TABLE,
     raid::TABLE,
+    remap::TABLE,
     sched::TABLE,
     controller::TABLE,
     gc::TABLE,
@@ -78,6 +81,9 @@ pub struct Config {
     /// without parity are those of before there was any.
     #[serde(default, skip_serializing_if = "Raid::is_off")]
     pub raid: Raid,
+    /// What the device answers to a copy; left out like `raid` where it refuses them.
+    #[serde(default, skip_serializing_if = "Remap::is_off")]
+    pub remap: Remap,
     /// The order of operations on a busy unit.
     pub sched: Sched,
     /// The controller, which every page passes.
@@ -103,6 +109,7 @@ impl Default for Config {
             host: Host::default(),
             alloc: Alloc::default(),
             raid: Raid::default(),
+            remap: Remap::default(),
             sched: Sched::default(),
             controller: Controller::default(),
             gc: Gc::default(),

@@ -191,6 +191,18 @@ crate::word_enum! {
 }
 
 crate::word_enum! {
+    /// `remap.mode`
+    RemapMode {
+        /// It refuses them.
+        Off = "off",
+        /// The destination shares the flash pages of the source: nothing is programmed.
+        Share = "share",
+        /// The device reads the source and programs the destination (cause `remap`).
+        Copy = "copy",
+    }
+}
+
+crate::word_enum! {
     /// `precondition.steady_state`
     SteadyStart {
         /// The device is filled page by page.

@@ -18,7 +18,7 @@ impl Ftl {
         }
         assert_ne!(before, Some(ppn), "{lpn:?} replaces a page with itself");
         self.owners.under[newest.at()] = ppn;
-        self.takes_over(ppn, before);
+        self.takes_over(lpn, ppn, before);
         before
     }
 
@@ -29,7 +29,7 @@ impl Ftl {
         let newest = self.newest_slot(lpn);
         let before = self.owners.under(newest);
         if let Some(before) = before {
-            self.disown(before);
+            self.disown(before, lpn);
         }
         if newest == slot {
             self.owners.map.set(lpn, Entry::Unmapped);

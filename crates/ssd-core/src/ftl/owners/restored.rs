@@ -13,14 +13,14 @@ impl Ftl {
         let before = self.owners.under(newest);
         assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
         self.owners.under[newest.at()] = ppn;
-        self.takes_over(ppn, before);
+        self.takes_over(lpn, ppn, before);
         before
     }
 
     /// The committed page of `lpn`, which is lost, is disowned; newer data in the controller stay.
     pub(in crate::ftl) fn disown_committed(&mut self, lpn: Lpn) {
         let committed = self.owners.committed(lpn).expect("it is on flash");
-        self.disown(committed);
+        self.disown(committed, lpn);
         match self.owners.newest(lpn) {
             Entry::Slot(newest) => self.owners.under[newest.at()] = Ppn::NONE,
             _ => self.owners.map.set(lpn, Entry::Unmapped),

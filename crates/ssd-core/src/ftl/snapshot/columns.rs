@@ -70,9 +70,12 @@ macro_rules! columns {
         }
 
         impl Columns {
-            /// Name and size in bytes of each, in the order of the file.
+            /// Name and size in bytes of each, in the order of the file; owners only where pages are shared.
             pub(super) fn sizes(&self) -> Vec<(String, u64)> {
-                vec![$((stringify!($name).to_string(), size_of_val(&self.$name[..]) as u64)),+]
+                let mut all =
+                    vec![$((stringify!($name).to_string(), size_of_val(&self.$name[..]) as u64)),+];
+                all.retain(|(name, bytes)| name != OWNERS || *bytes > 0);
+                all
             }
 
             /// All of them, one after the other.
@@ -99,6 +102,9 @@ macro_rules! columns {
         }
     };
 }
+
+/// The column that only version 2 has.
+pub(super) const OWNERS: &str = "owners";
 
 columns! {
     /// LPN in the out-of-band area of each page; `u32::MAX` where none is programmed.
@@ -130,4 +136,7 @@ columns! {
     digest: u64,
     /// The pages that hold bytes, ascending: page number, then its bytes, where they are kept.
     contents: u8,
+    /// The owners of every page that has others than the LPN in its out-of-band area, ascending: page in the upper
+    /// half, LPN in the lower.
+    owners: u64,
 }

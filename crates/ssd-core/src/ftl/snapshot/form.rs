@@ -4,9 +4,11 @@
 //! the other, and the digest of all that (8 bytes): XXH3, 64 bits, which also identifies the state. Numbers
 //! are little endian. The header lists the configuration keys that the state depends on, its counters, and
 //! every column with its size, so that a reader recognises what it does not support: a new column or key that
-//! is written only where it matters does not change the version.
+//! is written only where it matters does not change the version. Pages with several owners do: a snapshot with the
+//! column `owners` has version 2, all others have version 1.
 
-use super::{Columns, Counters, DeviceSnapshot, Keeps, Shape, fits};
+use super::columns::OWNERS;
+use super::{Columns, Counters, DeviceSnapshot, Keeps, Shape, fits, may_share};
 use crate::config::Config;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
@@ -14,7 +16,10 @@ use std::hash::Hasher;
 use twox_hash::XxHash3_64;
 
 const MAGIC: &[u8; 8] = b"ssdsnap\n";
+/// Without pages of several owners.
 const VERSION: u32 = 1;
+/// With such pages.
+const WITH_OWNERS: u32 = 2;
 /// Longest header that is read.
 const MOST_HEAD: u32 = 1 << 16;
 
@@ -25,7 +30,9 @@ pub enum FormError {
     #[error("it is not a snapshot of ssdlab")]
     Foreign,
     /// Another version of the format.
-    #[error("it is a snapshot of version {0}; this ssdlab reads version {VERSION}: make it again")]
+    #[error(
+        "it is a snapshot of version {0}; this ssdlab reads versions {VERSION} and {WITH_OWNERS}: make it again"
+    )]
     Version(u32),
     /// The bytes end early.
     #[error("it is truncated: make it again")]
@@ -84,6 +91,7 @@ impl Reader<'_> {
         Ok(u32::from_le_bytes(bytes))
     }
 
+    /// The header. Only version 2 may list owners, and does.
     fn head(&mut self) -> Result<Head, FormError> {
         let mut magic = [0; MAGIC.len()];
         let found = self.read(&mut magic)?;
@@ -95,7 +103,7 @@ impl Reader<'_> {
         }
         self.hash.write(&magic);
         let version = self.number()?;
-        if version != VERSION {
+        if version != VERSION && version != WITH_OWNERS {
             return Err(FormError::Version(version));
         }
         let length = self.number()?;
@@ -104,7 +112,16 @@ impl Reader<'_> {
         }
         let mut json = vec![0; length as usize];
         self.fill(&mut json)?;
-        serde_json::from_slice(&json).map_err(|e| FormError::Damaged(format!("its header: {e}")))
+        let head: Head = serde_json::from_slice(&json)
+            .map_err(|e| FormError::Damaged(format!("its header: {e}")))?;
+        let has_owners = head.columns.iter().any(|(name, _)| name == OWNERS);
+        if has_owners != (version == WITH_OWNERS) {
+            let (no, what) = if has_owners { ("", "has none") } else { ("no ", "has them") };
+            return Err(FormError::Damaged(format!(
+                "it has {no}column {OWNERS:?}, and version {version} {what}"
+            )));
+        }
+        Ok(head)
     }
 }
 
@@ -129,7 +146,9 @@ impl DeviceSnapshot {
             sink(bytes)
         };
         hashed(MAGIC)?;
-        hashed(&VERSION.to_le_bytes())?;
+        let has_owners = head.columns.iter().any(|(name, _)| name == OWNERS);
+        let version = if has_owners { WITH_OWNERS } else { VERSION };
+        hashed(&version.to_le_bytes())?;
         hashed(&(json.len() as u32).to_le_bytes())?;
         hashed(&json)?;
         self.columns.encode(&mut hashed)?;
@@ -166,6 +185,9 @@ impl DeviceSnapshot {
         let head = reader.head()?;
         if let Some(config) = config {
             fits(&head.shape, head.keeps, config).map_err(FormError::Unfit)?;
+            let pairs = head.columns.iter().find(|(name, _)| name == OWNERS);
+            let pairs = pairs.map_or(0, |(_, bytes)| bytes / 8);
+            may_share(pairs, config).map_err(FormError::Unfit)?;
         }
         let mut columns = Columns::default();
         for (i, (name, bytes)) in head.columns.iter().enumerate() {

@@ -149,8 +149,26 @@ impl DeviceSnapshot {
     /// # Errors
     /// Every key whose value differs, with both values; or what the snapshot lacks.
     pub fn fits(&self, config: &Config) -> Result<(), String> {
-        fits(&self.shape, self.keeps, config)
+        fits(&self.shape, self.keeps, config)?;
+        may_share(self.columns.owners.len() as u64, config)
     }
+
+    /// Owners of pages that others own, too.
+    #[must_use]
+    pub fn sharing_owners(&self) -> u64 {
+        self.columns.owners.len() as u64
+    }
+}
+
+/// Only a device that remaps has pages with several owners.
+fn may_share(owners: u64, config: &Config) -> Result<(), String> {
+    if owners > 0 && config.remap.is_off() {
+        return Err(format!(
+            "in the snapshot {owners} logical pages share flash pages, and this device does not remap: set \
+             remap.mode = \"share\" or \"copy\""
+        ));
+    }
+    Ok(())
 }
 
 fn fits(shape: &Shape, keeps: Keeps, config: &Config) -> Result<(), String> {
@@ -194,6 +212,7 @@ impl Ftl {
             seal_order: self.blocks.seal_order.clone(),
             sequence: sequences.to_vec(),
             digest: digests.to_vec(),
+            owners: self.shared_pages(),
             ..Columns::default()
         };
         for (page, bytes) in self.flash.pages_with_bytes() {
@@ -266,7 +285,7 @@ impl Ftl {
         check::check(snapshot, config, &self.geo)?;
         self.flash.load(&self.geo, &c.lpn, &c.programmed, [&c.sequence, &c.digest])?;
         self.load_contents(&c.contents)?;
-        self.owners.load(&c.valid, &c.lpn)?;
+        self.owners.load(&c.valid, &c.lpn, &c.owners)?;
         let fresh = self.blocks.clone();
         self.blocks = snapshot.blocks(&self.geo, fresh)?;
         for b in 0..self.blocks.len() {

@@ -14,7 +14,7 @@ section! {
         warmup: u64 = inputs.measured.warmup,
         /// Submitted.
         submitted: u64 = host.submitted.iter().sum(),
-        /// Completed: the sum of the next four fields.
+        /// Completed: the sum of the next four fields and of `remap.commands`.
         completed: u64 [Number, fact("requests")] = host.completed.iter().sum(),
         /// Reads completed.
         read: u64 = host.completed[Op::Read as usize],

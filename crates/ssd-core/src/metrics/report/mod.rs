@@ -13,6 +13,7 @@ pub mod host;
 pub mod latency;
 pub mod provenance;
 pub mod raid;
+pub mod remap;
 pub mod time;
 
 pub use controller::{Controller, WriteBuffer};
@@ -23,6 +24,7 @@ pub use host::{Host, Requests};
 pub use latency::{Latency, LatencyByOp, LatencyParts, LatencyStats, PartMeans};
 pub use provenance::{Provenance, TraceLines};
 pub use raid::{Failure, Raid};
+pub use remap::Remap;
 pub use time::{Little, Speed, Time};
 
 use super::declare::section;
@@ -69,6 +71,9 @@ section! {
         /// Parity groups; `null` without parity.
         #[serde(default)]
         raid: Option<Raid> = inputs.device.parity_groups.map(|_| Raid::of(inputs)),
+        /// Copies; `null` where the device refuses them.
+        #[serde(default)]
+        remap: Option<Remap> = inputs.device.pages_by_owners.as_ref().map(|_| Remap::of(inputs)),
         /// Garbage collection.
         gc: Gc = Gc::of(inputs),
         /// Whether the victim policy is what the run measures.

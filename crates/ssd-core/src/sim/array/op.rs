@@ -37,6 +37,8 @@ pub(crate) enum OpKind {
     RecoveryRead,
     /// Program a page that a failed chip held.
     RebuildWrite,
+    /// A page of a copy waits until its source is on flash.
+    HostCopy,
 }
 
 impl OpKind {
@@ -59,7 +61,8 @@ impl OpKind {
             | OpKind::GcCopyback
             | OpKind::GroupWrite
             | OpKind::GroupTrim
-            | OpKind::RebuildWrite => Lane::Program,
+            | OpKind::RebuildWrite
+            | OpKind::HostCopy => Lane::Program,
             OpKind::Erase => Lane::Long,
         }
     }
@@ -116,10 +119,13 @@ pub(crate) enum Work {
     RmwRead {
         part: Part,
         stream: u8,
+        /// For a copy: the page is that of its source. The same below.
+        copies: bool,
     },
     HostWrite {
         part: Part,
         stream: u8,
+        copies: bool,
     },
     GcRead(Moved),
     GcWrite(Moved),
@@ -149,6 +155,12 @@ pub(crate) enum Work {
     },
     RebuildWrite {
         recovery: RecoverySlot,
+    },
+    HostCopy {
+        part: Part,
+        stream: u8,
+        /// The write of the source.
+        root: OpSlot,
     },
 }
 
@@ -208,6 +220,7 @@ impl Op {
             Work::GroupTrim { .. } => OpKind::GroupTrim,
             Work::RecoveryRead { .. } => OpKind::RecoveryRead,
             Work::RebuildWrite { .. } => OpKind::RebuildWrite,
+            Work::HostCopy { .. } => OpKind::HostCopy,
         }
     }
 
@@ -230,7 +243,8 @@ impl Op {
         match self.work {
             Work::HostRead { part, .. }
             | Work::RmwRead { part, .. }
-            | Work::HostWrite { part, .. } => part,
+            | Work::HostWrite { part, .. }
+            | Work::HostCopy { part, .. } => part,
             _ => unreachable!("{:?} serves no request", self.kind()),
         }
     }
@@ -241,10 +255,20 @@ impl Op {
         match self.work {
             Work::RmwRead { stream, .. }
             | Work::HostWrite { stream, .. }
+            | Work::HostCopy { stream, .. }
             | Work::GroupWrite { stream, .. } => stream,
             Work::RebuildWrite { .. } => 0,
             _ => unreachable!("{:?} writes no page of the host", self.kind()),
         }
+    }
+
+    /// Whether the device reads and programs it for a copy.
+    #[inline(always)]
+    pub(crate) fn copies(&self) -> bool {
+        matches!(
+            self.work,
+            Work::RmwRead { copies: true, .. } | Work::HostWrite { copies: true, .. }
+        )
     }
 
     /// The update of a parity group that it belongs to, if it does.
@@ -305,15 +329,15 @@ impl Op {
     /// The read of a read-modify-write has ended, or is not needed: its page is programmed.
     pub(crate) fn becomes_host_write(&mut self) {
         debug_assert_eq!(self.kind(), OpKind::RmwRead, "it has read nothing");
-        let (part, stream) = (self.part(), self.stream());
-        self.work = Work::HostWrite { part, stream };
+        let (part, stream, copies) = (self.part(), self.stream(), self.copies());
+        self.work = Work::HostWrite { part, stream, copies };
     }
 
     /// A host write that needs the rest of its page first.
     pub(crate) fn becomes_rmw_read(&mut self) {
         debug_assert_eq!(self.kind(), OpKind::HostWrite, "it writes nothing");
         let (part, stream) = (self.part(), self.stream());
-        self.work = Work::RmwRead { part, stream };
+        self.work = Work::RmwRead { part, stream, copies: false };
     }
 
     /// The page that it moves goes over the controller.
@@ -353,6 +377,8 @@ impl Op {
     pub(crate) fn cause(&self) -> Cause {
         match self.work {
             Work::HostRead { .. } if self.reads_rest() => Cause::Rmw,
+            _ if self.copies() => Cause::Remap,
+            Work::HostCopy { .. } => Cause::Remap,
             Work::HostRead { .. } | Work::HostWrite { .. } => Cause::Host,
             Work::RmwRead { .. } | Work::GroupRead { .. } => Cause::Rmw,
             Work::GroupWrite { parity: true, .. } => Cause::Parity,

@@ -3,6 +3,7 @@
 //! It knows no flash: which operations a request needs, and where its pages go, is decided where map and array
 //! are known.
 
+pub(crate) mod copies;
 pub mod request;
 
 use crate::config::Config;
@@ -126,7 +127,7 @@ impl Front {
             op: r.request.op,
             digest: r.digest,
         });
-        if r.request.op == HostOp::Write {
+        if matches!(r.request.op, HostOp::Write | HostOp::Copy) {
             self.epochs.write_completes(r.epoch);
         }
         Some(r)

@@ -40,6 +40,8 @@ pub struct RequestRecord {
     pub parts: Parts,
     /// Digest of the data read (digest and bytes mode).
     pub digest: u64,
+    /// First pages and lengths of the source ranges of a copy.
+    pub sources: Vec<(u32, u32)>,
 }
 
 /// Slab of requests.

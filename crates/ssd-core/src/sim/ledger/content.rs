@@ -44,7 +44,7 @@ impl Content {
         };
         debug_assert_eq!(
             newest.iter().filter(|&&digest| digest != 0).count() as u64 + of_parity(),
-            ftl.owners.valid_pages(),
+            ftl.owners.mapped(),
             "a valid page has no digest"
         );
         Some(Content {
@@ -126,6 +126,13 @@ impl Content {
     pub(crate) fn trim(&mut self, lpn: Lpn) {
         debug_assert_ne!(self.newest[lpn.at()], 0, "{lpn:?} has no data to trim");
         self.newest[lpn.at()] = 0;
+    }
+
+    /// `lpn` has the newest data of `source` from now on.
+    pub(crate) fn copied(&mut self, lpn: Lpn, source: Lpn) {
+        debug_assert_ne!(lpn, source, "a page is copied to itself");
+        debug_assert_ne!(self.newest[source.at()], 0, "{source:?} has no data to copy");
+        self.newest[lpn.at()] = self.newest[source.at()];
     }
 
     /// Digest that a read translated now must return.

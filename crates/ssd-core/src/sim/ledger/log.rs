@@ -31,7 +31,7 @@ impl FlashOp {
 }
 
 /// One programmed page of the state in which a log starts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct StateRow {
     /// Its address.
     pub place: PageAddress,
@@ -41,6 +41,8 @@ pub struct StateRow {
     pub sequence: u64,
     /// Whether the data are current.
     pub valid: bool,
+    /// The logical pages that share it; none where it is only that of `lpn`.
+    pub owners: Vec<u32>,
 }
 
 /// The programmed pages of `ftl`, in order of address.
@@ -51,11 +53,14 @@ pub fn state_rows(ftl: &Ftl) -> impl Iterator<Item = StateRow> + '_ {
         .map(|p| (ftl.geo.place(p), p))
         .collect();
     pages.sort_unstable();
-    pages.into_iter().map(|(place, p)| StateRow {
-        place,
-        lpn: ftl.flash.lpn(p).0,
-        sequence: ftl.flash.sequence(p),
-        valid: ftl.owners.is_valid(p),
+    pages.into_iter().map(|(place, p)| {
+        let (lpn, valid) = (ftl.flash.lpn(p).0, ftl.owners.is_valid(p));
+        let mut owners: Vec<u32> =
+            if valid { ftl.owners_of(p).map(|lpn| lpn.0).collect() } else { Vec::new() };
+        if owners == [lpn] {
+            owners.clear();
+        }
+        StateRow { place, lpn, sequence: ftl.flash.sequence(p), valid, owners }
     })
 }
 

@@ -8,6 +8,7 @@ pub mod log;
 use super::front::request::{InFlight, RequestRecord};
 use crate::config::Config;
 use crate::ftl::Ftl;
+use crate::host::copy::SourceRange;
 use crate::host::device::DeviceError;
 use crate::metrics::Measurements;
 use crate::metrics::counters::Parts;
@@ -16,6 +17,7 @@ use crate::nand::geometry::Geometry;
 use crate::units::Nanos;
 use content::Content;
 use log::OpLog;
+use std::collections::BTreeMap;
 
 /// Most rows of the time series.
 pub const MAX_SAMPLES: usize = 1 << 20;
@@ -26,6 +28,8 @@ pub(crate) struct Ledger {
     pub(crate) content: Option<Content>,
     pub(crate) operations: Option<OpLog>,
     pub(crate) requests: Option<Vec<RequestRecord>>,
+    /// By number of a copy under way: its source ranges (with a request log).
+    pub(crate) copied_from: BTreeMap<u64, Vec<SourceRange>>,
     /// Of all events so far: equal runs have equal digests.
     pub(crate) event_digest: u64,
     /// Requests before this one do not count in the statistics.
@@ -45,6 +49,7 @@ impl Ledger {
             content: Content::new(config, ftl),
             operations: config.metrics.op_log.then(OpLog::default),
             requests: config.metrics.request_log.then(Vec::new),
+            copied_from: BTreeMap::new(),
             event_digest: 0xcbf2_9ce4_8422_2325,
             warmup: 0,
             next_sample: if interval == Nanos::ZERO { Nanos::NEVER } else { interval },
@@ -161,6 +166,9 @@ impl Ledger {
     fn log_request(&mut self, now: Nanos, r: &InFlight, parts: &Parts, geo: &Geometry) {
         let pages = super::front::pages_of(geo, &r.request);
         debug_assert!(pages.first + pages.count <= geo.user_pages, "pages {pages:?}");
+        let page = |sectors: u64| (sectors >> geo.sector_shift) as u32;
+        let ranges = self.copied_from.remove(&r.id).unwrap_or_default();
+        let sources = ranges.iter().map(|range| (page(range.sector), page(range.sectors)));
         let record = RequestRecord {
             id: r.id,
             request: r.request,
@@ -170,6 +178,7 @@ impl Ledger {
             completion: now,
             parts: *parts,
             digest: r.digest,
+            sources: sources.collect(),
         };
         self.requests.as_mut().expect("the caller has checked").push(record);
     }

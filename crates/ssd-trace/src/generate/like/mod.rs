@@ -226,7 +226,8 @@ impl Source for Like {
             ));
         }
         let (sector, sectors) = match mark.op {
-            Op::Flush => (0, 0),
+            // (Copies come from no trace.)
+            Op::Flush | Op::Copy => (0, 0),
             Op::Trim => self.trim(&mark),
             Op::Read | Op::Write => {
                 let sectors = u64::from(mark.length);
@@ -278,7 +279,7 @@ fn marks(records: &[Record], blocks: u32) -> Vec<Mark> {
         };
         before = record.at;
         match op {
-            Op::Flush => {}
+            Op::Flush | Op::Copy => {}
             Op::Trim => {
                 // Whole blocks: parts of one are kept.
                 let whole = record.sector.div_ceil(BLOCK) as u32..(end / BLOCK) as u32;

@@ -204,7 +204,7 @@ impl Collector {
                 }
                 self.pages.trim(request.volume, first, until);
             }
-            Op::Flush => {}
+            Op::Flush | Op::Copy => {}
         }
         self.add_journal(request);
         Ok(())

@@ -1,0 +1,303 @@
+//! The steps of pages with several owners: *share*, and the others where a page may have more than one.
+//!
+//! The owners of a page are the LPN in its out-of-band area, if the page is its committed one, and those in the
+//! side table. That LPN is never in the side table: one that has left and returned counts once.
+
+use super::side_table::SideTable;
+use super::{Claim, Owners};
+use crate::ftl::Ftl;
+use crate::ftl::immediate::Owned;
+use crate::ftl::map::Entry;
+use crate::units::{BlockId, Lpn, OpSlot, Ppn};
+
+/// A change of owners that no out-of-band area tells: a device that survives power cuts has to record it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OwnerChange {
+    /// `lpn` owns the page, which was programmed for another LPN.
+    Gained {
+        /// The new owner.
+        lpn: Lpn,
+        /// Its page.
+        page: Ppn,
+    },
+    /// `lpn` no longer owns the page, which has other owners.
+    Lost {
+        /// The owner that has left.
+        lpn: Lpn,
+        /// The page.
+        page: Ppn,
+    },
+}
+
+/// What became of the page before that of an LPN that now shares another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shared {
+    /// Where the newest data of the LPN were.
+    pub newest: Entry,
+    /// Its committed page before.
+    pub before: Option<Ppn>,
+}
+
+impl Owners {
+    /// Owners beyond the first of every page.
+    #[must_use]
+    pub fn extra_owners(&self) -> u64 {
+        debug_assert!(self.mapped() >= self.valid_pages, "pages are valid without an owner");
+        self.mapped() - self.valid_pages
+    }
+
+    /// Logical pages with a committed page.
+    #[must_use]
+    pub fn mapped(&self) -> u64 {
+        let mapped = self.valid_pages + self.side.as_ref().map_or(0, |side| side.further);
+        debug_assert!(mapped <= u64::from(self.logical_pages()), "{mapped} pages are mapped");
+        mapped
+    }
+
+    /// Bytes held for further owners.
+    #[must_use]
+    pub fn side_table_bytes(&self) -> usize {
+        self.side.as_ref().map_or(0, |side| side.table.bytes_held())
+    }
+
+    /// Whether a page has ever been shared.
+    #[inline(always)]
+    pub(in crate::ftl) fn shares(&self) -> bool {
+        self.side.is_some()
+    }
+
+    /// All owners of `page`, of which `carried` is in its out-of-band area, ascending but for that one, which is the
+    /// first.
+    pub(super) fn of(&self, page: Ppn, carried: Lpn) -> impl Iterator<Item = Lpn> + '_ {
+        debug_assert_ne!(page, Ppn::NONE, "owners of no page");
+        let first = self.owns(carried, page).then_some(carried);
+        first.into_iter().chain(self.side.iter().flat_map(move |side| side.table.of(page)))
+    }
+
+    /// Whether `page` is the committed page of `lpn`.
+    fn owns(&self, lpn: Lpn, page: Ppn) -> bool {
+        lpn.0 < self.map.len() && self.committed(lpn) == Some(page)
+    }
+
+    /// `lpn`, which is on `source`, perhaps under a slot, is on `target`.
+    fn moves(&mut self, lpn: Lpn, source: Ppn, target: Ppn) {
+        if !self.map.moves(lpn, source, target) {
+            self.moves_under(lpn, source, target);
+        }
+        debug_assert_eq!(self.committed(lpn), Some(target), "{lpn:?} has not moved");
+    }
+}
+
+/// Further owners, and how many there are: a page of which the LPN in the out-of-band area has left has one less
+/// than it has pairs.
+#[derive(Clone, Default)]
+pub(super) struct Side {
+    pub(super) table: SideTable,
+    /// Mapped logical pages beyond the number of valid pages.
+    pub(super) further: u64,
+}
+
+impl Ftl {
+    /// The owners of a valid page.
+    pub fn owners_of(&self, page: Ppn) -> impl Iterator<Item = Lpn> + '_ {
+        debug_assert!(self.owners.is_valid(page), "{page:?} holds no live data");
+        self.owners.of(page, self.flash.lpn(page))
+    }
+
+    /// The LPN that a copy of the valid page `page` carries: the one that the page carries, as long as that owns it.
+    #[inline]
+    #[must_use]
+    pub fn heir(&self, page: Ppn) -> Lpn {
+        let carried = self.flash.lpn(page);
+        if !self.owners.shares() {
+            return carried;
+        }
+        // A page may lose its last owner while it is moved.
+        self.owners.of(page, carried).next().unwrap_or(carried)
+    }
+
+    /// The owners of pages change in a way that no out-of-band area tells. **The seam for persistence**: a record of
+    /// each change is to be written here, and durable before the block of the page that it replaces is erased.
+    fn owners_change(&mut self, change: OwnerChange) {
+        let _ = change;
+    }
+
+    /// `lpn` gets the page of another LPN: its newest data, committed or not, are replaced as by a TRIM.
+    pub fn share(&mut self, lpn: Lpn, page: Ppn) -> Shared {
+        assert!(
+            self.owners.is_valid(page),
+            "{lpn:?} is to share {page:?}, which holds no live data"
+        );
+        let (newest, before) = (self.owners.newest(lpn), self.owners.committed(lpn));
+        self.owners.map.set(lpn, Entry::Page(page));
+        if before != Some(page) {
+            self.gains(lpn, page);
+            if let Some(before) = before {
+                self.disown(before, lpn);
+            }
+        }
+        debug_assert!(self.owners_of(page).any(|owner| owner == lpn), "{lpn:?} owns no {page:?}");
+        Shared { newest, before }
+    }
+
+    /// As [`Ftl::claim`], where `heirs`, LPNs with their slots, wait for the page, too: those whose newest data are
+    /// still in their slot get it, whatever became of `lpn` itself. With `under` it is the committed page under
+    /// their slots. Returns the claim of `lpn` and the pages that the heirs have left.
+    pub fn claim_with(
+        &mut self,
+        (lpn, slot, page): (Lpn, OpSlot, Ppn),
+        heirs: &[(Lpn, OpSlot)],
+        under: bool,
+    ) -> (Claim, Vec<Ppn>) {
+        debug_assert!(!heirs.is_empty(), "nobody waits for {page:?}");
+        debug_assert_eq!(self.flash.lpn(page), lpn, "{page:?} carries another address");
+        let newest = |&&(heir, slot): &&(Lpn, OpSlot)| self.owners.is_newest(heir, slot);
+        let live: Vec<(Lpn, OpSlot)> = heirs.iter().filter(newest).copied().collect();
+        if live.is_empty() {
+            return (self.claim(lpn, slot, page), Vec::new());
+        }
+        let own = self.owners.is_newest(lpn, slot);
+        let claim = if own { self.claim(lpn, slot, page) } else { Claim::Overtaken };
+        let mut left = Vec::new();
+        for (heir, slot) in live {
+            let before = self.owners.under(slot);
+            debug_assert_ne!(before, Some(page), "{heir:?} has {page:?} already");
+            if under {
+                self.owners.under[slot.at()] = page;
+            } else {
+                self.owners.map.set(heir, Entry::Page(page));
+            }
+            self.gains(heir, page);
+            if let Some(before) = before {
+                self.disown(before, heir);
+                left.push(before);
+            }
+        }
+        debug_assert!(self.owners.is_valid(page), "{page:?} has heirs and is not valid");
+        (claim, left)
+    }
+
+    /// `lpn`, which the map has put on `page`, is one of its owners.
+    fn gains(&mut self, lpn: Lpn, page: Ppn) {
+        debug_assert!(!self.flash.is_torn(page), "{page:?} is being programmed");
+        debug_assert_eq!(self.owners.committed(lpn), Some(page), "{lpn:?} is elsewhere");
+        let side = self.owners.side.get_or_insert_default();
+        if self.flash.lpn(page) != lpn {
+            side.table.insert(page, lpn);
+        }
+        if self.owners.is_valid(page) {
+            self.owners.side.get_or_insert_default().further += 1;
+        } else {
+            self.owners.mark(page, self.geo.block_of(page), &mut self.blocks);
+            self.owners.valid_pages += 1;
+        }
+        self.owners_change(OwnerChange::Gained { lpn, page });
+    }
+
+    /// `lpn` leaves `page`, of a device that has shared pages. Returns whether others own it.
+    #[inline(never)]
+    pub(super) fn leaves(&mut self, lpn: Lpn, page: Ppn) -> bool {
+        let carried = self.flash.lpn(page);
+        debug_assert!(self.owners.is_valid(page), "{lpn:?} leaves {page:?}, which has no owner");
+        let Some(side) = &mut self.owners.side else { return false };
+        let first_stays = if carried == lpn {
+            false
+        } else {
+            assert!(side.table.remove(page, lpn), "{lpn:?} was no owner of {page:?}");
+            self.owners.owns(carried, page)
+        };
+        let Some(side) = &mut self.owners.side else { return false };
+        let stays = first_stays || side.table.of(page).next().is_some();
+        if stays {
+            assert!(side.further > 0, "{page:?} has further owners, and no page has");
+            side.further -= 1;
+            self.owners_change(OwnerChange::Lost { lpn, page });
+        }
+        stays
+    }
+
+    /// All present owners of `source`, those added since it was read too, move to its copy `target`.
+    #[inline(never)]
+    pub(super) fn owners_move(&mut self, source: Ppn, target: Ppn) {
+        let (from, to) = (self.flash.lpn(source), self.flash.lpn(target));
+        debug_assert_ne!(source, target, "{source:?} is copied to itself");
+        let first = self.owners.owns(from, source).then_some(from);
+        let Some(side) = &mut self.owners.side else { return };
+        let further = side.table.take_all(source);
+        assert!(first.is_some() || !further.is_empty(), "valid {source:?} has no owner");
+        for lpn in first.into_iter().chain(further) {
+            self.owners.moves(lpn, source, target);
+            if lpn != to {
+                let side = self.owners.side.get_or_insert_default();
+                side.table.insert(target, lpn);
+            }
+        }
+    }
+
+    /// The further owners of the pages of a block that are copied to as many pages from `first` on; nothing is in
+    /// flight, and the addresses of `sources`, which the copies carry, have moved.
+    #[inline(never)]
+    pub(super) fn further_owners_move(&mut self, sources: Owned<'_>, first: Ppn) {
+        let Some(side) = &mut self.owners.side else { return };
+        let (from, last) = (sources.pages[0], sources.pages[sources.pages.len() - 1]);
+        debug_assert!(sources.pages.is_sorted(), "pages are copied out of order");
+        debug_assert_eq!(sources.pages.len(), sources.lpns.len(), "pages without addresses");
+        let pairs: Vec<(Ppn, Lpn)> = side.table.range(from, Ppn(last.0 + 1)).collect();
+        for (source, lpn) in pairs {
+            side.table.remove(source, lpn);
+            let at = sources.pages.binary_search(&source).expect("a page with owners is moved");
+            let target = Ppn(first.0 + at as u32);
+            if lpn != sources.lpns[at] {
+                self.owners.map.set(lpn, Entry::Page(target));
+                side.table.insert(target, lpn);
+            }
+        }
+    }
+
+    /// The pages of `block` whose copies carry another LPN than they do themselves, as far as they may: those with
+    /// further owners, each with the LPN of its copy.
+    pub(in crate::ftl) fn heirs_in(&self, block: BlockId) -> Vec<(Ppn, Lpn)> {
+        let first = self.geo.first_page(block);
+        let end = Ppn(first.0 + self.geo.pages_per_block);
+        let Some(side) = &self.owners.side else { return Vec::new() };
+        let mut heirs: Vec<_> =
+            side.table.range(first, end).map(|(page, _)| (page, self.heir(page))).collect();
+        heirs.dedup();
+        debug_assert!(heirs.is_sorted_by(|a, b| a.0 < b.0), "a page has two heirs: {heirs:?}");
+        heirs
+    }
+
+    /// The owners of every page that has others than the LPN that it carries: `page << 32 | LPN`, ascending.
+    pub(in crate::ftl) fn shared_pages(&self) -> Vec<u64> {
+        let Some(side) = &self.owners.side else { return Vec::new() };
+        let mut pages: Vec<Ppn> = side.table.all().map(|(page, _)| page).collect();
+        pages.dedup();
+        let of = |page: Ppn| {
+            let mut owners: Vec<u32> = self.owners_of(page).map(|lpn| lpn.0).collect();
+            owners.sort_unstable();
+            owners.into_iter().map(move |lpn| u64::from(page.0) << 32 | u64::from(lpn))
+        };
+        let pairs: Vec<u64> = pages.into_iter().flat_map(of).collect();
+        debug_assert!(pairs.is_sorted_by(|a, b| a < b), "owners are out of order");
+        pairs
+    }
+
+    /// Pages by their number of owners, from 1 on.
+    #[must_use]
+    pub fn pages_by_owners(&self) -> Vec<u64> {
+        let mut counts = vec![self.owners.valid_pages()];
+        let Some(side) = &self.owners.side else { return counts };
+        let mut pairs = side.table.all().map(|(page, _)| page).peekable();
+        while let Some(page) = pairs.next() {
+            let mut owners = 1 + usize::from(self.owners.owns(self.flash.lpn(page), page));
+            while pairs.next_if_eq(&page).is_some() {
+                owners += 1;
+            }
+            counts.resize(counts.len().max(owners), 0);
+            counts[0] -= 1;
+            counts[owners - 1] += 1;
+        }
+        debug_assert_eq!(counts.iter().sum::<u64>(), self.owners.valid_pages(), "{counts:?}");
+        counts
+    }
+}

@@ -1,0 +1,283 @@
+//! Copies (NVMe Copy): a page of the destination shares the flash page of its source or, with `remap.mode = "copy"`,
+//! is read and programmed by the device.
+//!
+//! A copy is of the data that are newest when it is admitted. A source on flash is shared at once, in the mode
+//! `copy` too: there the destination keeps the page until its own has been programmed. A source in the controller
+//! is waited for: the destination gets a slot, as if it were written, and *inherits* the page of the source when that
+//! has been programmed, whatever has become of the source by then.
+
+use super::array::op::{Op, OpKind, Part, Work};
+use super::front::{Pages, copies};
+use super::join::Join;
+use super::ssd::Ssd;
+use crate::config::{Config, RemapMode};
+use crate::ftl::map::Entry;
+use crate::ftl::owners::Claim;
+use crate::host::copy;
+use crate::host::device::DeviceError;
+use crate::host::request::{Op as HostOp, Request};
+use crate::metrics::counters::Parts;
+use crate::sched::order::R_HOST;
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn};
+use std::collections::BTreeMap;
+
+/// What a device that answers copies keeps.
+pub(crate) struct Copies {
+    mode: RemapMode,
+    /// By the slot of a write: the slots of the pages that inherit its flash page.
+    heirs: BTreeMap<OpSlot, Vec<OpSlot>>,
+}
+
+impl Copies {
+    /// `None` if copies are refused.
+    pub(crate) fn new(config: &Config) -> Option<Box<Copies>> {
+        let mode = config.remap.mode;
+        (mode != RemapMode::Off).then(|| Box::new(Copies { mode, heirs: BTreeMap::new() }))
+    }
+}
+
+impl Ssd {
+    /// Whether pages wait for the program of the write in `slot`.
+    #[inline]
+    pub(crate) fn has_heirs(&self, slot: OpSlot) -> bool {
+        let heirs = self.copies.as_ref().and_then(|copies| copies.heirs.get(&slot));
+        debug_assert!(heirs.is_none_or(|heirs| !heirs.is_empty()), "{slot:?} has a list of none");
+        heirs.is_some()
+    }
+
+    /// # Errors
+    /// The device does not accept this copy.
+    #[inline(never)]
+    pub(super) fn check_copy(
+        &mut self,
+        request: &Request,
+        data: Option<&[u8]>,
+    ) -> Result<(), DeviceError> {
+        debug_assert_eq!(request.op, HostOp::Copy, "another request has source ranges");
+        let mode = self.copies.as_ref().map_or(RemapMode::Off, |copies| copies.mode);
+        let counts = &mut self.ledger.measured.remap;
+        match copies::sources(&self.ftl.geo, mode, request, data, counts) {
+            Ok(_) => Ok(()),
+            Err(reason) => Err(DeviceError::BadRequest { id: self.front.submitted, reason }),
+        }
+    }
+
+    /// A copy to `pages` arrives; `data`: its source ranges, which have been checked.
+    #[inline(never)]
+    pub(super) fn admit_copy(
+        &mut self,
+        (id, at, request): (u64, Nanos, &Request),
+        pages: Pages,
+        data: Option<&[u8]>,
+    ) {
+        let mode = self.copies.as_ref().expect("it has been accepted").mode;
+        let counts = &mut self.ledger.measured.remap;
+        let sources = copies::sources(&self.ftl.geo, mode, request, data, counts);
+        let sources = sources.expect("it has been accepted");
+        assert_eq!(sources.len(), pages.count as usize, "request {id} has other sources");
+        if self.ledger.requests.is_some() {
+            let ranges = data.and_then(copy::decode).unwrap_or_default();
+            self.ledger.copied_from.insert(id, ranges);
+        }
+        let epoch = self.front.epochs.write_arrives();
+        let slot = self.front.requests.insert((id, at, request), (Join::of(1), epoch));
+        for (number, source) in (0..).zip(sources) {
+            let (part, lpn) = (Part { request: slot, number }, Lpn(pages.first + number));
+            self.copy_page(part, lpn, source, request.stream);
+        }
+        self.finish_later(slot);
+    }
+
+    fn copy_page(&mut self, part: Part, lpn: Lpn, source: Lpn, stream: u8) {
+        debug_assert_ne!(lpn, source, "a page is copied to itself");
+        debug_assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
+        debug_assert!(source.0 < self.ftl.geo.user_pages, "{source:?} is beyond the device");
+        let mode = self.copies.as_ref().expect("the device copies").mode;
+        match self.ftl.owners.newest(source) {
+            Entry::Unmapped => {
+                self.ledger.measured.remap.unmapped += 1;
+                self.unmap(lpn);
+            }
+            Entry::Page(page) => {
+                self.share_page(lpn, page);
+                if let Some(content) = &mut self.ledger.content {
+                    content.copied(lpn, source);
+                }
+                match mode {
+                    RemapMode::Copy => self.copy_later(part, lpn, stream),
+                    _ => self.ledger.measured.remap.shared += 1,
+                }
+            }
+            Entry::Slot(slot) => self.inherit_later(part, lpn, (source, slot), stream),
+        }
+    }
+
+    /// `lpn` shares `page` from now on.
+    fn share_page(&mut self, lpn: Lpn, page: Ppn) {
+        debug_assert!(self.ftl.owners.is_valid(page), "{lpn:?} is to share old data");
+        let shared = self.ftl.share(lpn, page);
+        debug_assert_eq!(self.ftl.owners.newest(lpn), Entry::Page(page), "{lpn:?} is elsewhere");
+        if let Some(before) = shared.before {
+            self.page_left(before);
+        }
+        if let Entry::Slot(older) = shared.newest {
+            self.trim_held(older);
+        }
+    }
+
+    /// An owner has left `page`, which may have others.
+    pub(crate) fn page_left(&mut self, page: Ppn) {
+        debug_assert!(!self.ftl.flash.is_torn(page), "{page:?} had an owner and is torn");
+        if !self.ftl.owners.is_valid(page) {
+            self.page_disowned(page);
+        }
+        self.wake_readers(page);
+    }
+
+    /// `lpn`, which shares the page of its source, gets one of its own.
+    fn copy_later(&mut self, part: Part, lpn: Lpn, stream: u8) {
+        let page = self.ftl.owners.committed(lpn).expect("it shares a page");
+        let work = Work::RmwRead { part, stream, copies: true };
+        let mut op = self.host_op(work, lpn, self.ftl.geo.plane_of(page));
+        self.front.sequence += 1;
+        op.sequence = self.front.sequence;
+        let slot = self.array.ops.insert(op);
+        if let Some(content) = &mut self.ledger.content {
+            content.carry(slot, self.ftl.flash.payload(page));
+        }
+        let under = self.ftl.admit(lpn, slot);
+        debug_assert_eq!(under, Some(page), "{lpn:?} does not keep the page of its source");
+        debug_assert!(self.ftl.owners.is_newest(lpn, slot), "{lpn:?} is not admitted");
+        self.front.requests.get(part.request).parts.add(1);
+        self.read_for_copy(slot);
+    }
+
+    /// The copy in `slot`, whose page is that of its source, reads it.
+    fn read_for_copy(&mut self, slot: OpSlot) {
+        debug_assert!(self.array.ops[slot].copies(), "{slot:?} is no copy");
+        debug_assert!(self.array.ops[slot].sequence > 0, "{slot:?} has not been admitted");
+        self.ledger.measured.remap.copied += 1;
+        if let Some(content) = &self.ledger.content {
+            let expected = content.of_slot(slot).digest;
+            self.array.ops.detail(slot).expected = expected;
+        }
+        self.enqueue(slot, R_HOST);
+    }
+
+    /// `lpn` inherits the page of `source`, whose newest data are in `slot`.
+    fn inherit_later(&mut self, part: Part, lpn: Lpn, (source, slot): (Lpn, OpSlot), stream: u8) {
+        let root = match self.array.ops[slot].work {
+            Work::HostCopy { root, .. } => root,
+            _ => slot,
+        };
+        debug_assert!(self.ftl.owners.is_newest(source, slot), "{source:?} has newer data");
+        debug_assert_ne!(self.array.ops[root].kind(), OpKind::HostCopy, "{root:?} waits, too");
+        self.ledger.measured.remap.waited += 1;
+        let older = self.ftl.owners.newest(lpn);
+        let mut op = self.host_op(Work::HostCopy { part, root, stream }, lpn, PlaneId(0));
+        let copies = self.copies.as_mut().expect("the device copies");
+        if copies.mode == RemapMode::Copy {
+            self.front.sequence += 1;
+            op.sequence = self.front.sequence;
+        }
+        let heir = self.array.ops.insert(op);
+        copies.heirs.entry(root).or_default().push(heir);
+        self.put_out(root);
+        if let Some(content) = &mut self.ledger.content {
+            content.carry(heir, content.of_slot(slot).clone());
+            content.copied(lpn, source);
+        }
+        self.front.requests.get(part.request).parts.add(1);
+        if let Some(page) = self.ftl.admit(lpn, heir) {
+            self.wake_readers(page);
+        }
+        debug_assert!(self.ftl.owners.is_newest(lpn, heir), "{lpn:?} is not admitted");
+        debug_assert_ne!(root, heir, "{lpn:?} waits for itself");
+        if let Entry::Slot(older) = older {
+            self.trim_held(older);
+        }
+    }
+
+    /// The write in `slot`, for whose page others wait, has been programmed to `page`.
+    #[inline(never)]
+    pub(super) fn commit_with_heirs(
+        &mut self,
+        slot: OpSlot,
+        (lpn, page, plane): (Lpn, Ppn, PlaneId),
+    ) {
+        let copies = self.copies.as_mut().expect("the device copies");
+        let under = copies.mode == RemapMode::Copy;
+        let heirs = copies.heirs.remove(&slot).expect("the caller has checked");
+        let heirs: Vec<(Lpn, OpSlot)> =
+            heirs.into_iter().map(|heir| (self.array.ops[heir].lpn, heir)).collect();
+        let live = |&(lpn, heir): &(Lpn, OpSlot)| self.ftl.owners.is_newest(lpn, heir);
+        let live: Vec<bool> = heirs.iter().map(live).collect();
+        debug_assert!(!live.is_empty(), "a list of no heirs");
+        debug_assert!(!self.ftl.flash.is_torn(page), "{page:?} is being programmed");
+        let (claim, left) = self.ftl.claim_with((lpn, slot, page), &heirs, under);
+        self.ftl.settle(page);
+        debug_assert!(
+            self.ftl.owners.is_valid(page) || !live.contains(&true),
+            "{page:?} has heirs and is not valid"
+        );
+        if let Claim::Committed(Some(before)) = claim {
+            self.page_left(before);
+        }
+        left.into_iter().for_each(|before| self.page_left(before));
+        if self.gc.agenda.watches_releases() {
+            self.released(None, page);
+        }
+        let pool = self.ftl.geo.pool_of(plane);
+        let opened = self.ftl.space.take_opened(pool);
+        self.gc.agenda.page_written(pool, opened);
+        for ((_, heir), live) in heirs.into_iter().zip(live) {
+            if live && under {
+                self.inherited_for_copy(heir, page);
+            } else {
+                self.ledger.measured.remap.shared += u64::from(live);
+                self.end_inheritance(heir);
+            }
+        }
+    }
+
+    /// The page of the copy in `heir` has its data, or has newer ones.
+    fn end_inheritance(&mut self, heir: OpSlot) {
+        debug_assert_eq!(self.array.ops[heir].kind(), OpKind::HostCopy, "{heir:?} waits for none");
+        let request = self.array.ops[heir].part().request;
+        debug_assert!(self.front.requests.at(request).arrival <= self.array.now, "not arrived");
+        self.array.ops.remove(heir);
+        let waited = self.array.now - self.front.requests.at(request).arrival;
+        self.part_ends(request, &Parts { queue_ns: waited.0, ..Parts::default() });
+    }
+
+    /// The copy in `heir` has the page of its source under its slot: it may be read.
+    fn inherited_for_copy(&mut self, heir: OpSlot, page: Ppn) {
+        let (now, plane) = (self.array.now, self.ftl.geo.plane_of(page));
+        debug_assert_eq!(self.ftl.owners.under(heir), Some(page), "{heir:?} has another page");
+        let op: &mut Op = &mut self.array.ops[heir];
+        debug_assert_eq!(op.kind(), OpKind::HostCopy, "{heir:?} inherits nothing");
+        op.work = Work::RmwRead { part: op.part(), stream: op.stream(), copies: true };
+        op.parts.queue_ns += (now - op.queued).0;
+        op.plane = plane;
+        self.read_for_copy(heir);
+    }
+
+    /// Every page that waits does so for a write under way.
+    pub(super) fn audit_copies(&self) -> Result<(), String> {
+        let Some(copies) = &self.copies else { return Ok(()) };
+        assert_ne!(copies.mode, RemapMode::Off, "copies are refused");
+        for (&root, heirs) in &copies.heirs {
+            let kind = self.array.ops[root].kind();
+            if !matches!(kind, OpKind::HostWrite | OpKind::RmwRead) {
+                return Err(format!("{heirs:?} wait for the {kind:?} in {root:?}"));
+            }
+            for &heir in heirs {
+                match self.array.ops[heir].work {
+                    Work::HostCopy { root: own, .. } if own == root => {}
+                    other => return Err(format!("{heir:?} waits for {root:?} and is {other:?}")),
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! Copies in a workload: a share of its writes of whole pages copies data from elsewhere instead.
+
+use ssd_core::host::copy::SourceRange;
+use ssd_core::host::request::{Op, Source, SourceError, TimedRequest};
+use ssd_core::rng::Stream;
+use ssd_core::units::SECTOR_BYTES;
+use std::collections::VecDeque;
+
+/// A source of which some writes are copies, each from one place that any place of the device may be.
+pub(crate) struct Copying {
+    source: Box<dyn Source + Send>,
+    share: f64,
+    sectors_per_page: u64,
+    user_pages: u64,
+    random: Stream,
+    /// Of the copies returned, as long as nobody has asked.
+    ranges: VecDeque<SourceRange>,
+}
+
+impl Copying {
+    /// `share` of the writes of `source` to a device of `user_pages` pages of `page_bytes` bytes are copies.
+    pub(crate) fn new(
+        source: Box<dyn Source + Send>,
+        share: f64,
+        (page_bytes, user_pages): (u32, u32),
+        seed: u64,
+    ) -> Copying {
+        Copying {
+            source,
+            share,
+            sectors_per_page: u64::from(page_bytes) / SECTOR_BYTES,
+            user_pages: u64::from(user_pages),
+            random: Stream::new(seed, "workload.copy"),
+            ranges: VecDeque::new(),
+        }
+    }
+
+    /// Where a copy of `pages` pages to page `first` comes from: any place that does not overlap it. `None`: there is
+    /// none.
+    fn place(&mut self, first: u64, pages: u64) -> Option<u64> {
+        // Starts before the destination, and behind it.
+        let before = (first + 1).saturating_sub(pages);
+        let behind = (self.user_pages + 1).saturating_sub(first + 2 * pages);
+        if before + behind == 0 {
+            return None;
+        }
+        let drawn = self.random.below(before + behind);
+        Some(if drawn < before { drawn } else { first + pages + drawn - before })
+    }
+}
+
+impl Source for Copying {
+    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
+        let Some(mut timed) = self.source.next_request()? else { return Ok(None) };
+        let (request, page) = (&mut timed.request, self.sectors_per_page);
+        let sectors = u64::from(request.sectors);
+        let whole = request.sector.is_multiple_of(page) && sectors.is_multiple_of(page);
+        if request.op == Op::Write && whole && self.random.chance(self.share) {
+            let (first, pages) = (request.sector / page, sectors / page);
+            if let Some(from) = self.place(first, pages) {
+                timed.request.op = Op::Copy;
+                self.ranges.push_back(SourceRange { sector: from * page, sectors });
+            }
+        }
+        Ok(Some(timed))
+    }
+
+    fn copy_sources(&mut self) -> Vec<SourceRange> {
+        self.ranges.pop_front().into_iter().collect()
+    }
+
+    fn expected(&self) -> Option<u64> {
+        self.source.expected()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ssd_core::host::request::Request;
+    use ssd_core::units::Nanos;
+
+    struct Writes(u64);
+
+    impl Source for Writes {
+        fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
+            self.0 += 1;
+            let request = Request::new(Op::Write, self.0 % 9 * 8, 16);
+            Ok((self.0 <= 5000).then_some(TimedRequest { at: Nanos(self.0), request }))
+        }
+    }
+
+    #[test]
+    fn a_share_of_the_writes_comes_from_every_place_that_does_not_overlap() {
+        let mut source = Copying::new(Box::new(Writes(0)), 0.25, (4096, 10), 1);
+        let (mut copies, mut places) = (0, std::collections::BTreeSet::new());
+        while let Ok(Some(timed)) = source.next_request() {
+            if timed.request.op == Op::Copy {
+                copies += 1;
+                let to = timed.request.sector / 8;
+                let [range] = source.copy_sources()[..] else { panic!("one range") };
+                assert_eq!((range.sectors, range.sector % 8), (16, 0));
+                let from = range.sector / 8;
+                assert!(from + 2 <= to || to + 2 <= from, "{from} to {to}");
+                assert!(from + 2 <= 10);
+                places.insert((from, to));
+            }
+        }
+        assert!((1150..1350).contains(&copies), "{copies}");
+        assert_eq!(places.len(), 2 * (1..=7).sum::<usize>(), "all pairs of places");
+        assert_eq!(source.copy_sources(), []);
+    }
+}

@@ -1,0 +1,194 @@
+"""Owners of pages, replayed from the logs: what every LPN holds, by copies as well as by writes.
+
+A *version* is one write of one page. Which version is the newest of an LPN follows from the request
+log alone: a copy gives the destination the version of its source when it arrives, and requests are
+admitted in the order of their ids. Where versions are follows from the operation log, by admission
+numbers. With `remap.mode = "copy"` the destination has a version of its own; until that is on
+flash, reads may return the one of its source.
+"""
+
+from __future__ import annotations
+
+import bisect
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TypeAlias
+
+from .inputs import (
+    PLACE_COLUMNS,
+    REPORT,
+    REQUESTS,
+    STATE,
+    Findings,
+    Op,
+    Report,
+    UnreadableError,
+    numbers,
+    rows,
+)
+
+Version: TypeAlias = tuple[int, int]
+"""Request and LPN of the write; of what the log starts with, -1 and its admission number."""
+
+
+class Owners:
+    """Which version every LPN holds, and where it is."""
+
+    def __init__(self, folder: Path, report: Report, findings: Findings) -> None:
+        """Read the requests, and the state that the logs start with."""
+        self.findings = findings
+        self.copies_pages = report.get("config.remap.mode") == "copy"
+        self.newest: dict[int, Version] = {}
+        self.times: dict[int, list[int]] = {}
+        self.versions: dict[int, list[Version | None]] = {}
+        self.holders: Counter[Version] = Counter()
+        self.source: dict[Version, Version] = {}
+        self.of_sequence: dict[int, Version] = {}
+        self.places: dict[Version, set[int]] = {}
+        self.copied = 0
+        self.commands = 0
+        self.requests: list[tuple[int, int, str, int, int, list[int]]] = []
+        self.next = 0
+        columns = ("op", "id", "lpn", "pages", "arrival", "sources")
+        for line, (kind, *given, sources) in rows(folder / REQUESTS, columns):
+            number, lpn, pages, arrival = numbers(REQUESTS, line, given)
+            pages_from = _pages_of(sources, line)
+            if kind == "copy" and len(pages_from) != pages:
+                place = f"{REQUESTS}:{line}"
+                findings.add("copy-sources", place, f"{pages} pages", len(pages_from))
+                continue
+            self.requests.append((number, arrival, kind, lpn, pages, pages_from))
+        self.requests.sort()
+
+    def load(self, path: Path, address_of: dict[int, int]) -> None:
+        """Start from state.csv; `address_of`: address by line."""
+        for line, fields in rows(path, (*PLACE_COLUMNS, "lpn", "sequence", "valid", "owners")):
+            *given, owners = fields
+            *_, lpn, sequence, valid = numbers(STATE, line, given)
+            if line not in address_of:
+                continue
+            version = (-1, sequence)
+            self.of_sequence[sequence] = version
+            self.places.setdefault(version, set()).add(address_of[line])
+            if valid == 1:
+                for owner in [int(text) for text in owners.split(";")] if owners else [lpn]:
+                    if owner in self.newest:
+                        place = f"{STATE}:{line}"
+                        self.findings.add("state", place, f"one page of LPN {owner}", "another")
+                    self._set(owner, version, -1)
+
+    def _set(self, lpn: int, version: Version | None, time: int) -> None:
+        before = self.newest.pop(lpn, None)
+        if before is not None:
+            self.holders[before] -= 1
+        if version is not None:
+            self.newest[lpn] = version
+            self.holders[version] += 1
+        self.times.setdefault(lpn, []).append(time)
+        self.versions.setdefault(lpn, []).append(version)
+
+    def _admit(self, now: int) -> None:
+        """Account the requests that have arrived by `now`."""
+        while self.next < len(self.requests) and self.requests[self.next][1] <= now:
+            number, arrival, kind, lpn, pages, sources = self.requests[self.next]
+            self.next += 1
+            self.commands += kind == "copy"
+            for i in range(pages):
+                page = lpn + i
+                if kind == "write":
+                    self._set(page, (number, page), arrival)
+                elif kind == "trim":
+                    self._set(page, None, arrival)
+                elif kind == "copy":
+                    self._copy(number, page, sources[i], arrival)
+
+    def _copy(self, number: int, page: int, source: int, arrival: int) -> None:
+        version = self.newest.get(source)
+        if version is not None:
+            self.copied += 1
+            if self.copies_pages:
+                self.source[number, page] = version
+                version = (number, page)
+        self._set(page, version, arrival)
+
+    def program(self, op: Op, address: int) -> None:
+        """A page is programmed: a write has its number from its request, a copy keeps it."""
+        if op.cause in ("host", "remap"):
+            self.of_sequence[op.sequence] = (op.request, op.lpn)
+        version = self.of_sequence.get(op.sequence)
+        if version is not None:
+            self.places.setdefault(version, set()).add(address)
+
+    def read(self, op: Op, sequence: int, arrival: int) -> None:
+        """A page is read for the host: it was the newest of its LPN since the request arrived."""
+        self._admit(op.start)
+        times = self.times.get(op.lpn, [])
+        first = max(0, bisect.bisect_right(times, arrival) - 1)
+        # Several at the time of its arrival: each was the newest for a moment.
+        first = min(first, max(0, bisect.bisect_left(times, arrival) - 1))
+        allowed = set(self.versions.get(op.lpn, [])[first:])
+        for version in list(allowed):
+            while version in self.source:
+                version = self.source[version]
+                allowed.add(version)
+        found = self.of_sequence.get(sequence)
+        if found not in allowed:
+            what = f"a version of LPN {op.lpn} in {sorted(v for v in allowed if v)}"
+            self.findings.add("read-owner", f"ops.csv.zst:{op.line}", what, found)
+
+    def erase(self, op: Op, pages: dict[int, int]) -> None:
+        """Pages, with their numbers, are erased: none is the last with a newest version."""
+        self._admit(op.start)
+        for address, sequence in pages.items():
+            version = self.of_sequence.get(sequence)
+            if version is None:
+                continue
+            places = self.places.get(version, set())
+            places.discard(address)
+            if self.holders[version] > 0 and not places:
+                lpns = [lpn for lpn, held in self.newest.items() if held == version]
+                what = f"a copy of the newest data of LPN {lpns}"
+                self.findings.add("erase-owned", f"ops.csv.zst:{op.line}", what, "none")
+
+    def finish(self, report: Report) -> None:
+        """Compare owners and counts with the report of a complete run."""
+        self._admit(sys.maxsize)
+        live = [version for version, count in self.holders.items() if count > 0]
+        lost = [version for version in live if not self.places.get(version)]
+        if lost:
+            self.findings.add("lost-owner", REPORT, "every newest version on flash", lost[:5])
+        shared = 0 if self.copies_pages else len(self.newest) - len(live)
+        checks = {
+            "device.valid_pages": len(live),
+            "remap.extra_owners": shared,
+            "remap.commands": self.commands,
+        }
+        for path, expected in checks.items():
+            found = report.number(path)
+            if found != expected:
+                self.findings.add("owners", f"{REPORT}:{path}", expected, found)
+        counts = Counter(count for count in self.holders.values() if count > 0)
+        expected_counts = [counts[n] for n in range(1, max(counts, default=1) + 1)]
+        found_counts = report.get("remap.pages_by_owners")
+        if found_counts != expected_counts:
+            place = f"{REPORT}:remap.pages_by_owners"
+            self.findings.add("owners", place, expected_counts, found_counts)
+        answered = report.whole("remap.copied" if self.copies_pages else "remap.shared", 0)
+        waited = report.whole("remap.waited", 0)
+        if not self.copied - waited <= answered <= self.copied:
+            expected_text = f"{self.copied}, less those replaced while {waited} waited"
+            self.findings.add("owners", f"{REPORT}:remap", expected_text, answered)
+
+
+def _pages_of(sources: str, line: int) -> list[int]:
+    """The pages of `lpn+pages;lpn+pages`."""
+    pages: list[int] = []
+    try:
+        for part in sources.split(";") if sources else []:
+            first, count = (int(text) for text in part.split("+"))
+            pages.extend(range(first, first + count))
+    except ValueError as error:
+        message = f"{REQUESTS}:{line}: sources {sources!r}: {error}"
+        raise UnreadableError(message) from error
+    return pages
