@@ -177,6 +177,7 @@ fn report(
             page_bytes: u64::from(config.device.page_bytes),
             user_pages: u64::from(ftl.geo.user_pages),
             parity_groups: ftl.groups.as_ref().map(|groups| u64::from(groups.count())),
+            survives_cuts: !config.power.is_off(),
             physical_pages: u64::from(ftl.geo.pages),
             used_pages: ftl.space.used(),
             valid_pages: ftl.owners.valid_pages(),

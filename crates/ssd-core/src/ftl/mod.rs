@@ -14,6 +14,7 @@ pub mod owners;
 pub mod place;
 pub mod plugs;
 pub mod raid;
+pub mod recover;
 pub mod snapshot;
 pub mod space;
 mod validity;
@@ -79,6 +80,8 @@ pub struct Ftl {
     pub groups: Option<Box<Groups>>,
     /// Pages programmed for parity groups that have not been committed.
     landed: u64,
+    /// Where power may be cut, by in-flight slot: writes of its LPN up to this admission number are trimmed.
+    floors: Option<Vec<u64>>,
     rng: Stream,
     shape: Shape,
 }
@@ -104,7 +107,7 @@ impl Ftl {
             flash: Flash::new(
                 &geo,
                 config.run.data,
-                config.metrics.op_log,
+                config.metrics.op_log || !config.power.is_off(),
                 (config.run.data == DataMode::File).then(|| plugs.page_store()).flatten(),
             ),
             space: Space::new(&geo, config),
@@ -115,6 +118,7 @@ impl Ftl {
             policy_declines: false,
             groups: Groups::new(config, &geo).map(Box::new),
             landed: 0,
+            floors: (!config.power.is_off()).then(Vec::new),
             rng: Stream::new(config.run.seed, "victim"),
             shape: Shape::of(config),
             blocks,
@@ -420,7 +424,7 @@ impl Ftl {
         SpaceView {
             pool,
             clock: self.clock,
-            free_blocks: self.space.free_blocks(pool),
+            free_blocks: self.space.free_blocks(pool) - self.space.spares(pool),
             blocks: self.space.good_blocks(pool),
             pool_used_pages: self.space.used_in_pool(pool),
             pool_pages: u64::from(self.space.good_blocks(pool))

@@ -14,6 +14,7 @@
 //! A page has one owner, whose LPN its out-of-band area carries; that costs no memory.
 
 mod in_group;
+mod under_cuts;
 
 use super::Ftl;
 use super::blocks::{BlockState, BlockTable};

@@ -59,6 +59,8 @@ pub struct DeviceState<'a> {
     pub user_pages: u64,
     /// Groups of pages with a parity; `None` without parity.
     pub parity_groups: Option<u64>,
+    /// The device is prepared for power cuts.
+    pub survives_cuts: bool,
     /// Pages there are.
     pub physical_pages: u64,
     /// Pages that are not erased.

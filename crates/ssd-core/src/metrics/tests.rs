@@ -103,6 +103,7 @@ pub(super) fn inputs(m: &Measurements) -> Inputs<'_> {
             page_bytes: 4096,
             user_pages: 10_000,
             parity_groups: None,
+            survives_cuts: false,
             physical_pages: 11_000,
             used_pages: 10_450,
             valid_pages: 9_990,

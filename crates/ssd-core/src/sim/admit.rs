@@ -56,7 +56,11 @@ impl Ssd {
         let waited = self.array.now - at;
         debug_assert!(at <= self.array.now, "request {id} arrives before its time");
         debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
-        self.ledger.measured.in_system.waited_outside(waited.0);
+        let outside = match &self.power {
+            Some(power) if FULL => power.outside(id, self.array.now, waited),
+            _ => waited,
+        };
+        self.ledger.measured.in_system.waited_outside(outside.0);
         let pages = pages_of(&self.ftl.geo, request);
         debug_assert!(
             request.op == HostOp::Flush || pages.first + pages.count <= self.ftl.geo.user_pages,
@@ -100,9 +104,15 @@ impl Ssd {
                         self.admit_whole_page(part, lpn, request.stream, waited);
                     }
                 }
+                if FULL && self.power.is_some() {
+                    self.checkpoint_if_due();
+                }
             }
             HostOp::Trim => {
                 let slot = self.front.requests.insert(arrived, (Join::of(1), 0));
+                if FULL && self.power.is_some() {
+                    return self.trim_with_record(slot, pages);
+                }
                 if self.raid.is_some() {
                     self.trim_groups(slot, pages);
                 } else {
@@ -211,6 +221,9 @@ impl Ssd {
             debug_assert!(self.ftl.owners.is_newest(lpn, slot), "{lpn:?} is not admitted");
             self.wake_readers(page);
         }
+        if self.power.is_some() {
+            self.ftl.note_floor(slot, old, self.front.sequence);
+        }
         if self.front.writes_go_straight {
             self.enqueue(slot, if rmw.is_some() { R_HOST } else { W_HOST });
         } else {
@@ -227,7 +240,7 @@ impl Ssd {
         plane
     }
 
-    fn trim(&mut self, lpn: Lpn) {
+    pub(super) fn trim(&mut self, lpn: Lpn) {
         debug_assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
         let (old, committed) = self.ftl.trim(lpn);
         if old == Entry::Unmapped {

@@ -83,6 +83,7 @@ impl Ssd {
                 self.group_write_ends(ppn, update, &parts);
             }
             Work::GroupTrim { .. } => unreachable!("a TRIM of {lpn:?} has run"),
+            Work::Metadata { .. } => self.metadata_ends(slot),
         }
     }
 
@@ -165,7 +166,11 @@ impl Ssd {
         (lpn, ppn, plane): (Lpn, Ppn, PlaneId),
     ) {
         debug_assert_eq!(self.array.ops[slot].kind(), OpKind::HostWrite, "{lpn:?} was not written");
-        let claim = self.ftl.claim(lpn, slot, ppn);
+        let claim = if FULL && self.power.is_some() {
+            self.claim_under_cuts(slot, lpn, ppn)
+        } else {
+            self.ftl.claim(lpn, slot, ppn)
+        };
         self.ftl.settle(ppn);
         if self.gc.agenda.watches_releases() {
             let before = if let Claim::Committed(before) = claim { before } else { None };
@@ -176,6 +181,23 @@ impl Ssd {
         debug_assert_eq!(self.ftl.geo.plane_of(ppn), plane, "{ppn:?} was bound elsewhere");
         let opened = self.ftl.space.take_opened(pool);
         self.gc.agenda.page_written(pool, opened);
+    }
+
+    /// The same where power may be cut: the page may become the committed one under newer data.
+    #[inline(never)]
+    fn claim_under_cuts(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) -> Claim {
+        let sequence = self.array.ops[slot].sequence;
+        let claim = self.ftl.claim_under_cuts(lpn, slot, ppn, sequence);
+        let Entry::Slot(newer) = self.ftl.owners.newest(lpn) else { return claim };
+        if let Claim::Committed(before) = claim {
+            // What is missing of a newer partial write is read from this page, unless it is being read already.
+            let waits = self.array.ops[newer].ppn == Ppn::NONE;
+            if waits && self.ledger.content.is_some() {
+                self.array.ops.detail(newer).expected = self.ftl.flash.digest(ppn);
+            }
+            before.into_iter().for_each(|page| self.wake_readers(page));
+        }
+        claim
     }
 
     /// A copy has been programmed: the map switches to it if the page still has its owner.
@@ -313,6 +335,7 @@ impl Ssd {
                 Timer::CameIn(slot) => self.page_is_in(slot),
                 Timer::Decoded(slot) => self.page_is_decoded(slot),
                 Timer::Idle(unit) => self.gc.idle_units.push(unit),
+                Timer::Recorded(slot) => self.erase_may_start(slot),
             }
         }
         self.array.arm_timers();
@@ -374,7 +397,7 @@ impl Ssd {
         match op.work {
             Work::HostWrite { .. } | Work::GroupWrite { .. } => op.sequence,
             Work::GcWrite(moved) | Work::GcCopyback(moved) => self.ftl.flash.sequence(moved.source),
-            Work::Erase { .. } => 0,
+            Work::Erase { .. } | Work::Metadata { .. } => 0,
             _ => self.ftl.flash.sequence(op.ppn),
         }
     }
@@ -386,18 +409,22 @@ impl Ssd {
         let [bus, array] = phase_times(phases);
         let at = match op.work {
             Work::Erase { first, .. } => first,
+            Work::Metadata { .. } => Ppn(0),
             _ => op.ppn,
         };
         let request = op.kind().is_host().then(|| self.request_of(slot));
         let what = match op.kind() {
             kind if kind.is_read() => FlashOp::Read,
-            OpKind::Erase => FlashOp::Erase,
+            OpKind::Erase | OpKind::MetadataErase => FlashOp::Erase,
             _ => FlashOp::Program,
         };
         let mut record = OpRecord {
             op: what,
             cause: op.cause(),
-            place: self.ftl.geo.place(at),
+            place: match op.work {
+                Work::Metadata { erase } => self.metadata_place(slot, erase),
+                _ => self.ftl.geo.place(at),
+            },
             lpn: op.lpn.0,
             sequence: self.sequence_of(slot),
             request,

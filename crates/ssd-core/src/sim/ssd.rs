@@ -5,6 +5,7 @@ use super::array::Array;
 use super::collector::Collector;
 use super::front::Front;
 use super::ledger::Ledger;
+use super::power::Power;
 use super::raid::Raid;
 use crate::config::Config;
 use crate::ftl::Ftl;
@@ -30,6 +31,8 @@ pub struct Ssd {
     pub(crate) ledger: Ledger,
     /// Updates of parity groups, if the device has them.
     pub(crate) raid: Option<Box<Raid>>,
+    /// What survives a power cut beside the flash, if power may be cut.
+    pub(crate) power: Option<Box<Power>>,
     /// Why the run ends at this instant.
     pub(crate) failure: Option<Box<DeviceError>>,
     /// Completions of this instant have been processed, the rest of it has not.
@@ -75,6 +78,7 @@ impl Ssd {
             gc: Collector::new(config, &ftl, plugs),
             ledger: Ledger::new(config, &ftl, sequence),
             raid: Raid::new(config, &ftl),
+            power: Power::new(config, &ftl, sequence),
             failure: None,
             mid_instant: false,
             audit_every: 0,
@@ -111,7 +115,7 @@ impl Ssd {
         let geo = &self.ftl.geo;
         let one_plane = geo.planes_per_unit() == 1 && geo.planes_per_pool() == 1;
         let keeps = self.ledger.keeps_more_than_numbers() || self.ftl.flash.keeps_contents();
-        let own = !self.plugs.any() && self.front.writes_go_straight;
+        let own = !self.plugs.any() && self.front.writes_go_straight && self.power.is_none();
         let own = own && !self.gc.agenda.watches_requests();
         one_plane && own && !keeps && self.array.is_plain() && self.gc.is_plain()
     }
@@ -376,6 +380,7 @@ impl Device for Ssd {
         match self.machine {
             Loop::Plain => self.run::<false, false>(limit, done),
             Loop::Groups => self.run::<false, true>(limit, done),
+            Loop::Full if self.power.is_some() => self.run_with_cuts(limit, done),
             Loop::Full => self.run::<true, true>(limit, done),
         }
     }

@@ -1,7 +1,7 @@
 //! Combinations that cannot work, with the numbers and a remedy. A check is skipped if one of its
 //! keys already has an error.
 
-use super::{Check, basis, check, raid};
+use super::{Check, basis, check, power, raid};
 use crate::config::tables::*;
 use crate::config::text::quantity::show_size;
 use crate::config::words::Word;
@@ -47,6 +47,9 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
         &["raid.redirect", "raid.group", "gc.trigger", "timing.busy_unit", "device"],
         raid::redirection,
     ),
+    check(&["power.cut", "raid.group"], power::with_parity),
+    check(&["power.cut", "wear.endurance"], power::with_endurance),
+    check(&["power.cut", "run.mode"], power::without_time),
     check(
         &[
             "device.channels",

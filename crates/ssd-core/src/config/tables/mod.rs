@@ -9,6 +9,7 @@ mod gc;
 mod host;
 mod interconnect;
 mod metrics;
+mod power;
 mod precondition;
 mod prelude;
 mod raid;
@@ -27,6 +28,7 @@ pub use gc::Gc;
 pub use host::Host;
 pub use interconnect::Interconnect;
 pub use metrics::Metrics;
+pub use power::{Power, PowerCut};
 pub use precondition::Precondition;
 pub use raid::Raid;
 pub use run::Run;
@@ -49,6 +51,7 @@ pub(crate) const TABLES: &[Table<Config>] = &[
     host::TABLE,
     alloc::TABLE,
     raid::TABLE,
+    power::TABLE,
     sched::TABLE,
     controller::TABLE,
     gc::TABLE,
@@ -78,6 +81,9 @@ pub struct Config {
     /// without parity are those of before there was any.
     #[serde(default, skip_serializing_if = "Raid::is_off")]
     pub raid: Raid,
+    /// Power cuts; left out of what is stored where there are none, as parity.
+    #[serde(default, skip_serializing_if = "Power::is_off")]
+    pub power: Power,
     /// The order of operations on a busy unit.
     pub sched: Sched,
     /// The controller, which every page passes.
@@ -103,6 +109,7 @@ impl Default for Config {
             host: Host::default(),
             alloc: Alloc::default(),
             raid: Raid::default(),
+            power: Power::default(),
             sched: Sched::default(),
             controller: Controller::default(),
             gc: Gc::default(),

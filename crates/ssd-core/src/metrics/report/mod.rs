@@ -11,6 +11,7 @@ pub mod flash;
 pub mod gc;
 pub mod host;
 pub mod latency;
+pub mod power;
 pub mod provenance;
 pub mod raid;
 pub mod time;
@@ -21,6 +22,7 @@ pub use flash::{Flash, Waf};
 pub use gc::{Gc, RESERVE_GREEDY, Wear};
 pub use host::{Host, Requests};
 pub use latency::{Latency, LatencyByOp, LatencyParts, LatencyStats, PartMeans};
+pub use power::{Power, Recovery};
 pub use provenance::{Provenance, TraceLines};
 pub use raid::Raid;
 pub use time::{Little, Speed, Time};
@@ -69,6 +71,9 @@ section! {
         /// Parity groups; `null` without parity.
         #[serde(default)]
         raid: Option<Raid> = inputs.device.parity_groups.map(|_| Raid::of(inputs)),
+        /// Power cuts; `null` if power is never cut.
+        #[serde(default)]
+        power: Option<Power> = inputs.device.survives_cuts.then(|| Power::of(inputs)),
         /// Garbage collection.
         gc: Gc = Gc::of(inputs),
         /// Whether the victim policy is what the run measures.

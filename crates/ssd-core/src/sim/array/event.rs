@@ -209,6 +209,8 @@ pub(crate) enum Timer {
     CameIn(OpSlot),
     /// The page in this slot has crossed the link to the host.
     WentOut(OpSlot),
+    /// The records for which the erase in this slot has waited survive a power cut.
+    Recorded(OpSlot),
 }
 
 /// Timers by time, kind and order of setting.

@@ -31,13 +31,25 @@ pub(crate) enum OpKind {
     GroupWrite,
     /// A page of a parity group is trimmed: it holds the place of the newest data until the parity is on flash.
     GroupTrim,
+    /// Program a page of a checkpoint.
+    MetadataProgram,
+    /// Erase a flash block for a checkpoint.
+    MetadataErase,
 }
 
 impl OpKind {
     /// Whether the host waits for it.
     #[inline(always)]
     pub(crate) fn is_host(self) -> bool {
-        !matches!(self, OpKind::GcRead | OpKind::GcWrite | OpKind::GcCopyback | OpKind::Erase)
+        !matches!(
+            self,
+            OpKind::GcRead
+                | OpKind::GcWrite
+                | OpKind::GcCopyback
+                | OpKind::Erase
+                | OpKind::MetadataProgram
+                | OpKind::MetadataErase
+        )
     }
     /// The lane of the event at which its array phase ends.
     #[inline(always)]
@@ -48,8 +60,9 @@ impl OpKind {
             | OpKind::GcWrite
             | OpKind::GcCopyback
             | OpKind::GroupWrite
-            | OpKind::GroupTrim => Lane::Program,
-            OpKind::Erase => Lane::Long,
+            | OpKind::GroupTrim
+            | OpKind::MetadataProgram => Lane::Program,
+            OpKind::Erase | OpKind::MetadataErase => Lane::Long,
         }
     }
 
@@ -131,6 +144,10 @@ pub(crate) enum Work {
     GroupTrim {
         update: UpdateSlot,
     },
+    /// A step of a checkpoint; its number on its plane is in the operation's field for admission numbers.
+    Metadata {
+        erase: bool,
+    },
 }
 
 /// One operation.
@@ -187,6 +204,8 @@ impl Op {
             Work::GroupRead { .. } => OpKind::GroupRead,
             Work::GroupWrite { .. } => OpKind::GroupWrite,
             Work::GroupTrim { .. } => OpKind::GroupTrim,
+            Work::Metadata { erase: false } => OpKind::MetadataProgram,
+            Work::Metadata { erase: true } => OpKind::MetadataErase,
         }
     }
 
@@ -329,6 +348,7 @@ impl Op {
             Work::GcRead(_) | Work::GcWrite(_) | Work::GcCopyback(_) | Work::Erase { .. } => {
                 self.job_cause()
             }
+            Work::Metadata { .. } => Cause::Metadata,
         }
     }
 

@@ -123,7 +123,7 @@ impl Array {
                 let source = geo.channel_of(geo.plane_of(moved.source));
                 Some((Port::Controller(source.0), here))
             }
-            Work::GcCopyback(_) | Work::Erase { .. } => None,
+            Work::GcCopyback(_) | Work::Erase { .. } | Work::Metadata { .. } => None,
         }
     }
 
