@@ -1,5 +1,6 @@
 //! Runs with cuts: power is cut when the configuration says so, the device mounts, and the run continues.
 
+use super::Withdrawn;
 use crate::config::{Config, PowerCut};
 use crate::host::device::DeviceError;
 use crate::host::request::Completion;
@@ -82,6 +83,17 @@ impl Ssd {
         if some && let Some(power) = &mut self.power {
             power.schedule.barren = 0;
         }
+    }
+
+    /// [`Ssd::power_cut`] at time `at`, before which nothing is left to happen.
+    ///
+    /// # Errors
+    /// As [`Ssd::power_cut`]; time would leave its range.
+    pub fn power_cut_at(&mut self, at: Nanos) -> Result<&[Withdrawn], DeviceError> {
+        if self.power.is_some() && !self.is_off() {
+            self.advance_to(at)?;
+        }
+        self.power_cut()
     }
 
     /// Power is cut now, and the device mounts; cuts at given times may come before it has.
