@@ -60,6 +60,8 @@ SUITES = {
         "raid_functional",
         "raid_scheme",
         "raid",
+        "power",
+        "power_time",
     ],
     "ssd-trace": ["stand_in_patterns"],
     "ssd-kv": ["levels", "policies", "bad_input", "model", "damage", "salvage", "faults"],

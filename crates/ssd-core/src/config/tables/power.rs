@@ -86,6 +86,7 @@ static CUT: Special<Config> = Special {
             let set = read::word(node, ["never", "on-request"].into_iter()).map(|word| {
                 *cut = if word == "never" { PowerCut::Never } else { PowerCut::OnRequest };
             });
+            let set = set.map_err(|why| format!("{why}, or a table such as {{ every = \"1 s\" }}"));
             return report(errors, path, node, set);
         }
         let said = entries(errors, path, node, &["at", "every", "random"]);
