@@ -30,8 +30,8 @@ TEXT = """# Recovery time
 Written by `python tools/recovery.py`: change that, not this page.
 
 A mount after a power cut ([the model](model.md#power-cuts)), by capacity and `power.checkpoint`. The device is the preset
-`modern-tlc` (32 dies, 16 KiB pages, 60 us a read; a channel carries a page in 13.7 us) with more or fewer blocks, full and
-overwritten at random. Power is cut just before the next checkpoint begins, which is when a mount takes longest.
+`modern-tlc` (32 dies, 16 KiB pages, 60 us a read; a channel carries a page in 13.7 us) with more or fewer blocks and
+`gc.trigger.soft = 4`, full and overwritten at random. Power is cut just before the next checkpoint begins, which is when a mount takes longest.
 
 | capacity | checkpoint | mount | out-of-band reads | checkpoint pages | programs for checkpoints |
 |--:|--:|--:|--:|--:|--:|
@@ -40,7 +40,8 @@ overwritten at random. Power is cut just before the next checkpoint begins, whic
 Without checkpoints every programmed page is read. With them a mount still reads a page of each block, which tells whether
 the block has been reused, and the checkpoint itself: what is left grows with the capacity, and the rest with the interval.
 The last column is what checkpoints add to write amplification: pages of a checkpoint divided by the pages of an interval.
-A checkpoint is the whole map, so on a large device a short interval is expensive.
+Copies of collection are programmed pages, too: where the free space is used up within an interval, most blocks have been
+rewritten since the checkpoint, and it saves little. A checkpoint is the whole map, so on a large device a short interval is expensive.
 """
 
 
@@ -52,6 +53,7 @@ def row(gib: int, blocks: int, interval: int) -> str:
         set={
             "device.blocks_per_plane": blocks,
             "device.user_capacity": f"{gib} GiB",
+            "gc.trigger": {"policy": "free-blocks", "soft": 4},
             "power.cut": "on-request",
             "power.checkpoint": f"{interval} GiB",
             "precondition.fill": 1.0,

@@ -133,7 +133,6 @@ fn shapes() -> Vec<(&'static str, Config)> {
 #[test]
 fn neither_does_a_device_of_another_shape() {
     for (name, config) in shapes() {
-        eprintln!("{name}");
         cut_everywhere(&config, Load::MIXED, config.device.user_pages, 400);
         for first in (50..600).step_by(97) {
             for second in (0..90).step_by(2) {
@@ -154,7 +153,6 @@ fn neither_does_a_device_of_another_shape() {
 fn random_cuts_in_a_long_run_lose_nothing() {
     let (mut given_up, mut erased) = (0, 0);
     for (name, config) in shapes() {
-        eprintln!("{name}");
         let mut run = Cuts::new(&config, Load { seed: 3, ..Load::MIXED }, config.device.user_pages);
         let mut rng = Stream::new(5, "cuts");
         for cut in 0..150 {

@@ -4,7 +4,7 @@ use super::array::Array;
 use super::array::event::Timer;
 use super::array::op::{Op, Part, Work};
 use super::collector::Collector;
-use super::front::{byte_range, is_of_whole_pages, pages_of};
+use super::front::{Pages, byte_range, is_of_whole_pages, pages_of};
 use super::join::Join;
 use super::ssd::Ssd;
 use crate::ftl::Ftl;
@@ -56,10 +56,7 @@ impl Ssd {
         let waited = self.array.now - at;
         debug_assert!(at <= self.array.now, "request {id} arrives before its time");
         debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
-        let outside = match &self.power {
-            Some(power) if FULL => power.outside(id, self.array.now, waited),
-            _ => waited,
-        };
+        let outside = if FULL { self.waited_outside(id, waited) } else { waited };
         self.ledger.measured.in_system.waited_outside(outside.0);
         let pages = pages_of(&self.ftl.geo, request);
         debug_assert!(
@@ -111,20 +108,26 @@ impl Ssd {
             HostOp::Trim => {
                 let slot = self.front.requests.insert(arrived, (Join::of(1), 0));
                 if FULL && self.power.is_some() {
-                    return self.trim_with_record(slot, pages);
-                }
-                if self.raid.is_some() {
-                    self.trim_groups(slot, pages);
+                    self.trim_with_record(slot, pages);
                 } else {
-                    (0..pages.count).for_each(|i| self.trim(Lpn(pages.first + i)));
+                    self.trim_pages(slot, pages);
                 }
-                self.finish_later(slot);
             }
             HostOp::Flush => {
                 let slot = self.front.requests.insert(arrived, (Join::of(1), 0));
                 self.flush(slot);
             }
         }
+    }
+
+    /// The TRIM of `pages` in request slot `slot` takes effect.
+    fn trim_pages(&mut self, slot: RequestSlot, pages: Pages) {
+        if self.raid.is_some() {
+            self.trim_groups(slot, pages);
+        } else {
+            (0..pages.count).for_each(|i| self.trim(Lpn(pages.first + i)));
+        }
+        self.finish_later(slot);
     }
 
     /// One part of the request in `slot` completes when every write admitted so far is on flash.

@@ -55,7 +55,7 @@ impl Ssd {
         }
         power.writing = None;
         power.waiting.clear();
-        power.off_since = Some(now);
+        (power.off_since, power.outside_since) = (Some(now), now);
         (power.withdrawn, power.saved) = (withdrawn, saved);
         self.forget_all();
         Ok(&self.power.as_ref().expect("seen").withdrawn)

@@ -11,6 +11,7 @@ use crate::ftl::Ftl;
 use crate::ftl::recover::image::Image;
 use crate::host::request::Request;
 use crate::nand::nvram::Nvram;
+use crate::sim::ssd::Ssd;
 use crate::units::{Nanos, RequestSlot};
 use checkpoint::{Area, Writing};
 use run::Schedule;
@@ -83,10 +84,14 @@ impl Power {
             schedule: Schedule::new(config),
         }))
     }
+}
 
+impl Ssd {
     /// How long request `id`, which arrives after `waited`, has been in no device and not been counted.
-    pub(crate) fn outside(&self, id: u64, now: Nanos, waited: Nanos) -> Nanos {
-        let again = self.repeated.binary_search(&id).is_ok();
-        if again { now - self.outside_since } else { waited }
+    #[inline]
+    pub(crate) fn waited_outside(&self, id: u64, waited: Nanos) -> Nanos {
+        let power = self.power.as_ref();
+        let again = power.filter(|power| power.repeated.binary_search(&id).is_ok());
+        again.map_or(waited, |power| self.array.now - power.outside_since)
     }
 }

@@ -134,7 +134,7 @@ impl Ssd {
     pub(super) fn accept_requests(&mut self, repeat: bool) -> Result<(), DeviceError> {
         let power = self.power.as_mut().expect("a device whose power may be cut");
         let config = &power.config;
-        power.outside_since = power.off_since.take().expect("a mounted device");
+        assert!(power.off_since.take().is_some(), "the caller has mounted a device without power");
         power.repeated.clear();
         self.gc = Collector::new(config, &self.ftl, &self.plugs);
         self.ledger.content = Content::new(config, &self.ftl);
