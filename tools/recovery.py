@@ -3,8 +3,9 @@
 
     python tools/recovery.py [--check]
 
-Each cell is a device that is filled in functional mode, overwritten at random in timed mode until just before its second
-checkpoint begins, cut, and mounted. `--check` only compares the smallest device with the page.
+Each row is a device that is filled in functional mode, overwritten at random in timed mode until
+just before its second checkpoint begins, cut, and mounted. `--check` only compares the smallest
+device with the page.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+
 import ssdlab
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "recovery.md"
@@ -29,19 +31,22 @@ TEXT = """# Recovery time
 
 Written by `python tools/recovery.py`: change that, not this page.
 
-A mount after a power cut ([the model](model.md#power-cuts)), by capacity and `power.checkpoint`. The device is the preset
-`modern-tlc` (32 dies, 16 KiB pages, 60 us a read; a channel carries a page in 13.7 us) with more or fewer blocks and
-`gc.trigger.soft = 4`, full and overwritten at random. Power is cut just before the next checkpoint begins, which is when a mount takes longest.
+A mount after a power cut ([the model](model.md#power-cuts)), by capacity and `power.checkpoint`.
+The device is the preset `modern-tlc` (32 dies, 16 KiB pages, 60 us a read; a channel carries a
+page in 13.7 us) with more or fewer blocks and `gc.trigger.soft = 4`, full and overwritten at
+random. Power is cut just before the next checkpoint begins, which is when a mount takes longest.
 
 | capacity | checkpoint | mount | out-of-band reads | checkpoint pages | programs for checkpoints |
 |--:|--:|--:|--:|--:|--:|
 {rows}
 
-Without checkpoints every programmed page is read. With them a mount still reads a page of each block, which tells whether
-the block has been reused, and the checkpoint itself: what is left grows with the capacity, and the rest with the interval.
-The last column is what checkpoints add to write amplification: pages of a checkpoint divided by the pages of an interval.
-Copies of collection are programmed pages, too: where the free space is used up within an interval, most blocks have been
-rewritten since the checkpoint, and it saves little. A checkpoint is the whole map, so on a large device a short interval is expensive.
+Without checkpoints every programmed page is read. With them a mount still reads a page of each
+block, which tells whether the block has been reused, and the checkpoint itself: what is left
+grows with the capacity, and the rest with the interval. The last column is what checkpoints add
+to write amplification: pages of a checkpoint divided by the pages of an interval. Copies of
+collection are programmed pages, too: where the free space is used up within an interval, most
+blocks have been rewritten since the checkpoint, and it saves little. A checkpoint is the whole
+map, so on a large device a short interval is expensive.
 """
 
 

@@ -232,9 +232,10 @@ class Device:
     def power_cut(self, at_ns: int | None = None) -> Integers:
         """Cut the power at `at_ns`, or now; return the numbers of the requests that are lost.
 
-        The device needs `power.cut`, such as "on-request". It runs until that time. Then programs and erases under way
-        are cut off, and what the controller keeps in its own memory is lost. Nothing else is possible
-        before `mount`. What has completed before the cut is still returned by `run_until_idle`.
+        The device needs `power.cut`, such as "on-request". It runs until that time. Then programs
+        and erases under way are cut off, and what the controller keeps in its own memory is lost.
+        Nothing else is possible before `mount`. What has completed before the cut is still
+        returned by `run_until_idle`.
         """
         with self._running():
             return self.core.power_cut(at_ns)

@@ -61,11 +61,11 @@ impl Ssd {
             let cut = self.power.as_ref().expect("the caller has checked").schedule.next;
             // Without an event nothing happens until the cut; then the run has stalled, or is over.
             if cut > limit || (limit == Nanos::NEVER && self.next_event_or_rest().is_none()) {
-                let reached = self.run::<true>(limit, done)?;
+                let reached = self.run::<true, true>(limit, done)?;
                 self.note_progress(done.len() > before);
                 return Ok(reached);
             }
-            self.run::<true>(cut, done)?;
+            self.run::<true, true>(cut, done)?;
             if done.len() > before {
                 self.note_progress(true);
                 return Ok(self.array.now);
