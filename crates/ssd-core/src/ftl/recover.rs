@@ -119,6 +119,10 @@ impl Ftl {
         image: Option<&Image>,
         steps: &mut Steps,
     ) -> Result<Found, Stopped> {
+        assert_eq!(self.owners.valid_pages(), 0, "the map has not been lost");
+        assert_eq!(self.space.used(), 0, "the space has not been lost");
+        assert_eq!(self.landed, 0, "updates of parity groups have not been lost");
+        assert!(self.flash.keeps_contents(), "pages carry no admission numbers");
         let planes = self.geo.planes as usize;
         let zero = || vec![0u64; planes];
         let mut found =
@@ -133,6 +137,7 @@ impl Ftl {
         let newest = Newest::of(self, records, image, &mut found);
         self.owners.load(&newest.valid(self.geo.pages), self.flash.lpns()).expect("one page each");
         found.mapped = self.owners.valid_pages();
+        assert!(found.mapped <= u64::from(self.geo.user_pages), "more pages than addresses");
         for pool in (0..self.geo.pools).map(PoolId) {
             self.keep_one_erased(pool, &mut found, steps)?;
         }
@@ -147,12 +152,14 @@ impl Ftl {
     }
 
     fn good_blocks(&self) -> Vec<BlockId> {
+        debug_assert!(!self.blocks.is_empty(), "a device without blocks");
         let all = (0..self.blocks.len() as u32).map(BlockId);
         all.filter(|&block| !self.blocks.is_bad(block)).collect()
     }
 
     /// Pages programmed in `block`, torn and lost ones included.
     fn programmed_in(&self, block: BlockId) -> u32 {
+        debug_assert!(block.at() < self.blocks.len(), "there is no {block:?}");
         self.geo.planes_of_block(block).map(|plane| self.flash.programmed(block, plane)).sum()
     }
 
@@ -163,6 +170,7 @@ impl Ftl {
         found: &mut Found,
         steps: &mut Steps,
     ) -> Result<(), Stopped> {
+        assert!(!self.blocks.is_bad(block), "{block:?} is bad and erased");
         for plane in self.geo.planes_of_block(block).collect::<Vec<PlaneId>>() {
             if !self.flash.is_erasing(block, plane) {
                 if self.flash.programmed(block, plane) == 0 {
@@ -175,6 +183,7 @@ impl Ftl {
             self.flash.end_erase(&self.geo, block, plane);
             found.erased[plane.at()] += 1;
         }
+        assert_eq!(self.programmed_in(block), 0, "{block:?} was erased in part");
         self.blocks.erases[block.at()] += 1;
         Ok(())
     }
@@ -188,6 +197,7 @@ impl Ftl {
         steps: &mut Steps,
     ) -> Result<(), Stopped> {
         let good = |block: &BlockId| !self.blocks.is_bad(*block);
+        debug_assert!(pool.0 < self.geo.pools, "there is no {pool:?}");
         let mut blocks = self.blocks.of_pool(pool).filter(good);
         if blocks.any(|block| self.programmed_in(block) == 0) {
             return Ok(());
@@ -205,6 +215,8 @@ impl Ftl {
         for block in self.good_blocks() {
             let at = block.at();
             let programmed = self.programmed_in(block);
+            debug_assert_eq!(self.blocks.state[at], BlockState::Free, "{block:?} is in use");
+            debug_assert_eq!(self.blocks.fill[at].pending, 0, "programs have not been lost");
             if programmed == 0 {
                 self.blocks.state[at] = BlockState::Free;
                 continue;
@@ -239,6 +251,7 @@ impl Ftl {
         for (order, &(_, block)) in (0..).zip(&sealed) {
             self.blocks.seal_order[block.at()] = order;
         }
+        debug_assert!(sealed.len() <= self.blocks.len(), "more blocks than there are");
         self.seals = sealed.len() as u64;
     }
 
@@ -259,12 +272,18 @@ impl Ftl {
         };
         let ground = Ground { geo: &self.geo, blocks: &self.blocks, flash: &self.flash };
         self.space.load(&ground, &columns, blocks as u32, 0).expect("no block is open");
+        for pool in (0..self.geo.pools).map(PoolId) {
+            assert!(self.space.free_blocks(pool) > 0, "{pool:?} has no erased block");
+            self.space.check(pool);
+        }
+        assert_eq!(self.space.releases(), blocks as u32, "blocks are erased in another order");
         self.space.restart_lowest();
     }
 
     /// Whether the page with the highest admission number of each LPN is the committed one, so that a mount without
     /// records and checkpoint would find this state.
     pub(crate) fn is_in_its_pages(&self) -> bool {
+        assert!(self.flash.keeps_contents(), "pages carry no admission numbers");
         let mut highest = vec![0u64; self.geo.logical_pages as usize];
         for page in (0..self.geo.pages).map(Ppn) {
             if !self.flash.is_torn(page) && !self.flash.is_lost(page) {

@@ -11,6 +11,7 @@ impl Ftl {
     /// on older writes are trimmed if the LPN was unmapped.
     pub fn note_floor(&mut self, slot: OpSlot, old: Entry, sequence: u64) {
         let Some(floors) = &mut self.floors else { return };
+        debug_assert!(sequence > 0, "{slot:?} has not been admitted");
         let floor = match old {
             Entry::Unmapped => sequence - 1,
             Entry::Slot(older) => floors[older.at()],
@@ -40,6 +41,8 @@ impl Ftl {
     /// in the controller, `ppn` is the committed page under them, unless a newer one is, or a TRIM came between.
     pub fn claim_under_cuts(&mut self, lpn: Lpn, slot: OpSlot, ppn: Ppn, sequence: u64) -> Claim {
         let floors = self.floors.as_ref().expect("a device whose power may be cut");
+        debug_assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
+        debug_assert_eq!(self.flash.sequence(ppn), sequence, "{ppn:?} carries other data");
         match self.owners.newest(lpn) {
             Entry::Slot(newer) if newer != slot => {
                 let before = self.owners.under(newer);
@@ -48,6 +51,7 @@ impl Ftl {
                     self.lost_page(self.geo.block_of(ppn));
                     return Claim::Overtaken;
                 }
+                assert_ne!(before, Some(ppn), "{lpn:?} replaces a page with itself");
                 self.owners.under[newer.at()] = ppn;
                 self.takes_over(ppn, before);
                 Claim::Committed(before)

@@ -19,6 +19,7 @@ impl Trims {
         let mut last = vec![0; if records.is_empty() { 0 } else { ftl.geo.logical_pages as usize }];
         for record in records {
             let Record::Trim { first, pages, sequence } = *record;
+            assert!(first.0 + pages <= ftl.geo.user_pages, "{record:?} is beyond the device");
             for last in &mut last[first.at()..first.at() + pages as usize] {
                 *last = sequence.max(*last);
             }
@@ -96,6 +97,8 @@ impl Newest {
             return;
         }
         let (lpn, sequence) = (ftl.flash.lpn(page), ftl.flash.sequence(page));
+        debug_assert!(lpn.0 < ftl.geo.logical_pages, "{page:?} carries {lpn:?}");
+        debug_assert!(sequence > 0, "{page:?} carries no admission number");
         if trims.end(lpn, sequence) {
             return;
         }
@@ -115,6 +118,7 @@ impl Newest {
 
     /// These pages as bits.
     pub(super) fn valid(&self, pages: u32) -> Vec<u64> {
+        debug_assert!(self.page.iter().all(|&page| page < pages || page == NONE), "beyond it");
         let mut words = vec![0u64; pages.div_ceil(64) as usize];
         for &page in self.page.iter().filter(|&&page| page != NONE) {
             words[page as usize / 64] |= 1 << (page % 64);
@@ -135,6 +139,7 @@ impl Ftl {
     /// Count the pages whose out-of-band data are read: of each flash block those that are programmed and the first one
     /// that is not; those that the checkpoint covers only for the erase count in the first of them.
     pub(super) fn count_scan(&self, image: Option<&Image>, found: &mut Found) {
+        debug_assert!(found.scanned.iter().all(|&pages| pages == 0), "it is counted twice");
         let pages = self.geo.pages_per_flash_block;
         for block in self.good_blocks() {
             for (member, plane) in self.geo.planes_of_block(block).enumerate() {

@@ -1,7 +1,8 @@
 //! The erased block of each pool that is kept for the recovery from a power cut.
 //!
 //! A cut in the middle of collection leaves torn pages in the block that collection was filling, so the room that was
-//! enough is not any more. Therefore one erased block of each pool is not part of the room ([`Space::gc_room`]). Only if
+//! enough is not any more. Therefore one erased block of each pool is not part of the room ([`Space::gc_room`]).
+//! Only if
 //! a cut leaves no room beside it is it given up, until collection has freed another; in the meantime the host opens no
 //! block. So it takes nothing but copies of one victim after the other: either a block is erased, or the block
 //! opened last holds only copies of pages that the victim still has.
@@ -14,6 +15,7 @@ impl Space {
     #[inline]
     #[must_use]
     pub fn spares(&self, pool: PoolId) -> u32 {
+        debug_assert!(!self.recovers || self.pools[pool.at()].kept <= 1, "{pool:?} keeps several");
         if self.recovers { u32::from(self.pools[pool.at()].kept) } else { 0 }
     }
 

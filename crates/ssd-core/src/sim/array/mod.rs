@@ -123,6 +123,8 @@ impl Array {
     /// Power was cut: take over time, what has been measured and the random errors of `former`, of which nothing runs.
     pub(crate) fn take_over(&mut self, former: &mut Array) {
         let now = former.now;
+        assert_eq!(self.ops.len(), 0, "operations have been queued already");
+        debug_assert_eq!(self.units.len(), former.units.len(), "units of another device");
         self.now = now;
         let chips = self.activity.chips.iter_mut().zip(&former.activity.chips);
         let channels = self.activity.channels.iter_mut().zip(&former.activity.channels);

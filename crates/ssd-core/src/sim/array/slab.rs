@@ -78,6 +78,7 @@ impl Slab {
 
     /// The slots that hold an operation, ascending.
     pub(crate) fn live_slots(&self) -> impl Iterator<Item = OpSlot> {
+        debug_assert!(self.free.len() <= self.ops.len(), "a slot is free twice");
         let mut free = vec![false; self.ops.len()];
         self.free.iter().for_each(|slot| free[slot.at()] = true);
         (0..self.ops.len() as u32).map(OpSlot).filter(move |slot| !free[slot.at()])

@@ -190,6 +190,8 @@ impl Unit {
 
     /// Continue the counts of `former`, with which power was cut at `now`.
     pub(crate) fn take_over(&mut self, former: &Unit, now: Nanos) {
+        debug_assert_eq!(self.running, OpSlot::NONE, "it works already");
+        debug_assert_eq!(self.channel, former.channel, "a unit of another channel");
         self.worked.all_ns = former.worked.all_ns.wrapping_add(former.held_ns(now));
         self.idle_since = now;
     }
@@ -320,6 +322,7 @@ impl Activity {
 
     /// Continue the count of `former`, with which power was cut at `now`.
     pub(crate) fn take_over(&mut self, former: &Activity, now: Nanos) {
+        debug_assert_eq!(self.running, 0, "it works already");
         (self.busy_ns, self.since) = (former.busy_ns(now), now);
     }
 

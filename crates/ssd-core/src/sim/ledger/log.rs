@@ -113,6 +113,7 @@ impl OpLog {
 
     /// Power is cut: operations that have not ended have no record.
     pub(crate) fn cut(&mut self) {
+        debug_assert!(self.rows.iter().flatten().all(|row| row.start <= row.end), "backwards");
         self.rows.retain(Option::is_some);
     }
 

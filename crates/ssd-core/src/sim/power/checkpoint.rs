@@ -12,7 +12,7 @@ use crate::nand::nvram::Record;
 use crate::sched::order::W_GC;
 use crate::sim::array::op::{Op, OpKind, Work};
 use crate::sim::ssd::Ssd;
-use crate::units::{Lpn, Nanos, OpSlot, PlaneId};
+use crate::units::{Lpn, OpSlot, PlaneId};
 
 /// The two areas.
 pub(super) struct Area {
@@ -50,6 +50,7 @@ impl Area {
         let bytes = Image::bytes(u64::from(geo.logical_pages), blocks, units);
         let pages = bytes.div_ceil(u64::from(config.device.page_bytes));
         let pages = pages.div_ceil(u64::from(geo.planes)) as u32;
+        assert!(pages > 0, "a checkpoint without pages");
         Area {
             used: [first.is_some(), false],
             current: first.map(Box::new),
@@ -68,6 +69,9 @@ impl Area {
     /// Where operation `number` of a checkpoint in area `half` is on a plane of `blocks` blocks for data: its block
     /// and page.
     fn place(&self, half: usize, number: u64, erases: bool, blocks: u32) -> (u32, u32) {
+        debug_assert!(half < 2, "there is no area {half}");
+        debug_assert!(erases || number < u64::from(self.pages), "page {number} of {}", self.pages);
+        debug_assert!(!erases || number < u64::from(self.blocks), "block {number}");
         let first = blocks + half as u32 * self.blocks;
         if erases {
             return (first + number as u32, 0);
@@ -95,10 +99,13 @@ impl Ssd {
     #[inline(never)]
     fn begin_checkpoint(&mut self) {
         let under_way = self.pages_under_way();
+        assert!(!self.is_off(), "a checkpoint without power");
         let power = self.power.as_mut().expect("the caller has checked");
         let half = if power.area.current.is_some() { 1 - power.area.half } else { 0 };
         let erases =
             if std::mem::replace(&mut power.area.used[half], true) { power.area.blocks } else { 0 };
+        assert!(power.writing.is_none(), "two checkpoints at a time");
+        assert!(power.checkpointed <= self.front.sequence, "pages are admitted backwards");
         power.checkpointed = self.front.sequence;
         let planes = self.ftl.geo.planes;
         power.writing = Some(Box::new(Writing {
@@ -114,6 +121,7 @@ impl Ssd {
 
     /// The pages of writes and copies that are not on flash, with their admission numbers.
     fn pages_under_way(&self) -> Vec<(Lpn, u64)> {
+        debug_assert!(self.power.is_some(), "nobody asks");
         self.array
             .ops
             .live()
@@ -141,6 +149,7 @@ impl Ssd {
         } else {
             return;
         };
+        assert!(writing.running < self.ftl.geo.planes, "two operations on {plane:?}");
         writing.running += 1;
         let mut op = Op::new(Work::Metadata { erase }, Lpn::NONE, plane, self.array.now);
         op.sequence = u64::from(number);
@@ -151,6 +160,12 @@ impl Ssd {
     /// An operation of the checkpoint begins.
     #[inline(never)]
     pub(crate) fn start_metadata(&mut self, unit: usize, slot: OpSlot, erase: bool) -> bool {
+        debug_assert_eq!(
+            self.ftl.geo.unit_of(self.array.ops[slot].plane).at(),
+            unit,
+            "another unit"
+        );
+        debug_assert!(!self.is_off(), "a checkpoint without power");
         let flash = &mut self.ledger.measured.flash;
         let times = &self.array.times;
         let times = if erase {
@@ -169,6 +184,7 @@ impl Ssd {
     #[inline(never)]
     pub(crate) fn metadata_ends(&mut self, slot: OpSlot) {
         let plane = self.array.ops[slot].plane;
+        debug_assert!(!self.array.ops[slot].kind().is_host(), "{slot:?} is the host's");
         self.array.ops.remove(slot);
         let power = self.power.as_mut().expect("a checkpoint is being written");
         power.writing.as_mut().expect("a checkpoint is being written").running -= 1;
@@ -179,6 +195,8 @@ impl Ssd {
         }
         let Writing { image, half, records, under_way, .. } =
             *power.writing.take().expect("a checkpoint is being written");
+        debug_assert!(power.area.used[half], "area {half} has not been written");
+        debug_assert!(records <= power.nvram.len(), "records went before their checkpoint");
         (power.area.current, power.area.half) = (Some(Box::new(image)), half);
         let covers =
             |record: &Record| under_way.iter().any(|&(lpn, number)| record.ends(lpn, number));
@@ -199,6 +217,7 @@ impl Ssd {
     /// Where an operation of the checkpoint is, for the log.
     pub(crate) fn metadata_place(&self, slot: OpSlot, erase: bool) -> PageAddress {
         let op = &self.array.ops[slot];
+        debug_assert!(matches!(op.work, Work::Metadata { .. }), "{slot:?} is no step of one");
         let (geo, power) = (&self.ftl.geo, self.power.as_ref().expect("it has checkpoints"));
         let half = power.writing.as_ref().map_or(power.area.half, |writing| writing.half);
         let blocks = power.config.device.blocks_per_plane;
@@ -211,11 +230,5 @@ impl Ssd {
             block,
             page,
         }
-    }
-
-    /// When all that has been recorded so far survives a cut.
-    #[must_use]
-    pub fn records_safe_at(&self) -> Nanos {
-        self.power.as_ref().map_or(Nanos::ZERO, |power| power.nvram.safe_at())
     }
 }

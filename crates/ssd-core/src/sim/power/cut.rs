@@ -40,6 +40,8 @@ impl Ssd {
         }
         let protected = power.config.power.buffer == BufferPower::Protected;
         let saved = if protected { self.pages_to_save() } else { Vec::new() };
+        debug_assert!(!self.array.quiescing, "power is cut while the device stops");
+        debug_assert!(self.raid.is_none(), "the config layer has refused parity");
         let withdrawn = self.withdraw_requests();
         let now = self.array.now;
         self.ledger.note(now, withdrawn.len() as u64, 0xcf);
@@ -58,6 +60,10 @@ impl Ssd {
         (power.off_since, power.outside_since) = (Some(now), now);
         (power.withdrawn, power.saved) = (withdrawn, saved);
         self.forget_all();
+        assert_eq!(self.outstanding(), 0, "a request survives in the device");
+        assert!(self.at_rest(), "an operation survives");
+        assert_eq!(self.gc.active(), 0, "a job survives");
+        assert_eq!(self.ftl.owners.valid_pages(), 0, "the map survives");
         Ok(&self.power.as_ref().expect("seen").withdrawn)
     }
 
@@ -80,6 +86,8 @@ impl Ssd {
         self.ledger.content = None;
         (self.mid_instant, self.failure) = (false, None);
         debug_assert_eq!(self.array.now, now, "a cut takes no time");
+        debug_assert!(self.array.events.next_time().is_none(), "an event survives");
+        debug_assert!(self.array.timers.next_time().is_none(), "a timer survives");
     }
 
     /// The requests in the device, and those on their way to it.
@@ -102,6 +110,8 @@ impl Ssd {
             admitted: false,
         }));
         all.sort_unstable_by_key(|r| r.id);
+        debug_assert!(all.windows(2).all(|pair| pair[0].id < pair[1].id), "one is there twice");
+        debug_assert!(all.iter().all(|r| !r.admitted || r.arrival <= now), "it has not arrived");
         all
     }
 
@@ -130,6 +140,8 @@ impl Ssd {
         saved.sort_unstable_by_key(|page| (page.lpn, std::cmp::Reverse(page.sequence)));
         saved.dedup_by_key(|page| page.lpn);
         saved.sort_unstable_by_key(|page| page.sequence);
+        debug_assert!(saved.iter().all(|page| page.sequence <= self.front.sequence), "to come");
+        debug_assert!(saved.iter().all(|page| page.sectors != 0), "a page without data");
         saved
     }
 
@@ -137,6 +149,8 @@ impl Ssd {
     pub(super) fn repeat_requests(&mut self) {
         let power = self.power.as_mut().expect("a device whose power may be cut");
         let again = std::mem::take(&mut power.withdrawn);
+        debug_assert!(power.off_since.is_none(), "requests are submitted without power");
+        debug_assert!(self.front.arrivals.is_empty(), "others have been submitted before");
         let admitted = again.iter().filter(|r| r.admitted);
         power.repeated = admitted.map(|r| r.id).collect();
         self.ledger.measured.power.requests_repeated += power.repeated.len() as u64;

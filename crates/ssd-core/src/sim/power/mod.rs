@@ -68,6 +68,9 @@ impl Power {
         if config.power.cut == PowerCut::Never {
             return None;
         }
+        assert!(config.raid.group == 0, "the config layer has refused parity");
+        assert!(config.wear.endurance == 0, "the config layer has refused endurance");
+        assert!(ftl.clock <= sequence, "{} pages were bound, {sequence} admitted", ftl.clock);
         let first = (!ftl.is_in_its_pages()).then(|| Image::of(ftl));
         Some(Box::new(Power {
             config: config.clone(),
@@ -90,6 +93,7 @@ impl Ssd {
     /// How long request `id`, which arrives after `waited`, has been in no device and not been counted.
     #[inline]
     pub(crate) fn waited_outside(&self, id: u64, waited: Nanos) -> Nanos {
+        debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
         let power = self.power.as_ref();
         let again = power.filter(|power| power.repeated.binary_search(&id).is_ok());
         again.map_or(waited, |power| self.array.now - power.outside_since)

@@ -1,9 +1,10 @@
 //! Mount: the state is rebuilt, and time passes for what was read and erased.
 //!
 //! Mount does nothing else, so its time is computed: records, checkpoint, scan, comparisons and erases, one after the
-//! other. In each of them every busy unit works on one page at a time, and in the pipelined model the pages of a channel
-//! share its bus.
+//! other. In each of them every busy unit works on one page at a time, and in the pipelined model the pages of a
+//! channel share its bus.
 
+use crate::ftl::map::Entry;
 use crate::ftl::recover::{Found, Steps, Stopped};
 use crate::host::device::DeviceError;
 use crate::host::write_buffer::BufferedPage;
@@ -15,11 +16,12 @@ use crate::sim::array::op::{Op, Part, Work};
 use crate::sim::collector::Collector;
 use crate::sim::ledger::content::Content;
 use crate::sim::ssd::Ssd;
-use crate::units::{Nanos, PlaneId, RequestSlot, UnitId};
+use crate::units::{Lpn, Nanos, PlaneId, RequestSlot, UnitId};
 
 /// Time to read the out-of-band data of so many pages on each plane.
 #[must_use]
 pub(super) fn read_time_ns(times: &Times, geo: &Geometry, pages: &[u64]) -> u64 {
+    assert_eq!(pages.len(), geo.planes as usize, "planes of another device");
     let bus = times.command_ns + times.gc_local_bus_ns;
     let one = times.read_ns + bus;
     let mut units = vec![0u64; geo.units as usize];
@@ -37,6 +39,7 @@ pub(super) fn read_time_ns(times: &Times, geo: &Geometry, pages: &[u64]) -> u64 
 
 /// Time to erase so many flash blocks on each plane.
 fn erase_time_ns(times: &Times, geo: &Geometry, blocks: &[u64]) -> u64 {
+    assert_eq!(blocks.len(), geo.planes as usize, "planes of another device");
     let of_unit = |unit: u32| {
         let planes = geo.planes_of_unit(UnitId(unit));
         planes.map(|plane| blocks[plane as usize]).sum::<u64>()
@@ -45,19 +48,20 @@ fn erase_time_ns(times: &Times, geo: &Geometry, blocks: &[u64]) -> u64 {
 }
 
 impl Ssd {
-    /// Power is back: rebuild the state from what has survived, and continue when that is done; `repeat`: the host submits
-    /// again what had not completed.
+    /// Power is back: rebuild the state from what has survived, and continue when that is done; `repeat`: the host
+    /// submits again what had not completed.
     ///
     /// # Errors
     /// Power is on, or the device cannot be recovered, which is an error in the simulator.
     pub fn mount(&mut self, repeat: bool) -> Result<Recovery, DeviceError> {
         let recovery = self.mount_until(None)?;
+        debug_assert!(!recovery.interrupted, "nothing has cut it off");
         self.accept_requests(repeat)?;
         Ok(recovery)
     }
 
-    /// Take the first `steps` steps of a mount that change the flash, and cut the power again. Returns whether there were
-    /// as many; otherwise the flash is as after a mount. Time stands still.
+    /// Take the first `steps` steps of a mount that change the flash, and cut the power again. Returns whether there
+    /// were as many; otherwise the flash is as after a mount. Time stands still.
     ///
     /// # Errors
     /// As [`Ssd::mount`].
@@ -72,6 +76,8 @@ impl Ssd {
 
     fn rebuild(&mut self, steps: &mut Steps) -> Result<Found, Stopped> {
         let power = self.power.as_ref().expect("the caller has checked");
+        assert!(power.off_since.is_some(), "a device with power is mounted");
+        assert!(self.at_rest(), "operations run without power");
         let records: Vec<Record> = power.nvram.records().collect();
         self.ftl.lose_power(&power.config);
         let image = power.area.current.as_deref();
@@ -104,6 +110,7 @@ impl Ssd {
             + read_time_ns(times, geo, &found.compared)
             + erase_time_ns(times, geo, &found.erased);
         let end = Nanos(since.0 + time);
+        assert!(limit.is_none_or(|limit| limit >= since), "a cut in the past");
         let interrupted = limit.is_some_and(|limit| limit < end);
         let recovery = Recovery {
             cut_at: since.0,
@@ -121,6 +128,8 @@ impl Ssd {
         };
         self.ledger.measured.recoveries.push(recovery.clone());
         let end = Nanos(since.0 + recovery.time);
+        debug_assert!(end >= self.array.now, "a mount ends before it began");
+        debug_assert!(recovery.mapped_pages <= u64::from(self.ftl.geo.user_pages), "too many");
         self.advance_to(end)?;
         if interrupted {
             self.forget_all();
@@ -136,6 +145,8 @@ impl Ssd {
         let config = &power.config;
         assert!(power.off_since.take().is_some(), "the caller has mounted a device without power");
         power.repeated.clear();
+        debug_assert!(power.writing.is_none(), "a checkpoint has survived");
+        debug_assert!(power.waiting.is_empty(), "a TRIM has survived");
         self.gc = Collector::new(config, &self.ftl, &self.plugs);
         self.ledger.content = Content::new(config, &self.ftl);
         (0..self.array.units.len()).for_each(|unit| self.gc.arm_idle_timer(unit, &mut self.array));
@@ -152,6 +163,7 @@ impl Ssd {
     /// Pages that capacitors have saved are in the buffer again.
     fn take_saved_pages(&mut self) {
         let saved = std::mem::take(&mut self.power.as_mut().expect("seen").saved);
+        debug_assert!(saved.is_empty() || self.front.buffer.is_some(), "saved from no buffer");
         for page in saved {
             // Its program may have ended in the instant of the cut.
             let part = Part { request: RequestSlot::NONE, number: 0 };
@@ -160,6 +172,7 @@ impl Ssd {
             op.sequence = page.sequence;
             let slot = self.array.ops.insert(op);
             let old = self.ftl.owners.newest(page.lpn);
+            debug_assert!(!matches!(old, Entry::Slot(_)), "{page:?} is saved twice");
             let whole = self.whole_page();
             if let Some(content) = &mut self.ledger.content {
                 self.array.ops.detail(slot).expected = content.expected(page.lpn);
@@ -195,10 +208,11 @@ fn no_block(pool: u32) -> DeviceError {
 impl Ssd {
     /// The digest of the newest data of `lpn`, if they are in the controller and contents are kept.
     #[must_use]
-    pub fn buffered_digest(&self, lpn: crate::units::Lpn) -> Option<u64> {
+    pub fn buffered_digest(&self, lpn: Lpn) -> Option<u64> {
         let content = self.ledger.content.as_ref()?;
+        debug_assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
         match self.ftl.owners.newest(lpn) {
-            crate::ftl::map::Entry::Slot(slot) => Some(content.of_slot(slot).digest),
+            Entry::Slot(slot) => Some(content.of_slot(slot).digest),
             _ => None,
         }
     }

@@ -3,19 +3,39 @@
 
 use super::WaitingTrim;
 use crate::ftl::map::Entry;
+use crate::ftl::owners::Claim;
 use crate::metrics::counters::Parts;
 use crate::nand::nvram::Record;
 use crate::sched::order::W_GC;
 use crate::sim::array::event::Timer;
-use crate::sim::array::op::{Op, Part, Work};
+use crate::sim::array::op::{Op, OpKind, Part, Work};
 use crate::sim::front::Pages;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, RequestSlot};
 
 impl Ssd {
+    /// A page of the host has been programmed where power may be cut: it may become the committed one under newer data.
+    #[inline(never)]
+    pub(crate) fn claim_under_cuts(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) -> Claim {
+        let sequence = self.array.ops[slot].sequence;
+        let claim = self.ftl.claim_under_cuts(lpn, slot, ppn, sequence);
+        let Entry::Slot(newer) = self.ftl.owners.newest(lpn) else { return claim };
+        if let Claim::Committed(before) = claim {
+            // What is missing of a newer partial write is read from this page, unless it is being read already.
+            let waits = self.array.ops[newer].ppn == Ppn::NONE;
+            if waits && self.ledger.content.is_some() {
+                self.array.ops.detail(newer).expected = self.ftl.flash.digest(ppn);
+            }
+            before.into_iter().for_each(|page| self.wake_readers(page));
+        }
+        claim
+    }
+
     /// The TRIM of `pages` in request slot `slot`, where power may be cut.
     #[inline(never)]
     pub(crate) fn trim_with_record(&mut self, slot: RequestSlot, pages: Pages) {
+        debug_assert!(pages.first + pages.count <= self.ftl.geo.user_pages, "beyond the device");
+        debug_assert!(!self.is_off(), "a TRIM arrives without power");
         let waiting =
             WaitingTrim { slot, first: pages.first, pages: pages.count, since: self.array.now };
         self.power.as_mut().expect("the caller has checked").waiting.push_back(waiting);
@@ -55,6 +75,7 @@ impl Ssd {
         let controller = self.array.times.controller_ns;
         let end = Nanos(now.0 + controller).max(power.nvram.safe_at());
         let arrival = self.front.requests.at(trim.slot).arrival;
+        debug_assert!(arrival <= trim.since && trim.since <= now, "it waits from the future");
         let part = Part { request: trim.slot, number: 0 };
         let work = Work::HostRead { part, rest: Ppn::NONE };
         let mut op = Op::new(work, Lpn::NONE, PlaneId(0), now);
@@ -73,6 +94,7 @@ impl Ssd {
     pub(crate) fn erase_waits(&mut self, unit: usize, slot: OpSlot) -> bool {
         let Some(power) = &self.power else { return false };
         let safe = power.nvram.safe_at();
+        debug_assert_eq!(self.array.units[unit].running, OpSlot::NONE, "unit {unit} is busy");
         if safe <= self.array.now {
             return false;
         }
@@ -84,6 +106,8 @@ impl Ssd {
 
     /// The records for which the erase in `slot` has waited survive a cut.
     pub(crate) fn erase_may_start(&mut self, slot: OpSlot) {
+        debug_assert_eq!(self.array.ops[slot].kind(), OpKind::Erase, "{slot:?} waits for nothing");
+        debug_assert!(self.gc.collects(self.array.ops[slot].pool()), "{slot:?} has no job");
         self.enqueue(slot, W_GC);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Withdrawn;
 use crate::config::{Config, PowerCut};
-use crate::host::device::DeviceError;
+use crate::host::device::{Device as _, DeviceError};
 use crate::host::request::Completion;
 use crate::rng::Stream;
 use crate::sim::ssd::Ssd;
@@ -15,8 +15,6 @@ const MOST_BARREN: u32 = 1000;
 pub(super) struct Schedule {
     kind: PowerCut,
     next: Nanos,
-    /// Cuts so far.
-    cuts: usize,
     rng: Stream,
     /// Cuts since a request has completed.
     barren: u32,
@@ -26,7 +24,7 @@ impl Schedule {
     pub(super) fn new(config: &Config) -> Schedule {
         let rng = Stream::new(config.run.seed, "power cuts");
         let kind = config.power.cut.clone();
-        let mut schedule = Schedule { kind, next: Nanos::NEVER, cuts: 0, rng, barren: 0 };
+        let mut schedule = Schedule { kind, next: Nanos::NEVER, rng, barren: 0 };
         schedule.draw(Nanos::ZERO);
         schedule
     }
@@ -36,12 +34,13 @@ impl Schedule {
         self.next = match &self.kind {
             PowerCut::Never | PowerCut::OnRequest => Nanos::NEVER,
             PowerCut::At(times) => {
-                let next = times.iter().find(|&&at| at > now.0 || (at == now.0 && self.cuts == 0));
+                let next = times.iter().find(|&&at| at > now.0);
                 next.map_or(Nanos::NEVER, |&at| Nanos(at))
             }
             PowerCut::Every(ns) => Nanos(now.0.saturating_add(*ns)),
             PowerCut::Random(mean) => Nanos(now.0.saturating_add(1 + self.rng.below(2 * mean))),
         };
+        debug_assert!(self.next > now, "a cut in the past");
     }
 }
 
@@ -60,7 +59,7 @@ impl Ssd {
         loop {
             let cut = self.power.as_ref().expect("the caller has checked").schedule.next;
             // Without an event nothing happens until the cut; then the run has stalled, or is over.
-            if cut > limit || (limit == Nanos::NEVER && self.next_event_or_rest().is_none()) {
+            if cut > limit || (limit == Nanos::NEVER && self.next_event().is_none()) {
                 let reached = self.run::<true, true>(limit, done)?;
                 self.note_progress(done.len() > before);
                 return Ok(reached);
@@ -70,13 +69,10 @@ impl Ssd {
                 self.note_progress(true);
                 return Ok(self.array.now);
             }
+            debug_assert!(self.next_event().is_none_or(|next| next > cut), "an event is missed");
             self.advance_to(cut)?;
             self.cut_and_mount(limit)?;
         }
-    }
-
-    fn next_event_or_rest(&self) -> Option<Nanos> {
-        if self.mid_instant { Some(self.array.now) } else { self.next_time() }
     }
 
     fn note_progress(&mut self, some: bool) {
@@ -100,7 +96,6 @@ impl Ssd {
     fn cut_and_mount(&mut self, limit: Nanos) -> Result<(), DeviceError> {
         self.power_cut()?;
         let schedule = &mut self.power.as_mut().expect("seen").schedule;
-        schedule.cuts += 1;
         schedule.barren += 1;
         if schedule.barren > MOST_BARREN {
             return Err(DeviceError::Power(format!(
@@ -108,16 +103,20 @@ impl Ssd {
             )));
         }
         debug_assert!(self.array.now <= limit, "a cut beyond the limit");
+        debug_assert!(self.is_off(), "power has not been cut");
         let given = matches!(self.power.as_ref().expect("seen").config.power.cut, PowerCut::At(_));
         loop {
             let now = self.array.now;
-            self.power.as_mut().expect("seen").schedule.draw(now);
+            if given {
+                self.power.as_mut().expect("seen").schedule.draw(now);
+            }
             let next = self.power.as_ref().expect("seen").schedule.next;
             if !self.mount_until(given.then_some(next))?.interrupted {
                 break;
             }
         }
         self.accept_requests(true)?;
+        debug_assert!(!self.is_off(), "the device has not been mounted");
         let now = self.array.now;
         self.power.as_mut().expect("seen").schedule.draw(now);
         Ok(())
