@@ -64,6 +64,8 @@ SUITES = {
         "raid_scheme",
         "raid",
         "raid_fail",
+        "power",
+        "power_time",
     ],
     "ssd-trace": ["stand_in_patterns"],
     "ssd-kv": ["levels", "policies", "bad_input", "model", "damage", "salvage", "faults"],

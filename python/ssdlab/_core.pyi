@@ -175,6 +175,10 @@ class Device:
         """Submit a copy of page ranges to the pages from `lpn` on; its number."""
     def run_until_idle(self) -> dict[str, npt.NDArray[np.int64]]:
         """Run until nothing is left to do; what has completed since the last call."""
+    def power_cut(self, at_ns: int | None = None) -> npt.NDArray[np.int64]:
+        """Cut the power at a time, or now; the numbers of the requests that are lost."""
+    def mount(self) -> str:
+        """Mount the device after a power cut; what that took, as JSON."""
     def report(self, *, commit: str | None = None) -> Finished:
         """What has happened so far, as a finished run."""
     def audit(self) -> str | None:

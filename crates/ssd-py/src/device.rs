@@ -11,7 +11,7 @@ use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::device::{Device as _, DeviceError};
 use ssd_core::host::request::Op;
 use ssd_core::sim::request::RequestRecord;
-use ssd_core::units::{Lpn, PoolId};
+use ssd_core::units::{Lpn, Nanos, PoolId};
 use ssd_run::{PushDriver, PushError, Submission, load_snapshot};
 use ssd_trace::config::RunConfig;
 use ssd_trace::snapshots::LoadError;
@@ -208,6 +208,24 @@ impl Device {
     fn run_until_idle<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let records = self.detached(py, None, |driver, bridge| driver.run_until_idle(bridge))?;
         arrays(py, &records)
+    }
+
+    /// Cut the power at `at_ns` (None: now): the numbers of the requests that are lost.
+    #[pyo3(signature = (at_ns=None))]
+    fn power_cut<'py>(
+        &self,
+        py: Python<'py>,
+        at_ns: Option<u64>,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let at = at_ns.map(Nanos);
+        let lost = self.detached(py, None, |driver, bridge| driver.power_cut(at, bridge))?;
+        Ok(PyArray1::from_iter(py, lost.into_iter().map(u64::cast_signed)))
+    }
+
+    /// Mount the device after a power cut: what that took, as JSON.
+    fn mount(&self, py: Python<'_>) -> PyResult<String> {
+        let recovery = self.detached(py, None, |driver, _| driver.mount())?;
+        serde_json::to_string(&recovery).map_err(|error| wrong(error.to_string()))
     }
 
     /// What has happened so far, as a finished run.

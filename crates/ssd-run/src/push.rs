@@ -11,6 +11,7 @@ use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::copy::{self, SourceRange};
 use ssd_core::host::device::{Device as _, DeviceError};
 use ssd_core::host::request::{Op, Request};
+use ssd_core::metrics::report::Recovery;
 use ssd_core::sim::functional::Functional;
 use ssd_core::sim::request::RequestRecord;
 use ssd_core::sim::ssd::Ssd;
@@ -164,6 +165,7 @@ impl PushDriver {
         if let Some(why) = &self.stuck {
             return Err(PushError::Refused(format!("the device cannot go on: {why}")));
         }
+        self.check_on()?;
         let advice = "flush it and let it run until it is idle";
         self.ssd().snapshot().map_err(|e| PushError::Refused(format!("{e}; {advice}")))
     }
@@ -194,7 +196,7 @@ impl PushDriver {
     /// # Errors
     /// One of them is not valid, or the device cannot continue.
     pub fn submit(&mut self, submissions: &[Submission]) -> Result<u64, PushError> {
-        self.check_going()?;
+        self.check_on()?;
         let now = self.ssd().now().0;
         let (mut requests, mut earliest) = (Vec::with_capacity(submissions.len()), self.last_ns);
         for (i, submission) in submissions.iter().enumerate() {
@@ -284,7 +286,7 @@ impl PushDriver {
         end: Nanos,
         caller: &mut dyn Caller,
     ) -> Result<Vec<RequestRecord>, PushError> {
-        self.check_going()?;
+        self.check_on()?;
         let advanced = advance(self.ssd(), end, caller);
         if end != Nanos::NEVER && matches!(advanced, Ok(ControlFlow::Continue(()))) {
             // Nothing can arrive in the past of the client.
@@ -299,6 +301,57 @@ impl PushDriver {
                 Ok(records)
             }
         }
+    }
+
+    /// Cut the power at time `at` (`None`: now); the numbers of the requests in the device, which are lost.
+    ///
+    /// # Errors
+    /// The time is in the past, the device is not prepared for a cut, or as [`PushDriver::run_until`].
+    pub fn power_cut(
+        &mut self,
+        at: Option<Nanos>,
+        caller: &mut dyn Caller,
+    ) -> Result<Vec<u64>, PushError> {
+        self.check_on()?;
+        let now = self.ssd().now();
+        let at = at.unwrap_or(now);
+        if at < now {
+            return Err(PushError::Refused(format!(
+                "a power cut at {} ns is in the past: the device is at {} ns; give that time or a later one",
+                at.0, now.0
+            )));
+        }
+        match advance(self.ssd(), at, caller) {
+            Ok(ControlFlow::Break(())) => return Err(PushError::Interrupted),
+            Err(error) => return Err(self.failed(error)),
+            Ok(ControlFlow::Continue(())) => {}
+        }
+        let refused = |error: DeviceError| PushError::Refused(error.to_string());
+        let lost = self.ssd().power_cut_at(at).map_err(refused)?;
+        Ok(lost.iter().map(|request| request.id).collect())
+    }
+
+    /// Power is back: mount the device. Returns what that took.
+    ///
+    /// # Errors
+    /// Power is on, or the device cannot continue.
+    pub fn mount(&mut self) -> Result<Recovery, PushError> {
+        self.check_going()?;
+        if !self.ssd().is_off() {
+            let why = "power is on: there is nothing to mount before a power_cut()";
+            return Err(PushError::Refused(why.into()));
+        }
+        let mounted = self.ssd().mount(false);
+        mounted.map_err(|error| self.failed(error))
+    }
+
+    /// An error if the device cannot continue or has no power.
+    fn check_on(&mut self) -> Result<(), PushError> {
+        self.check_going()?;
+        if self.ssd.as_ref().is_some_and(Ssd::is_off) {
+            return Err(PushError::Refused("power is off: mount() the device first".into()));
+        }
+        Ok(())
     }
 
     /// The run so far, as a finished one; its ending is `Interrupted` while requests are outstanding.

@@ -180,6 +180,7 @@ fn report(
             parity_groups: ftl.groups.as_ref().map(|groups| u64::from(groups.count())),
             pages_by_owners: owners.as_deref(),
             extra_owner_bytes: ftl.owners.side_table_bytes() as u64,
+            survives_cuts: !config.power.is_off(),
             physical_pages: u64::from(ftl.geo.pages),
             used_pages: ftl.space.used(),
             valid_pages: ftl.owners.valid_pages(),

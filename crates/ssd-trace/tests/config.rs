@@ -1,7 +1,7 @@
 //! What may be said, what it means, and what is printed of it.
 
 use ssd_core::config::{
-    Amount, Frontiers, HostMode, Input, Precondition, digest, key_paths, load, presets,
+    Amount, Frontiers, HostMode, Input, PowerCut, Precondition, digest, key_paths, load, presets,
     reference_markdown, schema, to_toml,
 };
 use ssd_core::plug::Value;
@@ -139,7 +139,7 @@ request_log = true
 "#;
 
 /// Keys of synthetic requests, and of a start from a snapshot.
-const MADE: [&str; 4] = [
+const MADE: [&str; 5] = [
     r#"
 [remap]
 mode = "share"
@@ -186,6 +186,16 @@ read_recent = 0.1
 shrink = 4
 whole_pages = true
 "#,
+    r#"
+[host]
+write_buffer_pages = 64
+[power]
+cut = { at = ["1 s", "2.5 s"] }
+nvram = "1 MiB"
+nvram_time = "400 ns"
+checkpoint = "1 GiB"
+buffer = "protected"
+"#,
 ];
 
 /// Each of these keys shows nothing by default, and has no effect with the key that comes after it.
@@ -213,13 +223,14 @@ fn every_key_of_the_contract_is_accepted() {
     assert_eq!(config.gc.trigger[1].int("hard"), 0);
     assert_eq!(config.gc.concurrency.int("gmax"), 3);
     assert_eq!(config.timing.erase_ns, 700_000);
-    let [made, _, _, stand_in] = MADE.map(|text| ok(&input(text)));
+    let [made, _, _, stand_in, cut] = MADE.map(|text| ok(&input(text)));
     assert_eq!(made.workload.arrival.interval_ns, 50_000);
     assert_eq!(made.workload.sizes[1].bytes, 512);
     assert_eq!(stand_in.workload.train_gap_ns, 20_000);
+    assert_eq!(cut.power.cut, PowerCut::At(vec![1_000_000_000, 2_500_000_000]));
     assert_eq!((made.workload_seed(), config.workload_seed()), (7, 1));
     let tables = |text: &str| text.parse::<toml::Table>().expect("the texts above are TOML");
-    let said = [CONTRACT, MADE[0], MADE[1], MADE[2], MADE[3]].map(tables);
+    let said = [CONTRACT, MADE[0], MADE[1], MADE[2], MADE[3], MADE[4]].map(tables);
     let alternatives = [
         "device.user_capacity",
         "timing.transfer",

@@ -39,6 +39,8 @@ class Parts:
     """Parity groups; None without parity."""
     remap: Remap | None
     """Copies; None where the device refuses them."""
+    power: Power | None
+    """Power cuts; None if power is never cut."""
     gc: Gc
     """Garbage collection."""
     verdict: Verdict
@@ -313,6 +315,30 @@ class Remap:
     """Bytes of memory that they take in the simulator."""
     pages_by_owners: tuple[int, ...]
     """Valid pages by their number of owners, from 1 on, at the end of the run."""
+
+
+@dataclass(frozen=True)
+class Power:
+    """Power cuts and what the device does to survive them."""
+
+    cuts: int
+    """Power cuts."""
+    requests_repeated: int
+    """Requests that were in the device at a cut and were submitted again."""
+    trim_records: int
+    """TRIM records written."""
+    trims_waited: int
+    """TRIMs that waited for room in the NVRAM."""
+    erases_waited: int
+    """Erases that waited for records."""
+    checkpoints: int
+    """Checkpoints completed."""
+    copies_lost: int
+    """Pages that collection or wear levelling had read, and not programmed, at a cut."""
+    nvram_peak: int
+    """Most bytes of the NVRAM used at a time, since the start of the run."""
+    recoveries: tuple[Recovery, ...]
+    """Every recovery, in order."""
 
 
 @dataclass(frozen=True)
@@ -616,6 +642,34 @@ class Failure:
     """Latencies of reads that completed while the device was degraded."""
     write: LatencyStats
     """Latencies of writes that completed while the device was degraded."""
+class Recovery:
+    """One recovery from a power cut."""
+
+    cut_at: int
+    """When power was cut, ns."""
+    interrupted: bool
+    """Power was cut again before it ended."""
+    time: int
+    """Time until the device accepted requests, ns."""
+    requests: int
+    """Requests that were in the device and had not completed."""
+    reads: int
+    """Pages whose out-of-band data were read."""
+    checkpoint_pages: int
+    """Pages of a checkpoint that were read."""
+    records: int
+    """Records read from the NVRAM."""
+    erases: int
+    """Flash blocks erased: their erase had been interrupted, or their pool had no other erased
+    block."""
+    torn_pages: int
+    """Torn pages: their programs had not ended."""
+    skipped_pages: int
+    """Erased pages of open blocks, which are not used before the next erase of their block."""
+    saved_pages: int
+    """Pages of the write buffer that capacitors have saved."""
+    mapped_pages: int
+    """Logical pages with data."""
 
 
 @dataclass(frozen=True)

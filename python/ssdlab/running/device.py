@@ -15,6 +15,7 @@ from ssdlab.config.resolve import Config, ConfigLike, load_config
 from ssdlab.display.numbers import duration
 from ssdlab.display.progress import Callback, shown
 from ssdlab.errors import ConfigError, InternalError, RunError, WorkloadError, translated
+from ssdlab.results.measures import Recovery
 from ssdlab.results.report import Report
 from ssdlab.running.simulate import Plugs, plugged
 
@@ -246,6 +247,22 @@ class Device:
             columns: dict[str, Any] = self.core.run_until_idle()
         columns["op"] = np.array(ALL_OPS)[columns["op"]]
         return Completions(**columns, latency_ns=columns["completion_ns"] - columns["arrival_ns"])
+
+    def power_cut(self, at_ns: int | None = None) -> Integers:
+        """Cut the power at `at_ns`, or now; return the numbers of the requests that are lost.
+
+        The device needs `power.cut`, such as "on-request". It runs until that time. Then programs
+        and erases under way are cut off, and what the controller keeps in its own memory is lost.
+        Nothing else is possible before `mount`. What has completed before the cut is still
+        returned by `run_until_idle`.
+        """
+        with self._running():
+            return self.core.power_cut(at_ns)
+
+    def mount(self) -> Recovery:
+        """Mount the device after `power_cut`: time passes, and what was durable is there again."""
+        with self._running():
+            return Recovery(**json.loads(self.core.mount()))
 
     def report(self) -> Report:
         """The report so far, without preconditioning."""

@@ -14,6 +14,7 @@ pub mod owners;
 pub mod place;
 pub mod plugs;
 pub mod raid;
+pub mod recover;
 pub mod snapshot;
 pub mod space;
 mod validity;
@@ -82,6 +83,8 @@ pub struct Ftl {
     pub lost: Option<Box<Lost>>,
     /// Pages programmed for parity groups that have not been committed.
     landed: u64,
+    /// Where power may be cut, by in-flight slot: writes of its LPN up to this admission number are trimmed.
+    floors: Option<Vec<u64>>,
     rng: Stream,
     shape: Shape,
 }
@@ -107,7 +110,7 @@ impl Ftl {
             flash: Flash::new(
                 &geo,
                 config.run.data,
-                config.metrics.op_log,
+                config.metrics.op_log || !config.power.is_off(),
                 (config.run.data == DataMode::File).then(|| plugs.page_store()).flatten(),
             ),
             space: Space::new(&geo, config),
@@ -119,6 +122,7 @@ impl Ftl {
             groups: Groups::new(config, &geo).map(Box::new),
             lost: Lost::new(config, &geo).map(Box::new),
             landed: 0,
+            floors: (!config.power.is_off()).then(Vec::new),
             rng: Stream::new(config.run.seed, "victim"),
             shape: Shape::of(config),
             blocks,
@@ -424,7 +428,7 @@ impl Ftl {
         SpaceView {
             pool,
             clock: self.clock,
-            free_blocks: self.space.free_blocks(pool),
+            free_blocks: self.space.free_blocks(pool) - self.space.spares(pool),
             blocks: self.space.good_blocks(pool),
             pool_used_pages: self.space.used_in_pool(pool),
             pool_pages: u64::from(self.space.good_blocks(pool))

@@ -20,6 +20,7 @@ mod load;
 mod restored;
 mod share;
 mod side_table;
+mod under_cuts;
 
 use super::Ftl;
 use super::blocks::{BlockState, BlockTable};

@@ -45,6 +45,7 @@ mod frontiers;
 mod held;
 mod renew;
 mod room;
+mod spare;
 
 pub(super) use at_rest::Ground;
 
@@ -80,7 +81,7 @@ struct PoolSpace {
     gc_need: u32,
     /// Erased blocks that the running levelling job will open: 0 or 1.
     promised: u16,
-    /// Erased blocks that are kept for held pages.
+    /// Erased blocks that are kept for held pages, or for the recovery from a power cut.
     kept: u16,
     /// Whether a block has been opened since [`Space::take_opened`] last asked.
     opened: bool,
@@ -106,6 +107,8 @@ pub struct Space {
     /// `streams` and that of wear levelling.
     frontiers: u32,
     shared: bool,
+    /// A block of each pool is kept for the recovery from a power cut.
+    recovers: bool,
     dynamic_wear: bool,
     releases: u32,
     superblock: bool,
@@ -140,7 +143,7 @@ impl Space {
             wear_open: 0,
             gc_need: geo.pages_per_block,
             promised: 0,
-            kept: 0,
+            kept: u16::from(!config.power.is_off()),
             opened: false,
         };
         Space {
@@ -158,6 +161,7 @@ impl Space {
             streams,
             frontiers: streams + 1,
             shared: config.alloc.frontiers == Frontiers::Single,
+            recovers: !config.power.is_off(),
             dynamic_wear: config.wear.dynamic,
             releases: 0,
             superblock: geo.members > 1,
@@ -310,6 +314,7 @@ impl Space {
         self.used -= u64::from(bound);
         self.pools[pool.at()].gc_need = self.pages_per_block;
         assert!(self.gc_room(pool) >= self.gc_need(pool), "a job of {pool:?} used up its room");
+        self.keep_spare(pool);
         self.check(pool);
     }
 

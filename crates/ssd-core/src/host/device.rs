@@ -115,6 +115,9 @@ pub enum DeviceError {
     /// The user interrupted an external policy.
     #[error("interrupted in a policy")]
     Interrupted,
+    /// A power cut or a mount that is not possible.
+    #[error("{0}")]
+    Power(String),
     /// The device is not at rest.
     #[error("the device is not at rest: {0}")]
     Busy(String),

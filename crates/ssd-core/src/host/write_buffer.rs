@@ -15,6 +15,8 @@ pub(crate) struct BufferedPage {
     pub(crate) request: u64,
     /// Its write completes only when it is on flash.
     pub(crate) fua: bool,
+    /// It has entered, or has replaced one that had: capacitors save it.
+    pub(crate) inside: bool,
 }
 
 /// A page that has crossed the link and waits for room.
@@ -75,6 +77,11 @@ impl WriteBuffer {
         self.len() < self.pages
     }
 
+    /// The page in `slot` enters.
+    pub(crate) fn enter(&mut self, slot: OpSlot) {
+        self.held[slot.at()].inside = true;
+    }
+
     /// A page queues for room.
     pub(crate) fn wait(&mut self, waiting: Waiting) {
         self.waiting.push_back(waiting);
@@ -93,6 +100,12 @@ impl WriteBuffer {
     /// A page enters and is kept.
     pub(crate) fn keep(&mut self, sequence: u64, slot: OpSlot) {
         assert!(self.has_room(), "the write buffer is full");
+        assert!(self.kept.insert(sequence, slot).is_none(), "write {sequence} enters twice");
+    }
+
+    /// A page that capacitors have saved is kept again. There may be more of them than room: a page that waits for room
+    /// is saved, too, if it has replaced one that was kept.
+    pub(crate) fn keep_saved(&mut self, sequence: u64, slot: OpSlot) {
         assert!(self.kept.insert(sequence, slot).is_none(), "write {sequence} enters twice");
     }
 

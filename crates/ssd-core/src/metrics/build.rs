@@ -63,6 +63,8 @@ pub struct DeviceState<'a> {
     pub pages_by_owners: Option<&'a [u64]>,
     /// Bytes held for owners beyond the first.
     pub extra_owner_bytes: u64,
+    /// The device is prepared for power cuts.
+    pub survives_cuts: bool,
     /// Pages there are.
     pub physical_pages: u64,
     /// Pages that are not erased.

@@ -5,6 +5,7 @@ pub use super::report::controller::{BufferCounts, ControllerCounts};
 pub use super::report::flash::FlashCounts;
 pub use super::report::gc::{GcCounts, MoveCounts, VictimCounts, WearCounts};
 pub use super::report::host::HostCounts;
+pub use super::report::power::PowerCounts;
 pub use super::report::raid::RaidCounts;
 pub use super::report::remap::RemapCounts;
 

@@ -37,6 +37,7 @@ use counters::{
 use degraded::Degraded;
 use histogram::Histogram;
 use latency::Latencies;
+use report::power::{PowerCounts, Recovery};
 use series::{Gauges, IntervalLatency, Sample, Series};
 use steady::Course;
 
@@ -67,6 +68,10 @@ pub struct Measurements {
     pub degraded: Option<Box<Degraded>>,
     /// Copies.
     pub remap: RemapCounts,
+    /// Power cuts.
+    pub power: PowerCounts,
+    /// Recoveries from them.
+    pub recoveries: Vec<Recovery>,
     /// Latencies.
     pub latencies: Latencies,
     /// Where the time of reads went.
@@ -100,6 +105,8 @@ impl Measurements {
             raid: RaidCounts::default(),
             degraded: None,
             remap: RemapCounts::default(),
+            power: PowerCounts::default(),
+            recoveries: Vec::new(),
             latencies: Latencies::new(split),
             read_parts: PartSums::default(),
             write_parts: PartSums::default(),
@@ -130,6 +137,14 @@ impl Measurements {
     pub fn arrive(&mut self, at: Nanos, op: Op) {
         self.host.submitted[op as usize] += 1;
         self.in_system.arrive(at.0);
+    }
+
+    /// A request of kind `op` that has arrived is in the device no longer, and will arrive again or never.
+    pub fn withdraw(&mut self, at: Nanos, op: Op) {
+        let submitted = &mut self.host.submitted[op as usize];
+        // One that arrived before the measurement started is not counted in it.
+        *submitted = submitted.saturating_sub(1);
+        self.in_system.leave(at.0);
     }
 
     /// `request` completes at `at`, `latency` after its arrival, of which `parts` say where it went

@@ -28,6 +28,9 @@ pub fn fill_digest(lpn: Lpn, sequence: u64) -> u64 {
 /// In the out-of-band area of a page that is erased or, where its program has begun, torn: no LPN.
 const TORN: u32 = u32::MAX;
 
+/// The same of a page of which the program was cut off, or that has been passed over since.
+const LOST: u32 = u32::MAX - 1;
+
 /// Cells and out-of-band data of the device.
 pub struct Flash {
     /// LPN in the out-of-band area of each page, as last programmed.
@@ -319,7 +322,7 @@ impl Flash {
                 let count = self.programmed(block, plane);
                 let sound = |page| {
                     let lpn = self.lpn[geo.page_on(block, plane, page).at()];
-                    if page < count { lpn < geo.logical_pages } else { lpn == u32::MAX }
+                    if page < count { lpn < geo.logical_pages || lpn == LOST } else { lpn == TORN }
                 };
                 if count > geo.pages_per_flash_block || !(0..geo.pages_per_flash_block).all(sound) {
                     let (block, plane) = (block.0, plane.0);
@@ -352,6 +355,36 @@ impl Flash {
     /// What is not.
     pub fn audit(&self) -> Result<(), String> {
         self.bytes.as_ref().map_or(Ok(()), Contents::audit)
+    }
+
+    /// Whether the erase of the flash block of `block` on `plane` has begun and not ended.
+    #[must_use]
+    pub fn is_erasing(&self, block: BlockId, plane: PlaneId) -> bool {
+        self.erasing[self.flash_block(block, plane)]
+    }
+
+    /// Whether the page holds no data although it may not be programmed before its next erase.
+    #[must_use]
+    pub fn is_lost(&self, ppn: Ppn) -> bool {
+        self.lpn[ppn.at()] == LOST
+    }
+
+    /// No page of the flash block of `block` on `plane` is programmed before its next erase, as after a power cut:
+    /// pages that are torn or erased are lost. Returns how many of them were torn.
+    pub(crate) fn close(&mut self, geo: &Geometry, block: BlockId, plane: PlaneId) -> u32 {
+        let at = self.flash_block(block, plane);
+        assert!(!self.erasing[at], "{block:?} is half erased");
+        let begun = u32::from(self.programmed[at]);
+        self.programmed[at] = geo.pages_per_flash_block as u16;
+        let mut torn = 0;
+        for page in 0..geo.pages_per_flash_block {
+            let lpn = &mut self.lpn[geo.page_on(block, plane, page).at()];
+            if *lpn == TORN {
+                torn += u32::from(page < begun);
+                *lpn = LOST;
+            }
+        }
+        torn
     }
 
     /// Bytes of memory held, without those that the page store holds.

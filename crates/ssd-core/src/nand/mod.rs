@@ -4,6 +4,7 @@ pub mod contents;
 pub mod flash;
 pub mod geometry;
 pub mod interconnect;
+pub mod nvram;
 pub(crate) mod read_errors;
 pub(crate) mod slices;
 pub mod timing;

@@ -4,7 +4,7 @@ use super::array::Array;
 use super::array::event::Timer;
 use super::array::op::{Op, Part, Work};
 use super::collector::Collector;
-use super::front::{byte_range, is_of_whole_pages, pages_of};
+use super::front::{Pages, byte_range, is_of_whole_pages, pages_of};
 use super::join::Join;
 use super::ssd::Ssd;
 use crate::ftl::Ftl;
@@ -56,7 +56,8 @@ impl Ssd {
         let waited = self.array.now - at;
         debug_assert!(at <= self.array.now, "request {id} arrives before its time");
         debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
-        self.ledger.measured.in_system.waited_outside(waited.0);
+        let outside = if FULL { self.waited_outside(id, waited) } else { waited };
+        self.ledger.measured.in_system.waited_outside(outside.0);
         let pages = pages_of(&self.ftl.geo, request);
         debug_assert!(
             request.op == HostOp::Flush || pages.first + pages.count <= self.ftl.geo.user_pages,
@@ -100,15 +101,17 @@ impl Ssd {
                         self.admit_whole_page(part, lpn, request.stream, waited);
                     }
                 }
+                if FULL && self.power.is_some() {
+                    self.checkpoint_if_due();
+                }
             }
             HostOp::Trim => {
                 let slot = self.front.requests.insert(arrived, (Join::of(1), 0));
-                if self.raid.is_some() {
-                    self.trim_groups(slot, pages);
+                if FULL && self.power.is_some() {
+                    self.trim_with_record(slot, pages);
                 } else {
-                    (0..pages.count).for_each(|i| self.trim(Lpn(pages.first + i)));
+                    self.trim_pages(slot, pages);
                 }
-                self.finish_later(slot);
             }
             HostOp::Copy => self.admit_copy(arrived, pages, data),
             HostOp::Flush => {
@@ -116,6 +119,16 @@ impl Ssd {
                 self.flush(slot);
             }
         }
+    }
+
+    /// The TRIM of `pages` in request slot `slot` takes effect.
+    fn trim_pages(&mut self, slot: RequestSlot, pages: Pages) {
+        if self.raid.is_some() {
+            self.trim_groups(slot, pages);
+        } else {
+            (0..pages.count).for_each(|i| self.trim(Lpn(pages.first + i)));
+        }
+        self.finish_later(slot);
     }
 
     /// One part of the request in `slot` completes when every write admitted so far is on flash.
@@ -214,6 +227,9 @@ impl Ssd {
             debug_assert!(self.ftl.owners.is_newest(lpn, slot), "{lpn:?} is not admitted");
             self.wake_readers(page);
         }
+        if self.power.is_some() {
+            self.ftl.note_floor(slot, old, self.front.sequence);
+        }
         if self.front.writes_go_straight {
             self.enqueue(slot, if rmw.is_some() { R_HOST } else { W_HOST });
         } else {
@@ -230,7 +246,7 @@ impl Ssd {
         plane
     }
 
-    fn trim(&mut self, lpn: Lpn) {
+    pub(super) fn trim(&mut self, lpn: Lpn) {
         self.ledger.measured.host.pages_trimmed += u64::from(self.unmap(lpn));
     }
 

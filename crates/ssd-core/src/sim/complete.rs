@@ -91,6 +91,7 @@ impl Ssd {
                 self.recovery_read_ends(slot, recovery, &parts);
             }
             Work::RebuildWrite { recovery } => self.rebuild_write_ends(slot, recovery),
+            Work::Metadata { .. } => self.metadata_ends(slot),
         }
     }
 
@@ -176,7 +177,11 @@ impl Ssd {
         if FULL && self.has_heirs(slot) {
             return self.commit_with_heirs(slot, (lpn, ppn, plane));
         }
-        let claim = self.ftl.claim(lpn, slot, ppn);
+        let claim = if FULL && self.power.is_some() {
+            self.claim_under_cuts(slot, lpn, ppn)
+        } else {
+            self.ftl.claim(lpn, slot, ppn)
+        };
         self.ftl.settle(ppn);
         if self.gc.agenda.watches_releases() {
             let before = if let Claim::Committed(before) = claim { before } else { None };
@@ -326,6 +331,7 @@ impl Ssd {
                 Timer::Idle(unit) => self.gc.idle_units.push(unit),
                 Timer::ChipFails(number) => self.chip_fails(number),
                 Timer::Rebuild => self.rebuild_is_due(),
+                Timer::Recorded(slot) => self.erase_may_start(slot),
             }
         }
         self.array.arm_timers();
@@ -389,7 +395,7 @@ impl Ssd {
                 op.sequence
             }
             Work::GcWrite(moved) | Work::GcCopyback(moved) => self.ftl.flash.sequence(moved.source),
-            Work::Erase { .. } => 0,
+            Work::Erase { .. } | Work::Metadata { .. } => 0,
             _ => self.ftl.flash.sequence(op.ppn),
         }
     }
@@ -401,18 +407,22 @@ impl Ssd {
         let [bus, array] = phase_times(phases);
         let at = match op.work {
             Work::Erase { first, .. } => first,
+            Work::Metadata { .. } => Ppn(0),
             _ => op.ppn,
         };
         let request = if op.kind().is_host() { self.request_of(slot) } else { None };
         let what = match op.kind() {
             kind if kind.is_read() => FlashOp::Read,
-            OpKind::Erase => FlashOp::Erase,
+            OpKind::Erase | OpKind::MetadataErase => FlashOp::Erase,
             _ => FlashOp::Program,
         };
         let mut record = OpRecord {
             op: what,
             cause: op.cause(),
-            place: self.ftl.geo.place(at),
+            place: match op.work {
+                Work::Metadata { erase } => self.metadata_place(slot, erase),
+                _ => self.ftl.geo.place(at),
+            },
             lpn: op.lpn.0,
             sequence: self.sequence_of(slot),
             request,

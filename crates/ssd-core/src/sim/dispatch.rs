@@ -3,7 +3,7 @@
 //! Addresses are bound here and not before: reads are translated, writes get their page, when the
 //! operation starts.
 
-use super::array::op::OpKind;
+use super::array::op::{OpKind, Work};
 use super::ssd::Ssd;
 use crate::ftl::blocks::BlockState;
 use crate::ftl::map::Entry;
@@ -77,11 +77,18 @@ impl Ssd {
             return self.gc.is_foreground(PoolId(unit as u32));
         }
         let heads = [R_GC, W_GC].into_iter().filter(|queue| waiting >> queue & 1 == 1);
-        let mut pools = heads.map(|queue| {
-            let head = self.array.units[unit].head(queue);
-            self.array.ops[head].pool()
-        });
-        pools.any(|pool| self.gc.is_foreground(pool))
+        let mut slots = heads.map(|queue| self.array.units[unit].head(queue));
+        slots.any(|slot| self.is_urgent(slot))
+    }
+
+    /// Whether an operation of collection is in the foreground, or one of a checkpoint cannot wait.
+    #[inline]
+    fn is_urgent(&self, slot: OpSlot) -> bool {
+        let op = &self.array.ops[slot];
+        match op.work {
+            Work::Metadata { .. } => self.checkpoint_is_urgent(),
+            _ => self.gc.is_foreground(op.pool()),
+        }
     }
 
     /// Ask an order that compares ages which of several waiting queues goes first.
@@ -103,8 +110,8 @@ impl Ssd {
         }
         for queue in [R_GC, W_GC] {
             if waiting >> queue & 1 == 1 {
-                let op = &self.array.ops[self.array.units[unit].head(queue)];
-                heads.set(queue, op.age, self.gc.is_foreground(op.pool()));
+                let head = self.array.units[unit].head(queue);
+                heads.set(queue, self.array.ops[head].age, self.is_urgent(head));
             }
         }
         if heads.is_empty() {

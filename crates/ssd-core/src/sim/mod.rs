@@ -17,6 +17,7 @@ mod instant;
 mod join;
 mod ledger;
 mod no_room;
+pub mod power;
 mod raid;
 pub mod ssd;
 mod start;

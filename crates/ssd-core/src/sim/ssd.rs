@@ -7,6 +7,7 @@ use super::collector::Collector;
 use super::copy::Copies;
 use super::front::Front;
 use super::ledger::Ledger;
+use super::power::Power;
 use super::raid::Raid;
 use crate::config::{Config, GroupReads};
 use crate::ftl::Ftl;
@@ -34,6 +35,8 @@ pub struct Ssd {
     pub(crate) raid: Option<Box<Raid>>,
     /// Copies under way, if the device answers them.
     pub(crate) copies: Option<Box<Copies>>,
+    /// What survives a power cut beside the flash, if power may be cut.
+    pub(crate) power: Option<Box<Power>>,
     /// Why the run ends at this instant.
     pub(crate) failure: Option<Box<DeviceError>>,
     /// Completions of this instant have been processed, the rest of it has not.
@@ -82,6 +85,7 @@ impl Ssd {
             ledger: Ledger::new(config, &ftl, sequence),
             raid: Raid::new(config, &ftl),
             copies: Copies::new(config),
+            power: Power::new(config, &ftl, sequence),
             failure: None,
             mid_instant: false,
             audit_every: 0,
@@ -124,6 +128,7 @@ impl Ssd {
         let keeps = self.ledger.keeps_more_than_numbers() || self.ftl.flash.keeps_contents();
         let own = !self.plugs.any() && self.front.writes_go_straight && self.copies.is_none();
         let own = own && !self.gc.agenda.watches_requests() && self.ftl.lost.is_none();
+        let own = own && self.power.is_none();
         one_plane && own && !keeps && self.array.is_plain() && self.gc.is_plain()
     }
 
@@ -395,6 +400,7 @@ impl Device for Ssd {
         match self.machine {
             Loop::Plain => self.run::<false, false>(limit, done),
             Loop::Groups => self.run::<false, true>(limit, done),
+            Loop::Full if self.power.is_some() => self.run_with_cuts(limit, done),
             Loop::Full => self.run::<true, true>(limit, done),
         }
     }

@@ -23,6 +23,7 @@ impl Ssd {
             Work::GcWrite(moved) => self.start_gc_write::<FULL>(unit, slot, moved),
             Work::Erase { .. } => self.start_erase(unit, slot),
             Work::GcCopyback(moved) => self.start_copyback(unit, slot, moved),
+            Work::Metadata { erase } => self.start_metadata(unit, slot, erase),
             _ => unreachable!("{:?} is queued as if for a job", self.array.ops[slot].kind()),
         }
     }
@@ -34,6 +35,9 @@ impl Ssd {
         let block = op.erased_block(&self.ftl.geo);
         assert_eq!(self.ftl.blocks.state[block.at()], BlockState::Erasing, "{block:?} is in use");
         assert_eq!(self.ftl.geo.unit_of(plane).at(), unit, "{block:?} is erased on another unit");
+        if self.erase_waits(unit, slot) {
+            return false;
+        }
         self.ftl.flash.begin_erase(block, plane);
         self.gc.step_begins(pool, &self.ftl.geo, &mut self.array);
         self.ledger.measured.flash.erases[cause.at()] += 1;

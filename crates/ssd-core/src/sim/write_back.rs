@@ -63,7 +63,8 @@ impl Ssd {
             self.array.ops[slot].becomes_rmw_read();
         }
         assert!(here & !whole == 0, "sectors beyond the page: {here:x}");
-        let held = BufferedPage { sectors: here, epoch, request: number, fua };
+        let inside = matches!(old, Entry::Slot(older) if self.held(older).inside);
+        let held = BufferedPage { sectors: here, epoch, request: number, fua, inside };
         self.front.buffer.as_mut().expect("there is a buffer").admit(slot, held);
         if let Entry::Slot(older) = old
             && self.forget_kept(older)
@@ -71,6 +72,11 @@ impl Ssd {
             self.ledger.measured.buffer.coalesced += 1;
             self.let_in(0);
         }
+    }
+
+    /// All sectors of a page.
+    pub(crate) fn whole_page(&self) -> u128 {
+        sectors((0, 512 << self.ftl.geo.sector_shift))
     }
 
     fn held(&self, slot: OpSlot) -> BufferedPage {
@@ -117,7 +123,7 @@ impl Ssd {
 
     /// Pages enter in the order of their arrival as long as there is room, which was made by a page that
     /// had waited `gc_wait_ns` for collection; then pages are evicted.
-    fn let_in(&mut self, gc_wait_ns: u64) {
+    pub(crate) fn let_in(&mut self, gc_wait_ns: u64) {
         while let Some(next) = self.front.buffer.as_ref().and_then(|buffer| buffer.first_waiting())
         {
             let superseded = !self.ftl.owners.is_newest(self.array.ops[next.slot].lpn, next.slot);
@@ -138,13 +144,19 @@ impl Ssd {
             if drop {
                 let trimmed =
                     self.ftl.owners.newest(self.array.ops[next.slot].lpn) == Entry::Unmapped;
+                if let Entry::Slot(newer) = self.ftl.owners.newest(self.array.ops[next.slot].lpn) {
+                    // It was acknowledged, and the newer one has its data.
+                    buffer.enter(newer);
+                }
                 let counts = &mut self.ledger.measured.buffer;
                 *(if trimmed { &mut counts.trimmed } else { &mut counts.coalesced }) += 1;
                 self.drop_held(next.slot);
             } else if must_be_on_flash {
+                buffer.enter(next.slot);
                 buffer.pass_through();
                 self.evict(next.slot);
             } else {
+                buffer.enter(next.slot);
                 buffer.keep(self.array.ops[next.slot].sequence, next.slot);
             }
         }

@@ -6,6 +6,7 @@
 pub(crate) mod any_config;
 #[path = "../../../cases.rs"]
 pub(crate) mod cases;
+pub(crate) mod cuts;
 pub(crate) mod history;
 pub(crate) mod storm;
 

@@ -2,6 +2,7 @@
 //! combinations that cannot work, with the numbers and a remedy.
 
 pub mod needs;
+mod power;
 mod raid;
 pub(crate) mod rules;
 

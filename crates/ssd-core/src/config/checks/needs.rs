@@ -83,6 +83,18 @@ pub(crate) const NEEDS: &[Need<Config>] = &[
         "raid.spares of at least 1: without a spare chip nothing is rebuilt",
     ),
     need(
+        &["power.nvram", "power.nvram_time", "power.checkpoint", "power.buffer"],
+        &["power.cut"],
+        |c| !c.power.is_off(),
+        "a power.cut",
+    ),
+    need(
+        &["power.buffer"],
+        &["host.write_buffer_pages"],
+        |c| c.host.write_buffer_pages > 0,
+        "host.write_buffer_pages",
+    ),
+    need(
         &["controller.retry_limit", "controller.retry_factor"],
         &["controller.retry_probability", "controller.retry_growth"],
         |c| c.controller.retry_probability > 0.0 || c.controller.retry_growth > 0.0,

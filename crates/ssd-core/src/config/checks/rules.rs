@@ -1,7 +1,7 @@
 //! Combinations that cannot work, with the numbers and a remedy. A check is skipped if one of its
 //! keys already has an error.
 
-use super::{Check, basis, check, raid};
+use super::{Check, basis, check, power, raid};
 use crate::config::tables::*;
 use crate::config::text::quantity::show_size;
 use crate::config::words::Word;
@@ -50,6 +50,10 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
         raid::redirection,
     ),
     check(&["gc.concurrency", "raid.group"], raid::rotation),
+    check(&["power.cut", "raid.group"], power::with_parity),
+    check(&["power.cut", "remap.mode"], power::with_remap),
+    check(&["power.cut", "wear.endurance"], power::with_endurance),
+    check(&["power.cut", "run.mode"], power::without_time),
     check(
         &[
             "device.channels",

@@ -9,6 +9,7 @@ mod gc;
 mod host;
 mod interconnect;
 mod metrics;
+mod power;
 mod precondition;
 mod prelude;
 mod raid;
@@ -28,6 +29,7 @@ pub use gc::Gc;
 pub use host::Host;
 pub use interconnect::Interconnect;
 pub use metrics::Metrics;
+pub use power::{Power, PowerCut};
 pub use precondition::Precondition;
 pub use raid::{ChipFailure, Raid};
 pub use remap::Remap;
@@ -52,6 +54,7 @@ pub(crate) const TABLES: &[Table<Config>] = &[
     alloc::TABLE,
     raid::TABLE,
     remap::TABLE,
+    power::TABLE,
     sched::TABLE,
     controller::TABLE,
     gc::TABLE,
@@ -84,6 +87,9 @@ pub struct Config {
     /// What the device answers to a copy; left out like `raid` where it refuses them.
     #[serde(default, skip_serializing_if = "Remap::is_off")]
     pub remap: Remap,
+    /// Power cuts; left out of what is stored where there are none, as parity.
+    #[serde(default, skip_serializing_if = "Power::is_off")]
+    pub power: Power,
     /// The order of operations on a busy unit.
     pub sched: Sched,
     /// The controller, which every page passes.
@@ -110,6 +116,7 @@ impl Default for Config {
             alloc: Alloc::default(),
             raid: Raid::default(),
             remap: Remap::default(),
+            power: Power::default(),
             sched: Sched::default(),
             controller: Controller::default(),
             gc: Gc::default(),

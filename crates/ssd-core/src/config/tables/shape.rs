@@ -102,7 +102,14 @@ impl Config {
     #[must_use]
     pub fn spare_units_per_pool(&self) -> u64 {
         let user = self.logical_pages().div_ceil(self.pools().max(1));
-        self.units_per_pool().saturating_sub(user.div_ceil(self.pages_per_unit().max(1)))
+        let filled = user.div_ceil(self.pages_per_unit().max(1));
+        self.units_per_pool().saturating_sub(filled + self.units_kept_per_pool())
+    }
+
+    /// Erase units of a pool that are kept for the recovery from power cuts.
+    #[must_use]
+    pub fn units_kept_per_pool(&self) -> u64 {
+        u64::from(!self.power.is_off())
     }
 
     /// Flash blocks of an erase unit.

@@ -47,6 +47,16 @@ impl DataMode {
 }
 
 crate::word_enum! {
+    /// `power.buffer`
+    BufferPower {
+        /// Nothing: what no flush has covered is lost.
+        Volatile = "volatile",
+        /// All of it: capacitors keep the power up until it is on flash.
+        Protected = "protected",
+    }
+}
+
+crate::word_enum! {
     /// `timing.model`
     TimingModel {
         /// An operation occupies its busy unit for its whole duration: array, SRAM and transfer.

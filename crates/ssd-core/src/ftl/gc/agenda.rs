@@ -241,7 +241,11 @@ impl Agenda {
     /// the victim policy. At the reserve only the last two count.
     pub fn next(&mut self, ftl: &mut Ftl, view: &SpaceView, turn: &impl Turn) -> Next {
         let pool = view.pool;
-        debug_assert_eq!(view.free_blocks, ftl.space.free_blocks(pool), "the view is out of date");
+        debug_assert_eq!(
+            view.free_blocks,
+            ftl.space.free_blocks(pool) - ftl.space.spares(pool),
+            "the view is out of date"
+        );
         debug_assert_eq!(
             view.pool_used_pages,
             ftl.space.used_in_pool(pool),

@@ -186,6 +186,7 @@ fn fits(shape: &Shape, keeps: Keeps, config: &Config) -> Result<(), String> {
         }
         DataMode::Digest if !keeps.digest => lacks("run.data = \"digest\""),
         _ if log && !keeps.sequence => lacks("metrics.op_log = true"),
+        _ if !config.power.is_off() && !keeps.sequence => lacks("power.cut"),
         _ => Ok(()),
     }
 }

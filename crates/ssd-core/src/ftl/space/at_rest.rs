@@ -70,6 +70,7 @@ impl Space {
             self.pools[pool.at()].gc_open = self.count_open(ground, pool, self.gc_stream());
             self.pools[pool.at()].wear_open = self.count_open(ground, pool, self.wear_stream());
             self.keep(pool, self.pages_per_block);
+            self.keep_spare(pool);
             let worn_out = |b| ground.blocks.is_bad(b) && ground.blocks.erases[b.at()] > 0;
             let room = self.gc_need(pool);
             if room < u64::from(self.pages_per_block) && !ground.blocks.of_pool(pool).any(worn_out)
@@ -92,7 +93,7 @@ impl Space {
         let mut free = vec![Vec::new(); self.free.len()];
         assert_eq!(order.len(), ground.blocks.len(), "the caller has checked the sizes");
         for pool in &mut self.pools {
-            (pool.free, pool.good, pool.used) = (0, 0, 0);
+            (pool.free, pool.good, pool.used, pool.kept) = (0, 0, 0, 0);
         }
         for (at, &state) in ground.blocks.state.iter().enumerate() {
             let block = BlockId(at as u32);

@@ -40,6 +40,9 @@ impl Space {
         if self.held(plane, stream) > 0 {
             return true;
         }
+        if self.lacks_spare(pool) {
+            return false;
+        }
         let may_open = || self.unpromised(pool) > 0 && !self.free[self.home(plane)].is_empty();
         let takes = if self.shared { 1 } else { self.pages_per_block };
         (has_open || may_open()) && self.gc_room(pool) >= self.gc_need(pool) + u64::from(takes)
@@ -49,7 +52,14 @@ impl Space {
     #[inline(always)]
     #[must_use]
     pub fn has_page(&self, plane: PlaneId, stream: u32) -> bool {
-        self.has_open(plane, stream) || !self.free[self.home(plane)].is_empty()
+        self.has_open(plane, stream)
+            || (!self.free[self.home(plane)].is_empty() && self.may_be_opened(plane, stream))
+    }
+
+    /// Whether not every erased block of the pool of `plane` is kept for recovery.
+    #[inline]
+    fn may_be_opened(&self, plane: PlaneId, stream: u32) -> bool {
+        !self.recovers || stream == self.wear_stream() || self.unpromised(self.pool(plane)) > 0
     }
 
     /// The block in which the next page of `stream` on `plane` is bound, opened if necessary.

@@ -104,6 +104,10 @@ impl Space {
 
     /// The erased blocks that are kept are those that the held pages of their frontiers need.
     pub(in crate::ftl) fn audit_held(&self) -> Result<(), String> {
+        if self.recovers {
+            let more = self.pools.iter().position(|pool| pool.kept > 1);
+            return more.map_or(Ok(()), |pool| Err(format!("pool {pool} keeps several blocks")));
+        }
         let mut kept = vec![0u32; self.pools.len()];
         assert!(
             self.held.len() <= self.open.len(),

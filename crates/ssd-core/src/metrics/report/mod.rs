@@ -11,6 +11,7 @@ pub mod flash;
 pub mod gc;
 pub mod host;
 pub mod latency;
+pub mod power;
 pub mod provenance;
 pub mod raid;
 pub mod remap;
@@ -22,6 +23,7 @@ pub use flash::{Flash, Waf};
 pub use gc::{Gc, RESERVE_GREEDY, Wear};
 pub use host::{Host, Requests};
 pub use latency::{Latency, LatencyByOp, LatencyParts, LatencyStats, PartMeans};
+pub use power::{Power, Recovery};
 pub use provenance::{Provenance, TraceLines};
 pub use raid::{Failure, Raid};
 pub use remap::Remap;
@@ -74,6 +76,9 @@ section! {
         /// Copies; `null` where the device refuses them.
         #[serde(default)]
         remap: Option<Remap> = inputs.device.pages_by_owners.as_ref().map(|_| Remap::of(inputs)),
+        /// Power cuts; `null` if power is never cut.
+        #[serde(default)]
+        power: Option<Power> = inputs.device.survives_cuts.then(|| Power::of(inputs)),
         /// Garbage collection.
         gc: Gc = Gc::of(inputs),
         /// Whether the victim policy is what the run measures.

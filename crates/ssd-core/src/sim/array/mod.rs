@@ -120,6 +120,25 @@ impl Array {
         }
     }
 
+    /// Power was cut: take over time, what has been measured and the random errors of `former`, of which nothing runs.
+    pub(crate) fn take_over(&mut self, former: &mut Array) {
+        let now = former.now;
+        assert_eq!(self.ops.len(), 0, "operations have been queued already");
+        debug_assert_eq!(self.units.len(), former.units.len(), "units of another device");
+        self.now = now;
+        let chips = self.activity.chips.iter_mut().zip(&former.activity.chips);
+        let channels = self.activity.channels.iter_mut().zip(&former.activity.channels);
+        chips.chain(channels).for_each(|(new, old)| new.take_over(old, now));
+        for (new, old) in self.units.iter_mut().zip(&former.units) {
+            new.take_over(old, now);
+        }
+        for (new, old) in self.buses.iter_mut().zip(&former.buses) {
+            new.busy_ns = old.busy_ns - old.free_at.0.saturating_sub(now.0);
+        }
+        self.way.read_errors = former.way.read_errors.take();
+        self.way.page_errors = former.way.page_errors.take();
+    }
+
     pub(crate) fn buses(&self) -> usize {
         self.buses.len()
     }

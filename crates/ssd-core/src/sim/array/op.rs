@@ -39,13 +39,25 @@ pub(crate) enum OpKind {
     RebuildWrite,
     /// A page of a copy waits until its source is on flash.
     HostCopy,
+    /// Program a page of a checkpoint.
+    MetadataProgram,
+    /// Erase a flash block for a checkpoint.
+    MetadataErase,
 }
 
 impl OpKind {
     /// Whether the host waits for it.
     #[inline(always)]
     pub(crate) fn is_host(self) -> bool {
-        !matches!(self, OpKind::GcRead | OpKind::GcWrite | OpKind::GcCopyback | OpKind::Erase)
+        !matches!(
+            self,
+            OpKind::GcRead
+                | OpKind::GcWrite
+                | OpKind::GcCopyback
+                | OpKind::Erase
+                | OpKind::MetadataProgram
+                | OpKind::MetadataErase
+        )
     }
     /// The lane of the event at which its array phase ends.
     #[inline(always)]
@@ -62,8 +74,9 @@ impl OpKind {
             | OpKind::GroupWrite
             | OpKind::GroupTrim
             | OpKind::RebuildWrite
-            | OpKind::HostCopy => Lane::Program,
-            OpKind::Erase => Lane::Long,
+            | OpKind::HostCopy
+            | OpKind::MetadataProgram => Lane::Program,
+            OpKind::Erase | OpKind::MetadataErase => Lane::Long,
         }
     }
 
@@ -162,6 +175,10 @@ pub(crate) enum Work {
         /// The write of the source.
         root: OpSlot,
     },
+    /// A step of a checkpoint; its number on its plane is in the operation's field for admission numbers.
+    Metadata {
+        erase: bool,
+    },
 }
 
 /// One operation.
@@ -221,6 +238,8 @@ impl Op {
             Work::RecoveryRead { .. } => OpKind::RecoveryRead,
             Work::RebuildWrite { .. } => OpKind::RebuildWrite,
             Work::HostCopy { .. } => OpKind::HostCopy,
+            Work::Metadata { erase: false } => OpKind::MetadataProgram,
+            Work::Metadata { erase: true } => OpKind::MetadataErase,
         }
     }
 
@@ -388,6 +407,7 @@ impl Op {
             Work::GcRead(_) | Work::GcWrite(_) | Work::GcCopyback(_) | Work::Erase { .. } => {
                 self.job_cause()
             }
+            Work::Metadata { .. } => Cause::Metadata,
         }
     }
 

@@ -76,6 +76,19 @@ impl Slab {
         std::iter::successors(some(first), move |&slot| some(self[slot].next))
     }
 
+    /// The slots that hold an operation, ascending.
+    pub(crate) fn live_slots(&self) -> impl Iterator<Item = OpSlot> {
+        debug_assert!(self.free.len() <= self.ops.len(), "a slot is free twice");
+        let mut free = vec![false; self.ops.len()];
+        self.free.iter().for_each(|slot| free[slot.at()] = true);
+        (0..self.ops.len() as u32).map(OpSlot).filter(move |slot| !free[slot.at()])
+    }
+
+    /// Their operations.
+    pub(crate) fn live(&self) -> impl Iterator<Item = &Op> {
+        self.live_slots().map(|slot| &self[slot])
+    }
+
     /// Number of operations.
     pub(crate) fn len(&self) -> usize {
         debug_assert!(self.free.len() <= self.ops.len(), "a slot is free twice");

@@ -188,6 +188,14 @@ impl Unit {
         self.worked.all_ns = 0u64.wrapping_sub(self.held_ns(now));
     }
 
+    /// Continue the counts of `former`, with which power was cut at `now`.
+    pub(crate) fn take_over(&mut self, former: &Unit, now: Nanos) {
+        debug_assert_eq!(self.running, OpSlot::NONE, "it works already");
+        debug_assert_eq!(self.channel, former.channel, "a unit of another channel");
+        self.worked.all_ns = former.worked.all_ns.wrapping_add(former.held_ns(now));
+        self.idle_since = now;
+    }
+
     fn held_ns(&self, now: Nanos) -> u64 {
         debug_assert!(self.running == OpSlot::NONE || now >= self.service.since, "in the future");
         if self.running == OpSlot::NONE { 0 } else { (now - self.service.since).0 }
@@ -310,6 +318,12 @@ impl Activity {
     pub(crate) fn busy_ns(&self, now: Nanos) -> u64 {
         debug_assert!(now >= self.since, "an operation began in the future");
         self.busy_ns + if self.running > 0 { (now - self.since).0 } else { 0 }
+    }
+
+    /// Continue the count of `former`, with which power was cut at `now`.
+    pub(crate) fn take_over(&mut self, former: &Activity, now: Nanos) {
+        debug_assert_eq!(self.running, 0, "it works already");
+        (self.busy_ns, self.since) = (former.busy_ns(now), now);
     }
 
     /// Count from `now` on.

@@ -125,7 +125,10 @@ impl Array {
                 let source = geo.channel_of(geo.plane_of(moved.source));
                 Some((Port::Controller(source.0), here))
             }
-            Work::GcCopyback(_) | Work::Erase { .. } | Work::HostCopy { .. } => None,
+            Work::GcCopyback(_)
+            | Work::Erase { .. }
+            | Work::HostCopy { .. }
+            | Work::Metadata { .. } => None,
         }
     }
 

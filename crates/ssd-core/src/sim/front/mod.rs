@@ -113,6 +113,24 @@ impl Front {
         self.arrivals.push_back(Arrival { at, id, request: *request, data });
     }
 
+    /// `fresh`, with what the host knows of the requests so far.
+    pub(crate) fn after_cut(&mut self, fresh: Front) -> Front {
+        debug_assert_eq!(fresh.submitted, 0, "requests have been submitted to it");
+        debug_assert!(fresh.done.is_empty(), "requests have completed in it");
+        Front {
+            done: std::mem::take(&mut self.done),
+            submitted: self.submitted,
+            last_arrival: self.last_arrival,
+            ..fresh
+        }
+    }
+
+    /// The host submits request `id` again, which arrived at `at` before a power cut.
+    pub(crate) fn arrives_again(&mut self, at: Nanos, id: u64, request: &Request) {
+        debug_assert!(id < self.submitted, "request {id} has not been submitted");
+        self.arrives_later(at, id, request, None);
+    }
+
     /// A part of the request in `slot` ends at `now`. If it was the last one, the request completes and is
     /// returned: its slot keeps it until the next request is admitted.
     #[inline(always)]

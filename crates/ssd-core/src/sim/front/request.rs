@@ -119,7 +119,7 @@ impl Requests {
     }
 
     /// The requests that have not completed.
-    pub(super) fn live(&self) -> impl Iterator<Item = &InFlight> {
+    pub(crate) fn live(&self) -> impl Iterator<Item = &InFlight> {
         self.slots.iter().filter(|r| r.live)
     }
 

@@ -49,7 +49,7 @@ pub struct StateRow {
 pub fn state_rows(ftl: &Ftl) -> impl Iterator<Item = StateRow> + '_ {
     let mut pages: Vec<_> = (0..ftl.geo.pages)
         .map(Ppn)
-        .filter(|&p| ftl.flash.lpn(p).0 != u32::MAX)
+        .filter(|&p| !ftl.flash.is_torn(p) && !ftl.flash.is_lost(p))
         .map(|p| (ftl.geo.place(p), p))
         .collect();
     pages.sort_unstable();
@@ -114,6 +114,12 @@ impl OpLog {
         let at = (row - self.first) as usize;
         assert!(self.rows[at].is_none(), "row {row} is closed twice");
         self.rows[at] = Some(record);
+    }
+
+    /// Power is cut: operations that have not ended have no record.
+    pub(crate) fn cut(&mut self) {
+        debug_assert!(self.rows.iter().flatten().all(|row| row.start <= row.end), "backwards");
+        self.rows.retain(Option::is_some);
     }
 
     /// Return the records whose predecessors have all ended.

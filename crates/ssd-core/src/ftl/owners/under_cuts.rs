@@ -1,0 +1,62 @@
+//! Claims where power may be cut: an acknowledged write is the committed page, also under newer data that are still in
+//! the controller (ADR 0016).
+
+use super::Claim;
+use crate::ftl::Ftl;
+use crate::ftl::map::Entry;
+use crate::units::{Lpn, OpSlot, Ppn};
+
+impl Ftl {
+    /// `lpn`, whose newest data were at `old`, has been admitted to `slot` with admission number `sequence`: from here
+    /// on older writes are trimmed if the LPN was unmapped.
+    pub fn note_floor(&mut self, slot: OpSlot, old: Entry, sequence: u64) {
+        let Some(floors) = &mut self.floors else { return };
+        debug_assert!(sequence > 0, "{slot:?} has not been admitted");
+        let floor = match old {
+            Entry::Unmapped => sequence - 1,
+            Entry::Slot(older) => floors[older.at()],
+            Entry::Page(_) => 0,
+        };
+        if floors.len() <= slot.at() {
+            floors.resize(slot.at() + 1, 0);
+        }
+        floors[slot.at()] = floor;
+    }
+
+    /// Whether data of `lpn` in the controller, with admission number `sequence`, would be missed: neither newer ones
+    /// on flash nor a TRIM have replaced them.
+    pub(crate) fn is_missed(&self, lpn: Lpn, sequence: u64) -> bool {
+        let floors = self.floors.as_ref().expect("a device whose power may be cut");
+        match self.owners.newest(lpn) {
+            Entry::Slot(newest) => {
+                let here = self.owners.under(newest);
+                sequence > floors[newest.at()]
+                    && here.is_none_or(|page| self.flash.sequence(page) < sequence)
+            }
+            Entry::Page(_) | Entry::Unmapped => false,
+        }
+    }
+
+    /// The data of `lpn` in `slot`, with admission number `sequence`, have been programmed to `ppn`: if newer data are
+    /// in the controller, `ppn` is the committed page under them, unless a newer one is, or a TRIM came between.
+    pub fn claim_under_cuts(&mut self, lpn: Lpn, slot: OpSlot, ppn: Ppn, sequence: u64) -> Claim {
+        let floors = self.floors.as_ref().expect("a device whose power may be cut");
+        debug_assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
+        debug_assert_eq!(self.flash.sequence(ppn), sequence, "{ppn:?} carries other data");
+        match self.owners.newest(lpn) {
+            Entry::Slot(newer) if newer != slot => {
+                let before = self.owners.under(newer);
+                let is_newest = before.is_none_or(|page| self.flash.sequence(page) < sequence);
+                if !is_newest || sequence <= floors[newer.at()] {
+                    self.lost_page(self.geo.block_of(ppn));
+                    return Claim::Overtaken;
+                }
+                assert_ne!(before, Some(ppn), "{lpn:?} replaces a page with itself");
+                self.owners.under[newer.at()] = ppn;
+                self.takes_over(lpn, ppn, before);
+                Claim::Committed(before)
+            }
+            _ => self.claim(lpn, slot, ppn),
+        }
+    }
+}

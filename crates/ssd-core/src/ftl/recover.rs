@@ -1,0 +1,297 @@
+//! What a power cut loses, and how it is rebuilt from what the flash, the NVRAM and the last checkpoint hold
+//! (ADR 0016).
+//!
+//! [`Ftl::lose_power`] overwrites everything that a controller keeps in its own memory. [`Ftl::recover`] sees only
+//! what is left: cells and out-of-band data, erase counts, bad blocks, records and the checkpoint.
+
+pub mod image;
+mod scan;
+
+use super::Ftl;
+use super::blocks::BlockState;
+use super::gc::victim::VictimPolicy;
+use super::owners::Owners;
+use super::plugs::Plugs;
+use super::snapshot::columns::Columns;
+use super::space::{Ground, Space};
+use super::wear::Wear;
+use crate::config::Config;
+use crate::nand::nvram::Record;
+use crate::rng::Stream;
+use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
+use image::Image;
+use scan::Newest;
+
+/// No page.
+const NONE: u32 = u32::MAX;
+
+/// How many steps of a mount that change the flash are taken before power is cut again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Steps {
+    left: Option<u64>,
+}
+
+impl Steps {
+    /// All of them.
+    #[must_use]
+    pub const fn all() -> Steps {
+        Steps { left: None }
+    }
+
+    /// The first `steps`.
+    #[must_use]
+    pub const fn first(steps: u64) -> Steps {
+        Steps { left: Some(steps) }
+    }
+
+    /// One more step.
+    fn take(&mut self) -> Result<(), Stopped> {
+        match &mut self.left {
+            None => Ok(()),
+            Some(0) => Err(Stopped::PowerCut),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Why a mount ended early.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stopped {
+    /// Power was cut again.
+    PowerCut,
+    /// A pool has neither an erased block nor one without data: an error in the simulator.
+    NoBlock(PoolId),
+}
+
+/// What a mount has read and found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Found {
+    /// Pages whose out-of-band data were read, by plane.
+    pub scanned: Vec<u64>,
+    /// Pages of the checkpoint whose out-of-band data were read to compare them with later ones, by plane.
+    pub compared: Vec<u64>,
+    /// Flash blocks erased, by plane: their erase had been interrupted, or their pool had no other erased block.
+    pub erased: Vec<u64>,
+    /// Torn pages.
+    pub torn: u64,
+    /// Erased pages that are not used before their next erase.
+    pub skipped: u64,
+    /// Logical pages with data.
+    pub mapped: u64,
+    /// The highest admission number.
+    pub sequence: u64,
+}
+
+impl Ftl {
+    /// Power is cut: what the controller kept in its own memory is gone. The clock, which counts the host's pages since
+    /// the device was new, is one of the counters that a drive keeps.
+    pub(crate) fn lose_power(&mut self, config: &Config) {
+        assert!(self.groups.is_none(), "the config layer has refused parity");
+        self.owners = Owners::new(self.geo.logical_pages, self.geo.pages);
+        self.space = Space::new(&self.geo, config);
+        self.wear = Wear::new(config, &self.geo);
+        self.floors = Some(Vec::new());
+        (self.seals, self.landed, self.policy_declines) = (0, 0, false);
+        let blocks = &mut self.blocks;
+        blocks.valid.fill(0);
+        blocks.fill.fill(super::blocks::Fill::default());
+        blocks.seal_order.fill(0);
+        let kept = |state: &mut BlockState| {
+            if *state != BlockState::Bad {
+                *state = BlockState::Free;
+            }
+        };
+        blocks.state.iter_mut().for_each(kept);
+    }
+
+    /// Rebuild the state after [`Ftl::lose_power`]. Recovering again, also after an early end, gives the same data.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub(crate) fn recover(
+        &mut self,
+        config: &Config,
+        plugs: &Plugs,
+        records: &[Record],
+        image: Option<&Image>,
+        steps: &mut Steps,
+    ) -> Result<Found, Stopped> {
+        assert_eq!(self.owners.valid_pages(), 0, "the map has not been lost");
+        assert_eq!(self.space.used(), 0, "the space has not been lost");
+        assert_eq!(self.landed, 0, "updates of parity groups have not been lost");
+        assert!(self.flash.keeps_contents(), "pages carry no admission numbers");
+        let planes = self.geo.planes as usize;
+        let zero = || vec![0u64; planes];
+        let mut found =
+            Found { scanned: zero(), compared: zero(), erased: zero(), ..Found::default() };
+        self.count_scan(image, &mut found);
+        for block in self.good_blocks() {
+            let interrupted = |plane| self.flash.is_erasing(block, plane);
+            if self.geo.planes_of_block(block).any(interrupted) {
+                self.erase_again(block, &mut found, steps)?;
+            }
+        }
+        let newest = Newest::of(self, records, image, &mut found);
+        self.owners.load(&newest.valid(self.geo.pages), self.flash.lpns(), &[]).expect("one page each");
+        found.mapped = self.owners.valid_pages();
+        assert!(found.mapped <= u64::from(self.geo.user_pages), "more pages than addresses");
+        for pool in (0..self.geo.pools).map(PoolId) {
+            self.keep_one_erased(pool, &mut found, steps)?;
+        }
+        self.close_blocks(&mut found);
+        self.order_blocks();
+        self.load_space(config);
+        let rng = Stream::new(config.run.seed, "victim");
+        self.rng = rng;
+        self.victim = plugs.victim(&config.gc.victim, &self.blocks);
+        self.victim.init(&self.blocks, self.clock);
+        Ok(found)
+    }
+
+    fn good_blocks(&self) -> Vec<BlockId> {
+        debug_assert!(!self.blocks.is_empty(), "a device without blocks");
+        let all = (0..self.blocks.len() as u32).map(BlockId);
+        all.filter(|&block| !self.blocks.is_bad(block)).collect()
+    }
+
+    /// Pages programmed in `block`, torn and lost ones included.
+    fn programmed_in(&self, block: BlockId) -> u32 {
+        debug_assert!(block.at() < self.blocks.len(), "there is no {block:?}");
+        self.geo.planes_of_block(block).map(|plane| self.flash.programmed(block, plane)).sum()
+    }
+
+    /// Erase what is left of `block`, which holds no data.
+    fn erase_again(
+        &mut self,
+        block: BlockId,
+        found: &mut Found,
+        steps: &mut Steps,
+    ) -> Result<(), Stopped> {
+        assert!(!self.blocks.is_bad(block), "{block:?} is bad and erased");
+        for plane in self.geo.planes_of_block(block).collect::<Vec<PlaneId>>() {
+            if !self.flash.is_erasing(block, plane) {
+                if self.flash.programmed(block, plane) == 0 {
+                    continue;
+                }
+                steps.take()?;
+                self.flash.begin_erase(block, plane);
+            }
+            steps.take()?;
+            self.flash.end_erase(&self.geo, block, plane);
+            found.erased[plane.at()] += 1;
+        }
+        assert_eq!(self.programmed_in(block), 0, "{block:?} was erased in part");
+        self.blocks.erases[block.at()] += 1;
+        Ok(())
+    }
+
+    /// If no block of `pool` is erased, erase one without data: where a cut has ended a collection that used the block
+    /// kept for recovery, that block or its victim has none.
+    fn keep_one_erased(
+        &mut self,
+        pool: PoolId,
+        found: &mut Found,
+        steps: &mut Steps,
+    ) -> Result<(), Stopped> {
+        let good = |block: &BlockId| !self.blocks.is_bad(*block);
+        debug_assert!(pool.0 < self.geo.pools, "there is no {pool:?}");
+        let mut blocks = self.blocks.of_pool(pool).filter(good);
+        if blocks.any(|block| self.programmed_in(block) == 0) {
+            return Ok(());
+        }
+        let first = |block: BlockId| self.geo.first_page(block);
+        let end = |block: BlockId| Ppn(first(block).0 + self.geo.pages_per_block);
+        let mut blocks = self.blocks.of_pool(pool).filter(good);
+        let empty = blocks.find(|&block| self.owners.count_valid(first(block), end(block)) == 0);
+        let block = empty.ok_or(Stopped::NoBlock(pool))?;
+        self.erase_again(block, found, steps)
+    }
+
+    /// Blocks that are not erased are sealed: their remaining pages are not used before their next erase.
+    fn close_blocks(&mut self, found: &mut Found) {
+        for block in self.good_blocks() {
+            let at = block.at();
+            let programmed = self.programmed_in(block);
+            debug_assert_eq!(self.blocks.state[at], BlockState::Free, "{block:?} is in use");
+            debug_assert_eq!(self.blocks.fill[at].pending, 0, "programs have not been lost");
+            if programmed == 0 {
+                self.blocks.state[at] = BlockState::Free;
+                continue;
+            }
+            for plane in self.geo.planes_of_block(block).collect::<Vec<PlaneId>>() {
+                found.torn += u64::from(self.flash.close(&self.geo, block, plane));
+            }
+            found.skipped += u64::from(self.geo.pages_per_block - programmed);
+            let first = self.geo.first_page(block);
+            let end = Ppn(first.0 + self.geo.pages_per_block);
+            self.blocks.state[at] = BlockState::Sealed;
+            self.blocks.fill[at].bound = self.geo.pages_per_block as u16;
+            self.blocks.valid[at] = self.owners.count_valid(first, end) as u16;
+        }
+    }
+
+    /// Sealed blocks are ordered by their newest data.
+    fn order_blocks(&mut self) {
+        let newest = |block: BlockId| {
+            let first = self.geo.first_page(block).0;
+            let pages = (first..first + self.geo.pages_per_block).map(Ppn);
+            let held = pages.filter(|&page| !self.flash.is_lost(page));
+            held.map(|page| self.flash.sequence(page)).max().unwrap_or(0)
+        };
+        let mut sealed: Vec<(u64, BlockId)> = self
+            .good_blocks()
+            .into_iter()
+            .filter(|block| self.blocks.state[block.at()] == BlockState::Sealed)
+            .map(|block| (newest(block), block))
+            .collect();
+        sealed.sort_unstable();
+        for (order, &(_, block)) in (0..).zip(&sealed) {
+            self.blocks.seal_order[block.at()] = order;
+        }
+        debug_assert!(sealed.len() <= self.blocks.len(), "more blocks than there are");
+        self.seals = sealed.len() as u64;
+    }
+
+    /// Erased blocks and no open ones.
+    fn load_space(&mut self, config: &Config) {
+        let blocks = self.blocks.len();
+        let frontiers = self.space.frontiers();
+        let lists = if self.geo.members > 1 { self.geo.pools * frontiers } else { 0 };
+        let order = |block: u32| {
+            if config.wear.dynamic { self.blocks.erases[block as usize] } else { block }
+        };
+        let columns = Columns {
+            free_order: (0..blocks as u32).map(order).collect(),
+            frontiers: [NONE, 0].repeat((self.geo.planes * frontiers) as usize),
+            open_superblocks: vec![0; lists as usize],
+            opened: vec![1; self.geo.pools as usize],
+            ..Columns::default()
+        };
+        let ground = Ground { geo: &self.geo, blocks: &self.blocks, flash: &self.flash };
+        self.space.load(&ground, &columns, blocks as u32, 0).expect("no block is open");
+        for pool in (0..self.geo.pools).map(PoolId) {
+            assert!(self.space.free_blocks(pool) > 0, "{pool:?} has no erased block");
+            self.space.check(pool);
+        }
+        assert_eq!(self.space.releases(), blocks as u32, "blocks are erased in another order");
+        self.space.restart_lowest();
+    }
+
+    /// Whether the page with the highest admission number of each LPN is the committed one, so that a mount without
+    /// records and checkpoint would find this state.
+    pub(crate) fn is_in_its_pages(&self) -> bool {
+        assert!(self.flash.keeps_contents(), "pages carry no admission numbers");
+        let mut highest = vec![0u64; self.geo.logical_pages as usize];
+        for page in (0..self.geo.pages).map(Ppn) {
+            if !self.flash.is_torn(page) && !self.flash.is_lost(page) {
+                let highest = &mut highest[self.flash.lpn(page).at()];
+                *highest = self.flash.sequence(page).max(*highest);
+            }
+        }
+        let here = |lpn: u32| self.owners.committed(Lpn(lpn)).map_or(0, |p| self.flash.sequence(p));
+        (0..).zip(&highest).all(|(lpn, &highest)| here(lpn) == highest)
+    }
+}

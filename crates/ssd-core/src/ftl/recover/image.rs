@@ -1,0 +1,72 @@
+//! A checkpoint: the map at one instant, and how far each flash block was programmed then.
+
+use super::NONE;
+use crate::ftl::Ftl;
+use crate::units::{BlockId, Lpn, PlaneId, Ppn};
+
+/// The contents of a checkpoint.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Image {
+    /// Committed page of each LPN.
+    pub(super) map: Vec<u32>,
+    /// Pages of each flash block whose programs had ended, by erase unit, then by plane of its pool.
+    pub(super) settled: Vec<u16>,
+    /// Erases of each erase unit.
+    pub(super) erases: Vec<u32>,
+}
+
+impl Image {
+    /// Of the present state.
+    #[must_use]
+    pub fn of(ftl: &Ftl) -> Image {
+        let page = |lpn| ftl.owners.committed(Lpn(lpn)).map_or(NONE, |page| page.0);
+        debug_assert_eq!(ftl.owners.logical_pages(), ftl.geo.logical_pages, "another device");
+        let mut settled = Vec::with_capacity(ftl.blocks.len() * ftl.geo.members as usize);
+        for block in (0..ftl.blocks.len() as u32).map(BlockId) {
+            for plane in ftl.geo.planes_of_block(block) {
+                // Programs of a flash block end in order, so torn pages are the last ones.
+                let mut pages = ftl.flash.programmed(block, plane);
+                while pages > 0 && ftl.flash.is_torn(ftl.geo.page_on(block, plane, pages - 1)) {
+                    pages -= 1;
+                }
+                settled.push(pages as u16);
+            }
+        }
+        Image {
+            map: (0..ftl.geo.logical_pages).map(page).collect(),
+            settled,
+            erases: ftl.blocks.erases.clone(),
+        }
+    }
+
+    /// Bytes of a checkpoint of a device: 4 for each LPN, 2 for each flash block and 4 for each erase unit.
+    #[must_use]
+    pub fn bytes(logical_pages: u64, flash_blocks: u64, units: u64) -> u64 {
+        debug_assert!(units <= flash_blocks, "a unit without a block");
+        4 * logical_pages + 2 * flash_blocks + 4 * units
+    }
+
+    /// Pages of the flash block of `block` on its `member`-th plane that the checkpoint covers: none if it has been
+    /// erased since.
+    pub(super) fn covered(&self, ftl: &Ftl, block: BlockId, member: usize) -> u32 {
+        debug_assert!(member < ftl.geo.members as usize, "{block:?} has no plane {member}");
+        debug_assert!(self.erases[block.at()] <= ftl.blocks.erases[block.at()], "of the future");
+        if self.erases[block.at()] == ftl.blocks.erases[block.at()] {
+            let plane = PlaneId(ftl.geo.first_plane(block).0 + member as u32);
+            let settled = self.settled[block.at() * ftl.geo.members as usize + member];
+            // Of a superblock a member may have been erased alone before power was cut.
+            u32::from(settled).min(ftl.flash.programmed(block, plane))
+        } else {
+            0
+        }
+    }
+
+    /// Whether the checkpoint covers `page`.
+    pub(super) fn covers(&self, ftl: &Ftl, page: Ppn) -> bool {
+        debug_assert!(page.0 < ftl.geo.pages, "{page:?} is beyond the device");
+        let block = ftl.geo.block_of(page);
+        let number = (page.0 - ftl.geo.first_page(block).0) / ftl.geo.members;
+        let member = ftl.geo.plane_of(page).0 - ftl.geo.first_plane(block).0;
+        number < self.covered(ftl, block, member as usize)
+    }
+}

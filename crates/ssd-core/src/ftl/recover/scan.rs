@@ -1,0 +1,157 @@
+//! The newest page of each LPN, from out-of-band data, records and a checkpoint.
+
+use super::image::Image;
+use super::{Found, NONE};
+use crate::ftl::Ftl;
+use crate::nand::nvram::Record;
+use crate::units::{BlockId, Lpn, Ppn};
+
+/// The page with the newest data of each LPN.
+pub(super) struct Newest {
+    page: Vec<u32>,
+}
+
+/// Up to which admission number data are trimmed, by LPN; empty without records.
+struct Trims(Vec<u64>);
+
+impl Trims {
+    fn of(ftl: &Ftl, records: &[Record]) -> Trims {
+        let mut last = vec![0; if records.is_empty() { 0 } else { ftl.geo.logical_pages as usize }];
+        for record in records {
+            let Record::Trim { first, pages, sequence } = *record;
+            assert!(first.0 + pages <= ftl.geo.user_pages, "{record:?} is beyond the device");
+            for last in &mut last[first.at()..first.at() + pages as usize] {
+                *last = sequence.max(*last);
+            }
+        }
+        Trims(last)
+    }
+
+    fn end(&self, lpn: Lpn, sequence: u64) -> bool {
+        self.0.get(lpn.at()).is_some_and(|&last| sequence <= last)
+    }
+}
+
+impl Newest {
+    /// Of the device `ftl`, whose interrupted erases have been finished.
+    pub(super) fn of(
+        ftl: &Ftl,
+        records: &[Record],
+        image: Option<&Image>,
+        found: &mut Found,
+    ) -> Newest {
+        let trims = Trims::of(ftl, records);
+        let mut page = vec![NONE; ftl.geo.logical_pages as usize];
+        let mut compared = Vec::new();
+        if let Some(image) = image {
+            for (lpn, &before) in (0..).map(Lpn).zip(&image.map) {
+                if before == NONE || !image.covers(ftl, Ppn(before)) {
+                    continue;
+                }
+                let trimmed = trims.0.get(lpn.at()).is_some_and(|&last| last > 0);
+                if trimmed {
+                    compared.push(before);
+                }
+                if !(trimmed && trims.end(lpn, ftl.flash.sequence(Ppn(before)))) {
+                    page[lpn.at()] = before;
+                }
+            }
+        }
+        let mut newest = Newest { page };
+        for block in ftl.good_blocks() {
+            for (member, plane) in ftl.geo.planes_of_block(block).enumerate() {
+                let covered = image.map_or(0, |image| image.covered(ftl, block, member));
+                for number in covered..ftl.flash.programmed(block, plane) {
+                    newest.see(
+                        ftl,
+                        ftl.geo.page_on(block, plane, number),
+                        &trims,
+                        image,
+                        &mut compared,
+                    );
+                }
+            }
+        }
+        compared.sort_unstable();
+        compared.dedup();
+        for page in compared {
+            found.compared[ftl.geo.plane_of(Ppn(page)).at()] += 1;
+        }
+        let held = newest.page.iter().filter(|&&page| page != NONE);
+        let highest = held.map(|&page| ftl.flash.sequence(Ppn(page))).max();
+        let trimmed = records.iter().map(|&Record::Trim { sequence, .. }| sequence).max();
+        found.sequence = highest.max(trimmed).unwrap_or(0);
+        newest
+    }
+
+    /// The out-of-band data of `page` have been read.
+    fn see(
+        &mut self,
+        ftl: &Ftl,
+        page: Ppn,
+        trims: &Trims,
+        image: Option<&Image>,
+        compared: &mut Vec<u32>,
+    ) {
+        if ftl.flash.is_torn(page) || ftl.flash.is_lost(page) {
+            return;
+        }
+        let (lpn, sequence) = (ftl.flash.lpn(page), ftl.flash.sequence(page));
+        debug_assert!(lpn.0 < ftl.geo.logical_pages, "{page:?} carries {lpn:?}");
+        debug_assert!(sequence > 0, "{page:?} carries no admission number");
+        if trims.end(lpn, sequence) {
+            return;
+        }
+        let before = self.page[lpn.at()];
+        if before != NONE {
+            let other = Ppn(before);
+            if image.is_some_and(|image| image.map[lpn.at()] == before) {
+                compared.push(before);
+            }
+            let rank = |page: Ppn| rank(ftl, page);
+            if (ftl.flash.sequence(other), rank(other)) >= (sequence, rank(page)) {
+                return;
+            }
+        }
+        self.page[lpn.at()] = page.0;
+    }
+
+    /// These pages as bits.
+    pub(super) fn valid(&self, pages: u32) -> Vec<u64> {
+        debug_assert!(self.page.iter().all(|&page| page < pages || page == NONE), "beyond it");
+        let mut words = vec![0u64; pages.div_ceil(64) as usize];
+        for &page in self.page.iter().filter(|&&page| page != NONE) {
+            words[page as usize / 64] |= 1 << (page % 64);
+        }
+        words
+    }
+}
+
+/// Of two copies of the same data the one in the block that was full, then the one in the lower block: so all copies
+/// that a collection has left in one block lose, or all originals in its victim.
+fn rank(ftl: &Ftl, page: Ppn) -> (bool, std::cmp::Reverse<BlockId>) {
+    let block = ftl.geo.block_of(page);
+    let full = ftl.programmed_in(block) == ftl.geo.pages_per_block;
+    (full, std::cmp::Reverse(block))
+}
+
+impl Ftl {
+    /// Count the pages whose out-of-band data are read: of each flash block those that are programmed and the first one
+    /// that is not; those that the checkpoint covers only for the erase count in the first of them.
+    pub(super) fn count_scan(&self, image: Option<&Image>, found: &mut Found) {
+        debug_assert!(found.scanned.iter().all(|&pages| pages == 0), "it is counted twice");
+        let pages = self.geo.pages_per_flash_block;
+        for block in self.good_blocks() {
+            for (member, plane) in self.geo.planes_of_block(block).enumerate() {
+                let programmed = self.flash.programmed(block, plane);
+                let covered = image.map_or(0, |image| image.covered(self, block, member));
+                let reads = if self.flash.is_erasing(block, plane) {
+                    1
+                } else {
+                    (programmed + 1).min(pages) - covered + u32::from(covered > 0)
+                };
+                found.scanned[plane.at()] += u64::from(reads);
+            }
+        }
+    }
+}

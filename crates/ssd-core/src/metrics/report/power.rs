@@ -1,0 +1,70 @@
+//! Power cuts and recoveries.
+
+use crate::metrics::declare::section;
+
+section! {
+    /// One recovery from a power cut.
+    pub struct Recovery;
+    fields {
+        /// When power was cut, ns.
+        cut_at: u64,
+        /// Power was cut again before it ended.
+        interrupted: bool,
+        /// Time until the device accepted requests, ns.
+        time: u64,
+        /// Requests that were in the device and had not completed.
+        requests: u64,
+        /// Pages whose out-of-band data were read.
+        reads: u64,
+        /// Pages of a checkpoint that were read.
+        checkpoint_pages: u64,
+        /// Records read from the NVRAM.
+        records: u64,
+        /// Flash blocks erased: their erase had been interrupted, or their pool had no other erased block.
+        erases: u64,
+        /// Torn pages: their programs had not ended.
+        torn_pages: u64,
+        /// Erased pages of open blocks, which are not used before the next erase of their block.
+        skipped_pages: u64,
+        /// Pages of the write buffer that capacitors have saved.
+        saved_pages: u64,
+        /// Logical pages with data.
+        mapped_pages: u64,
+    }
+}
+
+impl Eq for Recovery {}
+
+section! {
+    /// Power cuts and what the device does to survive them.
+    pub struct Power;
+    /// What the device does to survive power cuts.
+    counters PowerCounts in power {
+        /// Power cuts.
+        cuts: u64,
+        /// Requests that were in the device at a cut and were submitted again.
+        requests_repeated: u64,
+        /// TRIM records written.
+        trim_records: u64,
+        /// TRIMs that waited for room in the NVRAM.
+        trims_waited: u64,
+        /// Erases that waited for records.
+        erases_waited: u64,
+        /// Checkpoints completed.
+        checkpoints: u64,
+        /// Pages that collection or wear levelling had read, and not programmed, at a cut.
+        copies_lost: u64,
+    }
+    sums {
+        /// Most bytes of the NVRAM used.
+        nvram_peak: u64,
+    }
+    values(inputs) {
+        let power = &inputs.measured.power;
+    } {
+        /// Most bytes of the NVRAM used at a time, since the start of the run.
+        nvram_peak: u64 = power.nvram_peak,
+        /// Every recovery, in order.
+        recoveries: Vec<Recovery> = inputs.measured.recoveries.clone(),
+    }
+}

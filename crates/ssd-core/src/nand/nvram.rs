@@ -1,0 +1,165 @@
+//! The NVRAM: a small memory that survives a power cut, with the records of what the flash alone does not tell.
+
+use crate::units::{Lpn, Nanos};
+use std::collections::VecDeque;
+
+/// Bytes of a record.
+pub const RECORD_BYTES: u64 = 16;
+/// Bytes that are written at once.
+const LINE_BYTES: u64 = 64;
+
+/// What the out-of-band data of pages do not tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Record {
+    /// Data of these logical pages with an admission number of at most `sequence` are trimmed.
+    Trim {
+        /// The first page.
+        first: Lpn,
+        /// How many.
+        pages: u32,
+        /// Admission number of the last page admitted before.
+        sequence: u64,
+    },
+}
+
+impl Record {
+    /// Whether it ends the life of data of `lpn` with admission number `sequence`.
+    #[must_use]
+    pub fn ends(&self, lpn: Lpn, sequence: u64) -> bool {
+        let Record::Trim { first, pages, sequence: last } = *self;
+        (first.0..first.0 + pages).contains(&lpn.0) && sequence <= last
+    }
+}
+
+/// The NVRAM. Records are written one command after the other.
+#[derive(Clone, Debug)]
+pub struct Nvram {
+    bytes: u64,
+    line_ns: u64,
+    /// In the order of their writing, each with the time from which on it survives a cut.
+    records: VecDeque<(Nanos, Record)>,
+    /// Most bytes used so far.
+    peak: u64,
+}
+
+impl Nvram {
+    /// Empty memory of `bytes`, of which 64 take `line_ns`.
+    #[must_use]
+    pub fn new(bytes: u64, line_ns: u64) -> Nvram {
+        assert!(bytes >= RECORD_BYTES, "the config layer has checked that a record fits");
+        Nvram { bytes, line_ns, records: VecDeque::new(), peak: 0 }
+    }
+
+    /// Bytes used.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.records.len() as u64 * RECORD_BYTES
+    }
+
+    /// Most bytes used so far.
+    #[must_use]
+    pub fn peak(&self) -> u64 {
+        self.peak
+    }
+
+    /// Whether a record fits.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.used() + RECORD_BYTES <= self.bytes
+    }
+
+    /// Whether three quarters are used.
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        (self.used() + RECORD_BYTES) * 4 > self.bytes * 3
+    }
+
+    /// When all records so far survive a cut.
+    #[must_use]
+    pub fn safe_at(&self) -> Nanos {
+        self.records.back().map_or(Nanos::ZERO, |&(at, _)| at)
+    }
+
+    /// Write `record` from `now` on. Returns the time from which on it survives a cut.
+    pub fn write(&mut self, now: Nanos, record: Record) -> Nanos {
+        assert!(self.has_room(), "the NVRAM is full");
+        let at = Nanos(now.max(self.safe_at()).0 + self.line_ns);
+        self.records.push_back((at, record));
+        self.peak = self.peak.max(self.used());
+        at
+    }
+
+    /// Power is cut at `now`: what has not been written to the end is lost.
+    pub(crate) fn cut(&mut self, now: Nanos) {
+        self.records.retain(|&(at, _)| at <= now);
+    }
+
+    /// Time to read all records.
+    #[must_use]
+    pub fn read_ns(&self) -> u64 {
+        self.used().div_ceil(LINE_BYTES) * self.line_ns
+    }
+
+    /// The records, oldest first.
+    pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
+        self.records.iter().map(|&(_, record)| record)
+    }
+
+    /// Number of records.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// A checkpoint has made the oldest `count` records unnecessary, except those that `stays` names.
+    pub(crate) fn clean(&mut self, count: usize, stays: impl Fn(&Record) -> bool) {
+        let mut seen = 0;
+        self.records.retain(|(_, record)| {
+            seen += 1;
+            seen > count || stays(record)
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trim(first: u32, sequence: u64) -> Record {
+        Record::Trim { first: Lpn(first), pages: 2, sequence }
+    }
+
+    #[test]
+    fn a_record_survives_once_it_is_written_to_the_end() {
+        let mut nvram = Nvram::new(64, 500);
+        assert_eq!(nvram.write(Nanos(100), trim(0, 1)), Nanos(600));
+        assert_eq!(nvram.write(Nanos(200), trim(4, 2)), Nanos(1100), "one after the other");
+        nvram.cut(Nanos(600));
+        assert_eq!(nvram.records().collect::<Vec<_>>(), [trim(0, 1)]);
+        assert_eq!((nvram.used(), nvram.peak(), nvram.read_ns()), (16, 32, 500));
+    }
+
+    #[test]
+    fn a_record_ends_older_data_of_its_pages() {
+        let record = trim(4, 7);
+        assert!(record.ends(Lpn(4), 7) && record.ends(Lpn(5), 1));
+        assert!(!record.ends(Lpn(4), 8) && !record.ends(Lpn(6), 1) && !record.ends(Lpn(3), 1));
+    }
+
+    #[test]
+    fn cleaning_leaves_what_came_later_and_what_stays() {
+        let mut nvram = Nvram::new(64, 500);
+        for at in 0..4 {
+            nvram.write(Nanos(at), trim(at as u32, at));
+        }
+        assert!(!nvram.has_room() && nvram.is_crowded());
+        nvram.clean(3, |record| record.ends(Lpn(1), 1));
+        assert_eq!(nvram.records().collect::<Vec<_>>(), [trim(1, 1), trim(3, 3)]);
+    }
+}

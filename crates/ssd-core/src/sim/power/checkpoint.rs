@@ -1,0 +1,234 @@
+//! Checkpoints of the map: an image of one instant, written page by page to two areas in turn.
+//!
+//! The areas are flash blocks of their own, as many on each plane, numbered after those of the pools. On each plane
+//! one operation after the other: first the blocks of the area are erased, if it has been used, then its pages are
+//! programmed. Until the last page is on flash the checkpoint before counts.
+
+use crate::config::Config;
+use crate::ftl::recover::image::Image;
+use crate::metrics::counters::Cause;
+use crate::nand::geometry::{Geometry, PageAddress};
+use crate::nand::nvram::Record;
+use crate::sched::order::W_GC;
+use crate::sim::array::op::{Op, OpKind, Work};
+use crate::sim::ssd::Ssd;
+use crate::units::{Lpn, OpSlot, PlaneId};
+
+/// The two areas.
+pub(super) struct Area {
+    /// The last checkpoint that was written to its end.
+    pub(super) current: Option<Box<Image>>,
+    /// The area that holds it.
+    half: usize,
+    /// Areas that are not erased.
+    used: [bool; 2],
+    /// Pages and flash blocks of a checkpoint on each plane.
+    pages: u32,
+    blocks: u32,
+    pages_per_block: u32,
+}
+
+/// A checkpoint that is being written.
+pub(super) struct Writing {
+    image: Image,
+    half: usize,
+    /// Records that it makes unnecessary, but for those of `under_way`.
+    records: usize,
+    /// Pages that are on their way to flash, with their admission numbers: a record that covers one stays.
+    under_way: Vec<(Lpn, u64)>,
+    /// By plane: erases, then pages, that have not begun.
+    left: Vec<(u32, u32)>,
+    /// Operations that have not ended.
+    running: u32,
+}
+
+impl Area {
+    /// Erased areas, or with a `first` checkpoint.
+    pub(super) fn new(config: &Config, geo: &Geometry, first: Option<Image>) -> Area {
+        let units = u64::from(geo.pools * geo.blocks_per_pool);
+        let blocks = units * u64::from(geo.members);
+        let bytes = Image::bytes(u64::from(geo.logical_pages), blocks, units);
+        let pages = bytes.div_ceil(u64::from(config.device.page_bytes));
+        let pages = pages.div_ceil(u64::from(geo.planes)) as u32;
+        assert!(pages > 0, "a checkpoint without pages");
+        Area {
+            used: [first.is_some(), false],
+            current: first.map(Box::new),
+            half: 0,
+            pages,
+            blocks: pages.div_ceil(geo.pages_per_flash_block),
+            pages_per_block: geo.pages_per_flash_block,
+        }
+    }
+
+    /// Pages of a checkpoint on each plane.
+    pub(super) fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    /// Where operation `number` of a checkpoint in area `half` is on a plane of `blocks` blocks for data: its block
+    /// and page.
+    fn place(&self, half: usize, number: u64, erases: bool, blocks: u32) -> (u32, u32) {
+        debug_assert!(half < 2, "there is no area {half}");
+        debug_assert!(erases || number < u64::from(self.pages), "page {number} of {}", self.pages);
+        debug_assert!(!erases || number < u64::from(self.blocks), "block {number}");
+        let first = blocks + half as u32 * self.blocks;
+        if erases {
+            return (first + number as u32, 0);
+        }
+        let page = number as u32;
+        (first + page / self.pages_per_block, page % self.pages_per_block)
+    }
+}
+
+impl Ssd {
+    /// Begin a checkpoint if one is due and none is being written.
+    pub(crate) fn checkpoint_if_due(&mut self) {
+        let Some(power) = &mut self.power else { return };
+        if power.writing.is_some() || power.off_since.is_some() {
+            return;
+        }
+        let bytes = power.config.power.checkpoint_bytes;
+        let written =
+            (self.front.sequence - power.checkpointed) * u64::from(power.config.device.page_bytes);
+        if (bytes > 0 && written >= bytes) || power.nvram.is_crowded() {
+            self.begin_checkpoint();
+        }
+    }
+
+    #[inline(never)]
+    fn begin_checkpoint(&mut self) {
+        let under_way = self.pages_under_way();
+        assert!(!self.is_off(), "a checkpoint without power");
+        let power = self.power.as_mut().expect("the caller has checked");
+        let half = if power.area.current.is_some() { 1 - power.area.half } else { 0 };
+        let erases =
+            if std::mem::replace(&mut power.area.used[half], true) { power.area.blocks } else { 0 };
+        assert!(power.writing.is_none(), "two checkpoints at a time");
+        assert!(power.checkpointed <= self.front.sequence, "pages are admitted backwards");
+        power.checkpointed = self.front.sequence;
+        let planes = self.ftl.geo.planes;
+        power.writing = Some(Box::new(Writing {
+            image: Image::of(&self.ftl),
+            half,
+            records: power.nvram.len(),
+            under_way,
+            left: vec![(erases, power.area.pages); planes as usize],
+            running: 0,
+        }));
+        (0..planes).map(PlaneId).for_each(|plane| self.continue_checkpoint(plane));
+    }
+
+    /// The pages of writes and copies that are not on flash, with their admission numbers.
+    fn pages_under_way(&self) -> Vec<(Lpn, u64)> {
+        debug_assert!(self.power.is_some(), "nobody asks");
+        self.array
+            .ops
+            .live()
+            .filter_map(|op| match op.work {
+                Work::HostWrite { .. } | Work::RmwRead { .. } => Some((op.lpn, op.sequence)),
+                Work::GcRead(moved) | Work::GcWrite(moved) | Work::GcCopyback(moved) => {
+                    Some((op.lpn, self.ftl.flash.sequence(moved.source)))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The next operation of the checkpoint on `plane`.
+    fn continue_checkpoint(&mut self, plane: PlaneId) {
+        let power = self.power.as_mut().expect("a checkpoint is being written");
+        let writing = power.writing.as_mut().expect("a checkpoint is being written");
+        let (erases, pages) = &mut writing.left[plane.at()];
+        let (erase, number) = if *erases > 0 {
+            *erases -= 1;
+            (true, power.area.blocks - 1 - *erases)
+        } else if *pages > 0 {
+            *pages -= 1;
+            (false, power.area.pages - 1 - *pages)
+        } else {
+            return;
+        };
+        assert!(writing.running < self.ftl.geo.planes, "two operations on {plane:?}");
+        writing.running += 1;
+        let mut op = Op::new(Work::Metadata { erase }, Lpn::NONE, plane, self.array.now);
+        op.sequence = u64::from(number);
+        let slot = self.array.ops.insert(op);
+        self.enqueue(slot, W_GC);
+    }
+
+    /// An operation of the checkpoint begins.
+    #[inline(never)]
+    pub(crate) fn start_metadata(&mut self, unit: usize, slot: OpSlot, erase: bool) -> bool {
+        debug_assert_eq!(
+            self.ftl.geo.unit_of(self.array.ops[slot].plane).at(),
+            unit,
+            "another unit"
+        );
+        debug_assert!(!self.is_off(), "a checkpoint without power");
+        let flash = &mut self.ledger.measured.flash;
+        let times = &self.array.times;
+        let times = if erase {
+            flash.erases[Cause::Metadata.at()] += 1;
+            (times.erase_ns, 0)
+        } else {
+            flash.programs[Cause::Metadata.at()] += 1;
+            (times.program_ns, times.gc_local_bus_ns)
+        };
+        let kind = if erase { OpKind::MetadataErase } else { OpKind::MetadataProgram };
+        self.begin::<true>(unit, (slot, kind), times);
+        true
+    }
+
+    /// An operation of the checkpoint ends; the checkpoint counts from its last one on.
+    #[inline(never)]
+    pub(crate) fn metadata_ends(&mut self, slot: OpSlot) {
+        let plane = self.array.ops[slot].plane;
+        debug_assert!(!self.array.ops[slot].kind().is_host(), "{slot:?} is the host's");
+        self.array.ops.remove(slot);
+        let power = self.power.as_mut().expect("a checkpoint is being written");
+        power.writing.as_mut().expect("a checkpoint is being written").running -= 1;
+        self.continue_checkpoint(plane);
+        let power = self.power.as_mut().expect("seen");
+        if power.writing.as_ref().is_some_and(|writing| writing.running > 0) {
+            return;
+        }
+        let Writing { image, half, records, under_way, .. } =
+            *power.writing.take().expect("a checkpoint is being written");
+        debug_assert!(power.area.used[half], "area {half} has not been written");
+        debug_assert!(records <= power.nvram.len(), "records went before their checkpoint");
+        (power.area.current, power.area.half) = (Some(Box::new(image)), half);
+        let covers =
+            |record: &Record| under_way.iter().any(|&(lpn, number)| record.ends(lpn, number));
+        power.nvram.clean(records, covers);
+        self.ledger.measured.power.checkpoints += 1;
+        self.let_trims_in();
+    }
+
+    /// Whether a checkpoint goes before the host on a unit: a TRIM waits for it, or the next one is due already.
+    pub(crate) fn checkpoint_is_urgent(&self) -> bool {
+        let Some(power) = &self.power else { return false };
+        let bytes = power.config.power.checkpoint_bytes;
+        let written =
+            (self.front.sequence - power.checkpointed) * u64::from(power.config.device.page_bytes);
+        !power.waiting.is_empty() || (bytes > 0 && written >= bytes)
+    }
+
+    /// Where an operation of the checkpoint is, for the log.
+    pub(crate) fn metadata_place(&self, slot: OpSlot, erase: bool) -> PageAddress {
+        let op = &self.array.ops[slot];
+        debug_assert!(matches!(op.work, Work::Metadata { .. }), "{slot:?} is no step of one");
+        let (geo, power) = (&self.ftl.geo, self.power.as_ref().expect("it has checkpoints"));
+        let half = power.writing.as_ref().map_or(power.area.half, |writing| writing.half);
+        let blocks = power.config.device.blocks_per_plane;
+        let (block, page) = power.area.place(half, op.sequence, erase, blocks);
+        let chip = op.plane.0 / geo.planes_per_chip;
+        PageAddress {
+            channel: chip / geo.chips_per_channel,
+            chip: chip % geo.chips_per_channel,
+            plane: op.plane.0 % geo.planes_per_chip,
+            block,
+            page,
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! A power cut: what is lost is overwritten at once.
+
+use super::Withdrawn;
+use crate::config::BufferPower;
+use crate::host::device::DeviceError;
+use crate::host::request::Op as HostOp;
+use crate::nand::flash::Payload;
+use crate::sim::array::Array;
+use crate::sim::array::op::OpKind;
+use crate::sim::collector::Collector;
+use crate::sim::front::Front;
+use crate::sim::ssd::Ssd;
+use crate::units::{Lpn, Nanos};
+
+/// A page of the write buffer that capacitors have saved.
+#[derive(Clone, Debug)]
+pub(super) struct SavedPage {
+    pub(super) lpn: Lpn,
+    pub(super) sequence: u64,
+    /// Sectors of it, one bit each; the rest is on flash.
+    pub(super) sectors: u128,
+    pub(super) stream: u8,
+    pub(super) request: u64,
+    pub(super) payload: Payload,
+}
+
+impl Ssd {
+    /// Cut the power at this instant: programs and erases that have not ended are cut off, and what the controller
+    /// keeps in its own memory is lost. Returns the requests that had not completed, by number.
+    ///
+    /// # Errors
+    /// The device is not prepared for it, or has no power.
+    pub fn power_cut(&mut self) -> Result<&[Withdrawn], DeviceError> {
+        let Some(power) = &self.power else {
+            let why = "the device is not prepared for power cuts: set power.cut = \"on-request\"";
+            return Err(DeviceError::Power(why.to_string()));
+        };
+        if power.off_since.is_some() {
+            return Err(DeviceError::Power("power is off already: mount the device first".into()));
+        }
+        let protected = power.config.power.buffer == BufferPower::Protected;
+        let saved = if protected { self.pages_to_save() } else { Vec::new() };
+        debug_assert!(!self.array.quiescing, "power is cut while the device stops");
+        debug_assert!(self.raid.is_none(), "the config layer has refused parity");
+        let withdrawn = self.withdraw_requests();
+        let now = self.array.now;
+        self.ledger.note(now, withdrawn.len() as u64, 0xcf);
+        let counts = &mut self.ledger.measured.power;
+        counts.cuts += 1;
+        counts.copies_lost += self.gc.pages_read.iter().sum::<u64>();
+        if let Some(log) = &mut self.ledger.operations {
+            log.cut();
+        }
+        let power = self.power.as_mut().expect("seen");
+        if !protected {
+            power.nvram.cut(now);
+        }
+        power.writing = None;
+        power.waiting.clear();
+        (power.off_since, power.outside_since) = (Some(now), now);
+        (power.withdrawn, power.saved) = (withdrawn, saved);
+        self.forget_all();
+        assert_eq!(self.outstanding(), 0, "a request survives in the device");
+        assert!(self.at_rest(), "an operation survives");
+        assert_eq!(self.gc.active(), 0, "a job survives");
+        assert_eq!(self.ftl.owners.valid_pages(), 0, "the map survives");
+        Ok(&self.power.as_ref().expect("seen").withdrawn)
+    }
+
+    /// Whether there is no power.
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        self.power.as_ref().is_some_and(|power| power.off_since.is_some())
+    }
+
+    /// Overwrite what a cut loses.
+    pub(super) fn forget_all(&mut self) {
+        let config = &self.power.as_ref().expect("a device whose power may be cut").config;
+        let now = self.array.now;
+        self.front = self.front.after_cut(Front::new(config, &self.plugs, self.front.sequence));
+        self.ftl.lose_power(config);
+        let mut array = Array::new(config, &self.ftl.geo);
+        array.take_over(&mut self.array);
+        self.array = array;
+        self.gc = Collector::new(config, &self.ftl, &self.plugs);
+        self.ledger.content = None;
+        (self.mid_instant, self.failure) = (false, None);
+        debug_assert_eq!(self.array.now, now, "a cut takes no time");
+        debug_assert!(self.array.events.next_time().is_none(), "an event survives");
+        debug_assert!(self.array.timers.next_time().is_none(), "a timer survives");
+    }
+
+    /// The requests in the device, and those on their way to it.
+    fn withdraw_requests(&mut self) -> Vec<Withdrawn> {
+        let now = self.array.now;
+        let inside = self.front.requests.live().map(|r| Withdrawn {
+            id: r.id,
+            arrival: r.arrival,
+            request: r.request,
+            admitted: true,
+        });
+        let mut all: Vec<Withdrawn> = inside.collect();
+        for r in &all {
+            self.ledger.measured.withdraw(now, r.request.op);
+        }
+        all.extend(self.front.arrivals.iter().map(|a| Withdrawn {
+            id: a.id,
+            arrival: a.at,
+            request: a.request,
+            admitted: false,
+        }));
+        all.sort_unstable_by_key(|r| r.id);
+        debug_assert!(all.windows(2).all(|pair| pair[0].id < pair[1].id), "one is there twice");
+        debug_assert!(all.iter().all(|r| !r.admitted || r.arrival <= now), "it has not arrived");
+        all
+    }
+
+    /// Of each LPN the newest data in the buffer that no newer ones on flash and no TRIM have replaced.
+    fn pages_to_save(&self) -> Vec<SavedPage> {
+        let Some(buffer) = &self.front.buffer else { return Vec::new() };
+        let mut saved: Vec<SavedPage> = (self.array.ops.live_slots())
+            .filter(|&slot| {
+                let op = &self.array.ops[slot];
+                let writes = matches!(op.kind(), OpKind::HostWrite | OpKind::RmwRead);
+                writes && buffer.held(slot).inside && self.ftl.is_missed(op.lpn, op.sequence)
+            })
+            .map(|slot| {
+                let (op, held) = (&self.array.ops[slot], buffer.held(slot));
+                let content = self.ledger.content.as_ref();
+                SavedPage {
+                    lpn: op.lpn,
+                    sequence: op.sequence,
+                    sectors: held.sectors,
+                    stream: op.stream(),
+                    request: held.request,
+                    payload: content.map_or(Payload::default(), |c| c.of_slot(slot).clone()),
+                }
+            })
+            .collect();
+        saved.sort_unstable_by_key(|page| (page.lpn, std::cmp::Reverse(page.sequence)));
+        saved.dedup_by_key(|page| page.lpn);
+        saved.sort_unstable_by_key(|page| page.sequence);
+        debug_assert!(saved.iter().all(|page| page.sequence <= self.front.sequence), "to come");
+        debug_assert!(saved.iter().all(|page| page.sectors != 0), "a page without data");
+        saved
+    }
+
+    /// The host submits again what had not completed; writes only without data of their own.
+    pub(super) fn repeat_requests(&mut self) {
+        let power = self.power.as_mut().expect("a device whose power may be cut");
+        let again = std::mem::take(&mut power.withdrawn);
+        debug_assert!(power.off_since.is_none(), "requests are submitted without power");
+        debug_assert!(self.front.arrivals.is_empty(), "others have been submitted before");
+        let admitted = again.iter().filter(|r| r.admitted);
+        power.repeated = admitted.map(|r| r.id).collect();
+        self.ledger.measured.power.requests_repeated += power.repeated.len() as u64;
+        for r in again {
+            debug_assert!(r.request.op != HostOp::Read || r.request.sectors > 0, "an empty read");
+            self.front.arrives_again(r.arrival, r.id, &r.request);
+        }
+    }
+
+    /// When power was cut.
+    pub(super) fn off_since(&self) -> Option<Nanos> {
+        self.power.as_ref().and_then(|power| power.off_since)
+    }
+}

@@ -1,0 +1,101 @@
+//! Power cuts: what survives beside the flash, the records of TRIMs, checkpoints, and when power is cut.
+
+mod checkpoint;
+mod cut;
+mod mount;
+mod records;
+mod run;
+
+use crate::config::{Config, PowerCut};
+use crate::ftl::Ftl;
+use crate::ftl::recover::image::Image;
+use crate::host::request::Request;
+use crate::nand::nvram::Nvram;
+use crate::sim::ssd::Ssd;
+use crate::units::{Nanos, RequestSlot};
+use checkpoint::{Area, Writing};
+use run::Schedule;
+use std::collections::VecDeque;
+
+/// A request that was in the device when power was cut.
+#[derive(Clone, Debug)]
+pub struct Withdrawn {
+    /// Its number.
+    pub id: u64,
+    /// Its arrival.
+    pub arrival: Nanos,
+    /// The request.
+    pub request: Request,
+    /// It had arrived.
+    pub(crate) admitted: bool,
+}
+
+/// A TRIM that waits for room in the NVRAM.
+pub(crate) struct WaitingTrim {
+    slot: RequestSlot,
+    first: u32,
+    pages: u32,
+    since: Nanos,
+}
+
+/// What a device needs that survives power cuts; boxed, as most devices do not.
+pub(crate) struct Power {
+    /// That of the device: it is built anew after a cut.
+    config: Config,
+    /// Survives a cut.
+    pub(crate) nvram: Nvram,
+    /// Survives a cut.
+    area: Area,
+    /// Admission number at the beginning of the last checkpoint.
+    checkpointed: u64,
+    writing: Option<Box<Writing>>,
+    waiting: VecDeque<WaitingTrim>,
+    /// Since when there is no power.
+    off_since: Option<Nanos>,
+    withdrawn: Vec<Withdrawn>,
+    /// Requests submitted again: their numbers, ascending, and the time since which they were in no device.
+    repeated: Vec<u64>,
+    outside_since: Nanos,
+    /// Pages of the write buffer that capacitors have saved.
+    saved: Vec<cut::SavedPage>,
+    schedule: Schedule,
+}
+
+impl Power {
+    /// Of the device `ftl`, to which `sequence` pages have been admitted; `None` if its power is never cut. A device
+    /// whose pages alone do not tell its state, as after TRIMs, starts with a checkpoint.
+    pub(crate) fn new(config: &Config, ftl: &Ftl, sequence: u64) -> Option<Box<Power>> {
+        if config.power.cut == PowerCut::Never {
+            return None;
+        }
+        assert!(config.raid.group == 0, "the config layer has refused parity");
+        assert!(config.wear.endurance == 0, "the config layer has refused endurance");
+        assert!(ftl.clock <= sequence, "{} pages were bound, {sequence} admitted", ftl.clock);
+        let first = (!ftl.is_in_its_pages()).then(|| Image::of(ftl));
+        Some(Box::new(Power {
+            config: config.clone(),
+            nvram: Nvram::new(config.power.nvram_bytes, config.power.nvram_ns),
+            area: Area::new(config, &ftl.geo, first),
+            checkpointed: sequence,
+            writing: None,
+            waiting: VecDeque::new(),
+            off_since: None,
+            withdrawn: Vec::new(),
+            repeated: Vec::new(),
+            outside_since: Nanos::ZERO,
+            saved: Vec::new(),
+            schedule: Schedule::new(config),
+        }))
+    }
+}
+
+impl Ssd {
+    /// How long request `id`, which arrives after `waited`, has been in no device and not been counted.
+    #[inline]
+    pub(crate) fn waited_outside(&self, id: u64, waited: Nanos) -> Nanos {
+        debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
+        let power = self.power.as_ref();
+        let again = power.filter(|power| power.repeated.binary_search(&id).is_ok());
+        again.map_or(waited, |power| self.array.now - power.outside_since)
+    }
+}

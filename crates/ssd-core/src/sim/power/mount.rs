@@ -1,0 +1,219 @@
+//! Mount: the state is rebuilt, and time passes for what was read and erased.
+//!
+//! Mount does nothing else, so its time is computed: records, checkpoint, scan, comparisons and erases, one after the
+//! other. In each of them every busy unit works on one page at a time, and in the pipelined model the pages of a
+//! channel share its bus.
+
+use crate::ftl::map::Entry;
+use crate::ftl::recover::{Found, Steps, Stopped};
+use crate::host::device::DeviceError;
+use crate::host::write_buffer::BufferedPage;
+use crate::metrics::report::Recovery;
+use crate::nand::geometry::Geometry;
+use crate::nand::nvram::Record;
+use crate::nand::timing::Times;
+use crate::sim::array::op::{Op, Part, Work};
+use crate::sim::collector::Collector;
+use crate::sim::ledger::content::Content;
+use crate::sim::ssd::Ssd;
+use crate::units::{Lpn, Nanos, PlaneId, RequestSlot, UnitId};
+
+/// Time to read the out-of-band data of so many pages on each plane.
+#[must_use]
+pub(super) fn read_time_ns(times: &Times, geo: &Geometry, pages: &[u64]) -> u64 {
+    assert_eq!(pages.len(), geo.planes as usize, "planes of another device");
+    let bus = times.command_ns + times.gc_local_bus_ns;
+    let one = times.read_ns + bus;
+    let mut units = vec![0u64; geo.units as usize];
+    let mut channels = vec![0u64; geo.channels as usize];
+    for (plane, &pages) in (0..).map(PlaneId).zip(pages) {
+        units[geo.unit_of(plane).at()] += pages;
+        channels[geo.channel_of(plane).at()] += pages;
+    }
+    let of_units = units.iter().map(|pages| pages * one).max().unwrap_or(0);
+    // The bus is shared; the first page is read before it is used.
+    let shared = |&pages: &u64| if pages > 0 { times.read_ns + pages * bus } else { 0 };
+    let of_buses = if times.serial { 0 } else { channels.iter().map(shared).max().unwrap_or(0) };
+    of_units.max(of_buses)
+}
+
+/// Time to erase so many flash blocks on each plane.
+fn erase_time_ns(times: &Times, geo: &Geometry, blocks: &[u64]) -> u64 {
+    assert_eq!(blocks.len(), geo.planes as usize, "planes of another device");
+    let of_unit = |unit: u32| {
+        let planes = geo.planes_of_unit(UnitId(unit));
+        planes.map(|plane| blocks[plane as usize]).sum::<u64>()
+    };
+    (0..geo.units).map(of_unit).max().unwrap_or(0) * times.erase_ns
+}
+
+impl Ssd {
+    /// Power is back: rebuild the state from what has survived, and continue when that is done; `repeat`: the host
+    /// submits again what had not completed.
+    ///
+    /// # Errors
+    /// Power is on, or the device cannot be recovered, which is an error in the simulator.
+    pub fn mount(&mut self, repeat: bool) -> Result<Recovery, DeviceError> {
+        let recovery = self.mount_until(None)?;
+        debug_assert!(!recovery.interrupted, "nothing has cut it off");
+        self.accept_requests(repeat)?;
+        Ok(recovery)
+    }
+
+    /// Take the first `steps` steps of a mount that change the flash, and cut the power again. Returns whether there
+    /// were as many; otherwise the flash is as after a mount. Time stands still.
+    ///
+    /// # Errors
+    /// As [`Ssd::mount`].
+    pub fn mount_in_part(&mut self, steps: u64) -> Result<bool, DeviceError> {
+        match self.rebuild(&mut Steps::first(steps)) {
+            Err(Stopped::PowerCut) => Ok(true),
+            Ok(_) => Ok(false),
+            Err(Stopped::NoBlock(pool)) => Err(no_block(pool.0)),
+        }
+        .inspect(|_| self.forget_all())
+    }
+
+    fn rebuild(&mut self, steps: &mut Steps) -> Result<Found, Stopped> {
+        let power = self.power.as_ref().expect("the caller has checked");
+        assert!(power.off_since.is_some(), "a device with power is mounted");
+        assert!(self.at_rest(), "operations run without power");
+        let records: Vec<Record> = power.nvram.records().collect();
+        self.ftl.lose_power(&power.config);
+        let image = power.area.current.as_deref();
+        self.ftl.recover(&power.config, &self.plugs, &records, image, steps)
+    }
+
+    /// Rebuild the state; if that takes beyond `limit`, power is cut again then.
+    pub(super) fn mount_until(&mut self, limit: Option<Nanos>) -> Result<Recovery, DeviceError> {
+        let Some(since) = self.off_since() else {
+            return Err(DeviceError::Power("power is on: there is nothing to mount".into()));
+        };
+        let found = match self.rebuild(&mut Steps::all()) {
+            Ok(found) => found,
+            Err(Stopped::NoBlock(pool)) => return Err(no_block(pool.0)),
+            Err(Stopped::PowerCut) => unreachable!("no limit was set"),
+        };
+        let (times, geo) = (&self.array.times, &self.ftl.geo);
+        let power = self.power.as_ref().expect("seen");
+        assert!(found.sequence <= self.front.sequence, "a page has an admission number to come");
+        let checkpoint = match &power.area.current {
+            Some(_) => u64::from(power.area.pages()),
+            None => 0,
+        };
+        let saved = (power.saved.len() as u64).div_ceil(u64::from(geo.planes));
+        let on_each = |pages: u64| read_time_ns(times, geo, &vec![pages; geo.planes as usize]);
+        let time = power.nvram.read_ns()
+            + on_each(checkpoint)
+            + on_each(saved)
+            + read_time_ns(times, geo, &found.scanned)
+            + read_time_ns(times, geo, &found.compared)
+            + erase_time_ns(times, geo, &found.erased);
+        let end = Nanos(since.0 + time);
+        assert!(limit.is_none_or(|limit| limit >= since), "a cut in the past");
+        let interrupted = limit.is_some_and(|limit| limit < end);
+        let recovery = Recovery {
+            cut_at: since.0,
+            interrupted,
+            time: if interrupted { limit.expect("seen").0 - since.0 } else { time },
+            requests: power.withdrawn.iter().filter(|r| r.admitted).count() as u64,
+            reads: found.scanned.iter().chain(&found.compared).sum(),
+            checkpoint_pages: checkpoint * u64::from(geo.planes),
+            records: power.nvram.len() as u64,
+            erases: found.erased.iter().sum(),
+            torn_pages: found.torn,
+            skipped_pages: found.skipped,
+            saved_pages: power.saved.len() as u64,
+            mapped_pages: found.mapped,
+        };
+        self.ledger.measured.recoveries.push(recovery.clone());
+        let end = Nanos(since.0 + recovery.time);
+        debug_assert!(end >= self.array.now, "a mount ends before it began");
+        debug_assert!(recovery.mapped_pages <= u64::from(self.ftl.geo.user_pages), "too many");
+        self.advance_to(end)?;
+        if interrupted {
+            self.forget_all();
+            self.power.as_mut().expect("seen").off_since = Some(end);
+            self.ledger.measured.power.cuts += 1;
+        }
+        Ok(recovery)
+    }
+
+    /// The device goes on with the state that has been rebuilt.
+    pub(super) fn accept_requests(&mut self, repeat: bool) -> Result<(), DeviceError> {
+        let power = self.power.as_mut().expect("a device whose power may be cut");
+        let config = &power.config;
+        assert!(power.off_since.take().is_some(), "the caller has mounted a device without power");
+        power.repeated.clear();
+        debug_assert!(power.writing.is_none(), "a checkpoint has survived");
+        debug_assert!(power.waiting.is_empty(), "a TRIM has survived");
+        self.gc = Collector::new(config, &self.ftl, &self.plugs);
+        self.ledger.content = Content::new(config, &self.ftl);
+        (0..self.array.units.len()).for_each(|unit| self.gc.arm_idle_timer(unit, &mut self.array));
+        self.take_saved_pages();
+        self.ftl.audit().map_err(DeviceError::Power)?;
+        if repeat {
+            self.repeat_requests();
+        } else if let Some(power) = &mut self.power {
+            power.withdrawn.clear();
+        }
+        Ok(())
+    }
+
+    /// Pages that capacitors have saved are in the buffer again.
+    fn take_saved_pages(&mut self) {
+        let saved = std::mem::take(&mut self.power.as_mut().expect("seen").saved);
+        debug_assert!(saved.is_empty() || self.front.buffer.is_some(), "saved from no buffer");
+        for page in saved {
+            // Its program may have ended in the instant of the cut.
+            let part = Part { request: RequestSlot::NONE, number: 0 };
+            let work = Work::HostWrite { part, stream: page.stream, copies: false };
+            let mut op = Op::new(work, page.lpn, PlaneId(0), self.array.now);
+            op.sequence = page.sequence;
+            let slot = self.array.ops.insert(op);
+            let old = self.ftl.owners.newest(page.lpn);
+            debug_assert!(!matches!(old, Entry::Slot(_)), "{page:?} is saved twice");
+            let whole = self.whole_page();
+            if let Some(content) = &mut self.ledger.content {
+                self.array.ops.detail(slot).expected = content.expected(page.lpn);
+                content.admit(slot, page.lpn, page.payload);
+            }
+            self.ftl.admit(page.lpn, slot);
+            self.ftl.note_floor(slot, old, page.sequence);
+            if page.sectors != whole && self.ftl.owners.under(slot).is_some() {
+                self.array.ops[slot].becomes_rmw_read();
+            }
+            let epoch = self.front.epochs.write_arrives();
+            let held = BufferedPage {
+                sectors: page.sectors,
+                epoch,
+                request: page.request,
+                fua: false,
+                inside: true,
+            };
+            let buffer = self.front.buffer.as_mut().expect("pages were saved from it");
+            buffer.admit(slot, held);
+            buffer.keep_saved(page.sequence, slot);
+        }
+        if self.front.buffer.is_some() {
+            self.let_in(0);
+        }
+    }
+}
+
+fn no_block(pool: u32) -> DeviceError {
+    DeviceError::Power(format!("pool {pool} has no block that recovery could use"))
+}
+
+impl Ssd {
+    /// The digest of the newest data of `lpn`, if they are in the controller and contents are kept.
+    #[must_use]
+    pub fn buffered_digest(&self, lpn: Lpn) -> Option<u64> {
+        let content = self.ledger.content.as_ref()?;
+        debug_assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is beyond the device");
+        match self.ftl.owners.newest(lpn) {
+            Entry::Slot(slot) => Some(content.of_slot(slot).digest),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Runs with cuts: power is cut when the configuration says so, the device mounts, and the run continues.
+
+use super::Withdrawn;
+use crate::config::{Config, PowerCut};
+use crate::host::device::{Device as _, DeviceError};
+use crate::host::request::Completion;
+use crate::rng::Stream;
+use crate::sim::ssd::Ssd;
+use crate::units::Nanos;
+
+/// A run in which so many cuts follow each other without a completion does not come to an end.
+const MOST_BARREN: u32 = 1000;
+
+/// When power is cut.
+pub(super) struct Schedule {
+    kind: PowerCut,
+    next: Nanos,
+    rng: Stream,
+    /// Cuts since a request has completed.
+    barren: u32,
+}
+
+impl Schedule {
+    pub(super) fn new(config: &Config) -> Schedule {
+        let rng = Stream::new(config.run.seed, "power cuts");
+        let kind = config.power.cut.clone();
+        let mut schedule = Schedule { kind, next: Nanos::NEVER, rng, barren: 0 };
+        schedule.draw(Nanos::ZERO);
+        schedule
+    }
+
+    /// The cut after one that the device has recovered from at `now`; those meanwhile are over.
+    fn draw(&mut self, now: Nanos) {
+        self.next = match &self.kind {
+            PowerCut::Never | PowerCut::OnRequest => Nanos::NEVER,
+            PowerCut::At(times) => {
+                let next = times.iter().find(|&&at| at > now.0);
+                next.map_or(Nanos::NEVER, |&at| Nanos(at))
+            }
+            PowerCut::Every(ns) => Nanos(now.0.saturating_add(*ns)),
+            PowerCut::Random(mean) => Nanos(now.0.saturating_add(1 + self.rng.below(2 * mean))),
+        };
+        debug_assert!(self.next > now, "a cut in the past");
+    }
+}
+
+impl Ssd {
+    /// [`crate::host::device::Device::run_until`] of a device whose power may be cut.
+    #[inline(never)]
+    pub(crate) fn run_with_cuts(
+        &mut self,
+        limit: Nanos,
+        done: &mut Vec<Completion>,
+    ) -> Result<Nanos, DeviceError> {
+        if self.is_off() {
+            return Err(DeviceError::Power("power is off: mount the device first".into()));
+        }
+        let before = done.len();
+        loop {
+            let cut = self.power.as_ref().expect("the caller has checked").schedule.next;
+            // Without an event nothing happens until the cut; then the run has stalled, or is over.
+            if cut > limit || (limit == Nanos::NEVER && self.next_event().is_none()) {
+                let reached = self.run::<true, true>(limit, done)?;
+                self.note_progress(done.len() > before);
+                return Ok(reached);
+            }
+            self.run::<true, true>(cut, done)?;
+            if done.len() > before {
+                self.note_progress(true);
+                return Ok(self.array.now);
+            }
+            debug_assert!(self.next_event().is_none_or(|next| next > cut), "an event is missed");
+            self.advance_to(cut)?;
+            self.cut_and_mount(limit)?;
+        }
+    }
+
+    fn note_progress(&mut self, some: bool) {
+        if some && let Some(power) = &mut self.power {
+            power.schedule.barren = 0;
+        }
+    }
+
+    /// [`Ssd::power_cut`] at time `at`, before which nothing is left to happen.
+    ///
+    /// # Errors
+    /// As [`Ssd::power_cut`]; time would leave its range.
+    pub fn power_cut_at(&mut self, at: Nanos) -> Result<&[Withdrawn], DeviceError> {
+        if self.power.is_some() && !self.is_off() {
+            self.advance_to(at)?;
+        }
+        self.power_cut()
+    }
+
+    /// Power is cut now, and the device mounts; cuts at given times may come before it has.
+    fn cut_and_mount(&mut self, limit: Nanos) -> Result<(), DeviceError> {
+        self.power_cut()?;
+        let schedule = &mut self.power.as_mut().expect("seen").schedule;
+        schedule.barren += 1;
+        if schedule.barren > MOST_BARREN {
+            return Err(DeviceError::Power(format!(
+                "no request has completed between {MOST_BARREN} power cuts: give a longer power.cut"
+            )));
+        }
+        debug_assert!(self.array.now <= limit, "a cut beyond the limit");
+        debug_assert!(self.is_off(), "power has not been cut");
+        let given = matches!(self.power.as_ref().expect("seen").config.power.cut, PowerCut::At(_));
+        loop {
+            let now = self.array.now;
+            if given {
+                self.power.as_mut().expect("seen").schedule.draw(now);
+            }
+            let next = self.power.as_ref().expect("seen").schedule.next;
+            if !self.mount_until(given.then_some(next))?.interrupted {
+                break;
+            }
+        }
+        self.accept_requests(true)?;
+        debug_assert!(!self.is_off(), "the device has not been mounted");
+        let now = self.array.now;
+        self.power.as_mut().expect("seen").schedule.draw(now);
+        Ok(())
+    }
+}

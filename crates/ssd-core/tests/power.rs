@@ -1,0 +1,225 @@
+//! What was acknowledged as durable is there after any power cut.
+
+mod rig;
+
+use rig::cuts::{Cuts, Load};
+use rig::device;
+use ssd_core::config::{
+    BufferPower, BusyUnit, Config, DataMode, EraseUnit, Frontiers, GcPath, PoolScope, PowerCut,
+    TimingModel,
+};
+use ssd_core::rng::Stream;
+use ssd_core::units::PoolId;
+
+/// Two planes of 16 blocks of 8 pages, and a window of two copies.
+fn small() -> Config {
+    let mut c = device([1, 2, 1], 16, 8, 150);
+    c.run.data = DataMode::Digest;
+    c.power.cut = PowerCut::OnRequest;
+    c.gc.window = 2;
+    c
+}
+
+/// Power is cut after each of the first `steps` steps of a run.
+fn cut_everywhere(config: &Config, load: Load, filled: u32, steps: u64) {
+    for at in 0..steps {
+        let mut run = Cuts::new(config, load, filled);
+        run.run(at);
+        run.cut();
+        run.mount_and_judge(&at);
+        run.read_back();
+    }
+}
+
+#[test]
+fn a_cut_after_every_event_loses_no_acknowledged_page() {
+    cut_everywhere(&small(), Load::MIXED, 150, 900);
+}
+
+#[test]
+fn so_does_one_during_collection_that_follows_a_cut() {
+    for first in (0..700).step_by(41) {
+        for second in 0..120 {
+            let mut run = Cuts::new(&small(), Load::MIXED, 150);
+            run.run(first);
+            run.cut();
+            run.mount_and_judge(&first);
+            run.run(second);
+            run.cut();
+            run.mount_and_judge(&(first, second));
+        }
+    }
+}
+
+#[test]
+fn a_second_cut_inside_every_step_of_the_recovery_changes_nothing() {
+    let mut stopped = 0;
+    for at in (0..900).step_by(3) {
+        let mut steps = 0;
+        loop {
+            let mut run = Cuts::new(&small(), Load::MIXED, 150);
+            run.run(at);
+            run.cut();
+            let again = run.ssd.mount_in_part(steps).expect("it can be recovered");
+            stopped += u64::from(again);
+            run.mount_and_judge(&(at, steps));
+            if !again {
+                break;
+            }
+            steps += 1;
+        }
+    }
+    assert!(stopped > 30, "{stopped} mounts were cut off");
+}
+
+#[test]
+fn a_volatile_buffer_loses_what_no_flush_has_covered_and_nothing_else() {
+    let mut c = small();
+    c.host.write_buffer_pages = 6;
+    cut_everywhere(&c, Load { flush: 8, fua: 15, ..Load::MIXED }, 150, 700);
+}
+
+#[test]
+fn a_protected_buffer_loses_nothing() {
+    let mut c = small();
+    c.host.write_buffer_pages = 6;
+    c.power.buffer = BufferPower::Protected;
+    cut_everywhere(&c, Load { flush: 3, fua: 5, ..Load::MIXED }, 150, 700);
+}
+
+/// Devices whose space, frontiers or way of pages differ; each is cut after each of its steps.
+fn shapes() -> Vec<(&'static str, Config)> {
+    let mut all = Vec::new();
+    let mut c = small();
+    c.alloc.frontiers = Frontiers::Single;
+    c.device.user_pages = 140;
+    all.push(("shared frontiers", c));
+    let mut c = small();
+    (c.device.user_pages, c.gc.reserve, c.gc.window) = (190, 1, 4);
+    all.push(("little room", c));
+    let mut c = small();
+    c.alloc.pool = PoolScope::Device;
+    all.push(("one pool", c));
+    let mut c = device([1, 2, 2], 12, 8, 200);
+    (c.run.data, c.power.cut, c.gc.window) = (DataMode::Digest, PowerCut::OnRequest, 3);
+    (c.alloc.pool, c.alloc.erase_unit) = (PoolScope::Device, EraseUnit::Superblock);
+    c.alloc.placement = rig::named(ssd_core::ftl::place::ALL, "round-robin");
+    all.push(("superblocks", c));
+    let mut c = device([1, 2, 2], 12, 8, 230);
+    (c.run.data, c.power.cut, c.gc.window) = (DataMode::Digest, PowerCut::OnRequest, 3);
+    (c.alloc.pool, c.timing.busy_unit) = (PoolScope::Chip, BusyUnit::Chip);
+    (c.timing.model, c.timing.multi_plane) = (TimingModel::Pipelined, true);
+    all.push(("multi-plane programs", c));
+    let mut c = small();
+    c.gc.path = GcPath::Copyback;
+    all.push(("copy-back", c));
+    let mut c = small();
+    (c.gc.path, c.gc.window) = (GcPath::Selective, 4);
+    c.controller.page_error_probability = 0.3;
+    all.push(("selective path", c));
+    let mut c = small();
+    c.wear.static_threshold = 1;
+    all.push(("wear levelling", c));
+    let mut c = small();
+    c.alloc.frontiers = Frontiers::Streams(2);
+    c.device.user_pages = 130;
+    all.push(("streams", c));
+    let mut c = small();
+    c.gc.victim = rig::victim("fifo");
+    all.push(("fully valid victims", c));
+    all
+}
+
+#[test]
+fn neither_does_a_device_of_another_shape() {
+    for (name, config) in shapes() {
+        cut_everywhere(&config, Load::MIXED, config.device.user_pages, 400);
+        for first in (50..600).step_by(97) {
+            for second in (0..90).step_by(2) {
+                let mut run = Cuts::new(&config, Load::MIXED, config.device.user_pages);
+                run.run(first);
+                run.cut();
+                run.mount_and_judge(&(name, first));
+                run.run(second);
+                run.cut();
+                run.mount_and_judge(&(name, first, second));
+                run.run(60);
+            }
+        }
+    }
+}
+
+#[test]
+fn random_cuts_in_a_long_run_lose_nothing() {
+    let (mut given_up, mut erased) = (0, 0);
+    for (name, config) in shapes() {
+        let mut run = Cuts::new(&config, Load { seed: 3, ..Load::MIXED }, config.device.user_pages);
+        let mut rng = Stream::new(5, "cuts");
+        for cut in 0..150 {
+            // Now and then cut after cut, so that no collection comes to its end.
+            let longest = if cut % 3 == 0 { 400 } else { 25 };
+            run.run(rng.below(longest));
+            run.cut();
+            erased += run.mount_and_judge(&(name, cut)).erases;
+            let pools = (0..run.ssd.ftl.geo.pools).map(PoolId);
+            given_up += pools.filter(|&pool| run.ssd.ftl.space.spares(pool) == 0).count();
+        }
+        assert!(run.completed > 500, "{name}: {} requests completed", run.completed);
+    }
+    assert!(given_up > 50, "the block kept for recovery was needed {given_up} times");
+    assert!(erased > 50, "{erased} blocks were erased by mounts");
+}
+
+/// Checkpoints every `pages` pages written, or only when the NVRAM is nearly full.
+fn with_checkpoints(mut c: Config, pages: u64) -> Config {
+    c.power.checkpoint_bytes = pages * 2048;
+    c
+}
+
+#[test]
+fn checkpoints_change_nothing_of_what_is_found() {
+    for pages in [8, 40] {
+        cut_everywhere(&with_checkpoints(small(), pages), Load::MIXED, 150, 800);
+    }
+    let load = Load { trim: 30, ..Load::MIXED };
+    for (name, config) in shapes() {
+        let config = with_checkpoints(config, 25);
+        let mut run = Cuts::new(&config, load, config.device.user_pages);
+        let (mut rng, mut found) = (Stream::new(9, "cuts"), 0);
+        for cut in 0..150 {
+            run.run(rng.below(300));
+            run.cut();
+            found += run.mount_and_judge(&(name, cut)).checkpoint_pages;
+        }
+        assert!(found > 0, "{name} has mounted with a checkpoint");
+    }
+}
+
+#[test]
+fn records_go_with_a_checkpoint_and_trims_wait_for_room() {
+    let mut c = small();
+    c.power.nvram_bytes = 96;
+    let load = Load { trim: 45, ..Load::MIXED };
+    let mut waited = 0;
+    for at in 0..700 {
+        let mut run = Cuts::new(&c, load, 150);
+        run.trims_wait = true;
+        run.run(at);
+        run.cut();
+        run.mount_and_judge(&at);
+        run.read_back();
+        let power = run.ssd.measured().power;
+        assert!(power.nvram_peak <= 96, "{power:?}");
+        waited = waited.max(power.trims_waited);
+    }
+    assert!(waited > 3, "{waited} TRIMs waited for room");
+    // No order among what is under way together, but all that has completed stays: in long runs as well.
+    let mut run = Cuts::new(&c, Load { depth: 1, ..load }, 150);
+    let mut rng = Stream::new(2, "cuts");
+    for cut in 0..300 {
+        run.run(rng.below(200));
+        run.cut();
+        run.mount_and_judge(&cut);
+    }
+    assert!(run.ssd.measured().power.checkpoints > 20);
+}

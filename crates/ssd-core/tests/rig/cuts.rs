@@ -1,0 +1,207 @@
+//! Power cuts: a closed loop of whole-page requests that knows, apart from the map, what a cut may leave of each page.
+
+use super::PAGE;
+use ssd_core::config::{BufferPower, Config};
+use ssd_core::ftl::Ftl;
+use ssd_core::host::device::Device;
+use ssd_core::host::request::{Op, Request, flags};
+use ssd_core::metrics::report::Recovery;
+use ssd_core::nand::flash::fill_digest;
+use ssd_core::rng::Stream;
+use ssd_core::sim::functional::Functional;
+use ssd_core::sim::ssd::Ssd;
+use ssd_core::units::{Lpn, Nanos};
+use std::collections::BTreeMap;
+
+/// Percent of requests that are TRIMs, reads and flushes; the rest are writes, of which this share is FUA.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    pub(crate) seed: u64,
+    pub(crate) depth: usize,
+    pub(crate) trim: u64,
+    pub(crate) read: u64,
+    pub(crate) flush: u64,
+    pub(crate) fua: u64,
+    /// Pages of the longest request.
+    pub(crate) pages: u64,
+}
+
+impl Load {
+    pub(crate) const MIXED: Load =
+        Load { seed: 1, depth: 4, trim: 15, read: 5, flush: 0, fua: 0, pages: 3 };
+}
+
+/// One change of a page: what it holds afterwards, and by which request.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    digest: u64,
+    request: u64,
+    /// When a cut may no longer undo it.
+    durable: bool,
+}
+
+/// A run that may be cut at any of its steps.
+pub(crate) struct Cuts {
+    pub(crate) ssd: Ssd,
+    load: Load,
+    rng: Stream,
+    user_pages: u64,
+    volatile: bool,
+    /// Of every page, in order of admission; the first one is what the last cut, or the start, left.
+    changes: Vec<Vec<Change>>,
+    /// Admission number of the last page written.
+    sequence: u64,
+    pending: BTreeMap<u64, Request>,
+    /// TRIMs may wait for room, and take effect after requests that arrived later.
+    pub(crate) trims_wait: bool,
+    pub(crate) completed: u64,
+}
+
+impl Cuts {
+    /// A device of `config`, its first `filled` pages written once.
+    pub(crate) fn new(config: &Config, load: Load, filled: u32) -> Cuts {
+        let mut functional = Functional::new(config, Ftl::new(config));
+        if filled > 0 {
+            functional.write_run(Lpn(0), filled, 0).expect("the pages fit");
+        }
+        let sequence = functional.sequence();
+        let mut ssd = Ssd::new(config, functional.ftl, sequence);
+        ssd.audit_every(7);
+        let start = |lpn: u32| {
+            let digest = if lpn < filled { fill_digest(Lpn(lpn), u64::from(lpn) + 1) } else { 0 };
+            vec![Change { digest, request: u64::MAX, durable: true }]
+        };
+        Cuts {
+            ssd,
+            load,
+            rng: Stream::new(load.seed, "power"),
+            user_pages: u64::from(config.device.user_pages),
+            volatile: config.host.write_buffer_pages > 0
+                && config.power.buffer == BufferPower::Volatile,
+            changes: (0..config.device.user_pages).map(start).collect(),
+            sequence,
+            pending: BTreeMap::new(),
+            trims_wait: false,
+            completed: 0,
+        }
+    }
+
+    fn draw(&mut self) -> Request {
+        let Load { trim, read, flush, fua, pages, .. } = self.load;
+        let kind = self.rng.below(100);
+        let count = 1 + self.rng.below(pages);
+        // Half of the requests go to a few pages, so that writes of a page overlap.
+        let space = if self.rng.below(2) == 0 { self.user_pages } else { 8.min(self.user_pages) };
+        let first = self.rng.below(space - count.min(space - 1));
+        let op = match kind {
+            k if k < trim => Op::Trim,
+            k if k < trim + read => Op::Read,
+            k if k < trim + read + flush => return Request::new(Op::Flush, 0, 0),
+            _ => Op::Write,
+        };
+        let request = Request::new(op, first * PAGE, (count * PAGE) as u32);
+        let mut bits = 0;
+        if op == Op::Write && self.rng.below(100) < fua {
+            bits = if self.rng.below(3) == 0 { flags::PREFLUSH } else { flags::FUA };
+        }
+        Request { flags: bits, ..request }
+    }
+
+    fn submit(&mut self, request: Request) {
+        let id = self.ssd.submit(self.ssd.now(), &request, None).expect("a valid request").0;
+        for page in request.sector / PAGE..(request.sector + u64::from(request.sectors)) / PAGE {
+            let digest = match request.op {
+                Op::Write => {
+                    self.sequence += 1;
+                    fill_digest(Lpn(page as u32), self.sequence)
+                }
+                Op::Trim => 0,
+                _ => continue,
+            };
+            let change = Change { digest, request: id, durable: false };
+            self.changes[page as usize].push(change);
+        }
+        self.pending.insert(id, request);
+    }
+
+    /// Keep the queue full and run the next instant, or up to its completions.
+    pub(crate) fn step(&mut self) {
+        while self.pending.len() < self.load.depth {
+            let request = self.draw();
+            self.submit(request);
+        }
+        self.step_only();
+    }
+
+    /// Run the next instant, or up to its completions.
+    fn step_only(&mut self) {
+        let mut done = Vec::new();
+        let next = self.ssd.next_event().expect("requests are under way");
+        self.ssd.run_until(next, &mut done).unwrap_or_else(|e| panic!("{e}"));
+        for c in done {
+            let request = self.pending.remove(&c.id.0).expect("it was submitted");
+            self.completed += 1;
+            let all = self.volatile && (c.op == Op::Flush || request.flags & flags::PREFLUSH != 0);
+            let safe = !self.volatile || request.flags & flags::FUA != 0 || c.op == Op::Trim;
+            for change in self.changes.iter_mut().flatten() {
+                let here = safe && change.request == c.id.0;
+                // A flush covers the writes admitted before it.
+                change.durable |= here || (all && change.request < c.id.0);
+            }
+        }
+    }
+
+    pub(crate) fn run(&mut self, steps: u64) {
+        (0..steps).for_each(|_| self.step());
+    }
+
+    /// Cut the power now.
+    pub(crate) fn cut(&mut self) {
+        let lost = self.ssd.power_cut().expect("power is on").len();
+        assert_eq!(lost, self.pending.len(), "requests that had not completed");
+        self.pending.clear();
+    }
+
+    /// Mount, and compare every page with what the cut may have left.
+    pub(crate) fn mount_and_judge(&mut self, what: &dyn std::fmt::Debug) -> Recovery {
+        let recovery = self.ssd.mount(false).unwrap_or_else(|e| panic!("{what:?}: {e}"));
+        self.ssd.audit().unwrap_or_else(|e| panic!("{what:?}: {e}"));
+        for page in 0..self.user_pages {
+            let lpn = Lpn(page as u32);
+            let digest =
+                self.ssd.page_on_flash(lpn).map_or(0, |ppn| self.ssd.ftl.flash.digest(ppn));
+            let digest = self.ssd.buffered_digest(lpn).unwrap_or(digest);
+            let changes = &mut self.changes[page as usize];
+            let last = changes.iter().rposition(|change| change.durable).expect("the first one is");
+            let mut possible = &changes[last..];
+            if self.trims_wait {
+                // What was under way together may have taken effect in any order.
+                possible = &changes[..];
+            }
+            assert!(
+                possible.iter().any(|change| change.digest == digest),
+                "{what:?}: page {page} holds {digest:016x}, and not one of {possible:x?}"
+            );
+            *changes = vec![Change { digest, request: u64::MAX, durable: true }];
+        }
+        recovery
+    }
+
+    /// Read every page back: the device itself checks the digests as well.
+    pub(crate) fn read_back(&mut self) {
+        for page in 0..self.user_pages {
+            let request = Request::new(Op::Read, page * PAGE, PAGE as u32);
+            let id = self.ssd.submit(self.ssd.now(), &request, None).expect("a valid request");
+            let mut done = Vec::new();
+            while !done.iter().any(|c: &ssd_core::host::request::Completion| c.id == id) {
+                self.ssd.run_until(Nanos::NEVER, &mut done).expect("reads complete");
+            }
+            let [Change { digest, .. }] = self.changes[page as usize][..] else {
+                panic!("page {page} has changed since the mount");
+            };
+            let mixed = digest.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let read = done.iter().find(|c| c.id == id).map(|c| c.digest);
+            assert_eq!(read, Some(mixed), "page {page} read back");
+        }
+    }
+}
