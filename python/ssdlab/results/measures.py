@@ -642,6 +642,9 @@ class Failure:
     """Latencies of reads that completed while the device was degraded."""
     write: LatencyStats
     """Latencies of writes that completed while the device was degraded."""
+
+
+@dataclass(frozen=True)
 class Recovery:
     """One recovery from a power cut."""
 
