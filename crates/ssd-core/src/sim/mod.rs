@@ -16,6 +16,7 @@ mod host_way;
 mod instant;
 mod join;
 mod ledger;
+mod logs;
 mod no_room;
 pub mod power;
 mod raid;
