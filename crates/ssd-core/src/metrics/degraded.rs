@@ -55,6 +55,7 @@ impl Degraded {
     }
 
     /// A request completes.
+    #[cold]
     #[inline(never)]
     pub fn complete(&mut self, op: Op, ns: u64) {
         let at = match op {

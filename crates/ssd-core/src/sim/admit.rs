@@ -122,6 +122,7 @@ impl Ssd {
     }
 
     /// The TRIM of `pages` in request slot `slot` takes effect.
+    #[inline(never)]
     fn trim_pages(&mut self, slot: RequestSlot, pages: Pages) {
         if self.raid.is_some() {
             self.trim_groups(slot, pages);

@@ -60,11 +60,11 @@ impl Ssd {
                 self.commit_copy::<FULL>(slot, (lpn, ppn), moved);
             }
             Work::Erase { pool, .. } => self.erase_ends(slot, pool),
-            Work::HostWrite { part, copies, .. } => {
+            Work::HostWrite { part, .. } => {
                 let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
                 self.program_ends::<FULL>(slot, lpn, ppn);
                 self.commit_host::<FULL>(slot, (lpn, ppn, plane));
-                if FULL && self.front.buffer.is_some() && !copies {
+                if FULL && self.front.buffer.is_some() && !self.array.ops[slot].copies() {
                     self.held_is_on_flash(slot, &parts);
                 } else {
                     self.finish_part_of(part.request, slot, &parts);
@@ -81,15 +81,27 @@ impl Ssd {
                 self.program_ends::<true>(slot, lpn, ppn);
                 self.group_write_ends(slot, update, &parts);
             }
-            Work::GroupTrim { .. } | Work::HostCopy { .. } => {
-                unreachable!("{lpn:?} is on no unit")
-            }
+            Work::RebuildWrite { recovery } => self.rebuild_write_ends(slot, recovery),
+            Work::RecoveryRead { .. }
+            | Work::GroupTrim { .. }
+            | Work::HostCopy { .. }
+            | Work::MetadataProgram
+            | Work::MetadataErase => self.rare_operation_ends(slot, [held_ns, array_ns, bus_ns]),
+        }
+    }
+
+    /// The same of work that few devices have: in line, it would cost the registers of the others.
+    #[inline(never)]
+    fn rare_operation_ends(&mut self, slot: OpSlot, times: [u64; 3]) {
+        let op = &self.array.ops[slot];
+        match op.work {
             Work::RecoveryRead { recovery, .. } => {
-                let parts = self.parts_of(slot, [held_ns, array_ns, bus_ns]);
+                let parts = self.parts_of(slot, times);
                 self.recovery_read_ends(slot, recovery, &parts);
             }
             Work::RebuildWrite { recovery } => self.rebuild_write_ends(slot, recovery),
-            Work::Metadata { .. } => self.metadata_ends(slot),
+            Work::MetadataProgram | Work::MetadataErase => self.metadata_ends(slot),
+            _ => unreachable!("{:?} is on no unit", op.lpn),
         }
     }
 
@@ -183,7 +195,7 @@ impl Ssd {
         self.ftl.settle(ppn);
         if self.gc.agenda.watches_releases() {
             let before = if let Claim::Committed(before) = claim { before } else { None };
-            self.released(before.filter(|&page| !self.ftl.owners.is_valid(page)), ppn);
+            self.released(before, ppn);
         }
         let pool = if FULL { self.ftl.geo.pool_of(plane) } else { PoolId(plane.0) };
         debug_assert_eq!(self.ftl.geo.pool_of(plane), pool, "a pool of several planes");
@@ -239,10 +251,11 @@ impl Ssd {
         }
     }
 
-    /// A program has ended, which may have sealed the block of `written`, and `disowned` has become invalid by it.
+    /// A program has ended, which may have sealed the block of `written`, and `disowned` has lost an owner by it.
     #[inline(never)]
     pub(super) fn released(&mut self, disowned: Option<Ppn>, written: Ppn) {
         debug_assert!(self.gc.agenda.watches_releases(), "no pool waits for a page");
+        let disowned = disowned.filter(|&page| !self.ftl.owners.is_valid(page));
         for ppn in disowned.into_iter().chain([written]) {
             self.gc.agenda.page_released(self.ftl.blocks.pool_of(self.ftl.geo.block_of(ppn)));
         }

@@ -47,6 +47,7 @@ impl Ssd {
 
     /// # Errors
     /// The device does not accept this copy.
+    #[cold]
     #[inline(never)]
     pub(super) fn check_copy(
         &mut self,
@@ -63,6 +64,7 @@ impl Ssd {
     }
 
     /// A copy to `pages` arrives; `data`: its source ranges, which have been checked.
+    #[cold]
     #[inline(never)]
     pub(super) fn admit_copy(
         &mut self,

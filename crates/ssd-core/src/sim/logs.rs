@@ -28,7 +28,7 @@ impl Ssd {
                 op.sequence
             }
             Work::GcWrite(moved) | Work::GcCopyback(moved) => self.ftl.flash.sequence(moved.source),
-            Work::Erase { .. } | Work::Metadata { .. } => 0,
+            Work::Erase { .. } | Work::MetadataProgram | Work::MetadataErase => 0,
             _ => self.ftl.flash.sequence(op.ppn),
         }
     }
@@ -40,7 +40,7 @@ impl Ssd {
         let [bus, array] = phase_times(phases);
         let at = match op.work {
             Work::Erase { first, .. } => first,
-            Work::Metadata { .. } => Ppn(0),
+            Work::MetadataProgram | Work::MetadataErase => Ppn(0),
             _ => op.ppn,
         };
         let request = if op.kind().is_host() { self.request_of(slot) } else { None };
@@ -53,7 +53,8 @@ impl Ssd {
             op: what,
             cause: op.cause(),
             place: match op.work {
-                Work::Metadata { erase } => self.metadata_place(slot, erase),
+                Work::MetadataProgram => self.metadata_place(slot, false),
+                Work::MetadataErase => self.metadata_place(slot, true),
                 _ => self.ftl.geo.place(at),
             },
             lpn: op.lpn.0,

@@ -4,7 +4,7 @@
 //! A buffered page of the same LPN is superseded then and leaves; one that has not entered by then never
 //! will. So the newest data of an LPN are in one slot, whatever became of older ones.
 
-use super::array::op::{OpKind, Work};
+use super::array::op::{Op, OpKind, Work};
 use super::join::Join;
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
@@ -63,7 +63,10 @@ impl Ssd {
             self.array.ops[slot].becomes_rmw_read();
         }
         assert!(here & !whole == 0, "sectors beyond the page: {here:x}");
-        let inside = matches!(old, Entry::Slot(older) if self.held(older).inside);
+        let inside = matches!(
+            old,
+            Entry::Slot(older) if self.passes_buffer(older) && self.held(older).inside
+        );
         let held = BufferedPage { sectors: here, epoch, request: number, fua, inside };
         self.front.buffer.as_mut().expect("there is a buffer").admit(slot, held);
         if let Entry::Slot(older) = old
@@ -77,6 +80,12 @@ impl Ssd {
     /// All sectors of a page.
     pub(crate) fn whole_page(&self) -> u128 {
         sectors((0, 512 << self.ftl.geo.sector_shift))
+    }
+
+    /// Whether the data in `slot` pass through the buffer, and not from page to page for a copy.
+    fn passes_buffer(&self, slot: OpSlot) -> bool {
+        debug_assert_ne!(slot, OpSlot::NONE, "nothing passes through no buffer");
+        passes(&self.array.ops[slot])
     }
 
     fn held(&self, slot: OpSlot) -> BufferedPage {
@@ -144,7 +153,9 @@ impl Ssd {
             if drop {
                 let trimmed =
                     self.ftl.owners.newest(self.array.ops[next.slot].lpn) == Entry::Unmapped;
-                if let Entry::Slot(newer) = self.ftl.owners.newest(self.array.ops[next.slot].lpn) {
+                if let Entry::Slot(newer) = self.ftl.owners.newest(self.array.ops[next.slot].lpn)
+                    && passes(&self.array.ops[newer])
+                {
                     // It was acknowledged, and the newer one has its data.
                     buffer.enter(newer);
                 }
@@ -335,6 +346,10 @@ impl Ssd {
         }
         Ok(())
     }
+}
+
+fn passes(op: &Op) -> bool {
+    matches!(op.kind(), OpKind::HostWrite | OpKind::RmwRead) && !op.copies()
 }
 
 #[cfg(test)]

@@ -121,7 +121,7 @@ pub(crate) struct Moved {
     pub(crate) in_buffer: bool,
 }
 
-/// What an operation is for; the kinds are explained at [`OpKind`].
+/// What an operation is for; the kinds are explained at [`OpKind`], and in the same order: to get the kind costs nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Work {
     HostRead {
@@ -175,10 +175,9 @@ pub(crate) enum Work {
         /// The write of the source.
         root: OpSlot,
     },
-    /// A step of a checkpoint; its number on its plane is in the operation's field for admission numbers.
-    Metadata {
-        erase: bool,
-    },
+    /// Steps of a checkpoint; the number of a step on its plane is in the field for admission numbers.
+    MetadataProgram,
+    MetadataErase,
 }
 
 /// One operation.
@@ -238,8 +237,8 @@ impl Op {
             Work::RecoveryRead { .. } => OpKind::RecoveryRead,
             Work::RebuildWrite { .. } => OpKind::RebuildWrite,
             Work::HostCopy { .. } => OpKind::HostCopy,
-            Work::Metadata { erase: false } => OpKind::MetadataProgram,
-            Work::Metadata { erase: true } => OpKind::MetadataErase,
+            Work::MetadataProgram => OpKind::MetadataProgram,
+            Work::MetadataErase => OpKind::MetadataErase,
         }
     }
 
@@ -407,7 +406,7 @@ impl Op {
             Work::GcRead(_) | Work::GcWrite(_) | Work::GcCopyback(_) | Work::Erase { .. } => {
                 self.job_cause()
             }
-            Work::Metadata { .. } => Cause::Metadata,
+            Work::MetadataProgram | Work::MetadataErase => Cause::Metadata,
         }
     }
 

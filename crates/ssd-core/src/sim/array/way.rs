@@ -128,7 +128,8 @@ impl Array {
             Work::GcCopyback(_)
             | Work::Erase { .. }
             | Work::HostCopy { .. }
-            | Work::Metadata { .. } => None,
+            | Work::MetadataProgram
+            | Work::MetadataErase => None,
         }
     }
 

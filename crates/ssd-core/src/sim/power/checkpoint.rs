@@ -151,7 +151,8 @@ impl Ssd {
         };
         assert!(writing.running < self.ftl.geo.planes, "two operations on {plane:?}");
         writing.running += 1;
-        let mut op = Op::new(Work::Metadata { erase }, Lpn::NONE, plane, self.array.now);
+        let work = if erase { Work::MetadataErase } else { Work::MetadataProgram };
+        let mut op = Op::new(work, Lpn::NONE, plane, self.array.now);
         op.sequence = u64::from(number);
         let slot = self.array.ops.insert(op);
         self.enqueue(slot, W_GC);
@@ -217,7 +218,7 @@ impl Ssd {
     /// Where an operation of the checkpoint is, for the log.
     pub(crate) fn metadata_place(&self, slot: OpSlot, erase: bool) -> PageAddress {
         let op = &self.array.ops[slot];
-        debug_assert!(matches!(op.work, Work::Metadata { .. }), "{slot:?} is no step of one");
+        debug_assert!(op.cause() == Cause::Metadata, "{slot:?} is no step of one");
         let (geo, power) = (&self.ftl.geo, self.power.as_ref().expect("it has checkpoints"));
         let half = power.writing.as_ref().map_or(power.area.half, |writing| writing.half);
         let blocks = power.config.device.blocks_per_plane;
