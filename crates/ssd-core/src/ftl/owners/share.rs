@@ -195,6 +195,7 @@ impl Ftl {
     }
 
     /// `lpn` leaves `page`, of a device that has shared pages. Returns whether others own it.
+    #[cold]
     #[inline(never)]
     pub(super) fn leaves(&mut self, lpn: Lpn, page: Ppn) -> bool {
         let carried = self.flash.lpn(page);
@@ -217,6 +218,7 @@ impl Ftl {
     }
 
     /// All present owners of `source`, those added since it was read too, move to its copy `target`.
+    #[cold]
     #[inline(never)]
     pub(super) fn owners_move(&mut self, source: Ppn, target: Ppn) {
         let (from, to) = (self.flash.lpn(source), self.flash.lpn(target));
@@ -236,6 +238,7 @@ impl Ftl {
 
     /// The further owners of the pages of a block that are copied to as many pages from `first` on; nothing is in
     /// flight, and the addresses of `sources`, which the copies carry, have moved.
+    #[cold]
     #[inline(never)]
     pub(super) fn further_owners_move(&mut self, sources: Owned<'_>, first: Ppn) {
         let Some(side) = &mut self.owners.side else { return };
