@@ -4,14 +4,16 @@
 mod rig;
 
 use rig::storm::{Storm, Weather};
-use rig::{alone, device, filled, finish, free_blocks, whole};
+use rig::{alone, device, filled, finish, free_blocks, named, whole};
 use ssd_core::config::{
     Blocking, BlockingScope, BusyUnit, Config, DataMode, Granularity, GroupReads, LinkDuplex,
     TimingModel,
 };
+use ssd_core::ftl::gc::concurrency;
 use ssd_core::host::device::Device;
 use ssd_core::host::request::Op;
 use ssd_core::metrics::counters::Cause;
+use ssd_core::plug::Value;
 use ssd_core::rng::Stream;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, Nanos, PlaneId};
@@ -157,12 +159,15 @@ fn reads_of_one_page_share_a_reconstruction_and_updates_wait_for_it() {
 fn reads_that_wait_when_collection_begins_avoid_it() {
     let mut c = paper([8, 1, 1], 8, 248);
     c.gc.blocking = Blocking { scope: BlockingScope::Plane, granularity: Granularity::Job };
+    // So that no two chips of a group collect.
+    c.gc.concurrency = named(concurrency::ALL, "rotating").with("k", Value::Int(1));
     let mut ssd = filled(&c);
+    ssd.audit_every(5_000);
     let mut rng = Stream::new(4, "begins");
     let user = u64::from(ssd.ftl.geo.user_pages);
     let plane_of = |ssd: &Ssd, lpn| ssd.ftl.geo.plane_of(ssd.page_on_flash(lpn).expect("filled"));
     let mut met = 0;
-    for _ in 0..4_000 {
+    for _ in 0..1_000 {
         // The update reads for 25 us and programs until 225 us; then it opens a block, and its chip may collect.
         let written = Lpn(rng.below(user) as u32);
         let chip = plane_of(&ssd, written);
@@ -185,7 +190,7 @@ fn reads_that_wait_when_collection_begins_avoid_it() {
         assert!(slowest.unwrap() <= 125_000 + 3 * READ, "{read:?} take {slowest:?} ns");
         met += u64::from(ssd.measured().raid.reconstructed > before);
     }
-    assert!(met > 10, "collection began {met} times in front of reads");
+    assert!(met > 3, "collection began {met} times in front of reads");
     let m = ssd.measured();
     assert_eq!(m.read_parts.total(), m.latencies.of(Op::Read).histogram.sum());
     ssd.audit().unwrap();
