@@ -355,40 +355,39 @@ def to_json(done: Beyond) -> str:
 
 _ARRIVALS = ", ".join(f"{us} us ({name})" for name, us in INTERVALS_US.items())
 ABOUT = (
-    "In a drive whose chips form parity groups, a read can avoid a chip that collects: its page is"
+    "A read can avoid a chip that collects if chips form parity groups: its page is"
     " computed from the others of its group (`raid.reads`). That works for every read if never more"
     " than one chip of a group collects (`rotating`). The aim: with both, p99.9 of reads is at most"
     f" {AIM:g} times that of the same drive and requests without any collection. Published by"
     f" others: {PUBLISHED}.",
     f"The drive is `{PRESET}` on {CHANNELS * CHIPS} chips in groups of 8: read 25 us, program 200"
     " us, erase 1.5 ms; a chip that collects does nothing else until the block is erased. 68 % of"
-    " the raw flash is live. Without collection the same drive has six times the blocks, which no"
+    " the flash is live. Without collection the same drive has six times the blocks, which no"
     " run uses up. Synthetic requests arrive at half the rate that the slower drive, `rotating`,"
-    f" sustains: on average one every {_ARRIVALS}. Uniform and Zipf requests are 70 % reads. Drive,"
-    " load and workloads were chosen before both rules were run together; the reasons are at the"
-    " top of `python/ssdlab/reproduce/raid_beyond.py`.",
+    f" sustains: on average every {_ARRIVALS}. Uniform and Zipf requests are 70 % reads. Drive,"
+    " load and workloads were chosen before both rules were run together, see"
+    " `python/ssdlab/reproduce/raid_beyond.py`.",
     "The ratio is p99.9 of reads over that without collection: the geometric mean over seeds, with"
     " its 95 % interval. The aim is reached if the upper end is within it, and left open if the"
-    " interval holds it. All other numbers are means over seeds. Intervals of all numbers are in"
-    " `report.html`, the numbers of each seed in `reproduction.json`.",
+    " interval holds it. Other numbers are means over seeds, with intervals in `report.html`.",
 )
 AFTERWARDS = (
     "This order was not part of the first choice. In the order of the preset, reads with both"
     " rules still met a queue: writes that have waited for the collection of their chip run when"
     " it ends, and reads that arrive then wait behind them. If that is the reason, the tail must"
-    " vanish when reads of the host go before all other operations of their chip. If reads waited"
-    " for collection itself, the order would change nothing, since a chip that collects is closed"
-    " to all. All lines, that without collection too, were run again with"
+    " vanish when reads go before all other operations of their chip. If reads waited for"
+    " collection itself, the order would change nothing: a chip that collects is closed to all. So"
+    " all lines were run again, that without collection too, with"
     ' `sched.order = "read-first"`.'
 )
 LEFT = (
     "A read goes to a chip that collects if an update holds the lock of its group, both when the"
     " read arrives and when collection begins. Updates keep the lock while they wait for room,"
     " which is long in the bursts of RocksDB. A reconstruction could run beside such an update, as"
-    " nothing is committed before its end; the simulator does not do so yet, so no run has tested"
-    " whether this explains the tail that is left there.",
+    " nothing is committed before its end. The simulator does not do so, so this is untested."
+    "",
     "Writes pay: under `rotating` a chip waits for its turn even at its reserve, and p99.9 of"
-    " writes rises where the load is even. Nothing here shortens writes under collection.",
+    " writes rises where the load is even.",
 )
 
 
