@@ -83,6 +83,9 @@ def run_command(
         raise typer.Exit(INTERRUPTED) from None
 
 
+QUICK_HELP = "With --preset-matrix or --raid-beyond: use a smaller device."
+
+
 @app.command("compare")
 def compare_command(
     configs: Annotated[
@@ -109,9 +112,7 @@ def compare_command(
     ] = False,
     quick: Annotated[
         bool,
-        typer.Option(
-            "--quick", help="With --preset-matrix or --raid-beyond: use a smaller device."
-        ),
+        typer.Option("--quick", help=QUICK_HELP),
     ] = False,
     sets: Sets = None,
     unit: Unit = None,
