@@ -86,6 +86,8 @@ papers: build ## make the papers' evaluations and write docs/papers; half an hou
 	    cp runs/reproduce-$$paper/reproduction.md docs/papers/$$paper.md || exit; done
 	$(BIN)/ssdlab compare --preset-matrix --out runs/preset-matrix
 	cp runs/preset-matrix/reproduction.md docs/papers/combined.md
+	$(BIN)/ssdlab compare --raid-beyond --out runs/raid-beyond
+	cp runs/raid-beyond/reproduction.md docs/papers/raid-beyond.md
 
 site: docs .venv/checks.stamp ## build the documentation into the folder site
 	$(BIN)/sphinx-build -W --keep-going --quiet --fresh-env --write-all -d target/doctrees -c docs . site

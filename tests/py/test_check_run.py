@@ -187,7 +187,36 @@ def selective() -> Run:
     return Run(report, parse(OP_HEADER, ops), [], parse(STATE_HEADER, state))
 
 
-@pytest.mark.parametrize("make", [three_operations, collection, selective])
+def degraded() -> Run:
+    """A group of two chips: a write, the failure of its chip, a degraded read, the rebuild."""
+    ops = """
+        program,host,0,0,0,0,0,5,1,0,0,0,250,0,50,50,250
+        program,parity,1,0,0,0,0,13,1,0,0,0,250,0,50,50,250
+        read,reconstruct,1,0,0,0,0,13,1,1,300,300,400,375,400,300,375
+        read,rebuild,1,0,0,0,0,13,1,,520,520,620,595,620,520,595
+        program,rebuild,0,0,0,0,0,5,1,,620,620,870,620,670,670,870
+    """
+    requests = """
+        0,0,0,write,5,1,0,250,0,200,50,0,0,
+        1,0,0,read,5,1,300,420,20,75,25,0,0,ab12
+    """
+    run = three_operations()
+    run.ops, run.requests = parse(OP_HEADER, ops), parse(REQUEST_HEADER, requests)
+    report = run.report
+    report["config"]["raid"] = {"group": 2}
+    report["flash"] = {
+        "reads": {"reconstruct": 1, "rebuild": 1},
+        "programs": {"host": 1, "parity": 1, "rebuild": 1},
+        "erases": 0,
+    }
+    report["waf"] = {"total": 3.0, "host": 1.0, "parity": 1.0, "rebuild": 1.0}
+    report["raid"] = {"failure": {"chips": [0], "failed_at": [280], "replaced_at": [500]}}
+    report["device"] |= {"user_pages": 8, "valid_pages": 2, "erase_max": 0, "erase_mean": 0.0}
+    report["device"]["utilisation"] = {"chip": [0.25, 0.225], "channel": [0.05, 0.05]}
+    return run
+
+
+@pytest.mark.parametrize("make", [three_operations, collection, selective, degraded])
 def test_sound_runs_pass(make: Callable[[], Run], tmp_path: Path) -> None:
     make().write(tmp_path)
     assert checked(tmp_path)[0] == 0, checked(tmp_path)[1]
@@ -361,6 +390,28 @@ BROKEN_SELECTIVE: list[tuple[str, Callable[[Run], None]]] = [
 ]
 
 
+def updated_while_computed(run: Run) -> None:
+    """Another write of the group programs before its degraded read has ended."""
+    ops = """
+        program,host,0,0,1,0,0,5,2,2,390,390,640,390,440,440,640
+        program,parity,1,0,1,0,0,13,2,2,390,390,640,390,440,440,640
+    """
+    run.ops[3:3] = parse(OP_HEADER, ops)
+
+
+BROKEN_DEGRADED: list[tuple[str, Callable[[Run], None]]] = [
+    # No spare comes, or only after the rebuild has begun, or another chip has failed.
+    ("failed-chip ops.csv.zst:6:", report_value("raid.failure.replaced_at", [0])),
+    ("failed-chip ops.csv.zst:6:", report_value("raid.failure.replaced_at", [621])),
+    ("failed-chip ops.csv.zst:4:", report_value("raid.failure.chips", [1])),
+    # What is computed is read while the update of its group runs.
+    ("parity-lock ops.csv.zst:4:", op_value(2, start=249, queued=249)),
+    ("parity-lock ops.csv.zst:5:", updated_while_computed),
+    # An older version than the one that was lost.
+    ("rebuild ops.csv.zst:6:", op_value(4, sequence=0)),
+]
+
+
 def assert_caught(run: Run, line: str, folder: Path) -> None:
     run.write(folder)
     code, out, errors = checked(folder)
@@ -390,6 +441,15 @@ def test_broken_selective_path_is_caught(
     line: str, damage: Callable[[Run], None], tmp_path: Path
 ) -> None:
     run = selective()
+    damage(run)
+    assert_caught(run, line, tmp_path)
+
+
+@pytest.mark.parametrize(("line", "damage"), BROKEN_DEGRADED)
+def test_broken_degraded_run_is_caught(
+    line: str, damage: Callable[[Run], None], tmp_path: Path
+) -> None:
+    run = degraded()
     damage(run)
     assert_caught(run, line, tmp_path)
 

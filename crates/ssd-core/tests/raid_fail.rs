@@ -152,6 +152,41 @@ fn a_rebuild_reads_the_others_once_and_programs_each_lost_page_once() {
 }
 
 #[test]
+fn updates_that_share_only_a_missing_chip_do_not_wait_for_each_other() {
+    let mut c = paper([4, 1, 1], 4, 248);
+    c.raid.fail = vec![fails(3, 1_000)];
+    let mut ssd = degraded(&c);
+    // Updates of them program one page and nothing on the missing chip, where their parity is at home.
+    let at_home = |ssd: &Ssd, chip: u32| -> Vec<Lpn> {
+        let groups = ssd.ftl.parity_groups();
+        let there = |&lpn: &Lpn| {
+            let parity = groups.parity(groups.group_of(lpn));
+            groups.home(lpn).0 == chip && ssd.ftl.is_lost(parity)
+        };
+        (0..c.device.user_pages).map(Lpn).filter(there).collect()
+    };
+    let (crowded, free) = (at_home(&ssd, 0), at_home(&ssd, 1));
+    let data = ssd.ftl.parity_groups().data_pages();
+    let group = |lpn: Lpn| lpn.0 / data;
+    let mut waited = 0;
+    for round in 0..8 {
+        let (at, lpn) = (Nanos(ssd.now().0 + 1_000_000), free[round]);
+        let before = ssd.measured().raid.waited_for_room;
+        for other in crowded.iter().filter(|&&other| group(other) != group(lpn)) {
+            ssd.submit(at, &whole(Op::Write, other.0, 1), None).unwrap();
+        }
+        let id = ssd.submit(Nanos(at.0 + 1_000), &whole(Op::Write, lpn.0, 1), None).unwrap();
+        let done = finish(&mut ssd).unwrap();
+        let took = done.iter().find(|c| c.id == id).expect("it completes").at.0 - at.0 - 1_000;
+        assert_eq!(took, PROGRAM, "round {round}");
+        waited += ssd.measured().raid.waited_for_room - before;
+        ssd.run_until(Nanos(ssd.now().0 + 100_000_000), &mut Vec::new()).unwrap();
+    }
+    assert!(waited > 50, "{waited} updates waited for room");
+    ssd.audit().unwrap();
+}
+
+#[test]
 fn a_rebuild_goes_no_faster_than_its_rate() {
     let mut c = paper([4, 1, 1], 4, 64);
     c.raid.fail = vec![fails(1, 1_000)];

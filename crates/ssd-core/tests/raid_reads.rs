@@ -4,11 +4,16 @@
 mod rig;
 
 use rig::storm::{Storm, Weather};
-use rig::{alone, device, filled, finish, free_blocks, whole};
-use ssd_core::config::{BusyUnit, Config, DataMode, GroupReads, LinkDuplex, TimingModel};
+use rig::{alone, device, filled, finish, free_blocks, named, whole};
+use ssd_core::config::{
+    Blocking, BlockingScope, BusyUnit, Config, DataMode, Granularity, GroupReads, LinkDuplex,
+    TimingModel,
+};
+use ssd_core::ftl::gc::concurrency;
 use ssd_core::host::device::Device;
 use ssd_core::host::request::Op;
 use ssd_core::metrics::counters::Cause;
+use ssd_core::plug::Value;
 use ssd_core::rng::Stream;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, Nanos, PlaneId};
@@ -148,6 +153,47 @@ fn reads_of_one_page_share_a_reconstruction_and_updates_wait_for_it() {
     assert_eq!((m.raid.reconstructed, m.raid.reconstructions), (2, 1));
     assert_eq!(m.flash.reads[Cause::Reconstruct.at()], 3);
     assert_eq!(m.read_parts.total(), m.latencies.of(Op::Read).histogram.sum());
+}
+
+#[test]
+fn reads_that_wait_when_collection_begins_avoid_it() {
+    let mut c = paper([8, 1, 1], 8, 248);
+    c.gc.blocking = Blocking { scope: BlockingScope::Plane, granularity: Granularity::Job };
+    // So that no two chips of a group collect.
+    c.gc.concurrency = named(concurrency::ALL, "rotating").with("k", Value::Int(1));
+    let mut ssd = filled(&c);
+    ssd.audit_every(5_000);
+    let mut rng = Stream::new(4, "begins");
+    let user = u64::from(ssd.ftl.geo.user_pages);
+    let plane_of = |ssd: &Ssd, lpn| ssd.ftl.geo.plane_of(ssd.page_on_flash(lpn).expect("filled"));
+    let mut met = 0;
+    for _ in 0..1_000 {
+        // The update reads for 25 us and programs until 225 us; then it opens a block, and its chip may collect.
+        let written = Lpn(rng.below(user) as u32);
+        let chip = plane_of(&ssd, written);
+        let groups = ssd.ftl.parity_groups();
+        let others = std::iter::repeat_with(|| Lpn(rng.below(user) as u32));
+        let is_there = |&lpn: &Lpn| {
+            plane_of(&ssd, lpn) == chip && groups.group_of(lpn) != groups.group_of(written)
+        };
+        let read: Vec<Lpn> = others.filter(is_there).take(3).collect();
+        let (at, before) = (ssd.now(), ssd.measured().raid.reconstructed);
+        ssd.submit(at, &whole(Op::Write, written.0, 1), None).unwrap();
+        let later = Nanos(at.0 + 100_000);
+        let ids: Vec<_> = read
+            .iter()
+            .map(|lpn| ssd.submit(later, &whole(Op::Read, lpn.0, 1), None))
+            .map(Result::unwrap)
+            .collect();
+        let done = finish(&mut ssd).unwrap();
+        let slowest = done.iter().filter(|c| ids.contains(&c.id)).map(|c| c.at.0 - later.0).max();
+        assert!(slowest.unwrap() <= 125_000 + 3 * READ, "{read:?} take {slowest:?} ns");
+        met += u64::from(ssd.measured().raid.reconstructed > before);
+    }
+    assert!(met > 3, "collection began {met} times in front of reads");
+    let m = ssd.measured();
+    assert_eq!(m.read_parts.total(), m.latencies.of(Op::Read).histogram.sum());
+    ssd.audit().unwrap();
 }
 
 #[test]

@@ -83,6 +83,9 @@ def run_command(
         raise typer.Exit(INTERRUPTED) from None
 
 
+QUICK_HELP = "With --preset-matrix or --raid-beyond: use a smaller device."
+
+
 @app.command("compare")
 def compare_command(
     configs: Annotated[
@@ -100,9 +103,17 @@ def compare_command(
             help="Combine the papers' policies on one device, over all workloads.",
         ),
     ] = False,
+    raid_beyond: Annotated[
+        bool,
+        typer.Option(
+            "--raid-beyond",
+            help="Compare reads under collection of a drive with parity to those without any.",
+        ),
+    ] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="With --preset-matrix: use a smaller device.")
-    ] = (False),
+        bool,
+        typer.Option("--quick", help=QUICK_HELP),
+    ] = False,
     sets: Sets = None,
     unit: Unit = None,
     page_size: PageSize = None,
@@ -126,16 +137,16 @@ def compare_command(
 ) -> None:
     """Simulate the same work under several configurations, side by side."""
     values = read_as(sets, unit, page_size, sort)
-    if preset_matrix:
+    if preset_matrix or raid_beyond:
+        which = "--preset-matrix" if preset_matrix else "--raid-beyond"
         said_seeds = seed is not None or seeds is not None
-        if configs or traces or values or vary or force or no_html or said_seeds:
-            raise ConfigError(
-                ["--preset-matrix accepts only --quick, --jobs, --out, --json and --quiet"]
-            )
-        _matrix(quick, jobs, out, json_, quiet)
+        others = configs or traces or values or vary or force or no_html or said_seeds
+        if others or (preset_matrix and raid_beyond):
+            raise ConfigError([f"{which} accepts only --quick, --jobs, --out, --json and --quiet"])
+        (_matrix if preset_matrix else _raid_beyond)(quick, jobs, out, json_, quiet)
         return
     if quick:
-        raise ConfigError(["--quick: only with --preset-matrix"])
+        raise ConfigError(["--quick: only with --preset-matrix or --raid-beyond"])
     planned = plan(
         configs or [],
         traces=traces or [],
@@ -155,6 +166,17 @@ def _matrix(quick: bool, jobs: int | None, out: Path | None, json_: bool, quiet:
     done = combined.combined(quick=quick, jobs=jobs, out=out, progress=not quiet)
     if json_ or not quiet:
         put(combined.to_json(done) if json_ else "\n".join([*combined.verdict(done), ""]))
+    end(done.folder, done.failures, done.interrupted, quiet)
+
+
+def _raid_beyond(quick: bool, jobs: int | None, out: Path | None, json_: bool, quiet: bool) -> None:
+    """Run the lines of reads under collection and print the verdict."""
+    from ssdlab.reproduce import raid_beyond  # needs numpy, which is slow to import
+
+    done = raid_beyond.raid_beyond(quick=quick, jobs=jobs, out=out, progress=not quiet)
+    if json_ or not quiet:
+        text = raid_beyond.to_json(done) if json_ else "\n".join([*raid_beyond.verdict(done), ""])
+        put(text)
     end(done.folder, done.failures, done.interrupted, quiet)
 
 

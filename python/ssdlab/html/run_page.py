@@ -63,6 +63,7 @@ def run_page(report: Report, folder: Path | None = None, since: int | None = Non
         Section("numbers", "Headline", _headline(report) + warnings_box(report.warnings)),
         Section("latency", "Latency", _latencies(report) + _plots(report, latency_figures)),
         Section("device", "Device over time", _plots(report, device_figures)),
+        Section("failure", "Failed chips", _failure(report)),
         Section("collection", "Collection and wear", _collection(report)),
         Section("timeline", "Timeline", _timeline(report, folder, since)),
     ]
@@ -203,6 +204,39 @@ def _latencies(report: Report) -> str:
     if parts:
         text += table(["", *PARTS.values()], parts, "Mean latency by part")
     return text
+
+
+def _failure(report: Report) -> str:
+    """What the failure of chips cost; nothing if none has failed."""
+    failure = None if report.raid is None else report.raid.failure
+    if failure is None:
+        return ""
+
+    def when(ns: int) -> str:
+        return escape(on_page(duration(ns))) if ns else "never"
+
+    columns = zip(failure.chips, failure.failed_at, failure.replaced_at, strict=True)
+    chips = [(f"chip {chip}", [when(failed), when(spare)]) for chip, failed, spare in columns]
+    text = table(["", "failed", "spare in its place"], chips, "Failed chips")
+    names = {
+        "degraded": "time degraded",
+        "pages_lost": "pages lost with their chip",
+        "pages_rebuilt": "pages rebuilt",
+        "pages_left": "pages left at the end",
+        "pages_not_programmed": "pages not programmed",
+    }
+    numbers = _numbers(report, tuple(f"raid.failure.{key}" for key in names))
+    gone = f"{len(failure.gone):,}"
+    text += table(
+        ["", *names.values(), "pages gone for good"], [("", [*numbers, gone])], "Their pages"
+    )
+    rows = []
+    for op in ("read", "write"):
+        if getattr(failure, op).count:
+            keys = tuple(f"raid.failure.{op}.{name}" for name in STATISTICS)
+            rows.append((op, _numbers(report, keys)))
+    head = ["", *(name.replace("_", ".").replace("ci95", "± 95 %") for name in STATISTICS)]
+    return text + (table(head, rows, "Latency while the device was degraded") if rows else "")
 
 
 def _collection(report: Report) -> str:

@@ -21,6 +21,7 @@ pub fn text(report: &Report) -> String {
     flash(report, &mut out);
     collection(report, &mut out);
     device(report, &mut out);
+    failure(report, &mut out);
     steady_and_speed(report, &mut out);
     warnings(report, &mut out);
     // Rows end with padding where their last cell is empty.
@@ -315,6 +316,44 @@ fn device(r: &Report, out: &mut String) {
             "  pending       {} requests mean, {} at most",
             significant(mean),
             count(r.little.peak_in_system)
+        );
+    }
+}
+
+/// Chips that have failed, what became of their pages, and what reads and writes took meanwhile.
+fn failure(r: &Report, out: &mut String) {
+    let Some(f) = r.raid.as_ref().and_then(|raid| raid.failure.as_ref()) else { return };
+    line!(out, "");
+    for ((chip, &failed), &replaced) in f.chips.iter().zip(&f.failed_at).zip(&f.replaced_at) {
+        let spare = match replaced {
+            0 => "no spare took its place".to_owned(),
+            at => format!("a spare took its place at {}", duration(at as f64)),
+        };
+        let text = format!("chip {chip} at {}; {spare}", duration(failed as f64));
+        wrapped("failed chip     ", &text, out);
+    }
+    line!(out, "  degraded      {} of the measurement", duration(f.degraded as f64));
+    let pages = format!(
+        "{} lost with their chip, {} rebuilt, {} left at the end; {} not programmed",
+        count(f.pages_lost),
+        count(f.pages_rebuilt),
+        count(f.pages_left),
+        count(f.pages_not_programmed)
+    );
+    wrapped("  pages         ", &pages, out);
+    if let Some(first) = f.gone.first() {
+        let gone = f.gone.len() as u64;
+        line!(out, "  GONE          {} pages of the host, LPN {first} first", count(gone));
+    }
+    for (op, s) in [("read", &f.read), ("write", &f.write)].into_iter().filter(|s| s.1.count > 0) {
+        let [mean, p99, max] = [s.mean, s.p99.map(|ns| ns as f64), s.max.map(|ns| ns as f64)];
+        line!(
+            out,
+            "  {op:<14}{} while degraded: {} mean, {} p99, {} max",
+            count(s.count),
+            duration_or_dash(mean),
+            duration_or_dash(p99),
+            duration_or_dash(max)
         );
     }
 }

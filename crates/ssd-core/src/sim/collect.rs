@@ -147,6 +147,9 @@ impl Ssd {
         // A job may need less room than has been reserved for any job.
         self.wake_pool(pool);
         self.advance::<true>(pool, None);
+        if self.recovers {
+            self.reads_avoid_collection(pool);
+        }
     }
 
     fn count_victim(&mut self, choice: Choice, foreground: bool) {

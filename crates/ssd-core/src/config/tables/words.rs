@@ -195,7 +195,8 @@ crate::word_enum! {
     GroupReads {
         /// Where the page is, also if its chip collects.
         Home = "home",
-        /// From the other pages of the group, if its chip collects and no other chip of the group does.
+        /// From the other pages of the group, if its chip collects and no other chip of the group does; decided when
+        /// the read arrives, and when collection begins in front of it.
         ReconstructIfBusy = "reconstruct-if-busy",
     }
 }

@@ -161,7 +161,7 @@ impl Ssd {
     }
 
     /// Take `found` out of `queue`, whatever runs on `unit`.
-    fn take_out(&mut self, unit: usize, queue: usize, found: Found) {
+    pub(super) fn take_out(&mut self, unit: usize, queue: usize, found: Found) {
         debug_assert_ne!(self.array.units[unit].running, found.slot, "{:?} runs", found.slot);
         self.take(unit, queue, found);
         if self.array.leave_queue(unit, found.slot) {

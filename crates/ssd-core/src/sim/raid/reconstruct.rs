@@ -21,9 +21,10 @@ use crate::sched::order::R_HOST;
 use crate::sim::array::event::Timer;
 use crate::sim::array::op::{Op, Work};
 use crate::sim::complete::deliver;
+use crate::sim::dispatch::Found;
 use crate::sim::join::Join;
 use crate::sim::ssd::{Ssd, fail};
-use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, RecoverySlot};
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RecoverySlot};
 
 impl Raid {
     /// Whether an update of `group` has begun.
@@ -57,7 +58,7 @@ impl Ssd {
         let collects = |page: Ppn| {
             let unit = self.ftl.geo.unit_of(self.ftl.geo.plane_of(page));
             let mut pools = self.ftl.geo.pools_of_unit(unit);
-            pools.any(|pool| self.gc.collects(crate::units::PoolId(pool)))
+            pools.any(|pool| self.gc.collects(PoolId(pool)))
         };
         if !collects(page) {
             return false;
@@ -74,6 +75,39 @@ impl Ssd {
                 Some(page) => !collects(page),
                 None => !self.ftl.is_lost(other),
             })
+    }
+
+    /// A job of collection has begun on the chip of `pool`: the reads of the host that wait there are computed, as far
+    /// as that is better.
+    #[inline(never)]
+    pub(in crate::sim) fn reads_avoid_collection(&mut self, pool: PoolId) {
+        debug_assert!(self.gc.collects(pool), "{pool:?} does not collect");
+        let Some(raid) = self.raid.as_deref() else { return };
+        if !raid.recoveries.around_collection {
+            return;
+        }
+        let plane = self.ftl.geo.planes_of_pool(pool).next().expect("a pool has planes");
+        let unit = self.ftl.geo.unit_of(PlaneId(plane)).at();
+        let (mut before, mut slot) = (OpSlot::NONE, self.array.units[unit].head(R_HOST));
+        while slot != OpSlot::NONE {
+            let Op { next, plane, lpn, .. } = self.array.ops[slot];
+            let avoids = matches!(self.array.ops[slot].work, Work::HostRead { .. })
+                && match self.ftl.owners.newest(lpn) {
+                    Entry::Page(page) => {
+                        self.ftl.geo.unit_of(self.ftl.geo.plane_of(page)).at() == unit
+                            && self.is_better_computed(lpn, page)
+                    }
+                    Entry::Slot(_) | Entry::Unmapped => false,
+                };
+            if avoids {
+                self.take_out(unit, R_HOST, Found { before, slot, plane });
+                // The others of its group are on other chips: nothing joins this queue.
+                self.recover(slot);
+            } else {
+                before = slot;
+            }
+            slot = next;
+        }
     }
 
     /// The read in `slot`, which waits nowhere, finds no page on flash.

@@ -190,13 +190,16 @@ impl Ssd {
         while let Some(update) = waiting.pop_front() {
             let raid = self.raid.as_deref().expect("a device with parity");
             let is_wanted = |plane| raid.wanted[self.ftl.geo.pool_of(plane).at()];
-            let behind = raid.at(update).homes().any(is_wanted);
+            let lost = self.ftl.lost.as_deref();
+            // A missing chip has no room that anybody waits for.
+            let behind = raid.at(update).homes().any(|p| !Lost::misses(lost, p) && is_wanted(p));
             if !behind && self.hold_room(update) {
                 self.program_update(update);
                 continue;
             }
+            let lost = self.ftl.lost.as_deref();
             let Raid { updates, wanted, .. } = self.raid.as_deref_mut().expect("with parity");
-            for plane in updates[update.at()].homes() {
+            for plane in updates[update.at()].homes().filter(|&p| !Lost::misses(lost, p)) {
                 wanted[self.ftl.geo.pool_of(plane).at()] = true;
             }
             still.push_back(update);
