@@ -159,6 +159,9 @@ impl Ssd {
         match (op.work, &self.ledger.content) {
             (Work::GcWrite(moved) | Work::GcCopyback(moved), _) => {
                 self.ftl.flash.copy(moved.source, op.ppn);
+                if self.power.is_some() {
+                    self.ftl.flash.set_sequence(op.ppn, op.sequence);
+                }
             }
             (_, Some(content)) => {
                 self.ftl.flash.store(op.ppn, op.sequence, content.of_slot(slot));
@@ -222,6 +225,9 @@ impl Ssd {
         let relocated = self.ftl.relocate(source, target, lpn);
         if relocated {
             if FULL {
+                if self.power.is_some() {
+                    self.write_records();
+                }
                 self.wake_readers(source);
                 self.gc.held.hold(pool, target);
             }

@@ -54,9 +54,12 @@ impl Ssd {
         let power = self.power.as_mut().expect("seen");
         if !protected {
             power.nvram.cut(now);
+            power.backlog.clear();
         }
         power.writing = None;
         power.waiting.clear();
+        power.unrecorded.clear();
+        power.erases.clear();
         (power.off_since, power.outside_since) = (Some(now), now);
         (power.withdrawn, power.saved) = (withdrawn, saved);
         self.forget_all();
