@@ -386,6 +386,11 @@ impl Ssd {
         while let Some(slot) = self.front.epochs.next_flush() {
             let waits = !self.front.requests.at(slot).parts.is_done();
             assert!(waits, "the request of a flush has completed before it");
+            if self.power.is_some() && self.copies.is_some() {
+                // A write that it covers may have been replaced by a copy or a TRIM.
+                self.ends_when_recorded(slot, self.array.now);
+                continue;
+            }
             let waited = self.array.now - self.front.requests.at(slot).arrival;
             let parts = Parts { queue_ns: waited.0, ..Parts::default() };
             self.part_ends(slot, &parts);

@@ -51,6 +51,10 @@ impl Newest {
                 if before == NONE || !image.covers(ftl, Ppn(before)) {
                     continue;
                 }
+                // Of a superblock a member may have been erased alone, and closed by a mount since.
+                if ftl.flash.is_torn(Ppn(before)) || ftl.flash.is_lost(Ppn(before)) {
+                    continue;
+                }
                 let trimmed = trims.0.get(lpn.at()).is_some_and(|&last| last > 0);
                 if trimmed {
                     compared.push(before);
