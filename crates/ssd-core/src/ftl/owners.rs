@@ -30,9 +30,9 @@ use super::immediate::Owned;
 use super::map::{Entry, Map};
 use super::validity::Validity;
 use crate::units::{BlockId, Lpn, OpSlot, Ppn};
-use share::Side;
 pub use recorded::Recorded;
 pub use share::Shared;
+use share::Side;
 
 /// Which logical pages own which physical pages.
 #[derive(Clone)]

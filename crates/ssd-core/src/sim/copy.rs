@@ -222,8 +222,11 @@ impl Ssd {
         }
         debug_assert!(self.ftl.owners.is_newest(lpn, heir), "{lpn:?} is not admitted");
         debug_assert_ne!(root, heir, "{lpn:?} waits for itself");
-        if let Entry::Slot(older) = older {
-            self.trim_held(older);
+        match older {
+            // It may have been acknowledged, and the copy has not: a cut must not lose both.
+            Entry::Slot(older) if self.power.is_some() => self.put_out(older),
+            Entry::Slot(older) => self.trim_held(older),
+            Entry::Page(_) | Entry::Unmapped => {}
         }
     }
 

@@ -113,8 +113,7 @@ impl Cuts {
 
     /// A copy to these pages from others, often ones with writes under way; `newest[destination] = newest[source]`.
     fn submit_copy(&mut self, request: Request) {
-        let (first, count) =
-            (request.sector / PAGE, u64::from(request.sectors) / PAGE);
+        let (first, count) = (request.sector / PAGE, u64::from(request.sectors) / PAGE);
         let from = loop {
             let space = if self.rng.below(2) == 0 { self.user_pages } else { 16 };
             let from = self.rng.below(space.min(self.user_pages) - count + 1);
@@ -130,8 +129,10 @@ impl Cuts {
             // The source may be trimmed later than this copy is admitted, if TRIMs wait.
             let newest = source.len() - 1;
             let seen = &source[if self.trims_wait { 0 } else { newest }..];
-            let copies: Vec<Change> =
-                seen.iter().map(|c| Change { digest: c.digest, request: id, durable: false }).collect();
+            let copies: Vec<Change> = seen
+                .iter()
+                .map(|c| Change { digest: c.digest, request: id, durable: false })
+                .collect();
             self.changes[(first + page) as usize].extend(copies);
         }
         self.pending.insert(id, request);
@@ -175,7 +176,9 @@ impl Cuts {
             let request = self.pending.remove(&c.id.0).expect("it was submitted");
             self.completed += 1;
             let all = self.volatile && (c.op == Op::Flush || request.flags & flags::PREFLUSH != 0);
-            let safe = !self.volatile || request.flags & flags::FUA != 0 || matches!(c.op, Op::Trim | Op::Copy);
+            let safe = !self.volatile
+                || request.flags & flags::FUA != 0
+                || matches!(c.op, Op::Trim | Op::Copy);
             for change in self.changes.iter_mut().flatten() {
                 let here = safe && change.request == c.id.0;
                 // A flush covers the writes admitted before it.

@@ -130,7 +130,9 @@ impl Ssd {
             .ops
             .live()
             .flat_map(|op| match op.work {
-                Work::HostWrite { .. } | Work::RmwRead { .. } => [Some((op.lpn, op.sequence)), None],
+                Work::HostWrite { .. } | Work::RmwRead { .. } => {
+                    [Some((op.lpn, op.sequence)), None]
+                }
                 Work::GcRead(moved) | Work::GcWrite(moved) | Work::GcCopyback(moved) => {
                     // Of a page with several owners the copy carries any, or the LPN of the page if all have left.
                     let flash = &self.ftl.flash;
@@ -227,9 +229,7 @@ impl Ssd {
         let bytes = power.config.power.checkpoint_bytes;
         let written =
             (self.front.sequence - power.checkpointed) * u64::from(power.config.device.page_bytes);
-        !power.waiting.is_empty()
-            || !power.backlog.is_empty()
-            || (bytes > 0 && written >= bytes)
+        !power.waiting.is_empty() || !power.backlog.is_empty() || (bytes > 0 && written >= bytes)
     }
 
     /// Where an operation of the checkpoint is, for the log.

@@ -78,7 +78,8 @@ impl Ssd {
         let power = self.power.as_ref().expect("the caller has checked");
         assert!(power.off_since.is_some(), "a device with power is mounted");
         assert!(self.at_rest(), "operations run without power");
-        let records: Vec<Record> = power.nvram.records().chain(power.backlog.iter().copied()).collect();
+        let records: Vec<Record> =
+            power.nvram.records().chain(power.backlog.iter().copied()).collect();
         self.ftl.lose_power(&power.config);
         let image = power.area.current.as_deref();
         self.ftl.recover(&power.config, &self.plugs, &records, image, steps)
