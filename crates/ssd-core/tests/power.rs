@@ -6,7 +6,7 @@ use rig::cuts::{Cuts, Load};
 use rig::device;
 use ssd_core::config::{
     BufferPower, BusyUnit, Config, DataMode, EraseUnit, Frontiers, GcPath, PoolScope, PowerCut,
-    TimingModel,
+    RemapMode, TimingModel,
 };
 use ssd_core::rng::Stream;
 use ssd_core::units::PoolId;
@@ -222,4 +222,116 @@ fn records_go_with_a_checkpoint_and_trims_wait_for_room() {
         run.mount_and_judge(&cut);
     }
     assert!(run.ssd.measured().power.checkpoints > 20);
+}
+
+const COPIES: Load = Load { copy: 35, ..Load::MIXED };
+const MODES: [RemapMode; 2] = [RemapMode::Share, RemapMode::Copy];
+
+/// A device that remaps, with one pool: a shared page stays in the pool of its source.
+fn remaps(mut c: Config, mode: RemapMode) -> Config {
+    (c.remap.mode, c.alloc.pool) = (mode, PoolScope::Device);
+    c
+}
+
+#[test]
+fn a_cut_after_every_event_loses_no_owner() {
+    for mode in MODES {
+        cut_everywhere(&remaps(small(), mode), COPIES, 150, 900);
+    }
+}
+
+#[test]
+fn so_does_one_during_collection_of_shared_pages_that_follows_a_cut() {
+    for mode in MODES {
+        for first in (0..700).step_by(61) {
+            for second in 0..120 {
+                let mut run = Cuts::new(&remaps(small(), mode), COPIES, 150);
+                run.run(first);
+                run.cut();
+                run.mount_and_judge(&(mode, first));
+                run.run(second);
+                run.cut();
+                run.mount_and_judge(&(mode, first, second));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_second_cut_inside_every_step_of_the_recovery_of_owners_changes_nothing() {
+    let mut stopped = 0;
+    for at in (0..900).step_by(3) {
+        let mut steps = 0;
+        loop {
+            let mut run = Cuts::new(&remaps(small(), RemapMode::Share), COPIES, 150);
+            run.run(at);
+            run.cut();
+            let again = run.ssd.mount_in_part(steps).expect("it can be recovered");
+            stopped += u64::from(again);
+            run.mount_and_judge(&(at, steps));
+            if !again {
+                break;
+            }
+            steps += 1;
+        }
+    }
+    assert!(stopped > 10, "{stopped} mounts were cut off");
+}
+
+#[test]
+fn owners_survive_with_the_smallest_nvram_and_with_checkpoints() {
+    for bytes in [64, 96, 4096] {
+        let mut c = remaps(small(), RemapMode::Share);
+        (c.power.nvram_bytes, c.power.checkpoint_bytes) = (bytes, 0);
+        for at in (0..800).step_by(2) {
+            let mut run = Cuts::new(&c, COPIES, 150);
+            run.trims_wait = true;
+            run.run(at);
+            run.cut();
+            run.mount_and_judge(&(bytes, at));
+            run.read_back();
+            assert!(run.ssd.measured().power.nvram_peak <= bytes, "{bytes} B of NVRAM");
+        }
+        // One request at a time: all that has completed stays, and nothing waits behind others.
+        let mut run = Cuts::new(&c, Load { depth: 1, ..COPIES }, 150);
+        let mut rng = Stream::new(7, "cuts");
+        for cut in 0..300 {
+            run.run(rng.below(200));
+            run.cut();
+            run.mount_and_judge(&(bytes, cut));
+        }
+        assert!(run.ssd.measured().power.checkpoints > 5, "{bytes} B: no checkpoint");
+    }
+    cut_everywhere(&with_checkpoints(remaps(small(), RemapMode::Share), 8), COPIES, 150, 800);
+}
+
+#[test]
+fn owners_survive_with_a_write_buffer() {
+    for buffer in [BufferPower::Volatile, BufferPower::Protected] {
+        let mut c = remaps(small(), RemapMode::Share);
+        (c.host.write_buffer_pages, c.power.buffer) = (6, buffer);
+        cut_everywhere(&c, Load { flush: 8, fua: 15, ..COPIES }, 150, 700);
+    }
+}
+
+#[test]
+fn random_cuts_in_a_long_run_lose_no_owner() {
+    for (name, config) in shapes() {
+        for (mode, pages) in [(RemapMode::Share, 0), (RemapMode::Share, 40), (RemapMode::Copy, 0)] {
+            let mut config = config.clone();
+            config.remap.mode = mode;
+            config.alloc.pool = PoolScope::Device;
+            config.power.checkpoint_bytes = pages * 2048;
+            let load = Load { seed: 4, ..COPIES };
+            let mut run = Cuts::new(&config, load, config.device.user_pages);
+            let mut rng = Stream::new(6, "cuts");
+            for cut in 0..150 {
+                let longest = if cut % 3 == 0 { 400 } else { 25 };
+                run.run(rng.below(longest));
+                run.cut();
+                run.mount_and_judge(&(name, mode, cut));
+            }
+            assert!(run.completed > 500, "{name}: {} requests completed", run.completed);
+        }
+    }
 }

@@ -85,6 +85,8 @@ pub struct Ftl {
     landed: u64,
     /// Where power may be cut, by in-flight slot: writes of its LPN up to this admission number are trimmed.
     floors: Option<Vec<u64>>,
+    /// Owners that only records tell, where power may be cut and pages are shared.
+    recorded: Option<Box<owners::Recorded>>,
     rng: Stream,
     shape: Shape,
 }
@@ -123,6 +125,7 @@ impl Ftl {
             lost: Lost::new(config, &geo).map(Box::new),
             landed: 0,
             floors: (!config.power.is_off()).then(Vec::new),
+            recorded: (!config.power.is_off() && !config.remap.is_off()).then(Box::default),
             rng: Stream::new(config.run.seed, "victim"),
             shape: Shape::of(config),
             blocks,

@@ -17,6 +17,7 @@
 
 mod in_group;
 mod load;
+mod recorded;
 mod restored;
 mod share;
 mod side_table;
@@ -29,8 +30,9 @@ use super::immediate::Owned;
 use super::map::{Entry, Map};
 use super::validity::Validity;
 use crate::units::{BlockId, Lpn, OpSlot, Ppn};
+pub use recorded::Recorded;
+pub use share::Shared;
 use share::Side;
-pub use share::{OwnerChange, Shared};
 
 /// Which logical pages own which physical pages.
 #[derive(Clone)]
@@ -323,6 +325,7 @@ impl Ftl {
             self.disown(ppn, lpn);
         }
         self.owners.map.set(lpn, Entry::Unmapped);
+        self.is_told_by_its_page(lpn);
         debug_assert!(
             self.owners.shares() || committed.is_none_or(|p| !self.owners.is_valid(p)),
             "{lpn:?} keeps a page"

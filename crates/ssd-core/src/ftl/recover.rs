@@ -94,6 +94,7 @@ impl Ftl {
         self.space = Space::new(&self.geo, config);
         self.wear = Wear::new(config, &self.geo);
         self.floors = Some(Vec::new());
+        self.recorded = self.recorded.is_some().then(Box::default);
         (self.seals, self.landed, self.policy_declines) = (0, 0, false);
         let blocks = &mut self.blocks;
         blocks.valid.fill(0);
@@ -135,8 +136,12 @@ impl Ftl {
             }
         }
         let newest = Newest::of(self, records, image, &mut found);
-        self.owners.load(&newest.valid(self.geo.pages), self.flash.lpns(), &[]).expect("one page each");
-        found.mapped = self.owners.valid_pages();
+        let (valid, shared) = (newest.valid(self.geo.pages), newest.shared(self));
+        self.owners.load(&valid, self.flash.lpns(), &shared).expect("one page each");
+        if let Some(recorded) = &mut self.recorded {
+            recorded.sequences = newest.copied;
+        }
+        found.mapped = self.owners.mapped();
         assert!(found.mapped <= u64::from(self.geo.user_pages), "more pages than addresses");
         for pool in (0..self.geo.pools).map(PoolId) {
             self.keep_one_erased(pool, &mut found, steps)?;

@@ -200,6 +200,14 @@ impl Flash {
         }
     }
 
+    /// The data in a page just programmed have another admission number than those it was copied from.
+    pub(crate) fn set_sequence(&mut self, ppn: Ppn, sequence: u64) {
+        debug_assert!(!self.is_torn(ppn), "{ppn:?} is being programmed");
+        if let Some(all) = &mut self.sequence {
+            all[ppn.at()] = sequence;
+        }
+    }
+
     /// Whether contents or sequence numbers are kept.
     #[inline(always)]
     #[must_use]

@@ -1,10 +1,12 @@
 //! The NVRAM: a small memory that survives a power cut, with the records of what the flash alone does not tell.
 
-use crate::units::{Lpn, Nanos};
+use crate::units::{Lpn, Nanos, Ppn};
 use std::collections::VecDeque;
 
-/// Bytes of a record.
-pub const RECORD_BYTES: u64 = 16;
+/// Bytes of the record of a TRIM.
+pub const TRIM_BYTES: u64 = 16;
+/// Bytes of the record of an owner.
+pub const SHARE_BYTES: u64 = 32;
 /// Bytes that are written at once.
 const LINE_BYTES: u64 = 64;
 
@@ -20,14 +22,46 @@ pub enum Record {
         /// Admission number of the last page admitted before.
         sequence: u64,
     },
+    /// The data of this logical page are on a page that was programmed for another one, or for older data of its own.
+    Share {
+        /// The logical page.
+        lpn: Lpn,
+        /// Where its data are.
+        page: Ppn,
+        /// Admission number of the copy that made it an owner.
+        sequence: u64,
+        /// What the out-of-band area of the page held: with another LPN or number the record is stale.
+        carried: (Lpn, u64),
+    },
 }
 
 impl Record {
     /// Whether it ends the life of data of `lpn` with admission number `sequence`.
     #[must_use]
     pub fn ends(&self, lpn: Lpn, sequence: u64) -> bool {
-        let Record::Trim { first, pages, sequence: last } = *self;
-        (first.0..first.0 + pages).contains(&lpn.0) && sequence <= last
+        match *self {
+            Record::Trim { first, pages, sequence: last } => {
+                (first.0..first.0 + pages).contains(&lpn.0) && sequence <= last
+            }
+            Record::Share { .. } => false,
+        }
+    }
+
+    /// Its size.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        match self {
+            Record::Trim { .. } => TRIM_BYTES,
+            Record::Share { .. } => SHARE_BYTES,
+        }
+    }
+
+    /// Its admission number.
+    #[must_use]
+    pub const fn sequence(&self) -> u64 {
+        match *self {
+            Record::Trim { sequence, .. } | Record::Share { sequence, .. } => sequence,
+        }
     }
 }
 
@@ -38,6 +72,8 @@ pub struct Nvram {
     line_ns: u64,
     /// In the order of their writing, each with the time from which on it survives a cut.
     records: VecDeque<(Nanos, Record)>,
+    /// Bytes used.
+    used: u64,
     /// Most bytes used so far.
     peak: u64,
 }
@@ -46,14 +82,14 @@ impl Nvram {
     /// Empty memory of `bytes`, of which 64 take `line_ns`.
     #[must_use]
     pub fn new(bytes: u64, line_ns: u64) -> Nvram {
-        assert!(bytes >= RECORD_BYTES, "the config layer has checked that a record fits");
-        Nvram { bytes, line_ns, records: VecDeque::new(), peak: 0 }
+        assert!(bytes >= SHARE_BYTES, "the config layer has checked that a record fits");
+        Nvram { bytes, line_ns, records: VecDeque::new(), used: 0, peak: 0 }
     }
 
     /// Bytes used.
     #[must_use]
     pub fn used(&self) -> u64 {
-        self.records.len() as u64 * RECORD_BYTES
+        self.used
     }
 
     /// Most bytes used so far.
@@ -62,16 +98,16 @@ impl Nvram {
         self.peak
     }
 
-    /// Whether a record fits.
+    /// Whether a record of `bytes` fits.
     #[must_use]
-    pub fn has_room(&self) -> bool {
-        self.used() + RECORD_BYTES <= self.bytes
+    pub fn has_room(&self, bytes: u64) -> bool {
+        self.used + bytes <= self.bytes
     }
 
     /// Whether three quarters are used.
     #[must_use]
     pub fn is_crowded(&self) -> bool {
-        (self.used() + RECORD_BYTES) * 4 > self.bytes * 3
+        (self.used + TRIM_BYTES) * 4 > self.bytes * 3
     }
 
     /// When all records so far survive a cut.
@@ -82,16 +118,18 @@ impl Nvram {
 
     /// Write `record` from `now` on. Returns the time from which on it survives a cut.
     pub fn write(&mut self, now: Nanos, record: Record) -> Nanos {
-        assert!(self.has_room(), "the NVRAM is full");
+        assert!(self.has_room(record.bytes()), "the NVRAM is full");
         let at = Nanos(now.max(self.safe_at()).0 + self.line_ns);
         self.records.push_back((at, record));
-        self.peak = self.peak.max(self.used());
+        self.used += record.bytes();
+        self.peak = self.peak.max(self.used);
         at
     }
 
     /// Power is cut at `now`: what has not been written to the end is lost.
     pub(crate) fn cut(&mut self, now: Nanos) {
         self.records.retain(|&(at, _)| at <= now);
+        self.count_bytes();
     }
 
     /// Time to read all records.
@@ -124,6 +162,12 @@ impl Nvram {
             seen += 1;
             seen > count || stays(record)
         });
+        self.count_bytes();
+    }
+
+    fn count_bytes(&mut self) {
+        self.used = self.records.iter().map(|(_, record)| record.bytes()).sum();
+        debug_assert!(self.used <= self.bytes, "{} bytes of {}", self.used, self.bytes);
     }
 }
 
@@ -158,7 +202,7 @@ mod tests {
         for at in 0..4 {
             nvram.write(Nanos(at), trim(at as u32, at));
         }
-        assert!(!nvram.has_room() && nvram.is_crowded());
+        assert!(!nvram.has_room(TRIM_BYTES) && nvram.is_crowded());
         nvram.clean(3, |record| record.ends(Lpn(1), 1));
         assert_eq!(nvram.records().collect::<Vec<_>>(), [trim(1, 1), trim(3, 3)]);
     }

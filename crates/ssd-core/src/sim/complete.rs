@@ -159,6 +159,9 @@ impl Ssd {
         match (op.work, &self.ledger.content) {
             (Work::GcWrite(moved) | Work::GcCopyback(moved), _) => {
                 self.ftl.flash.copy(moved.source, op.ppn);
+                if self.power.is_some() {
+                    self.ftl.flash.set_sequence(op.ppn, op.sequence);
+                }
             }
             (_, Some(content)) => {
                 self.ftl.flash.store(op.ppn, op.sequence, content.of_slot(slot));
@@ -222,6 +225,9 @@ impl Ssd {
         let relocated = self.ftl.relocate(source, target, lpn);
         if relocated {
             if FULL {
+                if self.power.is_some() {
+                    self.write_records();
+                }
                 self.wake_readers(source);
                 self.gc.held.hold(pool, target);
             }
@@ -380,6 +386,11 @@ impl Ssd {
         while let Some(slot) = self.front.epochs.next_flush() {
             let waits = !self.front.requests.at(slot).parts.is_done();
             assert!(waits, "the request of a flush has completed before it");
+            if self.power.is_some() && self.copies.is_some() {
+                // A write that it covers may have been replaced by a copy or a TRIM.
+                self.ends_when_recorded(slot, self.array.now);
+                continue;
+            }
             let waited = self.array.now - self.front.requests.at(slot).arrival;
             let parts = Parts { queue_ns: waited.0, ..Parts::default() };
             self.part_ends(slot, &parts);

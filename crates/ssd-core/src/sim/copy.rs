@@ -17,6 +17,7 @@ use crate::host::copy;
 use crate::host::device::DeviceError;
 use crate::host::request::{Op as HostOp, Request};
 use crate::metrics::counters::Parts;
+use crate::nand::nvram::Record;
 use crate::sched::order::R_HOST;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn};
 use std::collections::BTreeMap;
@@ -87,7 +88,22 @@ impl Ssd {
             let (part, lpn) = (Part { request: slot, number }, Lpn(pages.first + number));
             self.copy_page(part, lpn, source, request.stream);
         }
-        self.finish_later(slot);
+        if self.power.is_some() {
+            self.write_records();
+            self.ends_when_recorded(slot, self.array.now);
+        } else {
+            self.finish_later(slot);
+        }
+    }
+
+    /// `lpn` is the copy of a page without data.
+    fn unmap_with_record(&mut self, lpn: Lpn) {
+        debug_assert!(self.copies.is_some(), "{lpn:?} is the destination of no copy");
+        self.front.sequence += u64::from(self.power.is_some());
+        if self.unmap(lpn) && self.power.is_some() {
+            let sequence = self.front.sequence;
+            self.ftl.add_record(Record::Trim { first: lpn, pages: 1, sequence });
+        }
     }
 
     fn copy_page(&mut self, part: Part, lpn: Lpn, source: Lpn, stream: u8) {
@@ -98,7 +114,7 @@ impl Ssd {
         match self.ftl.owners.newest(source) {
             Entry::Unmapped => {
                 self.ledger.measured.remap.unmapped += 1;
-                self.unmap(lpn);
+                self.unmap_with_record(lpn);
             }
             Entry::Page(page) => {
                 self.share_page(lpn, page);
@@ -118,6 +134,13 @@ impl Ssd {
     fn share_page(&mut self, lpn: Lpn, page: Ppn) {
         debug_assert!(self.ftl.owners.is_valid(page), "{lpn:?} is to share old data");
         let shared = self.ftl.share(lpn, page);
+        if self.power.is_some() {
+            let copy = self.copies.as_ref().is_some_and(|copies| copies.mode == RemapMode::Copy);
+            // In the mode `copy` the page of its own has the same data, and the same number.
+            self.front.sequence += u64::from(!copy);
+            let sequence = self.front.sequence + u64::from(copy);
+            self.ftl.record_owner(lpn, page, sequence);
+        }
         debug_assert_eq!(self.ftl.owners.newest(lpn), Entry::Page(page), "{lpn:?} is elsewhere");
         if let Some(before) = shared.before {
             self.page_left(before);
@@ -148,6 +171,7 @@ impl Ssd {
             content.carry(slot, self.ftl.flash.payload(page));
         }
         let under = self.ftl.admit(lpn, slot);
+        self.ftl.note_floor(slot, Entry::Page(page), self.front.sequence);
         debug_assert_eq!(under, Some(page), "{lpn:?} does not keep the page of its source");
         debug_assert!(self.ftl.owners.is_newest(lpn, slot), "{lpn:?} is not admitted");
         self.front.requests.get(part.request).parts.add(1);
@@ -178,7 +202,7 @@ impl Ssd {
         let older = self.ftl.owners.newest(lpn);
         let mut op = self.host_op(Work::HostCopy { part, root, stream }, lpn, PlaneId(0));
         let copies = self.copies.as_mut().expect("the device copies");
-        if copies.mode == RemapMode::Copy {
+        if copies.mode == RemapMode::Copy || self.power.is_some() {
             self.front.sequence += 1;
             op.sequence = self.front.sequence;
         }
@@ -193,10 +217,16 @@ impl Ssd {
         if let Some(page) = self.ftl.admit(lpn, heir) {
             self.wake_readers(page);
         }
+        if self.power.is_some() {
+            self.ftl.note_floor(heir, older, self.front.sequence);
+        }
         debug_assert!(self.ftl.owners.is_newest(lpn, heir), "{lpn:?} is not admitted");
         debug_assert_ne!(root, heir, "{lpn:?} waits for itself");
-        if let Entry::Slot(older) = older {
-            self.trim_held(older);
+        match older {
+            // It may have been acknowledged, and the copy has not: a cut must not lose both.
+            Entry::Slot(older) if self.power.is_some() => self.put_out(older),
+            Entry::Slot(older) => self.trim_held(older),
+            Entry::Page(_) | Entry::Unmapped => {}
         }
     }
 
@@ -216,7 +246,13 @@ impl Ssd {
         let live: Vec<bool> = heirs.iter().map(live).collect();
         debug_assert!(!live.is_empty(), "a list of no heirs");
         debug_assert!(!self.ftl.flash.is_torn(page), "{page:?} is being programmed");
-        let (claim, left) = self.ftl.claim_with((lpn, slot, page), &heirs, under);
+        let (claim, left) = if self.power.is_some() {
+            let number = |&(lpn, heir): &(Lpn, OpSlot)| (lpn, heir, self.array.ops[heir].sequence);
+            let heirs: Vec<(Lpn, OpSlot, u64)> = heirs.iter().map(number).collect();
+            self.ftl.claim_with_under_cuts((lpn, slot, page), &heirs, under)
+        } else {
+            self.ftl.claim_with((lpn, slot, page), &heirs, under)
+        };
         self.ftl.settle(page);
         debug_assert!(
             self.ftl.owners.is_valid(page) || !live.contains(&true),
@@ -228,6 +264,9 @@ impl Ssd {
         left.into_iter().for_each(|before| self.page_left(before));
         if self.gc.agenda.watches_releases() {
             self.released(None, page);
+        }
+        if self.power.is_some() {
+            self.write_records();
         }
         let pool = self.ftl.geo.pool_of(plane);
         let opened = self.ftl.space.take_opened(pool);
@@ -248,6 +287,9 @@ impl Ssd {
         let request = self.array.ops[heir].part().request;
         debug_assert!(self.front.requests.at(request).arrival <= self.array.now, "not arrived");
         self.array.ops.remove(heir);
+        if self.power.is_some() {
+            return self.ends_when_recorded(request, self.array.now);
+        }
         let waited = self.array.now - self.front.requests.at(request).arrival;
         self.part_ends(request, &Parts { queue_ns: waited.0, ..Parts::default() });
     }

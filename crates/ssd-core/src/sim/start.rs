@@ -356,6 +356,9 @@ impl Ssd {
         (op.plane, op.ppn) = (plane, ppn);
         if FULL {
             op.lpn = self.ftl.heir(moved.source);
+            if self.power.is_some() {
+                op.sequence = self.ftl.owner_sequence(op.lpn, moved.source);
+            }
         }
         self.ftl.space.job_pages_done(pool, stream, 1);
         if FULL {

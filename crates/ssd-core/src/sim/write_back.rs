@@ -137,8 +137,13 @@ impl Ssd {
         {
             let superseded = !self.ftl.owners.is_newest(self.array.ops[next.slot].lpn, next.slot);
             let held = self.held(next.slot);
-            let must_be_on_flash =
-                held.fua || self.front.epochs.ended(held.epoch) || self.has_heirs(next.slot);
+            let newest = self.ftl.owners.newest(self.array.ops[next.slot].lpn);
+            // It may have been acknowledged, and the copy has not: a cut must not lose both.
+            let copied_over = matches!(newest, Entry::Slot(newer) if !self.passes_buffer(newer));
+            let must_be_on_flash = held.fua
+                || self.front.epochs.ended(held.epoch)
+                || self.has_heirs(next.slot)
+                || (copied_over && self.power.is_some());
             let buffer = self.front.buffer.as_mut().expect("seen");
             let drop = superseded && !must_be_on_flash;
             if !drop && !buffer.has_room() {
@@ -227,7 +232,8 @@ impl Ssd {
         debug_assert_ne!(sequence, 0, "{slot:?} has not been admitted");
         if buffer.forget(sequence) {
             buffer.pass_through();
-            debug_assert!(self.has_heirs(slot), "{slot:?} is evicted for nobody");
+            let for_others = self.has_heirs(slot) || self.power.is_some();
+            debug_assert!(for_others, "{slot:?} is evicted for nobody");
             self.evict(slot);
         }
     }

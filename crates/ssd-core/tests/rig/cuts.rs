@@ -3,6 +3,7 @@
 use super::PAGE;
 use ssd_core::config::{BufferPower, Config};
 use ssd_core::ftl::Ftl;
+use ssd_core::host::copy::{SourceRange, encode};
 use ssd_core::host::device::Device;
 use ssd_core::host::request::{Op, Request, flags};
 use ssd_core::metrics::report::Recovery;
@@ -21,6 +22,8 @@ pub(crate) struct Load {
     pub(crate) trim: u64,
     pub(crate) read: u64,
     pub(crate) flush: u64,
+    /// On a device that remaps.
+    pub(crate) copy: u64,
     pub(crate) fua: u64,
     /// Pages of the longest request.
     pub(crate) pages: u64,
@@ -28,7 +31,7 @@ pub(crate) struct Load {
 
 impl Load {
     pub(crate) const MIXED: Load =
-        Load { seed: 1, depth: 4, trim: 15, read: 5, flush: 0, fua: 0, pages: 3 };
+        Load { seed: 1, depth: 4, trim: 15, read: 5, flush: 0, copy: 0, fua: 0, pages: 3 };
 }
 
 /// One change of a page: what it holds afterwards, and by which request.
@@ -87,7 +90,7 @@ impl Cuts {
     }
 
     fn draw(&mut self) -> Request {
-        let Load { trim, read, flush, fua, pages, .. } = self.load;
+        let Load { trim, read, flush, copy, fua, pages, .. } = self.load;
         let kind = self.rng.below(100);
         let count = 1 + self.rng.below(pages);
         // Half of the requests go to a few pages, so that writes of a page overlap.
@@ -97,6 +100,7 @@ impl Cuts {
             k if k < trim => Op::Trim,
             k if k < trim + read => Op::Read,
             k if k < trim + read + flush => return Request::new(Op::Flush, 0, 0),
+            k if k < trim + read + flush + copy => Op::Copy,
             _ => Op::Write,
         };
         let request = Request::new(op, first * PAGE, (count * PAGE) as u32);
@@ -107,7 +111,37 @@ impl Cuts {
         Request { flags: bits, ..request }
     }
 
+    /// A copy to these pages from others, often ones with writes under way; `newest[destination] = newest[source]`.
+    fn submit_copy(&mut self, request: Request) {
+        let (first, count) = (request.sector / PAGE, u64::from(request.sectors) / PAGE);
+        let from = loop {
+            let space = if self.rng.below(2) == 0 { self.user_pages } else { 16 };
+            let from = self.rng.below(space.min(self.user_pages) - count + 1);
+            if from + count <= first || first + count <= from {
+                break from;
+            }
+        };
+        let data = encode(&[SourceRange { sector: from * PAGE, sectors: count * PAGE }]);
+        let id = self.ssd.submit(self.ssd.now(), &request, Some(&data)).expect("a valid copy").0;
+        for page in 0..count {
+            self.sequence += 1;
+            let source = &self.changes[(from + page) as usize];
+            // The source may be trimmed later than this copy is admitted, if TRIMs wait.
+            let newest = source.len() - 1;
+            let seen = &source[if self.trims_wait { 0 } else { newest }..];
+            let copies: Vec<Change> = seen
+                .iter()
+                .map(|c| Change { digest: c.digest, request: id, durable: false })
+                .collect();
+            self.changes[(first + page) as usize].extend(copies);
+        }
+        self.pending.insert(id, request);
+    }
+
     fn submit(&mut self, request: Request) {
+        if request.op == Op::Copy {
+            return self.submit_copy(request);
+        }
         let id = self.ssd.submit(self.ssd.now(), &request, None).expect("a valid request").0;
         for page in request.sector / PAGE..(request.sector + u64::from(request.sectors)) / PAGE {
             let digest = match request.op {
@@ -142,7 +176,9 @@ impl Cuts {
             let request = self.pending.remove(&c.id.0).expect("it was submitted");
             self.completed += 1;
             let all = self.volatile && (c.op == Op::Flush || request.flags & flags::PREFLUSH != 0);
-            let safe = !self.volatile || request.flags & flags::FUA != 0 || c.op == Op::Trim;
+            let safe = !self.volatile
+                || request.flags & flags::FUA != 0
+                || matches!(c.op, Op::Trim | Op::Copy);
             for change in self.changes.iter_mut().flatten() {
                 let here = safe && change.request == c.id.0;
                 // A flush covers the writes admitted before it.

@@ -11,15 +11,6 @@ pub(super) fn with_parity(config: &Config) -> Option<String> {
     })
 }
 
-/// Owners beyond the first are not recorded.
-pub(super) fn with_remap(config: &Config) -> Option<String> {
-    (!config.power.is_off() && !config.remap.is_off()).then(|| {
-        "power cuts with copies are not modelled yet (the further owners of a page would have to be recorded): set \
-         remap.mode = \"off\", or power.cut = \"never\""
-            .to_string()
-    })
-}
-
 /// An erase that is repeated could be the last one of its block.
 pub(super) fn with_endurance(config: &Config) -> Option<String> {
     (!config.power.is_off() && config.wear.endurance > 0).then(|| {

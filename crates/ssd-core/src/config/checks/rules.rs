@@ -51,7 +51,6 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
     ),
     check(&["gc.concurrency", "raid.group"], raid::rotation),
     check(&["power.cut", "raid.group"], power::with_parity),
-    check(&["power.cut", "remap.mode"], power::with_remap),
     check(&["power.cut", "wear.endurance"], power::with_endurance),
     check(&["power.cut", "run.mode"], power::without_time),
     check(

@@ -10,25 +10,6 @@ use crate::ftl::immediate::Owned;
 use crate::ftl::map::Entry;
 use crate::units::{BlockId, Lpn, OpSlot, Ppn};
 
-/// A change of owners that no out-of-band area tells: a device that survives power cuts has to record it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OwnerChange {
-    /// `lpn` owns the page, which was programmed for another LPN.
-    Gained {
-        /// The new owner.
-        lpn: Lpn,
-        /// Its page.
-        page: Ppn,
-    },
-    /// `lpn` no longer owns the page, which has other owners.
-    Lost {
-        /// The owner that has left.
-        lpn: Lpn,
-        /// The page.
-        page: Ppn,
-    },
-}
-
 /// What became of the page before that of an LPN that now shares another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shared {
@@ -116,12 +97,6 @@ impl Ftl {
         self.owners.of(page, carried).next().unwrap_or(carried)
     }
 
-    /// The owners of pages change in a way that no out-of-band area tells. **The seam for persistence**: a record of
-    /// each change is to be written here, and durable before the block of the page that it replaces is erased.
-    fn owners_change(&mut self, change: OwnerChange) {
-        let _ = change;
-    }
-
     /// `lpn` gets the page of another LPN: its newest data, committed or not, are replaced as by a TRIM.
     pub fn share(&mut self, lpn: Lpn, page: Ppn) -> Shared {
         assert!(
@@ -178,7 +153,7 @@ impl Ftl {
     }
 
     /// `lpn`, which the map has put on `page`, is one of its owners.
-    fn gains(&mut self, lpn: Lpn, page: Ppn) {
+    pub(super) fn gains(&mut self, lpn: Lpn, page: Ppn) {
         debug_assert!(!self.flash.is_torn(page), "{page:?} is being programmed");
         debug_assert_eq!(self.owners.committed(lpn), Some(page), "{lpn:?} is elsewhere");
         let side = self.owners.side.get_or_insert_default();
@@ -191,7 +166,6 @@ impl Ftl {
             self.owners.mark(page, self.geo.block_of(page), &mut self.blocks);
             self.owners.valid_pages += 1;
         }
-        self.owners_change(OwnerChange::Gained { lpn, page });
     }
 
     /// `lpn` leaves `page`, of a device that has shared pages. Returns whether others own it.
@@ -212,7 +186,6 @@ impl Ftl {
         if stays {
             assert!(side.further > 0, "{page:?} has further owners, and no page has");
             side.further -= 1;
-            self.owners_change(OwnerChange::Lost { lpn, page });
         }
         stays
     }
@@ -224,6 +197,7 @@ impl Ftl {
         let (from, to) = (self.flash.lpn(source), self.flash.lpn(target));
         debug_assert_ne!(source, target, "{source:?} is copied to itself");
         let first = self.owners.owns(from, source).then_some(from);
+        self.record_owners_moved(source, target);
         let Some(side) = &mut self.owners.side else { return };
         let further = side.table.take_all(source);
         assert!(first.is_some() || !further.is_empty(), "valid {source:?} has no owner");

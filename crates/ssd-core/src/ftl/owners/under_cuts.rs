@@ -31,7 +31,7 @@ impl Ftl {
             Entry::Slot(newest) => {
                 let here = self.owners.under(newest);
                 sequence > floors[newest.at()]
-                    && here.is_none_or(|page| self.flash.sequence(page) < sequence)
+                    && here.is_none_or(|page| self.owner_sequence(lpn, page) < sequence)
             }
             Entry::Page(_) | Entry::Unmapped => false,
         }
@@ -46,7 +46,7 @@ impl Ftl {
         match self.owners.newest(lpn) {
             Entry::Slot(newer) if newer != slot => {
                 let before = self.owners.under(newer);
-                let is_newest = before.is_none_or(|page| self.flash.sequence(page) < sequence);
+                let is_newest = before.is_none_or(|page| self.owner_sequence(lpn, page) < sequence);
                 if !is_newest || sequence <= floors[newer.at()] {
                     self.lost_page(self.geo.block_of(ppn));
                     return Claim::Overtaken;
@@ -54,9 +54,16 @@ impl Ftl {
                 assert_ne!(before, Some(ppn), "{lpn:?} replaces a page with itself");
                 self.owners.under[newer.at()] = ppn;
                 self.takes_over(lpn, ppn, before);
+                self.is_told_by_its_page(lpn);
                 Claim::Committed(before)
             }
-            _ => self.claim(lpn, slot, ppn),
+            _ => {
+                let claim = self.claim(lpn, slot, ppn);
+                if claim != Claim::Overtaken {
+                    self.is_told_by_its_page(lpn);
+                }
+                claim
+            }
         }
     }
 }

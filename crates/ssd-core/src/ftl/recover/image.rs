@@ -3,12 +3,15 @@
 use super::NONE;
 use crate::ftl::Ftl;
 use crate::units::{BlockId, Lpn, PlaneId, Ppn};
+use std::collections::BTreeMap;
 
 /// The contents of a checkpoint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Image {
     /// Committed page of each LPN.
     pub(super) map: Vec<u32>,
+    /// Of LPNs that own a page that carries others, or older data of them: the admission numbers of their copies.
+    pub(super) sequences: BTreeMap<Lpn, u64>,
     /// Pages of each flash block whose programs had ended, by erase unit, then by plane of its pool.
     pub(super) settled: Vec<u16>,
     /// Erases of each erase unit.
@@ -34,6 +37,7 @@ impl Image {
         }
         Image {
             map: (0..ftl.geo.logical_pages).map(page).collect(),
+            sequences: ftl.recorded.as_ref().map_or_else(BTreeMap::new, |r| r.sequences.clone()),
             settled,
             erases: ftl.blocks.erases.clone(),
         }

@@ -5,10 +5,13 @@ use super::{Found, NONE};
 use crate::ftl::Ftl;
 use crate::nand::nvram::Record;
 use crate::units::{BlockId, Lpn, Ppn};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The page with the newest data of each LPN.
 pub(super) struct Newest {
     page: Vec<u32>,
+    /// Of those that only a record or the checkpoint tells: the admission numbers of their copies.
+    pub(super) copied: BTreeMap<Lpn, u64>,
 }
 
 /// Up to which admission number data are trimmed, by LPN; empty without records.
@@ -18,7 +21,7 @@ impl Trims {
     fn of(ftl: &Ftl, records: &[Record]) -> Trims {
         let mut last = vec![0; if records.is_empty() { 0 } else { ftl.geo.logical_pages as usize }];
         for record in records {
-            let Record::Trim { first, pages, sequence } = *record;
+            let Record::Trim { first, pages, sequence } = *record else { continue };
             assert!(first.0 + pages <= ftl.geo.user_pages, "{record:?} is beyond the device");
             for last in &mut last[first.at()..first.at() + pages as usize] {
                 *last = sequence.max(*last);
@@ -42,22 +45,29 @@ impl Newest {
     ) -> Newest {
         let trims = Trims::of(ftl, records);
         let mut page = vec![NONE; ftl.geo.logical_pages as usize];
-        let mut compared = Vec::new();
+        let (mut compared, mut copied) = (Vec::new(), BTreeMap::new());
         if let Some(image) = image {
             for (lpn, &before) in (0..).map(Lpn).zip(&image.map) {
                 if before == NONE || !image.covers(ftl, Ppn(before)) {
+                    continue;
+                }
+                // Of a superblock a member may have been erased alone, and closed by a mount since.
+                if ftl.flash.is_torn(Ppn(before)) || ftl.flash.is_lost(Ppn(before)) {
                     continue;
                 }
                 let trimmed = trims.0.get(lpn.at()).is_some_and(|&last| last > 0);
                 if trimmed {
                     compared.push(before);
                 }
-                if !(trimmed && trims.end(lpn, ftl.flash.sequence(Ppn(before)))) {
+                let number = image.sequences.get(&lpn);
+                let sequence = number.copied().unwrap_or_else(|| ftl.flash.sequence(Ppn(before)));
+                if !(trimmed && trims.end(lpn, sequence)) {
                     page[lpn.at()] = before;
+                    copied.extend(number.map(|&number| (lpn, number)));
                 }
             }
         }
-        let mut newest = Newest { page };
+        let mut newest = Newest { page, copied };
         for block in ftl.good_blocks() {
             for (member, plane) in ftl.geo.planes_of_block(block).enumerate() {
                 let covered = image.map_or(0, |image| image.covered(ftl, block, member));
@@ -72,6 +82,9 @@ impl Newest {
                 }
             }
         }
+        for record in records {
+            newest.believe(ftl, record, &trims, &mut compared);
+        }
         compared.sort_unstable();
         compared.dedup();
         for page in compared {
@@ -79,8 +92,9 @@ impl Newest {
         }
         let held = newest.page.iter().filter(|&&page| page != NONE);
         let highest = held.map(|&page| ftl.flash.sequence(Ppn(page))).max();
-        let trimmed = records.iter().map(|&Record::Trim { sequence, .. }| sequence).max();
-        found.sequence = highest.max(trimmed).unwrap_or(0);
+        let recorded = records.iter().map(Record::sequence).max();
+        let copied = newest.copied.values().copied().max();
+        found.sequence = highest.max(recorded).max(copied).unwrap_or(0);
         newest
     }
 
@@ -109,11 +123,53 @@ impl Newest {
                 compared.push(before);
             }
             let rank = |page: Ppn| rank(ftl, page);
-            if (ftl.flash.sequence(other), rank(other)) >= (sequence, rank(page)) {
+            if (self.sequence(ftl, lpn, other), rank(other)) >= (sequence, rank(page)) {
                 return;
             }
         }
         self.page[lpn.at()] = page.0;
+        self.copied.remove(&lpn);
+    }
+
+    /// Admission number of the data of `lpn` on `page`, the newest so far.
+    fn sequence(&self, ftl: &Ftl, lpn: Lpn, page: Ppn) -> u64 {
+        debug_assert_eq!(self.page[lpn.at()], page.0, "{lpn:?} has newer data");
+        self.copied.get(&lpn).copied().unwrap_or_else(|| ftl.flash.sequence(page))
+    }
+
+    /// A record says where the data of an LPN are: it is stale if that page has been programmed again.
+    fn believe(&mut self, ftl: &Ftl, record: &Record, trims: &Trims, compared: &mut Vec<u32>) {
+        let Record::Share { lpn, page, sequence, carried } = *record else { return };
+        debug_assert!(lpn.0 < ftl.geo.user_pages, "{record:?} is beyond the device");
+        compared.push(page.0);
+        if (ftl.flash.lpn(page), ftl.flash.sequence(page)) != carried || trims.end(lpn, sequence) {
+            return;
+        }
+        let before = self.page[lpn.at()];
+        if before != NONE {
+            let other = Ppn(before);
+            let found = (self.sequence(ftl, lpn, other), rank(ftl, other));
+            if found >= (sequence, rank(ftl, page)) {
+                return;
+            }
+        }
+        self.page[lpn.at()] = page.0;
+        self.copied.insert(lpn, sequence);
+    }
+
+    /// The owners of every page that has others than the LPN that it carries: `page << 32 | LPN`, ascending.
+    pub(super) fn shared(&self, ftl: &Ftl) -> Vec<u64> {
+        let pages = |&lpn: &Lpn| self.page[lpn.at()];
+        let foreign = |lpn: &&Lpn| ftl.flash.lpn(Ppn(pages(lpn))) != **lpn;
+        let shared: BTreeSet<u32> = self.copied.keys().filter(foreign).map(pages).collect();
+        if shared.is_empty() {
+            return Vec::new();
+        }
+        let all = (0..).zip(&self.page).filter(|(_, page)| shared.contains(page));
+        let mut pairs: Vec<u64> =
+            all.map(|(lpn, &page): (u64, &u32)| u64::from(page) << 32 | lpn).collect();
+        pairs.sort_unstable();
+        pairs
     }
 
     /// These pages as bits.

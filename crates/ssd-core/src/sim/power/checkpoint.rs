@@ -34,6 +34,8 @@ pub(super) struct Writing {
     half: usize,
     /// Records that it makes unnecessary, but for those of `under_way`.
     records: usize,
+    /// The same of those that had found no room.
+    backlog: usize,
     /// Pages that are on their way to flash, with their admission numbers: a record that covers one stays.
     under_way: Vec<(Lpn, u64)>,
     /// By plane: erases, then pages, that have not begun.
@@ -91,7 +93,8 @@ impl Ssd {
         let bytes = power.config.power.checkpoint_bytes;
         let written =
             (self.front.sequence - power.checkpointed) * u64::from(power.config.device.page_bytes);
-        if (bytes > 0 && written >= bytes) || power.nvram.is_crowded() {
+        if (bytes > 0 && written >= bytes) || power.nvram.is_crowded() || !power.backlog.is_empty()
+        {
             self.begin_checkpoint();
         }
     }
@@ -112,6 +115,7 @@ impl Ssd {
             image: Image::of(&self.ftl),
             half,
             records: power.nvram.len(),
+            backlog: power.backlog.len(),
             under_way,
             left: vec![(erases, power.area.pages); planes as usize],
             running: 0,
@@ -125,13 +129,19 @@ impl Ssd {
         self.array
             .ops
             .live()
-            .filter_map(|op| match op.work {
-                Work::HostWrite { .. } | Work::RmwRead { .. } => Some((op.lpn, op.sequence)),
-                Work::GcRead(moved) | Work::GcWrite(moved) | Work::GcCopyback(moved) => {
-                    Some((op.lpn, self.ftl.flash.sequence(moved.source)))
+            .flat_map(|op| match op.work {
+                Work::HostWrite { .. } | Work::RmwRead { .. } => {
+                    [Some((op.lpn, op.sequence)), None]
                 }
-                _ => None,
+                Work::GcRead(moved) | Work::GcWrite(moved) | Work::GcCopyback(moved) => {
+                    // Of a page with several owners the copy carries any, or the LPN of the page if all have left.
+                    let flash = &self.ftl.flash;
+                    let carried = (flash.lpn(moved.source), flash.sequence(moved.source));
+                    [Some(carried), Some((op.lpn, op.sequence))]
+                }
+                _ => [None, None],
             })
+            .flatten()
             .collect()
     }
 
@@ -194,7 +204,7 @@ impl Ssd {
         if power.writing.as_ref().is_some_and(|writing| writing.running > 0) {
             return;
         }
-        let Writing { image, half, records, under_way, .. } =
+        let Writing { image, half, records, backlog, under_way, .. } =
             *power.writing.take().expect("a checkpoint is being written");
         debug_assert!(power.area.used[half], "area {half} has not been written");
         debug_assert!(records <= power.nvram.len(), "records went before their checkpoint");
@@ -202,8 +212,15 @@ impl Ssd {
         let covers =
             |record: &Record| under_way.iter().any(|&(lpn, number)| record.ends(lpn, number));
         power.nvram.clean(records, covers);
+        // Those that were written meanwhile have been counted among the ones that had found no room.
+        debug_assert!(backlog <= power.backlog.len(), "the backlog shrinks without a checkpoint");
+        let mut seen = 0;
+        power.backlog.retain(|record| {
+            seen += 1;
+            seen > backlog || covers(record)
+        });
         self.ledger.measured.power.checkpoints += 1;
-        self.let_trims_in();
+        self.records_have_room();
     }
 
     /// Whether a checkpoint goes before the host on a unit: a TRIM waits for it, or the next one is due already.
@@ -212,7 +229,7 @@ impl Ssd {
         let bytes = power.config.power.checkpoint_bytes;
         let written =
             (self.front.sequence - power.checkpointed) * u64::from(power.config.device.page_bytes);
-        !power.waiting.is_empty() || (bytes > 0 && written >= bytes)
+        !power.waiting.is_empty() || !power.backlog.is_empty() || (bytes > 0 && written >= bytes)
     }
 
     /// Where an operation of the checkpoint is, for the log.

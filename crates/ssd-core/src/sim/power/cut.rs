@@ -8,6 +8,7 @@ use crate::nand::flash::Payload;
 use crate::sim::array::Array;
 use crate::sim::array::op::OpKind;
 use crate::sim::collector::Collector;
+use crate::sim::copy::Copies;
 use crate::sim::front::Front;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos};
@@ -54,9 +55,12 @@ impl Ssd {
         let power = self.power.as_mut().expect("seen");
         if !protected {
             power.nvram.cut(now);
+            power.backlog.clear();
         }
         power.writing = None;
         power.waiting.clear();
+        power.unrecorded.clear();
+        power.erases.clear();
         (power.off_since, power.outside_since) = (Some(now), now);
         (power.withdrawn, power.saved) = (withdrawn, saved);
         self.forget_all();
@@ -83,6 +87,7 @@ impl Ssd {
         array.take_over(&mut self.array);
         self.array = array;
         self.gc = Collector::new(config, &self.ftl, &self.plugs);
+        self.copies = Copies::new(config);
         self.ledger.content = None;
         (self.mid_instant, self.failure) = (false, None);
         debug_assert_eq!(self.array.now, now, "a cut takes no time");

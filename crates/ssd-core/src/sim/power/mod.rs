@@ -1,4 +1,4 @@
-//! Power cuts: what survives beside the flash, the records of TRIMs, checkpoints, and when power is cut.
+//! Power cuts: what survives beside the flash, the records of TRIMs and of owners, checkpoints, and when power is cut.
 
 mod checkpoint;
 mod cut;
@@ -10,9 +10,9 @@ use crate::config::{Config, PowerCut};
 use crate::ftl::Ftl;
 use crate::ftl::recover::image::Image;
 use crate::host::request::Request;
-use crate::nand::nvram::Nvram;
+use crate::nand::nvram::{Nvram, Record};
 use crate::sim::ssd::Ssd;
-use crate::units::{Nanos, RequestSlot};
+use crate::units::{Nanos, OpSlot, RequestSlot};
 use checkpoint::{Area, Writing};
 use run::Schedule;
 use std::collections::VecDeque;
@@ -50,6 +50,11 @@ pub(crate) struct Power {
     checkpointed: u64,
     writing: Option<Box<Writing>>,
     waiting: VecDeque<WaitingTrim>,
+    /// Records of owners for which there was no room, oldest first: with a protected buffer they survive a cut.
+    pub(crate) backlog: VecDeque<Record>,
+    /// Parts of requests, each with the time since which it waits, and erases that wait for these records.
+    unrecorded: Vec<(RequestSlot, Nanos)>,
+    erases: Vec<OpSlot>,
     /// Since when there is no power.
     off_since: Option<Nanos>,
     withdrawn: Vec<Withdrawn>,
@@ -79,6 +84,9 @@ impl Power {
             checkpointed: sequence,
             writing: None,
             waiting: VecDeque::new(),
+            backlog: VecDeque::new(),
+            unrecorded: Vec::new(),
+            erases: Vec::new(),
             off_since: None,
             withdrawn: Vec::new(),
             repeated: Vec::new(),

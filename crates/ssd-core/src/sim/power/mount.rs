@@ -78,7 +78,8 @@ impl Ssd {
         let power = self.power.as_ref().expect("the caller has checked");
         assert!(power.off_since.is_some(), "a device with power is mounted");
         assert!(self.at_rest(), "operations run without power");
-        let records: Vec<Record> = power.nvram.records().collect();
+        let records: Vec<Record> =
+            power.nvram.records().chain(power.backlog.iter().copied()).collect();
         self.ftl.lose_power(&power.config);
         let image = power.area.current.as_deref();
         self.ftl.recover(&power.config, &self.plugs, &records, image, steps)
@@ -151,6 +152,7 @@ impl Ssd {
         self.ledger.content = Content::new(config, &self.ftl);
         (0..self.array.units.len()).for_each(|unit| self.gc.arm_idle_timer(unit, &mut self.array));
         self.take_saved_pages();
+        self.write_records();
         self.ftl.audit().map_err(DeviceError::Power)?;
         if repeat {
             self.repeat_requests();

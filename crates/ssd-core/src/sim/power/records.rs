@@ -1,11 +1,11 @@
-//! TRIMs and their records: a TRIM is acknowledged when its record survives a cut, and an erase waits for all records
-//! before it.
+//! Records: a TRIM or a copy is acknowledged when its records survive a cut, and an erase waits for all records before
+//! it, those of the owners of pages that were moved out of its block among them.
 
 use super::WaitingTrim;
 use crate::ftl::map::Entry;
 use crate::ftl::owners::Claim;
 use crate::metrics::counters::Parts;
-use crate::nand::nvram::Record;
+use crate::nand::nvram::{Record, TRIM_BYTES};
 use crate::sched::order::W_GC;
 use crate::sim::array::event::Timer;
 use crate::sim::array::op::{Op, OpKind, Part, Work};
@@ -51,7 +51,8 @@ impl Ssd {
             let lpns = (next.first..next.first + next.pages).map(Lpn);
             let changes = lpns.clone().any(|l| self.ftl.owners.newest(l) != Entry::Unmapped);
             let power = self.power.as_mut().expect("seen");
-            if changes && !power.nvram.has_room() {
+            let room = power.backlog.is_empty() && power.nvram.has_room(TRIM_BYTES);
+            if changes && !room {
                 break;
             }
             let next = power.waiting.pop_front().expect("seen");
@@ -63,26 +64,62 @@ impl Ssd {
                 self.ledger.measured.power.nvram_peak = power.nvram.peak();
                 lpns.for_each(|lpn| self.trim(lpn));
             }
-            self.trim_ends(&next);
+            self.ends_when_recorded(next.slot, next.since);
         }
         self.checkpoint_if_due();
     }
 
-    /// The TRIM completes when the records so far survive a cut: pages that it found unmapped may be so by one of them.
-    fn trim_ends(&mut self, trim: &WaitingTrim) {
+    /// Records of owners are written; those that find no room wait for the end of a checkpoint.
+    pub(crate) fn write_records(&mut self) {
+        let records = self.ftl.take_records();
+        let Some(power) = &mut self.power else { return };
+        debug_assert!(power.off_since.is_none(), "records are written without power");
+        power.backlog.extend(records);
+        while let Some(record) = power.backlog.front() {
+            if !power.nvram.has_room(record.bytes()) {
+                break;
+            }
+            power.nvram.write(self.array.now, *record);
+            power.backlog.pop_front();
+        }
+        self.ledger.measured.power.nvram_peak = power.nvram.peak();
+        self.checkpoint_if_due();
+    }
+
+    /// A checkpoint has made room: what has waited for records goes on, if there are no others.
+    pub(super) fn records_have_room(&mut self) {
+        self.write_records();
+        let Some(power) = &mut self.power else { return };
+        if power.backlog.is_empty() {
+            let (parts, erases) =
+                (std::mem::take(&mut power.unrecorded), std::mem::take(&mut power.erases));
+            debug_assert!(erases.iter().all(|&slot| slot != OpSlot::NONE), "no erase has waited");
+            parts.into_iter().for_each(|(slot, since)| self.ends_when_recorded(slot, since));
+            erases.into_iter().for_each(|slot| self.erase_may_start(slot));
+        }
+        self.let_trims_in();
+    }
+
+    /// A part of the request in `slot` completes when the records so far survive a cut: pages that it found unmapped
+    /// may be so by one of them. It has waited for room since `since`.
+    pub(crate) fn ends_when_recorded(&mut self, request: RequestSlot, since: Nanos) {
         let now = self.array.now;
-        let power = self.power.as_ref().expect("a device whose power may be cut");
+        let power = self.power.as_mut().expect("a device whose power may be cut");
+        if !power.backlog.is_empty() {
+            power.unrecorded.push((request, since));
+            return;
+        }
         let controller = self.array.times.controller_ns;
         let end = Nanos(now.0 + controller).max(power.nvram.safe_at());
-        let arrival = self.front.requests.at(trim.slot).arrival;
-        debug_assert!(arrival <= trim.since && trim.since <= now, "it waits from the future");
-        let part = Part { request: trim.slot, number: 0 };
+        let arrival = self.front.requests.at(request).arrival;
+        debug_assert!(arrival <= since && since <= now, "it waits from the future");
+        let part = Part { request, number: 0 };
         let work = Work::HostRead { part, rest: Ppn::NONE };
         let mut op = Op::new(work, Lpn::NONE, PlaneId(0), now);
         op.parts = Parts {
-            queue_ns: (trim.since - arrival).0,
+            queue_ns: (since - arrival).0,
             transfer_ns: controller,
-            metadata_ns: (now - trim.since).0 + (end.0 - now.0 - controller),
+            metadata_ns: (now - since).0 + (end.0 - now.0 - controller),
             ..Parts::default()
         };
         let slot = self.array.ops.insert(op);
@@ -92,8 +129,14 @@ impl Ssd {
     /// Whether the erase in `slot`, taken from a queue of `unit`, has to wait for records: then it is queued again when
     /// they survive a cut.
     pub(crate) fn erase_waits(&mut self, unit: usize, slot: OpSlot) -> bool {
-        let Some(power) = &self.power else { return false };
+        let Some(power) = &mut self.power else { return false };
         let safe = power.nvram.safe_at();
+        if !power.backlog.is_empty() {
+            power.erases.push(slot);
+            self.leave_queue(unit, slot);
+            self.ledger.measured.power.erases_waited += 1;
+            return true;
+        }
         debug_assert_eq!(self.array.units[unit].running, OpSlot::NONE, "unit {unit} is busy");
         if safe <= self.array.now {
             return false;

@@ -1,0 +1,133 @@
+//! Owners that no out-of-band area tells, where power may be cut: their admission numbers, and the records of them
+//! (ADR 0016).
+
+use super::Claim;
+use crate::ftl::Ftl;
+use crate::ftl::map::Entry;
+use crate::nand::nvram::Record;
+use crate::units::{Lpn, OpSlot, Ppn};
+use std::collections::BTreeMap;
+
+/// What a device keeps that shares pages and whose power may be cut.
+#[derive(Clone, Default)]
+pub struct Recorded {
+    /// By LPN whose committed page carries another LPN or other data of it: the admission number of its copy.
+    pub(in crate::ftl) sequences: BTreeMap<Lpn, u64>,
+    /// Records that have not been written.
+    records: Vec<Record>,
+}
+
+impl Ftl {
+    /// Records since they were taken last, in order.
+    pub(crate) fn take_records(&mut self) -> Vec<Record> {
+        self.recorded.as_mut().map_or_else(Vec::new, |r| std::mem::take(&mut r.records))
+    }
+
+    /// Write this record, too.
+    pub(crate) fn add_record(&mut self, record: Record) {
+        debug_assert!(record.sequence() > 0, "{record:?} has no admission number");
+        if let Some(recorded) = &mut self.recorded {
+            recorded.records.push(record);
+        }
+    }
+
+    /// The data of `lpn` are those in its out-of-band area, or it has none: no record tells of it.
+    #[inline]
+    pub(super) fn is_told_by_its_page(&mut self, lpn: Lpn) {
+        if let Some(recorded) = &mut self.recorded {
+            recorded.sequences.remove(&lpn);
+        }
+    }
+
+    /// Admission number of the data that `lpn` has on `page`; if it does not own it, of those that were programmed there.
+    #[must_use]
+    pub fn owner_sequence(&self, lpn: Lpn, page: Ppn) -> u64 {
+        let copied = self.recorded.as_ref().and_then(|r| r.sequences.get(&lpn)).copied();
+        let copied = copied.filter(|_| self.owners.committed(lpn) == Some(page));
+        copied.unwrap_or_else(|| self.flash.sequence(page))
+    }
+
+    /// `lpn` has become an owner of `page` by the copy with admission number `sequence`.
+    pub(crate) fn record_owner(&mut self, lpn: Lpn, page: Ppn, sequence: u64) {
+        let carried = (self.flash.lpn(page), self.flash.sequence(page));
+        debug_assert_eq!(self.owners.committed(lpn), Some(page), "{lpn:?} is elsewhere");
+        let Some(recorded) = &mut self.recorded else { return };
+        debug_assert!(sequence > 0, "{lpn:?} owns {page:?} by no copy");
+        recorded.sequences.insert(lpn, sequence);
+        recorded.records.push(Record::Share { lpn, page, sequence, carried });
+    }
+
+    /// All owners of `source` are about to move to its copy `target`: those that its out-of-band area does not tell are
+    /// recorded.
+    pub(super) fn record_owners_moved(&mut self, source: Ppn, target: Ppn) {
+        if self.recorded.is_none() {
+            return;
+        }
+        let carried = (self.flash.lpn(target), self.flash.sequence(target));
+        debug_assert_ne!(source, target, "{source:?} is copied to itself");
+        let owners: Vec<Lpn> = self.owners.of(source, self.flash.lpn(source)).collect();
+        for lpn in owners {
+            let sequence = self.owner_sequence(lpn, source);
+            let Some(recorded) = &mut self.recorded else { return };
+            if (lpn, sequence) == carried {
+                recorded.sequences.remove(&lpn);
+            } else {
+                recorded.sequences.insert(lpn, sequence);
+                recorded.records.push(Record::Share { lpn, page: target, sequence, carried });
+            }
+        }
+    }
+
+    /// As [`Ftl::claim_with`] where power may be cut: a heir with newer data in the controller gets the page under them,
+    /// as [`Ftl::claim_under_cuts`] does. `heirs` come with the admission numbers of their copies.
+    pub(crate) fn claim_with_under_cuts(
+        &mut self,
+        (lpn, slot, page): (Lpn, OpSlot, Ppn),
+        heirs: &[(Lpn, OpSlot, u64)],
+        under: bool,
+    ) -> (Claim, Vec<Ppn>) {
+        debug_assert!(!heirs.is_empty(), "nobody waits for {page:?}");
+        let sequence = self.flash.sequence(page);
+        let own = self.is_wanted(lpn, slot, sequence);
+        let wanted = heirs.iter().any(|&(heir, slot, number)| self.is_wanted(heir, slot, number));
+        let claim = if own || !wanted {
+            self.claim_under_cuts(lpn, slot, page, sequence)
+        } else {
+            Claim::Overtaken
+        };
+        let mut left = Vec::new();
+        for &(heir, slot, number) in heirs {
+            if !self.is_wanted(heir, slot, number) {
+                continue;
+            }
+            let Entry::Slot(newest) = self.owners.newest(heir) else { unreachable!("it waits") };
+            let before = self.owners.under(newest);
+            if newest == slot && !under {
+                self.owners.map.set(heir, Entry::Page(page));
+            } else {
+                self.owners.under[newest.at()] = page;
+            }
+            if before != Some(page) {
+                // The number of the copy before, if there was one, is that of the page that is left.
+                self.is_told_by_its_page(heir);
+                self.gains(heir, page);
+                if let Some(before) = before {
+                    self.disown(before, heir);
+                    left.push(before);
+                }
+            }
+            self.record_owner(heir, page, number);
+        }
+        (claim, left)
+    }
+
+    /// Whether the data of `lpn` in `slot`, with admission number `sequence`, are the newest that can be on flash: newer
+    /// ones are in the controller at most.
+    fn is_wanted(&self, lpn: Lpn, slot: OpSlot, sequence: u64) -> bool {
+        match self.owners.newest(lpn) {
+            Entry::Slot(newest) if newest == slot => true,
+            Entry::Slot(_) => self.is_missed(lpn, sequence),
+            Entry::Page(_) | Entry::Unmapped => false,
+        }
+    }
+}
