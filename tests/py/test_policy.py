@@ -306,7 +306,8 @@ def test_number_like_answers_are_taken() -> None:
         ),
         (
             {"concurrency": type("C", (policies.Fixed,), {"counted": lambda _: "planes"})(1)},
-            r"counted\(\) returned 'planes' \(str\): expected \"pools\", \"channels\" or \"members\"",
+            r"counted\(\) returned 'planes' \(str\): expected \"pools\", \"channels\" or "
+            r"\"members\"",
         ),
         ({"concurrency": policies.Fixed(-1)}, r"limit\(\) returned -1: expected a number of pools"),
         (

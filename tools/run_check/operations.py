@@ -53,9 +53,7 @@ class Operations:
         self.occupancy = Occupancy(geometry, interval, findings)
         self.failures = Failures(geometry, report, findings)
         self.parity = Parity(geometry, report, findings, self.failures)
-        self.flash = Flash(
-            geometry, requests, findings, self.parity, self.failures, owners
-        )
+        self.flash = Flash(geometry, requests, findings, self.parity, self.failures, owners)
         self.crossing = Crossing(geometry, report, findings)
         self.counts: Counter[tuple[str, str]] = Counter()
         self.erases_within = array("q", [0]) * geometry.all_blocks

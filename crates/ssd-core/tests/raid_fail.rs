@@ -169,8 +169,9 @@ fn updates_that_share_only_a_missing_chip_do_not_wait_for_each_other() {
     let data = ssd.ftl.parity_groups().data_pages();
     let group = |lpn: Lpn| lpn.0 / data;
     let mut waited = 0;
-    for round in 0..8 {
-        let (at, lpn) = (Nanos(ssd.now().0 + 1_000_000), free[round]);
+    assert!(free.len() >= 8, "{} groups have no page on chip 0", free.len());
+    for (round, &lpn) in free.iter().enumerate().take(8) {
+        let at = Nanos(ssd.now().0 + 1_000_000);
         let before = ssd.measured().raid.waited_for_room;
         for other in crowded.iter().filter(|&&other| group(other) != group(lpn)) {
             ssd.submit(at, &whole(Op::Write, other.0, 1), None).unwrap();

@@ -34,12 +34,13 @@ impl Ftl {
     /// The data of `lpn` are those in its out-of-band area, or it has none: no record tells of it.
     #[inline]
     pub(super) fn is_told_by_its_page(&mut self, lpn: Lpn) {
+        debug_assert_ne!(lpn, Lpn::NONE, "no page tells of no data");
         if let Some(recorded) = &mut self.recorded {
             recorded.sequences.remove(&lpn);
         }
     }
 
-    /// Admission number of the data that `lpn` has on `page`; if it does not own it, of those that were programmed there.
+    /// Admission number of the data that `lpn` has on `page`; if it does not own it, of those programmed there.
     #[must_use]
     pub fn owner_sequence(&self, lpn: Lpn, page: Ppn) -> u64 {
         let copied = self.recorded.as_ref().and_then(|r| r.sequences.get(&lpn)).copied();
@@ -78,8 +79,8 @@ impl Ftl {
         }
     }
 
-    /// As [`Ftl::claim_with`] where power may be cut: a heir with newer data in the controller gets the page under them,
-    /// as [`Ftl::claim_under_cuts`] does. `heirs` come with the admission numbers of their copies.
+    /// As [`Ftl::claim_with`] where power may be cut: a heir with newer data in the controller gets the page under
+    /// them, as [`Ftl::claim_under_cuts`] does. `heirs` come with the admission numbers of their copies.
     pub(crate) fn claim_with_under_cuts(
         &mut self,
         (lpn, slot, page): (Lpn, OpSlot, Ppn),
@@ -121,9 +122,10 @@ impl Ftl {
         (claim, left)
     }
 
-    /// Whether the data of `lpn` in `slot`, with admission number `sequence`, are the newest that can be on flash: newer
-    /// ones are in the controller at most.
+    /// Whether the data of `lpn` in `slot`, with admission number `sequence`, are the newest that can be on flash:
+    /// newer ones are in the controller at most.
     fn is_wanted(&self, lpn: Lpn, slot: OpSlot, sequence: u64) -> bool {
+        debug_assert_ne!(slot, OpSlot::NONE, "{lpn:?} is in no slot");
         match self.owners.newest(lpn) {
             Entry::Slot(newest) if newest == slot => true,
             Entry::Slot(_) => self.is_missed(lpn, sequence),

@@ -121,7 +121,7 @@ pub(crate) struct Moved {
     pub(crate) in_buffer: bool,
 }
 
-/// What an operation is for; the kinds are explained at [`OpKind`], and in the same order: to get the kind costs nothing.
+/// What an operation is for, in the order of [`OpKind`], which explains the kinds: to get the kind costs nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Work {
     HostRead {
