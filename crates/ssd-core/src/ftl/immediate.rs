@@ -20,7 +20,7 @@ impl Ftl {
         let ppn = self.bind(plane, stream);
         self.flash.end_program(ppn, lpn);
         let block = self.geo.block_of(ppn);
-        let replaced = self.claim_now(lpn, ppn, block);
+        let replaced = self.claim_now::<true>(lpn, ppn, block);
         self.settled(block, 1);
         debug_assert_eq!(self.blocks.fill[block.at()].pending, 0, "{block:?} has programs pending");
         debug_assert_eq!(
@@ -62,7 +62,7 @@ impl Ftl {
             eventful || self.blocks.fill[block.at()].bound < self.blocks.pages_per_block,
             "{block:?} is full and stays open"
         );
-        let replaced = self.claim_now(lpn, ppn, block);
+        let replaced = self.claim_now::<false>(lpn, ppn, block);
         if eventful && self.blocks.fill[block.at()].bound == self.blocks.pages_per_block {
             self.seal(block);
         }

@@ -275,7 +275,9 @@ impl Ftl {
     fn takes_over(&mut self, lpn: Lpn, ppn: Ppn, before: Option<Ppn>) {
         self.owners.mark(ppn, self.geo.block_of(ppn), &mut self.blocks);
         match before {
-            Some(before) => self.release(before, lpn),
+            Some(before) => {
+                self.release(before, lpn);
+            }
             None => self.owners.valid_pages += 1,
         }
         debug_assert!(
@@ -292,15 +294,16 @@ impl Ftl {
         self.release(ppn, lpn);
     }
 
-    /// The same without the count of valid pages, which another page makes up for.
+    /// The same without the count of valid pages, which another page makes up for. Returns whether it is invalid.
     #[inline(always)]
-    fn release(&mut self, ppn: Ppn, lpn: Lpn) {
+    fn release(&mut self, ppn: Ppn, lpn: Lpn) -> bool {
         if self.owners.shares() && self.leaves(lpn, ppn) {
             self.owners.valid_pages += 1;
-            return;
+            return false;
         }
         self.owners.validity.unmark(ppn);
         self.lose_valid(self.geo.block_of(ppn));
+        true
     }
 
     /// A page of `block` has become invalid.
@@ -410,9 +413,14 @@ impl Ftl {
     }
 
     /// `ppn` of `block` has been programmed with the newest data of `lpn`, of which nothing is in flight. Returns
-    /// the page that is invalid by it.
+    /// the page that is invalid by it. `SHARES`: pages of this device may have several owners.
     #[inline(always)]
-    pub(super) fn claim_now(&mut self, lpn: Lpn, ppn: Ppn, block: BlockId) -> Option<Ppn> {
+    pub(super) fn claim_now<const SHARES: bool>(
+        &mut self,
+        lpn: Lpn,
+        ppn: Ppn,
+        block: BlockId,
+    ) -> Option<Ppn> {
         debug_assert_eq!(self.geo.block_of(ppn), block, "{ppn:?} is in another block");
         debug_assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
         debug_assert!(self.blocks.state[block.at()] == BlockState::Open, "{block:?} is not open");
@@ -422,16 +430,21 @@ impl Ftl {
             self.blocks.valid[block.at()] <= self.blocks.fill[block.at()].bound,
             "unbound pages of {block:?} are valid"
         );
-        let old = self.owners.map.replace(lpn, ppn);
-        match old {
-            Some(old) => self.release(old, lpn),
-            None => self.owners.valid_pages += 1,
-        }
         debug_assert!(
             self.owners.valid_pages <= u64::from(self.owners.logical_pages()),
             "more pages are valid than addresses exist"
         );
-        old.filter(|&old| !self.owners.shares() || !self.owners.is_valid(old))
+        let Some(old) = self.owners.map.replace(lpn, ppn) else {
+            self.owners.valid_pages += 1;
+            return None;
+        };
+        if SHARES {
+            return self.release(old, lpn).then_some(old);
+        }
+        debug_assert!(!self.owners.shares(), "{old:?} may have other owners");
+        self.owners.validity.unmark(old);
+        self.lose_valid(self.geo.block_of(old));
+        Some(old)
     }
 
     /// `ppn` has been programmed with the data of `lpn`, which had none.

@@ -78,7 +78,7 @@ pub struct Functional {
     agenda: Agenda,
     /// The pages of the victim under collection.
     pages: OwnedPages,
-    /// Most writes need none of the checks for shared frontiers, superblocks, contents and external policies.
+    /// Most writes need none of the checks for shared frontiers, superblocks, contents, shared pages and external policies.
     plain: bool,
     sequence: u64,
     victims: Option<Vec<BlockId>>,
@@ -136,7 +136,7 @@ impl Functional {
             layout,
             remap: config.remap.mode,
             agenda,
-            plain: !plugs.any() && ftl.is_plain(),
+            plain: !plugs.any() && ftl.is_plain() && config.remap.is_off(),
             sequence: 0,
             victims: None,
             copies: 0,

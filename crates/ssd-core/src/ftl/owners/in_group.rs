@@ -53,6 +53,6 @@ impl Ftl {
     /// Returns the one before it.
     pub fn replace_in_group(&mut self, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
         assert!(!self.flash.is_torn(ppn), "{ppn:?} is being programmed");
-        self.claim_now(lpn, ppn, self.geo.block_of(ppn))
+        self.claim_now::<true>(lpn, ppn, self.geo.block_of(ppn))
     }
 }

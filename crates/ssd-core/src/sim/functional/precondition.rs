@@ -25,30 +25,34 @@ impl Functional {
         let overwrites = (pages as f64 * p.overwrite).round() as u64;
         assert!(pages <= u64::from(self.ftl.geo.user_pages), "{pages} pages are to be filled");
         let mut rng = Stream::new(config.run.seed, "precondition");
-        if p.steady_state == SteadyStart::MeanField {
-            let mut going = |done| keep_going(done, pages + overwrites);
-            if !self.build_steady_state(pages as u32, &mut rng, &mut going)? {
-                return Ok(false);
-            }
-            return self.overwrite(pages, overwrites, rng, keep_going);
-        }
-        let order = (p.order == FillOrder::Random).then(|| permutation(pages as u32, &mut rng));
-        assert!(order.as_ref().is_none_or(|o| o.len() as u64 == pages), "pages without a place");
-        if order.is_none() && self.ftl.groups.is_some() {
-            let mut going = |done| keep_going(done, pages + overwrites);
-            if !self.fill_groups(pages, &mut going)? {
-                return Ok(false);
-            }
-            return self.overwrite(pages, overwrites, rng, keep_going);
-        }
+        let mut going = |done| keep_going(done, pages + overwrites);
+        let in_order = p.order == FillOrder::Sequential;
+        let whole = if p.steady_state == SteadyStart::MeanField {
+            self.build_steady_state(pages as u32, &mut rng, &mut going)?
+        } else if in_order && self.ftl.groups.is_some() {
+            self.fill_groups(pages, &mut going)?
+        } else {
+            let order = (!in_order).then(|| rng.permutation(pages as u32));
+            self.fill(pages, order.as_deref(), &mut going)?
+        };
+        Ok(whole && self.overwrite(pages, overwrites, rng, keep_going)?)
+    }
+
+    /// Write the first `pages` pages, in order or in the order of `order`. False: `keep_going` ended it.
+    fn fill(
+        &mut self,
+        pages: u64,
+        order: Option<&[u32]>,
+        keep_going: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<bool, DeviceError> {
+        assert!(order.is_none_or(|o| o.len() as u64 == pages), "pages without a place");
         for i in 0..pages {
-            if self.is_time_to_look() && !keep_going(i, pages + overwrites) {
+            if self.is_time_to_look() && !keep_going(i) {
                 return Ok(false);
             }
-            let lpn = order.as_ref().map_or(i as u32, |o| o[i as usize]);
-            self.write(Lpn(lpn), 0)?;
+            self.write(Lpn(order.map_or(i as u32, |order| order[i as usize])), 0)?;
         }
-        self.overwrite(pages, overwrites, rng, keep_going)
+        Ok(true)
     }
 
     /// The steady state of greedy collection under uniform writes, with as few erased blocks as possible
@@ -121,10 +125,4 @@ impl Functional {
         assert_eq!(drawn, overwrites, "pages were drawn and not written");
         Ok(true)
     }
-}
-
-fn permutation(n: u32, rng: &mut Stream) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..n).collect();
-    rng.shuffle(&mut order);
-    order
 }

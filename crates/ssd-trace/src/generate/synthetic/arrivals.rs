@@ -1,7 +1,7 @@
 //! Arrival times of a synthetic workload: fixed, Poisson, or bursts of Poisson arrivals.
 
 use crate::config::{Arrival, ArrivalKind, Workload};
-use ssd_core::host::request::{Request, Source, SourceError, TimedRequest};
+use ssd_core::host::request::{Request, SourceError, TimedRequest};
 use ssd_core::rng::Stream;
 use ssd_core::units::Nanos;
 
@@ -86,37 +86,6 @@ impl Arrivals {
     /// Exponential with the mean interval, rounded to nanoseconds.
     fn exponential(&mut self) -> u64 {
         (self.random.exponential() * self.arrival.interval_ns as f64 + 0.5) as u64
-    }
-}
-
-/// The requests of a source, at other times.
-pub struct Arriving<S> {
-    source: S,
-    arrivals: Arrivals,
-    made: u64,
-}
-
-impl<S: Source> Arriving<S> {
-    /// The requests of `source` at the times of `workload.arrival`.
-    ///
-    /// # Errors
-    /// A value of `workload.arrival` is out of range.
-    pub fn new(source: S, workload: &Workload, seed: u64) -> Result<Arriving<S>, SourceError> {
-        let arrivals = Arrivals::new(workload, Stream::new(seed, "workload.arrival"))?;
-        Ok(Arriving { source, arrivals, made: 0 })
-    }
-}
-
-impl<S: Source> Source for Arriving<S> {
-    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
-        let Some(request) = self.source.next_request()? else { return Ok(None) };
-        let at = self.arrivals.next_arrival(self.made)?;
-        self.made += 1;
-        Ok(Some(TimedRequest { at, ..request }))
-    }
-
-    fn expected(&self) -> Option<u64> {
-        self.source.expected()
     }
 }
 

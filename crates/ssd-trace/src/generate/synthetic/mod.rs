@@ -8,13 +8,14 @@
 //! - 1)` pages, so that every size fits after every start and none is moved or truncated.
 
 mod arrivals;
+mod arriving;
 mod hot_cold;
 mod mixture;
 mod scatter;
 mod sequential;
 mod zipf;
 
-pub use arrivals::Arriving;
+pub use arriving::Arriving;
 pub use scatter::Scatter;
 pub use zipf::Zipf;
 

@@ -1,0 +1,37 @@
+//! A source whose requests arrive at other times than it gives them.
+
+use super::arrivals::Arrivals;
+use crate::config::Workload;
+use ssd_core::host::request::{Source, SourceError, TimedRequest};
+use ssd_core::rng::Stream;
+
+/// The requests of a source, at other times.
+pub struct Arriving<S> {
+    source: S,
+    arrivals: Arrivals,
+    made: u64,
+}
+
+impl<S: Source> Arriving<S> {
+    /// The requests of `source` at the times of `workload.arrival`.
+    ///
+    /// # Errors
+    /// A value of `workload.arrival` is out of range.
+    pub fn new(source: S, workload: &Workload, seed: u64) -> Result<Arriving<S>, SourceError> {
+        let arrivals = Arrivals::new(workload, Stream::new(seed, "workload.arrival"))?;
+        Ok(Arriving { source, arrivals, made: 0 })
+    }
+}
+
+impl<S: Source> Source for Arriving<S> {
+    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
+        let Some(request) = self.source.next_request()? else { return Ok(None) };
+        let at = self.arrivals.next_arrival(self.made)?;
+        self.made += 1;
+        Ok(Some(TimedRequest { at, ..request }))
+    }
+
+    fn expected(&self) -> Option<u64> {
+        self.source.expected()
+    }
+}
