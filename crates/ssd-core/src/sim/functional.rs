@@ -78,7 +78,8 @@ pub struct Functional {
     agenda: Agenda,
     /// The pages of the victim under collection.
     pages: OwnedPages,
-    /// Most writes need none of the checks for shared frontiers, superblocks, contents, shared pages and external policies.
+    /// Most writes need none of the checks for shared frontiers, superblocks, contents, shared pages and external
+    /// policies.
     plain: bool,
     sequence: u64,
     victims: Option<Vec<BlockId>>,
