@@ -110,5 +110,7 @@ def test_a_run_with_cuts_reports_every_recovery(tmp_path: Path) -> None:
     assert report.power.checkpoints > 0
     assert report.flash.programs.metadata > 0
     assert report.power.requests_repeated > 0
+    assert f"power cuts      {report.power.cuts}; " in report.summary()
+    assert "recovery" in report.summary()
     again = ssdlab.run(set=SMALL | keys, out=tmp_path / "second", progress=False)
     assert again.provenance.event_digest == report.provenance.event_digest
