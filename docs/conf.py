@@ -43,7 +43,13 @@ NAVIGATION = {
         "docs/adding-a-policy",
         "CONTRIBUTING",
     ],
-    "What is simulated": ["docs/model", "docs/validation", "docs/statistics", "docs/glossary"],
+    "What is simulated": [
+        "docs/model",
+        "docs/validation",
+        "docs/recovery",
+        "docs/statistics",
+        "docs/glossary",
+    ],
     "Papers": ["docs/papers/*"],
     "Traces": [
         "docs/workloads",

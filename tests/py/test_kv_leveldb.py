@@ -129,6 +129,8 @@ def test_repair_of_the_other_ones_store(tmp_path: Path) -> None:
     model = Model()
     theirs = _theirs(tmp_path / "theirs", OPTIONS[1])
     _change(theirs, model, rng, 1500)
+    # LevelDB abandons a compaction when it is closed, and leaves half a table.
+    theirs.compact_range()
     theirs.close()
     (tmp_path / "theirs" / "CURRENT").unlink()
     assert not kv.repair(tmp_path / "theirs").lost
