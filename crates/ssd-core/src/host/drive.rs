@@ -77,7 +77,21 @@ impl<'a> Feed<'a> {
 }
 
 impl Feed<'_> {
-    /// Submit a copy, with its source ranges.
+    /// Submit the request that the last `next` returned; a copy with its source ranges.
+    #[inline(always)]
+    fn submit<D: Device>(
+        &mut self,
+        device: &mut D,
+        at: Nanos,
+        request: Request,
+    ) -> Result<(), DeviceError> {
+        if request.op == Op::Copy {
+            self.submit_copy(device, at, &request)
+        } else {
+            device.submit(at, &request, None).map(drop)
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn submit_copy<D: Device>(
@@ -128,11 +142,7 @@ fn open_loop<D: Device>(
             if !due || p.submitted - p.completed >= most {
                 break;
             }
-            if request.request.op == Op::Copy {
-                feed.submit_copy(device, at, &request.request)?;
-            } else {
-                device.submit(at, &request.request, None)?;
-            }
+            feed.submit(device, at, request.request)?;
             p.submitted += 1;
             next = feed.next(device)?.copied();
         }
@@ -180,13 +190,8 @@ fn closed_loop<D: Device>(
             if at >= end {
                 break;
             }
-            let Some(request) = feed.next(device)? else { break };
-            if request.request.op == Op::Copy {
-                let request = request.request;
-                feed.submit_copy(device, at, &request)?;
-            } else {
-                device.submit(at, &request.request, None)?;
-            }
+            let Some(request) = feed.next(device)?.map(|next| next.request) else { break };
+            feed.submit(device, at, request)?;
             p.submitted += 1;
             slots -= 1;
             left -= 1;

@@ -164,14 +164,12 @@ impl Ssd {
     /// At the end of an instant: check what no later audit would find, and all invariants when they are due.
     #[inline(never)]
     pub(super) fn audit_instant(&mut self) {
-        assert!(self.until_audit > 0, "no audit is wanted");
-        self.until_audit -= 1;
-        let due = self.until_audit == 0;
+        let [every, left] = &mut self.audits;
+        assert!(*left > 0, "no audit is wanted");
+        let due = *left == 1;
+        *left = if due { *every } else { *left - 1 };
         let found = self.audit_idle_units().and_then(|()| if due { self.audit() } else { Ok(()) });
         found.unwrap_or_else(|e| panic!("audit at {} ns: {e}", self.array.now.0));
-        if due {
-            self.until_audit = self.audit_every;
-        }
     }
 
     #[inline(never)]
@@ -213,14 +211,14 @@ impl Ssd {
                     break;
                 }
                 if over {
-                    if self.audit_every > 0 {
+                    if self.audits[0] > 0 {
                         self.audit_instant();
                     }
                     continue;
                 }
             }
             self.end_instant::<FULL, GROUPS>();
-            if self.audit_every > 0 {
+            if self.audits[0] > 0 {
                 self.audit_instant();
             }
             if self.failure.is_some() || (FULL && self.plugs.any()) {

@@ -41,8 +41,8 @@ pub struct Ssd {
     pub(crate) failure: Option<Box<DeviceError>>,
     /// Completions of this instant have been processed, the rest of it has not.
     pub(super) mid_instant: bool,
-    pub(super) audit_every: u64,
-    pub(super) until_audit: u64,
+    /// Instants between two audits, and from now until the next; 0 and 0 without audits.
+    pub(super) audits: [u64; 2],
     pub(super) plugs: Plugs,
     /// Triggers or the redirection have to know of every operation of the host that is queued.
     watches_queues: bool,
@@ -88,8 +88,7 @@ impl Ssd {
             power: Power::new(config, &ftl, sequence),
             failure: None,
             mid_instant: false,
-            audit_every: 0,
-            until_audit: 0,
+            audits: [0, 0],
             plugs: plugs.clone(),
             watches_queues: false,
             recovers: config.raid.reads != GroupReads::Home || !config.raid.fail.is_empty(),
@@ -140,8 +139,7 @@ impl Ssd {
     /// Recompute all invariants every `n` instants, check after each that no idle unit has been forgotten,
     /// and panic on a violation; 0: never.
     pub fn audit_every(&mut self, n: u64) {
-        self.audit_every = n;
-        self.until_audit = n;
+        self.audits = [n, n];
     }
 
     /// Recompute all invariants now.
