@@ -2,8 +2,9 @@
 
 mod rig;
 
+use rig::parity::{PROGRAM, READ, with_bytes};
 use rig::storm::{Storm, Weather};
-use rig::{alone, closed, device, filled, finish, free_blocks, named, whole};
+use rig::{alone, closed, filled, finish, named, whole};
 use ssd_core::config::{
     BusyUnit, ChipFailure, Config, DataMode, GroupReads, LinkDuplex, ParityUpdate, TimingModel,
 };
@@ -14,21 +15,6 @@ use ssd_core::plug::Value;
 use ssd_core::rng::Stream;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, Nanos};
-
-const READ: u64 = 25_000;
-const PROGRAM: u64 = 200_000;
-
-fn paper(shape: [u32; 3], group: u32, stripes: u32) -> Config {
-    let mut c = device(shape, 20, 16, 1);
-    c.raid.group = group;
-    c.device.user_pages = stripes * c.data_pages_per_stripe() as u32;
-    let t = &mut c.timing;
-    (t.model, t.busy_unit) = (TimingModel::Serial, BusyUnit::Chip);
-    (t.read_ns, t.program_ns, t.erase_ns, t.transfer_ns) = (READ, PROGRAM, 1_500_000, 0);
-    c.gc.trigger = vec![free_blocks(3)];
-    c.run.data = DataMode::Bytes;
-    c
-}
 
 fn fails(chip: u32, at_ns: u64) -> ChipFailure {
     ChipFailure { chip, at_ns }
@@ -45,7 +31,7 @@ fn degraded(c: &Config) -> Ssd {
 #[test]
 fn a_degraded_read_is_a_read_of_the_other_members() {
     for (group, chip) in [(2, 0), (4, 3), (8, 5)] {
-        let mut c = paper([8, 1, 1], group, 64);
+        let mut c = with_bytes([8, 1, 1], group, 64);
         c.raid.fail = vec![fails(chip, 1_000)];
         let mut ssd = degraded(&c);
         let stripe = c.data_pages_per_stripe() as u32;
@@ -65,7 +51,7 @@ fn a_degraded_read_is_a_read_of_the_other_members() {
 #[test]
 fn degraded_reads_share_the_bus_as_others_do() {
     let (read, bus, command, ecc) = (50_001, 2_003, 305, 811);
-    let mut c = paper([1, 4, 1], 4, 64);
+    let mut c = with_bytes([1, 4, 1], 4, 64);
     let t = &mut c.timing;
     t.model = TimingModel::Pipelined;
     (t.read_ns, t.transfer_ns, t.command_ns) = (read, bus, command);
@@ -80,7 +66,7 @@ fn degraded_reads_share_the_bus_as_others_do() {
 
 #[test]
 fn degraded_updates_read_and_program_what_is_left() {
-    let mut c = paper([8, 1, 1], 8, 64);
+    let mut c = with_bytes([8, 1, 1], 8, 64);
     c.raid.fail = vec![fails(7, 1_000)];
     // In stripe 0 the parity is on chip 7, in stripe 1 page 13 is, the last of its group.
     let mut ssd = degraded(&c);
@@ -123,7 +109,7 @@ fn degraded_updates_read_and_program_what_is_left() {
 #[test]
 fn a_rebuild_reads_the_others_once_and_programs_each_lost_page_once() {
     for (group, window) in [(2, 1), (4, 3), (8, 16)] {
-        let mut c = paper([8, 1, 1], group, 64);
+        let mut c = with_bytes([8, 1, 1], group, 64);
         c.raid.fail = vec![fails(5, 1_000)];
         (c.raid.spares, c.raid.rebuild_window) = (1, window);
         let mut ssd = degraded(&c);
@@ -153,7 +139,7 @@ fn a_rebuild_reads_the_others_once_and_programs_each_lost_page_once() {
 
 #[test]
 fn updates_that_share_only_a_missing_chip_do_not_wait_for_each_other() {
-    let mut c = paper([4, 1, 1], 4, 248);
+    let mut c = with_bytes([4, 1, 1], 4, 248);
     c.raid.fail = vec![fails(3, 1_000)];
     let mut ssd = degraded(&c);
     // Updates of them program one page and nothing on the missing chip, where their parity is at home.
@@ -189,7 +175,7 @@ fn updates_that_share_only_a_missing_chip_do_not_wait_for_each_other() {
 
 #[test]
 fn a_rebuild_goes_no_faster_than_its_rate() {
-    let mut c = paper([4, 1, 1], 4, 64);
+    let mut c = with_bytes([4, 1, 1], 4, 64);
     c.raid.fail = vec![fails(1, 1_000)];
     // A page of 2 KiB every 2.048 ms.
     (c.raid.spares, c.raid.rebuild_rate) = (1, Some(1_000_000));
@@ -202,7 +188,7 @@ fn a_rebuild_goes_no_faster_than_its_rate() {
 
 #[test]
 fn without_a_spare_it_stays_degraded_and_refuses_a_snapshot() {
-    let mut c = paper([4, 1, 1], 4, 64);
+    let mut c = with_bytes([4, 1, 1], 4, 64);
     c.raid.fail = vec![fails(1, 1_000)];
     let mut ssd = degraded(&c);
     alone(&mut ssd, whole(Op::Write, 0, 30));
@@ -215,7 +201,7 @@ fn without_a_spare_it_stays_degraded_and_refuses_a_snapshot() {
 
 #[test]
 fn a_second_loss_ends_the_run_with_the_pages_that_are_gone() {
-    let mut c = paper([8, 1, 1], 4, 16);
+    let mut c = with_bytes([8, 1, 1], 4, 16);
     c.raid.fail = vec![fails(1, 1_000), fails(6, 50_000), fails(2, 10_000_000)];
     let mut ssd = degraded(&c);
     // Chip 6 is in another group of chips: nothing is gone.
@@ -238,7 +224,7 @@ fn a_second_loss_ends_the_run_with_the_pages_that_are_gone() {
 
 #[test]
 fn after_a_rebuild_another_chip_may_fail() {
-    let mut c = paper([4, 1, 1], 4, 64);
+    let mut c = with_bytes([4, 1, 1], 4, 64);
     c.raid.fail = (0..4).map(|i| fails(i, 1_000 + u64::from(i) * 100_000_000)).collect();
     c.raid.spares = 4;
     let mut ssd = degraded(&c);
@@ -252,7 +238,7 @@ fn after_a_rebuild_another_chip_may_fail() {
 #[test]
 fn every_chip_may_fail_and_every_page_redirected_ones_too_is_rebuilt() {
     for chip in 0..8 {
-        let mut c = paper([4, 2, 1], 4, 200);
+        let mut c = with_bytes([4, 2, 1], 4, 200);
         c.raid.redirect = named(ssd_core::ftl::raid::redirect::ALL, "deferred-gc")
             .with("foreign", Value::Real(0.05));
         let on_demand = named(ssd_core::ftl::gc::trigger::ALL, "on-demand");
@@ -281,7 +267,7 @@ fn storm(seed: u64) -> (bool, u64) {
     let mut rng = Stream::new(seed, "failures");
     let shapes = [([4, 2, 1], 8), ([2, 2, 2], 4), ([2, 3, 1], 3), ([2, 1, 1], 2), ([4, 2, 1], 4)];
     let (shape, group) = shapes[rng.below(5) as usize];
-    let mut c = paper(shape, group, 1);
+    let mut c = with_bytes(shape, group, 1);
     (c.device.blocks_per_plane, c.device.pages_per_block) = (14, 8);
     let stripes = rig::pages_of(&c) / (shape[0] * shape[1]) * 3 / 4;
     c.device.user_pages = stripes * c.data_pages_per_stripe() as u32;

@@ -3,11 +3,11 @@
 
 mod rig;
 
-use rig::storm::{Storm, Weather};
-use rig::{alone, device, filled, finish, free_blocks, named, whole};
+use rig::parity::{READ, storms, with_bytes};
+use rig::storm::Weather;
+use rig::{alone, filled, finish, named, whole};
 use ssd_core::config::{
-    Blocking, BlockingScope, BusyUnit, Config, DataMode, Granularity, GroupReads, LinkDuplex,
-    TimingModel,
+    Blocking, BlockingScope, Config, DataMode, Granularity, GroupReads, TimingModel,
 };
 use ssd_core::ftl::gc::concurrency;
 use ssd_core::host::device::Device;
@@ -18,18 +18,10 @@ use ssd_core::rng::Stream;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, Nanos, PlaneId};
 
-const READ: u64 = 25_000;
-
-fn paper(shape: [u32; 3], group: u32, stripes: u32) -> Config {
-    let mut c = device(shape, 20, 16, 1);
-    c.raid.group = group;
+/// A device whose reads avoid collection.
+fn tolerant(shape: [u32; 3], group: u32, stripes: u32) -> Config {
+    let mut c = with_bytes(shape, group, stripes);
     c.raid.reads = GroupReads::ReconstructIfBusy;
-    c.device.user_pages = stripes * c.data_pages_per_stripe() as u32;
-    let t = &mut c.timing;
-    (t.model, t.busy_unit) = (TimingModel::Serial, BusyUnit::Chip);
-    (t.read_ns, t.program_ns, t.erase_ns, t.transfer_ns) = (READ, 200_000, 1_500_000, 0);
-    c.gc.trigger = vec![free_blocks(3)];
-    c.run.data = DataMode::Bytes;
     c
 }
 
@@ -72,7 +64,7 @@ fn a_page_is_busy(ssd: &mut Ssd, rng: &mut Stream) -> Lpn {
 #[test]
 fn a_read_of_a_page_whose_chip_collects_takes_a_read_of_the_other_members() {
     for group in [4, 8] {
-        let c = paper([8, 1, 1], group, 248);
+        let c = tolerant([8, 1, 1], group, 248);
         let mut ssd = filled(&c);
         let mut rng = Stream::new(1, "busy");
         let lpn = a_page_is_busy(&mut ssd, &mut rng);
@@ -90,7 +82,7 @@ fn a_read_of_a_page_whose_chip_collects_takes_a_read_of_the_other_members() {
 #[test]
 fn members_share_the_bus_as_other_reads_do() {
     let (read, bus, command) = (50_001, 2_003, 305);
-    let mut c = paper([1, 4, 1], 4, 248);
+    let mut c = tolerant([1, 4, 1], 4, 248);
     let t = &mut c.timing;
     t.model = TimingModel::Pipelined;
     (t.read_ns, t.transfer_ns, t.command_ns) = (read, bus, command);
@@ -115,7 +107,7 @@ fn members_share_the_bus_as_other_reads_do() {
 
 #[test]
 fn a_read_goes_home_while_its_group_is_updated_or_another_chip_of_it_collects() {
-    let c = paper([4, 1, 1], 4, 248);
+    let c = tolerant([4, 1, 1], 4, 248);
     let mut ssd = filled(&c);
     let mut rng = Stream::new(2, "home");
     let lpn = a_page_is_busy(&mut ssd, &mut rng);
@@ -134,7 +126,7 @@ fn a_read_goes_home_while_its_group_is_updated_or_another_chip_of_it_collects() 
 
 #[test]
 fn reads_of_one_page_share_a_reconstruction_and_updates_wait_for_it() {
-    let c = paper([4, 1, 1], 4, 248);
+    let c = tolerant([4, 1, 1], 4, 248);
     let mut ssd = filled(&c);
     let mut rng = Stream::new(3, "share");
     let lpn = a_page_is_busy(&mut ssd, &mut rng);
@@ -157,7 +149,7 @@ fn reads_of_one_page_share_a_reconstruction_and_updates_wait_for_it() {
 
 #[test]
 fn reads_that_wait_when_collection_begins_avoid_it() {
-    let mut c = paper([8, 1, 1], 8, 248);
+    let mut c = tolerant([8, 1, 1], 8, 248);
     c.gc.blocking = Blocking { scope: BlockingScope::Plane, granularity: Granularity::Job };
     // So that no two chips of a group collect.
     c.gc.concurrency = named(concurrency::ALL, "rotating").with("k", Value::Int(1));
@@ -198,34 +190,11 @@ fn reads_that_wait_when_collection_begins_avoid_it() {
 
 #[test]
 fn every_answer_of_a_storm_is_right() {
-    let shapes = [([4, 2, 1], 8), ([2, 2, 2], 4), ([2, 3, 1], 3), ([2, 1, 1], 2), ([4, 4, 1], 8)];
     let mut reconstructions = 0;
-    for (i, (shape, group)) in shapes.into_iter().enumerate() {
-        for (depth, data) in [(2, DataMode::Digest), (24, DataMode::Bytes)] {
-            let mut c = paper(shape, group, 1);
-            (c.device.blocks_per_plane, c.device.pages_per_block) = (14, 8);
-            let stripes = rig::pages_of(&c) / (shape[0] * shape[1]) * 3 / 4;
-            c.device.user_pages = stripes * c.data_pages_per_stripe() as u32;
-            (c.run.data, c.run.seed) = (data, i as u64);
-            c.gc.window = 1 + i as u32 % 3;
-            if depth == 24 {
-                (c.timing.model, c.timing.transfer_ns) = (TimingModel::Pipelined, 3000);
-                (c.host.link_bytes_per_s, c.host.link_duplex) =
-                    (Some(300_000_000), LinkDuplex::Half);
-                c.controller.host_ecc_ns = 700;
-            }
-            let weather = Weather {
-                requests: 800,
-                depth,
-                seed: i as u64,
-                audit: 7,
-                mix: [45, 8, 2],
-                pause: 100_000,
-            };
-            let mut storm = Storm::new(&c, weather);
-            storm.run().unwrap_or_else(|e| panic!("{shape:?}, depth {depth}: {e}"));
-            reconstructions += storm.ssd.measured().raid.reconstructions;
-        }
-    }
+    let depths = [(2, DataMode::Digest), (24, DataMode::Bytes)];
+    let weather =
+        Weather { requests: 800, depth: 0, seed: 0, audit: 7, mix: [45, 8, 2], pause: 100_000 };
+    let tolerant = |c: &mut Config, _| c.raid.reads = GroupReads::ReconstructIfBusy;
+    storms(&depths, weather, tolerant, |m| reconstructions += m.raid.reconstructions);
     assert!(reconstructions > 100, "{reconstructions} reads avoided collection");
 }

@@ -5,6 +5,7 @@ mod rig;
 
 use proptest::prelude::*;
 use rig::cases::cases;
+use rig::parity::set_times;
 use rig::storm::{Storm, Weather};
 use rig::{closed, device, filled, finish, named, whole};
 use ssd_core::config::{
@@ -33,9 +34,7 @@ fn baseline(groups: u32, group: u32, soft: u64) -> Config {
     let mut c = device([groups * group, 1, 1], 40, 16, 1);
     c.raid.group = group;
     c.device.user_pages = 470 * c.data_pages_per_stripe() as u32;
-    let t = &mut c.timing;
-    (t.model, t.busy_unit) = (TimingModel::Serial, BusyUnit::Chip);
-    (t.read_ns, t.program_ns, t.erase_ns, t.transfer_ns) = (25_000, 200_000, 1_500_000, 0);
+    set_times(&mut c);
     c.gc.trigger = vec![on_demand(soft, "any", false)];
     c.gc.blocking = Blocking { scope: BlockingScope::Plane, granularity: Granularity::Job };
     c

@@ -27,7 +27,7 @@ impl Planes for PlanesNow<'_> {
     #[inline]
     fn load(&self, plane: PlaneId) -> u32 {
         debug_assert!(plane.0 < self.ftl.geo.planes, "there is no {plane:?}");
-        self.array.units[self.ftl.geo.unit_of(plane).at()].load
+        self.array.units[self.ftl.geo.unit_of(plane).at()].load.all
     }
 
     fn demand(&self, plane: PlaneId) -> Demand {

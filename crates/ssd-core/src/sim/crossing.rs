@@ -73,7 +73,7 @@ impl Ssd {
         }
         let unit = self.ftl.geo.unit_of(op.plane).at();
         assert!(self.array.units[unit].running == OpSlot::NONE, "unit {unit} has another task");
-        self.array.units[unit].load += 1;
+        self.array.units[unit].load.all += 1;
         let moved = *self.array.ops[slot].moved();
         self.start_gc_write::<true>(unit, slot, moved);
     }

@@ -240,7 +240,7 @@ impl Ssd {
     #[must_use]
     pub fn at_rest(&self) -> bool {
         debug_assert!(
-            self.array.ops.len() > 0 || self.array.units.iter().all(|unit| unit.load == 0),
+            self.array.ops.len() > 0 || self.array.units.iter().all(|unit| unit.load.all == 0),
             "a unit has an operation that does not exist"
         );
         self.array.ops.len() == 0

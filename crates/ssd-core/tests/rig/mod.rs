@@ -8,6 +8,7 @@ pub(crate) mod any_config;
 pub(crate) mod cases;
 pub(crate) mod cuts;
 pub(crate) mod history;
+pub(crate) mod parity;
 pub(crate) mod storm;
 
 use ssd_core::config::{Config, DataMode, EraseUnit, Frontiers, Host, HostMode, PoolScope};

@@ -58,17 +58,11 @@ static LINK_RATE: Special<Config> = Special {
     form: "rate, or \"unlimited\"",
     default: None,
     read: |draft, errors, path, node| {
-        let rate = match node.text() {
-            Some("unlimited") => Ok(None),
-            _ => read::rate(node).map(Some),
-        };
-        let set = rate.map(|rate| draft.config.host.link_bytes_per_s = rate);
+        let set =
+            read::rate_or_unlimited(node).map(|rate| draft.config.host.link_bytes_per_s = rate);
         report(errors, path, node, set);
     },
-    show: |config| {
-        let rate = config.host.link_bytes_per_s;
-        Some(quoted(&rate.map_or("unlimited".to_string(), show_rate)))
-    },
+    show: |config| Some(quoted(&show_rate_or_unlimited(config.host.link_bytes_per_s))),
     text: false,
     types: TEXT,
 };

@@ -99,17 +99,10 @@ static REBUILD_RATE: Special<Config> = Special {
     form: "rate, or \"unlimited\"",
     default: None,
     read: |draft, errors, path, node| {
-        let rate = match node.text() {
-            Some("unlimited") => Ok(None),
-            _ => read::rate(node).map(Some),
-        };
-        let set = rate.map(|rate| draft.config.raid.rebuild_rate = rate);
+        let set = read::rate_or_unlimited(node).map(|rate| draft.config.raid.rebuild_rate = rate);
         report(errors, path, node, set);
     },
-    show: |config| {
-        let rate = config.raid.rebuild_rate;
-        Some(quoted(&rate.map_or("unlimited".to_string(), show_rate)))
-    },
+    show: |config| Some(quoted(&show_rate_or_unlimited(config.raid.rebuild_rate))),
     text: false,
     types: TEXT,
 };

@@ -246,6 +246,12 @@ pub fn show_rate(rate: u64) -> String {
     format!("{}.{:03} kB/s", rate / 1000, rate % 1000)
 }
 
+/// The same of a rate that may have no limit.
+#[must_use]
+pub fn show_rate_or_unlimited(rate: Option<u64>) -> String {
+    rate.map_or("unlimited".to_string(), show_rate)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -177,3 +177,11 @@ pub fn rate(node: &Node) -> Result<u64, String> {
         .filter(|n| exact && (1_000..=1_000_000_000_000).contains(n))
         .ok_or_else(|| unfit(node, "a rate in whole bytes per second from 1 kB/s to 1000 GB/s"))
 }
+
+/// The same, or "unlimited".
+pub fn rate_or_unlimited(node: &Node) -> Result<Option<u64>, String> {
+    match node.text() {
+        Some("unlimited") => Ok(None),
+        _ => rate(node).map(Some),
+    }
+}

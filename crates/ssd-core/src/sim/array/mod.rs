@@ -190,15 +190,15 @@ impl Array {
         self.age += 1;
         debug_assert_eq!(self.ops[slot].kind().is_host(), host, "{slot:?} is another's");
         let unit = &mut self.units[at.at()];
-        unit.load += 1;
-        debug_assert!(unit.host_load < unit.load, "the host has more operations than all");
+        unit.load.all += 1;
+        debug_assert!(unit.load.of_host < unit.load.all, "the host has more operations than all");
         let op = &mut self.ops[slot];
         change(op);
         op.age = self.age;
         op.queued = self.now;
         if host {
             op.host_busy_ns = unit.host_busy_ns(self.now);
-            unit.host_load += 1;
+            unit.load.of_host += 1;
         }
         op.next = OpSlot::NONE;
         unit.push(queue, &mut self.ops, slot);
@@ -210,8 +210,8 @@ impl Array {
         debug_assert!(op.kind().is_host(), "{:?} is not the host's", op.kind());
         self.age += 1;
         let unit = &mut self.units[at.at()];
-        unit.load += 1;
-        unit.host_load += 1;
+        unit.load.all += 1;
+        unit.load.of_host += 1;
         let host_busy_ns = unit.host_busy_ns(self.now);
         let slot = self.ops.insert(Op { age: self.age, queued: self.now, host_busy_ns, ..op });
         unit.push(queue, &mut self.ops, slot);

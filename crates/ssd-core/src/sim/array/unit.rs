@@ -45,6 +45,14 @@ struct Worked {
     all_ns: u64,
 }
 
+/// Operations that wait or run on a unit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    pub(crate) all: u32,
+    /// Those of the host.
+    pub(crate) of_host: u32,
+}
+
 /// One busy unit, in two lines of the cache.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
@@ -56,10 +64,7 @@ pub(crate) struct Unit {
     gate: u8,
     /// The running operation is the host's.
     host_now: bool,
-    /// Operations waiting or running.
-    pub(crate) load: u32,
-    /// Of these, the host's.
-    pub(crate) host_load: u32,
+    pub(crate) load: Load,
     /// Slot of the running operation, and those that run with it (multi-plane).
     pub(crate) running: OpSlot,
     pub(crate) also: Queue,
@@ -89,8 +94,7 @@ impl Unit {
             waiting: 0,
             gate: u8::MAX,
             host_now: false,
-            load: 0,
-            host_load: 0,
+            load: Load { all: 0, of_host: 0 },
             running: OpSlot::NONE,
             also: Queue::EMPTY,
             channel,
@@ -218,8 +222,8 @@ impl Unit {
         let queued = self.queues.iter().flat_map(|queue| ops.linked(queue.head()));
         let all: Vec<OpSlot> = queued.chain(self.executed(ops)).collect();
         let host = all.iter().filter(|&&slot| ops[slot].kind().is_host()).count();
-        if all.len() != self.load as usize || host != self.host_load as usize {
-            let (load, of_host) = (self.load, self.host_load);
+        if all.len() != self.load.all as usize || host != self.load.of_host as usize {
+            let (load, of_host) = (self.load.all, self.load.of_host);
             let has = all.len();
             return Err(format!("{has} operations, {host} of the host; {load}, {of_host} counted"));
         }
@@ -250,7 +254,10 @@ impl Unit {
         assert!(self.running == OpSlot::NONE, "unit is busy");
         debug_assert_ne!(slot, OpSlot::NONE, "no operation takes the unit");
         debug_assert_eq!(self.stage, Stage::Idle, "no operation runs");
-        debug_assert!(self.load > 0 && self.host_load >= u32::from(host), "it was not queued");
+        debug_assert!(
+            self.load.all > 0 && self.load.of_host >= u32::from(host),
+            "it was not queued"
+        );
         self.running = slot;
         self.service = service;
         self.lane = kind.lane();
@@ -278,11 +285,11 @@ impl Unit {
     /// An operation, `host`: of the host, waits or runs here no longer.
     #[inline(always)]
     pub(crate) fn leaves(&mut self, host: bool) {
-        assert!(self.load > 0, "the unit has no operation");
-        debug_assert!(self.host_load >= u32::from(host), "the host has no operation here");
-        self.load -= 1;
-        self.host_load -= u32::from(host);
-        debug_assert!(self.host_load <= self.load, "the host has more operations than all");
+        assert!(self.load.all > 0, "the unit has no operation");
+        debug_assert!(self.load.of_host >= u32::from(host), "the host has no operation here");
+        self.load.all -= 1;
+        self.load.of_host -= u32::from(host);
+        debug_assert!(self.load.of_host <= self.load.all, "the host has more operations than all");
     }
 }
 

@@ -242,7 +242,7 @@ impl Collector {
             .map(|u| {
                 let unit = &array.units[u as usize];
                 debug_assert!(unit.idle_since <= array.now, "unit {u} is idle in the future");
-                (unit.host_load == 0).then(|| array.now - unit.idle_since)
+                (unit.load.of_host == 0).then(|| array.now - unit.idle_since)
             })
             .min()
             .flatten()
@@ -250,7 +250,7 @@ impl Collector {
 
     /// If the unit has no host operation left, its pools may be idle from now on.
     pub(super) fn note_idle(&self, unit: usize, array: &mut Array) {
-        if array.units[unit].host_load > 0 {
+        if array.units[unit].load.of_host > 0 {
             return;
         }
         debug_assert!(array.units[unit].idle_since <= array.now, "unit {unit} is from the future");
@@ -261,7 +261,7 @@ impl Collector {
     /// One timer per unit: if it fires too early, it is set again.
     pub(super) fn arm_idle_timer(&self, unit: usize, array: &mut Array) {
         let Some(after) = self.agenda.idle_after() else { return };
-        debug_assert_eq!(array.units[unit].host_load, 0, "unit {unit} works for the host");
+        debug_assert_eq!(array.units[unit].load.of_host, 0, "unit {unit} works for the host");
         if !array.units[unit].idle_timer {
             array.units[unit].idle_timer = true;
             let at = Nanos(array.units[unit].idle_since.0 + after.0);
@@ -275,7 +275,7 @@ impl Collector {
             let u = &mut array.units[unit as usize];
             assert!(u.idle_timer, "an idle timer of unit {unit} that was not set has fired");
             u.idle_timer = false;
-            if u.host_load > 0 {
+            if u.load.of_host > 0 {
                 continue;
             }
             let idle = array.now - u.idle_since;

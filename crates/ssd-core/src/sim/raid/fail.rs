@@ -10,6 +10,7 @@
 //! Two lost pages of one group cannot be restored: the run ends, and names the pages of the host.
 
 use super::rebuild::Rebuild;
+use super::update::updates_by;
 use super::{Changed, Stage};
 use crate::config::Config;
 use crate::host::device::DeviceError;
@@ -94,7 +95,7 @@ impl Ssd {
             failures.spares -= 1;
             failures.awaited.push((chip, place));
         }
-        let reads = self.take_reads(&planes);
+        let reads = self.take_waiting(&planes, R_HOST);
         let mut ready = self.give_up_programs(&planes);
         ready.extend(self.give_up_landed(&planes));
         self.give_up_rebuilds(&planes);
@@ -129,19 +130,19 @@ impl Ssd {
         }
     }
 
-    /// Take the reads that wait for the failed chip of `planes` out of their queues.
-    fn take_reads(&mut self, planes: &[PlaneId]) -> Vec<OpSlot> {
+    /// Take the operations that wait in `queue` for the failed chip of `planes` out of it.
+    fn take_waiting(&mut self, planes: &[PlaneId], queue: usize) -> Vec<OpSlot> {
         debug_assert!(
             planes.iter().all(|&plane| self.ftl.is_dead(plane)),
             "{planes:?} have a chip"
         );
         let mut taken = Vec::new();
         for unit in self.units_of(planes) {
-            let (mut before, mut slot) = (OpSlot::NONE, self.array.units[unit].head(R_HOST));
+            let (mut before, mut slot) = (OpSlot::NONE, self.array.units[unit].head(queue));
             while slot != OpSlot::NONE {
                 let (next, plane) = (self.array.ops[slot].next, self.array.ops[slot].plane);
                 if planes.contains(&plane) {
-                    self.take_out(unit, R_HOST, Found { before, slot, plane });
+                    self.take_out(unit, queue, Found { before, slot, plane });
                     taken.push(slot);
                 } else {
                     before = slot;
@@ -195,38 +196,29 @@ impl Ssd {
             "{planes:?} have a chip"
         );
         let mut updates = Vec::new();
-        for unit in self.units_of(planes) {
-            let (mut before, mut slot) = (OpSlot::NONE, self.array.units[unit].head(W_HOST));
-            while slot != OpSlot::NONE {
-                let (next, plane) = (self.array.ops[slot].next, self.array.ops[slot].plane);
-                if !planes.contains(&plane) {
-                    (before, slot) = (slot, next);
-                    continue;
+        for slot in self.take_waiting(planes, W_HOST) {
+            match self.array.ops[slot].work {
+                Work::GroupWrite { update, .. } => {
+                    let (plane, stream) =
+                        (self.array.ops[slot].plane, self.array.ops[slot].stream());
+                    self.ftl.space.let_go(plane, self.ftl.space.host_stream(stream));
+                    self.raid.as_deref_mut().expect("parity").program_starts(plane);
+                    self.page_goes_nowhere(slot);
+                    let parts = self.array.ops[slot].parts;
+                    let of = self.raid_update(update);
+                    of.parts = parts;
+                    of.steps.part_ends();
+                    updates.push(update);
                 }
-                self.take_out(unit, W_HOST, Found { before, slot, plane });
-                match self.array.ops[slot].work {
-                    Work::GroupWrite { update, .. } => {
-                        let stream = self.ftl.space.host_stream(self.array.ops[slot].stream());
-                        self.ftl.space.let_go(plane, stream);
-                        self.raid.as_deref_mut().expect("parity").program_starts(plane);
-                        self.page_goes_nowhere(slot);
-                        let parts = self.array.ops[slot].parts;
-                        let of = self.raid_update(update);
-                        of.parts = parts;
-                        of.steps.part_ends();
-                        updates.push(update);
-                    }
-                    Work::RebuildWrite { recovery } => {
-                        self.array.ops.remove(slot);
-                        self.rebuild_is_off(recovery);
-                        let lpn =
-                            self.raid.as_deref_mut().expect("parity").recoveries.get(recovery).lpn;
-                        let group = self.ftl.parity_groups().group_of(lpn);
-                        self.recovery_ends(group);
-                    }
-                    _ => unreachable!("{slot:?} writes no page of a group"),
+                Work::RebuildWrite { recovery } => {
+                    self.array.ops.remove(slot);
+                    self.rebuild_is_off(recovery);
+                    let raid = self.raid.as_deref_mut().expect("a device with parity");
+                    let lpn = raid.recoveries.get(recovery).lpn;
+                    let group = self.ftl.parity_groups().group_of(lpn);
+                    self.recovery_ends(group);
                 }
-                slot = next;
+                _ => unreachable!("{slot:?} writes no page of a group"),
             }
         }
         updates
@@ -247,7 +239,8 @@ impl Ssd {
             if of.stage != Stage::Programming {
                 continue;
             }
-            let slots: Vec<OpSlot> = of.data().map(|page| page.slot).chain([of.parity]).collect();
+            let slots: Vec<OpSlot> =
+                of.data().map(|page| page.slot).chain([of.parity.slot]).collect();
             for slot in slots.into_iter().filter(|&slot| slot != OpSlot::NONE) {
                 let (plane, ppn) = (self.array.ops[slot].plane, self.array.ops[slot].ppn);
                 let landed = ppn != Ppn::NONE && !self.ftl.flash.is_torn(ppn);
@@ -311,7 +304,6 @@ impl Ssd {
 
     /// A page that `update` was to read is gone: it begins anew, and keeps the lock of its group.
     pub(super) fn update_reads_again(&mut self, update: UpdateSlot) {
-        use crate::ftl::raid::Method;
         let now = self.array.now;
         let of = self.raid_update(update);
         (of.reads_again, of.stage, of.sum) = (false, Stage::InLine, Default::default());
@@ -321,13 +313,7 @@ impl Ssd {
         let since = Nanos(self.front.requests.at(request).arrival.0 + total);
         assert!(since <= now, "{update:?} has read in the future");
         self.raid_update(update).since = since;
-        let counts = &mut self.ledger.measured.raid;
-        *match method {
-            Method::Full => &mut counts.full,
-            Method::ReadModify => &mut counts.rmw,
-            Method::Reconstruct => &mut counts.rcw,
-            Method::Drop => &mut counts.dropped,
-        } -= 1;
+        *updates_by(method, &mut self.ledger.measured.raid) -= 1;
         self.begin_update(update);
     }
 

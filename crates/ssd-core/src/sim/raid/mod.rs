@@ -52,6 +52,15 @@ enum Stage {
     Programming,
 }
 
+/// The parity page that an update programs.
+#[derive(Clone, Copy, Debug)]
+struct Parity {
+    /// The operation that programs it; none until there is room.
+    slot: OpSlot,
+    /// Where it is programmed, if it is not redirected.
+    home: PlaneId,
+}
+
 /// An update of one group for one request.
 #[derive(Clone, Debug)]
 struct Update {
@@ -77,10 +86,7 @@ struct Update {
     plan: Plan,
     /// What the parity is made of, as far as it is known.
     sum: Payload,
-    /// The operation that programs the parity.
-    parity: OpSlot,
-    /// Where that is, if it is not redirected.
-    parity_home: PlaneId,
+    parity: Parity,
     /// A page that it was to read is gone: it reads anew.
     reads_again: bool,
 }
@@ -156,8 +162,7 @@ impl Raid {
             changes: Changes::default(),
             plan,
             sum: Payload::default(),
-            parity: OpSlot::NONE,
-            parity_home,
+            parity: Parity { slot: OpSlot::NONE, home: parity_home },
             reads_again: false,
         };
         let slot = match self.free.pop() {
@@ -297,7 +302,7 @@ impl Update {
     fn homes(&self) -> impl Iterator<Item = PlaneId> + '_ {
         debug_assert!(self.stage != Stage::InLine, "it is not known what is programmed");
         let data = self.data().map(|page| page.home);
-        data.chain((self.plan.method != Method::Drop).then_some(self.parity_home))
+        data.chain((self.plan.method != Method::Drop).then_some(self.parity.home))
     }
 }
 

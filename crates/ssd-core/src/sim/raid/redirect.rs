@@ -141,7 +141,9 @@ impl Raid {
         let programming = self.lines.firsts().map(|first| self.at(first));
         for update in programming.filter(|update| update.stage == Stage::Programming) {
             let data = update.data().map(|page| page.slot);
-            for slot in data.chain((update.parity != OpSlot::NONE).then_some(update.parity)) {
+            for slot in
+                data.chain((update.parity.slot != OpSlot::NONE).then_some(update.parity.slot))
+            {
                 let op = &array.ops[slot];
                 foreign[op.plane.at()] += u64::from(op.plane != home(ftl, op.lpn));
             }
@@ -295,7 +297,7 @@ impl Ssd {
                 Stage::Programming => unreachable!("{slot:?} programs"),
             };
             let data = update.data().map(|page| page.home);
-            for home in data.chain([update.parity_home]) {
+            for home in data.chain([update.parity.home]) {
                 let next = &mut next[home.at()];
                 *next = at.0.min(*next);
             }
@@ -313,7 +315,7 @@ impl Ssd {
         let update = raid.at(op.update()?);
         assert_eq!(update.stage, Stage::Programming, "{slot:?} waits before its update programs");
         let members = update.data().map(|page| page.slot);
-        let members = members.chain([update.parity]).map(|slot| self.array.ops[slot].plane);
+        let members = members.chain([update.parity.slot]).map(|slot| self.array.ops[slot].plane);
         let committed = groups.pages(update.group).filter_map(|lpn| self.ftl.owners.committed(lpn));
         let members = members.chain(committed.map(|page| self.ftl.geo.plane_of(page)));
         let members: Vec<u32> = members.map(|plane| groups.chip_of(plane)).collect();

@@ -12,7 +12,7 @@ use super::{Raid, Stage, Update};
 use crate::ftl::raid::lost::Lost;
 use crate::ftl::raid::verify::mix;
 use crate::ftl::raid::{MOST_CHIPS, Method};
-use crate::metrics::counters::Parts;
+use crate::metrics::counters::{Parts, RaidCounts};
 use crate::nand::flash::Payload;
 use crate::sched::order::{R_HOST, W_HOST};
 use crate::sim::array::op::{Op, Work};
@@ -66,13 +66,7 @@ impl Ssd {
         let parts = of.parts;
         let rests = positions(of.changes.in_part() & plan.reads).count();
         self.ledger.measured.host.rmw += rests as u64;
-        let counts = &mut self.ledger.measured.raid;
-        *match plan.method {
-            Method::Full => &mut counts.full,
-            Method::ReadModify => &mut counts.rmw,
-            Method::Reconstruct => &mut counts.rcw,
-            Method::Drop => &mut counts.dropped,
-        } += 1;
+        *updates_by(plan.method, &mut self.ledger.measured.raid) += 1;
         for position in positions(plan.reads) {
             let lpn = self.ftl.parity_groups().page(group, position);
             let page = self.ftl.owners.committed(lpn).expect("what is read holds data");
@@ -151,8 +145,7 @@ impl Ssd {
         } else {
             let raid = self.raid.as_deref_mut().expect("a device with parity");
             raid.waiting.push_back(update);
-            raid.room_changed = true;
-            self.groups_due = true;
+            self.note_room();
         }
     }
 
@@ -223,11 +216,11 @@ impl Ssd {
         let mut sum = std::mem::take(&mut of.sum);
         assert!(of.plan.method != Method::Drop, "{update:?} has nothing to program");
         of.steps = Join::of(of.data().count() as u32 + 1);
-        let (lpn, home) = (self.ftl.parity_groups().parity(group), of.parity_home);
+        let (lpn, home) = (self.ftl.parity_groups().parity(group), of.parity.home);
         let work = Work::GroupWrite { update, stream, parity: true };
         let op = Op { sequence, parts, ..Op::new(work, lpn, home, now) };
         let parity = self.array.ops.insert(op);
-        of.parity = parity;
+        of.parity.slot = parity;
         if let Some(content) = &mut self.ledger.content {
             of.data().for_each(|page| mix(&mut sum, content.of_slot(page.slot)));
             content.carry(parity, sum);
@@ -273,7 +266,8 @@ impl Ssd {
     pub(super) fn commit_update(&mut self, update: UpdateSlot) {
         let of = self.raid_update(update);
         assert!(of.stage == Stage::Programming && of.steps.is_done(), "{update:?} has pages left");
-        let (pages, parity, method) = (std::mem::take(&mut of.pages), of.parity, of.plan.method);
+        let (pages, parity, method) =
+            (std::mem::take(&mut of.pages), of.parity.slot, of.plan.method);
         let (group, request, parts) = (of.group, of.request, of.parts);
         assert!(!pages.is_empty(), "{update:?} changes nothing");
         for page in &pages {
@@ -341,6 +335,16 @@ impl Ssd {
         if let Some(before) = before {
             raid.is_replaced(&self.ftl, lpn, before);
         }
+    }
+}
+
+/// The count of updates by `method`.
+pub(super) fn updates_by(method: Method, counts: &mut RaidCounts) -> &mut u64 {
+    match method {
+        Method::Full => &mut counts.full,
+        Method::ReadModify => &mut counts.rmw,
+        Method::Reconstruct => &mut counts.rcw,
+        Method::Drop => &mut counts.dropped,
     }
 }
 

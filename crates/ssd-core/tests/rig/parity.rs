@@ -1,0 +1,67 @@
+//! Small devices with parity groups, and storms over them.
+
+use super::storm::{Storm, Weather};
+use super::{device, free_blocks, pages_of};
+use ssd_core::config::{BusyUnit, Config, DataMode, LinkDuplex, TimingModel};
+use ssd_core::metrics::Measurements;
+
+/// Times of the paper on deferred GC (Liang et al., 2018), nanoseconds.
+pub(crate) const READ: u64 = 25_000;
+pub(crate) const PROGRAM: u64 = 200_000;
+pub(crate) const ERASE: u64 = 1_500_000;
+
+/// Times and busy units of the paper.
+pub(crate) fn set_times(c: &mut Config) {
+    let t = &mut c.timing;
+    (t.model, t.busy_unit) = (TimingModel::Serial, BusyUnit::Chip);
+    (t.read_ns, t.program_ns, t.erase_ns, t.transfer_ns) = (READ, PROGRAM, ERASE, 0);
+}
+
+/// A device of `shape` with groups of `group` chips and the paper's times; the host sees `stripes` stripes.
+pub(crate) fn paper(shape: [u32; 3], group: u32, stripes: u32) -> Config {
+    let mut c = device(shape, 40, 16, 1);
+    c.raid.group = group;
+    c.device.user_pages = stripes * c.data_pages_per_stripe() as u32;
+    set_times(&mut c);
+    c.gc.trigger = vec![free_blocks(3)];
+    c
+}
+
+/// The same with 20 blocks a plane, whose pages hold bytes.
+pub(crate) fn with_bytes(shape: [u32; 3], group: u32, stripes: u32) -> Config {
+    let mut c = paper(shape, group, stripes);
+    (c.device.blocks_per_plane, c.run.data) = (20, DataMode::Bytes);
+    c
+}
+
+/// Storms of each depth over devices of several shapes, 3/4 full; `change` changes the configuration of a
+/// device by its number, `check` sees what was measured. Those with bytes are pipelined, behind
+/// a link.
+pub(crate) fn storms(
+    depths: &[(usize, DataMode)],
+    weather: Weather,
+    change: impl Fn(&mut Config, u32),
+    mut check: impl FnMut(&Measurements),
+) {
+    let shapes = [([4, 2, 1], 8), ([2, 2, 2], 4), ([2, 3, 1], 3), ([2, 1, 1], 2), ([4, 4, 1], 8)];
+    for (number, (shape, group)) in (0..).zip(shapes) {
+        for &(depth, data) in depths {
+            let mut c = paper(shape, group, 1);
+            (c.device.blocks_per_plane, c.device.pages_per_block) = (14, 8);
+            let stripes = pages_of(&c) / (shape[0] * shape[1]) * 3 / 4;
+            c.device.user_pages = stripes * c.data_pages_per_stripe() as u32;
+            (c.run.data, c.run.seed) = (data, u64::from(number));
+            c.gc.window = 1 + number % 3;
+            if data == DataMode::Bytes {
+                (c.timing.model, c.timing.transfer_ns) = (TimingModel::Pipelined, 3000);
+                (c.host.link_bytes_per_s, c.host.link_duplex) =
+                    (Some(300_000_000), LinkDuplex::Half);
+                c.controller.host_ecc_ns = 700;
+            }
+            change(&mut c, number);
+            let mut storm = Storm::new(&c, Weather { depth, seed: u64::from(number), ..weather });
+            storm.run().unwrap_or_else(|e| panic!("{shape:?}, depth {depth}: {e}"));
+            check(storm.ssd.measured());
+        }
+    }
+}
