@@ -256,27 +256,27 @@ fn a_listed_block_that_was_collected_at_once_is_left_out() {
     assert_eq!(ssd.ftl.blocks.erases[..3], [1, 1, 0]);
 }
 
-// ---------------------------------------------------------------- what a policy is told
+// ---------------------------------------------------------------- which losses reach a policy
 
-/// Counts the pages of every block of whose loss it is told; collects the block with the fewest valid pages.
+/// Counts the invalid pages of every block from the hooks; collects the block with the fewest valid pages.
 struct Counting {
-    told: Vec<u32>,
+    invalid: Vec<u32>,
     open: Arc<AtomicU64>,
 }
 
 impl Counting {
     fn lost(&mut self, block: BlockId) {
-        self.told[block.at()] += 1;
+        self.invalid[block.at()] += 1;
     }
 
     fn agrees(&self, block: BlockId, table: &BlockTable) {
-        assert_eq!(self.told[block.at()], u32::from(table.invalid(block)), "{block:?}");
+        assert_eq!(self.invalid[block.at()], u32::from(table.invalid(block)), "{block:?}");
     }
 }
 
 impl VictimPolicy for Counting {
     fn init(&mut self, table: &BlockTable, _clock: u64) {
-        self.told = vec![0; table.len()];
+        self.invalid = vec![0; table.len()];
     }
     fn on_seal(&mut self, block: BlockId, table: &BlockTable, _clock: u64) {
         self.agrees(block, table);
@@ -290,7 +290,7 @@ impl VictimPolicy for Counting {
         self.lost(block);
     }
     fn on_leave(&mut self, block: BlockId, _table: &BlockTable) {
-        self.told[block.at()] = 0;
+        self.invalid[block.at()] = 0;
     }
     fn select(
         &mut self,
@@ -308,12 +308,12 @@ struct Counter(Arc<AtomicU64>);
 
 impl Outside for Counter {
     fn victim(&self, _table: &BlockTable) -> Option<Box<dyn VictimPolicy>> {
-        Some(Box::new(Counting { told: Vec::new(), open: self.0.clone() }))
+        Some(Box::new(Counting { invalid: Vec::new(), open: self.0.clone() }))
     }
 }
 
 #[test]
-fn a_policy_is_told_of_every_page_that_is_lost() {
+fn a_policy_hears_of_every_page_that_becomes_invalid() {
     // Two chips at different distances from their end: an older write of a page often ends after a newer one, and
     // its page is invalid from the start.
     let mut config = device([2, 2, 1], 16, 8, 300);

@@ -20,6 +20,9 @@ fn small() -> Config {
     c
 }
 
+/// Times in the SRAM: with one a cut finds writes that are in the buffer and have not been acknowledged.
+const SRAM: [u64; 2] = [0, 30];
+
 /// Power is cut after each of the first `steps` steps of a run.
 fn cut_everywhere(config: &Config, load: Load, filled: u32, steps: u64) {
     for at in 0..steps {
@@ -51,40 +54,49 @@ fn so_does_one_during_collection_that_follows_a_cut() {
     }
 }
 
-#[test]
-fn a_second_cut_inside_every_step_of_the_recovery_changes_nothing() {
+/// Power is cut during the run, and again after each step of the mount that changes the flash. Returns how many mounts
+/// were cut off.
+fn cut_inside_mounts(config: &Config, load: Load, filled: u32) -> u64 {
     let mut stopped = 0;
     for at in (0..900).step_by(3) {
-        let mut steps = 0;
-        loop {
-            let mut run = Cuts::new(&small(), Load::MIXED, 150);
+        for steps in 0.. {
+            let mut run = Cuts::new(config, load, filled);
             run.run(at);
             run.cut();
             let again = run.ssd.mount_in_part(steps).expect("it can be recovered");
-            stopped += u64::from(again);
             run.mount_and_judge(&(at, steps));
             if !again {
                 break;
             }
-            steps += 1;
+            stopped += 1;
         }
     }
+    stopped
+}
+
+#[test]
+fn a_second_cut_inside_every_step_of_the_recovery_changes_nothing() {
+    let stopped = cut_inside_mounts(&small(), Load::MIXED, 150);
     assert!(stopped > 30, "{stopped} mounts were cut off");
 }
 
 #[test]
 fn a_volatile_buffer_loses_what_no_flush_has_covered_and_nothing_else() {
-    let mut c = small();
-    c.host.write_buffer_pages = 6;
-    cut_everywhere(&c, Load { flush: 8, fua: 15, ..Load::MIXED }, 150, 700);
+    for sram_ns in SRAM {
+        let mut c = small();
+        (c.host.write_buffer_pages, c.timing.sram_ns) = (6, sram_ns);
+        cut_everywhere(&c, Load { flush: 8, fua: 15, ..Load::MIXED }, 150, 700);
+    }
 }
 
 #[test]
 fn a_protected_buffer_loses_nothing() {
-    let mut c = small();
-    c.host.write_buffer_pages = 6;
-    c.power.buffer = BufferPower::Protected;
-    cut_everywhere(&c, Load { flush: 3, fua: 5, ..Load::MIXED }, 150, 700);
+    for sram_ns in SRAM {
+        let mut c = small();
+        (c.host.write_buffer_pages, c.timing.sram_ns) = (6, sram_ns);
+        c.power.buffer = BufferPower::Protected;
+        cut_everywhere(&c, Load { flush: 3, fua: 5, ..Load::MIXED }, 150, 700);
+    }
 }
 
 /// Devices whose space, frontiers or way of pages differ; each is cut after each of its steps.
@@ -259,23 +271,10 @@ fn so_does_one_during_collection_of_shared_pages_that_follows_a_cut() {
 
 #[test]
 fn a_second_cut_inside_every_step_of_the_recovery_of_owners_changes_nothing() {
-    let mut stopped = 0;
-    for at in (0..900).step_by(3) {
-        let mut steps = 0;
-        loop {
-            let mut run = Cuts::new(&remaps(small(), RemapMode::Share), COPIES, 150);
-            run.run(at);
-            run.cut();
-            let again = run.ssd.mount_in_part(steps).expect("it can be recovered");
-            stopped += u64::from(again);
-            run.mount_and_judge(&(at, steps));
-            if !again {
-                break;
-            }
-            steps += 1;
-        }
+    for mode in MODES {
+        let stopped = cut_inside_mounts(&remaps(small(), mode), COPIES, 150);
+        assert!(stopped > 10, "{mode:?}: {stopped} mounts were cut off");
     }
-    assert!(stopped > 10, "{stopped} mounts were cut off");
 }
 
 #[test]
@@ -308,9 +307,11 @@ fn owners_survive_with_the_smallest_nvram_and_with_checkpoints() {
 #[test]
 fn owners_survive_with_a_write_buffer() {
     for buffer in [BufferPower::Volatile, BufferPower::Protected] {
-        let mut c = remaps(small(), RemapMode::Share);
-        (c.host.write_buffer_pages, c.power.buffer) = (6, buffer);
-        cut_everywhere(&c, Load { flush: 8, fua: 15, ..COPIES }, 150, 700);
+        for (mode, sram_ns) in MODES.into_iter().zip(SRAM) {
+            let mut c = remaps(small(), mode);
+            (c.host.write_buffer_pages, c.power.buffer, c.timing.sram_ns) = (6, buffer, sram_ns);
+            cut_everywhere(&c, Load { flush: 8, fua: 15, ..COPIES }, 150, 700);
+        }
     }
 }
 

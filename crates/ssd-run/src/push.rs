@@ -202,16 +202,8 @@ impl PushDriver {
         for (i, submission) in submissions.iter().enumerate() {
             let bad = |why: String| PushError::Refused(format!("request {i}: {why}"));
             let request = submission.request(&self.config.device).map_err(bad)?;
-            let at = match submission.at_ns {
-                None => earliest.max(now),
-                Some(at) => {
-                    u64::try_from(at).ok().filter(|&at| at >= earliest).ok_or_else(|| {
-                        bad(format!("it arrives at {at} ns; expected {earliest} or later"))
-                    })?
-                }
-            };
-            earliest = at;
-            requests.push((Nanos(at), request));
+            earliest = arrival(submission.at_ns, earliest, now).map_err(bad)?;
+            requests.push((Nanos(earliest), request));
         }
         let ssd = self.ssd();
         let first = ssd.submitted();
@@ -232,12 +224,13 @@ impl PushDriver {
         sources: &[(i64, i64)],
         at_ns: Option<i64>,
     ) -> Result<u64, PushError> {
-        self.check_going()?;
+        self.check_on()?;
+        let bad = |why: String| PushError::Refused(format!("a copy: {why}"));
         let pages = sources.iter().fold(0i64, |sum, &(_, pages)| sum.saturating_add(pages.max(0)));
         let device = &self.config.device;
         let one = |lpn, pages| {
             let submission = Submission { op: Op::Copy, lpn, pages, stream: 0, at_ns };
-            submission.request(device).map_err(|why| PushError::Refused(format!("a copy: {why}")))
+            submission.request(device).map_err(bad)
         };
         let ranges = sources.iter().map(|&(lpn, pages)| {
             let of = one(lpn, pages)?;
@@ -246,18 +239,8 @@ impl PushDriver {
         let ranges = ranges.collect::<Result<Vec<_>, PushError>>()?;
         let request =
             if ranges.is_empty() { Request::new(Op::Copy, 0, 0) } else { one(lpn, pages)? };
-        let earliest = self.last_ns.max(self.ssd().now().0);
-        let at = match at_ns {
-            None => earliest,
-            Some(at) => {
-                u64::try_from(at).ok().filter(|&at| at >= self.last_ns).ok_or_else(|| {
-                    PushError::Refused(format!(
-                        "a copy arrives at {at} ns; expected {} or later",
-                        self.last_ns
-                    ))
-                })?
-            }
-        };
+        let now = self.ssd().now().0;
+        let at = arrival(at_ns, self.last_ns, now).map_err(bad)?;
         let data = copy::encode(&ranges);
         let id = self.ssd().submit(Nanos(at), &request, Some(&data));
         let id = id.map_err(|e| PushError::Refused(e.to_string()))?;
@@ -367,6 +350,13 @@ impl PushDriver {
         let given = self.given.clone();
         report::timed(&given, self.ssd(), &circumstances, ending, None)
     }
+}
+
+/// When a request arrives that the client gives `at_ns`, or no time: not before `earliest`.
+fn arrival(at_ns: Option<i64>, earliest: u64, now: u64) -> Result<u64, String> {
+    let Some(given) = at_ns else { return Ok(earliest.max(now)) };
+    let at = u64::try_from(given).ok().filter(|&at| at >= earliest);
+    at.ok_or_else(|| format!("it arrives at {given} ns; expected {earliest} or later"))
 }
 
 /// Run one instant after the other, up to `end`. `Break`: the caller ended it.

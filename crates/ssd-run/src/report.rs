@@ -1,6 +1,6 @@
 //! The report of a run: its measurements, the device's end, and what the caller knows about it.
 
-use ssd_core::config::{GcPath, HostMode, InterconnectModel, RemapMode};
+use ssd_core::config::{GcPath, HostMode, InterconnectModel};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::plugs::Plugs;
 use ssd_core::functional_run::FunctionalResult;
@@ -160,7 +160,7 @@ fn report(
     end: End<'_>,
 ) -> Report {
     let bad = ftl.bad_blocks();
-    let owners = (config.remap.mode != RemapMode::Off).then(|| ftl.pages_by_owners());
+    let owners = (!config.remap.is_off()).then(|| ftl.pages_by_owners());
     Report::build(&Inputs {
         provenance: Provenance {
             ssdlab: env!("CARGO_PKG_VERSION").to_string(),

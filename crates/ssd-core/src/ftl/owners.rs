@@ -328,7 +328,7 @@ impl Ftl {
             self.disown(ppn, lpn);
         }
         self.owners.map.set(lpn, Entry::Unmapped);
-        self.is_told_by_its_page(lpn);
+        self.needs_no_record(lpn);
         debug_assert!(
             self.owners.shares() || committed.is_none_or(|p| !self.owners.is_valid(p)),
             "{lpn:?} keeps a page"

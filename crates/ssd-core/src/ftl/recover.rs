@@ -71,7 +71,7 @@ pub enum Stopped {
 pub struct Found {
     /// Pages whose out-of-band data were read, by plane.
     pub scanned: Vec<u64>,
-    /// Pages of the checkpoint whose out-of-band data were read to compare them with later ones, by plane.
+    /// Pages of the checkpoint whose out-of-band data were compared with those of newer pages or records, by plane.
     pub compared: Vec<u64>,
     /// Flash blocks erased, by plane: their erase had been interrupted, or their pool had no other erased block.
     pub erased: Vec<u64>,

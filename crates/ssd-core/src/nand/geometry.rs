@@ -256,19 +256,26 @@ impl Geometry {
     #[must_use]
     pub fn place(&self, ppn: Ppn) -> PageAddress {
         let (block, page) = self.split(ppn);
-        let plane = self.plane_of(ppn);
-        let chip = plane.0 / self.planes_per_chip;
         let within = if self.members == 1 {
             (block.0 % self.by_plane_blocks.get(), page)
         } else {
             (block.0 % self.blocks_per_pool, page / self.members)
         };
+        self.place_on(self.plane_of(ppn), within)
+    }
+
+    /// Full coordinates of a page of a flash block on `plane`, perhaps beyond those of the pools.
+    #[must_use]
+    pub fn place_on(&self, plane: PlaneId, (block, page): (u32, u32)) -> PageAddress {
+        debug_assert!(plane.0 < self.planes, "{plane:?} is beyond the device");
+        debug_assert!(page < self.pages_per_flash_block, "page {page} of a flash block");
+        let chip = plane.0 / self.planes_per_chip;
         PageAddress {
             channel: chip / self.chips_per_channel,
             chip: chip % self.chips_per_channel,
             plane: plane.0 % self.planes_per_chip,
-            block: within.0,
-            page: within.1,
+            block,
+            page,
         }
     }
 }

@@ -293,11 +293,19 @@ impl Ssd {
     /// A request without page operations completes after the controller's time.
     pub(super) fn finish_later(&mut self, request: RequestSlot) {
         debug_assert!(!self.front.requests.at(request).parts.is_done(), "it has no part to end");
+        let (now, transfer_ns) = (self.array.now, self.array.times.controller_ns);
+        let queue_ns = (now - self.front.requests.at(request).arrival).0;
+        let parts = Parts { queue_ns, transfer_ns, ..Parts::default() };
+        self.part_ends_at(Nanos(now.0 + transfer_ns), request, parts);
+    }
+
+    /// The controller ends a part of `request` at time `at`; `parts` say where its time went until then.
+    pub(super) fn part_ends_at(&mut self, at: Nanos, request: RequestSlot, parts: Parts) {
+        debug_assert!(at >= self.array.now, "a part has ended before");
+        debug_assert!(!self.front.requests.at(request).parts.is_done(), "it has no part to end");
         let work = Work::HostRead { part: Part { request, number: 0 }, rest: Ppn::NONE };
-        let mut op = self.host_op(work, Lpn::NONE, PlaneId(0));
-        op.parts.transfer_ns = self.array.times.controller_ns;
+        let op = Op { parts, ..Op::new(work, Lpn::NONE, PlaneId(0), self.array.now) };
         let slot = self.array.ops.insert(op);
-        let at = Nanos(self.array.now.0 + self.array.times.controller_ns);
         self.array.set_timer(at, Timer::Served(slot));
     }
 }

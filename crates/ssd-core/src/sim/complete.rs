@@ -386,15 +386,21 @@ impl Ssd {
         while let Some(slot) = self.front.epochs.next_flush() {
             let waits = !self.front.requests.at(slot).parts.is_done();
             assert!(waits, "the request of a flush has completed before it");
-            if self.power.is_some() && self.copies.is_some() {
-                // A write that it covers may have been replaced by a copy or a TRIM.
-                self.ends_when_recorded(slot, self.array.now);
-                continue;
-            }
-            let waited = self.array.now - self.front.requests.at(slot).arrival;
-            let parts = Parts { queue_ns: waited.0, ..Parts::default() };
-            self.part_ends(slot, &parts);
+            // A write that it covers may have been replaced by a copy or a TRIM.
+            self.ends_after_others(slot);
         }
+    }
+
+    /// A part of the request in `slot` that has waited for other requests ends, where copies are recorded with the
+    /// records so far.
+    pub(super) fn ends_after_others(&mut self, slot: RequestSlot) {
+        let now = self.array.now;
+        if self.power.is_some() && self.copies.is_some() {
+            return self.ends_when_recorded(slot, now);
+        }
+        let arrival = self.front.requests.at(slot).arrival;
+        debug_assert!(arrival <= now, "a request ends before it arrives");
+        self.part_ends(slot, &Parts { queue_ns: (now - arrival).0, ..Parts::default() });
     }
 
     /// A GC page has been read: decode it, then program it.

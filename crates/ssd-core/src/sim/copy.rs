@@ -16,7 +16,6 @@ use crate::ftl::owners::Claim;
 use crate::host::copy;
 use crate::host::device::DeviceError;
 use crate::host::request::{Op as HostOp, Request};
-use crate::metrics::counters::Parts;
 use crate::nand::nvram::Record;
 use crate::sched::order::R_HOST;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn};
@@ -285,13 +284,8 @@ impl Ssd {
     fn end_inheritance(&mut self, heir: OpSlot) {
         debug_assert_eq!(self.array.ops[heir].kind(), OpKind::HostCopy, "{heir:?} waits for none");
         let request = self.array.ops[heir].part().request;
-        debug_assert!(self.front.requests.at(request).arrival <= self.array.now, "not arrived");
         self.array.ops.remove(heir);
-        if self.power.is_some() {
-            return self.ends_when_recorded(request, self.array.now);
-        }
-        let waited = self.array.now - self.front.requests.at(request).arrival;
-        self.part_ends(request, &Parts { queue_ns: waited.0, ..Parts::default() });
+        self.ends_after_others(request);
     }
 
     /// The copy in `heir` has the page of its source under its slot: it may be read.

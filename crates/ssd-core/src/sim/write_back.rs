@@ -4,7 +4,7 @@
 //! A buffered page of the same LPN is superseded then and leaves; one that has not entered by then never
 //! will. So the newest data of an LPN are in one slot, whatever became of older ones.
 
-use super::array::op::{Op, OpKind, Work};
+use super::array::op::{OpKind, Work};
 use super::join::Join;
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
@@ -49,8 +49,8 @@ impl Ssd {
         if let Entry::Slot(older) = old {
             let lacks_rest = self.array.ops[older].kind() == OpKind::RmwRead;
             here |= match lacks_rest {
-                true if self.array.ops[older].copies() => 0,
-                true => self.held(older).sectors,
+                true if self.array.ops[older].passes_buffer() => self.held(older).sectors,
+                true => 0,
                 false => whole,
             };
             if lacks_rest && self.ledger.content.is_some() {
@@ -65,7 +65,7 @@ impl Ssd {
         assert!(here & !whole == 0, "sectors beyond the page: {here:x}");
         let inside = matches!(
             old,
-            Entry::Slot(older) if self.passes_buffer(older) && self.held(older).inside
+            Entry::Slot(older) if self.array.ops[older].passes_buffer() && self.held(older).inside
         );
         let held = BufferedPage { sectors: here, epoch, request: number, fua, inside };
         self.front.buffer.as_mut().expect("there is a buffer").admit(slot, held);
@@ -80,12 +80,6 @@ impl Ssd {
     /// All sectors of a page.
     pub(crate) fn whole_page(&self) -> u128 {
         sectors((0, 512 << self.ftl.geo.sector_shift))
-    }
-
-    /// Whether the data in `slot` pass through the buffer, and not from page to page for a copy.
-    fn passes_buffer(&self, slot: OpSlot) -> bool {
-        debug_assert_ne!(slot, OpSlot::NONE, "nothing passes through no buffer");
-        passes(&self.array.ops[slot])
     }
 
     fn held(&self, slot: OpSlot) -> BufferedPage {
@@ -139,7 +133,8 @@ impl Ssd {
             let held = self.held(next.slot);
             let newest = self.ftl.owners.newest(self.array.ops[next.slot].lpn);
             // It may have been acknowledged, and the copy has not: a cut must not lose both.
-            let copied_over = matches!(newest, Entry::Slot(newer) if !self.passes_buffer(newer));
+            let copied_over =
+                matches!(newest, Entry::Slot(newer) if !self.array.ops[newer].passes_buffer());
             let must_be_on_flash = held.fua
                 || self.front.epochs.ended(held.epoch)
                 || self.has_heirs(next.slot)
@@ -159,7 +154,7 @@ impl Ssd {
                 let trimmed =
                     self.ftl.owners.newest(self.array.ops[next.slot].lpn) == Entry::Unmapped;
                 if let Entry::Slot(newer) = self.ftl.owners.newest(self.array.ops[next.slot].lpn)
-                    && passes(&self.array.ops[newer])
+                    && self.array.ops[newer].passes_buffer()
                 {
                     // It was acknowledged, and the newer one has its data.
                     buffer.enter(newer);
@@ -198,13 +193,12 @@ impl Ssd {
             self.array.ops[slot].sequence > 0,
             "{slot:?} is acknowledged, and is no write"
         );
-        let mut done = self.array.ops[slot].clone();
         debug_assert!(!self.held(slot).fua, "the data have to be on flash first");
-        self.array.ops[slot].parts = Parts::default();
-        done.parts.transfer_ns += self.array.times.controller_ns;
-        let done = self.array.ops.insert(done);
+        let op = &mut self.array.ops[slot];
+        let (request, mut parts) = (op.part().request, std::mem::take(&mut op.parts));
+        parts.transfer_ns += self.array.times.controller_ns;
         let at = Nanos(self.array.now.0 + self.array.times.controller_ns);
-        self.array.set_timer(at, super::array::event::Timer::Served(done));
+        self.part_ends_at(at, request, parts);
     }
 
     /// The page in `slot` goes to flash.
@@ -312,11 +306,7 @@ impl Ssd {
             return Some(self.front.requests.at(self.array.ops[reader].part().request).id);
         }
         Some(match &self.front.buffer {
-            Some(buffer)
-                if matches!(op.kind(), OpKind::HostWrite | OpKind::RmwRead) && !op.copies() =>
-            {
-                buffer.held(slot).request
-            }
+            Some(buffer) if op.passes_buffer() => buffer.held(slot).request,
             _ => self.front.requests.at(op.part().request).id,
         })
     }
@@ -352,10 +342,6 @@ impl Ssd {
         }
         Ok(())
     }
-}
-
-fn passes(op: &Op) -> bool {
-    matches!(op.kind(), OpKind::HostWrite | OpKind::RmwRead) && !op.copies()
 }
 
 #[cfg(test)]

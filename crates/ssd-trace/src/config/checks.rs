@@ -5,7 +5,7 @@ use super::{RunConfig, Workload};
 use ssd_core::config::checks::needs::{Need, need};
 use ssd_core::config::checks::{Check, check};
 use ssd_core::config::text::quantity::show_size;
-use ssd_core::config::{RemapMode, Word};
+use ssd_core::config::Word;
 
 const KIND: &[&str] = &["workload.kind", "workload.trace", "workload.job"];
 const FILES: &[&str] =
@@ -153,7 +153,7 @@ fn shares(config: &RunConfig) -> Option<String> {
 }
 
 fn copies_are_answered(config: &RunConfig) -> Option<String> {
-    let refused = config.workload.copy > 0.0 && config.remap.mode == RemapMode::Off;
+    let refused = config.workload.copy > 0.0 && config.remap.is_off();
     refused.then(|| "the device refuses copies: set remap.mode = \"share\" or \"copy\"".to_string())
 }
 

@@ -13,7 +13,8 @@ crate::config_table! {
 
 impl Remap {
     /// It refuses copies.
-    pub(crate) fn is_off(&self) -> bool {
+    #[must_use]
+    pub fn is_off(&self) -> bool {
         self.mode == RemapMode::Off
     }
 }

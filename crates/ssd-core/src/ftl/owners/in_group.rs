@@ -10,15 +10,12 @@ impl Ftl {
     pub fn claim_in_group(&mut self, lpn: Lpn, slot: OpSlot, ppn: Ppn) -> Option<Ppn> {
         debug_assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
         let newest = self.newest_slot(lpn);
-        let before = self.owners.under(newest);
-        if newest == slot {
-            self.commit(lpn, ppn, before);
-            debug_assert_eq!(self.owners.committed(lpn), Some(ppn), "{lpn:?} is elsewhere");
-            return before;
+        if newest != slot {
+            return self.takes_under(lpn, ppn);
         }
-        assert_ne!(before, Some(ppn), "{lpn:?} replaces a page with itself");
-        self.owners.under[newest.at()] = ppn;
-        self.takes_over(lpn, ppn, before);
+        let before = self.owners.under(newest);
+        self.commit(lpn, ppn, before);
+        debug_assert_eq!(self.owners.committed(lpn), Some(ppn), "{lpn:?} is elsewhere");
         before
     }
 

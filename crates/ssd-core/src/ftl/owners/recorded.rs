@@ -33,7 +33,7 @@ impl Ftl {
 
     /// The data of `lpn` are those in its out-of-band area, or it has none: no record tells of it.
     #[inline]
-    pub(super) fn is_told_by_its_page(&mut self, lpn: Lpn) {
+    pub(super) fn needs_no_record(&mut self, lpn: Lpn) {
         debug_assert_ne!(lpn, Lpn::NONE, "no page tells of no data");
         if let Some(recorded) = &mut self.recorded {
             recorded.sequences.remove(&lpn);
@@ -110,12 +110,9 @@ impl Ftl {
             }
             if before != Some(page) {
                 // The number of the copy before, if there was one, is that of the page that is left.
-                self.is_told_by_its_page(heir);
-                self.gains(heir, page);
-                if let Some(before) = before {
-                    self.disown(before, heir);
-                    left.push(before);
-                }
+                self.needs_no_record(heir);
+                self.gains_instead(heir, page, before);
+                left.extend(before);
             }
             self.record_owner(heir, page, number);
         }

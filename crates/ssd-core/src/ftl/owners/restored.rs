@@ -1,4 +1,4 @@
-//! A page that was lost is on flash again while newer data of it are in the controller.
+//! Pages under newer data that are in the controller.
 
 use crate::ftl::Ftl;
 use crate::ftl::map::Entry;
@@ -12,6 +12,7 @@ impl Ftl {
         };
         let before = self.owners.under(newest);
         assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
+        assert_ne!(before, Some(ppn), "{lpn:?} replaces a page with itself");
         self.owners.under[newest.at()] = ppn;
         self.takes_over(lpn, ppn, before);
         before

@@ -106,10 +106,7 @@ impl Ftl {
         let (newest, before) = (self.owners.newest(lpn), self.owners.committed(lpn));
         self.owners.map.set(lpn, Entry::Page(page));
         if before != Some(page) {
-            self.gains(lpn, page);
-            if let Some(before) = before {
-                self.disown(before, lpn);
-            }
+            self.gains_instead(lpn, page, before);
         }
         debug_assert!(self.owners_of(page).any(|owner| owner == lpn), "{lpn:?} owns no {page:?}");
         Shared { newest, before }
@@ -136,24 +133,29 @@ impl Ftl {
         let mut left = Vec::new();
         for (heir, slot) in live {
             let before = self.owners.under(slot);
-            debug_assert_ne!(before, Some(page), "{heir:?} has {page:?} already");
             if under {
                 self.owners.under[slot.at()] = page;
             } else {
                 self.owners.map.set(heir, Entry::Page(page));
             }
-            self.gains(heir, page);
-            if let Some(before) = before {
-                self.disown(before, heir);
-                left.push(before);
-            }
+            self.gains_instead(heir, page, before);
+            left.extend(before);
         }
         debug_assert!(self.owners.is_valid(page), "{page:?} has heirs and is not valid");
         (claim, left)
     }
 
+    /// `lpn`, which the map has put on `page`, is one of its owners, and no longer one of the page before.
+    pub(super) fn gains_instead(&mut self, lpn: Lpn, page: Ppn, before: Option<Ppn>) {
+        debug_assert_ne!(before, Some(page), "{lpn:?} has {page:?} already");
+        self.gains(lpn, page);
+        if let Some(before) = before {
+            self.disown(before, lpn);
+        }
+    }
+
     /// `lpn`, which the map has put on `page`, is one of its owners.
-    pub(super) fn gains(&mut self, lpn: Lpn, page: Ppn) {
+    fn gains(&mut self, lpn: Lpn, page: Ppn) {
         debug_assert!(!self.flash.is_torn(page), "{page:?} is being programmed");
         debug_assert_eq!(self.owners.committed(lpn), Some(page), "{lpn:?} is elsewhere");
         let side = self.owners.side.get_or_insert_default();

@@ -40,30 +40,17 @@ impl Ftl {
     /// The data of `lpn` in `slot`, with admission number `sequence`, have been programmed to `ppn`: if newer data are
     /// in the controller, `ppn` is the committed page under them, unless a newer one is, or a TRIM came between.
     pub fn claim_under_cuts(&mut self, lpn: Lpn, slot: OpSlot, ppn: Ppn, sequence: u64) -> Claim {
-        let floors = self.floors.as_ref().expect("a device whose power may be cut");
         debug_assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
         debug_assert_eq!(self.flash.sequence(ppn), sequence, "{ppn:?} carries other data");
-        match self.owners.newest(lpn) {
-            Entry::Slot(newer) if newer != slot => {
-                let before = self.owners.under(newer);
-                let is_newest = before.is_none_or(|page| self.owner_sequence(lpn, page) < sequence);
-                if !is_newest || sequence <= floors[newer.at()] {
-                    self.lost_page(self.geo.block_of(ppn));
-                    return Claim::Overtaken;
-                }
-                assert_ne!(before, Some(ppn), "{lpn:?} replaces a page with itself");
-                self.owners.under[newer.at()] = ppn;
-                self.takes_over(lpn, ppn, before);
-                self.is_told_by_its_page(lpn);
-                Claim::Committed(before)
+        let claim = match self.owners.newest(lpn) {
+            Entry::Slot(newer) if newer != slot && self.is_missed(lpn, sequence) => {
+                Claim::Committed(self.takes_under(lpn, ppn))
             }
-            _ => {
-                let claim = self.claim(lpn, slot, ppn);
-                if claim != Claim::Overtaken {
-                    self.is_told_by_its_page(lpn);
-                }
-                claim
-            }
+            _ => self.claim(lpn, slot, ppn),
+        };
+        if claim != Claim::Overtaken {
+            self.needs_no_record(lpn);
         }
+        claim
     }
 }

@@ -289,6 +289,12 @@ impl Op {
         )
     }
 
+    /// Whether its data are a page of the write buffer, if there is one: those of a copy go from page to page.
+    #[inline(always)]
+    pub(crate) fn passes_buffer(&self) -> bool {
+        matches!(self.kind(), OpKind::HostWrite | OpKind::RmwRead) && !self.copies()
+    }
+
     /// The update of a parity group that it belongs to, if it does.
     #[inline(always)]
     pub(crate) fn update(&self) -> Option<UpdateSlot> {

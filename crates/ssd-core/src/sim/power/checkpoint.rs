@@ -4,6 +4,7 @@
 //! one operation after the other: first the blocks of the area are erased, if it has been used, then its pages are
 //! programmed. Until the last page is on flash the checkpoint before counts.
 
+use super::Power;
 use crate::config::Config;
 use crate::ftl::recover::image::Image;
 use crate::metrics::counters::Cause;
@@ -83,18 +84,25 @@ impl Area {
     }
 }
 
+impl Power {
+    /// Whether `power.checkpoint` bytes have been written since the last checkpoint began; `sequence`: pages admitted.
+    fn interval_is_over(&self, sequence: u64) -> bool {
+        debug_assert!(self.checkpointed <= sequence, "a checkpoint of the future");
+        let interval = self.config.power.checkpoint_bytes;
+        let written = (sequence - self.checkpointed) * u64::from(self.config.device.page_bytes);
+        interval > 0 && written >= interval
+    }
+}
+
 impl Ssd {
     /// Begin a checkpoint if one is due and none is being written.
     pub(crate) fn checkpoint_if_due(&mut self) {
-        let Some(power) = &mut self.power else { return };
+        let Some(power) = &self.power else { return };
         if power.writing.is_some() || power.off_since.is_some() {
             return;
         }
-        let bytes = power.config.power.checkpoint_bytes;
-        let written =
-            (self.front.sequence - power.checkpointed) * u64::from(power.config.device.page_bytes);
-        if (bytes > 0 && written >= bytes) || power.nvram.is_crowded() || !power.backlog.is_empty()
-        {
+        let crowded = power.nvram.is_crowded() || !power.backlog.is_empty();
+        if power.interval_is_over(self.front.sequence) || crowded {
             self.begin_checkpoint();
         }
     }
@@ -226,27 +234,19 @@ impl Ssd {
     /// Whether a checkpoint goes before the host on a unit: a TRIM waits for it, or the next one is due already.
     pub(crate) fn checkpoint_is_urgent(&self) -> bool {
         let Some(power) = &self.power else { return false };
-        let bytes = power.config.power.checkpoint_bytes;
-        let written =
-            (self.front.sequence - power.checkpointed) * u64::from(power.config.device.page_bytes);
-        !power.waiting.is_empty() || !power.backlog.is_empty() || (bytes > 0 && written >= bytes)
+        debug_assert!(power.off_since.is_none(), "an operation waits without power");
+        let waited_for = !power.waiting.is_empty() || !power.backlog.is_empty();
+        waited_for || power.interval_is_over(self.front.sequence)
     }
 
     /// Where an operation of the checkpoint is, for the log.
     pub(crate) fn metadata_place(&self, slot: OpSlot, erase: bool) -> PageAddress {
         let op = &self.array.ops[slot];
         debug_assert!(op.cause() == Cause::Metadata, "{slot:?} is no step of one");
-        let (geo, power) = (&self.ftl.geo, self.power.as_ref().expect("it has checkpoints"));
+        let power = self.power.as_ref().expect("it has checkpoints");
         let half = power.writing.as_ref().map_or(power.area.half, |writing| writing.half);
         let blocks = power.config.device.blocks_per_plane;
-        let (block, page) = power.area.place(half, op.sequence, erase, blocks);
-        let chip = op.plane.0 / geo.planes_per_chip;
-        PageAddress {
-            channel: chip / geo.chips_per_channel,
-            chip: chip % geo.chips_per_channel,
-            plane: op.plane.0 % geo.planes_per_chip,
-            block,
-            page,
-        }
+        let within = power.area.place(half, op.sequence, erase, blocks);
+        self.ftl.geo.place_on(op.plane, within)
     }
 }

@@ -6,7 +6,6 @@ use crate::host::device::DeviceError;
 use crate::host::request::Op as HostOp;
 use crate::nand::flash::Payload;
 use crate::sim::array::Array;
-use crate::sim::array::op::OpKind;
 use crate::sim::collector::Collector;
 use crate::sim::copy::Copies;
 use crate::sim::front::Front;
@@ -126,8 +125,9 @@ impl Ssd {
         let mut saved: Vec<SavedPage> = (self.array.ops.live_slots())
             .filter(|&slot| {
                 let op = &self.array.ops[slot];
-                let writes = matches!(op.kind(), OpKind::HostWrite | OpKind::RmwRead);
-                writes && buffer.held(slot).inside && self.ftl.is_missed(op.lpn, op.sequence)
+                op.passes_buffer()
+                    && buffer.held(slot).inside
+                    && self.ftl.is_missed(op.lpn, op.sequence)
             })
             .map(|slot| {
                 let (op, held) = (&self.array.ops[slot], buffer.held(slot));

@@ -8,10 +8,10 @@ use crate::metrics::counters::Parts;
 use crate::nand::nvram::{Record, TRIM_BYTES};
 use crate::sched::order::W_GC;
 use crate::sim::array::event::Timer;
-use crate::sim::array::op::{Op, OpKind, Part, Work};
+use crate::sim::array::op::OpKind;
 use crate::sim::front::Pages;
 use crate::sim::ssd::Ssd;
-use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, RequestSlot};
+use crate::units::{Lpn, Nanos, OpSlot, Ppn, RequestSlot};
 
 impl Ssd {
     /// A page of the host has been programmed where power may be cut: it may become the committed one under newer data.
@@ -113,17 +113,13 @@ impl Ssd {
         let end = Nanos(now.0 + controller).max(power.nvram.safe_at());
         let arrival = self.front.requests.at(request).arrival;
         debug_assert!(arrival <= since && since <= now, "it waits from the future");
-        let part = Part { request, number: 0 };
-        let work = Work::HostRead { part, rest: Ppn::NONE };
-        let mut op = Op::new(work, Lpn::NONE, PlaneId(0), now);
-        op.parts = Parts {
+        let parts = Parts {
             queue_ns: (since - arrival).0,
             transfer_ns: controller,
             metadata_ns: (now - since).0 + (end.0 - now.0 - controller),
             ..Parts::default()
         };
-        let slot = self.array.ops.insert(op);
-        self.array.set_timer(end, Timer::Served(slot));
+        self.part_ends_at(end, request, parts);
     }
 
     /// Whether the erase in `slot`, taken from a queue of `unit`, has to wait for records: then it is queued again when
