@@ -170,6 +170,7 @@ impl Ftl {
 
     /// Bind a page of a parity group, for which room is held; `parity`: its parity. That does not advance the
     /// clock of victim policies, which counts pages of the host.
+    #[inline]
     pub fn bind_group(&mut self, plane: PlaneId, stream: u32, parity: bool) -> Ppn {
         debug_assert!(self.groups.is_some(), "a device without parity groups");
         debug_assert!(stream < self.space.gc_stream(), "frontier {stream} is not the host's");
@@ -180,6 +181,7 @@ impl Ftl {
 
     /// The program of a page of a parity group has ended: it is not committed before all pages of its update are,
     /// and until then its block is not sealed.
+    #[inline]
     pub fn land(&mut self, ppn: Ppn) {
         let block = self.geo.block_of(ppn);
         assert!(!self.flash.is_torn(ppn), "{ppn:?} is being programmed");
@@ -188,6 +190,7 @@ impl Ftl {
     }
 
     /// The page has been committed.
+    #[inline]
     pub fn settle_landed(&mut self, ppn: Ppn) {
         assert!(self.landed > 0, "{ppn:?} is committed and has not landed");
         debug_assert!(!self.flash.is_torn(ppn), "{ppn:?} is being programmed");

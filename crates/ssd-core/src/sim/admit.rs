@@ -42,7 +42,7 @@ impl Planes for PlanesNow<'_> {
 impl Ssd {
     /// Request `id`, meant to arrive at `at`, arrives; `data` as in [`crate::host::device::Device::submit`].
     #[inline(always)]
-    pub(crate) fn admit<const FULL: bool>(
+    pub(crate) fn admit<const FULL: bool, const GROUPS: bool>(
         &mut self,
         at: Nanos,
         id: u64,
@@ -74,7 +74,7 @@ impl Ssd {
                 }
             }
             HostOp::Write => {
-                let parts = if FULL { self.parts_of_write(pages) } else { pages.count };
+                let parts = if GROUPS { self.parts_of_write(pages) } else { pages.count };
                 let slot = if FULL && !self.front.writes_go_straight {
                     let slot = self.front.requests.insert(arrived, (Join::default(), 0));
                     self.flush_before(slot, request);
@@ -88,7 +88,7 @@ impl Ssd {
                     self.front.requests.insert(arrived, (Join::of(parts), epoch))
                 };
                 self.ledger.measured.host.pages_written += u64::from(pages.count);
-                if FULL && self.raid.is_some() {
+                if GROUPS && self.raid.is_some() {
                     return self.admit_to_groups(slot, pages, request, data);
                 }
                 let whole = is_of_whole_pages(&self.ftl.geo, request);

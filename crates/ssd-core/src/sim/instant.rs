@@ -107,8 +107,7 @@ impl Ssd {
     #[inline(always)]
     pub(super) fn end_instant<const FULL: bool, const GROUPS: bool>(&mut self) {
         if !self.front.arrivals.is_empty() {
-            // Every request of a device with parity is admitted as by the full loop.
-            self.admit_arrivals::<GROUPS>();
+            self.admit_arrivals::<FULL, GROUPS>();
         }
         if !self.gc.idle_units.is_empty() {
             self.gc.idle_timers(&self.ftl.geo, &mut self.array);
@@ -143,11 +142,11 @@ impl Ssd {
     }
 
     #[inline(never)]
-    pub(super) fn admit_arrivals<const FULL: bool>(&mut self) {
+    pub(super) fn admit_arrivals<const FULL: bool, const GROUPS: bool>(&mut self) {
         while self.front.arrivals.front().is_some_and(|a| a.at <= self.array.now) {
             let Arrival { at, id, request, data } = self.front.arrivals.pop_front().expect("seen");
             debug_assert!(id < self.front.submitted, "request {id} has not been submitted");
-            self.admit::<FULL>(at, id, &request, data.as_deref());
+            self.admit::<FULL, GROUPS>(at, id, &request, data.as_deref());
         }
     }
 

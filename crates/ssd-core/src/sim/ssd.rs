@@ -3,6 +3,7 @@
 
 use super::array::Array;
 use super::array::event::Timer;
+use super::array::op::Op;
 use super::collector::Collector;
 use super::copy::Copies;
 use super::front::Front;
@@ -194,8 +195,14 @@ impl Ssd {
 
     #[inline(never)]
     fn admit_full(&mut self, at: Nanos, id: u64, request: &Request, data: Option<&[u8]>) {
-        debug_assert!(self.machine != Loop::Plain, "the plain loop admits its requests itself");
-        self.admit::<true>(at, id, request, data);
+        debug_assert!(self.machine == Loop::Full, "the other loops admit their requests themselves");
+        self.admit::<true, true>(at, id, request, data);
+    }
+
+    #[inline(never)]
+    fn admit_with_groups(&mut self, at: Nanos, id: u64, request: &Request, data: Option<&[u8]>) {
+        debug_assert!(self.machine == Loop::Groups, "another loop admits more or less");
+        self.admit::<false, true>(at, id, request, data);
     }
 
     /// The measurement starts now.
@@ -328,6 +335,18 @@ impl Ssd {
         }
     }
 
+    /// The new host operation `op` comes to wait in `queue` of the unit of its plane.
+    #[inline]
+    pub(crate) fn insert_and_enqueue(&mut self, op: Op, queue: usize) -> OpSlot {
+        debug_assert!(queue <= W_HOST, "queue {queue} is not the host's");
+        let unit = self.ftl.geo.unit_of(op.plane);
+        let slot = self.array.insert_host(unit, op, queue);
+        if self.watches_queues {
+            self.host_waits(slot, queue);
+        }
+        slot
+    }
+
     /// Queue the operation in `slot` on the unit of its plane.
     #[inline]
     pub(crate) fn enqueue(&mut self, slot: OpSlot, queue: usize) {
@@ -370,10 +389,10 @@ impl Device for Ssd {
         );
         if self.mid_instant && at <= self.array.now && self.front.arrivals.is_empty() {
             // Arrivals are what comes next in this instant.
-            if self.machine == Loop::Plain {
-                self.admit::<false>(at, id, request, data);
-            } else {
-                self.admit_full(at, id, request, data);
+            match self.machine {
+                Loop::Plain => self.admit::<false, false>(at, id, request, data),
+                Loop::Groups => self.admit_with_groups(at, id, request, data),
+                Loop::Full => self.admit_full(at, id, request, data),
             }
         } else {
             self.front.arrives_later(at, id, request, data);

@@ -51,7 +51,11 @@ impl Ssd {
     #[inline(never)]
     pub(super) fn start_host_read<const FULL: bool>(&mut self, unit: usize, slot: OpSlot) -> bool {
         debug_assert_eq!(self.array.ops[slot].ppn, Ppn::NONE, "{slot:?} has read its page");
-        let Some(ppn) = self.read_target(slot) else {
+        let target = match self.array.ops[slot].work {
+            Work::GroupRead { .. } => self.ftl.owners.committed(self.array.ops[slot].lpn),
+            _ => self.read_target(slot),
+        };
+        let Some(ppn) = target else {
             // Overwritten or trimmed while it waited: no flash operation.
             self.leave_queue(unit, slot);
             self.read_finds_nothing(slot);
@@ -63,7 +67,8 @@ impl Ssd {
             self.pass_on(unit, slot, plane, R_HOST);
             return false;
         }
-        if let Some(content) = &self.ledger.content
+        if FULL
+            && let Some(content) = &self.ledger.content
             && self.array.ops[slot].kind() == OpKind::HostRead
         {
             let expected = content.expected(self.array.ops[slot].lpn);
@@ -71,7 +76,7 @@ impl Ssd {
         }
         let op = &mut self.array.ops[slot];
         (op.ppn, op.plane) = (ppn, plane);
-        if self.front.buffer.is_some() && op.kind() == OpKind::HostRead {
+        if FULL && self.front.buffer.is_some() && op.kind() == OpKind::HostRead {
             self.note_rest_read(slot);
         }
         let (kind, cause) = (self.array.ops[slot].kind(), self.array.ops[slot].cause());

@@ -7,6 +7,7 @@ use crate::units::{Lpn, OpSlot, Ppn};
 impl Ftl {
     /// The data of `lpn`, a page in a parity group, have been programmed to `ppn`. Updates of a group commit in the
     /// order of admission: under newer data, too, the page is the committed one. Returns the one before it.
+    #[inline]
     pub fn claim_in_group(&mut self, lpn: Lpn, slot: OpSlot, ppn: Ppn) -> Option<Ppn> {
         debug_assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
         let newest = self.newest_slot(lpn);
@@ -37,6 +38,15 @@ impl Ftl {
         before
     }
 
+    /// Which of the `count` pages from `first` on hold committed data, as bits.
+    #[inline]
+    #[must_use]
+    pub fn committed_of(&self, first: Lpn, count: u32) -> u64 {
+        debug_assert!(count <= 64, "{count} pages are no bits of a word");
+        let pages = (0..count).map(|i| self.owners.committed(Lpn(first.0 + i)).is_some());
+        pages.rev().fold(0, |bits, is| bits << 1 | u64::from(is))
+    }
+
     /// The slot with the newest data of `lpn`, of which some are in the controller.
     fn newest_slot(&self, lpn: Lpn) -> OpSlot {
         debug_assert!(self.groups.is_some(), "{lpn:?} is in no group");
@@ -48,6 +58,7 @@ impl Ftl {
 
     /// `ppn`, programmed with the parity of a group or without time, is the committed page of `lpn` from now on.
     /// Returns the one before it.
+    #[inline]
     pub fn replace_in_group(&mut self, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
         assert!(!self.flash.is_torn(ppn), "{ppn:?} is being programmed");
         self.claim_now::<true>(lpn, ppn, self.geo.block_of(ppn))

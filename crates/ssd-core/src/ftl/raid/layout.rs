@@ -174,18 +174,16 @@ impl Groups {
         data.chain(std::iter::once(self.parity(group)))
     }
 
-    /// The chip, in striping order, at home on which the page at `position` of `group` is.
-    fn home_chip(&self, group: GroupId, position: u32) -> u32 {
+    /// Where the pages of `group` are at home.
+    #[inline]
+    #[must_use]
+    pub fn homes(&self, group: GroupId) -> Homes<'_> {
         let (stripe, k) = self.by_groups_of_stripe.div_rem(group.0);
         debug_assert!(k * self.chips < self.device_chips, "{group:?} is on group {k} of the chips");
-        let parity = self.chips - 1 - self.by_chips.div_rem(stripe).1;
-        let member = match position {
-            p if p == self.data_pages() => parity,
-            p if p < parity => p,
-            p => p + 1,
-        };
-        debug_assert!(member < self.chips, "{group:?} has no member {member}");
-        k * self.chips + member
+        let (turn, at) = self.by_chips.div_rem(stripe);
+        let first = self.by_planes.div_rem(turn).1 * self.device_chips + k * self.chips;
+        let planes = &self.planes[first as usize..(first + self.chips) as usize];
+        Homes { planes, parity: self.chips - 1 - at }
     }
 
     /// The chip of `plane`, in striping order; chips have one plane.
@@ -199,12 +197,37 @@ impl Groups {
     #[inline]
     #[must_use]
     pub fn home(&self, lpn: Lpn) -> PlaneId {
-        let (group, position) = (self.group_of(lpn), self.position(lpn));
-        let chip = self.home_chip(group, position);
-        let stripe = self.by_groups_of_stripe.div(group.0);
-        let plane = self.by_planes.div_rem(self.by_chips.div(stripe)).1;
-        debug_assert!(chip < self.device_chips, "{lpn:?} is at home on chip {chip}");
-        self.planes[(plane * self.device_chips + chip) as usize]
+        let homes = self.homes(self.group_of(lpn));
+        debug_assert!(lpn.0 < self.user_pages + self.count, "{lpn:?} is beyond the device");
+        if self.is_parity(lpn) { homes.parity() } else { homes.of_data(self.position(lpn)) }
+    }
+}
+
+/// The planes at home on which the pages of a group are.
+#[derive(Clone, Copy, Debug)]
+pub struct Homes<'a> {
+    /// Of its chips, in striping order.
+    planes: &'a [PlaneId],
+    /// The chip with the parity.
+    parity: u32,
+}
+
+impl Homes<'_> {
+    /// Of the parity.
+    #[inline]
+    #[must_use]
+    pub fn parity(self) -> PlaneId {
+        debug_assert!((self.parity as usize) < self.planes.len(), "no chip has the parity");
+        self.planes[self.parity as usize]
+    }
+
+    /// Of the page of data at `position`: data fill the chips beside the parity.
+    #[inline]
+    #[must_use]
+    pub fn of_data(self, position: u32) -> PlaneId {
+        let member = position + u32::from(position >= self.parity);
+        debug_assert!((member as usize) < self.planes.len(), "no chip has position {position}");
+        self.planes[member as usize]
     }
 }
 

@@ -168,7 +168,7 @@ impl Ftl {
         group: GroupId,
         changes: Changes,
         before: Before,
-        kept: impl Fn(Lpn) -> bool,
+        kept: Option<&dyn Fn(Lpn) -> bool>,
     ) -> Plan {
         debug_assert!(self.lost.is_some(), "no page of {group:?} can be lost");
         let groups = self.parity_groups();
@@ -176,7 +176,7 @@ impl Ftl {
         if let Some(lpn) = self.lost_of(group) {
             let position = groups.position(lpn);
             before.mapped |= 1 << position;
-            if kept(lpn) {
+            if kept.is_some_and(|kept| kept(lpn)) {
                 before.kept |= 1 << position;
             } else {
                 lost = Some(position);

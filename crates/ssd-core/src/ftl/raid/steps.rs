@@ -7,18 +7,26 @@ use crate::nand::flash::Payload;
 use crate::units::{Lpn, Nanos, PlaneId, Ppn};
 
 impl Ftl {
-    /// What an update of `group` by `changes` takes; `kept`: whether the controller keeps a page.
+    /// What an update of `group` by `changes` takes; `kept`: whether the controller keeps a page, if it keeps any.
+    #[inline]
     #[must_use]
-    pub fn plan_group(&self, group: GroupId, changes: Changes, kept: impl Fn(Lpn) -> bool) -> Plan {
+    pub fn plan_group(
+        &self,
+        group: GroupId,
+        changes: Changes,
+        kept: Option<&dyn Fn(Lpn) -> bool>,
+    ) -> Plan {
         let groups = self.parity_groups();
-        let (mut before, mut bit) = (Before::default(), 1u64);
-        groups.pages(group).for_each(|lpn| {
-            if self.owners.committed(lpn).is_some() {
-                before.mapped |= bit;
-                before.kept |= if kept(lpn) { bit } else { 0 };
-            }
-            bit = bit.wrapping_shl(1);
-        });
+        let data = groups.data_pages();
+        let parity = self.owners.committed(groups.parity(group)).is_some();
+        let mapped =
+            self.committed_of(groups.page(group, 0), data) | u64::from(parity) << data;
+        let mut before = Before { mapped, kept: 0 };
+        if let Some(kept) = kept {
+            let all = (0..groups.chips()).filter(|&p| mapped >> p & 1 == 1);
+            let all = all.filter(|&p| kept(groups.page(group, p)));
+            before.kept = all.fold(0, |bits, p| bits | 1 << p);
+        }
         if self.lost.is_some() {
             return self.plan_degraded(group, changes, before, kept);
         }

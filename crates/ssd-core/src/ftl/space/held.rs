@@ -38,13 +38,20 @@ impl Space {
     }
 
     /// Whether one more page can be held for frontier `stream` of `plane`.
+    #[inline]
     #[must_use]
     pub fn can_hold(&self, plane: PlaneId, stream: u32) -> bool {
         debug_assert!(!self.shared && !self.superblock, "the config layer has checked it");
-        let at = self.frontier_at(plane, stream);
-        let held = self.held(plane, stream);
+        let (at, held) = (self.frontier_at(plane, stream), self.held(plane, stream));
         // Most often in the open block, which needs no other.
-        if held < self.open[at].left || self.blocks_for(at, held + 1) == self.blocks_for(at, held) {
+        held < self.open[at].left || self.can_hold_in_another(plane, (at, held))
+    }
+
+    /// The same if the open block of the frontier `at` has no page beside those `held`.
+    #[inline(never)]
+    fn can_hold_in_another(&self, plane: PlaneId, (at, held): (usize, u32)) -> bool {
+        debug_assert!(held >= self.open[at].left, "its open block has a page");
+        if self.blocks_for(at, held + 1) == self.blocks_for(at, held) {
             return true;
         }
         let pool = self.pool(plane);
@@ -53,6 +60,7 @@ impl Space {
     }
 
     /// Hold one more page for frontier `stream` of `plane`, which can be held.
+    #[inline]
     pub fn hold(&mut self, plane: PlaneId, stream: u32) {
         debug_assert!(stream < self.gc_stream(), "frontier {stream} is not the host's");
         let at = self.frontier_at(plane, stream);
@@ -63,6 +71,11 @@ impl Space {
             self.held[at] += 1;
             return;
         }
+        self.hold_in_another(plane, (at, stream));
+    }
+
+    #[inline(never)]
+    fn hold_in_another(&mut self, plane: PlaneId, (at, stream): (usize, u32)) {
         assert!(self.can_hold(plane, stream), "{plane:?} has no room for frontier {stream}");
         self.change_held(plane, at, 1);
     }
@@ -75,6 +88,7 @@ impl Space {
     }
 
     /// A held page of frontier `stream` of `plane` is about to be bound.
+    #[inline]
     pub(in crate::ftl) fn take_held(&mut self, plane: PlaneId, stream: u32) {
         let at = self.frontier_at(plane, stream);
         assert!(

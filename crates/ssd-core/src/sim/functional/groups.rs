@@ -119,7 +119,7 @@ impl Functional {
         assert!(!positions.is_empty() && positions.end <= groups.data_pages(), "{positions:?}");
         let mut changes = Changes::default();
         positions.clone().for_each(|p| changes.add(p, Change::Whole));
-        let plan = self.ftl.plan_group(group, changes, |_| false);
+        let plan = self.ftl.plan_group(group, changes, None);
         let mut parity = self.ftl.sum_of_sources(group, &plan);
         let mut pages = [(Lpn::NONE, PlaneId::NONE, Ppn::NONE); MOST_CHIPS];
         let all = positions.chain([groups.data_pages()]).map(|p| groups.page(group, p));
@@ -166,7 +166,7 @@ impl Functional {
         if mapped.is_empty() {
             return Ok(0);
         }
-        let plan = self.ftl.plan_group(group, changes, |_| false);
+        let plan = self.ftl.plan_group(group, changes, None);
         let (lpn, home) = (groups.parity(group), groups.home(groups.parity(group)));
         let parity = self.ftl.sum_of_sources(group, &plan);
         self.groups.count(&plan);

@@ -28,7 +28,7 @@ impl Ssd {
     fn new_update(&mut self, group: GroupId, request: RequestSlot, stream: u8) -> UpdateSlot {
         let now = self.array.now;
         let groups = self.ftl.parity_groups();
-        let parity_home = groups.home(groups.parity(group));
+        let parity_home = groups.homes(group).parity();
         let waited = now - self.front.requests.at(request).arrival;
         let parts = Parts { queue_ns: waited.0, ..Parts::default() };
         let raid = self.raid.as_mut().expect("a device with parity");
@@ -80,7 +80,8 @@ impl Ssd {
         self.front.sequence += 1;
         assert!(lpn.0 < self.ftl.geo.user_pages, "{lpn:?} is not the host's");
         let groups = self.ftl.parity_groups();
-        let (home, position) = (groups.home(lpn), groups.position(lpn));
+        let position = groups.position(lpn);
+        let home = groups.homes(groups.group_of(lpn)).of_data(position);
         let work = Work::GroupWrite { update, stream: request.stream, parity: false };
         let parts = self.raid_update(update).parts;
         let sequence = self.front.sequence;

@@ -318,6 +318,7 @@ impl Ssd {
     }
 
     /// `lpn` is on flash or trimmed from now on. Returns whether it was lost.
+    #[inline]
     pub(super) fn page_is_found(&mut self, lpn: Lpn) -> bool {
         debug_assert!(lpn.0 < self.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
         let found = self.ftl.found(lpn);

@@ -23,13 +23,25 @@ impl KeptPages {
         KeptPages { most, ..KeptPages::default() }
     }
 
+    /// Whether it keeps any.
+    #[inline]
+    pub(super) fn keeps(&self) -> bool {
+        debug_assert!(self.most > 0 || self.pages.is_empty(), "pages without room");
+        self.most > 0
+    }
+
     /// `lpn` has been read and holds `payload`.
+    #[inline]
     pub(super) fn keep(&mut self, lpn: Lpn, payload: &Payload) {
         debug_assert_ne!(lpn, Lpn::NONE, "no page is kept");
-        if self.most == 0 {
-            return;
+        if self.keeps() {
+            self.put(lpn, payload);
         }
-        self.forget(lpn);
+    }
+
+    #[inline(never)]
+    fn put(&mut self, lpn: Lpn, payload: &Payload) {
+        self.take_out(lpn);
         self.reads += 1;
         if self.pages.len() == self.most {
             let (_, oldest) = self.by_read.pop_first().expect("it is full");
@@ -41,10 +53,14 @@ impl KeptPages {
     }
 
     /// `lpn` has been overwritten or trimmed.
+    #[inline]
     pub(super) fn forget(&mut self, lpn: Lpn) {
-        if self.most == 0 {
-            return;
+        if self.keeps() {
+            self.take_out(lpn);
         }
+    }
+
+    fn take_out(&mut self, lpn: Lpn) {
         if let Some((read, _)) = self.pages.remove(&lpn) {
             let was = self.by_read.remove(&read);
             assert_eq!(was, Some(lpn), "read {read} was of another page");
@@ -54,7 +70,7 @@ impl KeptPages {
     #[inline]
     pub(super) fn has(&self, lpn: Lpn) -> bool {
         debug_assert!(self.pages.len() <= self.most, "more pages are kept than fit");
-        self.most > 0 && self.pages.contains_key(&lpn)
+        self.keeps() && self.pages.contains_key(&lpn)
     }
 
     /// The contents of a page that is kept.

@@ -190,6 +190,9 @@ impl Ssd {
     /// The first reconstruction of `group` that waits begins, if nothing has locked the group.
     fn begin_recovery_of(&mut self, group: GroupId) {
         debug_assert!(self.ftl.groups.is_some(), "{group:?} of a device without parity");
+        if !self.recovers {
+            return;
+        }
         loop {
             let raid = self.raid.as_deref_mut().expect("a device with parity");
             if raid.has_begun(group) {
@@ -420,6 +423,7 @@ impl Ssd {
     }
 
     /// The update that had locked `group` is over: a reconstruction that waits goes, or the next update.
+    #[inline]
     pub(super) fn update_is_over(&mut self, group: GroupId) {
         debug_assert!(
             !self.raid.as_ref().is_some_and(|r| r.has_begun(group)),

@@ -33,6 +33,7 @@ impl Ssd {
     }
 
     /// `update` begins if it is first in line and its data are there.
+    #[inline]
     pub(super) fn update_goes_on(&mut self, update: UpdateSlot) {
         debug_assert_eq!(self.raid_update(update).stage, Stage::InLine, "{update:?} has begun");
         let raid = self.raid.as_ref().expect("a device with parity");
@@ -51,7 +52,8 @@ impl Ssd {
         let of = &raid.updates[update.at()];
         assert_eq!(of.stage, Stage::InLine, "{update:?} begins twice");
         let group = of.group;
-        let kept = |lpn| raid.kept.has(lpn);
+        let has = |lpn| raid.kept.has(lpn);
+        let kept = raid.kept.keeps().then_some(&has as &dyn Fn(Lpn) -> bool);
         let plan = self.ftl.plan_group(group, of.changes, kept);
         let mut sum = Payload::default();
         for position in positions(plan.sources & !plan.reads) {
@@ -72,8 +74,7 @@ impl Ssd {
             let page = self.ftl.owners.committed(lpn).expect("what is read holds data");
             let plane = self.ftl.geo.plane_of(page);
             let op = Op { parts, ..Op::new(Work::GroupRead { update }, lpn, plane, now) };
-            let slot = self.array.ops.insert(op);
-            self.enqueue(slot, R_HOST);
+            self.insert_and_enqueue(op, R_HOST);
         }
         if plan.reads == 0 {
             self.update_has_read(update);
@@ -110,6 +111,7 @@ impl Ssd {
     }
 
     /// The page that `slot` has read is in the controller.
+    #[inline]
     pub(in crate::sim) fn page_of_group_is_read(
         &mut self,
         slot: OpSlot,
@@ -150,22 +152,23 @@ impl Ssd {
     }
 
     /// Hold room for every page of `update`, or none.
+    #[inline]
     fn hold_room(&mut self, update: UpdateSlot) -> bool {
         let of = self.raid.as_deref().expect("a device with parity").at(update);
         assert_eq!(of.stage, Stage::WaitsForRoom, "{update:?} holds room out of turn");
         let stream = self.ftl.space.host_stream(of.stream);
         let lost = self.ftl.lost.as_deref();
-        let homes = || of.homes().filter(|&plane| !Lost::misses(lost, plane));
         let mut fits = true;
-        for plane in homes() {
+        of.homes().filter(|&plane| !Lost::misses(lost, plane)).for_each(|plane| {
             if !self.ftl.space.can_hold(plane, stream) {
                 self.gc.agenda.consider(self.ftl.geo.pool_of(plane));
                 fits = false;
             }
-        }
+        });
         debug_assert!(of.homes().count() <= MOST_CHIPS, "{update:?} programs too many pages");
         if fits {
-            homes().for_each(|plane| self.ftl.space.hold(plane, stream));
+            let homes = of.homes().filter(|&plane| !Lost::misses(lost, plane));
+            homes.for_each(|plane| self.ftl.space.hold(plane, stream));
         }
         fits
     }
@@ -312,6 +315,7 @@ impl Ssd {
     }
 
     /// `ppn` is committed: its block may be full now, and the demand of its pool may have changed.
+    #[inline]
     pub(super) fn page_of_group_commits(&mut self, ppn: Ppn) {
         assert!(self.ftl.owners.is_valid(ppn), "{ppn:?} has no owner");
         self.ftl.settle_landed(ppn);
@@ -324,6 +328,7 @@ impl Ssd {
     }
 
     /// `lpn` has been overwritten or trimmed, and `before` was its page.
+    #[inline]
     pub(super) fn page_of_group_is_replaced(&mut self, lpn: Lpn, before: Option<Ppn>) {
         if let Some(before) = before {
             debug_assert_ne!(self.ftl.owners.committed(lpn), Some(before), "{lpn:?} has not moved");
