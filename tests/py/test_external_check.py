@@ -215,6 +215,26 @@ def test_logs_give_the_report(case: str, tmp_path: Path) -> None:
 Rows = list[dict[str, str]]
 
 
+def _change_log(folder: Path, name: str, change: Callable[[Rows], None]) -> None:
+    """Change the rows of a log of a run that has passed the checker."""
+    checked(folder)
+    log = folder / name
+    with zstandard.open(log, "rt", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    change(rows)
+    with zstandard.open(log, "wt", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _violates(folder: Path, rule: str) -> None:
+    tool = [sys.executable, str(ROOT / "tools/check_run.py"), str(folder)]
+    done = subprocess.run(tool, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"violated: {rule}" in done.stdout, done.stdout[-500:]
+
+
 def _first(rows: Rows, kind: str, cause: str) -> dict[str, str]:
     return next(row for row in rows if (row["op"], row["cause"]) == (kind, cause))
 
@@ -254,30 +274,8 @@ def test_each_rule_of_parity_bites(
 ) -> None:
     settings = {**LOGGED, **RAID, "workload.trim": 0, "workload.requests": 600}
     ssdlab.run(set=settings, out=tmp_path / "a", progress=False)
-    checked(tmp_path / "a")
-    log = tmp_path / "a/ops.csv.zst"
-    with zstandard.open(log, "rt", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    change(rows)
-    with zstandard.open(log, "wt", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    tool = [sys.executable, str(ROOT / "tools/check_run.py"), str(tmp_path / "a")]
-    done = subprocess.run(tool, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert f"violated: {rule}" in done.stdout, done.stdout[-500:]
-
-
-def _change_log(folder: Path, name: str, change: Callable[[Rows], None]) -> None:
-    log = folder / name
-    with zstandard.open(log, "rt", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    change(rows)
-    with zstandard.open(log, "wt", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    _change_log(tmp_path / "a", "ops.csv.zst", change)
+    _violates(tmp_path / "a", rule)
 
 
 def _copies_have_other_sources(rows: Rows) -> None:
@@ -309,10 +307,7 @@ def test_each_rule_of_owners_bites(
 ) -> None:
     ssdlab.run(set={**LOGGED, **COPIES}, out=tmp_path / "a", progress=False)
     _change_log(tmp_path / "a", "requests.csv.zst", change)
-    tool = [sys.executable, str(ROOT / "tools/check_run.py"), str(tmp_path / "a")]
-    done = subprocess.run(tool, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert f"violated: {rule}" in done.stdout, done.stdout[-500:]
+    _violates(tmp_path / "a", rule)
 
 
 def test_logs_of_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -336,3 +336,73 @@ fn random_cuts_in_a_long_run_lose_no_owner() {
         }
     }
 }
+
+/// One pool of few long blocks: a checkpoint, of one page, ends in the middle of a collection.
+fn long_blocks(mode: RemapMode, window: u32) -> Config {
+    let mut c = device([1, 1, 1], 9, 32, 190);
+    (c.run.data, c.power.cut, c.gc.window) = (DataMode::Digest, PowerCut::OnRequest, window);
+    (c.remap.mode, c.power.nvram_bytes) = (mode, 64);
+    c
+}
+
+/// Cuts during collections that use the block kept for recovery, soon after a checkpoint that was written meanwhile.
+/// Returns how many there were.
+fn cut_after_checkpoints_without_kept_block(config: &Config, seed: u64) -> u64 {
+    let copy = if config.remap.mode == RemapMode::Off { 0 } else { 30 };
+    let load = Load { seed, copy, trim: 25, ..Load::MIXED };
+    let mut run = Cuts::new(config, load, config.device.user_pages);
+    run.trims_wait = true;
+    let (mut rng, mut found) = (Stream::new(seed, "cuts"), 0);
+    for cut in 0..60 {
+        let mut before = run.ssd.measured().power.checkpoints;
+        for _ in 0..rng.below(if cut % 3 == 0 { 300 } else { 40 }) {
+            run.step();
+            let now = run.ssd.measured().power.checkpoints;
+            if now > before && run.ssd.ftl.space.spares(PoolId(0)) == 0 {
+                found += 1;
+                run.run(rng.below(3));
+                break;
+            }
+            before = now;
+        }
+        run.cut();
+        run.mount_and_judge(&(config.remap.mode, config.gc.window, seed, cut));
+    }
+    found
+}
+
+#[test]
+fn a_checkpoint_in_the_collection_that_uses_the_kept_block_leaves_room_for_the_next() {
+    for mode in [RemapMode::Off, RemapMode::Share, RemapMode::Copy] {
+        for window in [1, 3] {
+            let config = long_blocks(mode, window);
+            let found: u64 =
+                (0..60).map(|seed| cut_after_checkpoints_without_kept_block(&config, seed)).sum();
+            assert!(found > 20, "{mode:?}: {found} checkpoints without a kept block");
+        }
+    }
+}
+
+#[test]
+fn a_device_that_starts_from_a_snapshot_keeps_its_owners_through_cuts() {
+    for (mode, buffer) in [(RemapMode::Share, 0), (RemapMode::Copy, 0), (RemapMode::Share, 6)] {
+        for at in (0..600).step_by(29) {
+            let mut config = remaps(small(), mode);
+            config.host.write_buffer_pages = buffer;
+            let load = Load { flush: if buffer > 0 { 8 } else { 0 }, ..COPIES };
+            let mut run = Cuts::new(&config, load, 150);
+            run.run(at);
+            if at % 2 == 0 {
+                run.cut();
+                run.mount_and_judge(&(mode, at, "before"));
+            }
+            run.through_a_snapshot(&config);
+            run.cut();
+            run.mount_and_judge(&(mode, at));
+            run.run(at / 2);
+            run.cut();
+            run.mount_and_judge(&(mode, at, "after"));
+            run.read_back();
+        }
+    }
+}

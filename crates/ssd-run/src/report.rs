@@ -6,7 +6,7 @@ use ssd_core::ftl::plugs::Plugs;
 use ssd_core::functional_run::FunctionalResult;
 use ssd_core::host::device::Device as _;
 use ssd_core::metrics::Measurements;
-use ssd_core::metrics::build::{DeviceState, Inputs};
+use ssd_core::metrics::build::{DeviceState, Inputs, RecordsKept};
 use ssd_core::metrics::counters::Cause;
 use ssd_core::metrics::distributions;
 use ssd_core::metrics::report::{Provenance, Report, TraceLines};
@@ -95,6 +95,7 @@ pub(crate) fn functional(
         buffered_pages: None,
         host_crosses: None,
         erases: &result.erases,
+        records: None,
         busy: (&[], &[]),
         clock,
     };
@@ -113,6 +114,7 @@ struct End<'a> {
     /// See [`DeviceState::host_crosses`].
     host_crosses: Option<bool>,
     erases: &'a [u32],
+    records: Option<RecordsKept>,
     /// Busy time of channels and chips.
     busy: (&'a [u64], &'a [u64]),
     /// Wall-clock and processor time.
@@ -133,6 +135,7 @@ fn report_timed(
         buffered_pages: (config.host.write_buffer_pages > 0).then(|| ssd.buffered_pages()),
         host_crosses: host_crosses(config),
         erases: &ssd.erases(),
+        records: ssd.records_kept(),
         busy: (&ssd.channel_busy_ns(), &ssd.chip_busy_ns()),
         clock,
     };
@@ -180,7 +183,7 @@ fn report(
             parity_groups: ftl.groups.as_ref().map(|groups| u64::from(groups.count())),
             pages_by_owners: owners.as_deref(),
             extra_owner_bytes: ftl.owners.side_table_bytes() as u64,
-            survives_cuts: !config.power.is_off(),
+            records: end.records,
             physical_pages: u64::from(ftl.geo.pages),
             used_pages: ftl.space.used(),
             valid_pages: ftl.owners.valid_pages(),

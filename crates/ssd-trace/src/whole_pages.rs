@@ -1,5 +1,6 @@
 //! Requests that cover whole pages: `workload.whole_pages`.
 
+use ssd_core::host::copy::SourceRange;
 use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
 use ssd_core::units::SECTOR_BYTES;
 
@@ -34,6 +35,10 @@ impl Source for WholePages {
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
         let next = self.source.next_request()?;
         Ok(next.map(|one| TimedRequest { request: self.widened(one.request), ..one }))
+    }
+
+    fn copy_sources(&mut self) -> Vec<SourceRange> {
+        self.source.copy_sources()
     }
 
     fn expected(&self) -> Option<u64> {

@@ -66,10 +66,12 @@ fn expected(list: &[TimedRequest], format: TraceFormat) -> Vec<TimedRequest> {
         TraceFormat::FioV3 => 1000,
         _ => 1,
     };
-    let known = flags::FUA | flags::SYNC | flags::META | flags::PREFLUSH | flags::AHEAD;
+    let letters = flags::FUA | flags::SYNC | flags::META | flags::PREFLUSH | flags::AHEAD;
     let mut left = Vec::new();
     for timed in list {
         let Request { op, sector, sectors, flags, .. } = timed.request;
+        let transfers = matches!(op, Op::Read | Op::Write);
+        let known = letters | if transfers { flags::COPY } else { 0 };
         let carried = match format {
             TraceFormat::Ssdtrace => true,
             TraceFormat::BlockEvent => matches!(op, Op::Trim | Op::Flush) || sectors <= 1 << 21,

@@ -109,7 +109,7 @@ fn blkparse_output_with_its_summary() {
     assert_eq!(facts.device, "8,0");
     let json = serde_json::to_string(&facts).unwrap();
     assert!(
-        json.contains("\"requests\":{\"read\":1,\"write\":2,\"trim\":1,\"flush\":1}"),
+        json.contains("\"requests\":{\"read\":1,\"write\":2,\"trim\":1,\"flush\":1,\"copy\":0}"),
         "{json}"
     );
     assert!(json.contains("\"trace_digest\":\"") && json.contains("\"fit\":\"none\""), "{json}");

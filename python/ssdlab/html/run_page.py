@@ -64,6 +64,8 @@ def run_page(report: Report, folder: Path | None = None, since: int | None = Non
         Section("latency", "Latency", _latencies(report) + _plots(report, latency_figures)),
         Section("device", "Device over time", _plots(report, device_figures)),
         Section("failure", "Failed chips", _failure(report)),
+        Section("copies", "Copies", _copies(report)),
+        Section("power", "Power cuts", _power(report)),
         Section("collection", "Collection and wear", _collection(report)),
         Section("timeline", "Timeline", _timeline(report, folder, since)),
     ]
@@ -122,7 +124,12 @@ def _card(name: str, main: str, more: str = "") -> str:
 
 def _causes(report: Report) -> str:
     """What the flash was written for beside the host, where it was."""
-    causes = {"gc": "GC", "wear": "wear levelling"}
+    causes = {
+        "gc": "GC",
+        "wear": "wear levelling",
+        "remap": "copies of the host",
+        "metadata": "metadata",
+    }
     found = [key for key in causes if key == "gc" or getattr(report.waf, key)]
     parts = [f"{causes[k]} {number(f'waf.{k}', value_at(report.json, f'waf.{k}'))}" for k in found]
     return f"of which {', '.join(parts)}"
@@ -237,6 +244,90 @@ def _failure(report: Report) -> str:
             rows.append((op, _numbers(report, keys)))
     head = ["", *(name.replace("_", ".").replace("ci95", "± 95 %") for name in STATISTICS)]
     return text + (table(head, rows, "Latency while the device was degraded") if rows else "")
+
+
+def _row_of_numbers(report: Report, part: str, names: dict[str, str], title: str) -> str:
+    """A table with one row: the numbers `names` of `part`."""
+    numbers = _numbers(report, tuple(f"{part}.{key}" for key in names))
+    return table(["", *names.values()], [("", numbers)], title)
+
+
+def _copies(report: Report) -> str:
+    """What became of copies, and the owners of pages; nothing without copies."""
+    remap = report.remap
+    if remap is None or remap.commands + remap.refused == 0:
+        return ""
+    commands = {
+        "commands": "completed",
+        "refused_alignment": "refused: not of whole pages",
+        "refused_range": "refused: range",
+        "refused_overlap": "refused: overlap",
+    }
+    pages = {
+        "shared": "shared",
+        "copied": "read and programmed",
+        "unmapped": "without data",
+        "waited": "waited for their source",
+        "extra_owners": "further owners at the end",
+        "extra_owner_bytes": "their memory",
+    }
+    text = _row_of_numbers(report, "remap", commands, "Commands")
+    text += _row_of_numbers(report, "remap", pages, "Pages")
+    keys = tuple(f"remap.latency.{name}" for name in STATISTICS)
+    if remap.latency.count:
+        head = ["", *(name.replace("_", ".").replace("ci95", "± 95 %") for name in STATISTICS)]
+        text += table(head, [("copy", _numbers(report, keys))], "Latency of copies")
+    rows = [
+        (f"{owners} owner{'s' if owners > 1 else ''}", [f"{pages:,}"])
+        for owners, pages in enumerate(remap.pages_by_owners, 1)
+        if pages
+    ]
+    return text + table(["", "valid pages"], rows[:MOST_ROWS], "Pages by owners, at the end")
+
+
+def _power(report: Report) -> str:
+    """Power cuts with their recoveries, and the records; nothing where power is never cut."""
+    power = report.power
+    if power is None:
+        return ""
+    counts = {
+        "cuts": "power cuts",
+        "requests_repeated": "requests submitted again",
+        "copies_lost": "page copies lost",
+        "checkpoints": "checkpoints",
+        "trim_records": "records of TRIMs",
+        "owner_records": "records of owners",
+        "trims_waited": "TRIMs waited for room",
+        "erases_waited": "erases waited for records",
+    }
+    records = {
+        "live_records": "live records",
+        "live_record_bytes": "their bytes",
+        "stale_records": "stale records",
+        "stale_record_bytes": "their bytes",
+        "nvram_peak": "NVRAM used at most",
+    }
+    text = _row_of_numbers(report, "power", counts, "Durability")
+    text += _row_of_numbers(report, "power", records, "Records at the end")
+    names = {
+        "cut_at": "power cut at",
+        "time": "recovery",
+        "reads": "out-of-band reads",
+        "checkpoint_pages": "checkpoint pages",
+        "records": "records",
+        "erases": "erases",
+        "torn_pages": "torn pages",
+        "saved_pages": "pages saved",
+        "requests": "requests inside",
+    }
+    rows = [
+        (
+            f"{at + 1}{', cut off' if one.interrupted else ''}",
+            _numbers(report, tuple(f"power.recoveries.{at}.{key}" for key in names)),
+        )
+        for at, one in enumerate(power.recoveries[:MOST_ROWS])
+    ]
+    return text + (table(["", *names.values()], rows, "Recoveries") if rows else "")
 
 
 def _collection(report: Report) -> str:

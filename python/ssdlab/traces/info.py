@@ -330,9 +330,13 @@ class Info:
     source: Source
     """The input."""
     requests: int
-    """Requests: reads, writes, discards and flushes."""
+    """Requests: reads, writes, discards, flushes and copies."""
     flushes: int
     """Flushes among them; they have no address and are excluded from all shares below."""
+    copies: int
+    """Copies among them, of one or several source ranges; beside this only arrivals count them."""
+    bytes_copied: int
+    """Sum of their sizes, bytes."""
     first_ns: int
     """Arrival of the first request, nanoseconds."""
     duration_ns: int

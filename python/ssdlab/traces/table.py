@@ -80,6 +80,7 @@ def _whole(info: Info) -> Iterator[Row]:
     numbers: list[_Number] = [
         ("requests", info.requests, _count),
         ("flushes", info.flushes, _count),
+        *([("copies", info.copies, _count)] if info.copies else []),
         ("first arrival", info.first_ns, duration),
         ("duration", info.duration_ns, duration),
         ("requests per second", info.requests_per_s, _plain),

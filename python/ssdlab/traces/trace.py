@@ -83,7 +83,8 @@ class Requests:
     op: npt.NDArray[np.uint8]
     """What is asked for, an index into `OPS`."""
     flags: npt.NDArray[np.uint8]
-    """Sums of 1 (FUA), 2 (sync), 4 (metadata), 8 (preflush), 16 (read-ahead)."""
+    """Sums of 1 (FUA), 2 (sync), 4 (metadata), 8 (preflush), 16 (read-ahead), 32 (part of a
+    copy: of a read a source range, of the write after them the destination)."""
 
     OPS = ("read", "write", "trim", "flush")
 

@@ -262,32 +262,38 @@ impl Ftl {
 
     /// Erased blocks and no open ones.
     fn load_space(&mut self, config: &Config) {
-        let blocks = self.blocks.len();
         let frontiers = self.space.frontiers();
         let lists = if self.geo.members > 1 { self.geo.pools * frontiers } else { 0 };
-        let order = |block: u32| {
-            if config.wear.dynamic { self.blocks.erases[block as usize] } else { block }
-        };
+        // The order in which blocks were erased is lost.
+        let order = |&erases: &u32| if config.wear.dynamic { erases } else { erases.min(1) };
+        let erases: u32 = self.blocks.erases.iter().sum();
         let columns = Columns {
-            free_order: (0..blocks as u32).map(order).collect(),
+            free_order: self.blocks.erases.iter().map(order).collect(),
             frontiers: [NONE, 0].repeat((self.geo.planes * frontiers) as usize),
             open_superblocks: vec![0; lists as usize],
             opened: vec![1; self.geo.pools as usize],
             ..Columns::default()
         };
         let ground = Ground { geo: &self.geo, blocks: &self.blocks, flash: &self.flash };
-        self.space.load(&ground, &columns, blocks as u32, 0).expect("no block is open");
+        self.space.load(&ground, &columns, erases, 0).expect("no block is open");
         for pool in (0..self.geo.pools).map(PoolId) {
             assert!(self.space.free_blocks(pool) > 0, "{pool:?} has no erased block");
             self.space.check(pool);
         }
-        assert_eq!(self.space.releases(), blocks as u32, "blocks are erased in another order");
+        assert_eq!(self.space.releases(), erases, "an erase has released no block");
         self.space.restart_lowest();
     }
 
     /// Whether the page with the highest admission number of each LPN is the committed one, so that a mount without
     /// records and checkpoint would find this state.
     pub(crate) fn is_in_its_pages(&self) -> bool {
+        let highest = self.highest_sequences();
+        let here = |lpn: u32| self.owners.committed(Lpn(lpn)).map_or(0, |p| self.flash.sequence(p));
+        (0..).zip(&highest).all(|(lpn, &highest)| here(lpn) == highest)
+    }
+
+    /// By LPN the highest admission number of a page that carries it; 0: there is none.
+    pub(super) fn highest_sequences(&self) -> Vec<u64> {
         assert!(self.flash.keeps_contents(), "pages carry no admission numbers");
         let mut highest = vec![0u64; self.geo.logical_pages as usize];
         for page in (0..self.geo.pages).map(Ppn) {
@@ -296,7 +302,6 @@ impl Ftl {
                 *highest = self.flash.sequence(page).max(*highest);
             }
         }
-        let here = |lpn: u32| self.owners.committed(Lpn(lpn)).map_or(0, |p| self.flash.sequence(p));
-        (0..).zip(&highest).all(|(lpn, &highest)| here(lpn) == highest)
+        highest
     }
 }

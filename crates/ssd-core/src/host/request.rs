@@ -52,6 +52,8 @@ pub mod flags {
     pub const PREFLUSH: u8 = 8;
     /// Read-ahead.
     pub const AHEAD: u8 = 16;
+    /// In traces, part of a copy: a read is one of its source ranges, and the write after them its destination.
+    pub const COPY: u8 = 32;
 }
 
 /// One host request.

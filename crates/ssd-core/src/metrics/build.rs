@@ -50,6 +50,20 @@ pub struct Inputs<'a> {
     pub warnings: Vec<String>,
 }
 
+/// Records in the NVRAM and those that wait for room there. A record is *live* while a mount needs it: one of a TRIM
+/// while one of its pages has no newer data on flash, one of an owner while it names the page of the newest data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RecordsKept {
+    /// Live ones.
+    pub live: u64,
+    /// Their bytes.
+    pub live_bytes: u64,
+    /// The others.
+    pub stale: u64,
+    /// Their bytes.
+    pub stale_bytes: u64,
+}
+
 /// The device at the end of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceState<'a> {
@@ -63,8 +77,8 @@ pub struct DeviceState<'a> {
     pub pages_by_owners: Option<&'a [u64]>,
     /// Bytes held for owners beyond the first.
     pub extra_owner_bytes: u64,
-    /// The device is prepared for power cuts.
-    pub survives_cuts: bool,
+    /// Records that survive a power cut; `None` if power is never cut.
+    pub records: Option<RecordsKept>,
     /// Pages there are.
     pub physical_pages: u64,
     /// Pages that are not erased.

@@ -22,7 +22,8 @@ pub fn text(report: &Report) -> String {
     collection(report, &mut out);
     device(report, &mut out);
     failure(report, &mut out);
-    cuts(report, &mut out);
+    durable::copies(report, &mut out);
+    durable::power(report, &mut out);
     steady_and_speed(report, &mut out);
     warnings(report, &mut out);
     // Rows end with padding where their last cell is empty.
@@ -39,6 +40,8 @@ macro_rules! line {
         writeln!($out, $($arg)*).expect("writing to a string cannot fail")
     };
 }
+
+mod durable;
 
 /// A count in at most 10 columns.
 fn short_count(n: u64) -> String {
@@ -357,31 +360,6 @@ fn failure(r: &Report, out: &mut String) {
             duration_or_dash(max)
         );
     }
-}
-
-/// Power cuts, and what the recoveries from them took.
-fn cuts(r: &Report, out: &mut String) {
-    let Some(p) = r.power.as_ref().filter(|p| p.cuts > 0) else { return };
-    line!(out, "");
-    line!(
-        out,
-        "power cuts      {}; {} requests submitted again",
-        count(p.cuts),
-        count(p.requests_repeated)
-    );
-    let times = || p.recoveries.iter().map(|recovery| recovery.time);
-    let [torn, reads] = p.recoveries.iter().fold([0, 0], |[torn, reads], recovery| {
-        [torn + recovery.torn_pages, reads + recovery.reads + recovery.checkpoint_pages]
-    });
-    let mean = times().sum::<u64>() as f64 / times().count().max(1) as f64;
-    line!(
-        out,
-        "  recovery      {} mean, {} longest; {} pages read, {} torn",
-        duration(mean),
-        duration(times().max().unwrap_or(0) as f64),
-        count(reads),
-        count(torn)
-    );
 }
 
 /// Where blocks have worn out, are bad or have been levelled.

@@ -105,7 +105,7 @@ pub(super) fn inputs(m: &Measurements) -> Inputs<'_> {
             parity_groups: None,
             pages_by_owners: None,
             extra_owner_bytes: 0,
-            survives_cuts: false,
+            records: None,
             physical_pages: 11_000,
             used_pages: 10_450,
             valid_pages: 9_990,

@@ -341,7 +341,9 @@ impl Ssd {
         if !job.erases.part_ends() {
             return;
         }
-        self.ftl.finish_erase(job.victim);
+        let victim = job.victim;
+        self.ftl.finish_erase(victim);
+        self.victim_erased(victim);
         let job = self.gc.job_ends(pool, &self.ftl.geo, &mut self.array);
         if !job.levels {
             let took = (self.array.now - job.since).0;

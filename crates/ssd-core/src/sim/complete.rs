@@ -226,7 +226,7 @@ impl Ssd {
         if relocated {
             if FULL {
                 if self.power.is_some() {
-                    self.write_records();
+                    self.page_moved(pool, source, target);
                 }
                 self.wake_readers(source);
                 self.gc.held.hold(pool, target);

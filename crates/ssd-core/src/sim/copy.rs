@@ -139,6 +139,9 @@ impl Ssd {
             self.front.sequence += u64::from(!copy);
             let sequence = self.front.sequence + u64::from(copy);
             self.ftl.record_owner(lpn, page, sequence);
+            if let Some(source) = self.moved_from(page) {
+                self.ftl.record_owner_too(lpn, source, sequence);
+            }
         }
         debug_assert_eq!(self.ftl.owners.newest(lpn), Entry::Page(page), "{lpn:?} is elsewhere");
         if let Some(before) = shared.before {

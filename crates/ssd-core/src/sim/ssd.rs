@@ -77,6 +77,7 @@ impl Ssd {
     #[must_use]
     pub fn with_plugs(config: &Config, mut ftl: Ftl, sequence: u64, plugs: &Plugs) -> Ssd {
         plugs.begin();
+        ftl.number_owners(sequence);
         ftl.blocks.now = Nanos::ZERO;
         ftl.set_victim(plugs.victim(&config.gc.victim, &ftl.blocks));
         let mut ssd = Ssd {

@@ -3,6 +3,7 @@
 use super::PAGE;
 use ssd_core::config::{BufferPower, Config};
 use ssd_core::ftl::Ftl;
+use ssd_core::ftl::plugs::Plugs;
 use ssd_core::host::copy::{SourceRange, encode};
 use ssd_core::host::device::Device;
 use ssd_core::host::request::{Op, Request, flags};
@@ -189,6 +190,27 @@ impl Cuts {
 
     pub(crate) fn run(&mut self, steps: u64) {
         (0..steps).for_each(|_| self.step());
+    }
+
+    /// Complete what is under way, and go on with a device that has the state of this one.
+    pub(crate) fn through_a_snapshot(&mut self, config: &Config) {
+        while !self.pending.is_empty() {
+            self.step_only();
+        }
+        self.ssd.empty_buffer().expect("there is room");
+        self.ssd.run_until(Nanos::NEVER, &mut Vec::new()).expect("collection ends");
+        assert_eq!(self.ssd.next_event(), None, "something is left to do");
+        let snapshot = self.ssd.snapshot().expect("it is at rest");
+        let plugs = Plugs::default();
+        let device = Functional::restore(config, &snapshot, &plugs).expect("the same device");
+        let sequence = device.sequence();
+        self.ssd = Ssd::new(config, device.ftl, sequence);
+        self.ssd.audit_every(7);
+        for changes in &mut self.changes {
+            let newest = changes.last().expect("the first one").digest;
+            *changes = vec![Change { digest: newest, request: u64::MAX, durable: true }];
+        }
+        self.sequence = sequence;
     }
 
     /// Cut the power now.

@@ -2,10 +2,10 @@
 
 use super::words::*;
 use super::{RunConfig, Workload};
+use ssd_core::config::Word;
 use ssd_core::config::checks::needs::{Need, need};
 use ssd_core::config::checks::{Check, check};
 use ssd_core::config::text::quantity::show_size;
-use ssd_core::config::Word;
 
 const KIND: &[&str] = &["workload.kind", "workload.trace", "workload.job"];
 const FILES: &[&str] =

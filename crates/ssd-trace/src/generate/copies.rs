@@ -14,7 +14,7 @@ pub(crate) struct Copying {
     user_pages: u64,
     random: Stream,
     /// Of the copies returned, as long as nobody has asked.
-    ranges: VecDeque<SourceRange>,
+    ranges: VecDeque<Vec<SourceRange>>,
 }
 
 impl Copying {
@@ -52,6 +52,9 @@ impl Copying {
 impl Source for Copying {
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
         let Some(mut timed) = self.source.next_request()? else { return Ok(None) };
+        if timed.request.op == Op::Copy {
+            self.ranges.push_back(self.source.copy_sources());
+        }
         let (request, page) = (&mut timed.request, self.sectors_per_page);
         let sectors = u64::from(request.sectors);
         let whole = request.sector.is_multiple_of(page) && sectors.is_multiple_of(page);
@@ -59,14 +62,14 @@ impl Source for Copying {
             let (first, pages) = (request.sector / page, sectors / page);
             if let Some(from) = self.place(first, pages) {
                 timed.request.op = Op::Copy;
-                self.ranges.push_back(SourceRange { sector: from * page, sectors });
+                self.ranges.push_back(vec![SourceRange { sector: from * page, sectors }]);
             }
         }
         Ok(Some(timed))
     }
 
     fn copy_sources(&mut self) -> Vec<SourceRange> {
-        self.ranges.pop_front().into_iter().collect()
+        self.ranges.pop_front().unwrap_or_default()
     }
 
     fn expected(&self) -> Option<u64> {

@@ -106,13 +106,15 @@ pub struct RequestCounts {
     pub trim: u64,
     /// Flushes that stand alone.
     pub flush: u64,
+    /// Copies.
+    pub copy: u64,
 }
 
 impl RequestCounts {
     /// All of them.
     #[must_use]
     pub const fn total(self) -> u64 {
-        self.read + self.write + self.trim + self.flush
+        self.read + self.write + self.trim + self.flush + self.copy
     }
 }
 
@@ -136,6 +138,10 @@ impl Volume {
             let (first, last) = record.pages(sectors_per_page);
             let bytes = u64::from(record.sectors) * 512;
             match record.op() {
+                Op::Read | Op::Write if record.copies() => {
+                    volume.requests.copy += u64::from(record.op() == Op::Write);
+                    touched.add(first, last);
+                }
                 Op::Read => {
                     volume.requests.read += 1;
                     volume.bytes_read += bytes;
@@ -152,7 +158,7 @@ impl Volume {
                     volume.bytes_trimmed += bytes;
                 }
                 Op::Flush => volume.requests.flush += 1,
-                Op::Copy => unreachable!("no trace has copies"),
+                Op::Copy => unreachable!("a copy is several records"),
             }
         }
         volume.footprint_pages = touched.count();

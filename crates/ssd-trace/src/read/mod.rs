@@ -2,6 +2,7 @@
 
 mod blkparse_report;
 pub mod columnar;
+pub(crate) mod copies;
 mod detect;
 mod digest;
 mod doubles;

@@ -1,6 +1,7 @@
 //! Replays a trace: time range, fit to the device, loops, time scale.
 
 use crate::config::Workload;
+use crate::read::copies;
 use crate::read::digest::Digest;
 use crate::read::facts::{TraceFacts, Volume};
 use crate::read::fit::{Fitter, Record};
@@ -8,8 +9,10 @@ use crate::read::input::{self, Step, Watch};
 use crate::read::reading::{self, Found};
 use crate::read::scan::Chosen;
 use ssd_core::config::Word;
-use ssd_core::host::request::{Request, Source, SourceError, TimedRequest};
+use ssd_core::host::copy::SourceRange;
+use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest, flags};
 use ssd_core::units::{Nanos, SECTOR_BYTES};
+use std::collections::VecDeque;
 use std::io::Read;
 use std::ops::ControlFlow;
 
@@ -22,6 +25,9 @@ const LATEST: u64 = 1 << 62;
 /// is the time of the last request; all arrivals are then multiplied by `time_scale`.
 pub struct TraceSource {
     records: Vec<Record>,
+    /// Records that are sources of copies, and the sources of copies that have been returned.
+    source_records: u64,
+    sources: VecDeque<Vec<SourceRange>>,
     next: usize,
     round: u32,
     loops: u32,
@@ -96,6 +102,8 @@ impl TraceSource {
             let remedy = "no page is read or written; use a longer time range";
             return Err(SourceError(format!("{file}: only discards of unused pages; {remedy}")));
         };
+        let source_records = copies::check(&records, sectors_per_page)
+            .map_err(|error| SourceError(format!("{file}: {error}")))?;
         (facts.first_ns, facts.duration_ns) = (first.at, last.at);
         facts.add_volume(&Volume::of(&records, sectors_per_page, user_pages));
         let source = TraceSource {
@@ -105,6 +113,8 @@ impl TraceSource {
             span: last.at,
             scale: workload.time_scale,
             records,
+            source_records,
+            sources: VecDeque::new(),
         };
         source.check_end(file)?;
         Ok((source, facts))
@@ -123,6 +133,19 @@ impl TraceSource {
         }
         let remedy = "lower workload.loops or workload.time_scale, or set workload.from";
         Err(SourceError(format!("{file}: the replay would end after 146 years; {remedy}")))
+    }
+
+    /// The copy that begins with the next record.
+    #[cold]
+    #[inline(never)]
+    fn copy(&mut self) -> TimedRequest {
+        let ranges = copies::sources(&self.records[self.next..]);
+        self.next += ranges.len() + 1;
+        self.sources.push_back(ranges);
+        let Record { at, sector, sectors, flags, stream, .. } = self.records[self.next - 1];
+        let copy = Request::new(Op::Copy, sector, sectors);
+        let request = Request { flags: flags & !flags::COPY, stream, ..copy };
+        TimedRequest { at: self.arrival(at), request }
     }
 
     /// Arrival of a record in the current loop.
@@ -147,14 +170,22 @@ impl Source for TraceSource {
             (self.round, self.next) = (self.round + 1, 0);
         }
         let record = self.records[self.next];
+        if record.copies() {
+            return Ok(Some(self.copy()));
+        }
         let Record { at, sector, sectors, flags, stream, .. } = record;
         self.next += 1;
         let request = Request { flags, stream, ..Request::new(record.op(), sector, sectors) };
         Ok(Some(TimedRequest { at: self.arrival(at), request }))
     }
 
+    fn copy_sources(&mut self) -> Vec<SourceRange> {
+        self.sources.pop_front().unwrap_or_default()
+    }
+
     fn expected(&self) -> Option<u64> {
-        Some(self.records.len() as u64 * u64::from(self.loops))
+        let requests = self.records.len() as u64 - self.source_records;
+        Some(requests * u64::from(self.loops))
     }
 }
 

@@ -12,7 +12,8 @@ use crate::read::formats::MAX_TRANSFER_SECTORS;
 use ssd_core::host::request::{Op, Request, flags};
 
 /// Flags that have a letter.
-const LETTERS: u8 = flags::FUA | flags::SYNC | flags::META | flags::PREFLUSH | flags::AHEAD;
+const LETTERS: u8 =
+    flags::FUA | flags::SYNC | flags::META | flags::PREFLUSH | flags::AHEAD | flags::COPY;
 
 /// Block-event text of device 8,0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,21 +54,29 @@ impl Form for BlockEvent {
         if unknown {
             return Some("has no letter for one of its flags");
         }
+        if request.flags & flags::COPY != 0 && !matches!(request.op, Op::Read | Op::Write) {
+            return Some("has copies of reads and writes only");
+        }
         preflush.then_some("has no preflush on a flush")
     }
 
     fn line(&self, number: u64, time: u64, request: &Request, text: &mut Vec<u8>) -> bool {
         let (seconds, nanos) = (time / 1_000_000_000, time % 1_000_000_000);
         put!(text, "8,0 0 {number} {seconds}.{nanos:09} 0 {} ", self.action);
-        let has = |flag: u8| request.flags & flag != 0;
+        let transfers = matches!(request.op, Op::Read | Op::Write);
+        let has = |flag: u8| request.flags & flag != 0 && (transfers || flag != flags::COPY);
         // The letter before the operation; a flush has one there anyway, or it would be a preflush.
         if has(flags::PREFLUSH) || request.op == Op::Flush {
             text.push(b'F');
         }
         text.push([b'R', b'W', b'D', b'F'][request.op as usize]);
-        for (flag, letter) in
-            [(flags::FUA, b'F'), (flags::AHEAD, b'A'), (flags::SYNC, b'S'), (flags::META, b'M')]
-        {
+        for (flag, letter) in [
+            (flags::COPY, b'C'),
+            (flags::FUA, b'F'),
+            (flags::AHEAD, b'A'),
+            (flags::SYNC, b'S'),
+            (flags::META, b'M'),
+        ] {
             if has(flag) {
                 text.push(letter);
             }

@@ -1,7 +1,8 @@
 //! From any source to any writer.
 
 use super::{Counts, TraceWriter, WriteError};
-use ssd_core::host::request::{Source, SourceError};
+use crate::read::copies;
+use ssd_core::host::request::{Op, Source, SourceError};
 use std::ops::ControlFlow;
 
 /// Requests between two calls of the progress callback.
@@ -45,7 +46,8 @@ pub fn convert(
     mut writer: Box<dyn TraceWriter + '_>,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Counts, ConvertError> {
-    let (mut batch, mut done) = (Vec::with_capacity(BATCH), 0);
+    // Beyond one record for each request: the sources of copies.
+    let (mut batch, mut done, mut parts) = (Vec::with_capacity(BATCH), 0, 0);
     loop {
         if progress(Progress { done, expected: source.expected() }).is_break() {
             return Err(ConvertError::Interrupted { done });
@@ -57,11 +59,20 @@ pub fn convert(
             break;
         }
         for timed in &batch {
-            writer.write(timed)?;
+            if timed.request.op == Op::Copy {
+                let sources = source.copy_sources();
+                let records = copies::records(timed, &sources).ok_or_else(|| {
+                    SourceError("a copy of more than 2^32 sectors from one place".to_string())
+                })?;
+                records.iter().try_for_each(|part| writer.write(part))?;
+                parts += records.len() as u64 - 1;
+            } else {
+                writer.write(timed)?;
+            }
         }
         done += batch.len() as u64;
     }
     let counts = writer.finish()?;
-    assert_eq!(counts.requests + counts.dropped.iter().sum::<u64>(), done);
+    assert_eq!(counts.requests + counts.dropped.iter().sum::<u64>(), done + parts);
     Ok(counts)
 }

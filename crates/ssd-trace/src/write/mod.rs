@@ -184,7 +184,9 @@ fn impossible(timed: &TimedRequest, last: Nanos) -> Option<String> {
         return Some("only a flush has no sectors".to_owned());
     }
     if request.op == Op::Copy {
-        return Some("it is a copy, whose sources no trace file holds".to_owned());
+        return Some(
+            "it is a copy in one request; traces hold its sources and its destination".to_owned(),
+        );
     }
     let end = request.sector.checked_add(u64::from(request.sectors));
     end.is_none().then(|| "it reaches beyond sector 2^64".to_owned())

@@ -48,6 +48,27 @@ impl Ftl {
         copied.unwrap_or_else(|| self.flash.sequence(page))
     }
 
+    /// The device starts with this state, after `sequence` admitted pages: owners whose data no out-of-band area tells
+    /// get that number, which is higher than those of their older data on flash.
+    pub(crate) fn number_owners(&mut self, sequence: u64) {
+        if self.recorded.is_none() {
+            return;
+        }
+        let highest = self.highest_sequences();
+        let told = |lpn: Lpn, page| {
+            self.flash.lpn(page) == lpn && self.flash.sequence(page) == highest[lpn.at()]
+        };
+        let committed = |lpn: Lpn| self.owners.committed(lpn).map(|page| (lpn, page));
+        let all = (0..self.geo.user_pages).map(Lpn).filter_map(committed);
+        let numbered = all.filter(|&(lpn, page)| !told(lpn, page)).map(|(lpn, _)| (lpn, sequence));
+        let sequences: BTreeMap<Lpn, u64> = numbered.collect();
+        debug_assert!(
+            sequences.is_empty() || sequence > 0,
+            "pages are owned, and none is admitted"
+        );
+        self.recorded = Some(Box::new(Recorded { sequences, records: Vec::new() }));
+    }
+
     /// `lpn` has become an owner of `page` by the copy with admission number `sequence`.
     pub(crate) fn record_owner(&mut self, lpn: Lpn, page: Ppn, sequence: u64) {
         let carried = (self.flash.lpn(page), self.flash.sequence(page));
@@ -56,6 +77,14 @@ impl Ftl {
         debug_assert!(sequence > 0, "{lpn:?} owns {page:?} by no copy");
         recorded.sequences.insert(lpn, sequence);
         recorded.records.push(Record::Share { lpn, page, sequence, carried });
+    }
+
+    /// `lpn` has become an owner of the copy of `source`, a page of a victim that is still there: a mount may have to
+    /// give up the block with the copies, so this page is recorded, too.
+    pub(crate) fn record_owner_too(&mut self, lpn: Lpn, source: Ppn, sequence: u64) {
+        let carried = (self.flash.lpn(source), self.flash.sequence(source));
+        debug_assert_ne!(self.owners.committed(lpn), Some(source), "{lpn:?} owns its victim");
+        self.add_record(Record::Share { lpn, page: source, sequence, carried });
     }
 
     /// All owners of `source` are about to move to its copy `target`: those that its out-of-band area does not tell are

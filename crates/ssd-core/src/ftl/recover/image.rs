@@ -12,6 +12,9 @@ pub struct Image {
     pub(super) map: Vec<u32>,
     /// Of LPNs that own a page that carries others, or older data of them: the admission numbers of their copies.
     pub(super) sequences: BTreeMap<Lpn, u64>,
+    /// Of LPNs whose page was a copy in the block that their pool had kept for recovery, while the victim was still
+    /// there: their page in the victim, and the admission number of their data.
+    pub(super) sources: BTreeMap<Lpn, (Ppn, u64)>,
     /// Pages of each flash block whose programs had ended, by erase unit, then by plane of its pool.
     pub(super) settled: Vec<u16>,
     /// Erases of each erase unit.
@@ -19,9 +22,10 @@ pub struct Image {
 }
 
 impl Image {
-    /// Of the present state.
+    /// Of the present state; `moved`: pages of victims that are still there, with their copies, in pools that have given
+    /// up their block for recovery.
     #[must_use]
-    pub fn of(ftl: &Ftl) -> Image {
+    pub fn of(ftl: &Ftl, moved: &[(Ppn, Ppn)]) -> Image {
         let page = |lpn| ftl.owners.committed(Lpn(lpn)).map_or(NONE, |page| page.0);
         debug_assert_eq!(ftl.owners.logical_pages(), ftl.geo.logical_pages, "another device");
         let mut settled = Vec::with_capacity(ftl.blocks.len() * ftl.geo.members as usize);
@@ -35,7 +39,13 @@ impl Image {
                 settled.push(pages as u16);
             }
         }
+        let owned = moved.iter().filter(|&&(_, target)| ftl.owners.is_valid(target));
+        let sources = owned.flat_map(|&(source, target)| {
+            let of = move |lpn| (lpn, (source, ftl.owner_sequence(lpn, target)));
+            ftl.owners_of(target).map(of)
+        });
         Image {
+            sources: sources.collect(),
             map: (0..ftl.geo.logical_pages).map(page).collect(),
             sequences: ftl.recorded.as_ref().map_or_else(BTreeMap::new, |r| r.sequences.clone()),
             settled,
@@ -63,6 +73,39 @@ impl Image {
         } else {
             0
         }
+    }
+
+    /// Whether the checkpoint tells that the data of `lpn` are, or were, on `page`.
+    pub(super) fn names(&self, lpn: Lpn, page: Ppn) -> bool {
+        let source = self.sources.get(&lpn).is_some_and(|&(source, _)| source == page);
+        source || self.map[lpn.at()] == page.0
+    }
+
+    /// Where the checkpoint has the data of `lpn`, and their number where out-of-band data do not tell it; of two pages
+    /// the one of higher `rank`.
+    pub(super) fn place<R: Ord>(
+        &self,
+        ftl: &Ftl,
+        lpn: Lpn,
+        rank: impl Fn(Ppn) -> R,
+    ) -> Option<(Ppn, Option<u64>)> {
+        let there = |page: Ppn| {
+            // Of a superblock a member may have been erased alone, and closed by a mount since.
+            self.covers(ftl, page) && !ftl.flash.is_torn(page) && !ftl.flash.is_lost(page)
+        };
+        let target = Ppn(self.map[lpn.at()]);
+        if target.0 == NONE {
+            return None;
+        }
+        let copied = there(target);
+        if let Some(&(source, number)) = self.sources.get(&lpn)
+            && there(source)
+            && (!copied || rank(source) > rank(target))
+        {
+            let told = (ftl.flash.lpn(source), ftl.flash.sequence(source)) == (lpn, number);
+            return Some((source, (!told).then_some(number)));
+        }
+        copied.then(|| (target, self.sequences.get(&lpn).copied()))
     }
 
     /// Whether the checkpoint covers `page`.

@@ -12,6 +12,34 @@ pub(super) struct Newest {
     page: Vec<u32>,
     /// Of those that only a record or the checkpoint tells: the admission numbers of their copies.
     pub(super) copied: BTreeMap<Lpn, u64>,
+    /// By block: how far its programs have come.
+    filled: Vec<Filled>,
+}
+
+/// How far the programs of a block have come.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Filled {
+    /// Some of its pages are erased or torn.
+    InPart,
+    /// It was closed by a mount.
+    Closed,
+    /// All of its pages hold what was programmed.
+    Whole,
+}
+
+impl Filled {
+    fn of(ftl: &Ftl, block: BlockId) -> Filled {
+        let first = ftl.geo.first_page(block).0;
+        let mut pages = (first..first + ftl.geo.pages_per_block).map(Ppn);
+        if ftl.programmed_in(block) < ftl.geo.pages_per_block {
+            return Filled::InPart;
+        }
+        match pages.find(|&page| ftl.flash.is_torn(page) || ftl.flash.is_lost(page)) {
+            None => Filled::Whole,
+            Some(page) if ftl.flash.is_lost(page) => Filled::Closed,
+            Some(_) => Filled::InPart,
+        }
+    }
 }
 
 /// Up to which admission number data are trimmed, by LPN; empty without records.
@@ -46,28 +74,24 @@ impl Newest {
         let trims = Trims::of(ftl, records);
         let mut page = vec![NONE; ftl.geo.logical_pages as usize];
         let (mut compared, mut copied) = (Vec::new(), BTreeMap::new());
+        let blocks = (0..ftl.blocks.len() as u32).map(BlockId);
+        let filled: Vec<Filled> = blocks.map(|block| Filled::of(ftl, block)).collect();
         if let Some(image) = image {
-            for (lpn, &before) in (0..).map(Lpn).zip(&image.map) {
-                if before == NONE || !image.covers(ftl, Ppn(before)) {
-                    continue;
-                }
-                // Of a superblock a member may have been erased alone, and closed by a mount since.
-                if ftl.flash.is_torn(Ppn(before)) || ftl.flash.is_lost(Ppn(before)) {
-                    continue;
-                }
+            for lpn in (0..ftl.geo.logical_pages).map(Lpn) {
+                let rank = |page| rank(ftl, &filled, page);
+                let Some((before, number)) = image.place(ftl, lpn, rank) else { continue };
                 let trimmed = trims.0.get(lpn.at()).is_some_and(|&last| last > 0);
                 if trimmed {
-                    compared.push(before);
+                    compared.push(before.0);
                 }
-                let number = image.sequences.get(&lpn);
-                let sequence = number.copied().unwrap_or_else(|| ftl.flash.sequence(Ppn(before)));
+                let sequence = number.unwrap_or_else(|| ftl.flash.sequence(before));
                 if !(trimmed && trims.end(lpn, sequence)) {
-                    page[lpn.at()] = before;
-                    copied.extend(number.map(|&number| (lpn, number)));
+                    page[lpn.at()] = before.0;
+                    copied.extend(number.map(|number| (lpn, number)));
                 }
             }
         }
-        let mut newest = Newest { page, copied };
+        let mut newest = Newest { page, copied, filled };
         for block in ftl.good_blocks() {
             for (member, plane) in ftl.geo.planes_of_block(block).enumerate() {
                 let covered = image.map_or(0, |image| image.covered(ftl, block, member));
@@ -119,10 +143,10 @@ impl Newest {
         let before = self.page[lpn.at()];
         if before != NONE {
             let other = Ppn(before);
-            if image.is_some_and(|image| image.map[lpn.at()] == before) {
+            if image.is_some_and(|image| image.names(lpn, other)) {
                 compared.push(before);
             }
-            let rank = |page: Ppn| rank(ftl, page);
+            let rank = |page: Ppn| rank(ftl, &self.filled, page);
             if (self.sequence(ftl, lpn, other), rank(other)) >= (sequence, rank(page)) {
                 return;
             }
@@ -148,8 +172,8 @@ impl Newest {
         let before = self.page[lpn.at()];
         if before != NONE {
             let other = Ppn(before);
-            let found = (self.sequence(ftl, lpn, other), rank(ftl, other));
-            if found >= (sequence, rank(ftl, page)) {
+            let rank = |page: Ppn| rank(ftl, &self.filled, page);
+            if (self.sequence(ftl, lpn, other), rank(other)) >= (sequence, rank(page)) {
                 return;
             }
         }
@@ -185,10 +209,10 @@ impl Newest {
 
 /// Of two copies of the same data the one in the block that was full, then the one in the lower block: so all copies
 /// that a collection has left in one block lose, or all originals in its victim.
-fn rank(ftl: &Ftl, page: Ppn) -> (bool, std::cmp::Reverse<BlockId>) {
+fn rank(ftl: &Ftl, filled: &[Filled], page: Ppn) -> (Filled, std::cmp::Reverse<BlockId>) {
     let block = ftl.geo.block_of(page);
-    let full = ftl.programmed_in(block) == ftl.geo.pages_per_block;
-    (full, std::cmp::Reverse(block))
+    debug_assert!(!ftl.flash.is_torn(page), "{page:?} holds no data");
+    (filled[block.at()], std::cmp::Reverse(block))
 }
 
 impl Ftl {

@@ -78,7 +78,7 @@ section! {
         remap: Option<Remap> = inputs.device.pages_by_owners.as_ref().map(|_| Remap::of(inputs)),
         /// Power cuts; `null` if power is never cut.
         #[serde(default)]
-        power: Option<Power> = inputs.device.survives_cuts.then(|| Power::of(inputs)),
+        power: Option<Power> = inputs.device.records.is_some().then(|| Power::of(inputs)),
         /// Garbage collection.
         gc: Gc = Gc::of(inputs),
         /// Whether the victim policy is what the run measures.

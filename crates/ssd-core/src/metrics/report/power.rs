@@ -46,6 +46,8 @@ section! {
         requests_repeated: u64,
         /// TRIM records written.
         trim_records: u64,
+        /// Records of owners written: of pages whose data a copy shares, or that collection has moved.
+        owner_records: u64,
         /// TRIMs that waited for room in the NVRAM.
         trims_waited: u64,
         /// Erases that waited for records.
@@ -61,9 +63,19 @@ section! {
     }
     values(inputs) {
         let power = &inputs.measured.power;
+        let kept = inputs.device.records.unwrap_or_default();
     } {
         /// Most bytes of the NVRAM used at a time, since the start of the run.
         nvram_peak: u64 = power.nvram_peak,
+        /// Records at the end of the run that a mount needs: of TRIMs of which a page has no newer data on flash, of
+        /// owners that still have their data there. Those that wait for room in the NVRAM count, too.
+        live_records: u64 = kept.live,
+        /// Their bytes.
+        live_record_bytes: u64 = kept.live_bytes,
+        /// Records at the end of the run that newer data, TRIMs or moves of the page have made unnecessary.
+        stale_records: u64 = kept.stale,
+        /// Their bytes.
+        stale_record_bytes: u64 = kept.stale_bytes,
         /// Every recovery, in order.
         recoveries: Vec<Recovery> = inputs.measured.recoveries.clone(),
     }

@@ -120,7 +120,7 @@ impl Ssd {
         power.checkpointed = self.front.sequence;
         let planes = self.ftl.geo.planes;
         power.writing = Some(Box::new(Writing {
-            image: Image::of(&self.ftl),
+            image: Image::of(&self.ftl, &power.moved),
             half,
             records: power.nvram.len(),
             backlog: power.backlog.len(),

@@ -57,6 +57,7 @@ impl Ssd {
             power.backlog.clear();
         }
         power.writing = None;
+        power.moved.clear();
         power.waiting.clear();
         power.unrecorded.clear();
         power.erases.clear();

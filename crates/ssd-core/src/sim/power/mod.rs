@@ -12,7 +12,7 @@ use crate::ftl::recover::image::Image;
 use crate::host::request::Request;
 use crate::nand::nvram::{Nvram, Record};
 use crate::sim::ssd::Ssd;
-use crate::units::{Nanos, OpSlot, RequestSlot};
+use crate::units::{BlockId, Nanos, OpSlot, PoolId, Ppn, RequestSlot};
 use checkpoint::{Area, Writing};
 use run::Schedule;
 use std::collections::VecDeque;
@@ -49,6 +49,9 @@ pub(crate) struct Power {
     /// Admission number at the beginning of the last checkpoint.
     checkpointed: u64,
     writing: Option<Box<Writing>>,
+    /// Pages moved in pools that have given up their block for recovery, from where to where, until their victim is
+    /// erased.
+    moved: Vec<(Ppn, Ppn)>,
     waiting: VecDeque<WaitingTrim>,
     /// Records of owners for which there was no room, oldest first: with a protected buffer they survive a cut.
     pub(crate) backlog: VecDeque<Record>,
@@ -76,13 +79,14 @@ impl Power {
         assert!(config.raid.group == 0, "the config layer has refused parity");
         assert!(config.wear.endurance == 0, "the config layer has refused endurance");
         assert!(ftl.clock <= sequence, "{} pages were bound, {sequence} admitted", ftl.clock);
-        let first = (!ftl.is_in_its_pages()).then(|| Image::of(ftl));
+        let first = (!ftl.is_in_its_pages()).then(|| Image::of(ftl, &[]));
         Some(Box::new(Power {
             config: config.clone(),
             nvram: Nvram::new(config.power.nvram_bytes, config.power.nvram_ns),
             area: Area::new(config, &ftl.geo, first),
             checkpointed: sequence,
             writing: None,
+            moved: Vec::new(),
             waiting: VecDeque::new(),
             backlog: VecDeque::new(),
             unrecorded: Vec::new(),
@@ -98,6 +102,32 @@ impl Power {
 }
 
 impl Ssd {
+    /// `target` has the owners of `source`, a page of a victim in `pool`.
+    pub(crate) fn page_moved(&mut self, pool: PoolId, source: Ppn, target: Ppn) {
+        debug_assert!(!self.is_off(), "a page moves without power");
+        let given_up = self.ftl.space.spares(pool) == 0;
+        if given_up && let Some(power) = &mut self.power {
+            debug_assert!(power.moved.iter().all(|pair| pair.0 != source), "{source:?} has moved");
+            power.moved.push((source, target));
+        }
+        self.write_records();
+    }
+
+    /// The page of a victim from which the owners of `page` have moved, if it is still needed.
+    pub(crate) fn moved_from(&self, page: Ppn) -> Option<Ppn> {
+        debug_assert!(!self.ftl.flash.is_torn(page), "{page:?} is being programmed");
+        let mut moved = self.power.as_ref()?.moved.iter();
+        moved.find(|&&(_, target)| target == page).map(|&(source, _)| source)
+    }
+
+    /// `victim` has been erased.
+    pub(crate) fn victim_erased(&mut self, victim: BlockId) {
+        let geo = &self.ftl.geo;
+        if let Some(power) = &mut self.power {
+            power.moved.retain(|&(source, _)| geo.block_of(source) != victim);
+        }
+    }
+
     /// How long request `id`, which arrives after `waited`, has been in no device and not been counted.
     #[inline]
     pub(crate) fn waited_outside(&self, id: u64, waited: Nanos) -> Nanos {

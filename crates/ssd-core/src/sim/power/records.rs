@@ -4,6 +4,7 @@
 use super::WaitingTrim;
 use crate::ftl::map::Entry;
 use crate::ftl::owners::Claim;
+use crate::metrics::build::RecordsKept;
 use crate::metrics::counters::Parts;
 use crate::nand::nvram::{Record, TRIM_BYTES};
 use crate::sched::order::W_GC;
@@ -14,6 +15,38 @@ use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, OpSlot, Ppn, RequestSlot};
 
 impl Ssd {
+    /// The records that survive a power cut, or will; `None` if power is never cut.
+    #[must_use]
+    pub fn records_kept(&self) -> Option<RecordsKept> {
+        let power = self.power.as_ref()?;
+        let mut kept = RecordsKept::default();
+        for record in power.nvram.records().chain(power.backlog.iter().copied()) {
+            let (number, bytes) = if self.is_live(&record) {
+                (&mut kept.live, &mut kept.live_bytes)
+            } else {
+                (&mut kept.stale, &mut kept.stale_bytes)
+            };
+            *number += 1;
+            *bytes += record.bytes();
+        }
+        debug_assert!(kept.live + kept.stale >= power.nvram.len() as u64, "a record is nowhere");
+        Some(kept)
+    }
+
+    /// Whether a mount would need `record`.
+    fn is_live(&self, record: &Record) -> bool {
+        debug_assert!(record.sequence() <= self.front.sequence, "{record:?} is to come");
+        let committed = |lpn: Lpn| self.ftl.owners.committed(lpn);
+        match *record {
+            Record::Trim { first, pages, .. } => {
+                (first.0..first.0 + pages).any(|lpn| committed(Lpn(lpn)).is_none())
+            }
+            Record::Share { lpn, page, sequence, .. } => {
+                committed(lpn) == Some(page) && self.ftl.owner_sequence(lpn, page) == sequence
+            }
+        }
+    }
+
     /// A page of the host has been programmed where power may be cut: it may become the committed one under newer data.
     #[inline(never)]
     pub(crate) fn claim_under_cuts(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) -> Claim {
@@ -80,6 +113,11 @@ impl Ssd {
                 break;
             }
             power.nvram.write(self.array.now, *record);
+            let counts = &mut self.ledger.measured.power;
+            match record {
+                Record::Trim { .. } => counts.trim_records += 1,
+                Record::Share { .. } => counts.owner_records += 1,
+            }
             power.backlog.pop_front();
         }
         self.ledger.measured.power.nvram_peak = power.nvram.peak();

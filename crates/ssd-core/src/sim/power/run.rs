@@ -59,7 +59,9 @@ impl Ssd {
         loop {
             let cut = self.power.as_ref().expect("the caller has checked").schedule.next;
             // Without an event nothing happens until the cut; then the run has stalled, or is over.
-            if cut > limit || (limit == Nanos::NEVER && self.next_event().is_none()) {
+            let none =
+                cut == Nanos::NEVER || (limit == Nanos::NEVER && self.next_event().is_none());
+            if none || cut > limit {
                 let reached = self.run::<true, true>(limit, done)?;
                 self.note_progress(done.len() > before);
                 return Ok(reached);

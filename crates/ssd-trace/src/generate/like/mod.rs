@@ -21,7 +21,7 @@ use crate::generate::app::deck::{BLOCK, BLOCK_BYTES};
 use crate::read::fit::Record;
 use crate::read::input::Step;
 use crate::read::replay::TraceSource;
-use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest};
+use ssd_core::host::request::{Op, Request, Source, SourceError, TimedRequest, flags};
 use ssd_core::rng::Stream;
 use ssd_core::units::Nanos;
 use std::ops::{ControlFlow, Range};
@@ -274,7 +274,8 @@ fn marks(records: &[Record], blocks: u32) -> Vec<Mark> {
             start: Start::Jumps,
             length: record.sectors,
             op,
-            flags: record.flags,
+            // A copy counts as a read and a write.
+            flags: record.flags & !flags::COPY,
             within: (record.sector % BLOCK) as u8,
         };
         before = record.at;

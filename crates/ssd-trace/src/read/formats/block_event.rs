@@ -16,6 +16,7 @@
 //! | F in the operation's place | flush |
 //! | F after the operation | FUA |
 //! | A, S, M | read-ahead, sync, metadata |
+//! | C | part of a copy: R a source range, the W after them the destination; ssdlab's, no kernel's |
 //! | B | barrier (kernels before 2.6.37): preflush |
 //! | U | atomic write: no flag here |
 //!
@@ -216,13 +217,14 @@ impl Rwbs {
                 b'M' => flags::META,
                 b'A' => flags::AHEAD,
                 b'B' => flags::PREFLUSH,
+                b'C' if matches!(verb, Verb::Read | Verb::Write) => flags::COPY,
                 b'U' => 0,
                 b'E' if verb == Verb::Discard => 0,
                 b'Z' if verb == Verb::Write => {
                     verb = Verb::Zeroes;
                     0
                 }
-                _ => return Err("letters R W D N F S M A E Z B U in the operation (RWBS)"),
+                _ => return Err("letters R W D N F S M A C E Z B U in the operation (RWBS)"),
             };
         }
         Ok(Rwbs { verb, flags: set })
@@ -269,7 +271,7 @@ mod tests {
 
     #[test]
     fn rwbs_is_a_set_of_letters() {
-        use flags::{AHEAD, FUA, META, PREFLUSH, SYNC};
+        use flags::{AHEAD, COPY, FUA, META, PREFLUSH, SYNC};
         for (rwbs, sectors, expected) in [
             ("R", 8, (Op::Read, 0)),
             ("RA", 8, (Op::Read, AHEAD)),
@@ -282,6 +284,8 @@ mod tests {
             ("FWS", 8, (Op::Write, PREFLUSH | SYNC)),
             ("FWFSM", 8, (Op::Write, PREFLUSH | FUA | SYNC | META)),
             ("WSU", 8, (Op::Write, SYNC)),
+            ("RC", 8, (Op::Read, COPY)),
+            ("WCS", 8, (Op::Write, COPY | SYNC)),
             ("WB", 8, (Op::Write, PREFLUSH)),
             ("N", 8, (Op::Write, 0)),
             ("WZS", 8, (Op::Write, SYNC)),
@@ -297,7 +301,7 @@ mod tests {
             assert_eq!(op_and_flags(rwbs, sectors), Some(expected), "{rwbs} + {sectors}");
         }
         for (rwbs, sectors) in
-            [("X", 8), ("S", 8), ("WX", 8), ("RZ", 8), ("FF", 8), ("WE", 8), ("RWBSRWBSR", 8)]
+            [("X", 8), ("DC", 8), ("S", 8), ("WX", 8), ("RZ", 8), ("FF", 8), ("WE", 8), ("RWBSRWBSR", 8)]
         {
             assert_eq!(op_and_flags(rwbs, sectors), None, "{rwbs} + {sectors}");
         }

@@ -20,7 +20,7 @@ use pages::Pages;
 pub(crate) use pages::RECENT_PAGES;
 use serde::Serialize;
 pub(crate) use shape::Distribution;
-use ssd_core::host::request::{Op, Request, SourceError, TimedRequest};
+use ssd_core::host::request::{Op, Request, SourceError, TimedRequest, flags};
 use ssd_core::units::SECTOR_BYTES;
 use std::collections::BTreeMap;
 pub(crate) use trains::SHORT_NS;
@@ -102,6 +102,8 @@ pub(crate) struct VolumeInfo {
 pub struct Info {
     pub(crate) requests: u64,
     pub(crate) flushes: u64,
+    pub(crate) copies: u64,
+    pub(crate) bytes_copied: u64,
     pub(crate) first_ns: u64,
     pub(crate) duration_ns: u64,
     pub(crate) requests_per_s: Option<f64>,
@@ -150,6 +152,8 @@ pub struct Collector {
     pages: Pages,
     time: time::Arrivals,
     trains: trains::Collector,
+    copies: u64,
+    sectors_copied: u64,
     volumes: BTreeMap<u16, Volume>,
 }
 
@@ -166,6 +170,8 @@ impl Collector {
             pages: Pages::new(options.memory),
             time: time::Arrivals::default(),
             trains: trains::Collector::default(),
+            copies: 0,
+            sectors_copied: 0,
             volumes: BTreeMap::new(),
         }
     }
@@ -177,6 +183,9 @@ impl Collector {
     /// table can hold.
     pub fn push(&mut self, timed: &TimedRequest) -> Result<(), SourceError> {
         let request = &timed.request;
+        if request.flags & flags::COPY != 0 {
+            return self.push_copy(timed);
+        }
         let gap = self.time.since_last(timed.at.0);
         let after = self.time.add(timed.at.0)?;
         self.trains.add(gap, request);
@@ -207,6 +216,17 @@ impl Collector {
             Op::Flush | Op::Copy => {}
         }
         self.add_journal(request);
+        Ok(())
+    }
+
+    /// Part of a copy: the destination is its arrival, and nothing else is known of its pages.
+    #[cold]
+    fn push_copy(&mut self, timed: &TimedRequest) -> Result<(), SourceError> {
+        if timed.request.op == Op::Write {
+            self.time.add(timed.at.0)?;
+            self.copies += 1;
+            self.sectors_copied += u64::from(timed.request.sectors);
+        }
         Ok(())
     }
 
@@ -264,7 +284,7 @@ impl Collector {
                 run_bytes: Distribution::of(&runs.sectors, SECTOR_BYTES),
             }
         });
-        let requests = counts.iter().sum();
+        let requests = counts.iter().sum::<u64>() + self.copies;
         let journal = (!self.journal_ranges.is_empty()).then(|| Journal {
             request_share: share(self.journal.requests, addressed),
             write_share: share(self.journal.writes, write.requests),
@@ -274,6 +294,8 @@ impl Collector {
         Info {
             requests,
             flushes: counts[Op::Flush as usize],
+            copies: self.copies,
+            bytes_copied: self.sectors_copied * SECTOR_BYTES,
             first_ns: self.time.first(),
             duration_ns: self.time.duration(),
             requests_per_s: self.time.rate(),
