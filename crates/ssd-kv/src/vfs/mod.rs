@@ -8,15 +8,17 @@ pub(crate) mod fault;
 pub(crate) mod memory;
 pub(crate) mod posix;
 mod read_only;
+mod reflink;
 pub(crate) mod region;
 
 use crate::error::{Error, Result};
 use crate::format::names;
+use std::any::Any;
 use std::io;
 use std::sync::Arc;
 
 pub use fault::{FaultVfs, Faults, Reset};
-pub use memory::MemoryVfs;
+pub use memory::{MemoryVfs, Shares};
 pub use posix::PosixVfs;
 pub(crate) use read_only::ReadOnlyVfs;
 pub use region::Region;
@@ -93,19 +95,54 @@ pub trait Vfs: Send + Sync {
         Ok(())
     }
 
+    /// Why tables are copied although this file layer was asked to share; None as long as it shares.
+    fn why_copied(&self) -> Option<String> {
+        None
+    }
+
     /// A name for messages: the whole path if there is one.
     fn describe(&self, name: &str) -> String {
         name.to_owned()
     }
 }
 
+/// How bytes that another file holds came into a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Appended {
+    /// Both files now share the storage of these bytes: nothing was written.
+    Shared,
+    /// The bytes were written.
+    Copied,
+}
+
 /// An open file: its creator appends to it, others read it at any offset.
-pub trait VFile: Send + Sync {
+///
+/// A backend that shares storage finds its own type behind `from` by `(from as &dyn Any).downcast_ref()`.
+pub trait VFile: Any + Send + Sync {
     /// Append `data`.
     ///
     /// # Errors
     /// An error of the medium. Part of `data` may have been written.
     fn append(&mut self, data: &[u8]) -> io::Result<()>;
+
+    /// Append `bytes`, which a file of the same directory has at `offset`. A backend that can lets both
+    /// files share their storage; if it cannot, or if sharing fails, the bytes are appended as by `append`.
+    /// The length of this file, `offset` and the length of `bytes` are multiples of the page of the table
+    /// layout. `from` is durable and does not change; it may be removed while it is open, and what was
+    /// shared stays. What was appended is durable after `sync`, shared or not.
+    ///
+    /// # Errors
+    /// As `append`.
+    fn append_shared(
+        &mut self,
+        from: &dyn VFile,
+        offset: u64,
+        bytes: &[u8],
+    ) -> io::Result<Appended> {
+        let _ = (from, offset);
+        self.append(bytes)?;
+        Ok(Appended::Copied)
+    }
 
     /// Fill `buffer` from `offset` on. Returns the number of bytes; it is smaller only at the end of the file.
     ///
