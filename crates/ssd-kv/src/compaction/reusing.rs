@@ -164,8 +164,10 @@ impl Compaction {
         for passed in 0..held.pairs {
             assert!(pairs.valid(), "a block has the pairs that were passed");
             let output = Output::opened(&mut self.open, pairs.key(), context)?;
-            output.writer.add(pairs.key(), pairs.value(), context.policy)?;
-            if expecting && passed == 0 && !output.writer.expect(&held.origin, page) {
+            let pair = (pairs.key(), pairs.value());
+            if !expecting || passed > 0 {
+                output.writer.add(pair.0, pair.1, context.policy)?;
+            } else if !output.writer.add_first(pair, (&held.origin, page), context.policy)? {
                 context.stats.reuse[self.picked.level + 1].lose(Loss::Declined);
             }
             let full = output.writer.size() >= context.options.max_file_size;

@@ -120,6 +120,35 @@ impl TableWriter {
 
     /// Append a pair. Internal keys must come in order.
     pub(crate) fn add(&mut self, key: &[u8], value: &[u8], policy: &mut dyn Policy) -> Result<()> {
+        self.put(key, value, policy, |_| ())
+    }
+
+    /// Append the first pair of `origin`. If a block begins with it, that block is shared if it comes out
+    /// as the origin; returns whether one begins.
+    pub(crate) fn add_first(
+        &mut self,
+        (key, value): (&[u8], &[u8]),
+        (origin, page): (&Origin, usize),
+        policy: &mut dyn Policy,
+    ) -> Result<bool> {
+        let mut begins = false;
+        self.put(key, value, policy, |writer| {
+            begins = writer.data.entries() == 0;
+            if begins {
+                writer.origin = Some((origin.clone(), page));
+            }
+        })?;
+        Ok(begins)
+    }
+
+    #[inline]
+    fn put(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        policy: &mut dyn Policy,
+        before: impl FnOnce(&mut TableWriter),
+    ) -> Result<()> {
         self.check();
         if self.entries > 0 && key::compare(&self.last_key, key).is_ge() {
             let what = "keys out of order: what this table is made from is damaged";
@@ -142,6 +171,7 @@ impl TableWriter {
         self.last_key.extend_from_slice(key);
         self.entries += 1;
         debug_assert!(self.pending.is_none(), "the index entry is written before the next block");
+        before(self);
         self.data.add(key, value);
         if policy.cut_after(self.data.size(), self.options.block_size) {
             self.end_block(policy)?;
@@ -197,16 +227,6 @@ impl TableWriter {
         self.share(&origin, &pages)?;
         self.data.clear();
         Ok(true)
-    }
-
-    /// The open block has the first pair of `origin`: share it if it comes out as the same. False if the
-    /// open block has other pairs, too.
-    pub(crate) fn expect(&mut self, origin: &Origin, page: usize) -> bool {
-        if self.data.entries() != 1 {
-            return false;
-        }
-        self.origin = Some((origin.clone(), page));
-        true
     }
 
     /// No longer expect the open block to come out as its origin; false if that was not expected.
