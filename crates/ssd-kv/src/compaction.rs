@@ -1,6 +1,8 @@
 //! A compaction: merges tables of a level and of the next level, in steps.
 
 mod drop_rule;
+mod reusing;
+mod unchanged;
 mod watch;
 
 use crate::db::Stats;
@@ -10,14 +12,16 @@ use crate::format::footer::FOOTER;
 use crate::format::{key, names};
 use crate::merge::{Merge, Source};
 use crate::options::{Options, ReadOptions};
-use crate::policy::Policy;
+use crate::policy::{BlockEvent, Policy};
 use crate::table::{TableIter, TableOptions, TableWriter, Tables};
 use crate::version::LevelIter;
 use crate::version::pick::Picked;
 use crate::version::set::VersionSet;
 use crate::vfs::Files;
 use drop_rule::{DropRule, OutputLimit};
+use reusing::Reusing;
 use std::sync::Arc;
+pub(crate) use unchanged::Loss;
 use watch::Watch;
 
 /// Bytes of input after which a step ends.
@@ -48,7 +52,9 @@ pub(crate) struct Compaction {
     merge: Merge,
     rule: DropRule,
     limit: OutputLimit,
+    /// If the policy watches and no blocks are reused.
     watch: Option<Watch>,
+    reusing: Option<Reusing>,
     open: Option<Output>,
     done: Vec<NewFile>,
 }
@@ -57,6 +63,24 @@ struct Output {
     number: u64,
     smallest: Vec<u8>,
     writer: TableWriter,
+}
+
+impl Output {
+    /// The open output; if there is none, a new one that begins with `key`.
+    fn opened<'a>(
+        open: &'a mut Option<Output>,
+        key: &[u8],
+        context: &mut CompactionContext<'_>,
+    ) -> Result<&'a mut Output> {
+        if open.is_none() {
+            let number = context.set.new_number();
+            debug_assert!(!context.set.live().contains(&number), "table {number} is in use");
+            let file = context.files.create(&names::table(number))?;
+            let writer = TableWriter::new(file, TableOptions::of(context.options));
+            *open = Some(Output { number, smallest: key.to_vec(), writer });
+        }
+        Ok(open.as_mut().expect("opened above"))
+    }
 }
 
 impl Compaction {
@@ -89,10 +113,12 @@ impl Compaction {
         assert!(!sources.is_empty(), "a compaction has inputs");
         let mut merge = Merge::new(sources);
         merge.first()?;
+        let page = context.policy.reuses();
         Ok(Compaction {
             rule: DropRule::new(&picked, oldest_view),
             limit: OutputLimit::new(&picked, context.options.max_file_size),
-            watch: context.policy.watches().then(|| Watch::new(levels)),
+            watch: (context.policy.watches() && page.is_none()).then(|| Watch::new(levels.clone())),
+            reusing: page.map(|page| Reusing::new(page, levels)),
             picked,
             merge,
             open: None,
@@ -124,6 +150,9 @@ impl Compaction {
     /// Do a step: merge more pairs, finish a table, or make the outputs the new version.
     pub(crate) fn step(&mut self, context: &mut CompactionContext<'_>) -> Result<Progress> {
         self.check(context.set.next_file);
+        if self.reusing.is_some() {
+            return self.step_reusing(context);
+        }
         let mut bytes = 0;
         while self.merge.valid() {
             if bytes >= STEP {
@@ -135,16 +164,20 @@ impl Compaction {
                 self.finish_output(context)?;
             }
             let dropped = self.rule.drops(self.merge.key());
-            if let Some(watch) = &mut self.watch {
-                watch.pair(&self.merge, dropped, context.policy);
+            if let Some(watch) = &mut self.watch
+                && let Some(passing) = watch.pair(&self.merge, dropped)
+            {
+                passing.tell(context.policy);
             }
             if !dropped {
                 self.add(context)?;
             }
             let source = self.merge.current();
             self.merge.next()?;
-            if let Some(watch) = &mut self.watch {
-                watch.after(&self.merge, source, context.policy);
+            if let Some(watch) = &mut self.watch
+                && let Some(ended) = watch.after(&self.merge, source)
+            {
+                context.policy.event(ended, BlockEvent::End);
             }
             if self.open.as_ref().is_some_and(|o| o.writer.size() >= context.options.max_file_size)
             {
@@ -152,6 +185,11 @@ impl Compaction {
                 return Ok(Progress::More);
             }
         }
+        self.end(context)
+    }
+
+    /// All pairs have been passed: finish the last table, or make the outputs the new version.
+    fn end(&mut self, context: &mut CompactionContext<'_>) -> Result<Progress> {
         if self.open.is_some() {
             // Only this in the step: finishing waits for the medium.
             self.finish_output(context)?;
@@ -163,17 +201,10 @@ impl Compaction {
 
     /// Append the current pair to the output.
     fn add(&mut self, context: &mut CompactionContext<'_>) -> Result<()> {
-        let key = self.merge.key();
-        if self.open.is_none() {
-            let number = context.set.new_number();
-            debug_assert!(!context.set.live().contains(&number), "table {number} is in use");
-            let file = context.files.create(&names::table(number))?;
-            let writer = TableWriter::new(file, TableOptions::of(context.options));
-            self.open = Some(Output { number, smallest: key.to_vec(), writer });
-        }
-        let output = self.open.as_mut().expect("opened above");
+        let (key, value) = (self.merge.key(), self.merge.value());
+        let output = Output::opened(&mut self.open, key, context)?;
         debug_assert!(self.done.iter().all(|f| f.number != output.number), "a number given twice");
-        output.writer.add(key, self.merge.value(), context.policy)
+        output.writer.add(key, value, context.policy)
     }
 
     fn finish_output(&mut self, context: &mut CompactionContext<'_>) -> Result<()> {
@@ -188,6 +219,9 @@ impl Compaction {
         let smallest = file.as_ref().map_or(Vec::new(), |f| f.smallest.clone());
         assert!(self.done.last().is_none_or(|f| f.number < number), "numbers of outputs ascend");
         self.done.push(NewFile { level, number, size, smallest, largest });
+        if self.reusing.is_some() {
+            context.stats.reuse[level].wrote(&output.writer);
+        }
         drop(output.writer);
         file?;
         context.stats.wrote(level, size);

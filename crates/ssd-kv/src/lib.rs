@@ -23,8 +23,8 @@ mod version;
 pub mod vfs;
 
 pub use db::{
-    Db, DbIter, LevelStats, LockedIter, ReadView, Repaired, Stats, TableInfo, Verified, destroy,
-    dump, repair,
+    Db, DbIter, LevelStats, LockedIter, ReadView, Repaired, ReuseStats, Stats, TableInfo, Verified,
+    destroy, dump, repair,
 };
 pub use error::{Error, Result};
 pub use format::batch::{Change, WriteBatch};

@@ -22,16 +22,20 @@ use pyo3::types::PyBytes;
 use serde_json::json;
 use settings::Settings;
 use ssd_kv::vfs::{PosixVfs, Vfs};
-use ssd_kv::{Background, Db, Error, LevelStats, ReadOptions, TableInfo};
+use ssd_kv::{Background, Db, Error, LevelStats, ReadOptions, ReuseStats, TableInfo};
 use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The files of a folder. Long work on them stops when Python has got a signal that raises.
-fn files(folder: PathBuf) -> Arc<dyn Vfs> {
+fn posix(folder: PathBuf) -> PosixVfs {
     let go_on = || Python::attach(|py| py.check_signals()).map_err(io::Error::other);
-    Arc::new(PosixVfs::new(folder).asking(go_on))
+    PosixVfs::new(folder).asking(go_on)
+}
+
+fn files(folder: PathBuf) -> Arc<dyn Vfs> {
+    Arc::new(posix(folder))
 }
 
 fn settle_if_eager(db: &mut Db) -> Result<(), Error> {
@@ -65,7 +69,9 @@ impl Store {
     /// Open it. With `defers`, a write that is made succeeds though background work after it failed.
     #[new]
     fn new(py: Python<'_>, path: PathBuf, settings: Settings, defers: bool) -> PyResult<Store> {
-        let open = || Db::open_with(files(path), settings.options(), settings.policy());
+        let files = posix(path);
+        let files = if settings.reflinks() { files.reflinking() } else { files };
+        let open = || Db::open_with(Arc::new(files), settings.options(), settings.policy());
         let db = py.detach(open).map_err(told)?;
         Ok(Store { shared: shared(db, defers), under: Vec::new() })
     }
@@ -223,7 +229,9 @@ impl Store {
                        "smallest": t.smallest, "largest": t.largest})
             };
             let tables: Vec<_> = tables.iter().map(table).collect();
+            let reuse: Vec<_> = stats.reuse.iter().map(reuse_of_level).collect();
             Ok(json!({"levels": levels, "tables": tables,
+                      "reuse": reuse, "why_copied": db.why_copied(),
                       "moved": stats.moved, "slowed": stats.slowed,
                       "stalled_steps": stats.stalled_steps, "logged": stats.logged,
                       "damaged_log_records": stats.damaged_log_records,
@@ -231,6 +239,15 @@ impl Store {
             .to_string())
         })
     }
+}
+
+fn reuse_of_level(of: &ReuseStats) -> serde_json::Value {
+    json!({"input_blocks": of.input_blocks, "unchanged_blocks": of.unchanged_blocks,
+           "output_blocks": of.output_blocks, "reused_blocks": of.reused_blocks,
+           "bytes_shared": of.bytes_shared, "bytes_copied": of.bytes_copied, "calls": of.calls,
+           "lost_dropped": of.lost_dropped, "lost_switched": of.lost_switched,
+           "lost_cut": of.lost_cut, "lost_unaligned": of.lost_unaligned,
+           "lost_declined": of.lost_declined, "lost_different": of.lost_different})
 }
 
 /// The state of a store at one time.

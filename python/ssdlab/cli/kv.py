@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -110,6 +111,28 @@ def _bench_iteration(
             history.append(record, "kv-iterate", asdict(way))
 
 
+def _bench_reuse(
+    values: list[int] | None,
+    mebibytes: int,
+    bloom: int,
+    mode: Literal["base", "retention", "reflink"],
+    pages: int,
+    folder: Path | None,
+    record: Path | None,
+    tell: Callable[[str], None],
+) -> None:
+    """Measure what reuse of unchanged blocks saves."""
+    from ssdlab.kv import reuse
+
+    with tempfile.TemporaryDirectory(prefix="ssdlab-kv-", dir=folder) as place:
+        sizes = values or [256, 1024, 4096]
+        rows = list(reuse.measure(sizes, mebibytes, bloom, mode, pages, Path(place), tell))
+    put(reuse.table(rows))
+    if record is not None:
+        for row in rows:
+            history.append(record, f"kv-reuse-{row.name}-{row.value_size}", asdict(row))
+
+
 @app.command("bench")
 @_interruptible()
 def kv_bench(
@@ -156,6 +179,17 @@ def kv_bench(
         bool,
         typer.Option("--iterate", help="Compare iteration from Python with plyvel's instead."),
     ] = False,
+    reuse: Annotated[
+        Literal["base", "retention", "reflink"] | None,
+        typer.Option(
+            "--reuse",
+            help="Compare bytes written with and without reuse of unchanged blocks instead.",
+        ),
+    ] = None,
+    pages: Annotated[
+        int,
+        typer.Option("--pages", min=1, max=1024, metavar="N", help="With --reuse: pages a block."),
+    ] = 1,
     quiet: Quiet = False,
 ) -> None:
     """Compare the store with LevelDB: processor time per operation, in microseconds."""
@@ -167,6 +201,9 @@ def kv_bench(
         raise OutputError(f"--record: {record.parent}: expected a folder")
     if iterate:
         _bench_iteration(values, folder, record, tell)
+        return
+    if reuse is not None:
+        _bench_reuse(values, mebibytes, bloom, reuse, pages, folder, record, tell)
         return
     sizes = values or [100, 256, 1024, 4096]
     places = (folder, leveldb)

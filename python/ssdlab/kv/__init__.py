@@ -20,7 +20,7 @@ from ssdlab._core import KvIoError as IoError
 from ssdlab._core import KvIter as Iterator
 from ssdlab._core import KvLockedError as LockedError
 from ssdlab._core import KvUncertainError as UncertainError
-from ssdlab.kv.findings import LevelStats, Repaired, Stats, TableStats, Verified
+from ssdlab.kv.findings import LevelStats, Repaired, ReuseStats, Stats, TableStats, Verified
 from ssdlab.kv.iterator import IteratorInvalidError, RawIterator
 from ssdlab.kv.store import (
     DB,
@@ -50,6 +50,7 @@ __all__ = [
     "RawIterator",
     "Reader",
     "Repaired",
+    "ReuseStats",
     "Snapshot",
     "Stats",
     "TableStats",

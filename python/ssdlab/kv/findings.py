@@ -38,11 +38,57 @@ class TableStats:
 
 
 @dataclass(frozen=True)
+class ReuseStats:
+    """Data blocks that compactions to a level reused, since the store was opened."""
+
+    input_blocks: int
+    """Data blocks that the compactions read."""
+    unchanged_blocks: int
+    """Those that ended unchanged: all pairs kept, no pair of another block between them."""
+    output_blocks: int
+    """Data blocks that the compactions wrote, reused ones too."""
+    reused_blocks: int
+    """Those that were reused: a table that was read has the same block."""
+    bytes_shared: int
+    """Bytes of reused blocks for which two tables share the storage."""
+    bytes_copied: int
+    """Bytes of reused blocks that were copied."""
+    calls: int
+    """Calls of the file layer for reused blocks: neighbours take one."""
+    lost_dropped: int
+    """Input blocks not reused because a pair was dropped."""
+    lost_switched: int
+    """Input blocks not reused because a pair of another block came between their pairs."""
+    lost_cut: int
+    """Input blocks not reused because a table ended among their pairs."""
+    lost_unaligned: int
+    """Unchanged blocks that do not fill whole pages, or are compressed."""
+    lost_declined: int
+    """Unchanged blocks that were declined, or wanted only if the open block was empty."""
+    lost_different: int
+    """Unchanged blocks that came out as other blocks."""
+
+    @property
+    def output_share(self) -> float | None:
+        """Reused blocks to output blocks; None without output."""
+        return self.reused_blocks / self.output_blocks if self.output_blocks else None
+
+    @property
+    def input_share(self) -> float | None:
+        """Unchanged blocks to input blocks; None without input."""
+        return self.unchanged_blocks / self.input_blocks if self.input_blocks else None
+
+
+@dataclass(frozen=True)
 class Stats:
     """What a store is made of now, and the work done since it was opened."""
 
     levels: tuple[LevelStats, ...]
     """By level, from 0 on."""
+    reuse: tuple[ReuseStats, ...]
+    """By level, from 0 on."""
+    why_copied: str | None
+    """Why reused blocks are copied, if they should be shared and are not."""
     tables: tuple[TableStats, ...]
     """All tables, level by level."""
     moved: int

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, overload
 from ssdlab import _core
 from ssdlab._core import KvIter as Iterator
 from ssdlab.kv.closing import Closing
-from ssdlab.kv.findings import LevelStats, Repaired, Stats, TableStats, Verified
+from ssdlab.kv.findings import LevelStats, Repaired, ReuseStats, Stats, TableStats, Verified
 from ssdlab.kv.iterator import RawIterator
 
 if TYPE_CHECKING:
@@ -32,8 +32,14 @@ _ENGINE_NAMES = {
     "bloom_filter_bits": "bloom_bits_per_key",
     "compression": "snappy",
     "background": "eager",
+    "share": "reflink",
 }
-_WORDS = {"compression": ("snappy", None), "background": ("eager", "steps")}
+_WORDS = {
+    "compression": ("snappy", None),
+    "background": ("eager", "steps"),
+    "share": ("reflink", "copy"),
+}
+_REUSE = ("off", "base", "retention")
 
 
 def _ranges() -> dict[str, tuple[int, int]]:
@@ -41,6 +47,8 @@ def _ranges() -> dict[str, tuple[int, int]]:
     ranges: dict[str, tuple[int, int]] = {
         "block_cache_size": (0, 1 << 60),
         "pages_per_block": (0, 1024),
+        "least_fill": (0, 1 << 22),
+        "space_budget": (0, 100),
         **json.loads(_core.kv_ranges()),
     }
     # 0 is how Python says none.
@@ -58,6 +66,10 @@ def _setting(name: str, value: object) -> object:
         if value in (first, second):
             return value == first
         expected = f"{first!r} or {second!r}"
+    elif name == "reuse":
+        if value in _REUSE:
+            return value
+        expected = "'off', 'base', 'retention' or 'reflink'"
     elif key in _RANGES:
         least, most = _RANGES[key]
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
@@ -109,6 +121,10 @@ def open(
     bloom_filter_bits: int = 0,
     background: Literal["eager", "steps"] = "eager",
     pages_per_block: int = 0,
+    reuse: Literal["off", "base", "retention", "reflink"] = "off",
+    share: Literal["copy", "reflink"] = "copy",
+    least_fill: int = 0,
+    space_budget: int | None = None,
 ) -> DB:
     """Open the store in a folder, LevelDB's or ours.
 
@@ -118,6 +134,14 @@ def open(
     of them, up to 1024. Ranges: `write_buffer_size` 64 KiB to 1 GiB, `max_open_files` 10 to 50000,
     `block_size` 1 KiB to 4 MiB, `block_restart_interval` 1 to 1048576, `max_file_size` 1 MiB to
     1 GiB.
+
+    With `reuse`, compactions reuse data blocks that they do not change: `"base"` where the tables
+    do not depend on it, `"retention"` also by ending the open block early, unless it has less than
+    `least_fill` bytes, or the zeros that this costs exceed `space_budget` percent of the bytes
+    written. `share` says how: `"copy"` writes the block again, `"reflink"` lets both tables share
+    it where the file system can (XFS, btrfs); where it cannot, blocks are copied, and `DB.stats`
+    says why. `reuse="reflink"` is `"retention"` by reflinks. With `reuse`, blocks are page-aligned
+    (`pages_per_block` 1 if it is 0) and not compressed.
 
     With `read_only`, nothing in the folder changes: no file is written, created, renamed or
     removed, and writes raise `Error`. What the logs hold is read into memory. Several such stores
@@ -129,6 +153,10 @@ def open(
     Raises `Error` and its subclasses: `LockedError` if the store is open elsewhere,
     `CorruptionError` if a file is damaged, `IoError` if one cannot be used.
     """
+    if reuse == "reflink":
+        reuse, share = "retention", "reflink"
+    if reuse != "off":
+        compression, pages_per_block = None, pages_per_block or 1
     chosen = settings(
         create_if_missing=create_if_missing,
         error_if_exists=error_if_exists,
@@ -144,6 +172,10 @@ def open(
         bloom_filter_bits=bloom_filter_bits,
         background=background,
         pages_per_block=pages_per_block,
+        reuse=reuse,
+        share=share,
+        least_fill=least_fill,
+        space_budget=space_budget,
     )
     return DB(fspath(path), opened(_folder(path), chosen))
 
@@ -376,8 +408,9 @@ class DB(Writer):
         found = json.loads(self._store.stats())
         levels = tuple(LevelStats(**level) for level in found.pop("levels"))
         tables = tuple(TableStats(**table) for table in found.pop("tables"))
+        reuse = tuple(ReuseStats(**level) for level in found.pop("reuse"))
         logs = tuple(found.pop("damaged_logs"))
-        return Stats(levels=levels, tables=tables, damaged_logs=logs, **found)
+        return Stats(levels=levels, reuse=reuse, tables=tables, damaged_logs=logs, **found)
 
 
 class Snapshot(Reader):

@@ -12,6 +12,33 @@ pub(super) struct Watch {
     last: usize,
 }
 
+/// What the current pair of a merge means for blocks, in the order of the fields.
+#[derive(Clone, Copy)]
+pub(super) struct Passing {
+    /// The block that it interrupts.
+    pub(super) interrupted: Option<InputBlock>,
+    /// Whether it is the first of its block.
+    pub(super) starts: bool,
+    /// Its block.
+    pub(super) block: InputBlock,
+    /// Whether it is dropped.
+    pub(super) dropped: bool,
+}
+
+impl Passing {
+    /// Tell a policy.
+    pub(super) fn tell(&self, policy: &mut dyn Policy) {
+        if let Some(interrupted) = self.interrupted {
+            policy.event(interrupted, BlockEvent::Switch);
+        }
+        if self.starts {
+            policy.event(self.block, BlockEvent::Start);
+        }
+        let event = if self.dropped { BlockEvent::KvDropped } else { BlockEvent::KvReserved };
+        policy.event(self.block, event);
+    }
+}
+
 impl Watch {
     pub(super) fn new(levels: Vec<usize>) -> Watch {
         assert!(!levels.is_empty(), "a merge without sources is not watched");
@@ -27,43 +54,36 @@ impl Watch {
         Some(InputBlock { level: self.levels[source], file: table.file(), offset, size })
     }
 
-    /// The current pair of the merge is kept or dropped.
-    pub(super) fn pair(&mut self, merge: &Merge, dropped: bool, policy: &mut dyn Policy) {
+    /// The current pair of the merge is kept or dropped. None if it is of no table.
+    pub(super) fn pair(&mut self, merge: &Merge, dropped: bool) -> Option<Passing> {
         debug_assert!(merge.valid(), "a pair of a merge that has ended");
         debug_assert_eq!(self.inside.len(), self.levels.len(), "a block for each source");
         let source = merge.current();
-        if source != self.last
-            && let Some(interrupted) = self.inside[self.last]
-        {
-            policy.event(interrupted, BlockEvent::Switch);
-        }
+        let interrupted = if source == self.last { None } else { self.inside[self.last] };
         self.last = source;
         debug_assert!(
             self.inside[source].is_none_or(|block| block.level == self.levels[source]),
             "a source changes its level"
         );
-        if self.inside[source].is_none() {
+        let starts = self.inside[source].is_none();
+        if starts {
             self.inside[source] = self.block_of(source, merge.source());
-            if let Some(block) = self.inside[source] {
-                policy.event(block, BlockEvent::Start);
-            }
         }
         debug_assert!(self.inside[source].is_some(), "compactions read tables only");
-        if let Some(block) = self.inside[source] {
-            let event = if dropped { BlockEvent::KvDropped } else { BlockEvent::KvReserved };
-            policy.event(block, event);
-        }
+        let block = self.inside[source]?;
+        Some(Passing { interrupted, starts, block, dropped })
     }
 
-    /// The merge moved on; its last pair came from `source`.
-    pub(super) fn after(&mut self, merge: &Merge, source: usize, policy: &mut dyn Policy) {
+    /// The merge moved on; its last pair came from `source`. The block that has ended with it, if any.
+    pub(super) fn after(&mut self, merge: &Merge, source: usize) -> Option<InputBlock> {
         debug_assert_eq!(source, self.last, "the source whose pair was told");
         debug_assert!(self.inside[source].is_some(), "a pair is told before its end");
-        let Some(block) = self.inside[source] else { return };
+        let block = self.inside[source]?;
         let at = merge.nth(source);
-        if !at.valid() || self.block_of(source, at) != Some(block) {
-            self.inside[source] = None;
-            policy.event(block, BlockEvent::End);
+        if at.valid() && self.block_of(source, at) == Some(block) {
+            return None;
         }
+        self.inside[source] = None;
+        Some(block)
     }
 }

@@ -17,7 +17,7 @@ mod write;
 pub use destroy::destroy;
 pub use dump::dump;
 pub use iter::{DbIter, LockedIter};
-pub use properties::{LevelStats, Stats, TableInfo};
+pub use properties::{LevelStats, ReuseStats, Stats, TableInfo};
 pub use read_view::ReadView;
 pub use repair::{Repaired, repair};
 pub use verify::Verified;

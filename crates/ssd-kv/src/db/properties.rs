@@ -1,9 +1,11 @@
 //! Statistics of a store, and LevelDB's property strings.
 
 use super::Db;
+use crate::compaction::Loss;
 use crate::error::Result;
 use crate::format::edit::LEVELS;
 use crate::format::key::{self, MAX_SEQUENCE, Tag};
+use crate::table::TableWriter;
 use crate::version::FileMeta;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -19,11 +21,79 @@ pub struct LevelStats {
     pub bytes_written: u64,
 }
 
+/// Reuse of unchanged data blocks by the compactions that wrote to a level, since the store was opened.
+/// Zero without reuse.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReuseStats {
+    /// Data blocks that the compactions read.
+    pub input_blocks: u64,
+    /// Those that ended unchanged: all pairs kept, no pair of another block between them.
+    pub unchanged_blocks: u64,
+    /// Data blocks that the compactions wrote, reused ones too.
+    pub output_blocks: u64,
+    /// Those that were reused: a table that was read has the same block.
+    pub reused_blocks: u64,
+    /// Bytes of them for which two tables share the storage.
+    pub bytes_shared: u64,
+    /// Bytes of them that were copied, because the file layer does not share.
+    pub bytes_copied: u64,
+    /// Calls of the file layer for reused blocks: neighbours take one.
+    pub calls: u64,
+    /// Input blocks not reused because a pair was dropped.
+    pub lost_dropped: u64,
+    /// Input blocks not reused because a pair of another block came between their pairs.
+    pub lost_switched: u64,
+    /// Input blocks not reused because a table ended among their pairs: by its size, or by what it overlaps
+    /// on the level after it.
+    pub lost_cut: u64,
+    /// Unchanged blocks that do not fill whole pages, or are compressed.
+    pub lost_unaligned: u64,
+    /// Unchanged blocks that the policy declined, or wanted only if the open block was empty.
+    pub lost_declined: u64,
+    /// Unchanged blocks that came out as other blocks.
+    pub lost_different: u64,
+}
+
+impl ReuseStats {
+    pub(crate) fn wrote(&mut self, table: &TableWriter) {
+        let (blocks, reused) = (table.blocks(), table.reused());
+        self.output_blocks += blocks.all;
+        self.reused_blocks += blocks.reused;
+        self.lost_different += blocks.different;
+        self.bytes_shared += reused.shared;
+        self.bytes_copied += reused.copied;
+        self.calls += reused.calls;
+    }
+
+    pub(crate) fn lose(&mut self, loss: Loss) {
+        *match loss {
+            Loss::Dropped => &mut self.lost_dropped,
+            Loss::Switched => &mut self.lost_switched,
+            Loss::Cut => &mut self.lost_cut,
+            Loss::Unaligned => &mut self.lost_unaligned,
+            Loss::Declined => &mut self.lost_declined,
+        } += 1;
+    }
+
+    /// Input blocks that were not reused.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost_dropped
+            + self.lost_switched
+            + self.lost_cut
+            + self.lost_unaligned
+            + self.lost_declined
+            + self.lost_different
+    }
+}
+
 /// Work since the store was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// For each level.
     pub levels: [LevelStats; LEVELS],
+    /// For each level.
+    pub reuse: [ReuseStats; LEVELS],
     /// Tables that were moved to the next level unchanged.
     pub moved: u64,
     /// Writes that were delayed by one step.
@@ -83,6 +153,12 @@ impl Db {
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.stats
+    }
+
+    /// Why reused blocks are copied although the file layer was asked to share them.
+    #[must_use]
+    pub fn why_copied(&self) -> Option<String> {
+        self.files.why_copied()
     }
 
     /// LevelDB's property with this name: `leveldb.num-files-at-level<N>`, `leveldb.stats`,

@@ -35,6 +35,11 @@ impl Block {
         self.data.len()
     }
 
+    /// Its bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.data
+    }
+
     pub(crate) fn restarts(&self) -> usize {
         self.restarts
     }
@@ -128,6 +133,10 @@ impl BlockIter {
     /// An iterator over keys of any length; such a block cannot be searched.
     pub(crate) fn plain(block: Block) -> BlockIter {
         BlockIter { least: 0, ..BlockIter::new(block) }
+    }
+
+    pub(crate) fn block(&self) -> &Block {
+        &self.block
     }
 
     /// Switch to another block, before its first entry.

@@ -103,6 +103,16 @@ impl BlockBuilder {
         &self.data
     }
 
+    /// Whether the block, if it ended here, would have these bytes.
+    pub(crate) fn would_be(&self, bytes: &[u8]) -> bool {
+        self.check();
+        let Some((entries, end)) = bytes.split_at_checked(self.data.len()) else { return false };
+        let restarts = self.restarts.iter().copied().chain([self.restarts.len() as u32]);
+        entries == self.data
+            && end.len() == (self.restarts.len() + 1) * 4
+            && end.chunks_exact(4).zip(restarts).all(|(at, restart)| at == restart.to_le_bytes())
+    }
+
     pub(crate) fn clear(&mut self) {
         self.data.clear();
         self.restarts.clear();

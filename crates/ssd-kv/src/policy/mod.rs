@@ -1,12 +1,17 @@
 //! Plugs, one file each, that lay out tables and watch compactions.
 //!
 //! A policy sees every event of every input block of a compaction and answers where output blocks
-//! end and how they are padded. It never reads, writes or moves anything itself.
+//! end, how they are padded, and which unchanged blocks are reused. It never reads, writes or moves
+//! anything itself.
 
+mod base;
 mod pages;
+mod retention;
 mod stock;
 
+pub use base::Base;
 pub use pages::Pages;
+pub use retention::Retention;
 pub use stock::Stock;
 
 use crate::format::block_builder::BlockBuilder;
@@ -72,6 +77,29 @@ impl OpenBlock<'_> {
     }
 }
 
+/// What to do with an input block that ended unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// Its pairs are written again.
+    No,
+    /// It is reused if the output block is empty when it begins and ends where it ends: then the table
+    /// gets the same bytes as if its pairs were written again.
+    IfEmpty,
+    /// The open output block ends first, so that this one can be reused as it is.
+    CloseFirst,
+}
+
+/// What a compaction has written when an input block has ended unchanged; pairs of that block excluded.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenOutput {
+    /// Pairs in the open output block.
+    pub entries: usize,
+    /// Its size in bytes before compression, if it ended here.
+    pub size: usize,
+    /// Bytes of tables that compactions have written since the store was opened.
+    pub written: u64,
+}
+
 /// Decides the layout of tables and watches compactions.
 pub trait Policy: Send + Sync {
     /// Whether it wants to receive events.
@@ -93,6 +121,18 @@ pub trait Policy: Send + Sync {
     /// Whether a block of `size` bytes ends here; `target` is the block size in the options.
     fn cut_after(&mut self, size: usize, target: usize) -> bool {
         size >= target
+    }
+
+    /// The page in bytes, a power of two, if compactions reuse unchanged blocks: each must begin at a page
+    /// and be followed by zeros up to the next one. The layout aligns its blocks to the same page.
+    fn reuses(&self) -> Option<usize> {
+        None
+    }
+
+    /// What to do with an input block that ended unchanged.
+    fn reuse(&mut self, block: InputBlock, open: OpenOutput) -> Reuse {
+        let _ = (block, open);
+        Reuse::No
     }
 
     /// Zero bytes to write after a data block that ends, with its trailer, at offset `end` of the file.

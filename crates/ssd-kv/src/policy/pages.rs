@@ -26,6 +26,12 @@ impl Pages {
         assert!(page.is_power_of_two() && page >= 512, "a page is a power of two from 512 on");
         Pages { page, pages }
     }
+
+    /// The page in bytes.
+    #[must_use]
+    pub fn page(&self) -> usize {
+        self.page
+    }
 }
 
 impl Policy for Pages {

@@ -28,6 +28,11 @@ impl TableIter {
         self.table.number()
     }
 
+    /// The table, and the block of the current entry.
+    pub(crate) fn whole_block(&self) -> (&Arc<Table>, Handle, &Block) {
+        (&self.table, self.block(), self.data.block())
+    }
+
     /// The block of the current entry.
     pub(crate) fn block(&self) -> Handle {
         debug_assert!(self.valid(), "no entry");

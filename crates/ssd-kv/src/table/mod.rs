@@ -9,4 +9,4 @@ mod writer;
 pub(crate) use cache::Tables;
 pub(crate) use iter::TableIter;
 pub(crate) use reader::Table;
-pub(crate) use writer::{TableOptions, TableWriter};
+pub(crate) use writer::{Origin, TableOptions, TableWriter};

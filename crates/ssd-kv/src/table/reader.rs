@@ -182,6 +182,29 @@ impl Table {
         Ok(block)
     }
 
+    /// The whole pages of a block, checked, if it can be reused as it is: it begins at a page, is not
+    /// compressed, and zeros follow it up to the next page.
+    pub(crate) fn pages(&self, handle: Handle, page: usize) -> Result<Option<Piece>> {
+        debug_assert!(page.is_power_of_two(), "a page of {page} bytes");
+        let (start, size) = self.extent(handle)?;
+        let (used, length) = (size + TRAILER, (size + TRAILER).next_multiple_of(page));
+        if start % page != 0 || (start + length) as u64 > self.data_end() {
+            return Ok(None);
+        }
+        let pages = match &self.region {
+            Some(region) => Piece::new(region.clone(), start, start + length),
+            None => Piece::from(self.file.read_exact(handle.offset, length)?),
+        };
+        self.check(handle, &pages[..used])?;
+        let whole = pages[size] == 0 && pages[used..].iter().all(|&byte| byte == 0);
+        Ok(whole.then_some(pages))
+    }
+
+    /// Its file, for sharing.
+    pub(crate) fn file(&self) -> &Reader {
+        &self.file
+    }
+
     /// The range of block and trailer in the file, checked against its size.
     fn extent(&self, handle: Handle) -> Result<(usize, usize)> {
         let end = handle.offset.checked_add(handle.size).and_then(|e| e.checked_add(5));

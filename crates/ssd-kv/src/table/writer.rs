@@ -1,6 +1,8 @@
 //! Writes a table.
 
+use super::Table;
 use crate::error::{Error, Result};
+use crate::format::block::{Block, BlockIter};
 use crate::format::block_builder::BlockBuilder;
 use crate::format::coding::masked;
 use crate::format::filter::FilterBuilder;
@@ -8,7 +10,8 @@ use crate::format::footer::{FOOTER, Footer, Handle, TRAILER};
 use crate::format::key;
 use crate::options::{Compression, Options};
 use crate::policy::{OpenBlock, Policy};
-use crate::vfs::Writer;
+use crate::vfs::{Reused, Writer};
+use std::sync::Arc;
 
 /// The name of the filter in the metaindex.
 pub(crate) const FILTER_NAME: &[u8] = b"filter.leveldb.BuiltinBloomFilter2";
@@ -34,6 +37,32 @@ impl TableOptions {
     }
 }
 
+/// A data block of another table.
+#[derive(Clone)]
+pub(crate) struct Origin {
+    pub(crate) table: Arc<Table>,
+    pub(crate) handle: Handle,
+    pub(crate) block: Block,
+}
+
+impl Origin {
+    /// The first key of the block.
+    pub(crate) fn first_key(&self) -> Result<Vec<u8>> {
+        let key = self.block.restart_key(0).map(<[u8]>::to_vec);
+        key.map_err(|damage| self.table.damage(self.handle, damage))
+    }
+}
+
+/// Data blocks of a table, as far as they are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Blocks {
+    pub(crate) all: u64,
+    /// Blocks that another table has, too.
+    pub(crate) reused: u64,
+    /// Blocks that had an origin and came out differently.
+    pub(crate) different: u64,
+}
+
 /// A table being written.
 pub(crate) struct TableWriter {
     file: Writer,
@@ -45,6 +74,9 @@ pub(crate) struct TableWriter {
     entries: u64,
     /// A block whose index entry is written when the key after it is known.
     pending: Option<Handle>,
+    /// The block of another table whose pairs the open block has so far; it may come out as the same.
+    origin: Option<(Origin, usize)>,
+    blocks: Blocks,
     compressor: snap::raw::Encoder,
     compressed: Vec<u8>,
 }
@@ -65,6 +97,8 @@ impl TableWriter {
             last_key: Vec::new(),
             entries: 0,
             pending: None,
+            origin: None,
+            blocks: Blocks::default(),
             compressor: snap::raw::Encoder::new(),
             compressed: Vec::new(),
         }
@@ -86,6 +120,35 @@ impl TableWriter {
 
     /// Append a pair. Internal keys must come in order.
     pub(crate) fn add(&mut self, key: &[u8], value: &[u8], policy: &mut dyn Policy) -> Result<()> {
+        self.put(key, value, policy, |_| ())
+    }
+
+    /// Append the first pair of `origin`. If a block begins with it, that block is shared if it comes out
+    /// as the origin; returns whether one begins.
+    pub(crate) fn add_first(
+        &mut self,
+        (key, value): (&[u8], &[u8]),
+        (origin, page): (&Origin, usize),
+        policy: &mut dyn Policy,
+    ) -> Result<bool> {
+        let mut begins = false;
+        self.put(key, value, policy, |writer| {
+            begins = writer.data.entries() == 0;
+            if begins {
+                writer.origin = Some((origin.clone(), page));
+            }
+        })?;
+        Ok(begins)
+    }
+
+    #[inline]
+    fn put(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        policy: &mut dyn Policy,
+        before: impl FnOnce(&mut TableWriter),
+    ) -> Result<()> {
         self.check();
         if self.entries > 0 && key::compare(&self.last_key, key).is_ge() {
             let what = "keys out of order: what this table is made from is damaged";
@@ -108,6 +171,7 @@ impl TableWriter {
         self.last_key.extend_from_slice(key);
         self.entries += 1;
         debug_assert!(self.pending.is_none(), "the index entry is written before the next block");
+        before(self);
         self.data.add(key, value);
         if policy.cut_after(self.data.size(), self.options.block_size) {
             self.end_block(policy)?;
@@ -136,14 +200,98 @@ impl TableWriter {
             return Ok(());
         }
         assert!(self.pending.is_none(), "the index entry of the previous block would be lost");
-        self.pending = Some(self.compress_and_write(Which::Data)?);
-        let zeros = policy.padding(self.file.written());
-        self.file.append(&vec![0; zeros as usize])?;
+        self.blocks.all += 1;
+        if self.origin.is_none() || !self.share_origin()? {
+            self.pending = Some(self.compress_and_write(Which::Data)?);
+            let zeros = policy.padding(self.file.written());
+            self.file.append(&vec![0; zeros as usize])?;
+        }
         if let Some(filter) = &mut self.filter {
             filter.start_block(self.file.written());
         }
         debug_assert_eq!(self.data.entries(), 0, "entries that no block has");
         Ok(())
+    }
+
+    /// Share the block that ends with its origin, if it is the same; false if it is not.
+    fn share_origin(&mut self) -> Result<bool> {
+        let Some((origin, page)) = self.origin.take() else { return Ok(false) };
+        let same = self.options.compression == Compression::None
+            && self.file.written().is_multiple_of(page as u64)
+            && self.data.would_be(origin.block.bytes());
+        let pages = if same { origin.table.pages(origin.handle, page)? } else { None };
+        let Some(pages) = pages else {
+            self.blocks.different += 1;
+            return Ok(false);
+        };
+        self.share(&origin, &pages)?;
+        self.data.clear();
+        Ok(true)
+    }
+
+    /// No longer expect the open block to come out as its origin; false if that was not expected.
+    pub(crate) fn expect_nothing(&mut self) -> bool {
+        self.origin.take().is_some()
+    }
+
+    /// Append a block of another table as it is; `pages` are its whole pages. No block may be open.
+    pub(crate) fn add_block(&mut self, origin: &Origin, pages: &[u8]) -> Result<()> {
+        self.check();
+        assert_eq!(self.data.entries(), 0, "the open block ends before");
+        let damage = |d| origin.table.damage(origin.handle, d);
+        let mut pairs = BlockIter::new(origin.block.clone());
+        pairs.first().map_err(damage)?;
+        let before = self.entries;
+        while pairs.valid() {
+            let key = pairs.key();
+            if self.entries > 0 && key::compare(&self.last_key, key).is_ge() {
+                let what = "keys out of order: what this table is made from is damaged";
+                return Err(Error::corrupt(self.file.name(), self.file.written(), what));
+            }
+            if let Some(handle) = self.pending.take() {
+                self.index_entry(&key::separator(&self.last_key, key), handle);
+            }
+            if let Some(filter) = &mut self.filter {
+                filter.add(key::user(key));
+            }
+            self.last_key.clear();
+            self.last_key.extend_from_slice(key);
+            self.entries += 1;
+            pairs.next().map_err(damage)?;
+        }
+        assert!(self.entries > before, "a block without an entry");
+        self.blocks.all += 1;
+        self.share(origin, pages)?;
+        if let Some(filter) = &mut self.filter {
+            filter.start_block(self.file.written());
+        }
+        self.check();
+        Ok(())
+    }
+
+    /// Append the pages of a block of another table; its index entry is due.
+    fn share(&mut self, origin: &Origin, pages: &[u8]) -> Result<()> {
+        assert!(self.pending.is_none(), "the index entry of the previous block would be lost");
+        let handle = Handle { offset: self.file.written(), size: origin.handle.size };
+        self.file.append_shared(origin.table.file(), origin.handle.offset, pages)?;
+        self.pending = Some(handle);
+        self.blocks.reused += 1;
+        Ok(())
+    }
+
+    /// The data blocks written so far.
+    pub(crate) fn blocks(&self) -> Blocks {
+        self.blocks
+    }
+
+    /// Bytes that were taken from other tables; complete when the table is finished.
+    pub(crate) fn reused(&self) -> Reused {
+        self.file.reused()
+    }
+
+    /// Pairs in the open block, and its size in bytes if it ended here.
+    pub(crate) fn open_block(&self) -> (usize, usize) {
+        (self.data.entries(), self.data.size())
     }
 
     /// Write the rest of the table; the file is then complete, but not synced. Returns its size in bytes.

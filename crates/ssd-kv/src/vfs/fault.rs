@@ -5,7 +5,8 @@
 //! one; a crash that also undoes creations, renames and removals since the last `sync_dir`.
 
 use super::memory::{MemoryVfs, SharedLock, locked};
-use super::{VFile, Vfs};
+use super::{Appended, VFile, Vfs};
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -48,6 +49,8 @@ struct State {
     calls: u64,
     faults: Faults,
     lock: SharedLock,
+    /// Bytes shared by `append_shared`, if it shares at all.
+    shared: Option<u64>,
 }
 
 #[derive(Default)]
@@ -92,6 +95,19 @@ impl FaultVfs {
     #[must_use]
     pub fn new() -> FaultVfs {
         FaultVfs::default()
+    }
+
+    /// From now on `append_shared` shares. A share that fails copies, in a further call.
+    #[must_use]
+    pub fn sharing(self) -> FaultVfs {
+        locked(&self.state).shared = Some(0);
+        self
+    }
+
+    /// Bytes that were shared.
+    #[must_use]
+    pub fn shared(&self) -> u64 {
+        locked(&self.state).shared.unwrap_or(0)
     }
 
     /// The files of `directory`, all synced.
@@ -247,6 +263,23 @@ struct Handle {
     id: u64,
 }
 
+impl Handle {
+    /// Share bytes of another file of the directory; None if they cannot be shared.
+    fn share(&self, from: &dyn VFile, offset: u64, length: usize) -> Option<()> {
+        let from = (from as &dyn Any).downcast_ref::<Handle>()?;
+        let mut state = locked(&self.state);
+        let shared = state.shared?;
+        state.call(true).ok()?;
+        let source = &state.contents[&from.id];
+        let start = usize::try_from(offset).ok()?;
+        assert!(source.synced >= start + length, "what is shared is durable");
+        let there = source.data[start..start + length].to_vec();
+        state.shared = Some(shared + there.len() as u64);
+        state.contents.get_mut(&self.id)?.data.extend_from_slice(&there);
+        Some(())
+    }
+}
+
 impl VFile for Handle {
     fn append(&mut self, data: &[u8]) -> io::Result<()> {
         let mut state = locked(&self.state);
@@ -258,6 +291,19 @@ impl VFile for Handle {
             debug_assert!(file.synced <= file.data.len(), "durable, not written");
         }
         result
+    }
+
+    fn append_shared(
+        &mut self,
+        from: &dyn VFile,
+        offset: u64,
+        bytes: &[u8],
+    ) -> io::Result<Appended> {
+        if self.share(from, offset, bytes.len()).is_some() {
+            return Ok(Appended::Shared);
+        }
+        self.append(bytes)?;
+        Ok(Appended::Copied)
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {

@@ -1,7 +1,8 @@
 //! Files in memory: for tests, and for runs that must not use a disk.
 
 use super::region::Region;
-use super::{VFile, Vfs};
+use super::{Appended, VFile, Vfs};
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,10 +13,23 @@ pub struct MemoryVfs {
     inner: Arc<Mutex<Inner>>,
 }
 
+/// What `append_shared` did in a directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shares {
+    /// Calls that shared.
+    pub calls: u64,
+    /// Bytes that they shared.
+    pub bytes: u64,
+    /// Calls that copied.
+    pub copied: u64,
+}
+
 #[derive(Default)]
 struct Inner {
     files: BTreeMap<String, Content>,
     lock: SharedLock,
+    /// None: nothing is shared.
+    shares: Option<Arc<Mutex<Shares>>>,
 }
 
 /// Locked by one store, or shared by several.
@@ -72,6 +86,21 @@ impl MemoryVfs {
         MemoryVfs::default()
     }
 
+    /// An empty directory that shares, and counts it. What is shared comes from the other file, not from
+    /// the bytes of the caller.
+    #[must_use]
+    pub fn sharing() -> MemoryVfs {
+        let vfs = MemoryVfs::new();
+        locked(&vfs.inner).shares = Some(Arc::default());
+        vfs
+    }
+
+    /// What was shared so far.
+    #[must_use]
+    pub fn shares(&self) -> Shares {
+        locked(&self.inner).shares.as_ref().map(|s| *locked(s)).unwrap_or_default()
+    }
+
     /// All files with their contents.
     #[must_use]
     pub fn snapshot(&self) -> BTreeMap<String, Vec<u8>> {
@@ -84,7 +113,7 @@ impl MemoryVfs {
     pub fn of(files: BTreeMap<String, Vec<u8>>) -> MemoryVfs {
         debug_assert!(files.keys().all(|name| !name.is_empty()), "a file without a name");
         let held = files.into_iter().map(|(name, data)| (name, Arc::new(Mutex::new(data))));
-        let inner = Inner { files: held.collect(), lock: SharedLock::Free };
+        let inner = Inner { files: held.collect(), ..Inner::default() };
         MemoryVfs { inner: Arc::new(Mutex::new(inner)) }
     }
 }
@@ -92,14 +121,15 @@ impl MemoryVfs {
 impl Vfs for MemoryVfs {
     fn create(&self, name: &str) -> io::Result<Box<dyn VFile>> {
         let content = Content::default();
-        locked(&self.inner).files.insert(name.to_owned(), content.clone());
-        Ok(Box::new(Memory(content)))
+        let mut inner = locked(&self.inner);
+        inner.files.insert(name.to_owned(), content.clone());
+        Ok(Box::new(Memory { content, shares: inner.shares.clone() }))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn VFile>> {
         let inner = locked(&self.inner);
         let content = inner.files.get(name).ok_or(io::ErrorKind::NotFound)?;
-        Ok(Arc::new(Memory(content.clone())))
+        Ok(Arc::new(Memory { content: content.clone(), shares: None }))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -153,16 +183,47 @@ impl Drop for Lock {
     }
 }
 
-struct Memory(Content);
+struct Memory {
+    content: Content,
+    /// Of the directory, if it shares.
+    shares: Option<Arc<Mutex<Shares>>>,
+}
 
 impl VFile for Memory {
     fn append(&mut self, data: &[u8]) -> io::Result<()> {
-        locked(&self.0).extend_from_slice(data);
+        locked(&self.content).extend_from_slice(data);
         Ok(())
     }
 
+    fn append_shared(
+        &mut self,
+        from: &dyn VFile,
+        offset: u64,
+        bytes: &[u8],
+    ) -> io::Result<Appended> {
+        let Some(shares) = self.shares.clone() else {
+            self.append(bytes)?;
+            return Ok(Appended::Copied);
+        };
+        let there = (from as &dyn Any).downcast_ref::<Memory>().and_then(|from| {
+            assert!(!Arc::ptr_eq(&from.content, &self.content), "a file shares with another one");
+            let start = usize::try_from(offset).ok()?;
+            locked(&from.content).get(start..start.checked_add(bytes.len())?).map(<[u8]>::to_vec)
+        });
+        let mut counts = locked(&shares);
+        let Some(there) = there else {
+            counts.copied += 1;
+            self.append(bytes)?;
+            return Ok(Appended::Copied);
+        };
+        locked(&self.content).extend_from_slice(&there);
+        counts.calls += 1;
+        counts.bytes += there.len() as u64;
+        Ok(Appended::Shared)
+    }
+
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let data = locked(&self.0);
+        let data = locked(&self.content);
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(data.len());
         let length = buffer.len().min(data.len() - start);
         buffer[..length].copy_from_slice(&data[start..start + length]);
@@ -174,7 +235,7 @@ impl VFile for Memory {
     }
 
     fn len(&self) -> io::Result<u64> {
-        Ok(locked(&self.0).len() as u64)
+        Ok(locked(&self.content).len() as u64)
     }
 
     /// None: a file may still grow, and blocks read through `read_at` exercise the cache.

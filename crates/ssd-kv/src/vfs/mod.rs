@@ -8,15 +8,17 @@ pub(crate) mod fault;
 pub(crate) mod memory;
 pub(crate) mod posix;
 mod read_only;
+mod reflink;
 pub(crate) mod region;
 
 use crate::error::{Error, Result};
 use crate::format::names;
+use std::any::Any;
 use std::io;
 use std::sync::Arc;
 
 pub use fault::{FaultVfs, Faults, Reset};
-pub use memory::MemoryVfs;
+pub use memory::{MemoryVfs, Shares};
 pub use posix::PosixVfs;
 pub(crate) use read_only::ReadOnlyVfs;
 pub use region::Region;
@@ -93,19 +95,54 @@ pub trait Vfs: Send + Sync {
         Ok(())
     }
 
+    /// Why tables are copied although this file layer was asked to share; None as long as it shares.
+    fn why_copied(&self) -> Option<String> {
+        None
+    }
+
     /// A name for messages: the whole path if there is one.
     fn describe(&self, name: &str) -> String {
         name.to_owned()
     }
 }
 
+/// How bytes that another file holds came into a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Appended {
+    /// Both files now share the storage of these bytes: nothing was written.
+    Shared,
+    /// The bytes were written.
+    Copied,
+}
+
 /// An open file: its creator appends to it, others read it at any offset.
-pub trait VFile: Send + Sync {
+///
+/// A backend that shares storage finds its own type behind `from` by `(from as &dyn Any).downcast_ref()`.
+pub trait VFile: Any + Send + Sync {
     /// Append `data`.
     ///
     /// # Errors
     /// An error of the medium. Part of `data` may have been written.
     fn append(&mut self, data: &[u8]) -> io::Result<()>;
+
+    /// Append `bytes`, which a file of the same directory has at `offset`. A backend that can lets both
+    /// files share their storage; if it cannot, or if sharing fails, the bytes are appended as by `append`.
+    /// The length of this file, `offset` and the length of `bytes` are multiples of the page of the table
+    /// layout. `from` is durable and does not change; it may be removed while it is open, and what was
+    /// shared stays. What was appended is durable after `sync`, shared or not.
+    ///
+    /// # Errors
+    /// As `append`.
+    fn append_shared(
+        &mut self,
+        from: &dyn VFile,
+        offset: u64,
+        bytes: &[u8],
+    ) -> io::Result<Appended> {
+        let _ = (from, offset);
+        self.append(bytes)?;
+        Ok(Appended::Copied)
+    }
 
     /// Fill `buffer` from `offset` on. Returns the number of bytes; it is smaller only at the end of the file.
     ///
@@ -161,7 +198,12 @@ impl Files {
     pub(crate) fn create(&self, name: &str) -> Result<Writer> {
         debug_assert!(names::parse(name).is_some(), "{name}: a store creates its own files only");
         let file = self.named(name, "create", self.vfs.create(name))?;
-        Ok(Writer { file, name: self.describe(name), buffer: Vec::new(), written: 0 })
+        Ok(Writer::new(file, self.describe(name)))
+    }
+
+    /// Why tables are copied although the file layer was asked to share.
+    pub(crate) fn why_copied(&self) -> Option<String> {
+        self.vfs.why_copied()
     }
 
     /// A file that does not exist and accepts no data.
@@ -169,7 +211,7 @@ impl Files {
         let is_log = matches!(names::parse(name), Some(names::FileKind::Log(_)));
         debug_assert!(is_log, "{name}: only the log of a read-only store is nowhere");
         let file = Box::new(read_only::Nowhere);
-        Writer { file, name: self.describe(name), buffer: Vec::new(), written: 0 }
+        Writer::new(file, self.describe(name))
     }
 
     pub(crate) fn open(&self, name: &str) -> Result<Reader> {
@@ -271,22 +313,49 @@ impl Work {
 /// How many bytes a `Writer` buffers before it calls the file layer.
 const GATHER: usize = 64 << 10;
 
+/// How many bytes of another file a `Writer` appends in one call.
+const RUN: usize = 1 << 20;
+
 /// A file being written: buffers small appends, and keeps its name for errors.
 pub(crate) struct Writer {
     file: Box<dyn VFile>,
     name: String,
     buffer: Vec<u8>,
     written: u64,
+    /// Bytes of another file that are appended next; the buffer is then empty.
+    run: Option<Run>,
+    reused: Reused,
+}
+
+/// Neighbouring bytes of another file.
+struct Run {
+    from: Arc<dyn VFile>,
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+/// Bytes appended by `Writer::append_shared`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reused {
+    pub(crate) shared: u64,
+    pub(crate) copied: u64,
+    /// Calls of the file layer.
+    pub(crate) calls: u64,
 }
 
 impl Writer {
+    fn new(file: Box<dyn VFile>, name: String) -> Writer {
+        let (buffer, reused) = (Vec::new(), Reused::default());
+        Writer { file, name, buffer, written: 0, run: None, reused }
+    }
+
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     pub(crate) fn append(&mut self, data: &[u8]) -> Result<()> {
         self.written += data.len() as u64;
-        if self.buffer.len() + data.len() > GATHER {
+        if self.buffer.len() + data.len() > GATHER || self.run.is_some() {
             self.flush()?;
             if data.len() >= GATHER {
                 debug_assert!(self.buffer.is_empty(), "bytes that were appended before");
@@ -307,6 +376,28 @@ impl Writer {
         self.file.append(data).map_err(|e| self.failed("append to", e))
     }
 
+    /// Append `bytes`, which another file has at `offset`; neighbours are appended in one call.
+    pub(crate) fn append_shared(&mut self, from: &Reader, offset: u64, bytes: &[u8]) -> Result<()> {
+        debug_assert!(!bytes.is_empty(), "nothing is shared");
+        let follows = |run: &Run| {
+            std::ptr::addr_eq(Arc::as_ptr(&run.from), Arc::as_ptr(&from.file))
+                && run.offset + run.bytes.len() as u64 == offset
+                && run.bytes.len() + bytes.len() <= RUN
+        };
+        if !self.run.as_ref().is_some_and(follows) {
+            self.flush()?;
+        }
+        let begin = || Run { from: from.file.clone(), offset, bytes: Vec::new() };
+        self.run.get_or_insert_with(begin).bytes.extend_from_slice(bytes);
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// What `append_shared` did; all of it after `flush`.
+    pub(crate) fn reused(&self) -> Reused {
+        self.reused
+    }
+
     /// Bytes appended so far.
     pub(crate) fn written(&self) -> u64 {
         self.written
@@ -314,6 +405,16 @@ impl Writer {
 
     pub(crate) fn flush(&mut self) -> Result<()> {
         debug_assert!(self.written >= self.buffer.len() as u64, "all of it is counted");
+        debug_assert!(self.run.is_none() || self.buffer.is_empty(), "bytes in two places");
+        if let Some(Run { from, offset, bytes }) = self.run.take() {
+            let appended = self.file.append_shared(&*from, offset, &bytes);
+            let count = match appended.map_err(|e| self.failed("append to", e))? {
+                Appended::Shared => &mut self.reused.shared,
+                Appended::Copied => &mut self.reused.copied,
+            };
+            *count += bytes.len() as u64;
+            self.reused.calls += 1;
+        }
         if !self.buffer.is_empty() {
             self.file.append(&self.buffer).map_err(|e| self.failed("append to", e))?;
             self.buffer.clear();

@@ -2,10 +2,11 @@
 
 use super::memory::{SharedLock, locked};
 use super::region::{Region, lock_file};
-use super::{VFile, Vfs};
+use super::{Appended, VFile, Vfs, reflink};
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -15,6 +16,30 @@ use std::sync::{Arc, LazyLock, Mutex};
 pub struct PosixVfs {
     folder: PathBuf,
     go_on: Option<Box<GoOn>>,
+    /// Whether and how files share storage; None: they do not.
+    reflinks: Option<Arc<Reflinks>>,
+}
+
+/// Whether the file system of a directory shares storage, as far as it is known.
+#[derive(Default)]
+struct Reflinks {
+    /// Why it does not, once that is known.
+    refused: Mutex<Option<String>>,
+}
+
+impl Reflinks {
+    fn are_refused(&self) -> bool {
+        locked(&self.refused).is_some()
+    }
+
+    /// Note what the file system answered, if it means that it never shares.
+    fn failed(&self, error: &io::Error) {
+        let never = [libc::EOPNOTSUPP, libc::ENOTTY, libc::ENOSYS, libc::EXDEV, libc::EINVAL];
+        let never = error.raw_os_error().is_none_or(|code| never.contains(&code));
+        if never {
+            *locked(&self.refused) = Some(format!("the file system has no reflinks ({error})"));
+        }
+    }
 }
 
 type GoOn = dyn Fn() -> io::Result<()> + Send + Sync;
@@ -23,7 +48,13 @@ impl PosixVfs {
     /// The directory `folder`; it need not exist.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> PosixVfs {
-        PosixVfs { folder: folder.into(), go_on: None }
+        PosixVfs { folder: folder.into(), go_on: None, reflinks: None }
+    }
+
+    /// As `new`; `append_shared` shares by reflinks where the file system has them.
+    #[must_use]
+    pub fn reflinking(self) -> PosixVfs {
+        PosixVfs { reflinks: Some(Arc::default()), ..self }
     }
 
     /// As `new`; `go_on` decides whether long work continues.
@@ -41,7 +72,8 @@ impl PosixVfs {
 
 impl Vfs for PosixVfs {
     fn create(&self, name: &str) -> io::Result<Box<dyn VFile>> {
-        Ok(Box::new(Written(File::create(self.path(name))?)))
+        let file = File::create(self.path(name))?;
+        Ok(Box::new(Written { file, reflinks: self.reflinks.clone() }))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn VFile>> {
@@ -113,6 +145,10 @@ impl Vfs for PosixVfs {
         self.go_on.as_ref().map_or(Ok(()), |go_on| go_on())
     }
 
+    fn why_copied(&self) -> Option<String> {
+        self.reflinks.as_ref().and_then(|reflinks| locked(&reflinks.refused).clone())
+    }
+
     fn describe(&self, name: &str) -> String {
         // Messages also name what no store would open.
         let path = if name.is_empty() { self.folder.clone() } else { self.folder.join(name) };
@@ -176,11 +212,40 @@ impl Drop for Lock {
     }
 }
 
-struct Written(File);
+struct Written {
+    file: File,
+    reflinks: Option<Arc<Reflinks>>,
+}
 
 impl VFile for Written {
     fn append(&mut self, data: &[u8]) -> io::Result<()> {
-        self.0.write_all(data)
+        self.file.write_all(data)
+    }
+
+    fn append_shared(
+        &mut self,
+        from: &dyn VFile,
+        offset: u64,
+        bytes: &[u8],
+    ) -> io::Result<Appended> {
+        let from = (from as &dyn Any).downcast_ref::<Opened>();
+        if let (Some(reflinks), Some(from)) = (&self.reflinks, from)
+            && !bytes.is_empty()
+            && !reflinks.are_refused()
+        {
+            let at = self.file.stream_position()?;
+            let (to, length) = ((self.file.as_raw_fd(), at), bytes.len() as u64);
+            match reflink::share(to, (from.file.as_raw_fd(), offset), length) {
+                Ok(()) => {
+                    self.file.seek(SeekFrom::Start(at + length))?;
+                    return Ok(Appended::Shared);
+                }
+                // Nothing was shared: the bytes are written in their place.
+                Err(error) => reflinks.failed(&error),
+            }
+        }
+        self.append(bytes)?;
+        Ok(Appended::Copied)
     }
 
     fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<usize> {
@@ -188,11 +253,11 @@ impl VFile for Written {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 }
 

@@ -1,5 +1,5 @@
-//! Bytes in memory: on the heap, or a file mapped for reading. This and the record lock are the only
-//! code in this crate that needs `unsafe`.
+//! Bytes in memory: on the heap, or a file mapped for reading. This, the record lock and
+//! `reflink` are the only code in this crate that needs `unsafe`.
 #![allow(unsafe_code, reason = "calls of the operating system: a mapping, a record lock")]
 
 use std::io;

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use serde_json::json;
-use ssd_kv::policy::{Pages, Policy, Stock};
+use ssd_kv::policy::{Base, Pages, Policy, Retention, Stock};
 use ssd_kv::{Background, Compression, Options};
 
 /// The settings, by the names of the Rust options.
@@ -23,6 +23,10 @@ pub(crate) struct Settings {
     bloom_bits_per_key: u32,
     eager: bool,
     pages_per_block: usize,
+    reuse: String,
+    reflink: bool,
+    least_fill: usize,
+    space_budget: Option<u32>,
 }
 
 impl Settings {
@@ -44,10 +48,24 @@ impl Settings {
         }
     }
 
+    /// Whether files share storage by reflinks.
+    pub(super) fn reflinks(&self) -> bool {
+        self.reflink
+    }
+
     pub(super) fn policy(&self) -> Box<dyn Policy> {
-        match self.pages_per_block {
-            0 => Box::new(Stock),
-            pages => Box::new(Pages::new(4096, pages)),
+        if self.pages_per_block == 0 {
+            return Box::new(Stock);
+        }
+        let pages = Pages::new(4096, self.pages_per_block);
+        match self.reuse.as_str() {
+            "base" => Box::new(Base(pages)),
+            "retention" => {
+                let kept = Retention::new(pages).with_least_fill(self.least_fill);
+                let budget = |percent| kept.with_space_budget(percent);
+                Box::new(self.space_budget.map_or(kept, budget))
+            }
+            _ => Box::new(pages),
         }
     }
 }
@@ -79,6 +97,10 @@ pub(crate) fn kv_defaults() -> String {
         "bloom_bits_per_key": o.bloom_bits_per_key.unwrap_or(0),
         "eager": o.background == Background::Eager,
         "pages_per_block": 0,
+        "reuse": "off",
+        "reflink": false,
+        "least_fill": 0,
+        "space_budget": null,
     })
     .to_string()
 }

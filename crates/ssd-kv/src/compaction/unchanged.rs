@@ -1,0 +1,93 @@
+//! Finds input blocks that a merge does not change, and holds their pairs until that is known.
+//!
+//! Paper: the state machine of RemapCom. A block is at its *begin*, then *in progress*, and ends
+//! *unchanged* or *changed*. Only the block of the current pair can still become unchanged: as soon as a
+//! pair of another block comes, it is changed. So at most one block is held, as a reference to it and the
+//! number of its pairs that have been passed.
+
+use super::watch::Passing;
+use crate::policy::InputBlock;
+use crate::table::Origin;
+
+/// Why an input block was not reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// One of its pairs was dropped.
+    Dropped,
+    /// A pair of another block came between its pairs.
+    Switched,
+    /// A table ended among its pairs.
+    Cut,
+    /// It does not fill whole pages, or is compressed.
+    Unaligned,
+    /// The policy did not want it, or wanted it only if the open block was empty.
+    Declined,
+}
+
+/// A block of which all pairs so far were kept, with none of other blocks between them.
+pub(super) struct Held {
+    pub(super) block: InputBlock,
+    pub(super) origin: Origin,
+    /// Its pairs that have been passed.
+    pub(super) pairs: usize,
+}
+
+/// What is to be done about a pair.
+pub(super) enum Step {
+    /// It is held with its block, or dropped.
+    Nothing,
+    /// It is written.
+    Write,
+}
+
+/// The state machine. Without a held block, the current block is changed, or none has begun.
+#[derive(Default)]
+pub(super) struct Unchanged {
+    held: Option<Held>,
+}
+
+impl Unchanged {
+    pub(super) fn held(&self) -> Option<&Held> {
+        self.held.as_ref()
+    }
+
+    /// The block that was held, if the pair that comes next changes it, and why.
+    pub(super) fn changed_by(&mut self, next: &Passing) -> Option<(Held, Loss)> {
+        let loss = match (&self.held, next.interrupted) {
+            (Some(held), Some(interrupted)) => {
+                debug_assert_eq!(held.block, interrupted, "the block of the last pair is held");
+                Loss::Switched
+            }
+            (Some(_), None) if next.dropped && !next.starts => Loss::Dropped,
+            _ => return None,
+        };
+        self.held.take().map(|held| (held, loss))
+    }
+
+    /// Pass a pair; `origin` is its block. Returns what is to be done about it.
+    pub(super) fn pass(&mut self, next: &Passing, origin: impl FnOnce() -> Option<Origin>) -> Step {
+        if next.starts {
+            debug_assert!(self.held.is_none(), "the block before has ended or is changed");
+            let held = || Some(Held { block: next.block, origin: origin()?, pairs: 0 });
+            self.held = if next.dropped { None } else { held() };
+        }
+        if next.dropped {
+            debug_assert!(self.held.is_none(), "a block that loses a pair is changed");
+            return Step::Nothing;
+        }
+        let Some(held) = &mut self.held else { return Step::Write };
+        debug_assert_eq!(held.block, next.block, "the block of the current pair is held");
+        held.pairs += 1;
+        Step::Nothing
+    }
+
+    /// The block held, which is changed by what is outside of it.
+    pub(super) fn give_up(&mut self) -> Option<Held> {
+        self.held.take()
+    }
+
+    /// A block has ended; returns it if it is unchanged.
+    pub(super) fn ended(&mut self, block: InputBlock) -> Option<Held> {
+        self.held.take_if(|held| held.block == block)
+    }
+}
