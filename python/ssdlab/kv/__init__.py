@@ -22,6 +22,7 @@ from ssdlab._core import KvLockedError as LockedError
 from ssdlab._core import KvUncertainError as UncertainError
 from ssdlab.kv.findings import LevelStats, Repaired, Stats, TableStats, Verified
 from ssdlab.kv.iterator import IteratorInvalidError, RawIterator
+from ssdlab.kv.simulation import Simulated, simulate
 from ssdlab.kv.store import (
     DB,
     PrefixedDB,
@@ -50,6 +51,7 @@ __all__ = [
     "RawIterator",
     "Reader",
     "Repaired",
+    "Simulated",
     "Snapshot",
     "Stats",
     "TableStats",
@@ -61,4 +63,5 @@ __all__ = [
     "dump",
     "open",
     "repair",
+    "simulate",
 ]
