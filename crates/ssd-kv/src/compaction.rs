@@ -67,6 +67,7 @@ struct Output {
 
 impl Output {
     /// The open output; if there is none, a new one that begins with `key`.
+    #[inline(always)]
     fn opened<'a>(
         open: &'a mut Option<Output>,
         key: &[u8],

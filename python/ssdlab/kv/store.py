@@ -120,6 +120,7 @@ def open(
     compression: Literal["snappy"] | None = "snappy",
     bloom_filter_bits: int = 0,
     background: Literal["eager", "steps"] = "eager",
+    sync_logs: bool = True,
     pages_per_block: int = 0,
     reuse: Literal["off", "base", "retention", "reflink"] = "off",
     share: Literal["copy", "reflink"] = "copy",
@@ -130,7 +131,9 @@ def open(
 
     Sizes are bytes; None is the default of the engine, which is LevelDB's. `bloom_filter_bits` are
     bits per key up to 100, 0 for no filters. With `background="steps"`, compaction runs in
-    `DB.step`. With `pages_per_block`, data blocks begin at pages of 4 KiB and fill at most so many
+    `DB.step`. With `sync_logs`, a full log is synced before the next one is begun; without, as in
+    LevelDB, most logs never reach the medium, and a crash of the machine may leave a gap among
+    writes that were not synced. With `pages_per_block`, data blocks begin at pages of 4 KiB and fill at most so many
     of them, up to 1024. Ranges: `write_buffer_size` 64 KiB to 1 GiB, `max_open_files` 10 to 50000,
     `block_size` 1 KiB to 4 MiB, `block_restart_interval` 1 to 1048576, `max_file_size` 1 MiB to
     1 GiB.
@@ -171,6 +174,7 @@ def open(
         compression=compression,
         bloom_filter_bits=bloom_filter_bits,
         background=background,
+        sync_logs=sync_logs,
         pages_per_block=pages_per_block,
         reuse=reuse,
         share=share,

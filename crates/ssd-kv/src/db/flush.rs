@@ -108,6 +108,7 @@ impl Db {
             ..Edit::default()
         };
         self.set.apply(edit)?;
+        self.log.forget_before();
         self.flush = None;
         self.full = None;
         self.remove_obsolete()

@@ -141,7 +141,7 @@ impl TableWriter {
         Ok(begins)
     }
 
-    #[inline]
+    #[inline(always)]
     fn put(
         &mut self,
         key: &[u8],
