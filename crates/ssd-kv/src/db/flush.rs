@@ -109,6 +109,7 @@ impl Db {
         };
         self.set.apply(edit)?;
         self.log.forget_before();
+        assert!(self.log_number == self.set.log_number, "the log in use is the oldest one");
         self.flush = None;
         self.full = None;
         self.remove_obsolete()

@@ -90,6 +90,8 @@ impl LogWriter {
 
     /// The log before was not synced: it is by the first `sync` of this one, unless it is forgotten.
     pub(crate) fn begin_after(&mut self, before: LogWriter) {
+        assert_eq!(self.file.written(), 0, "records that do not wait for the log before");
+        debug_assert!(before.before.is_none(), "the log before that one is in a table");
         self.before = Some(before.file);
     }
 
