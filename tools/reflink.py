@@ -55,6 +55,10 @@ def mounted(name: str, mebibytes: int, place: Path) -> Iterator[Path]:
         image.unlink()
 
 
+def _tell(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
 def lines(name: str, rows: list[reuse.Row]) -> Iterator[str]:
     """Rows of the table in docs/store.md."""
     for row in rows:
@@ -89,7 +93,7 @@ def main() -> int:
             tempfile.TemporaryDirectory(prefix="ssdlab-reflink-") as place,
             mounted(name, max(asked.size * 16, 1024), Path(place)) as mount,
         ):
-            values, tell = asked.value or [1024, 4096], sys.stderr.write
+            values = asked.value or [1024, 4096]
             measured = reuse.measure(
                 values,
                 asked.size,
@@ -97,7 +101,7 @@ def main() -> int:
                 "reflink",
                 asked.pages,
                 mount,
-                lambda s: tell(s + "\n") and None,
+                _tell,
             )
             rows = list(measured)
         for line in lines(name, rows):

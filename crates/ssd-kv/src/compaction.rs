@@ -67,6 +67,7 @@ struct Output {
 
 impl Output {
     /// The open output; if there is none, a new one that begins with `key`.
+    #[inline(always)]
     fn opened<'a>(
         open: &'a mut Option<Output>,
         key: &[u8],
@@ -79,7 +80,9 @@ impl Output {
             let writer = TableWriter::new(file, TableOptions::of(context.options));
             *open = Some(Output { number, smallest: key.to_vec(), writer });
         }
-        Ok(open.as_mut().expect("opened above"))
+        let output = open.as_mut().expect("opened above");
+        debug_assert!(key::compare(&output.smallest, key).is_le(), "the first key is the smallest");
+        Ok(output)
     }
 }
 
@@ -114,6 +117,7 @@ impl Compaction {
         let mut merge = Merge::new(sources);
         merge.first()?;
         let page = context.policy.reuses();
+        assert!(page.is_none_or(usize::is_power_of_two), "a page is a power of two");
         Ok(Compaction {
             rule: DropRule::new(&picked, oldest_view),
             limit: OutputLimit::new(&picked, context.options.max_file_size),
@@ -219,7 +223,7 @@ impl Compaction {
         let smallest = file.as_ref().map_or(Vec::new(), |f| f.smallest.clone());
         assert!(self.done.last().is_none_or(|f| f.number < number), "numbers of outputs ascend");
         self.done.push(NewFile { level, number, size, smallest, largest });
-        if self.reusing.is_some() {
+        if self.reusing.is_some() && file.is_ok() {
             context.stats.reuse[level].wrote(&output.writer);
         }
         drop(output.writer);

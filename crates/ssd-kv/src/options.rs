@@ -50,6 +50,10 @@ pub struct Options {
     pub bloom_bits_per_key: Option<u32>,
     /// When compaction runs. Default: eager.
     pub background: Background,
+    /// Sync a log before the next one is begun, so that a crash leaves a beginning of the history, synced or
+    /// not. LevelDB does not, and most logs never reach the medium: their tables do. Without it, a crash of
+    /// the machine may leave a gap among writes that were not synced. Default: yes.
+    pub sync_logs: bool,
 }
 
 impl Default for Options {
@@ -68,6 +72,7 @@ impl Default for Options {
             compression: Compression::Snappy,
             bloom_bits_per_key: None,
             background: Background::Eager,
+            sync_logs: true,
         };
         debug_assert!(options.check().is_ok(), "a default is out of range");
         options

@@ -3,7 +3,7 @@
 mod rig;
 
 use rig::{CHECKED, Map, option_sets, pairs};
-use ssd_kv::vfs::MemoryVfs;
+use ssd_kv::vfs::{FaultVfs, MemoryVfs, Reset};
 use ssd_kv::{Background, Db, Error, Options, repair};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -163,5 +163,27 @@ fn a_log_that_just_fits_the_write_buffer_becomes_one_table() {
         let db = Db::open(Arc::new(MemoryVfs::of(files.clone())), options).expect("it opens");
         let found = db.property("leveldb.num-files-at-level0").expect("a property");
         assert_eq!(found, tables, "a buffer of {write_buffer_size} B");
+    }
+}
+
+/// Without a sync between logs, a synced write still makes durable all that was written before it, also what
+/// is in the log before; and as long as nothing is synced, a log is not either.
+#[test]
+fn a_synced_write_covers_the_log_before() {
+    let background = Background::Steps;
+    let options = Options { sync_logs: false, background, ..option_sets()[0].clone() };
+    for sync in [false, true] {
+        let vfs = FaultVfs::new();
+        let mut db = Db::open(Arc::new(vfs.clone()), options.clone()).expect("it opens");
+        for i in 0..80_u32 {
+            db.put(&i.to_be_bytes(), &[i as u8; 1000], false).expect("written");
+        }
+        let logs = vfs.files().snapshot().into_keys().filter(|n| n.ends_with(".log")).count();
+        assert_eq!(logs, 2, "the full memtable waits for a step");
+        db.put(b"last", b"1", sync).expect("written");
+        let left = Arc::new(vfs.crash(Reset::DropUnsynced));
+        let db = Db::open(left, options.clone()).expect("it opens");
+        let found = pairs(db.iter(CHECKED, None).expect("an iterator")).expect("a scan");
+        assert_eq!(found.len(), if sync { 81 } else { 0 });
     }
 }

@@ -143,6 +143,30 @@ fn tables_end_where_they_end_without_reuse() {
     assert!(base.snapshot() == plain.snapshot(), "a file differs");
 }
 
+/// Blocks of the same pairs and the same size are other blocks if their restarts lie elsewhere.
+#[test]
+fn blocks_with_other_restarts_are_written_again() {
+    let layout = Pages::new(4096, 1);
+    let compacted = |vfs: &MemoryVfs, policy: fn(Pages) -> Box<dyn Policy>| {
+        let before = Options { block_restart_interval: 3, ..options(None) };
+        let (mut model, after) =
+            (Map::new(), Options { block_restart_interval: 4, ..options(None) });
+        let mut db = opened(vfs.clone(), policy(layout), &before);
+        write(&mut db, &mut model, (1, 1500, 760), 1500);
+        db.compact_range(None, None).expect("compacted");
+        drop(db);
+        let mut db = opened(vfs.clone(), policy(layout), &after);
+        write(&mut db, &mut model, (2, 1500, 760), 60);
+        db.compact_range(None, None).expect("compacted");
+        sum(&db)
+    };
+    let (plain, base) = (MemoryVfs::new(), MemoryVfs::sharing());
+    compacted(&plain, |layout| Box::new(layout));
+    let reuse = compacted(&base, |layout| Box::new(Base(layout)));
+    assert!(reuse.lost_different > 50, "{reuse:?}");
+    assert!(base.snapshot() == plain.snapshot(), "a file differs");
+}
+
 /// Blocks that are shared and blocks that are copied make the same files: sharing is all that differs.
 #[test]
 fn retention_writes_the_same_files_shared_or_copied() {

@@ -201,6 +201,30 @@ def kv_simulate(
         raise KeyboardInterrupt
 
 
+def _bench_speed(
+    values: list[int] | None,
+    mebibytes: int,
+    bloom: int,
+    background: Literal["eager", "steps"],
+    places: tuple[Path | None, Path | None],
+    record: Path | None,
+    tell: Callable[[str], None],
+) -> None:
+    """Measure the workloads of `db_bench` beside LevelDB."""
+    from ssdlab.kv import bench
+
+    sizes = values or [100, 256, 1024, 4096]
+    cells, written, label = bench.measure(sizes, mebibytes, bloom, background, places, tell)
+    put(bench.table(cells, written, label))
+    if record is not None:
+        for cell in cells:
+            line = {**asdict(cell), "leveldb_build": label}
+            history.append(record, f"kv-{cell.name}-{cell.value_size}", line)
+        for one in written:
+            line = {**asdict(one), "leveldb_build": label}
+            history.append(record, f"kv-{one.names[0]}-{one.value_size}-written", line)
+
+
 @app.command("bench")
 @_interruptible()
 def kv_bench(
@@ -262,8 +286,6 @@ def kv_bench(
 ) -> None:
     """Compare the store with LevelDB: processor time per operation, in microseconds."""
     del backend  # real files so far; the option leaves room for a simulated SSD
-    from ssdlab.kv import bench
-
     tell = (lambda _: None) if quiet else say
     if record is not None and record.parent.exists() and not record.parent.is_dir():
         raise OutputError(f"--record: {record.parent}: expected a folder")
@@ -273,14 +295,5 @@ def kv_bench(
     if reuse is not None:
         _bench_reuse(values, mebibytes, bloom, reuse, pages, folder, record, tell)
         return
-    sizes = values or [100, 256, 1024, 4096]
     places = (folder, leveldb)
-    cells, written, label = bench.measure(sizes, mebibytes, bloom, background, places, tell)
-    put(bench.table(cells, written, label))
-    if record is not None:
-        for cell in cells:
-            line = {**asdict(cell), "leveldb_build": label}
-            history.append(record, f"kv-{cell.name}-{cell.value_size}", line)
-        for one in written:
-            line = {**asdict(one), "leveldb_build": label}
-            history.append(record, f"kv-{one.names[0]}-{one.value_size}-written", line)
+    _bench_speed(values, mebibytes, bloom, background, places, record, tell)

@@ -10,6 +10,7 @@ import os
 import random
 import shutil
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from ssdlab.kv import store
 from ssdlab.kv.findings import ReuseStats
+from ssdlab.kv.iterate import theirs
 
 Mode: TypeAlias = Literal["base", "retention", "reflink"]
 SECTOR = 512
@@ -82,7 +84,7 @@ def device_of(folder: Path) -> Path | None:
                 found = (len(where), "")
     if not found or not found[1]:
         return None
-    number = os.stat(found[1]).st_rdev
+    number = Path(found[1]).stat().st_rdev
     stat = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}/stat")
     return stat if stat.exists() else None
 
@@ -104,21 +106,20 @@ def _stores(
     mode: Mode, share: Literal["copy", "reflink"], pages: int, bloom: int
 ) -> Iterator[tuple[str, Callable[[Path], Any]]]:
     """What is compared: names and how to open them."""
-    try:
-        import plyvel
-    except ModuleNotFoundError:
-        plyvel = None
-    if plyvel is not None:
+    leveldb = theirs()
+    if leveldb is not None:
         yield (
             "LevelDB",
-            lambda folder: plyvel.DB(
+            lambda folder: leveldb.DB(
                 str(folder), create_if_missing=True, compression=None, bloom_filter_bits=bloom
             ),
         )
 
     def ours(**options: Any) -> Callable[[Path], Any]:  # noqa: ANN401 - options of `open`
+        # Logs are synced as LevelDB's are.
+        common: dict[str, Any] = {"compression": None, "bloom_filter_bits": bloom}
         return lambda folder: store.open(
-            folder, create_if_missing=True, compression=None, bloom_filter_bits=bloom, **options
+            folder, create_if_missing=True, sync_logs=False, **common, **options
         )
 
     yield "stock", ours()
@@ -135,8 +136,6 @@ def _stores(
 
 def _content(folder: Path, bloom: int) -> int:
     """A digest of all pairs, read with all checks."""
-    import zlib
-
     digest = 0
     with store.open(folder, read_only=True, paranoid_checks=True, bloom_filter_bits=bloom) as db:
         for key, value in db.iterator(verify_checksums=True):
@@ -229,7 +228,9 @@ def table(rows: Sequence[Row]) -> str:
         lines.append(line)
     notes = sorted({row.note for row in rows if row.note})
     lines.extend(f"blocks are copied: {note}" for note in notes)
-    for size in sorted({row.value_size for row in rows}):
-        if len({row.digest for row in rows if row.value_size == size}) > 1:
-            lines.append(f"{size} B: the stores differ")
+    lines.extend(
+        f"{size} B: the stores differ"
+        for size in sorted({row.value_size for row in rows})
+        if len({row.digest for row in rows if row.value_size == size}) > 1
+    )
     return "\n".join(lines) + "\n"

@@ -120,6 +120,7 @@ def open(
     compression: Literal["snappy"] | None = "snappy",
     bloom_filter_bits: int = 0,
     background: Literal["eager", "steps"] = "eager",
+    sync_logs: bool = True,
     pages_per_block: int = 0,
     reuse: Literal["off", "base", "retention", "reflink"] = "off",
     share: Literal["copy", "reflink"] = "copy",
@@ -130,10 +131,12 @@ def open(
 
     Sizes are bytes; None is the default of the engine, which is LevelDB's. `bloom_filter_bits` are
     bits per key up to 100, 0 for no filters. With `background="steps"`, compaction runs in
-    `DB.step`. With `pages_per_block`, data blocks begin at pages of 4 KiB and fill at most so many
-    of them, up to 1024. Ranges: `write_buffer_size` 64 KiB to 1 GiB, `max_open_files` 10 to 50000,
-    `block_size` 1 KiB to 4 MiB, `block_restart_interval` 1 to 1048576, `max_file_size` 1 MiB to
-    1 GiB.
+    `DB.step`. With `sync_logs`, a full log is synced before the next one is begun; without, as in
+    LevelDB, most logs never reach the medium, and a crash of the machine may leave a gap among
+    writes that were not synced. With `pages_per_block`, data blocks begin at pages of 4 KiB and
+    fill at most so many of them, up to 1024. Ranges: `write_buffer_size` 64 KiB to 1 GiB,
+    `max_open_files` 10 to 50000, `block_size` 1 KiB to 4 MiB, `block_restart_interval` 1 to
+    1048576, `max_file_size` 1 MiB to 1 GiB.
 
     With `reuse`, compactions reuse data blocks that they do not change: `"base"` where the tables
     do not depend on it, `"retention"` also by ending the open block early, unless it has less than
@@ -153,31 +156,13 @@ def open(
     Raises `Error` and its subclasses: `LockedError` if the store is open elsewhere,
     `CorruptionError` if a file is damaged, `IoError` if one cannot be used.
     """
+    said: dict[str, object] = dict(locals())
+    del said["path"]
     if reuse == "reflink":
-        reuse, share = "retention", "reflink"
+        said.update(reuse="retention", share="reflink")
     if reuse != "off":
-        compression, pages_per_block = None, pages_per_block or 1
-    chosen = settings(
-        create_if_missing=create_if_missing,
-        error_if_exists=error_if_exists,
-        read_only=read_only,
-        paranoid_checks=paranoid_checks,
-        write_buffer_size=write_buffer_size,
-        max_open_files=max_open_files,
-        lru_cache_size=lru_cache_size,
-        block_size=block_size,
-        block_restart_interval=block_restart_interval,
-        max_file_size=max_file_size,
-        compression=compression,
-        bloom_filter_bits=bloom_filter_bits,
-        background=background,
-        pages_per_block=pages_per_block,
-        reuse=reuse,
-        share=share,
-        least_fill=least_fill,
-        space_budget=space_budget,
-    )
-    return DB(fspath(path), opened(_folder(path), chosen))
+        said.update(compression=None, pages_per_block=pages_per_block or 1)
+    return DB(fspath(path), opened(_folder(path), settings(**said)))
 
 
 def opened(folder: str, chosen: dict[str, object], *, defers: bool = False) -> _core.Store:

@@ -32,6 +32,7 @@ impl Reusing {
 impl Compaction {
     /// As `step`.
     pub(super) fn step_reusing(&mut self, context: &mut CompactionContext<'_>) -> Result<Progress> {
+        assert!(self.watch.is_none(), "one watch follows the merge");
         let mut bytes = 0;
         let before = self.done.len();
         while self.merge.valid() {
@@ -51,6 +52,7 @@ impl Compaction {
                 }
             }
             self.pass(context)?;
+            debug_assert!(self.done.len() <= before + 3, "a step ends with the table it finished");
         }
         let held = self.reusing.as_ref().is_some_and(|r| r.unchanged.held().is_some());
         assert!(!held, "every block ends with the last of its pairs");
@@ -65,14 +67,17 @@ impl Compaction {
     }
 
     fn lost(&self, loss: Loss, context: &mut CompactionContext<'_>) {
+        debug_assert!(self.reusing.is_some(), "losses are counted with reuse");
         context.stats.reuse[self.picked.level + 1].lose(loss);
     }
 
     /// Pass the current pair of the merge.
     fn pass(&mut self, context: &mut CompactionContext<'_>) -> Result<()> {
+        assert!(self.merge.valid(), "a pair of a merge that has ended");
         let dropped = self.rule.drops(self.merge.key());
         let reusing = self.reusing.as_mut().expect("a compaction that reuses blocks");
         let passing = reusing.watch.pair(&self.merge, dropped).expect("compactions read tables");
+        debug_assert_eq!(passing.dropped, dropped, "what the rule says");
         if context.policy.watches() {
             passing.tell(context.policy);
         }
@@ -102,6 +107,7 @@ impl Compaction {
         if context.policy.watches() {
             context.policy.event(ended, BlockEvent::End);
         }
+        debug_assert_eq!(ended, passing.block, "the block of the pair ends");
         match reusing.unchanged.ended(ended) {
             Some(held) => self.settle(&held, context),
             None => Ok(()),
@@ -111,10 +117,14 @@ impl Compaction {
     /// Reuse a block that ended unchanged, or write its pairs again.
     fn settle(&mut self, held: &Held, context: &mut CompactionContext<'_>) -> Result<()> {
         let level = self.picked.level + 1;
+        debug_assert_eq!(held.origin.table.number(), held.block.file, "the block of its table");
+        debug_assert_eq!(held.origin.handle.offset, held.block.offset, "the block of its place");
         let page = self.reusing.as_ref().expect("a compaction that reuses blocks").page;
         let (entries, size) = self.open.as_ref().map_or((0, 0), |open| open.writer.open_block());
         let done: u64 = context.stats.levels[1..].iter().map(|level| level.bytes_written).sum();
         let open = self.open.as_ref().map_or(0, |open| open.writer.size());
+        debug_assert!(entries == 0 || self.open.is_some(), "pairs of no output");
+        debug_assert!(open < context.options.max_file_size, "a full table is finished");
         context.stats.reuse[level].unchanged_blocks += 1;
         let open = OpenOutput { entries, size, written: done + open };
         match context.policy.reuse(held.block, open) {
@@ -128,13 +138,18 @@ impl Compaction {
                     self.lost(Loss::Unaligned, context);
                     return self.write_again(held, false, context);
                 };
+                assert!(pages.len().is_multiple_of(page), "whole pages");
                 if let Some(open) = &mut self.open {
                     open.writer.end_block(context.policy)?;
+                    assert_eq!(open.writer.open_block().0, 0, "the open block has ended");
                     self.finish_if_full(context)?;
                 }
                 let first = held.origin.first_key()?;
                 let output = Output::opened(&mut self.open, &first, context)?;
+                let before = output.writer.entries();
                 output.writer.add_block(&held.origin, &pages)?;
+                let added = output.writer.entries() - before;
+                assert_eq!(added, held.pairs as u64, "all pairs of the block were kept");
                 self.finish_if_full(context)
             }
         }
@@ -151,6 +166,7 @@ impl Compaction {
         assert!(held.pairs > 0, "a block is held from its first pair on");
         let reusing = self.reusing.as_mut().expect("a compaction that reuses blocks");
         let page = reusing.page;
+        debug_assert!(reusing.unchanged.held().is_none(), "the block is no longer held");
         let block = held.origin.block.clone();
         let mut pairs = match reusing.pairs.take() {
             Some(mut pairs) => {
@@ -177,6 +193,7 @@ impl Compaction {
             self.finish_if_full(context)?;
             pairs.next().map_err(damage)?;
         }
+        debug_assert!(!expecting || !pairs.valid(), "an unchanged block is written as a whole");
         let reusing = self.reusing.as_mut().expect("a compaction that reuses blocks");
         reusing.pairs = Some(pairs);
         Ok(())
@@ -184,8 +201,10 @@ impl Compaction {
 
     fn finish_if_full(&mut self, context: &mut CompactionContext<'_>) -> Result<()> {
         let most = context.options.max_file_size;
+        debug_assert!(most > 0, "every table would be full");
         if self.open.as_ref().is_some_and(|open| open.writer.size() >= most) {
             self.finish_output(context)?;
+            debug_assert!(self.open.is_none(), "a finished table is closed");
         }
         Ok(())
     }

@@ -48,6 +48,7 @@ pub(super) struct Unchanged {
 
 impl Unchanged {
     pub(super) fn held(&self) -> Option<&Held> {
+        debug_assert!(self.held.as_ref().is_none_or(|h| h.pairs > 0), "held from its first pair");
         self.held.as_ref()
     }
 
@@ -61,11 +62,18 @@ impl Unchanged {
             (Some(_), None) if next.dropped && !next.starts => Loss::Dropped,
             _ => return None,
         };
-        self.held.take().map(|held| (held, loss))
+        let held = self.held.take()?;
+        assert!(held.pairs > 0, "a block is held from its first pair on");
+        debug_assert!(
+            loss != Loss::Dropped || held.block == next.block,
+            "a block is changed by its own pair, or interrupted"
+        );
+        Some((held, loss))
     }
 
     /// Pass a pair; `origin` is its block. Returns what is to be done about it.
     pub(super) fn pass(&mut self, next: &Passing, origin: impl FnOnce() -> Option<Origin>) -> Step {
+        debug_assert!(next.interrupted.is_none() || self.held.is_none(), "changed by the pair");
         if next.starts {
             debug_assert!(self.held.is_none(), "the block before has ended or is changed");
             let held = || Some(Held { block: next.block, origin: origin()?, pairs: 0 });
@@ -77,17 +85,22 @@ impl Unchanged {
         }
         let Some(held) = &mut self.held else { return Step::Write };
         debug_assert_eq!(held.block, next.block, "the block of the current pair is held");
+        debug_assert_eq!(held.pairs == 0, next.starts, "held from its first pair");
         held.pairs += 1;
         Step::Nothing
     }
 
     /// The block held, which is changed by what is outside of it.
     pub(super) fn give_up(&mut self) -> Option<Held> {
+        debug_assert!(self.held.as_ref().is_none_or(|h| h.pairs > 0), "held from its first pair");
         self.held.take()
     }
 
     /// A block has ended; returns it if it is unchanged.
     pub(super) fn ended(&mut self, block: InputBlock) -> Option<Held> {
+        let held = self.held.as_ref();
+        debug_assert!(held.is_none_or(|h| h.block == block), "the current block is held");
+        debug_assert!(held.is_none_or(|h| h.pairs > 0), "a block with an entry");
         self.held.take_if(|held| held.block == block)
     }
 }

@@ -28,6 +28,7 @@ pub(super) struct Passing {
 impl Passing {
     /// Tell a policy.
     pub(super) fn tell(&self, policy: &mut dyn Policy) {
+        debug_assert!(self.interrupted != Some(self.block), "a block interrupts another one");
         if let Some(interrupted) = self.interrupted {
             policy.event(interrupted, BlockEvent::Switch);
         }
@@ -71,6 +72,8 @@ impl Watch {
         }
         debug_assert!(self.inside[source].is_some(), "compactions read tables only");
         let block = self.inside[source]?;
+        debug_assert_ne!(interrupted, Some(block), "a block is of one source");
+        debug_assert!(interrupted.is_none() || self.levels.len() > 1, "nobody interrupts");
         Some(Passing { interrupted, starts, block, dropped })
     }
 
@@ -79,6 +82,7 @@ impl Watch {
         debug_assert_eq!(source, self.last, "the source whose pair was told");
         debug_assert!(self.inside[source].is_some(), "a pair is told before its end");
         let block = self.inside[source]?;
+        debug_assert_eq!(block.level, self.levels[source], "a source changes its level");
         let at = merge.nth(source);
         if at.valid() && self.block_of(source, at) == Some(block) {
             return None;

@@ -108,6 +108,8 @@ impl Db {
             ..Edit::default()
         };
         self.set.apply(edit)?;
+        self.log.forget_before();
+        assert!(self.log_number == self.set.log_number, "the log in use is the oldest one");
         self.flush = None;
         self.full = None;
         self.remove_obsolete()

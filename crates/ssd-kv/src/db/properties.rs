@@ -57,6 +57,9 @@ pub struct ReuseStats {
 impl ReuseStats {
     pub(crate) fn wrote(&mut self, table: &TableWriter) {
         let (blocks, reused) = (table.blocks(), table.reused());
+        assert!(blocks.reused + blocks.different <= blocks.all, "blocks that were not written");
+        assert_eq!(blocks.reused == 0, reused.calls == 0, "blocks are reused by calls");
+        assert!(reused.calls <= blocks.reused, "a call appends a block at least");
         self.output_blocks += blocks.all;
         self.reused_blocks += blocks.reused;
         self.lost_different += blocks.different;
@@ -66,6 +69,7 @@ impl ReuseStats {
     }
 
     pub(crate) fn lose(&mut self, loss: Loss) {
+        debug_assert!(self.lost() < self.input_blocks, "a block is lost once");
         *match loss {
             Loss::Dropped => &mut self.lost_dropped,
             Loss::Switched => &mut self.lost_switched,

@@ -215,10 +215,15 @@ impl Db {
         };
         // What is written from now on must not survive a crash that what was written before does not:
         // two files become durable in any order.
-        if let Err(error) = self.log.sync() {
+        if self.options.sync_logs
+            && let Err(error) = self.log.sync()
+        {
             return Err(self.poison(error));
         }
-        self.log = LogWriter::new(file);
+        let before = std::mem::replace(&mut self.log, LogWriter::new(file));
+        if !self.options.sync_logs {
+            self.log.begin_after(before);
+        }
         self.log_number = number;
         self.log_name_synced = false;
         let fresh = Arc::new(MemTable::new(self.options.write_buffer_size));

@@ -37,6 +37,7 @@ impl Block {
 
     /// Its bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
+        debug_assert!(self.limit < self.data.len(), "a block ends with its restarts");
         &self.data
     }
 

@@ -106,6 +106,7 @@ impl BlockBuilder {
     /// Whether the block, if it ended here, would have these bytes.
     pub(crate) fn would_be(&self, bytes: &[u8]) -> bool {
         self.check();
+        debug_assert!(self.entries > 0, "an empty block does not end");
         let Some((entries, end)) = bytes.split_at_checked(self.data.len()) else { return false };
         let restarts = self.restarts.iter().copied().chain([self.restarts.len() as u32]);
         entries == self.data

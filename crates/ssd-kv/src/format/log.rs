@@ -22,12 +22,14 @@ pub(crate) struct LogWriter {
     /// Offset in the current block.
     place: usize,
     record: Vec<u8>,
+    /// The log before, if it is not synced and its records are in no table.
+    before: Option<Writer>,
 }
 
 impl LogWriter {
     pub(crate) fn new(file: Writer) -> LogWriter {
         assert_eq!(file.written(), 0, "the first block begins with the file");
-        LogWriter { file, place: 0, record: Vec::new() }
+        LogWriter { file, place: 0, record: Vec::new(), before: None }
     }
 
     /// Append a record and pass it to the file layer.
@@ -76,10 +78,26 @@ impl LogWriter {
         Ok(())
     }
 
+    /// Make all records durable, and those of a log before that is not synced.
     pub(crate) fn sync(&mut self) -> Result<()> {
         let place = (self.file.written() % BLOCK as u64) as usize;
         debug_assert_eq!(self.place % BLOCK, place, "a record was appended in part");
+        if let Some(mut before) = self.before.take() {
+            before.sync()?;
+        }
         self.file.sync()
+    }
+
+    /// The log before was not synced: it is by the first `sync` of this one, unless it is forgotten.
+    pub(crate) fn begin_after(&mut self, before: LogWriter) {
+        assert_eq!(self.file.written(), 0, "records that do not wait for the log before");
+        debug_assert!(before.before.is_none(), "the log before that one is in a table");
+        self.before = Some(before.file);
+    }
+
+    /// The records of the log before are in a table.
+    pub(crate) fn forget_before(&mut self) {
+        self.before = None;
     }
 }
 

@@ -39,6 +39,7 @@ impl Retention {
     }
 
     fn zeros_after(&self, size: usize) -> u64 {
+        debug_assert!(size > 0, "a block of no bytes");
         let used = size + TRAILER;
         (used.next_multiple_of(self.pages.page()) - used) as u64
     }
@@ -73,6 +74,7 @@ impl Policy for Retention {
                 return Reuse::IfEmpty;
             }
         }
+        debug_assert!(zeros < 2 * self.pages.page() as u64, "zeros of two blocks");
         self.zeros += zeros;
         Reuse::CloseFirst
     }

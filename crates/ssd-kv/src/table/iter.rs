@@ -30,6 +30,7 @@ impl TableIter {
 
     /// The table, and the block of the current entry.
     pub(crate) fn whole_block(&self) -> (&Arc<Table>, Handle, &Block) {
+        debug_assert!(self.valid(), "no entry");
         (&self.table, self.block(), self.data.block())
     }
 

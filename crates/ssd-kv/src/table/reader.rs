@@ -195,6 +195,8 @@ impl Table {
             Some(region) => Piece::new(region.clone(), start, start + length),
             None => Piece::from(self.file.read_exact(handle.offset, length)?),
         };
+        assert_eq!(pages.len(), length, "the whole pages of the block");
+        debug_assert!(used <= length, "a block in its pages");
         self.check(handle, &pages[..used])?;
         let whole = pages[size] == 0 && pages[used..].iter().all(|&byte| byte == 0);
         Ok(whole.then_some(pages))

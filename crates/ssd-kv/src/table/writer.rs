@@ -48,6 +48,7 @@ pub(crate) struct Origin {
 impl Origin {
     /// The first key of the block.
     pub(crate) fn first_key(&self) -> Result<Vec<u8>> {
+        debug_assert!(self.block.restarts() > 0, "a block has a first key");
         let key = self.block.restart_key(0).map(<[u8]>::to_vec);
         key.map_err(|damage| self.table.damage(self.handle, damage))
     }
@@ -138,10 +139,11 @@ impl TableWriter {
                 writer.origin = Some((origin.clone(), page));
             }
         })?;
+        debug_assert!(!begins || self.entries > 0, "the pair is added");
         Ok(begins)
     }
 
-    #[inline]
+    #[inline(always)]
     fn put(
         &mut self,
         key: &[u8],
@@ -216,6 +218,8 @@ impl TableWriter {
     /// Share the block that ends with its origin, if it is the same; false if it is not.
     fn share_origin(&mut self) -> Result<bool> {
         let Some((origin, page)) = self.origin.take() else { return Ok(false) };
+        debug_assert!(page.is_power_of_two(), "a page of {page} bytes");
+        debug_assert!(self.data.entries() > 0, "an empty block does not end");
         let same = self.options.compression == Compression::None
             && self.file.written().is_multiple_of(page as u64)
             && self.data.would_be(origin.block.bytes());
@@ -272,6 +276,7 @@ impl TableWriter {
     /// Append the pages of a block of another table; its index entry is due.
     fn share(&mut self, origin: &Origin, pages: &[u8]) -> Result<()> {
         assert!(self.pending.is_none(), "the index entry of the previous block would be lost");
+        debug_assert!(pages.len() >= origin.handle.size as usize + TRAILER, "the whole block");
         let handle = Handle { offset: self.file.written(), size: origin.handle.size };
         self.file.append_shared(origin.table.file(), origin.handle.offset, pages)?;
         self.pending = Some(handle);

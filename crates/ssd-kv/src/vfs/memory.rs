@@ -210,6 +210,7 @@ impl VFile for Memory {
             let start = usize::try_from(offset).ok()?;
             locked(&from.content).get(start..start.checked_add(bytes.len())?).map(<[u8]>::to_vec)
         });
+        debug_assert!(there.as_ref().is_none_or(|t| t == bytes), "not what the other file has");
         let mut counts = locked(&shares);
         let Some(there) = there else {
             counts.copied += 1;

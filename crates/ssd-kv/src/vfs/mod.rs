@@ -8,7 +8,6 @@ pub(crate) mod fault;
 pub(crate) mod memory;
 pub(crate) mod posix;
 mod read_only;
-mod reflink;
 pub(crate) mod region;
 
 use crate::error::{Error, Result};
@@ -379,6 +378,8 @@ impl Writer {
     /// Append `bytes`, which another file has at `offset`; neighbours are appended in one call.
     pub(crate) fn append_shared(&mut self, from: &Reader, offset: u64, bytes: &[u8]) -> Result<()> {
         debug_assert!(!bytes.is_empty(), "nothing is shared");
+        debug_assert!(offset.checked_add(bytes.len() as u64).is_some(), "no file is as long");
+        assert!(self.run.is_none() || self.buffer.is_empty(), "bytes in two places");
         let follows = |run: &Run| {
             std::ptr::addr_eq(Arc::as_ptr(&run.from), Arc::as_ptr(&from.file))
                 && run.offset + run.bytes.len() as u64 == offset
@@ -414,6 +415,8 @@ impl Writer {
             };
             *count += bytes.len() as u64;
             self.reused.calls += 1;
+            let all = self.reused.shared + self.reused.copied;
+            assert!(all <= self.written, "more is reused than appended");
         }
         if !self.buffer.is_empty() {
             self.file.append(&self.buffer).map_err(|e| self.failed("append to", e))?;

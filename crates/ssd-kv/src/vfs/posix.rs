@@ -1,8 +1,8 @@
 //! Files of the operating system: the only file of this crate that touches `std::fs`.
 
 use super::memory::{SharedLock, locked};
-use super::region::{Region, lock_file};
-use super::{Appended, VFile, Vfs, reflink};
+use super::region::{Region, lock_file, share_range};
+use super::{Appended, VFile, Vfs};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -235,7 +235,7 @@ impl VFile for Written {
         {
             let at = self.file.stream_position()?;
             let (to, length) = ((self.file.as_raw_fd(), at), bytes.len() as u64);
-            match reflink::share(to, (from.file.as_raw_fd(), offset), length) {
+            match share_range(to, (from.file.as_raw_fd(), offset), length) {
                 Ok(()) => {
                     self.file.seek(SeekFrom::Start(at + length))?;
                     return Ok(Appended::Shared);

@@ -1,6 +1,6 @@
-//! Bytes in memory: on the heap, or a file mapped for reading. This, the record lock and
-//! `reflink` are the only code in this crate that needs `unsafe`.
-#![allow(unsafe_code, reason = "calls of the operating system: a mapping, a record lock")]
+//! Bytes in memory: on the heap, or a file mapped for reading. This, the record lock and the sharing of
+//! storage are the only code in this crate that needs `unsafe`.
+#![allow(unsafe_code, reason = "calls of the operating system: a mapping, a lock, a share")]
 
 use std::io;
 use std::ops::Deref;
@@ -98,6 +98,42 @@ pub(crate) fn lock_file(fd: RawFd, to_write: bool) -> io::Result<()> {
         Some(libc::EACCES | libc::EAGAIN) => Err(io::ErrorKind::WouldBlock.into()),
         _ => Err(error),
     }
+}
+
+/// By reflinks (`FICLONERANGE` of Linux, on XFS and btrfs), let `length` bytes of `to` from `at` on share
+/// the storage of `from` at `offset`. All three are multiples of the block of the file system.
+///
+/// # Errors
+/// If nothing was shared: the error of the operating system, or `Unsupported` where there is no such call.
+#[cfg(target_os = "linux")]
+pub(super) fn share_range(
+    (to, at): (RawFd, u64),
+    (from, offset): (RawFd, u64),
+    length: u64,
+) -> io::Result<()> {
+    debug_assert!(to >= 0 && from >= 0, "files that are open");
+    debug_assert!(at.checked_add(length).is_some(), "no file is as long");
+    // The system would take 0 for everything up to the end.
+    if length == 0 {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let range = libc::file_clone_range {
+        src_fd: from.into(),
+        src_offset: offset,
+        src_length: length,
+        dest_offset: at,
+    };
+    // SAFETY: `range` has the layout of the system's structure and outlives the call.
+    if unsafe { libc::ioctl(to, libc::FICLONERANGE, &raw const range) } == 0 {
+        return Ok(());
+    }
+    Err(io::Error::last_os_error())
+}
+
+/// As on Linux.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn share_range(_: (RawFd, u64), _: (RawFd, u64), _: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// A part of a region; it keeps the region alive.

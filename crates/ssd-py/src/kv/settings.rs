@@ -22,6 +22,7 @@ pub(crate) struct Settings {
     snappy: bool,
     bloom_bits_per_key: u32,
     eager: bool,
+    sync_logs: bool,
     pages_per_block: usize,
     reuse: String,
     reflink: bool,
@@ -45,6 +46,7 @@ impl Settings {
             compression: if self.snappy { Compression::Snappy } else { Compression::None },
             bloom_bits_per_key: Some(self.bloom_bits_per_key).filter(|&bits| bits > 0),
             background: if self.eager { Background::Eager } else { Background::Steps },
+            sync_logs: self.sync_logs,
         }
     }
 
@@ -96,6 +98,7 @@ pub(crate) fn kv_defaults() -> String {
         "snappy": o.compression == Compression::Snappy,
         "bloom_bits_per_key": o.bloom_bits_per_key.unwrap_or(0),
         "eager": o.background == Background::Eager,
+        "sync_logs": o.sync_logs,
         "pages_per_block": 0,
         "reuse": "off",
         "reflink": false,
