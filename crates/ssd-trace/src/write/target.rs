@@ -32,7 +32,8 @@ pub const TARGETS: [Target; 5] = [
     Target {
         format: TraceFormat::FioV3,
         extension: "log",
-        carries: "reads, writes, trims, flushes, times in us; no requests of 4 GiB and more, no copies, flags and streams",
+        carries: "reads, writes, trims, flushes, times in us; no requests of 4 GiB and more, no copies, flags and \
+                  streams",
     },
     Target {
         format: TraceFormat::Mqsim,
