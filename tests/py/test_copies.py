@@ -209,7 +209,14 @@ def test_what_is_no_copy_in_a_trace_is_refused(lines: str, says: str, tmp_path: 
     (tmp_path / "a.trace").write_text(text)
     settings = {key: value for key, value in EMPTY.items() if "workload" not in key}
     done = ssdlab_command(
-        *("run", "--trace", "a.trace", *sets({**settings, "remap.mode": "share"}), "--quiet"),
+        *(
+            "run",
+            "greedy-8ch",
+            "--trace",
+            "a.trace",
+            *sets({**settings, "remap.mode": "share"}),
+            "--quiet",
+        ),
         cwd=tmp_path,
     )
     refused(done, 2, "a.trace", says)
@@ -218,7 +225,9 @@ def test_what_is_no_copy_in_a_trace_is_refused(lines: str, says: str, tmp_path: 
 def test_a_device_that_refuses_copies_names_the_remedy_for_a_trace(tmp_path: Path) -> None:
     (tmp_path / "a.trace").write_text(TRACE)
     settings = {key: value for key, value in EMPTY.items() if "workload" not in key}
-    done = ssdlab_command("run", "--trace", "a.trace", *sets(settings), "--quiet", cwd=tmp_path)
+    done = ssdlab_command(
+        "run", "greedy-8ch", "--trace", "a.trace", *sets(settings), "--quiet", cwd=tmp_path
+    )
     assert done.returncode in (1, 2)
     assert 'set remap.mode = "share" or "copy"' in done.stderr
 
