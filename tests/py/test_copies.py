@@ -1,11 +1,13 @@
 """Copies through `ssdlab.Device`: pages shared, pages copied, and what is refused."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import ssdlab
-from running import SMALL
+from running import ROOT, SMALL, refused, sets, ssdlab_command
 
 POOL: dict[str, object] = {**SMALL, "alloc.pool": "device"}
 EMPTY: dict[str, object] = {**POOL, "precondition.fill": 0, "precondition.overwrite": 0}
@@ -97,3 +99,160 @@ def test_a_workload_copies_the_same_with_and_without_time() -> None:
     assert timed.remap.commands == without.remap.commands > 1000
     assert timed.remap.pages_by_owners == without.remap.pages_by_owners
     assert timed.remap.shared == without.remap.shared
+
+
+def test_a_device_without_power_refuses_copies_as_it_does_writes() -> None:
+    settings = {**EMPTY, "remap.mode": "share", "power.cut": "on-request"}
+    one = ssdlab.Device(set=settings)
+    one.write(0, 4)
+    one.run_until_idle()
+    one.power_cut()
+    with pytest.raises(ssdlab.WorkloadError, match="mount"):
+        one.copy(8, 0, 4)
+    one.mount()
+    one.copy(8, 0, 4)
+    one.run_until_idle()
+    assert one.report().remap is not None
+    assert one.outstanding == 0
+
+
+def test_owners_from_a_snapshot_survive_power_cuts(tmp_path: Path) -> None:
+    """A page that was overwritten before it was shared must not return, nor the sharing be lost."""
+    settings = {**EMPTY, "remap.mode": "share", "power.cut": "on-request"}
+    one = ssdlab.Device(set=settings)
+    one.write(0, 16)
+    one.run_until_idle()
+    one.write(0, 8)
+    one.run_until_idle()
+    one.copy(0, 12, 4)
+    one.copy(40, 0, 8)
+    one.run_until_idle()
+    one.power_cut()
+    one.mount()
+    before = list(one.mapping)
+    one.save(tmp_path / "a.ssdsnap")
+    again = ssdlab.Device.load(tmp_path / "a.ssdsnap", set=settings)
+    for _ in range(3):
+        again.power_cut()
+        again.mount()
+        assert list(again.mapping) == before
+    again.audit()
+    power = again.report().power
+    assert power is not None
+    assert power.cuts == 3
+
+
+# Block-event text: two pages from one place and one from another, then a chain.
+TRACE = """\
+8,0 0 1 0.000000001 0 Q W 0 + 64 [x]
+8,0 0 2 0.010000000 0 Q RC 0 + 16 [x]
+8,0 0 3 0.010000000 0 Q RC 32 + 8 [x]
+8,0 0 4 0.010000000 0 Q WC 800 + 24 [x]
+8,0 0 5 0.020000000 0 Q RC 800 + 8 [x]
+8,0 0 6 0.020000000 0 Q WC 1600 + 8 [x]
+8,0 0 7 0.030000000 0 Q R 1600 + 8 [x]
+"""
+
+
+def test_a_trace_with_copies_is_replayed_as_by_a_device(tmp_path: Path) -> None:
+    (tmp_path / "a.trace").write_text(TRACE)
+    one = device("share")
+    one.write(0, 8)
+    one.run_until_idle()
+    one.copy(100, [(0, 2), (4, 1)])
+    one.run_until_idle()
+    one.copy(200, 100, 1)
+    one.run_until_idle()
+    expected = one.report()
+    ssdlab.Trace(tmp_path / "a.trace").convert(tmp_path / "b.ssdtrace")
+    for name in ("a.trace", "b.ssdtrace"):
+        trace = {"workload.trace": str(tmp_path / name), "workload.kind": "trace"}
+        settings = {key: value for key, value in EMPTY.items() if "workload" not in key}
+        logs = {"metrics.op_log": True, "metrics.request_log": True, "run.data": "digest"}
+        ran = ssdlab.run(
+            set={**settings, **trace, **logs, "remap.mode": "share"},
+            out=tmp_path / f"run-{name}",
+            progress=False,
+        )
+        assert (ran.requests.submitted, ran.requests.completed) == (4, 4)
+        assert ran.remap is not None
+        assert expected.remap is not None
+        assert ran.remap.commands == expected.remap.commands == 2
+        assert ran.remap.pages_by_owners == expected.remap.pages_by_owners
+        assert "copies          2; 4 pages shared" in ran.summary()
+        tool = [sys.executable, str(ROOT / "tools/check_run.py"), str(tmp_path / f"run-{name}")]
+        done = subprocess.run(tool, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+        info = ssdlab.Trace(tmp_path / name).info()
+        assert (info.requests, info.copies, info.bytes_copied) == (4, 2, 4 * 4096)
+        table = ssdlab_command("trace", "info", name, cwd=tmp_path).stdout
+        assert "copies" in table
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ("RC 0 + 16|WC 8 + 16", "which overlap"),
+        ("RC 4 + 8|WC 80 + 8", "copies are of whole pages"),
+        ("RC 800000 + 8|WC 80 + 8", "addresses on the device"),
+        ("RC 0 + 8|WC 800000 + 8", "addresses on the device"),
+        ("RC 0 + 8", "has sources and no destination"),
+        ("WC 0 + 8", "a copy of 0 sectors to 8"),
+        ("RC 0 + 8|W 80 + 8", "has sources and no destination"),
+    ],
+)
+def test_what_is_no_copy_in_a_trace_is_refused(lines: str, says: str, tmp_path: Path) -> None:
+    text = "".join(
+        f"8,0 0 {number} 0.{number:09} 0 Q {line} [x]\n"
+        for number, line in enumerate(lines.split("|"), 1)
+    )
+    (tmp_path / "a.trace").write_text(text)
+    settings = {key: value for key, value in EMPTY.items() if "workload" not in key}
+    done = ssdlab_command(
+        *(
+            "run",
+            "greedy-8ch",
+            "--trace",
+            "a.trace",
+            *sets({**settings, "remap.mode": "share"}),
+            "--quiet",
+        ),
+        cwd=tmp_path,
+    )
+    refused(done, 2, "a.trace", says)
+
+
+def test_a_device_that_refuses_copies_names_the_remedy_for_a_trace(tmp_path: Path) -> None:
+    (tmp_path / "a.trace").write_text(TRACE)
+    settings = {key: value for key, value in EMPTY.items() if "workload" not in key}
+    done = ssdlab_command(
+        "run", "greedy-8ch", "--trace", "a.trace", *sets(settings), "--quiet", cwd=tmp_path
+    )
+    assert done.returncode in (1, 2)
+    assert 'set remap.mode = "share" or "copy"' in done.stderr
+
+
+def test_the_page_shows_copies_and_power_cuts(tmp_path: Path) -> None:
+    settings: dict[str, object] = {
+        **POOL,
+        "remap.mode": "share",
+        "workload.copy": 0.3,
+        "workload.trim": 0.1,
+        "power.cut": {"every": "200 ms"},
+        "power.checkpoint": "1 MiB",
+        "device.over_provisioning": 0.6,
+    }
+    report = ssdlab.run(set=settings, out=tmp_path / "a", progress=False)
+    assert report.power is not None
+    assert report.remap is not None
+    page = (tmp_path / "a/report.html").read_text()
+    for text in ("Copies", "Pages by owners, at the end", "Power cuts", "Recoveries"):
+        assert f">{text}<" in page
+    summary = report.summary()
+    assert "copies          " in summary
+    assert "  owners        " in summary
+    assert "  records       " in summary
+    power = report.power
+    assert power.owner_records > 0
+    assert power.live_record_bytes + power.stale_record_bytes <= power.nvram_peak
+    assert power.live_records > 0

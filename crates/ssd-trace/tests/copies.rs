@@ -1,6 +1,7 @@
 //! Copies in traces: their records, what is written comes back, and what is no copy is refused.
 
 mod folder;
+#[expect(dead_code, reason = "these tests read requests with their sources")]
 mod workloads;
 
 use folder::Folder;

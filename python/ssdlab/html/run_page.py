@@ -310,8 +310,6 @@ def _power(report: Report) -> str:
     text = _row_of_numbers(report, "power", counts, "Durability")
     text += _row_of_numbers(report, "power", records, "Records at the end")
     names = {
-        "cut_at": "power cut at",
-        "time": "recovery",
         "reads": "out-of-band reads",
         "checkpoint_pages": "checkpoint pages",
         "records": "records",
@@ -323,11 +321,15 @@ def _power(report: Report) -> str:
     rows = [
         (
             f"{at + 1}{', cut off' if one.interrupted else ''}",
-            _numbers(report, tuple(f"power.recoveries.{at}.{key}" for key in names)),
+            [
+                *(escape(_when(ns)) for ns in (one.cut_at, one.time)),
+                *_numbers(report, tuple(f"power.recoveries.{at}.{key}" for key in names)),
+            ],
         )
         for at, one in enumerate(power.recoveries[:MOST_ROWS])
     ]
-    return text + (table(["", *names.values()], rows, "Recoveries") if rows else "")
+    head = ["", "power cut at", "recovery", *names.values()]
+    return text + (table(head, rows, "Recoveries") if rows else "")
 
 
 def _collection(report: Report) -> str:

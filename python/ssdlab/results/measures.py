@@ -327,6 +327,9 @@ class Power:
     """Requests that were in the device at a cut and were submitted again."""
     trim_records: int
     """TRIM records written."""
+    owner_records: int
+    """Records of owners written: of pages whose data a copy shares, or that collection has
+    moved."""
     trims_waited: int
     """TRIMs that waited for room in the NVRAM."""
     erases_waited: int
@@ -337,6 +340,17 @@ class Power:
     """Pages that collection or wear levelling had read, and not programmed, at a cut."""
     nvram_peak: int
     """Most bytes of the NVRAM used at a time, since the start of the run."""
+    live_records: int
+    """Records at the end of the run that a mount needs: of TRIMs of which a page has no newer data
+    on flash, of owners that still have their data there. Those that wait for room in the NVRAM
+    count, too."""
+    live_record_bytes: int
+    """Their bytes."""
+    stale_records: int
+    """Records at the end of the run that newer data, TRIMs or moves of the page have made
+    unnecessary."""
+    stale_record_bytes: int
+    """Their bytes."""
     recoveries: tuple[Recovery, ...]
     """Every recovery, in order."""
 

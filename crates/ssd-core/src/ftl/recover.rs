@@ -302,6 +302,7 @@ impl Ftl {
                 *highest = self.flash.sequence(page).max(*highest);
             }
         }
+        debug_assert_eq!(highest.len(), self.owners.logical_pages() as usize, "pages are missing");
         highest
     }
 }

@@ -231,12 +231,26 @@ impl Ssd {
         }
         if FULL {
             self.gc.step_begins(pool, &self.ftl.geo, &mut self.array);
+            if self.power.is_some() {
+                self.name_heir(slot, source);
+            }
         }
         self.array.ops[slot].ppn = source;
         let cause = if FULL { job_cause(levels) } else { Cause::Gc };
         self.ledger.measured.flash.reads[cause.at()] += 1;
         self.gc.pages_read[cause.at()] += 1;
         true
+    }
+
+    /// The copy of `source` in `slot` carries an owner that the page has now, with the number of its data.
+    #[inline(never)]
+    fn name_heir(&mut self, slot: OpSlot, source: Ppn) {
+        debug_assert!(self.ftl.owners.is_valid(source), "{source:?} has no owner");
+        debug_assert!(self.power.is_some(), "no mount looks for the owner");
+        let lpn = self.ftl.heir(source);
+        let sequence = self.ftl.owner_sequence(lpn, source);
+        let op = &mut self.array.ops[slot];
+        (op.lpn, op.sequence) = (lpn, sequence);
     }
 
     #[inline(never)]
@@ -360,9 +374,12 @@ impl Ssd {
         let op = &mut self.array.ops[slot];
         (op.plane, op.ppn) = (plane, ppn);
         if FULL {
-            op.lpn = self.ftl.heir(moved.source);
-            if self.power.is_some() {
-                op.sequence = self.ftl.owner_sequence(op.lpn, moved.source);
+            // If all owners have left since it was read, the copy carries one that the page had then: the record of
+            // its TRIM stays as long as the copy is under way.
+            if self.power.is_none() {
+                op.lpn = self.ftl.heir(moved.source);
+            } else if self.ftl.owners.is_valid(moved.source) {
+                self.name_heir(slot, moved.source);
             }
         }
         self.ftl.space.job_pages_done(pool, stream, 1);

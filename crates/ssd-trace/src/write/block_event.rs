@@ -3,9 +3,9 @@
 //! `MAJ,MIN CPU SEQ TIME PID ACTION RWBS SECTOR + N [COMM]`, times in nanoseconds.
 //! Source: blkparse(1); `blk_fill_rwbs` of the Linux kernel for the letters.
 //!
-//! Carries all operations, exact arrivals, and the flags of [`flags`]. Cannot carry: reads and writes of more
-//! than 1 GiB (ssdlab's parser refuses them), a flush with an address, and volume, stream, unknown flags, or
-//! a preflush on a flush.
+//! Carries all operations, parts of copies (letter C), exact arrivals, and the flags of [`flags`]. Cannot carry:
+//! reads and writes of more than 1 GiB (ssdlab's parser refuses them), a flush with an address, and volume,
+//! stream, unknown flags, or a preflush on a flush.
 
 use super::text::{Form, put};
 use crate::read::formats::MAX_TRANSFER_SECTORS;

@@ -27,22 +27,23 @@ pub const TARGETS: [Target; 5] = [
     Target {
         format: TraceFormat::BlockEvent,
         extension: "trace",
-        carries: "all operations, times in ns, flags; no reads and writes above 1 GiB, no streams",
+        carries: "all operations and copies, times in ns, flags; no reads and writes above 1 GiB, no streams",
     },
     Target {
         format: TraceFormat::FioV3,
         extension: "log",
-        carries: "all operations, times in us; no requests of 4 GiB and more, no flags and streams",
+        carries: "reads, writes, trims, flushes, times in us; no requests of 4 GiB and more, no copies, flags and \
+                  streams",
     },
     Target {
         format: TraceFormat::Mqsim,
         extension: "txt",
-        carries: "reads and writes, times in ns; no trims and flushes, no flags and streams",
+        carries: "reads and writes, times in ns; no trims, flushes and copies, no flags and streams",
     },
     Target {
         format: TraceFormat::Msr,
         extension: "csv",
-        carries: "reads and writes, times in 100 ns; no trims and flushes, no flags and streams",
+        carries: "reads and writes, times in 100 ns; no trims, flushes and copies, no flags and streams",
     },
     Target {
         format: TraceFormat::Ssdtrace,

@@ -62,6 +62,7 @@ impl Ftl {
         let all = (0..self.geo.user_pages).map(Lpn).filter_map(committed);
         let numbered = all.filter(|&(lpn, page)| !told(lpn, page)).map(|(lpn, _)| (lpn, sequence));
         let sequences: BTreeMap<Lpn, u64> = numbered.collect();
+        debug_assert!(highest.iter().all(|&number| number <= sequence), "pages of the future");
         debug_assert!(
             sequences.is_empty() || sequence > 0,
             "pages are owned, and none is admitted"

@@ -22,8 +22,8 @@ pub struct Image {
 }
 
 impl Image {
-    /// Of the present state; `moved`: pages of victims that are still there, with their copies, in pools that have given
-    /// up their block for recovery.
+    /// Of the present state; `moved`: pages of victims that are still there, with their copies, in pools that have
+    /// given up their block for recovery.
     #[must_use]
     pub fn of(ftl: &Ftl, moved: &[(Ppn, Ppn)]) -> Image {
         let page = |lpn| ftl.owners.committed(Lpn(lpn)).map_or(NONE, |page| page.0);
@@ -39,6 +39,7 @@ impl Image {
                 settled.push(pages as u16);
             }
         }
+        debug_assert!(moved.iter().all(|&(from, to)| from != to), "a page is moved to itself");
         let owned = moved.iter().filter(|&&(_, target)| ftl.owners.is_valid(target));
         let sources = owned.flat_map(|&(source, target)| {
             let of = move |lpn| (lpn, (source, ftl.owner_sequence(lpn, target)));
@@ -77,6 +78,7 @@ impl Image {
 
     /// Whether the checkpoint tells that the data of `lpn` are, or were, on `page`.
     pub(super) fn names(&self, lpn: Lpn, page: Ppn) -> bool {
+        debug_assert!(lpn.at() < self.map.len(), "{lpn:?} is beyond the device");
         let source = self.sources.get(&lpn).is_some_and(|&(source, _)| source == page);
         source || self.map[lpn.at()] == page.0
     }
@@ -98,6 +100,7 @@ impl Image {
             return None;
         }
         let copied = there(target);
+        debug_assert!(target.0 < ftl.geo.pages, "{target:?} is beyond the device");
         if let Some(&(source, number)) = self.sources.get(&lpn)
             && there(source)
             && (!copied || rank(source) > rank(target))

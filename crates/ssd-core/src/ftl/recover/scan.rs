@@ -30,6 +30,7 @@ enum Filled {
 impl Filled {
     fn of(ftl: &Ftl, block: BlockId) -> Filled {
         let first = ftl.geo.first_page(block).0;
+        debug_assert!(first + ftl.geo.pages_per_block <= ftl.geo.pages, "{block:?} is beyond it");
         let mut pages = (first..first + ftl.geo.pages_per_block).map(Ppn);
         if ftl.programmed_in(block) < ftl.geo.pages_per_block {
             return Filled::InPart;

@@ -253,10 +253,8 @@ impl Collector {
             any += volume.order.any;
         }
         let addressed = counts[..ADDRESSED].iter().sum();
-        let bytes = sectors.map(|count| count * SECTOR_BYTES);
-        let touched = self.pages.by_volume();
-        let mut pages_trimmed = 0;
-        let mut volumes = Vec::with_capacity(self.volumes.len());
+        let (bytes, touched) = (sectors.map(|count| count * SECTOR_BYTES), self.pages.by_volume());
+        let (mut pages_trimmed, mut volumes) = (0, Vec::with_capacity(self.volumes.len()));
         for (number, volume) in std::mem::take(&mut self.volumes) {
             let pages = touched.get(&number).copied().unwrap_or_default();
             volumes.push(volume.info(number, pages));
@@ -284,7 +282,6 @@ impl Collector {
                 run_bytes: Distribution::of(&runs.sectors, SECTOR_BYTES),
             }
         });
-        let requests = counts.iter().sum::<u64>() + self.copies;
         let journal = (!self.journal_ranges.is_empty()).then(|| Journal {
             request_share: share(self.journal.requests, addressed),
             write_share: share(self.journal.writes, write.requests),
@@ -292,7 +289,7 @@ impl Collector {
             ..self.journal
         });
         Info {
-            requests,
+            requests: counts.iter().sum::<u64>() + self.copies,
             flushes: counts[Op::Flush as usize],
             copies: self.copies,
             bytes_copied: self.sectors_copied * SECTOR_BYTES,
