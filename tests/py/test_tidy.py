@@ -80,7 +80,8 @@ CRATE_ARROWS = {
     "ssd-trace": {"ssd-core"},
     "ssd-kv": {"ssd-core"},
     "ssd-run": {"ssd-core", "ssd-trace"},
-    "ssd-py": {"ssd-core", "ssd-trace", "ssd-kv", "ssd-run"},
+    "ssd-host": {"ssd-core", "ssd-trace", "ssd-kv", "ssd-run"},
+    "ssd-py": {"ssd-core", "ssd-trace", "ssd-kv", "ssd-run", "ssd-host"},
 }
 
 

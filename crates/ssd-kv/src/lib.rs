@@ -23,8 +23,8 @@ mod version;
 pub mod vfs;
 
 pub use db::{
-    Db, DbIter, LevelStats, LockedIter, ReadView, Repaired, ReuseStats, Stats, TableInfo, Verified,
-    destroy, dump, repair,
+    Backlog, Db, DbIter, LevelStats, LockedIter, NextWork, ReadView, Repaired, ReuseStats, Stats,
+    TableInfo, Verified, WriteRoom, destroy, dump, repair,
 };
 pub use error::{Error, Result};
 pub use format::batch::{Change, WriteBatch};

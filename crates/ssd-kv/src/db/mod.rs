@@ -7,6 +7,7 @@ mod flush;
 mod iter;
 mod manual;
 mod open;
+mod paced;
 mod properties;
 mod read_view;
 mod repair;
@@ -17,6 +18,7 @@ mod write;
 pub use destroy::destroy;
 pub use dump::dump;
 pub use iter::{DbIter, LockedIter};
+pub use paced::{Backlog, NextWork, WriteRoom};
 pub use properties::{LevelStats, ReuseStats, Stats, TableInfo};
 pub use read_view::ReadView;
 pub use repair::{Repaired, repair};
@@ -64,6 +66,8 @@ pub struct Db {
     stats: Stats,
     /// A buffer that is reused.
     scratch: WriteBatch,
+    /// A batch is in the log and not yet in the memtable (`paced`).
+    logged: bool,
     _lock: Box<dyn Send + Sync>,
 }
 

@@ -357,6 +357,7 @@ impl Recovery {
             poisoned: None,
             stats: self.stats,
             scratch: WriteBatch::new(),
+            logged: false,
             _lock: lock,
         }
     }

@@ -1,6 +1,7 @@
 //! Writes: the log first, then the memtable.
 
 use super::Db;
+use super::paced::Backlog;
 use crate::error::{Error, Result};
 use crate::format::batch::{Change, WriteBatch};
 use crate::format::key::{MAX_SEQUENCE, Tag, ValueKind};
@@ -68,29 +69,36 @@ impl Db {
     /// other error, the batch was not applied. If a file could not be read or written, the store refuses
     /// further writes until it is reopened.
     pub fn write(&mut self, batch: &WriteBatch, sync: bool) -> Result<()> {
-        for change in batch.changes() {
-            match change? {
-                Change::Put(key, value) => WriteBatch::check_lengths(key, value)?,
-                Change::Delete(key) => WriteBatch::check_lengths(key, b"")?,
-            }
-        }
+        check_changes(batch)?;
         self.write_own(&mut batch.clone(), sync)
     }
 
     fn write_own(&mut self, batch: &mut WriteBatch, sync: bool) -> Result<()> {
-        if batch.size() > MAX_BATCH {
-            let size = batch.size();
-            return Err(Error::invalid(format!("a batch of {size} bytes: at most {MAX_BATCH}")));
-        }
+        check_size(batch)?;
         self.make_room()?;
+        self.log_own(batch, sync)?;
+        self.insert_own(batch);
+        self.after_write().map_err(|error| Error::Applied(Box::new(error)))
+    }
+
+    /// Number the changes of a batch and append it to the log.
+    #[inline]
+    pub(super) fn log_own(&mut self, batch: &mut WriteBatch, sync: bool) -> Result<()> {
         let first = self.set.last_sequence + 1;
         if first + u64::from(batch.count()) > MAX_SEQUENCE {
             return Err(Error::invalid("the sequence numbers of this store are used up"));
         }
         batch.set_sequence(first);
-        if let Err(error) = self.log_batch(batch, sync) {
+        if let Err(error) = self.append_to_log(batch, sync) {
             return Err(Error::Uncertain(Box::new(self.poison(error))));
         }
+        Ok(())
+    }
+
+    /// Add a batch that is in the log to the memtable.
+    #[inline]
+    pub(super) fn insert_own(&mut self, batch: &WriteBatch) {
+        let first = self.set.last_sequence + 1;
         let inserted = insert(&self.memory, batch);
         assert!(inserted.is_ok(), "a batch whose changes were read before");
         let found = |(sequence, change)| match change {
@@ -104,10 +112,9 @@ impl Db {
         );
         self.set.last_sequence += u64::from(batch.count());
         assert_eq!(self.set.last_sequence, batch.last_sequence(), "a number for each change");
-        self.after_write().map_err(|error| Error::Applied(Box::new(error)))
     }
 
-    fn log_batch(&mut self, batch: &WriteBatch, sync: bool) -> Result<()> {
+    fn append_to_log(&mut self, batch: &WriteBatch, sync: bool) -> Result<()> {
         assert_eq!(batch.sequence(), self.set.last_sequence + 1, "replay looks for gaps");
         assert!(self.poisoned.is_none(), "a log whose contents are uncertain");
         debug_assert!(!self.options.read_only, "the log of a read-only store takes no data");
@@ -135,6 +142,9 @@ impl Db {
             let folder = self.files.describe("");
             return Err(Error::invalid(format!("{folder}: the store is open for reading only")));
         }
+        if self.logged {
+            return Err(Error::invalid("a write is in the log and not yet applied"));
+        }
         match &self.poisoned {
             None => Ok(()),
             Some(error) => Err(Error::Poisoned(Box::new(error.clone()))),
@@ -142,12 +152,19 @@ impl Db {
     }
 
     fn room(&self, may_slow: bool) -> Room {
-        let tables = self.set.current.files[0].len();
+        self.room_behind(may_slow, self.backlog())
+    }
+
+    /// Whether a write can proceed if this much background work is left.
+    #[inline]
+    pub(super) fn room_behind(&self, may_slow: bool, backlog: Backlog) -> Room {
+        let tables = backlog.level0;
+        debug_assert!(tables >= self.set.current.files[0].len(), "work that is done is left");
         if may_slow && tables >= SLOW_AT {
             Room::Slow
         } else if self.memory.usage() <= self.options.write_buffer_size {
             Room::Yes
-        } else if self.full.is_some() || tables >= STOP_AT {
+        } else if backlog.full || tables >= STOP_AT {
             Room::Wait
         } else {
             Room::Switch
@@ -184,6 +201,7 @@ impl Db {
     /// Begin a new memtable with a new log; the full memtable waits to be written to a table.
     pub(super) fn switch_memory(&mut self) -> Result<()> {
         assert!(self.full.is_none(), "the full memtable would be lost");
+        assert!(!self.logged, "the log of a batch that is not yet applied would be removed");
         assert!(!self.memory.is_empty(), "a memtable without an entry makes no table");
         assert!(self.flush.is_none(), "a flush of no memtable");
         let number = self.set.new_number();
@@ -227,6 +245,26 @@ impl Db {
         }
         Ok(())
     }
+}
+
+/// An error if the batch has a change that a store does not accept.
+pub(super) fn check_changes(batch: &WriteBatch) -> Result<()> {
+    for change in batch.changes() {
+        match change? {
+            Change::Put(key, value) => WriteBatch::check_lengths(key, value)?,
+            Change::Delete(key) => WriteBatch::check_lengths(key, b"")?,
+        }
+    }
+    Ok(())
+}
+
+/// An error if the batch is too large for a memtable.
+pub(super) fn check_size(batch: &WriteBatch) -> Result<()> {
+    if batch.size() > MAX_BATCH {
+        let size = batch.size();
+        return Err(Error::invalid(format!("a batch of {size} bytes: at most {MAX_BATCH}")));
+    }
+    Ok(())
 }
 
 /// Add the changes of a batch to a memtable.
