@@ -1,0 +1,220 @@
+//! Clients: each takes the next operation when its last one is done. Writers form groups as LevelDB's do.
+
+use super::{Event, FIRST_CLIENT, HostError, Machine};
+use ssd_kv::{ReadOptions, WriteBatch, WriteRoom};
+use ssd_trace::keys::KeyOp;
+use std::collections::VecDeque;
+
+/// LevelDB: a write that should slow down sleeps once for a millisecond.
+const SLOW_NS: u64 = 1_000_000;
+/// LevelDB: the largest group, and by how much one that begins small may grow.
+const GROUP: usize = 1 << 20;
+const SMALL: usize = 128 << 10;
+
+/// What a client does next.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Next {
+    /// Take an operation.
+    #[default]
+    Take,
+    /// The operation is done.
+    Finish,
+    /// Queue up for a write.
+    Write,
+    /// First of the writers: ask for room; whether it may still be slowed.
+    Ask(bool),
+    /// The group is in the log.
+    Apply,
+}
+
+/// A client.
+#[derive(Default)]
+pub(super) struct Client {
+    next: Next,
+    op: Option<KeyOp>,
+    began: u64,
+    batch: WriteBatch,
+    /// When it began to wait for background work.
+    parked_at: Option<u64>,
+}
+
+/// Clients with a write, in order; the first one leads.
+#[derive(Default)]
+pub(super) struct Writers {
+    queue: VecDeque<usize>,
+    /// The batch in the log, and how many writers it is of.
+    group: WriteBatch,
+    members: usize,
+    /// The leader, while it waits for background work.
+    pub(super) parked: Option<usize>,
+}
+
+impl Machine {
+    /// The next step of a client; false: it waits.
+    pub(super) fn client(&mut self, actor: usize) -> Result<bool, HostError> {
+        let at = actor - FIRST_CLIENT;
+        match self.clients[at].next {
+            Next::Take => self.take(actor),
+            Next::Finish => {
+                self.finish(actor);
+                Ok(true)
+            }
+            Next::Write => {
+                self.writers.queue.push_back(actor);
+                self.clients[at].next = Next::Ask(true);
+                let leads = self.writers.queue.len() == 1;
+                self.actors[actor].waits = !leads;
+                Ok(leads)
+            }
+            Next::Ask(may_slow) => self.ask(actor, may_slow),
+            Next::Apply => self.apply(),
+        }
+    }
+
+    fn take(&mut self, actor: usize) -> Result<bool, HostError> {
+        let at = actor - FIRST_CLIENT;
+        let next = if self.stopping { None } else { self.workload.next_operation() };
+        let Some((request, key)) = next else {
+            self.at_rest += 1;
+            return Ok(false);
+        };
+        self.clients[at].op = Some(request.op);
+        self.clients[at].began = self.now;
+        let costs = self.settings.costs;
+        if matches!(request.op, KeyOp::Read | KeyOp::ReadModifyWrite) {
+            self.fs.cpu(costs.read);
+            let found = self.db().get(&key, ReadOptions::default(), None)?;
+            self.measured.found(found.is_some());
+        }
+        if request.op == KeyOp::Scan {
+            self.fs.cpu(costs.seek + costs.next * u64::from(request.scan));
+            let mut iter = self.db().iter(ReadOptions::default(), None)?;
+            iter.seek(&key)?;
+            for _ in 0..request.scan {
+                if !iter.valid() {
+                    break;
+                }
+                iter.next()?;
+            }
+        }
+        let reads = matches!(request.op, KeyOp::Read | KeyOp::Scan);
+        self.clients[at].next = if reads { Next::Finish } else { Next::Write };
+        if !reads {
+            let batch = &mut self.clients[at].batch;
+            batch.clear();
+            if request.op == KeyOp::Delete {
+                batch.delete(&key);
+            } else {
+                let value = self.workload.values();
+                let value = value.value(self.measured.versions, request.value_bytes as usize);
+                batch.put(&key, value);
+                self.measured.wrote(key.len() + value.len());
+            }
+        }
+        self.take_nodes(actor);
+        if self.db().has_work() {
+            self.wake_background();
+        }
+        Ok(true)
+    }
+
+    fn finish(&mut self, actor: usize) {
+        let now = self.now;
+        let client = &mut self.clients[actor - FIRST_CLIENT];
+        client.next = Next::Take;
+        if let Some(op) = client.op.take() {
+            self.measured.finished(op, client.began, now);
+        }
+    }
+
+    /// The leader asks for room, and writes the group to the log if there is.
+    fn ask(&mut self, actor: usize, may_slow: bool) -> Result<bool, HostError> {
+        let at = actor - FIRST_CLIENT;
+        debug_assert_eq!(self.writers.queue.front(), Some(&actor), "only the first one leads");
+        let seen = self.seen;
+        let before = self.db().backlog();
+        let room = self.db_mut().ask_room(may_slow, seen)?;
+        let after = self.db().backlog();
+        if after.full && !before.full {
+            self.seen.full = true;
+            self.wake_background();
+        }
+        match room {
+            WriteRoom::Slow => {
+                self.measured.slowed(SLOW_NS);
+                self.clients[at].next = Next::Ask(false);
+                self.actors[actor].waits = true;
+                self.at(self.now + SLOW_NS, Event::Awake(actor));
+                self.wake_background();
+                Ok(false)
+            }
+            WriteRoom::Wait => {
+                self.clients[at].parked_at.get_or_insert(self.now);
+                self.actors[actor].waits = true;
+                self.writers.parked = Some(actor);
+                self.clients[at].next = Next::Ask(may_slow);
+                self.wake_background();
+                Ok(false)
+            }
+            WriteRoom::Ready => {
+                if let Some(since) = self.clients[at].parked_at.take() {
+                    self.measured.stopped(since, self.now);
+                }
+                self.log_group()?;
+                self.clients[at].next = Next::Apply;
+                self.take_nodes(actor);
+                Ok(true)
+            }
+        }
+    }
+
+    /// Log the batches of the first writers as one.
+    fn log_group(&mut self) -> Result<(), HostError> {
+        let mut group = std::mem::take(&mut self.writers.group);
+        group.clear();
+        let mut members = 0;
+        let mut most = GROUP;
+        for &writer in &self.writers.queue {
+            let batch = &self.clients[writer - FIRST_CLIENT].batch;
+            if members == 0 {
+                if batch.size() <= SMALL {
+                    most = batch.size() + SMALL;
+                }
+            } else if group.size() + batch.size() > most {
+                break;
+            }
+            group.extend(batch);
+            members += 1;
+        }
+        let costs = self.settings.costs;
+        let bytes = group.size() as u64;
+        self.fs.cpu(costs.write * members as u64 + costs.write_kib * bytes / 1024);
+        let sync = self.settings.sync;
+        self.db_mut().log_batch(&mut group, sync)?;
+        self.measured.grouped(members as u64);
+        (self.writers.group, self.writers.members) = (group, members);
+        Ok(())
+    }
+
+    /// The group is in the log: readers see it, its writers are done, the next one leads.
+    fn apply(&mut self) -> Result<bool, HostError> {
+        let group = std::mem::take(&mut self.writers.group);
+        self.db_mut().apply_logged(&group)?;
+        self.writers.group = group;
+        let mut leads = true;
+        for _ in 0..self.writers.members {
+            let Some(writer) = self.writers.queue.pop_front() else { break };
+            self.finish(writer);
+            if !std::mem::take(&mut leads) {
+                self.wake(writer);
+            }
+        }
+        if let Some(&next) = self.writers.queue.front() {
+            self.wake(next);
+        }
+        if self.db().has_work() {
+            self.wake_background();
+        }
+        Ok(true)
+    }
+}

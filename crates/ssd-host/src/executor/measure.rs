@@ -1,0 +1,188 @@
+//! What a simulation measures.
+
+use crate::fs::FsCounts;
+use ssd_core::metrics::histogram::Histogram;
+use ssd_kv::NextWork;
+use ssd_trace::keys::KeyOp;
+
+/// Kinds of operations.
+const OPS: usize = KeyOp::ALL.len();
+/// The most rows of the course, and spans of background work, that are kept.
+const MOST: usize = 1 << 16;
+
+/// A row of the course.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Interval {
+    /// When it begins, in nanoseconds.
+    pub start_ns: u64,
+    /// Operations that ended in it.
+    pub operations: u64,
+    /// Sum of their latencies.
+    pub latency_ns: u64,
+    /// The longest of them.
+    pub longest_ns: u64,
+    /// Time for which writers waited, counted where it ended.
+    pub stalled_ns: u64,
+}
+
+/// A piece of background work: flush, or compaction into a level.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// The level into which a compaction goes; 0: a flush.
+    pub level: usize,
+    /// When it began, in nanoseconds.
+    pub start_ns: u64,
+    /// When its last step ended.
+    pub end_ns: u64,
+}
+
+/// One phase.
+#[derive(Clone, Debug)]
+pub struct PhaseMeasured {
+    /// Its name.
+    pub name: String,
+    /// When it began and ended, in nanoseconds.
+    pub start_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+    /// Latencies by kind of operation.
+    pub latencies: Vec<Histogram>,
+    /// Writes that were slowed, and for how long.
+    pub slowed: (u64, u64),
+    /// Waits for background work, and their time.
+    pub stopped: (u64, u64),
+    /// Groups of writes, and writes in them.
+    pub groups: (u64, u64),
+    /// Bytes of keys and values written.
+    pub user_bytes: u64,
+    /// Reads that found their key.
+    pub found: u64,
+    /// What the file layer had done when it began.
+    pub before: FsCounts,
+    /// What it had done when it ended.
+    pub after: FsCounts,
+}
+
+/// All that is measured.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    interval_ns: u64,
+    /// The phases so far.
+    pub phases: Vec<PhaseMeasured>,
+    /// The course over all of them.
+    pub course: Vec<Interval>,
+    /// Background work.
+    pub spans: Vec<Span>,
+    /// Writes so far: each value is found again by its number.
+    pub versions: u64,
+}
+
+impl Measured {
+    pub(super) fn new(interval_ns: u64) -> Measured {
+        let (phases, course, spans) = (Vec::new(), Vec::new(), Vec::new());
+        Measured { interval_ns, phases, course, spans, versions: 0 }
+    }
+
+    pub(super) fn begin(&mut self, name: &str, now: u64, counts: FsCounts) {
+        self.phases.push(PhaseMeasured {
+            name: name.to_owned(),
+            start_ns: now,
+            end_ns: now,
+            latencies: (0..OPS).map(|_| Histogram::new()).collect(),
+            slowed: (0, 0),
+            stopped: (0, 0),
+            groups: (0, 0),
+            user_bytes: 0,
+            found: 0,
+            before: counts,
+            after: counts,
+        });
+    }
+
+    pub(super) fn end(&mut self, now: u64, counts: FsCounts) {
+        let phase = self.phase();
+        (phase.end_ns, phase.after) = (now, counts);
+    }
+
+    fn phase(&mut self) -> &mut PhaseMeasured {
+        self.phases.last_mut().expect("a phase has begun")
+    }
+
+    fn interval(&mut self, now: u64) -> &mut Interval {
+        while self.course.len() >= MOST {
+            // Twice as long from here on: pairs of rows become one.
+            self.interval_ns *= 2;
+            let halves = self.course.chunks(2).map(|pair| {
+                pair.iter().skip(1).fold(pair[0], |sum, row| Interval {
+                    start_ns: sum.start_ns,
+                    operations: sum.operations + row.operations,
+                    latency_ns: sum.latency_ns + row.latency_ns,
+                    longest_ns: sum.longest_ns.max(row.longest_ns),
+                    stalled_ns: sum.stalled_ns + row.stalled_ns,
+                })
+            });
+            self.course = halves.collect();
+        }
+        let at = (now / self.interval_ns) as usize;
+        while self.course.len() <= at.min(MOST) {
+            let start_ns = self.course.len() as u64 * self.interval_ns;
+            self.course.push(Interval { start_ns, ..Interval::default() });
+        }
+        let last = self.course.len() - 1;
+        &mut self.course[at.min(last)]
+    }
+
+    pub(super) fn finished(&mut self, op: KeyOp, began: u64, now: u64) {
+        let latency = now - began;
+        self.phase().latencies[op as usize].record(latency);
+        let row = self.interval(now);
+        row.operations += 1;
+        row.latency_ns += latency;
+        row.longest_ns = row.longest_ns.max(latency);
+    }
+
+    pub(super) fn slowed(&mut self, ns: u64) {
+        let slowed = &mut self.phase().slowed;
+        *slowed = (slowed.0 + 1, slowed.1 + ns);
+    }
+
+    pub(super) fn stopped(&mut self, since: u64, now: u64) {
+        let stopped = &mut self.phase().stopped;
+        *stopped = (stopped.0 + 1, stopped.1 + now - since);
+        self.interval(now).stalled_ns += now - since;
+    }
+
+    pub(super) fn grouped(&mut self, members: u64) {
+        let groups = &mut self.phase().groups;
+        *groups = (groups.0 + 1, groups.1 + members);
+    }
+
+    pub(super) fn wrote(&mut self, bytes: usize) {
+        self.versions += 1;
+        self.phase().user_bytes += bytes as u64;
+    }
+
+    pub(super) fn found(&mut self, found: bool) {
+        self.phase().found += u64::from(found);
+    }
+
+    pub(super) fn worked(&mut self, work: NextWork, start_ns: u64, end_ns: u64) {
+        let level = match work {
+            NextWork::Flush => 0,
+            NextWork::Compact(level) => level,
+            NextWork::Pick | NextWork::Nothing => return,
+        };
+        let more = self.spans.len() < MOST;
+        match self.spans.last_mut() {
+            Some(last) if last.level == level && last.end_ns == start_ns => last.end_ns = end_ns,
+            _ if more => self.spans.push(Span { level, start_ns, end_ns }),
+            _ => {}
+        }
+    }
+
+    /// Operations that have ended.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        self.course.iter().map(|row| row.operations).sum()
+    }
+}

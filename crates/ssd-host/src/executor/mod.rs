@@ -1,0 +1,489 @@
+//! Clients, background work, write back, processor cores and the drive on one clock.
+//!
+//! An *actor* plays the nodes that the file layer has noted for its last call, one after the other, and then takes its
+//! next step. All that happens is ordered by (time, sequence); what happens on the drive at a time comes first.
+
+mod clients;
+mod measure;
+mod play;
+
+pub use measure::{Interval, Measured, PhaseMeasured, Span};
+
+use crate::fs::{Cause, Fs, Node};
+use crate::settings::HostSettings;
+use crate::workload::Workload;
+use clients::{Client, Writers};
+use ssd_core::config::Config;
+use ssd_core::host::device::{Device as _, DeviceError};
+use ssd_core::host::request::Completion;
+use ssd_core::sim::functional::Functional;
+use ssd_core::sim::ssd::Ssd;
+use ssd_core::units::Nanos;
+use ssd_kv::{Backlog, Db, NextWork};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::sync::Arc;
+
+/// Why a simulation cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// A setting is not possible.
+    #[error("{0}")]
+    Refused(String),
+    /// The store failed; a full file system is an error of this kind.
+    #[error("the store: {0}")]
+    Store(#[from] ssd_kv::Error),
+    /// The file system failed.
+    #[error("the file system: {0}")]
+    Files(#[from] std::io::Error),
+    /// The drive failed.
+    #[error("the drive: {0}")]
+    Drive(#[from] DeviceError),
+    /// Nothing will happen any more, and operations wait: an error in the simulator.
+    #[error("all actors wait at {0} ns")]
+    Deadlock(u64),
+}
+
+/// Bytes of pages that background work may need at once, beside its table.
+const ROOM_PAGES: u64 = 64;
+
+/// So many looks for old pages with nothing else in between: nothing will happen any more.
+const MOST_TICKS: u32 = 1000;
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Event {
+    /// The processor time of an actor is over.
+    CpuDone(usize),
+    /// An actor has slept.
+    Awake(usize),
+    /// The file layer looks after old pages.
+    Tick,
+}
+
+/// Actors that are not clients.
+const BACKGROUND: usize = 0;
+const WRITE_BACK: usize = 1;
+const FIRST_CLIENT: usize = 2;
+
+/// What an actor is playing.
+#[derive(Default)]
+struct Actor {
+    nodes: VecDeque<Node>,
+    /// Requests that it waits for.
+    pending: u32,
+    /// It is in a queue or waits for an event.
+    waits: bool,
+}
+
+/// The store on the drive.
+pub struct Machine {
+    ssd: Ssd,
+    fs: Fs,
+    db: Option<Db>,
+    settings: HostSettings,
+    workload: Workload,
+    now: u64,
+    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    sequence: u64,
+    ready: VecDeque<usize>,
+    actors: Vec<Actor>,
+    clients: Vec<Client>,
+    writers: Writers,
+    /// Actors at a node that waits for requests of others.
+    blocked: Vec<usize>,
+    idle_cores: u32,
+    cpu_queue: VecDeque<(usize, u64)>,
+    /// Requests on the drive: their number in the file layer, and who waits for them.
+    requests: BTreeMap<u64, (u64, Option<usize>)>,
+    /// Background work as its writers have seen it.
+    seen: Backlog,
+    background_idle: bool,
+    /// Background work waits for free pages.
+    short_of_space: bool,
+    /// The step of background work under way: what it is, since when.
+    working: Option<(NextWork, u64)>,
+    write_back_idle: bool,
+    /// Clients with nothing left to do.
+    at_rest: usize,
+    /// The clients take no further operations.
+    stopping: bool,
+    /// No further steps of background work begin.
+    halting: bool,
+    /// A commit was to free pages for the next step.
+    committed: bool,
+    /// How often the file layer has looked for old pages since something else happened.
+    ticks: u32,
+    measured: Measured,
+    digest: u64,
+    finished: Vec<Completion>,
+}
+
+impl Machine {
+    /// A new file system and store on the drive of `config`, preconditioned as that says.
+    ///
+    /// # Errors
+    /// The drive has other pages than the file system, is too small, or fails.
+    pub fn new(
+        config: &Config,
+        settings: HostSettings,
+        workload: Workload,
+    ) -> Result<Machine, HostError> {
+        let mut settings = settings;
+        settings.check().map_err(HostError::Refused)?;
+        let page = config.device.page_bytes;
+        if page as usize != crate::fs::PAGE {
+            let why = format!("device.page_size = {page} B: the file layer needs 4 KiB");
+            return Err(HostError::Refused(why));
+        }
+        settings.fs.keeps_data = config.run.data.keeps_bytes();
+        let mut functional = Functional::new(config, ssd_core::ftl::Ftl::new(config));
+        functional.precondition(config, &mut |_, _| true)?;
+        let sequence = functional.sequence();
+        let mut ssd = Ssd::new(config, functional.ftl, sequence);
+        ssd.measure(0, false);
+        let fs = Fs::format(config.device.user_pages, settings.fs).map_err(HostError::Refused)?;
+        let mut machine = Machine::over(ssd, fs, settings, workload);
+        machine.play_alone()?;
+        let options = machine.settings.store.options();
+        let policy = machine.settings.store.policy();
+        machine.db = Some(Db::open_with(Arc::new(machine.fs.clone()), options, policy)?);
+        machine.play_alone()?;
+        Ok(machine)
+    }
+
+    fn over(ssd: Ssd, fs: Fs, settings: HostSettings, workload: Workload) -> Machine {
+        let clients = settings.clients as usize;
+        let interval = settings.interval_ns;
+        Machine {
+            ssd,
+            fs,
+            db: None,
+            workload,
+            now: 0,
+            events: BinaryHeap::new(),
+            sequence: 0,
+            ready: VecDeque::new(),
+            actors: (0..FIRST_CLIENT + clients).map(|_| Actor::default()).collect(),
+            clients: (0..clients).map(|_| Client::default()).collect(),
+            writers: Writers::default(),
+            blocked: Vec::new(),
+            idle_cores: settings.cores,
+            cpu_queue: VecDeque::new(),
+            requests: BTreeMap::new(),
+            seen: Backlog::default(),
+            background_idle: true,
+            short_of_space: false,
+            working: None,
+            write_back_idle: true,
+            at_rest: clients,
+            stopping: false,
+            halting: false,
+            committed: false,
+            ticks: 0,
+            measured: Measured::new(interval),
+            digest: 0xcbf2_9ce4_8422_2325,
+            finished: Vec::new(),
+            settings,
+        }
+    }
+
+    /// Run all phases of the workload. `keep_going` is asked now and then with the operations done.
+    ///
+    /// # Errors
+    /// A [`HostError`]. The state stays as it is.
+    pub fn run(&mut self, keep_going: &mut dyn FnMut(u64) -> bool) -> Result<(), HostError> {
+        self.at(self.now + self.settings.fs.commit_interval_ns, Event::Tick);
+        loop {
+            let name = self.workload.phase().unwrap_or_default().to_owned();
+            self.measured.begin(&name, self.now, self.fs.counts());
+            self.stopping = false;
+            self.at_rest = 0;
+            self.ready.extend(FIRST_CLIENT..self.actors.len());
+            self.wake_background();
+            let mut look = 0;
+            loop {
+                self.act_all()?;
+                if self.at_rest == self.clients.len() {
+                    break;
+                }
+                self.advance()?;
+                look += 1;
+                if look % 4096 == 0 && !keep_going(self.measured.operations()) {
+                    self.stopping = true;
+                }
+            }
+            self.measured.end(self.now, self.fs.counts());
+            if self.stopping || !self.workload.next_phase() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Let all background work and all requests end; `settle`: compactions that are due, too.
+    ///
+    /// # Errors
+    /// As [`Machine::run`].
+    pub fn rest(&mut self, settle: bool) -> Result<(), HostError> {
+        (self.stopping, self.halting) = (true, !settle);
+        self.wake_background();
+        loop {
+            self.act_all()?;
+            let busy = |at: usize| self.actors[at].pending > 0 || !self.actors[at].nodes.is_empty();
+            let works = busy(BACKGROUND) || (settle && self.db().has_work());
+            if !works && !busy(WRITE_BACK) && self.requests.is_empty() {
+                return Ok(());
+            }
+            self.advance()?;
+        }
+    }
+
+    fn db(&self) -> &Db {
+        self.db.as_ref().expect("the store is open")
+    }
+
+    fn db_mut(&mut self) -> &mut Db {
+        self.db.as_mut().expect("the store is open")
+    }
+
+    /// Something happens at `time`.
+    fn at(&mut self, time: u64, event: Event) {
+        self.sequence += 1;
+        self.events.push(Reverse((time, self.sequence, event)));
+    }
+
+    fn note(&mut self, what: u64) {
+        let mixed = self.digest ^ self.now.rotate_left(32) ^ what;
+        self.digest = mixed.wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
+    }
+
+    /// All actors that can act do so.
+    fn act_all(&mut self) -> Result<(), HostError> {
+        while let Some(actor) = self.ready.pop_front() {
+            self.act(actor)?;
+        }
+        Ok(())
+    }
+
+    /// Time advances to what happens next, and that happens.
+    fn advance(&mut self) -> Result<(), HostError> {
+        let (event, drive) = (self.events.peek().map(|e| e.0.0), self.ssd.next_event());
+        let limit = match (event, drive) {
+            (None, None) => {
+                let stalled = self.ssd.outstanding() > 0;
+                let deadlock = HostError::Deadlock(self.now);
+                return Err(if stalled { self.ssd.stalled().into() } else { deadlock });
+            }
+            (Some(event), Some(drive)) if drive.0 > event => None,
+            (Some(_), None) if self.ssd.outstanding() == 0 => None,
+            (event, _) => Some(event.unwrap_or(u64::MAX)),
+        };
+        if let Some(limit) = limit {
+            let mut finished = std::mem::take(&mut self.finished);
+            let end = if limit == u64::MAX { Nanos::NEVER } else { Nanos(limit) };
+            let reached = self.ssd.run_until(end, &mut finished);
+            self.now = self.now.max(reached?.0);
+            self.fs.set_now(self.now);
+            let any = !finished.is_empty();
+            for completion in finished.drain(..) {
+                self.completed(completion.id.0);
+            }
+            self.finished = finished;
+            if any {
+                self.unblock();
+                return Ok(());
+            }
+        }
+        while let Some(&Reverse((time, _, event))) = self.events.peek() {
+            if time > self.now && limit.is_some() {
+                break;
+            }
+            if time > self.now {
+                self.now = time;
+                self.fs.set_now(time);
+            }
+            self.events.pop();
+            self.ticks = if event == Event::Tick { self.ticks + 1 } else { 0 };
+            if self.ticks > MOST_TICKS {
+                return Err(HostError::Deadlock(self.now));
+            }
+            self.happens(event);
+            if self.events.peek().is_none_or(|next| next.0.0 > time) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn happens(&mut self, event: Event) {
+        match event {
+            Event::CpuDone(actor) => {
+                self.note(actor as u64);
+                self.idle_cores += 1;
+                if let Some((next, ns)) = self.cpu_queue.pop_front() {
+                    self.idle_cores -= 1;
+                    self.at(self.now + ns, Event::CpuDone(next));
+                }
+                self.wake(actor);
+            }
+            Event::Awake(actor) => self.wake(actor),
+            Event::Tick => {
+                self.at(self.now + self.settings.fs.commit_interval_ns, Event::Tick);
+                self.wake_write_back();
+            }
+        }
+    }
+
+    fn wake(&mut self, actor: usize) {
+        self.actors[actor].waits = false;
+        self.ready.push_back(actor);
+    }
+
+    fn wake_background(&mut self) {
+        if std::mem::take(&mut self.background_idle) {
+            self.ready.push_back(BACKGROUND);
+        }
+    }
+
+    fn wake_write_back(&mut self) {
+        if std::mem::take(&mut self.write_back_idle) {
+            self.ready.push_back(WRITE_BACK);
+        }
+    }
+
+    /// Play the nodes of an actor; then its next steps, until it waits.
+    fn act(&mut self, actor: usize) -> Result<(), HostError> {
+        while self.play(actor)? {
+            let goes_on = match actor {
+                BACKGROUND => self.background()?,
+                WRITE_BACK => self.write_back()?,
+                _ => self.client(actor)?,
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// What has been noted is what the actor plays next.
+    fn take_nodes(&mut self, actor: usize) {
+        debug_assert!(self.actors[actor].nodes.is_empty(), "a step before the last one has ended");
+        self.actors[actor].nodes.extend(self.fs.take_nodes());
+        if self.fs.wants_write_back() {
+            self.wake_write_back();
+        }
+    }
+
+    /// The next step of background work; false: it waits.
+    fn background(&mut self) -> Result<bool, HostError> {
+        self.seen = self.db().backlog();
+        if let Some((work, since)) = self.working.take() {
+            self.measured.worked(work, since, self.now);
+            if let Some(writer) = self.writers.parked.take() {
+                self.wake(writer);
+            }
+        }
+        if !self.db().has_work()
+            || self.stopping && self.at_rest == self.clients.len() && !self.db().has_work()
+        {
+            self.background_idle = true;
+            return Ok(false);
+        }
+        let work = self.db().next_work();
+        if !self.has_space(work)? {
+            return Ok(!self.short_of_space);
+        }
+        self.fs.set_table_cause(match work {
+            NextWork::Compact(level) => Cause::Level(level as u8),
+            _ => Cause::Flush,
+        });
+        self.committed = false;
+        let before = self.fs.table_bytes();
+        self.working = Some((work, self.now));
+        self.db_mut().step()?;
+        let bytes = self.fs.table_bytes() - before;
+        let costs = self.settings.costs;
+        self.fs.cpu(costs.step + costs.step_kib * bytes / 1024);
+        self.take_nodes(BACKGROUND);
+        Ok(true)
+    }
+
+    /// Whether background work has the pages that it may need, or no more will become free.
+    fn has_space(&mut self, work: NextWork) -> Result<bool, HostError> {
+        let store = &self.settings.store;
+        let table = store.max_file_size.max(store.write_buffer_size as u64) * 5 / 4 / 4096;
+        let (spare, freeing) = self.fs.spare_pages();
+        if work == NextWork::Pick || spare >= table + ROOM_PAGES {
+            return Ok(true);
+        }
+        if !std::mem::replace(&mut self.committed, true) && self.fs.commit()? {
+            // Files may have been removed: their pages are free after this.
+            self.take_nodes(BACKGROUND);
+            return Ok(false);
+        }
+        self.short_of_space = freeing > 0;
+        if self.short_of_space {
+            self.actors[BACKGROUND].waits = true;
+        }
+        Ok(!self.short_of_space)
+    }
+
+    /// The file layer writes back what is old; false: it waits.
+    fn write_back(&mut self) -> Result<bool, HostError> {
+        if self.write_back_idle {
+            return Ok(false);
+        }
+        self.write_back_idle = true;
+        self.fs.write_back()?;
+        self.take_nodes(WRITE_BACK);
+        Ok(true)
+    }
+
+    /// The drive.
+    #[must_use]
+    pub fn ssd(&self) -> &Ssd {
+        &self.ssd
+    }
+
+    /// The file layer.
+    #[must_use]
+    pub fn fs(&self) -> &Fs {
+        &self.fs
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> &Db {
+        self.db()
+    }
+
+    /// What has been measured.
+    #[must_use]
+    pub fn measured(&self) -> &Measured {
+        &self.measured
+    }
+
+    /// Simulated time in nanoseconds.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// The settings in use.
+    #[must_use]
+    pub fn settings(&self) -> &HostSettings {
+        &self.settings
+    }
+
+    /// A digest of all events in order, those of the drive too.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        self.digest ^ self.ssd.event_digest().rotate_left(1)
+    }
+
+    /// The drive, as a power cut finds it now: store and file layer are gone.
+    #[must_use]
+    pub fn into_drive(self) -> Ssd {
+        self.ssd
+    }
+}

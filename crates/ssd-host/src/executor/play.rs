@@ -1,0 +1,122 @@
+//! Nodes of actors, and requests on the drive.
+
+use super::{Event, HostError, Machine};
+use crate::fs::{Node, Noted, PAGE};
+use ssd_core::host::device::Device as _;
+use ssd_core::host::request::{Op, Request, RequestId};
+use ssd_core::units::Nanos;
+
+/// Sectors of a page.
+const SECTORS: u64 = PAGE as u64 / 512;
+
+impl Machine {
+    /// Play nodes until the actor waits (false) or none is left (true).
+    pub(super) fn play(&mut self, actor: usize) -> Result<bool, HostError> {
+        loop {
+            if self.actors[actor].waits || self.actors[actor].pending > 0 {
+                return Ok(false);
+            }
+            let Some(node) = self.actors[actor].nodes.pop_front() else { return Ok(true) };
+            match node {
+                Node::Cpu(ns) => {
+                    self.actors[actor].waits = true;
+                    if self.idle_cores > 0 {
+                        self.idle_cores -= 1;
+                        self.at(self.now + ns, Event::CpuDone(actor));
+                    } else {
+                        self.cpu_queue.push_back((actor, ns));
+                    }
+                }
+                Node::Io(requests) => {
+                    self.actors[actor].pending = requests.len() as u32;
+                    for request in requests {
+                        self.submit(request, Some(actor))?;
+                    }
+                }
+                Node::Ahead(requests) => {
+                    for request in requests {
+                        self.submit(request, None)?;
+                    }
+                }
+                Node::After(first, last) if !self.fs.are_done(first, last) => {
+                    self.block(actor, Node::After(first, last));
+                }
+                Node::Barrier(number) if !self.fs.is_past(number) => {
+                    self.block(actor, Node::Barrier(number));
+                }
+                Node::After(..) | Node::Barrier(_) => {}
+                Node::Free(extents) => {
+                    self.fs.freed(&extents);
+                    if std::mem::take(&mut self.short_of_space) {
+                        self.wake(super::BACKGROUND);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The actor waits for requests of others.
+    fn block(&mut self, actor: usize, node: Node) {
+        self.actors[actor].nodes.push_front(node);
+        self.actors[actor].waits = true;
+        self.blocked.push(actor);
+    }
+
+    /// Actors that wait for requests of others look again.
+    pub(super) fn unblock(&mut self) {
+        for actor in std::mem::take(&mut self.blocked) {
+            let passes = match self.actors[actor].nodes.front() {
+                Some(&Node::After(first, last)) => self.fs.are_done(first, last),
+                Some(&Node::Barrier(number)) => self.fs.is_past(number),
+                _ => true,
+            };
+            if passes {
+                self.wake(actor);
+            } else {
+                self.blocked.push(actor);
+            }
+        }
+    }
+
+    fn submit(&mut self, noted: Noted, waits: Option<usize>) -> Result<(), HostError> {
+        let (first, pages) = (u64::from(noted.extent.start), u64::from(noted.extent.pages));
+        let mut request = Request::new(noted.op, first * SECTORS, (pages * SECTORS) as u32);
+        if noted.op == Op::Flush {
+            request.sector = 0;
+        }
+        request.flags = noted.flags;
+        let id = self.ssd.submit(Nanos(self.now), &request, noted.data.as_deref())?;
+        self.requests.insert(id.0, (noted.number, waits));
+        Ok(())
+    }
+
+    /// The drive has completed a request.
+    pub(super) fn completed(&mut self, id: u64) {
+        self.note(id << 8);
+        self.ticks = 0;
+        self.ssd.take_data(RequestId(id));
+        let Some((number, waits)) = self.requests.remove(&id) else { return };
+        self.fs.done(number);
+        if let Some(actor) = waits {
+            let pending = &mut self.actors[actor].pending;
+            *pending -= 1;
+            if *pending == 0 {
+                self.ready.push_back(actor);
+            }
+        }
+    }
+
+    /// Play what has been noted while nobody else acts.
+    pub(super) fn play_alone(&mut self) -> Result<(), HostError> {
+        self.take_nodes(super::WRITE_BACK);
+        self.write_back_idle = true;
+        self.ready.push_back(super::WRITE_BACK);
+        loop {
+            self.act_all()?;
+            if self.requests.is_empty() && self.idle_cores == self.settings.cores {
+                return Ok(());
+            }
+            self.advance()?;
+        }
+    }
+}

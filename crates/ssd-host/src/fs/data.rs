@@ -1,0 +1,220 @@
+//! Contents: appended, read, written back.
+
+use super::PAGE;
+use super::note::{Cause, Node, Noted};
+use super::state::{Ahead, State};
+use ssd_core::host::request::Op;
+use std::io;
+
+impl State {
+    pub(crate) fn append(&mut self, number: u32, data: &[u8]) -> io::Result<()> {
+        let settings = self.settings;
+        self.cpu(settings.call_ns + settings.kib_ns * data.len() as u64 / 1024);
+        let file = self.file(number);
+        let is_removed = file.removed;
+        let before = (file.dirty_pages(), file.promised());
+        let after = ((file.data.len() + data.len()).div_ceil(PAGE) as u64)
+            .saturating_sub(u64::from(file.mapped));
+        if after > before.1 && after - before.1 > self.spare() {
+            return Err(self.full());
+        }
+        let tail = file.clean_pages().checked_sub(1);
+        let clean = file.written == file.data.len() as u64;
+        let partial = tail.filter(|_| clean && !file.data.len().is_multiple_of(PAGE));
+        if let Some(page) = partial {
+            if !self.cache.holds(number, page) && self.file(number).mapped > page {
+                let reads = self.reads(number, page, page + 1);
+                self.nodes.push(Node::Io(reads));
+            }
+            self.cache.remove(number, page);
+        }
+        let now = self.now;
+        let file = self.file_mut(number);
+        if clean {
+            file.dirty_since = now;
+        }
+        file.data.extend_from_slice(data);
+        let is_table = matches!(file.cause, Cause::Flush | Cause::Level(_));
+        if is_removed {
+            file.written = file.data.len() as u64;
+            return Ok(());
+        }
+        self.table_bytes += if is_table { data.len() as u64 } else { 0 };
+        let file = self.file(number);
+        let after = (file.dirty_pages(), file.promised());
+        self.dirty = self.dirty + after.0 - before.0;
+        self.promised = self.promised + after.1 - before.1;
+        self.shrink();
+        Ok(())
+    }
+
+    fn shrink(&mut self) {
+        let most = (self.settings.cache_pages as u64).saturating_sub(self.dirty);
+        self.cache.shrink(most as usize);
+    }
+
+    /// Requests that read pages `from..to` of a file from the drive.
+    fn reads(&mut self, number: u32, from: u32, to: u32) -> Vec<Noted> {
+        let file = self.file(number);
+        let (cause, pin) = (file.cause, file.pin.clone());
+        let (mut reads, mut page) = (Vec::new(), from);
+        for extent in self.file(number).extents_of(from, to) {
+            let id = self.next_number();
+            self.reading.insert(id);
+            self.read[cause.at()] += u64::from(extent.pages);
+            for page in page..page + extent.pages {
+                self.cache.insert(number, page, id);
+            }
+            page += extent.pages;
+            let (op, pin) = (Op::Read, Some(pin.clone()));
+            reads.push(Noted { number: id, op, extent, flags: 0, data: None, _pin: pin });
+        }
+        reads
+    }
+
+    /// Fill `buffer` from `offset` on; note the pages that have to be read.
+    pub(crate) fn read_at(
+        &mut self,
+        number: u32,
+        offset: u64,
+        buffer: &mut [u8],
+        ahead: &mut Ahead,
+    ) -> usize {
+        let settings = self.settings;
+        let file = self.file(number);
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(file.data.len());
+        let length = buffer.len().min(file.data.len() - start);
+        buffer[..length].copy_from_slice(&file.data[start..start + length]);
+        let clean = file.clean_pages();
+        self.cpu(settings.call_ns + settings.kib_ns * length as u64 / 1024);
+        if length == 0 {
+            return 0;
+        }
+        let (first, end) = ((start / PAGE) as u32, (start + length).div_ceil(PAGE) as u32);
+        let (mut page, mut missed) = (first, false);
+        while page < end.min(clean) {
+            match self.cache.used(number, page) {
+                Some(read) => {
+                    self.hits += 1;
+                    if read > 0 && self.reading.contains(&read) {
+                        self.nodes.push(Node::After(read, read));
+                    }
+                    page += 1;
+                }
+                None => {
+                    let from = page;
+                    while page < end.min(clean) && !self.cache.holds(number, page) {
+                        page += 1;
+                    }
+                    self.misses += u64::from(page - from);
+                    missed = true;
+                    let reads = self.reads(number, from, page);
+                    self.nodes.push(Node::Io(reads));
+                }
+            }
+        }
+        let sequential = first <= ahead.next && first + 1 >= ahead.next;
+        if !sequential {
+            (ahead.window, ahead.end) = (0, 0);
+        } else if settings.readahead_pages > 0 && (missed || end + ahead.window / 2 >= ahead.end) {
+            ahead.window = (ahead.window * 2).clamp(4, settings.readahead_pages.max(4));
+            let from = end.max(ahead.end);
+            ahead.end = (from + ahead.window).min(clean);
+            self.read_ahead(number, from, ahead.end);
+        }
+        ahead.next = end;
+        self.shrink();
+        length
+    }
+
+    fn read_ahead(&mut self, number: u32, mut from: u32, to: u32) {
+        while from < to {
+            let first = from;
+            while from < to && !self.cache.holds(number, from) {
+                from += 1;
+            }
+            if from > first {
+                self.ahead += u64::from(from - first);
+                let reads = self.reads(number, first, from);
+                self.nodes.push(Node::Ahead(reads));
+            }
+            from += 1;
+        }
+    }
+
+    /// Write back what has not been. True if there was something.
+    fn write_back(&mut self, number: u32) -> io::Result<bool> {
+        let file = self.file(number);
+        let (from, to) = (file.clean_pages(), file.size_pages());
+        if from == to {
+            return Ok(false);
+        }
+        let (needed, before) = (to.saturating_sub(file.mapped), file.promised());
+        let writing = file.writing;
+        self.grow(number, needed)?;
+        self.promised -= before;
+        self.dirty -= u64::from(to - from);
+        let extents = self.file(number).extents_of(from, to);
+        let (cause, mut page, mut writes) = (self.file(number).cause, from, Vec::new());
+        for extent in extents {
+            let data = if self.settings.keeps_data {
+                let data = &self.file(number).data;
+                let (low, high) = (page as usize * PAGE, (page + extent.pages) as usize * PAGE);
+                let mut pages = data[low..high.min(data.len())].to_vec();
+                pages.resize(high - low, 0);
+                pages
+            } else {
+                Vec::new()
+            };
+            page += extent.pages;
+            writes.push(self.write(extent, 0, cause, || data));
+        }
+        if writing.1 > 0 && !self.are_done(writing.0, writing.1) {
+            self.nodes.push(Node::After(writing.0, writing.1));
+        }
+        let range = (writes[0].number, self.number);
+        self.nodes.push(Node::Io(writes));
+        (from..to).for_each(|page| self.cache.insert(number, page, 0));
+        let file = self.file_mut(number);
+        (file.written, file.writing) = (file.data.len() as u64, range);
+        self.changed.insert(self.layout.inode_page(number));
+        self.shrink();
+        Ok(true)
+    }
+
+    pub(crate) fn sync(&mut self, number: u32) -> io::Result<()> {
+        self.cpu(self.settings.call_ns);
+        if self.file(number).removed {
+            return Ok(());
+        }
+        let wrote = self.write_back(number)?;
+        let (first, last) = self.file(number).writing;
+        if !wrote && last > 0 && !self.are_done(first, last) {
+            // Written back by somebody else, perhaps.
+            self.nodes.push(Node::After(first, last));
+        }
+        if !self.commit()? {
+            let flush = self.flush();
+            self.nodes.push(Node::Io(vec![flush]));
+        }
+        Ok(())
+    }
+
+    /// Whether pages should be written back now.
+    pub(crate) fn wants_write_back(&self) -> bool {
+        self.dirty > u64::from(self.settings.dirty_pages)
+    }
+
+    /// Write back files with pages older than `age_ns`, or all if there are too many dirty pages, and commit.
+    pub(crate) fn write_back_old(&mut self, age_ns: u64) -> io::Result<()> {
+        let all = self.wants_write_back();
+        for number in 0..self.files.len() as u32 {
+            let Some(file) = &self.files[number as usize] else { continue };
+            let dirty = file.dirty_pages() > 0;
+            if dirty && (all || file.dirty_since + age_ns <= self.now) {
+                self.write_back(number)?;
+            }
+        }
+        self.commit().map(|_| ())
+    }
+}

@@ -1,0 +1,104 @@
+//! A file: its data in memory and its extents on the drive.
+
+use super::PAGE;
+use super::meta::Inode;
+use super::note::{Cause, Extent, Pin};
+
+/// Pages of the longest request.
+const LONGEST: u32 = 128;
+
+/// A file.
+pub(crate) struct File {
+    pub(crate) name: String,
+    pub(crate) data: Vec<u8>,
+    pub(crate) extents: Vec<Extent>,
+    /// Pages in `extents`.
+    pub(crate) mapped: u32,
+    /// Bytes of it that have been written back.
+    pub(crate) written: u64,
+    /// Pages set aside for its growth.
+    pub(crate) aside: Option<Extent>,
+    pub(crate) leaf: Option<u32>,
+    /// It has no name any more.
+    pub(crate) removed: bool,
+    pub(crate) cause: Cause,
+    pub(crate) pin: Pin,
+    /// Numbers of the requests of the last write back.
+    pub(crate) writing: (u64, u64),
+    /// When the oldest bytes that have not been written back came, in nanoseconds.
+    pub(crate) dirty_since: u64,
+}
+
+impl File {
+    pub(crate) fn new(name: &str, cause: Cause) -> File {
+        File {
+            name: name.to_owned(),
+            data: Vec::new(),
+            extents: Vec::new(),
+            mapped: 0,
+            written: 0,
+            aside: None,
+            leaf: None,
+            removed: false,
+            cause,
+            pin: Pin::default(),
+            writing: (0, 0),
+            dirty_since: 0,
+        }
+    }
+
+    /// A file that mount has found.
+    pub(crate) fn found(name: String, data: Vec<u8>, inode: Inode) -> File {
+        let mapped = inode.extents.iter().map(|e| e.pages).sum();
+        let (written, cause) = (inode.size, cause_of(&name, Cause::Flush));
+        let Inode { extents, leaf, .. } = inode;
+        File { data, extents, mapped, written, leaf, ..File::new(&name, cause) }
+    }
+
+    pub(crate) fn size_pages(&self) -> u32 {
+        self.data.len().div_ceil(PAGE) as u32
+    }
+
+    /// The first page that has not been written back; all after it have not been either.
+    pub(crate) fn clean_pages(&self) -> u32 {
+        if self.written == self.data.len() as u64 {
+            return self.size_pages();
+        }
+        (self.written / PAGE as u64) as u32
+    }
+
+    pub(crate) fn dirty_pages(&self) -> u64 {
+        u64::from(self.size_pages() - self.clean_pages())
+    }
+
+    /// Pages that it will need when it is written back.
+    pub(crate) fn promised(&self) -> u64 {
+        u64::from(self.size_pages().saturating_sub(self.mapped))
+    }
+
+    /// Where its pages `from..to` are.
+    pub(crate) fn extents_of(&self, from: u32, to: u32) -> Vec<Extent> {
+        let (mut found, mut first) = (Vec::new(), 0);
+        for extent in &self.extents {
+            let (low, high) = (from.max(first), to.min(first + extent.pages));
+            let mut at = low;
+            while at < high {
+                let pages = (high - at).min(LONGEST);
+                found.push(Extent { start: extent.start + at - first, pages });
+                at += pages;
+            }
+            first += extent.pages;
+        }
+        found
+    }
+}
+
+/// What a file of this name is written for.
+pub(crate) fn cause_of(name: &str, table: Cause) -> Cause {
+    match name {
+        _ if name.ends_with(".log") => Cause::Log,
+        _ if name.ends_with(".ldb") || name.ends_with(".sst") => table,
+        _ if name.starts_with("MANIFEST") => Cause::Manifest,
+        _ => Cause::Other,
+    }
+}

@@ -1,0 +1,112 @@
+//! What the calls of the file layer cost: nodes that an executor plays in order.
+
+use ssd_core::host::request::Op;
+use std::sync::Arc;
+
+/// Pages in a range on the drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Extent {
+    /// The first page.
+    pub start: u32,
+    /// How many.
+    pub pages: u32,
+}
+
+/// What pages are written for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Cause {
+    /// The write-ahead log of the store.
+    Log,
+    /// Its manifest.
+    Manifest,
+    /// Its other small files.
+    Other,
+    /// Tables from memtables.
+    Flush,
+    /// Tables of a compaction into this level (1 to 6).
+    Level(u8),
+    /// The journal of the file system.
+    Journal,
+    /// Its metadata at their home.
+    Home,
+}
+
+/// Number of causes.
+pub const CAUSES: usize = 12;
+
+impl Cause {
+    /// All, in the order of [`Cause::at`].
+    pub const ALL: [Cause; CAUSES] = [
+        Cause::Log,
+        Cause::Manifest,
+        Cause::Other,
+        Cause::Flush,
+        Cause::Level(1),
+        Cause::Level(2),
+        Cause::Level(3),
+        Cause::Level(4),
+        Cause::Level(5),
+        Cause::Level(6),
+        Cause::Journal,
+        Cause::Home,
+    ];
+
+    /// As an index.
+    #[must_use]
+    pub const fn at(self) -> usize {
+        match self {
+            Cause::Log => 0,
+            Cause::Manifest => 1,
+            Cause::Other => 2,
+            Cause::Flush => 3,
+            Cause::Level(level) => 3 + level as usize,
+            Cause::Journal => 10,
+            Cause::Home => 11,
+        }
+    }
+
+    /// Its name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        const NAMES: [&str; CAUSES] = [
+            "log", "manifest", "other", "flush", "level-1", "level-2", "level-3", "level-4",
+            "level-5", "level-6", "journal", "home",
+        ];
+        NAMES[self.at()]
+    }
+}
+
+/// Keeps the extents of a file while something refers to them.
+pub(crate) type Pin = Arc<()>;
+
+/// A request to the drive.
+pub struct Noted {
+    /// In the order in which requests were noted, from 1 on.
+    pub number: u64,
+    /// Read, write, TRIM or flush.
+    pub op: Op,
+    /// Its pages; none for a flush.
+    pub extent: Extent,
+    /// Bits of [`ssd_core::host::request::flags`].
+    pub flags: u8,
+    /// What is written, if the drive keeps contents.
+    pub data: Option<Vec<u8>>,
+    /// The file that is read.
+    pub(crate) _pin: Option<Pin>,
+}
+
+/// A part of what a step costs.
+pub enum Node {
+    /// Processor time in nanoseconds.
+    Cpu(u64),
+    /// Issue these together and wait for all of them.
+    Io(Vec<Noted>),
+    /// Issue these and do not wait.
+    Ahead(Vec<Noted>),
+    /// Wait for the requests with these numbers, first and last.
+    After(u64, u64),
+    /// Wait for all writes with smaller numbers.
+    Barrier(u64),
+    /// Nothing on the drive refers to these pages any more: they are free.
+    Free(Vec<Extent>),
+}

@@ -1,0 +1,171 @@
+//! What describes the host: store, processor times, clients.
+
+use crate::fs::FsSettings;
+use serde::{Deserialize, Serialize};
+use ssd_kv::policy::{Pages, Policy, Stock};
+use ssd_kv::{Background, Compression, Options};
+
+/// Settings of a simulation of the store.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HostSettings {
+    /// Clients, each of which issues its next operation when the last one is done.
+    pub clients: u32,
+    /// Processor cores.
+    pub cores: u32,
+    /// Whether writes are durable before they are acknowledged.
+    pub sync: bool,
+    /// Pairs in the store.
+    pub records: u64,
+    /// Operations of the workload, where it does not determine their number.
+    pub operations: u64,
+    /// Bytes of a value.
+    pub value_bytes: u32,
+    /// Simulated time between two rows of the course, in nanoseconds.
+    pub interval_ns: u64,
+    /// The store.
+    pub store: StoreSettings,
+    /// Processor times.
+    pub costs: Costs,
+    /// The file layer.
+    pub fs: FsSettings,
+}
+
+impl Default for HostSettings {
+    fn default() -> HostSettings {
+        HostSettings {
+            clients: 1,
+            cores: 4,
+            sync: false,
+            records: 100_000,
+            operations: 100_000,
+            value_bytes: 1024,
+            interval_ns: 1_000_000_000,
+            store: StoreSettings::default(),
+            costs: Costs::default(),
+            fs: FsSettings::default(),
+        }
+    }
+}
+
+impl HostSettings {
+    /// An error that names a setting out of its range.
+    ///
+    /// # Errors
+    /// One is.
+    pub fn check(&self) -> Result<(), String> {
+        let ranges = [
+            ("clients", u64::from(self.clients), 1, 4096),
+            ("cores", u64::from(self.cores), 1, 4096),
+            ("records", self.records, 1, 1 << 40),
+            ("value_bytes", u64::from(self.value_bytes), 0, (1 << 20) - 1),
+            ("interval_ns", self.interval_ns, 1_000_000, u64::MAX),
+            ("store.pages_per_block", u64::from(self.store.pages_per_block), 0, 64),
+            ("fs.cache_pages", u64::from(self.fs.cache_pages), 64, 1 << 30),
+            ("fs.dirty_pages", u64::from(self.fs.dirty_pages), 1, 1 << 30),
+            ("fs.commit_interval_ns", self.fs.commit_interval_ns, 1_000_000, u64::MAX),
+        ];
+        for (name, value, least, most) in ranges {
+            if !(least..=most).contains(&value) {
+                return Err(format!("{name} = {value}: expected {least} to {most}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Settings of the store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StoreSettings {
+    /// Bytes of a memtable.
+    pub write_buffer_size: usize,
+    /// Bytes of a table.
+    pub max_file_size: u64,
+    /// Bytes of a block.
+    pub block_size: usize,
+    /// Bytes of the cache of blocks.
+    pub block_cache_size: usize,
+    /// Bits of the filter for each key; 0: no filter.
+    pub bloom_bits: u32,
+    /// Whether blocks are compressed.
+    pub snappy: bool,
+    /// Blocks begin at pages and fill this many; 0: LevelDB's layout.
+    pub pages_per_block: u32,
+}
+
+impl Default for StoreSettings {
+    fn default() -> StoreSettings {
+        let stock = Options::default();
+        StoreSettings {
+            write_buffer_size: stock.write_buffer_size,
+            max_file_size: stock.max_file_size,
+            block_size: stock.block_size,
+            block_cache_size: stock.block_cache_size,
+            bloom_bits: 0,
+            snappy: false,
+            pages_per_block: 0,
+        }
+    }
+}
+
+impl StoreSettings {
+    /// As options of the store; background work is done in steps.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        Options {
+            create_if_missing: true,
+            write_buffer_size: self.write_buffer_size,
+            max_file_size: self.max_file_size,
+            block_size: self.block_size,
+            block_cache_size: self.block_cache_size,
+            bloom_bits_per_key: (self.bloom_bits > 0).then_some(self.bloom_bits),
+            compression: if self.snappy { Compression::Snappy } else { Compression::None },
+            background: Background::Steps,
+            ..Options::default()
+        }
+    }
+
+    /// The layout of tables.
+    #[must_use]
+    pub fn policy(&self) -> Box<dyn Policy> {
+        match self.pages_per_block {
+            0 => Box::new(Stock),
+            pages => Box::new(Pages::new(crate::fs::PAGE, pages as usize)),
+        }
+    }
+}
+
+/// Processor times in nanoseconds, beside those of calls of the file layer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Costs {
+    /// A pair that is written: log and memtable.
+    pub write: u64,
+    /// 1 KiB of it.
+    pub write_kib: u64,
+    /// A read of a key.
+    pub read: u64,
+    /// A scan's seek.
+    pub seek: u64,
+    /// A pair of a scan.
+    pub next: u64,
+    /// A step of background work.
+    pub step: u64,
+    /// 1 KiB that background work writes to tables.
+    pub step_kib: u64,
+}
+
+impl Default for Costs {
+    fn default() -> Costs {
+        Costs {
+            write: 1500,
+            write_kib: 800,
+            read: 3000,
+            seek: 5000,
+            next: 300,
+            step: 2000,
+            step_kib: 2500,
+        }
+    }
+}

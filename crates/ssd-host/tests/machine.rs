@@ -1,0 +1,179 @@
+//! The store on the drive: exact accounts, the same digest again, contents as in a model.
+
+use ssd_core::config::Config;
+use ssd_host::fs::{CAUSES, Cause};
+use ssd_host::workload::{Values, Workload};
+use ssd_host::{HostSettings, Machine};
+use ssd_kv::ReadOptions;
+use ssd_trace::keys::Wanted;
+
+fn config(pages: u32) -> Config {
+    let mut c = Config::default();
+    let d = &mut c.device;
+    [d.channels, d.chips_per_channel, d.planes_per_chip] = [4, 2, 1];
+    (d.pages_per_block, d.page_bytes) = (64, 4096);
+    d.blocks_per_plane = pages.div_ceil(64 * 8) * 5 / 4 + 4;
+    d.user_pages = pages;
+    c.precondition.fill = 0.0;
+    c.metrics.interval_ns = 0;
+    c
+}
+
+fn settings() -> HostSettings {
+    let mut s = HostSettings { records: 20_000, operations: 20_000, ..HostSettings::default() };
+    s.value_bytes = 400;
+    s.store.write_buffer_size = 256 << 10;
+    s.store.max_file_size = 1 << 20;
+    s.fs.cache_pages = 512;
+    s.fs.dirty_pages = 256;
+    s
+}
+
+fn wanted(s: &HostSettings) -> Wanted {
+    Wanted {
+        records: s.records,
+        operations: s.operations,
+        value_bytes: Some(s.value_bytes),
+        keys: None,
+        seed: 5,
+    }
+}
+
+fn machine(config: &Config, settings: &HostSettings, workload: &str) -> Machine {
+    let workload = Workload::named(workload, &wanted(settings)).expect("a workload");
+    Machine::new(config, settings.clone(), workload).expect("a machine")
+}
+
+fn finished(config: &Config, settings: &HostSettings, workload: &str) -> Machine {
+    let mut machine = machine(config, settings, workload);
+    machine.run(&mut |_| true).expect("a run");
+    machine.rest(true).expect("it comes to rest");
+    machine
+}
+
+/// Log + flush + compaction + manifest + file system = pages that the drive has written for the host.
+fn assert_accounts(machine: &Machine) {
+    let counts = machine.fs().counts();
+    let host = &machine.ssd().measured().host;
+    assert_eq!(counts.written.iter().sum::<u64>(), host.pages_written, "{counts:?}");
+    assert_eq!(counts.read.iter().sum::<u64>(), host.pages_read, "{counts:?}");
+    assert_eq!(counts.discarded, host.pages_trimmed, "{counts:?}");
+    machine.ssd().audit().expect("a sound drive");
+}
+
+#[test]
+fn each_page_on_the_drive_has_a_cause() {
+    for workload in ["fillrandom", "ycsb-a", "ycsb-e", "readrandom", "overwrite"] {
+        let machine = finished(&config(40_000), &settings(), workload);
+        assert_accounts(&machine);
+        let written = machine.fs().counts().written;
+        for cause in [Cause::Log, Cause::Flush, Cause::Manifest, Cause::Journal] {
+            assert!(written[cause.at()] > 0, "{workload}: no page of {}", cause.name());
+        }
+        assert!(Cause::ALL.iter().enumerate().all(|(i, cause)| cause.at() == i) && CAUSES == 12);
+    }
+}
+
+#[test]
+fn a_run_has_the_same_digest_again_and_clients_change_it() {
+    for clients in [1, 8] {
+        for sync in [false, true] {
+            let s = HostSettings { clients, sync, operations: 4000, records: 4000, ..settings() };
+            let digest = || finished(&config(20_000), &s, "ycsb-a").digest();
+            assert_eq!(digest(), digest(), "{clients} clients, sync {sync}");
+            let other = HostSettings { cores: 1, ..s.clone() };
+            let slower = finished(&config(20_000), &other, "ycsb-a").digest();
+            assert_eq!(slower == digest(), clients == 1 && slower == digest());
+        }
+    }
+}
+
+#[test]
+fn the_contents_are_those_of_a_model() {
+    let s = HostSettings { clients: 6, ..settings() };
+    let machine = finished(&config(40_000), &s, "ycsb-load");
+    // Which operation wrote a key depends on the order of clients; that each key has a value of some write does not.
+    let mut stream = Workload::named("ycsb-load", &wanted(&s)).expect("a workload");
+    let mut keys = 0;
+    while let Some((request, key)) = stream.next_operation() {
+        let found = machine.store().get(&key, ReadOptions::default(), None).expect("a read");
+        assert_eq!(found.map(|value| value.len()), Some(request.value_bytes as usize));
+        keys += 1;
+    }
+    assert_eq!(keys, s.records);
+    let one = HostSettings { clients: 1, ..settings() };
+    let machine = finished(&config(40_000), &one, "fillrandom");
+    let mut stream = Workload::named("fillrandom", &wanted(&one)).expect("a workload");
+    let (mut model, values) = (std::collections::BTreeMap::new(), Values::default());
+    let mut version = 0;
+    while let Some((request, key)) = stream.next_operation() {
+        model.insert(key, values.value(version, request.value_bytes as usize).to_vec());
+        version += 1;
+    }
+    let mut iter = machine.store().iter(ReadOptions::default(), None).expect("an iterator");
+    iter.seek_to_first().expect("a seek");
+    for (key, value) in &model {
+        assert!(iter.valid() && iter.key() == key && iter.value() == value, "another pair");
+        iter.next().expect("the next pair");
+    }
+    assert!(!iter.valid(), "more pairs than the model has");
+}
+
+#[test]
+fn writers_wait_for_background_work_and_sync_for_the_drive() {
+    let c = config(40_000);
+    let plain = finished(&c, &settings(), "fillrandom");
+    let phase = &plain.measured().phases[0];
+    assert!(phase.slowed.0 + phase.stopped.0 > 0, "nobody has waited");
+    assert_eq!(phase.slowed.1, phase.slowed.0 * 1_000_000);
+    let few = HostSettings { operations: 500, records: 500, sync: true, ..settings() };
+    let alone = finished(&c, &few, "fillrandom");
+    let many = finished(&c, &HostSettings { clients: 16, ..few }, "fillrandom");
+    let span = |m: &Machine| m.measured().phases[0].end_ns - m.measured().phases[0].start_ns;
+    // A log page, a journal descriptor with its pages, and a commit page: three programs at least.
+    assert!(span(&alone) > 500 * 3 * c.timing.program_ns, "{} ns", span(&alone));
+    let groups = many.measured().phases[0].groups;
+    assert_eq!(groups.1, 500);
+    assert!(groups.0 < 100, "{} groups", groups.0);
+    assert!(span(&many) * 4 < span(&alone), "{} ns in groups", span(&many));
+}
+
+#[test]
+fn a_drive_that_is_too_small_is_an_error_with_its_reason() {
+    let error = |pages: u32, workload: &str| {
+        let s = settings();
+        let workload = Workload::named(workload, &wanted(&s)).expect("a workload");
+        match Machine::new(&config(pages), s, workload) {
+            Err(error) => error.to_string(),
+            Ok(mut machine) => {
+                let error = machine.run(&mut |_| true).expect_err("it does not fit");
+                machine.rest(false).expect("requests end");
+                assert_accounts(&machine);
+                // What was acknowledged can still be read.
+                let mut iter = machine.store().iter(ReadOptions::default(), None).expect("reads");
+                iter.seek_to_first().expect("a read");
+                let mut pairs = 0;
+                while iter.valid() {
+                    pairs += 1;
+                    iter.next().expect("a read");
+                }
+                assert!(pairs > 1000, "{pairs} pairs, {error}");
+                error.to_string()
+            }
+        }
+    };
+    assert!(error(130, "fillrandom").contains("too small"));
+    let full = error(1500, "fillseq");
+    assert!(full.contains("the file system is full"), "{full}");
+    let full = error(2000, "fillrandom");
+    assert!(full.contains("the file system is full"), "{full}");
+    let mut c = config(20_000);
+    c.device.page_bytes = 8192;
+    let w = Workload::named("fillseq", &wanted(&settings())).expect("a workload");
+    let refused = Machine::new(&c, settings(), w).err().expect("refused").to_string();
+    assert!(refused.contains("device.page_size"), "{refused}");
+    assert!(Workload::named("ycsb-z", &wanted(&settings())).is_err_and(|e| e.contains("a to f")));
+    assert!(
+        Workload::named("nonsense", &wanted(&settings())).is_err_and(|e| e.contains("fillseq"))
+    );
+}
